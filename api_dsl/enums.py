@@ -1,0 +1,157 @@
+"""Enumerations. Those that include/lci/types.hpp declares are listed for their string functions
+and for the reference."""
+
+from api_dsl.schema import Enum, EnumValue as V
+
+_TYPES = "lci/types.hpp"
+
+errorcode = Enum(
+    "errorcode_t",
+    "Result of a call, in three ordered ranges; fatal errors are exceptions.",
+    (
+        V("done_min", "Boundary marker: no result."),
+        V("done", "Complete; the completion object is not signalled."),
+        V("done_backlog", "Queued inside the library; the caller's buffer is free."),
+        V("done_truncated",
+          "Complete, but the message was longer than the receive buffer and was cut."),
+        V("done_max", "Boundary marker: no result."),
+        V("posted_min", "Boundary marker: no result."),
+        V("posted", "The completion object will be signalled once."),
+        V("posted_backlog", "As `posted`; the request waits inside the library for a resource."),
+        V("posted_max", "Boundary marker: no result."),
+        V("retry_min", "Boundary marker: no result."),
+        V("retry", "Nothing happened: call again, after some progress."),
+        V("retry_init", "Value of a status that nobody has set yet."),
+        V("retry_lock", "Another thread holds the resource."),
+        V("retry_nopacket", "The packet pool is empty."),
+        V("retry_nomem", "The network's send queue is full."),
+        V("retry_backlog", "Earlier requests to this peer still wait in the backlog queue."),
+        V("retry_max", "Boundary marker: no result."),
+        V("fatal", "Never returned to users: fatal errors are thrown."),
+    ),
+    source="3.2.5", declared_in=_TYPES)
+
+direction = Enum(
+    "direction_t", "Direction of a communication as the posting rank sees it.",
+    (V("OUT", "From the local buffer to the peer."), V("IN", "From the peer to the local buffer.")),
+    source="3.2.4", declared_in=_TYPES)
+
+matching_policy = Enum(
+    "matching_policy_t",
+    "Which of rank and tag a matching engine looks at. Sender and receiver name the same policy.",
+    (
+        V("none", "Neither: any send of this policy matches any receive of it.", 0),
+        V("rank_only", "The source rank only.", 1),
+        V("tag_only", "The tag only.", 2),
+        V("rank_tag", "Both.", 3),
+        V("max", "Number of policies; no policy itself.", 4),
+    ),
+    source="3.3.2", declared_in=_TYPES)
+
+matching_entry_type = Enum(
+    "matching_entry_type_t", "The two kinds of entries of a matching engine.",
+    (V("send", "A message that has arrived.", 0), V("recv", "A receive that was posted.", 1)),
+    source="4.1.3", declared_in=_TYPES)
+
+comp_semantic = Enum(
+    "comp_semantic_t", "When an outgoing operation counts as complete.",
+    (
+        V("memory", "The local buffer may be reused."),
+        V("network", "The network has finished the operation."),
+        V("remote", "The data is visible to loads of the target."),
+    ),
+    source="v2", declared_in=_TYPES)
+
+backend = Enum(
+    "attr_backend_t", "Networks that a net context can open.",
+    (
+        V("none", "Automatic: the best one that is usable here."),
+        V("ibv", "InfiniBand and RoCE through libibverbs."),
+        V("ofi", "Any provider of libfabric."),
+        V("ucx", "UCX."),
+        V("shm", "Shared memory of one host."),
+        V("sim", "Deterministic simulation: several ranks in one process, for tests."),
+    ),
+    source="4.2", declared_in=_TYPES)
+
+rdv_protocol = Enum(
+    "attr_rdv_protocol_t", "How messages too large for a packet move.",
+    (
+        V("auto_select", "The cheapest that the network can do."),
+        V("write", "The sender writes, then says so in a message."),
+        V("writeimm", "The sender writes, and the last write carries the notification."),
+        V("read", "The receiver reads, then says so in a message."),
+        V("copy", "Pipelined messages: works on every network."),
+    ),
+    source="4.3")
+
+matching_engine_type = Enum(
+    "attr_matching_engine_type_t", "Implementations of the matching engine.",
+    (
+        V("queue", "Entries in posting order. Served by the hash table, whose queues keep it."),
+        V("map", "A hash table with a lock per bucket."),
+    ),
+    source="4.1.3")
+
+comp_type = Enum(
+    "attr_comp_type_t", "Kinds of completion objects.",
+    (
+        V("sync", "Synchronizer: ready after a number of signals."),
+        V("counter", "Counts signals."),
+        V("cq", "Queue of statuses."),
+        V("handler", "Function called with the status."),
+        V("graph", "Partially ordered set of operations."),
+        V("custom", "A class of the user, derived from `comp_impl_t`."),
+    ),
+    source="3.2.5")
+
+cq_type = Enum(
+    "attr_cq_type_t", "Implementations of the completion queue.",
+    (
+        V("array_atomic", "A fixed array with fetch-and-add tickets; the fastest while not full."),
+        V("lcrq", "A list of rings: grows without limit."),
+    ),
+    source="4.1.4")
+
+ibv_odp_strategy = Enum(
+    "attr_ibv_odp_strategy_t", "On-demand paging of registered memory (libibverbs).",
+    (
+        V("none", "Registration pins pages."),
+        V("explicit_odp", "Each registration is paged on demand."),
+        V("implicit_odp", "One registration of the whole address space."),
+    ),
+    source="3.3.1")
+
+ibv_prefetch_strategy = Enum(
+    "attr_ibv_prefetch_strategy_t", "Advice given for memory paged on demand (libibverbs).",
+    (
+        V("none", "None."),
+        V("prefetch", "Map pages for reading."),
+        V("prefetch_write", "Map pages for writing."),
+        V("prefetch_no_fault", "Map what is present without faulting."),
+    ),
+    source="v2")
+
+ibv_td_strategy = Enum(
+    "attr_ibv_td_strategy_t", "Which queue pairs share a thread domain (libibverbs).",
+    (
+        V("none", "No thread domains."),
+        V("all_qp", "One for all queue pairs of a device: for a device per thread."),
+        V("per_qp", "One per queue pair: for devices that threads share."),
+    ),
+    source="4.2.3")
+
+net_lock_mode = Enum(
+    "attr_net_lock_mode_t", "Calls into libfabric that LCI guards with locks of its own.",
+    (
+        V("LCI_NET_TRYLOCK_SEND", "Try a lock around posting sends.", 1),
+        V("LCI_NET_TRYLOCK_RECV", "Try a lock around posting receives.", 2),
+        V("LCI_NET_TRYLOCK_POLL", "Try a lock around polling.", 4),
+        V("LCI_NET_LOCK_MR", "Take a lock around memory registration.", 8),
+        V("LCI_NET_LOCK_ALL", "All of them.", 15),
+    ),
+    source="4.2.2", flags=True)
+
+ALL = (errorcode, direction, matching_policy, matching_entry_type, comp_semantic, backend,
+       rdv_protocol, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
+       ibv_prefetch_strategy, ibv_td_strategy, net_lock_mode)

@@ -1,0 +1,232 @@
+"""Resources and their attributes."""
+
+from api_dsl.schema import Alias, Attribute as A, Constant, Resource
+
+_OURS = "ours"
+
+runtime = Resource(
+    "runtime",
+    "Default configuration and resources that operations fall back to. Libraries that share a "
+    "process may each have their own.",
+    source="3.2.2", children=("net_context", "device", "packet_pool", "matching_engine"),
+    attributes=(
+        A("packet_return_threshold", "size_t",
+          "Bytes written into a packet above which it goes back to the pool of the thread that "
+          "sent it; packets always go back to the pool of the thread that frees them here.",
+          "4096", no_effect=True),
+        A("imm_nbits_tag", "int",
+          "Bits of immediate data for the tag; our wire format carries full tags, so the value "
+          "only determines `max_imm_tag`.", "16", minimum=1, maximum=31),
+        A("imm_nbits_rcomp", "int",
+          "Bits of immediate data for the remote completion handle; as `imm_nbits_tag`.", "15",
+          minimum=1, maximum=31),
+        A("rdv_protocol", "attr_rdv_protocol_t", "Protocol of messages too large for a packet.",
+          "auto_select", source="4.3"),
+        A("rdv_threshold", "size_t",
+          "Messages larger than this take the rendezvous protocol; 0: what fits into a packet "
+          "does not.", "0", source=_OURS),
+        A("rdv_chunk_size", "size_t",
+          "Largest piece into which a rendezvous transfer is cut.", "8388608", source=_OURS,
+          minimum=4096),
+        A("bootstrap", "std::string",
+          "Where the process learns its rank from, e.g. `local` or `pmi1`; empty: automatic.",
+          "", source="4.5"),
+        A("bootstrap_timeout", "double",
+          "Seconds to wait for the other ranks at start before giving up with an error.", "60",
+          source=_OURS, minimum=0),
+        A("max_imm_tag", "uint64_t", "Largest tag on the fast path of put with signal.", "0",
+          settable=False),
+        A("max_imm_rcomp", "uint64_t",
+          "Largest remote completion handle on the fast path of put with signal.", "0",
+          settable=False),
+        A("max_tag", "uint64_t", "Largest tag.", "0", settable=False),
+        A("max_rcomp", "uint64_t", "Largest remote completion handle.", "0", settable=False),
+        A("alloc_default_device", "bool", "Allocate a default device with the runtime.", "true"),
+        A("alloc_default_packet_pool", "bool", "Allocate a default packet pool with the runtime.",
+          "true"),
+        A("alloc_default_matching_engine", "bool",
+          "Allocate a default matching engine with the runtime.", "true"),
+    ))
+
+net_context = Resource(
+    "net_context", "One opened network: what its devices share.", source="4.2.1",
+    attributes=(
+        A("backend", "attr_backend_t", "Network to use; none: the best usable one.", "none",
+          source="4.2"),
+        A("ofi_provider_name", "std::string", "Provider to ask libfabric for; empty: any.", "",
+          source="4.2.4"),
+        A("max_msg_size", "size_t",
+          "Largest single message given to the network; larger ones are cut.", "0x7FFFFFFF",
+          minimum=4096),
+        A("max_inject_size", "size_t",
+          "Largest message that is sent inline, without a completion; the network may lower it.",
+          "64"),
+        A("ibv_gid_idx", "int", "Index of the GID to use on RoCE; -1: chosen automatically.",
+          "-1", minimum=-1),
+        A("ibv_force_gid_auto_select", "bool",
+          "Choose the GID automatically even where it is not needed.", "false"),
+        A("device_name", "std::string",
+          "Network card (libibverbs device or libfabric domain); empty: the first one.", ""),
+        A("ibv_odp_strategy", "attr_ibv_odp_strategy_t", "On-demand paging of registered memory.",
+          "none", source="3.3.1"),
+        A("ibv_prefetch_strategy", "attr_ibv_prefetch_strategy_t",
+          "Advice given for memory paged on demand.", "none"),
+        A("use_dmabuf", "bool", "Register GPU memory through dma-buf.", "true"),
+        A("shm_segment_size", "size_t",
+          "Address space of a rank's shared segment. It is sparse: memory is used as it is "
+          "touched.", "1073741824", source=_OURS, minimum=1048576),
+        A("shm_lane_slots", "size_t",
+          "shm: messages that a lane (one sending thread, one receiving device) holds; rounded up "
+          "to a power of two.", "256", source=_OURS, minimum=16, maximum=1048576),
+        A("shm_lane_data_size", "size_t",
+          "shm: bytes of those messages of a lane that are larger than a slot; rounded up to a "
+          "power of two.", "262144", source=_OURS, minimum=65536, maximum=1073741824),
+        A("shm_cma", "bool",
+          "shm: copy large messages directly between processes where the kernel allows it.",
+          "true", source=_OURS),
+        A("sim_ranks", "size_t", "sim: ranks of a world, all in this process.", "1", source=_OURS,
+          minimum=1, maximum=65536),
+        A("sim_seed", "uint64_t", "sim: seed of all its random decisions.", "1", source=_OURS),
+        A("sim_max_delay", "size_t", "sim: polls by which an event may be delayed.", "8",
+          source=_OURS),
+        A("sim_retry_percent", "size_t", "sim: share of posts that are refused at first.", "10",
+          source=_OURS, minimum=0, maximum=90),
+        A("sim_max_poll", "size_t", "sim: events a poll hands out at most; 0: no limit.", "4",
+          source=_OURS),
+        A("sim_preposted_recvs", "bool", "sim: behave like a network that needs receive buffers.",
+          "false", source=_OURS),
+        A("sim_rma", "bool", "sim: serve put and get; if not, the core emulates them.", "true",
+          source=_OURS),
+        A("sim_max_inject", "size_t", "sim: largest inline send.", "64", source=_OURS),
+        A("support_putimm", "bool", "Whether the network can write with immediate data.", "false",
+          settable=False),
+    ))
+
+device = Resource(
+    "device",
+    "A complete set of network resources. Threads on different devices do not disturb each "
+    "other. Allocation is collective: the k-th device of a rank talks to the k-th of the others.",
+    source="3.2.3", children=("endpoint",),
+    attributes=(
+        A("net_max_sends", "size_t", "Sends under way per device.", "64", minimum=1),
+        A("net_max_recvs", "size_t", "Receive buffers kept posted, where the network needs them.",
+          "256", minimum=1),
+        A("net_max_cqes", "size_t", "Entries of the network's completion queue.", "65536",
+          minimum=1),
+        A("net_send_reserved_pct", "double",
+          "Fraction of the send queue kept for the library's own messages.", "0.25", minimum=0,
+          maximum=1),
+        A("ofi_lock_mode", "uint64_t",
+          "Calls into libfabric that are guarded, as `LCI_NET_*` bits; in the environment also "
+          "names: none, send, recv, poll, mr, all, separated by commas.", "0",
+          variables=("LCI_NET_LOCK_MODE",), flags="attr_net_lock_mode_t", source="4.2.2",
+          maximum=15),
+        A("alloc_default_endpoint", "bool", "Allocate a default endpoint with the device.",
+          "true"),
+        A("alloc_progress_endpoint", "bool",
+          "Allocate a second endpoint for what is sent inside progress.", "false"),
+        A("use_reg_cache", "bool", "Cache memory registrations.", "false"),
+        A("shm_enable", "bool",
+          "Published switch of the shared-memory path; peers of one host always use it here.",
+          "true", no_effect=True),
+        A("shm_ring_size", "size_t", "Size of the ring in the published shared-memory path; see "
+          "`shm_lane_data_size`.", "65536", no_effect=True),
+        A("shm_slot_size", "size_t", "Size of a slot in the published shared-memory path.", "128",
+          no_effect=True),
+        A("shm_producer_cas_attempts", "size_t",
+          "Attempts of a sender in the published shared-memory path; lanes have one sender.", "4",
+          no_effect=True),
+        A("shm_consumer_cas_attempts", "size_t",
+          "Attempts of a receiver in the published shared-memory path.", "1", no_effect=True),
+        A("shm_max_polls", "size_t", "Slots drained per poll in the published shared-memory path.",
+          "32", no_effect=True),
+        A("ibv_td_strategy", "attr_ibv_td_strategy_t",
+          "Which queue pairs share a thread domain.", "per_qp", source="4.2.3"),
+        A("uid", "int", "Number of the device in its process.", "-1", settable=False),
+    ))
+
+endpoint = Resource(
+    "endpoint", "A way into a device, with send resources of its own where the network has them.",
+    source="4.2.1",
+    attributes=(A("uid", "int", "Number of the endpoint in its process.", "-1", settable=False),))
+
+packet_pool = Resource(
+    "packet_pool",
+    "Fixed-size buffers for messages, kept per thread and stolen when a thread runs out.",
+    source="4.1.2",
+    attributes=(
+        A("packet_size", "size_t", "Bytes of a packet, its header included.", "8192",
+          minimum=256, maximum=1 << 30),
+        A("npackets", "size_t",
+          "Packets of the pool. Address space only: memory is used as packets are first touched.",
+          "65536", minimum=1),
+    ))
+
+matching_engine = Resource(
+    "matching_engine", "Pairs messages with receives at the target.", source="4.1.3",
+    attributes=(
+        A("matching_engine_type", "attr_matching_engine_type_t", "Implementation.", "map"),
+        A("make_key", "make_key_t",
+          "Makes the key under which messages are filed; null: from rank, tag and policy.",
+          "nullptr", source="3.3.2", from_env=False),
+    ))
+
+comp = Resource(
+    "comp",
+    "A completion object: what is told, once, that an operation has ended. Derive from "
+    "`comp_impl_t` to bring your own.",
+    source="3.2.5", impl="lci::comp_impl_t", header="lci/completion.hpp",
+    attributes=(
+        A("comp_type", "attr_comp_type_t", "Kind of the object.", "custom", settable=False),
+        A("sync_threshold", "int", "Signals after which a synchronizer is ready.", "1",
+          source="3.2.5", minimum=1),
+        A("zero_copy_am", "bool",
+          "Active messages are delivered in packets, which the user returns with put_upacket.",
+          "false", source="3.3.1"),
+        A("am_in_place", "bool",
+          "Active messages are delivered where they arrived: `status.buffer` is valid until the "
+          "handler returns and must not be freed. For handlers and custom objects.", "false",
+          source=_OURS),
+        A("cq_type", "attr_cq_type_t", "Implementation of a completion queue.", "lcrq",
+          source="4.1.4"),
+        A("cq_default_length", "int", "Capacity of an `array_atomic` queue.", "65536",
+          minimum=1),
+    ))
+
+mr = Resource(
+    "mr", "A registered range of local memory, bound to a device.", source="3.3.1",
+    impl="lci::core::memory_region", header="lib/core/memory_region.hpp", has_attr=False)
+
+graph_node = Resource(
+    "graph_node", "A node of a completion graph.", source="3.2.5",
+    impl="lci::core::graph_node", header="", has_attr=False)
+
+ALL = (runtime, net_context, device, endpoint, packet_pool, matching_engine, comp, mr, graph_node)
+
+ALIASES = (
+    Alias("comp_handler_t", "void (*)(status_t status)",
+          "A completion handler. Runs inside progress() or inside a post.", "3.2.5"),
+    Alias("graph_node_run_cb_t", "status_t (*)(void* value)",
+          "The work of a graph's node: returns done, or posted if graph_node_mark_complete() "
+          "follows.", "v2"),
+    Alias("graph_node_free_cb_t", "void (*)(void* value)",
+          "Frees a node's value when the graph is freed.", "v2"),
+    Alias("graph_edge_run_cb_t", "void (*)(status_t status, void* src_value, void* dst_value)",
+          "Runs between the end of an edge's source and the start of its destination.", "v2"),
+)
+
+CONSTANTS = (
+    Constant("COMP_NULL", "comp_t", 0,
+             "No completion object: the post neither says posted nor retry, it returns when the "
+             "operation is done.", "v2"),
+    Constant("COMP_NULL_EXPECT_DONE", "comp_t", 0, "Older name of COMP_NULL.", "v2"),
+    Constant("COMP_NULL_RETRY", "comp_t", 1,
+             "No completion object: the post says done or retry, never posted.", "v2"),
+    Constant("COMP_NULL_EXPECT_DONE_OR_RETRY", "comp_t", 1, "Older name of COMP_NULL_RETRY.",
+             "v2"),
+    Constant("MR_HOST", "mr_t", 0, "Host memory, not registered by the user.", "v2"),
+    Constant("MR_DEVICE", "mr_t", 1, "GPU memory, not registered by the user.", "v2"),
+    Constant("MR_UNKNOWN", "mr_t", 2, "The library finds out where the memory is.", "v2"),
+    Constant("GRAPH_START", "graph_node_t", 1, "Runs before all nodes of a graph.", "v2"),
+    Constant("GRAPH_END", "graph_node_t", 2, "Runs after all nodes of a graph.", "v2"),
+)

@@ -1,0 +1,27 @@
+// The limits of this machine, measured without LCI: what its figures are held against.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "bench/lci_perf/options.hpp"
+
+namespace lci_perf {
+
+/// Runs `lci_perf floor METRIC`: makes its own second process. Returns the exit code.
+int run_floor(const options& o);
+
+/// Zeroed memory that both processes of a pair see. Lives until the process ends.
+void* shared_memory(size_t bytes);
+
+/// Forks; `second` runs in the new process, on another core, and `first` here. If the second one
+/// dies before `first` has returned, says so and ends this one: nothing waits for it for ever.
+void run_pair(const options& o, const std::function<void()>& first,
+              const std::function<void()>& second);
+
+void floor_handoff(const options& o);
+void floor_ring(const options& o);
+void floor_cma(const options& o);
+void floor_memcpy(const options& o);
+
+}  // namespace lci_perf

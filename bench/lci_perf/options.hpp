@@ -1,0 +1,42 @@
+// What the user asked lci_perf to measure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lci_perf {
+
+enum class op_kind { am, sendrecv, floor };
+enum class metric_kind { latency, rate, bandwidth, handoff, ring64, cma, memcpy };
+enum class comp_kind { handler, cq, sync };
+enum class bind_kind { pack, cross, none };
+
+struct options {
+  op_kind op = op_kind::am;
+  metric_kind metric = metric_kind::latency;
+  std::vector<size_t> sizes;  ///< bytes; never empty after parse()
+  int threads = 1;            ///< pairs of threads
+  bool dedicated = false;     ///< a device for each pair instead of one for all
+  comp_kind comp = comp_kind::handler;
+  bool zero_copy = false;  ///< cq and sync: take active messages as packets
+  int window = 64;         ///< messages in flight, per pair
+  int rounds = 7;          ///< measured rounds, after the warm-up
+  uint64_t iterations = 0;  ///< messages a round and pair; 0: as many as fit into `seconds`
+  double seconds = 0.1;     ///< length of a round when `iterations` is 0
+  size_t slots = 64;        ///< floor ring64 only
+  bind_kind bind = bind_kind::pack;
+  bool json = false;
+};
+
+const char* name_of(op_kind v);
+const char* name_of(metric_kind v);
+const char* name_of(comp_kind v);
+const char* name_of(bind_kind v);
+
+/// Reads the command line. Prints help or what is wrong, and ends the process, where there is
+/// nothing to run: exit code 0 for --help, 2 for a bad command line.
+options parse(int argc, char** argv);
+
+}  // namespace lci_perf

@@ -1,0 +1,35 @@
+// How often a measurement is repeated.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "bench/lci_perf/options.hpp"
+
+namespace lci_perf {
+
+/// Calls `round(n)`, which moves n messages and returns the seconds that took: first as warm-up,
+/// with growing n until a round is long enough to tell n for the rest, then o.rounds times.
+/// Returns the seconds of the latter, and their n through `messages`. n is a multiple of `step`.
+template <class Round>
+std::vector<double> measure(const options& o, uint64_t step, uint64_t* messages, Round round) {
+  const auto whole = [step](uint64_t n) { return std::max(step, n / step * step); };
+  uint64_t n = o.iterations != 0 ? whole(o.iterations) : whole(64);
+  if (o.iterations != 0) {
+    round(n);
+  } else {
+    double seconds = round(n);
+    while (seconds < o.seconds / 4) {
+      n *= 2;
+      seconds = round(n);
+    }
+    n = whole(static_cast<uint64_t>(static_cast<double>(n) * o.seconds / seconds));
+  }
+  std::vector<double> out;
+  for (int i = 0; i < o.rounds; ++i) out.push_back(round(n));
+  *messages = n;
+  return out;
+}
+
+}  // namespace lci_perf

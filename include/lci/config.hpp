@@ -1,0 +1,14 @@
+// Version and the few macros that public headers need.
+#pragma once
+
+#define LCI_VERSION_MAJOR 2
+#define LCI_VERSION_MINOR 1
+#define LCI_VERSION_PATCH 0
+#define LCI_VERSION_STRING "2.1.0"
+
+// Everything is built with hidden visibility; what clients may call says so.
+#define LCI_API __attribute__((visibility("default")))
+
+// A plain attribute: g++ 12 only warns about a forgotten `()` of a functor when it stands on the
+// constructor, and clang in C++17 mode rejects the form with a reason.
+#define LCI_NODISCARD [[nodiscard]]

@@ -1,0 +1,157 @@
+// Plain types of the interface: numbers, enumerations, errors codes, the status of an operation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lci/config.hpp"
+
+namespace lci {
+
+/// Tag of a message. Valid range: 0 .. runtime's `max_tag`.
+using tag_t = uint64_t;
+/// Remote completion handle: names a completion object of the target rank. 0 means none.
+using rcomp_t = uint32_t;
+/// Immediate data of a raw network operation.
+using net_imm_data_t = uint32_t;
+/// Key and value of a matching engine's entry.
+using matching_entry_key_t = uint64_t;
+using matching_entry_val_t = void*;
+enum class matching_entry_type_t { send = 0, recv = 1 };
+
+/// Receive from any rank (turns the matching policy into `tag_only`, or `none` with ANY_TAG).
+constexpr int ANY_SOURCE = -1;
+/// Receive any tag (turns the matching policy into `rank_only`, or `none` with ANY_SOURCE).
+constexpr tag_t ANY_TAG = ~tag_t{0};
+
+/// Direction of a communication as the posting rank sees it.
+enum class direction_t { OUT, IN };
+
+/// Which of (rank, tag) a matching engine looks at. Sender and receiver must name the same policy.
+enum class matching_policy_t { none = 0, rank_only = 1, tag_only = 2, rank_tag = 3, max = 4 };
+
+/// When an outgoing operation counts as complete.
+enum class comp_semantic_t {
+  memory,   ///< the local buffer may be reused
+  network,  ///< the network has finished the operation
+  remote,   ///< the data is visible to loads of the target
+};
+
+enum class attr_backend_t { none, ibv, ofi, ucx, shm, sim };
+
+/// Result of a call, in three ordered ranges; fatal errors are exceptions.
+enum class errorcode_t {
+  done_min,
+  done,            ///< complete; the completion object is not signalled
+  done_backlog,    ///< queued inside the library, and the caller's buffer is free
+  done_truncated,  ///< complete, but the message was longer than the receive buffer
+  done_max,
+  posted_min,
+  posted,          ///< the completion object will be signalled, once
+  posted_backlog,  ///< as `posted`; the request waits inside the library for a resource
+  posted_max,
+  retry_min,
+  retry,           ///< nothing happened: call again (after some progress)
+  retry_init,      ///< value of a status nobody has set yet
+  retry_lock,      ///< another thread holds the resource
+  retry_nopacket,  ///< the packet pool is empty
+  retry_nomem,     ///< the network's send queue is full
+  retry_backlog,   ///< earlier requests to this peer still wait in the backlog queue
+  retry_max,
+  fatal,
+};
+
+/// Name of an error code, e.g. "retry_lock".
+LCI_API const char* get_errorcode_str(errorcode_t code);
+
+/// An error code with questions one asks of it.
+struct error_t {
+  errorcode_t errorcode = errorcode_t::retry_init;
+
+  constexpr error_t() = default;
+  constexpr error_t(errorcode_t code) : errorcode(code) {}  // NOLINT: implicit on purpose
+
+  constexpr bool is_done() const { return errorcode < errorcode_t::done_max; }
+  constexpr bool is_posted() const {
+    return errorcode > errorcode_t::posted_min && errorcode < errorcode_t::posted_max;
+  }
+  constexpr bool is_retry() const {
+    return errorcode > errorcode_t::retry_min && errorcode < errorcode_t::retry_max;
+  }
+  void reset_retry() { errorcode = errorcode_t::retry_init; }
+  const char* get_str() const { return get_errorcode_str(errorcode); }
+  friend constexpr bool operator==(error_t a, error_t b) { return a.errorcode == b.errorcode; }
+  friend constexpr bool operator!=(error_t a, error_t b) { return a.errorcode != b.errorcode; }
+};
+
+/// Where a message lies. Converts to a pointer, so that `T* p = ...` and `.base`/`.size` both work.
+struct buffer_t {
+  void* base = nullptr;
+  size_t size = 0;
+
+  operator void*() const { return base; }  // NOLINT: implicit on purpose
+  template <class T>
+  explicit operator T*() const {
+    return static_cast<T*>(base);
+  }
+};
+
+/// What became of an operation: returned by posts, handed to completion objects.
+struct status_t {
+  error_t error;
+  int rank = -1;                 ///< the peer
+  void* buffer = nullptr;        ///< local buffer; for a signal, the target's address
+  size_t size = 0;               ///< bytes moved
+  tag_t tag = 0;
+  void* user_context = nullptr;  ///< as given to the post
+
+  constexpr status_t() = default;
+  constexpr status_t(errorcode_t code) : error(code) {}  // NOLINT: implicit on purpose
+  constexpr status_t(error_t e) : error(e) {}            // NOLINT: implicit on purpose
+  constexpr explicit status_t(void* context) : error(errorcode_t::done), user_context(context) {}
+
+  constexpr bool is_done() const { return error.is_done(); }
+  constexpr bool is_posted() const { return error.is_posted(); }
+  constexpr bool is_retry() const { return error.is_retry(); }
+  void set_done() { error = errorcode_t::done; }
+  void set_posted() { error = errorcode_t::posted; }
+  void set_retry() { error = errorcode_t::retry; }
+
+  error_t get_error() const { return error; }
+  int get_rank() const { return rank; }
+  buffer_t get_buffer() const { return {buffer, size}; }
+  size_t get_size() const { return size; }
+  tag_t get_tag() const { return tag; }
+  void* get_user_context() const { return user_context; }
+};
+static_assert(sizeof(status_t) == 40, "a status is copied into queues: keep it small");
+
+/// A registered range of some rank's memory; plain bytes, to be sent to whoever may access it.
+struct rmr_t {
+  uint64_t base = 0;         ///< address of its first byte at the owner
+  uint64_t size = 0;         ///< bytes registered
+  uint64_t opaque_rkey = 0;  ///< key the owner's network asks for; 0 means empty
+
+  constexpr bool is_empty() const { return opaque_rkey == 0; }
+  friend constexpr bool operator==(const rmr_t& a, const rmr_t& b) {
+    return a.base == b.base && a.size == b.size && a.opaque_rkey == b.opaque_rkey;
+  }
+  friend constexpr bool operator!=(const rmr_t& a, const rmr_t& b) { return !(a == b); }
+};
+constexpr rmr_t RMR_NULL{};
+
+/// Makes the key under which a matching engine files a message. Called with the message's source
+/// rank and tag, on the receiving rank, for sends and receives alike. Must be thread-safe.
+using make_key_t = matching_entry_key_t (*)(int rank, tag_t tag, matching_policy_t policy);
+
+/// Allocates the buffers in which active messages are delivered. Both must be thread-safe.
+struct allocator_base_t {
+  virtual ~allocator_base_t() = default;
+  virtual void* allocate(size_t size) = 0;
+  virtual void deallocate(void* ptr) = 0;
+};
+
+/// Combines n items: dst[i] = left[i] op right[i]. `dst` may be `left` or `right`.
+using reduce_op_t = void (*)(const void* left, const void* right, void* dst, size_t n);
+
+}  // namespace lci

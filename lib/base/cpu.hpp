@@ -1,0 +1,37 @@
+// Helpers for the processor: pause, prefetch, cache line size, branch hints.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lci {
+
+constexpr size_t cache_line = 64;
+
+#define LCI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define LCI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define LCI_COLD __attribute__((noinline, cold))
+
+inline void cpu_pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Keeps the compiler, not the processor, from moving memory accesses across.
+inline void compiler_barrier() { asm volatile("" ::: "memory"); }
+
+/// A cheap clock in unspecified ticks, only for "has a while passed" questions.
+inline uint64_t cpu_ticks() {
+#if defined(__x86_64__) || defined(__i386__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  uint64_t t;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(t));
+  return t;
+#endif
+}
+
+}  // namespace lci

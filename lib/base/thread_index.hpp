@@ -1,0 +1,22 @@
+// A small number for each living thread of the process, so that per-thread structures are arrays.
+#pragma once
+
+namespace lci {
+
+/// More threads than this alive at once share index `max_thread_index`: users of the index must
+/// lock what belongs to it.
+constexpr int max_thread_index = 1023;
+
+namespace detail {
+extern thread_local int tls_thread_index __attribute__((tls_model("initial-exec")));
+int assign_thread_index();  // slow path: first call of a thread
+}  // namespace detail
+
+/// 0 .. max_thread_index. Unique among living threads below max_thread_index; numbers of ended
+/// threads are given out again, with a happens-before edge from the old owner to the new.
+inline int thread_index() {
+  const int i = detail::tls_thread_index;
+  return __builtin_expect(i >= 0, 1) ? i : detail::assign_thread_index();
+}
+
+}  // namespace lci

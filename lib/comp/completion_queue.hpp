@@ -1,0 +1,117 @@
+// Completion queues: statuses in the order in which they came.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+
+#include "lci/completion.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/bounded_queue.hpp"
+#include "lib/concurrent/parking.hpp"
+#include "lib/concurrent/segmented_queue.hpp"
+#include "lib/concurrent/spinlock.hpp"
+
+namespace lci::core {
+
+/// Thread-safe. Never loses a status. Whoever has taken the last one may free the queue, even while
+/// its signaller is still on its way out.
+class completion_queue : public comp_impl_t {
+ public:
+  /// False if there is nothing, or if the oldest status is just being written.
+  bool pop(status_t& out);
+  /// Sleeps until pop() may find something, at most `timeout_ns` (negative: for ever). Wakes one
+  /// sleeper a status: call pop() afterwards.
+  void sleep(int64_t timeout_ns);
+
+ protected:
+  explicit completion_queue(attr_t a) : comp_impl_t(a) { attr.comp_type = attr_comp_type_t::cq; }
+  event_count<> sleepers_;
+};
+
+/// cq_type lcrq: grows.
+class unbounded_queue final : public completion_queue {
+ public:
+  explicit unbounded_queue(attr_t a) : completion_queue(a) {}
+
+  void signal(status_t status) override {
+    bool asleep = false;
+    items_.push(status, [&] { asleep = sleepers_.notice(); });
+    if (LCI_UNLIKELY(asleep)) sleepers_.wake();
+  }
+  bool pop(status_t& out) { return items_.pop(out); }
+  void sleep(int64_t timeout_ns) {
+    sleepers_.sleep([this] { return items_.idle(); }, timeout_ns);
+  }
+
+ private:
+  segmented_queue<status_t> items_;
+};
+
+/// cq_type array_atomic: a ring of attr.cq_default_length places. What does not fit goes to a list
+/// under a lock, and so does all that comes later, until the list is empty again; it is taken when
+/// the ring is empty. So statuses of one signaller stay in order.
+class ring_queue final : public completion_queue {
+ public:
+  explicit ring_queue(attr_t a)
+      : completion_queue(a), items_(static_cast<size_t>(a.cq_default_length)) {}
+
+  void signal(status_t status) override {
+    bool asleep = false;
+    if (LCI_UNLIKELY(overflowed_.load(std::memory_order_relaxed) != 0) ||
+        LCI_UNLIKELY(!items_.push(status, [&] { asleep = sleepers_.notice(); })))
+      asleep = overflow(status);
+    if (LCI_UNLIKELY(asleep)) sleepers_.wake();
+  }
+  bool pop(status_t& out) {
+    return items_.pop(out) ||
+           (LCI_UNLIKELY(overflowed_.load(std::memory_order_relaxed) != 0) && pop_overflow(out));
+  }
+  void sleep(int64_t timeout_ns) {
+    sleepers_.sleep(
+        [this] { return items_.idle() && overflowed_.load(std::memory_order_seq_cst) == 0; },
+        timeout_ns);
+  }
+
+ private:
+  // True if somebody sleeps.
+  LCI_COLD bool overflow(const status_t& status) {
+    std::lock_guard guard(lock_);
+    overflow_.push_back(status);
+    overflowed_.fetch_add(1, std::memory_order_seq_cst);  // the claim that parking.hpp asks for
+    return sleepers_.notice();
+  }
+  LCI_COLD bool pop_overflow(status_t& out) {
+    std::lock_guard guard(lock_);
+    // What is in the ring is older than what its signaller has put into the list.
+    if (!items_.idle() || overflow_.empty()) return false;
+    out = overflow_.front();
+    overflow_.pop_front();
+    overflowed_.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
+
+  bounded_queue<status_t> items_;
+  spinlock lock_;
+  std::atomic<size_t> overflowed_{0};  // changes under lock_
+  std::deque<status_t> overflow_;      // under lock_
+};
+
+inline bool completion_queue::pop(status_t& out) {
+  return LCI_LIKELY(attr.cq_type == attr_cq_type_t::lcrq)
+             ? static_cast<unbounded_queue*>(this)->pop(out)
+             : static_cast<ring_queue*>(this)->pop(out);
+}
+
+inline void completion_queue::sleep(int64_t timeout_ns) {
+  attr.cq_type == attr_cq_type_t::lcrq ? static_cast<unbounded_queue*>(this)->sleep(timeout_ns)
+                                       : static_cast<ring_queue*>(this)->sleep(timeout_ns);
+}
+
+inline completion_queue* make_queue(const comp_attr_t& attr) {
+  if (attr.cq_type == attr_cq_type_t::lcrq) return new unbounded_queue(attr);
+  return new ring_queue(attr);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,18 @@
+// Counter: counts signals and drops their statuses.
+#pragma once
+
+#include "lci/completion.hpp"
+#include "lib/concurrent/signal_counter.hpp"
+
+namespace lci::core {
+
+/// Thread-safe.
+class counter final : public comp_impl_t {
+ public:
+  explicit counter(attr_t a) : comp_impl_t(a) { attr.comp_type = attr_comp_type_t::counter; }
+  void signal(status_t) override { number.add_one(); }
+
+  signal_counter<> number;
+};
+
+}  // namespace lci::core

@@ -1,0 +1,238 @@
+#include "lib/comp/graph.hpp"
+
+#include <mutex>
+#include <string>
+
+#include "lib/base/check.hpp"
+#include "lib/concurrent/parking.hpp"
+
+namespace lci::core {
+
+thread_local graph::ready_list* graph::tls_ready = nullptr;
+
+void graph::ready_list::push(graph_node* n) {
+  n->next_ready = nullptr;
+  if (head) {
+    tail->next_ready = n;
+  } else {
+    head = n;
+  }
+  tail = n;
+}
+
+graph_node* graph::ready_list::pop() {
+  graph_node* n = head;
+  if (n) head = n->next_ready;
+  return n;
+}
+
+// What `begin` makes ready is run afterwards. Inside a node of the same graph it is only added to
+// the list of the call around it: so a chain of nodes that complete each other is a loop, not a
+// recursion. Another graph runs at once, since the node may be going to wait for it.
+template <class F>
+void graph::drive(graph* g, F begin) {
+  const uint64_t id = g->id_;
+  for (ready_list* l = tls_ready; l; l = l->outer)
+    if (l->graph_id == id) return begin(*l);
+  ready_list list{id, tls_ready};
+  struct restore {
+    ~restore() { tls_ready = outer; }
+    ready_list* outer;
+  } at_end{tls_ready};
+  tls_ready = &list;
+  begin(list);
+  // The last node that completes may free the graph; the list is empty then.
+  while (graph_node* n = list.pop()) g->run(n, list);
+}
+
+namespace {
+uint64_t next_graph_id() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+}  // namespace
+
+graph::graph(attr_t a, comp_impl_t* completion, deferred_queue* deferred, void* user_context)
+    : comp_impl_t(a),
+      id_(next_graph_id()),
+      completion_(completion),
+      deferred_(deferred ? deferred : &own_deferred_),
+      user_context_(user_context),
+      nodes_(2) {
+  attr.comp_type = attr_comp_type_t::graph;
+  for (graph_node& n : nodes_) n.owner = this;
+}
+
+graph::~graph() {
+  for (graph_node& n : nodes_)
+    if (n.free) n.free(n.value);
+}
+
+void graph::require_rest(const char* operation) const {
+  if (running())
+    throw_invalid(operation, "graph", "running", "at rest",
+                  "wait until graph_test() says done");
+}
+
+graph_node* graph::add_node(graph_node::run_function run, void* value,
+                            graph_node::free_function free) {
+  require_rest("graph_add_node");
+  if (!run) throw_invalid("graph_add_node", "fn", "null", "a function");
+  graph_node& n = nodes_.emplace_back();
+  n.owner = this;
+  n.run = run;
+  n.value = value;
+  n.free = free;
+  checked_ = false;
+  return &n;
+}
+
+void graph::add_edge(graph_node* src, graph_node* dst, graph_node::edge_function fn) {
+  require_rest("graph_add_edge");
+  if (src->owner != this)
+    throw_invalid("graph_add_edge", "src", "a node of another graph", "a node of this graph");
+  if (dst->owner != this)
+    throw_invalid("graph_add_edge", "dst", "a node of another graph", "a node of this graph");
+  if (src == end_node())
+    throw_invalid("graph_add_edge", "src", "GRAPH_END", "a node that something comes after");
+  if (dst == start_node())
+    throw_invalid("graph_add_edge", "dst", "GRAPH_START", "a node that something comes before");
+  if (src == dst) throw_invalid("graph_add_edge", "dst", "src", "another node");
+  src->out.push_back({dst, fn});
+  ++dst->n_in;
+  checked_ = false;
+}
+
+// Finds the nodes to begin with, and that all others will have their turn.
+void graph::check_structure() {
+  roots_.clear();
+  for (graph_node& n : nodes_) {
+    n.pending.store(n.n_in, std::memory_order_relaxed);
+    if (n.n_in == 0) roots_.push_back(&n);
+  }
+  std::vector<graph_node*> order = roots_;
+  for (size_t i = 0; i < order.size(); ++i)
+    for (const graph_node::edge& e : order[i]->out)
+      if (e.dst->pending.fetch_sub(1, std::memory_order_relaxed) == 1) order.push_back(e.dst);
+  if (order.size() != nodes_.size())
+    throw_invalid("graph_start", "edges",
+                  "a cycle around " + std::to_string(nodes_.size() - order.size()) + " nodes",
+                  "free of cycles");
+  checked_ = true;
+}
+
+void graph::start() {
+  require_rest("graph_start");
+  if (!checked_) check_structure();
+  for (graph_node& n : nodes_) n.pending.store(n.n_in, std::memory_order_relaxed);
+  remaining_.store(nodes_.size(), std::memory_order_relaxed);
+  failed_.store(false, std::memory_order_relaxed);
+  failure_ = nullptr;
+  state_.store(in_run, std::memory_order_release);
+  drive(this, [this](ready_list& ready) {
+    for (graph_node* n : roots_) ready.push(n);
+  });
+}
+
+status_t graph::test() {
+  if ((state_.load(std::memory_order_acquire) & ~asleep) == done) {  // A3: pairs with R3
+    if (failure_) std::rethrow_exception(failure_);
+    status_t status(errorcode_t::done);
+    status.user_context = user_context_;
+    return status;
+  }
+  if (own_deferred_.count.load(std::memory_order_relaxed) != 0) own_deferred_.run();
+  return errorcode_t::retry;
+}
+
+void graph::sleep(int64_t timeout_ns) {
+  uint32_t s = state_.load(std::memory_order_relaxed);
+  if (s == done) return;
+  if (!(s & asleep) && !state_.compare_exchange_strong(s, s | asleep, std::memory_order_relaxed,
+                                                       std::memory_order_relaxed))
+    return;
+  os_futex::wait(&state_, s | asleep, timeout_ns);
+}
+
+void graph::mark_complete(graph_node* n, status_t status) {
+  if (!n->running.exchange(false, std::memory_order_acq_rel))
+    throw_invalid("graph_node_mark_complete", "node", "not running",
+                  "started and not yet completed");
+  drive(n->owner, [&](ready_list& ready) { n->owner->complete(n, status, ready); });
+}
+
+void graph::signal(status_t status) {
+  auto* n = static_cast<graph_node*>(status.user_context);
+  if (!n)
+    throw_invalid("comp_signal", "status.user_context", "null", "the node that has completed",
+                  "give the operation the node as its user_context");
+  if (n->owner != this)
+    throw_invalid("comp_signal", "status.user_context", "a node of another graph",
+                  "a node of this graph");
+  mark_complete(n, status);
+}
+
+bool graph::retry(void* node) {
+  auto* n = static_cast<graph_node*>(node);
+  bool achieved = false;
+  drive(n->owner, [&](ready_list& ready) { achieved = n->owner->run(n, ready); });
+  return achieved;
+}
+
+// False if the node has to be tried again. After a node that said `posted`, the graph may be gone.
+bool graph::run(graph_node* n, ready_list& ready) {
+  status_t status(errorcode_t::done);
+  if (n->run && LCI_LIKELY(!failed_.load(std::memory_order_relaxed))) {
+    n->running.store(true, std::memory_order_relaxed);
+    try {
+      status = n->run(n->value);
+      if (status.is_posted()) return true;
+      if (!n->running.exchange(false, std::memory_order_relaxed))
+        throw_invalid("graph", "node", "completed twice",
+                      "either marked complete or `done` by its function", "return posted");
+      if (status.is_retry()) {
+        deferred_->push({retry, n});
+        return false;
+      }
+    } catch (...) {
+      fail();
+    }
+  }
+  complete(n, status, ready);
+  return true;
+}
+
+void graph::complete(graph_node* n, const status_t& status, ready_list& ready) {
+  for (const graph_node::edge& e : n->out) {
+    try {
+      if (e.fn && !failed_.load(std::memory_order_relaxed)) e.fn(status, n->value, e.dst->value);
+    } catch (...) {
+      fail();
+    }
+    // R1, A1: each pairs with the others
+    if (e.dst->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) ready.push(e.dst);
+  }
+  if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();  // R2, A2: likewise
+}
+
+void graph::finish() {
+  if (completion_) {
+    comp_impl_t* completion = completion_;
+    status_t status(failure_ ? errorcode_t::fatal : errorcode_t::done);
+    status.user_context = user_context_;
+    delete this;
+    completion->signal(status);
+    return;
+  }
+  // The last access: whoever sees `done` may free the graph.
+  const uint32_t before = state_.exchange(done, std::memory_order_acq_rel);  // R3: pairs with A3
+  if (before & asleep) os_futex::wake_all(&state_);
+}
+
+void graph::fail() {
+  std::lock_guard guard(failure_lock_);
+  if (!failure_) failure_ = std::current_exception();
+  failed_.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,123 @@
+// Completion graph: operations and functions with a partial order (paper 3.2.5, 4.1.4).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <vector>
+
+#include "lci/completion.hpp"
+#include "lib/concurrent/deferred_queue.hpp"
+#include "lib/concurrent/spinlock.hpp"
+
+namespace lci::core {
+
+class graph;
+
+/// A function, and what must come before and after it. Belongs to its graph.
+struct graph_node {
+  using run_function = status_t (*)(void* value);
+  using free_function = void (*)(void* value);
+  using edge_function = void (*)(status_t status, void* src_value, void* dst_value);
+
+  struct edge {
+    graph_node* dst;
+    edge_function fn;
+  };
+
+  graph* owner = nullptr;
+  run_function run = nullptr;  // null: nothing to do
+  void* value = nullptr;
+  free_function free = nullptr;
+  std::vector<edge> out;
+  int n_in = 0;
+
+  // Of the present run.
+  std::atomic<int> pending{0};       // predecessors that have not completed
+  std::atomic<bool> running{false};  // started and not completed
+  graph_node* next_ready = nullptr;  // in the list of the thread that is about to run it
+};
+
+/// Built, started and restarted by one thread at a time; while it runs, any thread may complete
+/// nodes, and test or wait for it. A node whose function says `done` completes at once, one that
+/// says `posted` when mark_complete() or signal() is called for it, and one that says `retry`
+/// is run again from the list of deferred work. Nodes run in the thread that completes their last
+/// predecessor, one after the other without recursion, however long the chain. The graph is done
+/// when all its nodes are, whether or not they have an edge to the end.
+///
+/// What a node or edge function throws ends the run early: nodes that have not been started are
+/// skipped, and test() throws it when the others have completed.
+///
+/// Memory orders. R1/A1 on `pending`: a node sees what happened in all its predecessors. R2/A2 on
+/// `remaining_`: whoever finds the graph done (R3/A3 on `state_`) sees what happened in all nodes.
+class graph final : public comp_impl_t {
+ public:
+  /// `completion`, if not null, is signalled at the end of a run, and the graph frees itself then.
+  /// `deferred` is where nodes wait that said `retry`; without one, test() runs them.
+  explicit graph(attr_t a, comp_impl_t* completion = nullptr, deferred_queue* deferred = nullptr,
+                 void* user_context = nullptr);
+  ~graph() override;
+
+  graph_node* start_node() { return &nodes_[0]; }
+  graph_node* end_node() { return &nodes_[1]; }
+
+  // These throw invalid_argument_error if the graph runs or an argument makes no sense.
+  graph_node* add_node(graph_node::run_function run, void* value, graph_node::free_function free);
+  void add_edge(graph_node* src, graph_node* dst, graph_node::edge_function fn);
+  /// Starts a run, the first or another one. Throws if there is a cycle.
+  void start();
+
+  /// `done` when the run has ended, else `retry`. Throws what a node threw.
+  status_t test();
+  bool started() const { return state_.load(std::memory_order_relaxed) != idle; }
+  bool running() const { return (state_.load(std::memory_order_acquire) & ~asleep) == in_run; }
+  /// Sleeps until the run may have ended, at most `timeout_ns` (negative: for ever).
+  void sleep(int64_t timeout_ns);
+
+  /// Completes a node that said `posted`. Throws invalid_argument_error if it does not run.
+  static void mark_complete(graph_node* node, status_t status);
+  /// Completes the node that is the status's user context: how an operation of the network does it.
+  void signal(status_t status) override;
+
+ private:
+  // Nodes that one thread is going to run, first in, first out.
+  struct ready_list {
+    uint64_t graph_id;
+    ready_list* outer;  // of another graph, one of whose nodes this thread is inside of
+    graph_node* head = nullptr;
+    graph_node* tail = nullptr;
+    void push(graph_node* n);
+    graph_node* pop();
+  };
+  static thread_local ready_list* tls_ready;
+  template <class F>
+  static void drive(graph* g, F begin);
+
+  static bool retry(void* node);
+  bool run(graph_node* n, ready_list& ready);
+  void complete(graph_node* n, const status_t& status, ready_list& ready);
+  void finish();
+  void fail();
+  void check_structure();
+  void require_rest(const char* operation) const;
+
+  static constexpr uint32_t idle = 0, in_run = 1, done = 2, asleep = 4;
+
+  const uint64_t id_;  // unlike its address, never used again
+  comp_impl_t* const completion_;
+  deferred_queue own_deferred_;
+  deferred_queue* const deferred_;
+  void* const user_context_;
+  std::deque<graph_node> nodes_;   // the first two: start and end
+  std::vector<graph_node*> roots_;  // without predecessors; valid if checked_
+  bool checked_ = false;
+
+  std::atomic<uint32_t> state_{idle};  // the futex, too
+  std::atomic<size_t> remaining_{0};   // nodes that have not completed
+  std::atomic<bool> failed_{false};
+  spinlock failure_lock_;
+  std::exception_ptr failure_;  // under failure_lock_ while the graph runs
+};
+
+}  // namespace lci::core

@@ -1,0 +1,23 @@
+// Completion handler: a function of the user.
+#pragma once
+
+#include "lci/completion.hpp"
+
+namespace lci::core {
+
+/// Thread-safe as far as the function is. It runs in whichever thread finds the operation complete:
+/// inside progress(), or inside a post.
+class handler final : public comp_impl_t {
+ public:
+  using function = void (*)(status_t);
+
+  handler(function f, attr_t a) : comp_impl_t(a), function_(f) {
+    attr.comp_type = attr_comp_type_t::handler;
+  }
+  void signal(status_t status) override { function_(status); }
+
+ private:
+  const function function_;
+};
+
+}  // namespace lci::core

@@ -1,0 +1,230 @@
+// An unbounded queue for any number of producers and consumers, made of fetch-and-add segments.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <type_traits>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+
+namespace lci {
+
+/// Thread-safe. Takes the role of LCRQ in the paper (4.1.4) without 16-byte atomics. A list of
+/// segments of N cells; producers draw tickets for the last segment by fetch-and-add, consumers
+/// for the first one by compare-and-swap (so that looking at an empty queue changes nothing). One
+/// locked instruction for a push and one for a pop; a lock is taken once every N items, when a
+/// segment is added or left behind. An item becomes visible after its producer and all earlier
+/// ones have finished writing.
+///
+/// A segment is in one of four places: the last one ("open": tickets left), one of the middle, the
+/// first one ("current"), or retired. Moves between them happen under the lock.
+///
+/// Reclamation. Segments belong to the queue until it is destroyed, so a thread that was delayed
+/// with an old pointer always looks at a segment. Its fetch-and-add or compare-and-swap can't do
+/// harm either, because whether it may succeed is decided by the very word that it changes:
+///  - `tail` has tickets left exactly while the segment is open. A late producer either gets no
+///    ticket (and looks for the last segment again) or one of the segment's new life, which is as
+///    good as any: the segment is the last of the list then.
+///  - `head` has tickets left only while the segment is current, and holds the number of the
+///    segment's life in its upper half, so no value ever comes back and a compare-and-swap with
+///    an old one fails.
+///  - A retired segment gets a new life only when all its cells say "empty": then no consumer is
+///    still reading one of them.
+///
+/// Memory orders.
+///  - Item: written before R1 (cell full), read after A1. Read before R2 (cell empty); the lock's
+///    holder sees that with A2 before it opens the segment again with R3, and a producer's
+///    fetch-and-add A3 comes after that: so the next life's item is written after the last
+///    life's was read. (Other producers' fetch-and-adds continue R3's release sequence.)
+///  - A consumer that reads `head` of a life with A4 sees what R4 published: cells of earlier
+///    lives are empty. Since `head` never returns to a value, a successful compare-and-swap
+///    proves that the cell it has looked at in between was of the same life; it may be relaxed.
+///  - Pointers to segments: R5/A5, R6/A6, R7/A7 publish the segment's construction.
+///  - The fetch-and-add is sequentially consistent because parking relies on it (parking.hpp): a
+///    claim comes before the question whether anybody sleeps. For the same purpose idle() takes
+///    the lock: either it sees a segment, or the segment was opened after the lock was released,
+///    and then its producers see the sleeper.
+template <class T, template <class> class Atom = std::atomic, size_t N = 128>
+class segmented_queue {
+  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(N % 4 == 0, "cells are inspected in fours");
+
+ public:
+  segmented_queue() {
+    segment* s = new segment;
+    s->tail.store(0, std::memory_order_relaxed);
+    s->head.store(0, std::memory_order_relaxed);
+    first_.store(s, std::memory_order_relaxed);
+    last_.store(s, std::memory_order_relaxed);
+  }
+  ~segmented_queue() {
+    destroy(first_.load(std::memory_order_relaxed));
+    destroy(retired_);
+  }
+  segmented_queue(const segmented_queue&) = delete;
+  segmented_queue& operator=(const segmented_queue&) = delete;
+
+  /// `claimed()` is called when the item has its place, before it becomes visible: afterwards a
+  /// consumer might already have destroyed the queue.
+  template <class F>
+  void push(const T& item, F&& claimed) {
+    for (;;) {
+      segment* s = last_.load(std::memory_order_acquire);  // A5
+      // Tickets beyond N are lost without harm: each thread takes at most one in each life of a
+      // segment, which is far from carrying into the upper half.
+      const auto i = static_cast<uint32_t>(s->tail.fetch_add(1, std::memory_order_seq_cst));  // A3
+      if (LCI_LIKELY(i < N)) {
+        claimed();
+        cell& c = s->cells[i];
+        c.item = item;
+        c.full.store(1, std::memory_order_release);  // R1: pairs with A1 in pop()
+        return;
+      }
+      grow();
+    }
+  }
+  void push(const T& item) {
+    push(item, [] {});
+  }
+
+  /// False if there is nothing, or if the oldest item is still being written.
+  bool pop(T& out) {
+    for (;;) {
+      segment* s = first_.load(std::memory_order_acquire);    // A6
+      uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
+      const auto i = static_cast<uint32_t>(ticket);
+      if (LCI_LIKELY(i < N)) {
+        cell& c = s->cells[i];
+        if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
+          // Empty, unless another consumer has just emptied the cell.
+          if (s->head.load(std::memory_order_relaxed) == ticket) return false;
+        } else if (LCI_LIKELY(s->head.compare_exchange_strong(ticket, ticket + 1,
+                                                              std::memory_order_relaxed,
+                                                              std::memory_order_relaxed))) {
+          out = c.item;
+          c.full.store(0, std::memory_order_release);  // R2: pairs with A2 in take_retired()
+          return true;
+        }
+      } else if (!advance(s, ticket)) {
+        return false;
+      }
+    }
+  }
+
+  /// True if every item that a producer has claimed a place for before now has been taken.
+  bool idle() const {
+    std::lock_guard guard(lock_);
+    const segment* s = last_.load(std::memory_order_relaxed);
+    if (first_.load(std::memory_order_relaxed) != s) return false;
+    const auto head = static_cast<uint32_t>(s->head.load(std::memory_order_acquire));
+    const auto tail = static_cast<uint32_t>(s->tail.load(std::memory_order_seq_cst));
+    return (tail < N ? tail : N) == head;
+  }
+
+  /// Segments owned, in use or retired. For tests.
+  size_t segments() const {
+    std::lock_guard guard(lock_);
+    return n_segments_;
+  }
+
+ private:
+  struct alignas(cache_line) cell {
+    Atom<uint32_t> full{0};
+    T item;
+  };
+  // `tail` and `head`: life << 32 | next ticket. At N and above there are none left.
+  struct segment {
+    alignas(cache_line) Atom<uint64_t> tail{N};
+    alignas(cache_line) Atom<uint64_t> head{N};
+    Atom<segment*> next{nullptr};  // changes under lock_; in the list of retired ones, too
+    uint64_t life = 0;             // under lock_
+    cell cells[N];
+  };
+
+  // The last segment has no tickets left: append one. Returns when last_ has changed.
+  LCI_COLD void grow() {
+    std::lock_guard guard(lock_);
+    segment* s = last_.load(std::memory_order_relaxed);
+    if (static_cast<uint32_t>(s->tail.load(std::memory_order_relaxed)) < N) return;
+    segment* n = take_retired();
+    if (!n) {
+      n = new segment;
+      ++n_segments_;
+    }
+    ++n->life;
+    // First reachable for consumers, then open for producers.
+    s->next.store(n, std::memory_order_release);                   // R7: pairs with A7
+    n->tail.store(n->life << 32, std::memory_order_release);       // R3: pairs with A3 in push()
+    last_.store(n, std::memory_order_release);                     // R5: pairs with A5 in push()
+  }
+
+  // No tickets left at `s`, whose head was `seen`. False if the queue was empty at some moment.
+  LCI_COLD bool advance(segment* s, uint64_t seen) {
+    // With nothing behind it a used-up segment is an empty queue; it costs no lock to say so. That
+    // `s` is first and its head is still `seen` after `next` was read proves that `next` was read
+    // before the segment was left behind.
+    if (!s->next.load(std::memory_order_acquire) &&  // A7: pairs with R7 in grow()
+        first_.load(std::memory_order_acquire) == s &&
+        s->head.load(std::memory_order_acquire) == seen)
+      return false;
+    std::lock_guard guard(lock_);
+    s = first_.load(std::memory_order_relaxed);
+    if (static_cast<uint32_t>(s->head.load(std::memory_order_relaxed)) < N) return true;
+    segment* n = s->next.load(std::memory_order_relaxed);
+    if (!n) return false;
+    n->head.store(n->life << 32, std::memory_order_release);  // R4: pairs with A4 in pop()
+    first_.store(n, std::memory_order_release);               // R6: pairs with A6 in pop()
+    s->next.store(nullptr, std::memory_order_relaxed);
+    retire(s);
+    return true;
+  }
+
+  void retire(segment* s) {  // under lock_
+    if (retired_) {
+      retired_last_->next.store(s, std::memory_order_relaxed);
+    } else {
+      retired_ = s;
+    }
+    retired_last_ = s;
+  }
+
+  // The oldest retired segment, if no consumer is still reading it. Else it goes to the end, so
+  // that one slow consumer does not keep the others from being used again.
+  segment* take_retired() {  // under lock_
+    segment* s = retired_;
+    if (!s) return nullptr;
+    retired_ = s->next.load(std::memory_order_relaxed);
+    s->next.store(nullptr, std::memory_order_relaxed);
+    uint32_t full = 0;
+    for (size_t i = 0; i < N; i += 4)  // A2: pairs with R2 in pop()
+      full |= s->cells[i].full.load(std::memory_order_acquire) |
+              s->cells[i + 1].full.load(std::memory_order_acquire) |
+              s->cells[i + 2].full.load(std::memory_order_acquire) |
+              s->cells[i + 3].full.load(std::memory_order_acquire);
+    if (full) {
+      retire(s);
+      return nullptr;
+    }
+    return s;
+  }
+
+  static void destroy(segment* s) {
+    while (s) {
+      segment* next = s->next.load(std::memory_order_relaxed);
+      delete s;
+      s = next;
+    }
+  }
+
+  alignas(cache_line) Atom<segment*> last_{nullptr};
+  alignas(cache_line) Atom<segment*> first_{nullptr};
+  alignas(cache_line) mutable basic_spinlock<Atom> lock_;
+  segment* retired_ = nullptr;       // under lock_
+  segment* retired_last_ = nullptr;  // under lock_; meaningful if retired_ is not null
+  size_t n_segments_ = 1;            // under lock_
+};
+
+}  // namespace lci

@@ -1,0 +1,137 @@
+// Where one value at a time is handed from signallers to testers: a synchronizer of threshold 1.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/parking.hpp"
+#include "lib/concurrent/spinlock.hpp"
+
+namespace lci {
+
+/// More signals than this that no test has asked for are a bug of the program: it aborts, with a
+/// message, instead of filling the memory.
+constexpr size_t max_early_signals = 65536;
+[[noreturn]] LCI_COLD inline void too_many_signals(size_t threshold) {
+  std::fprintf(stderr,
+               "lci: a synchronizer of threshold %zu was signalled %zu times more than sync_test() "
+               "or sync_wait() have asked for. Test it more often, or use a completion queue.\n",
+               threshold, max_early_signals);
+  std::abort();
+}
+
+/// Thread-safe. put() fills the cell, take() empties it. A put() to a full cell is kept for the
+/// next round: nothing is lost and nothing waits, up to max_early_signals.
+///
+/// All happens in one word, which is also the futex:
+///   empty -> claimed (a signaller writes) -> ready -> claimed (a tester reads) -> empty
+/// `asleep` may be added to empty and is carried through the signaller's `claimed`; `extra` may be
+/// added to ready and says that values of later rounds wait in a list under a lock.
+///
+/// Memory orders. R1/A1: the value is written before ready is stored and read after ready was
+/// seen. R2/A2: the value has been read before the next signaller claims the cell. Nobody but the
+/// one who made it `claimed` changes the word then, so plain stores end that state.
+///
+/// A signaller touches no memory after R1, except under the lock, which a tester of the value must
+/// take as well: so whoever has taken the last value may destroy the cell.
+///
+/// No wake-up is lost: a sleeper changes empty to asleep, or finds it so, and the kernel compares
+/// again. The signaller that claims the cell learns about `asleep` from the same word.
+template <class T, template <class> class Atom = std::atomic, class Futex = os_futex>
+class signal_cell {
+ public:
+  void put(const T& value) {
+    uint32_t s = state_.load(std::memory_order_relaxed);
+    for (;;) {
+      if (LCI_UNLIKELY(s & (claimed | ready))) {
+        if (put_early(value)) return;
+        s = state_.load(std::memory_order_relaxed);
+      } else if (LCI_LIKELY(state_.compare_exchange_weak(
+                     s, s | claimed, std::memory_order_acquire,  // A2: pairs with R2 in take()
+                     std::memory_order_relaxed))) {
+        break;
+      }
+    }
+    value_ = value;
+    state_.store(ready, std::memory_order_release);  // R1: pairs with A1 in take()
+    if (LCI_UNLIKELY(s & asleep)) Futex::wake_all(&state_);
+  }
+
+  bool is_ready() const { return state_.load(std::memory_order_acquire) & ready; }
+
+  /// Takes the value if there is one; `out` may be null.
+  bool take(T* out) {
+    uint32_t s = state_.load(std::memory_order_relaxed);
+    while (s & ready) {
+      if (LCI_UNLIKELY(s & extra)) {
+        if (take_and_refill(out)) return true;
+        s = state_.load(std::memory_order_relaxed);
+      } else if (LCI_LIKELY(state_.compare_exchange_weak(
+                     s, claimed, std::memory_order_acquire,  // A1: pairs with R1 in put()
+                     std::memory_order_relaxed))) {
+        if (out) *out = value_;
+        state_.store(empty, std::memory_order_release);  // R2: pairs with A2 in put()
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Sleeps until something may have changed, at most `timeout_ns` (negative: for ever).
+  void sleep(int64_t timeout_ns) {
+    uint32_t s = state_.load(std::memory_order_relaxed);
+    if (s & ready) return;
+    if (s & claimed) return cpu_pause();  // for a moment only: not worth a sleep
+    if (s == empty && !state_.compare_exchange_strong(s, asleep, std::memory_order_relaxed,
+                                                      std::memory_order_relaxed))
+      return;
+    Futex::wait(&state_, asleep, timeout_ns);
+  }
+
+ private:
+  static constexpr uint32_t empty = 0, claimed = 1, ready = 2, asleep = 4, extra = 8;
+
+  // False if the cell has become empty: then the value goes the usual way.
+  LCI_COLD bool put_early(const T& value) {
+    std::lock_guard guard(lock_);
+    for (;;) {
+      uint32_t s = state_.load(std::memory_order_relaxed);
+      if (s & claimed) {
+        cpu_pause();
+      } else if (!(s & ready)) {
+        return false;
+      } else if ((s & extra) ||
+                 state_.compare_exchange_weak(s, ready | extra, std::memory_order_relaxed,
+                                              std::memory_order_relaxed)) {
+        // With `extra` set, only holders of the lock change the word.
+        if (early_.size() == max_early_signals) too_many_signals(1);
+        early_.push_back(value);
+        return true;
+      }
+    }
+  }
+
+  // False if another tester was faster.
+  LCI_COLD bool take_and_refill(T* out) {
+    std::lock_guard guard(lock_);
+    if (state_.load(std::memory_order_acquire) != (ready | extra)) return false;  // A1
+    if (out) *out = value_;
+    value_ = early_.front();
+    early_.pop_front();
+    state_.store(early_.empty() ? ready : ready | extra, std::memory_order_release);  // R1
+    return true;
+  }
+
+  Atom<uint32_t> state_{empty};
+  basic_spinlock<Atom> lock_;
+  T value_;
+  std::deque<T> early_;  // under lock_
+};
+
+}  // namespace lci

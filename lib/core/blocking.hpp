@@ -1,0 +1,80 @@
+// Posts that may not say `posted`: they wait inside until the operation has ended.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+#include "lib/core/protocol.hpp"
+
+namespace lci::core {
+
+/// The completion object of a blocking post. Lives until both sides have let go of it, since the
+/// wait may be left by an exception while the operation is still under way.
+class blocking_comp final : public comp_impl_t {
+ public:
+  void signal(status_t s) override {
+    status_ = s;
+    if (state_.exchange(ended, std::memory_order_acq_rel) == abandoned) delete this;  // A1/R1
+  }
+  bool ready() const { return state_.load(std::memory_order_acquire) == ended; }  // A1
+  status_t status() const { return status_; }
+  void release() {
+    if (state_.exchange(abandoned, std::memory_order_acq_rel) == ended) delete this;  // R1/A1
+  }
+
+ private:
+  enum state { waiting, ended, abandoned };
+  status_t status_;
+  std::atomic<int> state_{waiting};
+};
+
+/// Stands between a post and its caller. If the caller accepts `posted` it does nothing; otherwise
+/// it puts its own completion object into the arguments and waits for it.
+template <class Args>
+class blocking_guard {
+ public:
+  blocking_guard(const char* what, device& d, Args& a) : device_(d) {
+    if (LCI_LIKELY(a.allow_posted && can_signal(a.local_comp))) return;
+    if (tls_in_progress)
+      throw_invalid(what, "local_comp", "COMP_NULL (or allow_posted = false)",
+                    "a completion object inside a handler",
+                    "the operation can't be waited for there");
+    a.local_comp = comp_t(comp_ = new blocking_comp);
+    a.allow_done = true;
+  }
+  ~blocking_guard() {
+    if (comp_ == nullptr) return;
+    if (posted_) {
+      comp_->release();
+    } else {
+      delete comp_;
+    }
+  }
+  blocking_guard(const blocking_guard&) = delete;
+  blocking_guard& operator=(const blocking_guard&) = delete;
+
+  status_t result(status_t status) {
+    if (LCI_LIKELY(comp_ == nullptr) || !status.is_posted()) return status;
+    posted_ = true;
+    wait();
+    status = comp_->status();
+    if (status.error.errorcode == errorcode_t::fatal) throw_peer_failure(status.rank);
+    return status;
+  }
+
+ private:
+  LCI_COLD void wait() {
+    for (int idle = 0; !comp_->ready();) {
+      idle = device_.progress() ? 0 : idle + 1;
+      if (idle > 1000) device_.net->wait(100);
+    }
+  }
+
+  device& device_;
+  blocking_comp* comp_ = nullptr;
+  bool posted_ = false;
+};
+
+}  // namespace lci::core

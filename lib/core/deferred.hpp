@@ -1,0 +1,10 @@
+// The runtime's list of work that progress() tries again.
+#pragma once
+
+#include "lib/concurrent/deferred_queue.hpp"
+
+namespace lci::core {
+
+using lci::deferred_queue;
+
+}  // namespace lci::core

@@ -1,0 +1,122 @@
+#include "lib/core/device.hpp"
+
+#include <algorithm>
+
+#include "lib/base/check.hpp"
+#include "lib/core/endpoint.hpp"
+#include "lib/core/net_context.hpp"
+#include "lib/core/protocol.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Rendezvous needs room for its own messages even if the user wants no eager ones.
+constexpr size_t smallest_message = sizeof(wire::header) + sizeof(wire::rtr_body);
+
+}  // namespace
+
+device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
+               const device_attr_t& a)
+    : rt(r), n_ranks(r.size()), attr(a), runtime(&r), net_context(&context), packet_pool(&pool) {
+  const size_t packet_payload = pool.payload_size();
+  net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
+  limits = net->get_limits();
+  LCI_ASSERT(limits.max_send >= smallest_message);
+  eager_limit = std::min(packet_payload, limits.max_send - sizeof(wire::header));
+  const size_t wanted = rt.attr.rdv_threshold;
+  if (wanted != 0 && wanted < eager_limit) eager_limit = std::max<size_t>(wanted, 64);
+  inject_limit = limits.max_inject < sizeof(wire::header)
+                     ? 0
+                     : std::min(eager_limit, limits.max_inject - sizeof(wire::header));
+  register_pool(pool);
+  attr.uid = static_cast<int>(rt.devices.append(this));
+  refill_receives();
+}
+
+device::~device() {
+  rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
+  for (auto& [pool, reg] : pools_)
+    if (limits.local_registration) net->deregister_memory(reg);
+}
+
+bool device::drained() const {
+  return backlog.empty() && pending.load(std::memory_order_acquire) == 0;
+}
+
+void device::register_pool(core::packet_pool& pool) {
+  network::registration reg;
+  if (limits.local_registration) reg = net->register_memory(pool.arena(), pool.arena_size());
+  std::lock_guard guard(pools_mutex_);
+  pools_.emplace_back(&pool, reg);
+}
+
+void device::deregister_pool(core::packet_pool& pool) {
+  std::lock_guard guard(pools_mutex_);
+  auto at = std::find_if(pools_.begin(), pools_.end(), [&](auto& p) { return p.first == &pool; });
+  if (at == pools_.end())
+    throw_invalid("deregister_packet_pool", "packet_pool", pool.name, "registered with the device");
+  if (limits.local_registration) net->deregister_memory(at->second);
+  pools_.erase(at);
+}
+
+uint64_t device::find_pool_lkey(const core::packet_pool& pool) const {
+  std::lock_guard guard(pools_mutex_);
+  for (auto& [p, reg] : pools_)
+    if (p == &pool) return reg.lkey;
+  throw_invalid("post", "packet_pool", pool.name, "registered with the device",
+                "call register_packet_pool(pool, device)");
+}
+
+// --- failures ---
+
+void device::on_peer_failure(int peer, const char* reason) {
+  {
+    std::lock_guard guard(failure_mutex_);
+    failures_.emplace_back(peer, "rank " + std::to_string(peer) + " has failed: " + reason);
+  }
+  any_failure_.store(true, std::memory_order_release);
+  unreported_failure_.store(true, std::memory_order_release);
+  // What waits for an answer of this peer will not get one.
+  rt.operations.for_each_alive([&](operation* op) {
+    if (op->dev != this || op->status.rank != peer) return;
+    switch (op->state) {
+      case op_state::await_receiver:
+      case op_state::await_data:
+        fail(op);
+        break;
+      case op_state::get:
+      case op_state::put:
+        if (!limits.rma) fail(op);
+        break;
+      default:
+        break;
+    }
+  });
+}
+
+void device::on_operation_failure(void* context, int peer) {
+  (void)peer;
+  auto* op = static_cast<operation*>(context);
+  // The last piece ends the operation; on_complete() sees what happened to it.
+  op->status.error = errorcode_t::fatal;
+  op->next_offset = op->total;
+  on_complete(op);
+}
+
+void device::throw_if_failed(int peer) const {
+  std::lock_guard guard(failure_mutex_);
+  for (const auto& [rank, what] : failures_)
+    if (rank == peer) throw peer_failure_error(rank, what);
+}
+
+void device::throw_failure() {
+  std::unique_lock guard(failure_mutex_);
+  if (reported_failures_ == failures_.size()) return;
+  const auto failure = failures_[reported_failures_++];
+  unreported_failure_.store(reported_failures_ < failures_.size(), std::memory_order_relaxed);
+  guard.unlock();
+  throw peer_failure_error(failure.first, failure.second);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,159 @@
+// A device: one independent way into the network, and the engine that makes its operations advance.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lci/operations.hpp"
+#include "lib/core/backlog.hpp"
+#include "lib/core/matching_engine.hpp"
+#include "lib/core/operation.hpp"
+#include "lib/core/packet_pool.hpp"
+#include "lib/core/runtime.hpp"
+#include "lib/core/wire.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::core {
+
+/// Thread-safe except for construction and destruction. Two threads on two devices share nothing
+/// that is written per message. Owns its fabric's device.
+class device final : public network::event_sink {
+ public:
+  device(core::runtime& rt, core::net_context& context, core::packet_pool& pool,
+         const device_attr_t& attr);
+  ~device();
+
+  // --- posting (post.cpp) ---
+
+  /// Sends header and payload; both are free on return. Does nothing unless it says `done`.
+  errorcode_t inject(int peer, const wire::header& head, const void* payload, size_t size);
+  /// The same through a packet, for what is too large to inject.
+  errorcode_t send_packet(int peer, packet* p, size_t size);
+  /// As inject(), but what can't be sent now waits in the backlog. For the library's own messages.
+  void send_or_queue(int peer, const void* message, size_t size);
+  template <class Message>
+  void send_or_queue(int peer, const Message& m) {
+    send_or_queue(peer, &m, sizeof m);
+  }
+
+  // --- transfers (rendezvous.cpp, rma.cpp) ---
+
+  /// Starts what the operation's state says, piece by piece; continues after a shortage.
+  void advance(operation* op);
+  /// All pieces of the operation are through: tells the peer what it waits for, and completes.
+  void finish(operation* op);
+  /// Signals the completion object and forgets the operation.
+  void complete(operation* op);
+  void fail(operation* op);
+
+  /// First attempt at a put or get: `done` (the operation is still the caller's), `posted`, a retry
+  /// (nothing happened), or `fatal`.
+  errorcode_t start_rma(operation* op);
+  /// Lets the progress engine call advance() when it gets round to it.
+  void resume_later(operation* op);
+  /// Undoes a post: the operation never was.
+  void forget(operation* op);
+  /// A buffer (a posted receive's, or one allocated for an active message) meets a request to send.
+  void start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts);
+  /// Tells the target of a put or get with signal.
+  void send_signal(const operation& op);
+
+  // --- packet pools ---
+
+  void register_pool(core::packet_pool& pool);
+  void deregister_pool(core::packet_pool& pool);
+  uint64_t pool_lkey(const core::packet_pool& pool) const {
+    return LCI_LIKELY(!limits.local_registration) ? 0 : find_pool_lkey(pool);
+  }
+
+  // --- progress (progress.cpp) ---
+
+  /// One round: backlog, deferred work, receive buffers, network. True if anything happened.
+  bool progress();
+  bool drained() const;
+  void on_recv(int peer, const std::byte* data, size_t size, void* recv_context) override;
+  void on_complete(void* context) override;
+  void on_remote_write(int peer, uint32_t imm) override;
+  void on_peer_failure(int peer, const char* reason) override;
+  void on_operation_failure(void* context, int peer) override;
+
+  /// Throws peer_failure_error if a failure of `peer` has been seen.
+  void check_peer(int peer) const {
+    if (LCI_UNLIKELY(any_failure_.load(std::memory_order_relaxed))) throw_if_failed(peer);
+  }
+
+  // What the hot paths read comes first.
+  std::unique_ptr<network::device> net;
+  core::runtime& rt;
+  int n_ranks;
+  size_t inject_limit;  // payload bytes of the largest message that inject() takes
+  size_t eager_limit;   // payload bytes of the largest message that goes without a handshake
+  core::backlog backlog;
+  network::limits limits;
+  /// Operations that have been posted and not completed, posted receives excepted.
+  alignas(cache_line) std::atomic<int64_t> pending{0};
+
+  device_attr_t attr;
+  runtime_t runtime;
+  net_context_t net_context;
+  packet_pool_t packet_pool;
+  endpoint_t default_endpoint;
+  endpoint_t progress_endpoint;
+  const char* name = "";
+  void* user_context = nullptr;
+
+ private:
+  // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp). False: the packet is rejected.
+  bool receive_am(int peer, const wire::message& m, void*& recv_context);
+  bool receive_send(int peer, const wire::message& m);
+  bool receive_rts(int peer, wire::message& m);
+  bool receive_rtr(int peer, wire::message& m);
+  bool receive_fin(int peer, const wire::message& m);
+  bool receive_fragment(int peer, wire::message& m);
+  bool receive_signal(int peer, wire::message& m);
+  bool receive_put(int peer, wire::message& m);
+  bool receive_put_ack(int peer, const wire::message& m);
+  bool receive_get(int peer, wire::message& m);
+
+  errorcode_t post_piece(operation* op, size_t offset, size_t size);
+  errorcode_t send_piece(operation* op, size_t size);
+  bool submit(backlog::item& item);
+  void refill_receives();
+  LCI_COLD void throw_failure();
+  LCI_COLD void throw_if_failed(int peer) const;
+
+  std::atomic<bool> any_failure_{false};
+  std::atomic<bool> unreported_failure_{false};
+  mutable std::mutex failure_mutex_;
+  std::vector<std::pair<int, std::string>> failures_;  // under failure_mutex_
+  size_t reported_failures_ = 0;                       // under failure_mutex_
+  std::atomic<size_t> receives_posted_{0};
+
+  uint64_t find_pool_lkey(const core::packet_pool& pool) const;
+  mutable std::mutex pools_mutex_;
+  std::vector<std::pair<const core::packet_pool*, network::registration>> pools_;  // under it
+};
+
+/// Set while this thread is inside progress(): handlers run there.
+extern thread_local bool tls_in_progress __attribute__((tls_model("initial-exec")));
+
+/// A message that came before its receive. Followed in memory by the payload of an eager one.
+struct unexpected {
+  int peer;
+  tag_t tag;
+  size_t size;       // of the whole message
+  bool rendezvous;
+  int device_uid;    // where it came from, and the answer to an RTS goes
+  wire::rts_body rts;
+  std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
+};
+
+/// Hands a received message to a posted receive: copies, truncates, reports.
+void fill_receive(operation* op, int peer, tag_t tag, const void* data, size_t size);
+
+}  // namespace lci::core

@@ -1,0 +1,19 @@
+// An endpoint: a name for one way into a device.
+#pragma once
+
+#include "lci/operations.hpp"
+
+namespace lci::core {
+
+/// Fabrics keep their send resources apart by thread, so an endpoint has no state of its own.
+class endpoint {
+ public:
+  explicit endpoint(device_t d, const endpoint_attr_t& a) : attr(a), device(d) {}
+
+  endpoint_attr_t attr;
+  device_t device;
+  const char* name = "";
+  void* user_context = nullptr;
+};
+
+}  // namespace lci::core

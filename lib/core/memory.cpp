@@ -1,0 +1,39 @@
+// Registration of memory.
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+#include "lib/core/memory_region.hpp"
+
+namespace lci::core {
+
+mr_t register_memory(register_memory_args& a) {
+  if (a.address == nullptr && a.size != 0)
+    throw_invalid("register_memory", "address", "nullptr", "an address");
+  device& d = *a.device.p_impl;
+  auto region = std::make_unique<memory_region>();
+  region->device = a.device;
+  region->base = a.address;
+  region->size = a.size;
+  region->reg = d.net->register_memory(a.address, a.size);
+  d.rt.add_region(region->reg.rkey, {reinterpret_cast<uint64_t>(a.address), a.size});
+  return region.release();
+}
+
+void deregister_memory(deregister_memory_args& a) {
+  if (a.mr == nullptr || !is_registered(*a.mr))
+    throw_invalid("deregister_memory", "mr", "no registration", "from register_memory()");
+  memory_region* region = a.mr->p_impl;
+  device& d = *region->device.p_impl;
+  d.rt.remove_region(region->reg.rkey);
+  d.net->deregister_memory(region->reg);
+  delete region;
+  *a.mr = mr_t();
+}
+
+rmr_t get_rmr(get_rmr_args& a) {
+  if (!is_registered(a.mr))
+    throw_invalid("get_rmr", "mr", "no registration", "from register_memory()");
+  const memory_region& region = *a.mr.p_impl;
+  return {reinterpret_cast<uint64_t>(region.base), region.size, region.reg.rkey};
+}
+
+}  // namespace lci::core

@@ -1,0 +1,21 @@
+// A registered range of local memory.
+#pragma once
+
+#include "lci/operations.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::core {
+
+/// Immutable. Belongs to the device that it was registered with.
+class memory_region {
+ public:
+  device_t device;
+  void* base = nullptr;
+  size_t size = 0;
+  network::registration reg;
+};
+
+/// MR_HOST, MR_DEVICE and MR_UNKNOWN are no registrations: small numbers instead of pointers.
+inline bool is_registered(mr_t mr) { return reinterpret_cast<uintptr_t>(mr.p_impl) > 2; }
+
+}  // namespace lci::core

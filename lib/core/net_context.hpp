@@ -1,0 +1,27 @@
+// A network context: one opened fabric of a runtime.
+#pragma once
+
+#include <memory>
+
+#include "lci/operations.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::core {
+
+/// Immutable after allocation. Owns the fabric's context; devices made from it must go first.
+class net_context {
+ public:
+  net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n)
+      : attr(a), runtime(rt), net(std::move(n)) {}
+
+  net_context_attr_t attr;
+  runtime_t runtime;
+  const char* name = "";
+  void* user_context = nullptr;
+  std::unique_ptr<network::context> net;
+};
+
+/// The entry of the table of backends that `attr.backend` names, or the best usable one.
+const network::fabric& choose_fabric(const net_context_attr_t& attr);
+
+}  // namespace lci::core

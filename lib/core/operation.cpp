@@ -1,0 +1,97 @@
+#include "lib/core/operation.hpp"
+
+namespace lci::core {
+
+operation_table::operation_table() = default;
+
+operation_table::~operation_table() {
+  for (size_t i = 0; i < caches_.size(); ++i) delete caches_.get(i);
+  for (size_t i = 0; i < n_slabs_; ++i) delete[] slabs_.get(i);
+}
+
+operation_table::cache& operation_table::local(std::unique_lock<spinlock>& shared_guard) {
+  const int index = thread_index();
+  if (LCI_UNLIKELY(index == max_thread_index))
+    shared_guard = std::unique_lock(last_cache_lock_);
+  cache* c = caches_.get(static_cast<size_t>(index));
+  if (LCI_UNLIKELY(c == nullptr)) caches_.put(static_cast<size_t>(index), c = new cache);
+  return *c;
+}
+
+operation* operation_table::allocate() {
+  std::unique_lock<spinlock> shared_guard;
+  cache& c = local(shared_guard);
+  if (LCI_UNLIKELY(c.head == nullptr) && !refill(c)) return nullptr;
+  operation* op = c.head;
+  c.head = op->next_free;
+  --c.count;
+  ++c.alive;
+  op->comp = nullptr;
+  op->status = status_t(errorcode_t::done);
+  op->in_place = op->registered = op->signals = false;
+  op->carrier = nullptr;
+  op->reg = {};
+  op->next_offset = 0;
+  return op;
+}
+
+void operation_table::release(operation* op) {
+  std::unique_lock<spinlock> shared_guard;
+  cache& c = local(shared_guard);
+  op->state = op_state::idle;
+  op->handle += 1u << index_bits;
+  op->next_free = c.head;
+  c.head = op;
+  --c.alive;
+  if (LCI_UNLIKELY(++c.count > 2 * batch)) spill(c);
+}
+
+bool operation_table::refill(cache& c) {
+  std::lock_guard guard(lock_);
+  if (free_ == nullptr) {
+    if (n_slabs_ * slab_size > index_mask - slab_size) return false;
+    auto* slab = new operation[slab_size];
+    for (size_t i = slab_size; i-- > 0;) {
+      slab[i].handle = static_cast<uint32_t>(n_slabs_ * slab_size + i);
+      slab[i].next_free = free_;
+      free_ = &slab[i];
+    }
+    slabs_.put(n_slabs_++, slab);
+  }
+  while (free_ != nullptr && c.count < batch) {
+    operation* op = free_;
+    free_ = op->next_free;
+    op->next_free = c.head;
+    c.head = op;
+    ++c.count;
+  }
+  return true;
+}
+
+void operation_table::spill(cache& c) {
+  std::lock_guard guard(lock_);
+  while (c.count > batch) {
+    operation* op = c.head;
+    c.head = op->next_free;
+    --c.count;
+    op->next_free = free_;
+    free_ = op;
+  }
+}
+
+operation* operation_table::find(uint32_t handle) const {
+  const uint32_t index = handle & index_mask;
+  operation* slab = slabs_.get(index / slab_size);
+  if (slab == nullptr) return nullptr;
+  operation* op = &slab[index % slab_size];
+  return op->handle == handle && op->state != op_state::idle ? op : nullptr;
+}
+
+size_t operation_table::alive() const {
+  int64_t n = 0;
+  for (size_t i = 0; i < caches_.size(); ++i)
+    if (const cache* c = caches_.get(i)) n += c->alive;
+  return static_cast<size_t>(n);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,91 @@
+// Fixed-size buffers for messages: per-thread deques, stealing half of a random victim's packets
+// when the own one is empty (paper 4.1.2).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lci/operations.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/wire.hpp"
+
+namespace lci::core {
+
+/// What lies before the user's part of a packet. The wire header is last, so that header and
+/// payload are one contiguous message and a user's packet is sent without a copy.
+struct alignas(cache_line) packet {
+  class packet_pool* pool;
+  std::byte unused[cache_line - sizeof(void*) - sizeof(wire::header)];
+  wire::header head;
+
+  std::byte* payload() { return reinterpret_cast<std::byte*>(this) + sizeof(packet); }
+  static packet* of(void* payload) {
+    return reinterpret_cast<packet*>(static_cast<std::byte*>(payload) - sizeof(packet));
+  }
+};
+static_assert(sizeof(packet) == cache_line);
+
+/// Thread-safe. The arena is address space only: a packet's memory is touched when it is first
+/// handed out.
+class packet_pool {
+ public:
+  explicit packet_pool(const packet_pool_attr_t& attr);
+  ~packet_pool();
+  packet_pool(const packet_pool&) = delete;
+  packet_pool& operator=(const packet_pool&) = delete;
+
+  /// Null when neither the own deque, nor fresh memory, nor one victim has any.
+  packet* get();
+  void put(packet* p);
+
+  /// Largest payload of a packet.
+  size_t payload_size() const { return attr.packet_size - sizeof(packet); }
+  /// Whether the address lies in our memory.
+  bool contains(const void* p) const {
+    return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_) < arena_size_;
+  }
+  /// Whether this is the payload of one of our packets.
+  bool owns(const void* p) const {
+    return contains(p) && (reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_)) %
+                                  attr.packet_size ==
+                              sizeof(packet);
+  }
+  void* arena() const { return arena_; }
+  size_t arena_size() const { return arena_size_; }
+  /// Packets not handed out. Exact only while nobody uses the pool.
+  size_t home() const;
+
+  packet_pool_attr_t attr;
+  runtime_t runtime;
+  const char* name = "";
+  void* user_context = nullptr;
+
+ private:
+  /// One thread's packets. Own end is the tail, thieves take from the head.
+  struct alignas(cache_line) deque {
+    mutable spinlock lock;
+    std::vector<packet*> ring;  // power of two, grows; under lock
+    size_t head = 0, tail = 0;  // under lock
+
+    size_t size() const { return tail - head; }
+    void push(packet* p);
+    packet* pop() { return ring[--tail & (ring.size() - 1)]; }
+    packet* pop_head() { return ring[head++ & (ring.size() - 1)]; }
+  };
+
+  deque& local();
+  packet* refill(deque& mine);
+
+  std::byte* arena_ = nullptr;
+  size_t arena_size_ = 0;
+  alignas(cache_line) std::atomic<size_t> fresh_{0};  // packets that were ever handed out
+  mpmc_array<deque*> deques_;                         // by thread index
+  mutable spinlock create_lock_;
+};
+
+}  // namespace lci::core

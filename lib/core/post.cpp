@@ -1,0 +1,335 @@
+// Posting. Each operation checks its arguments, takes the protocol that fits the size, and hands
+// one net_op to the fabric. What can't go now is a `retry`, or waits in the backlog if the caller
+// forbids that.
+#include <cstring>
+
+#include "lib/base/check.hpp"
+#include "lib/core/blocking.hpp"
+#include "lib/core/device.hpp"
+#include "lib/core/memory_region.hpp"
+#include "lib/core/protocol.hpp"
+
+namespace lci::core {
+
+// --- the fabric's side ---
+
+errorcode_t device::inject(int peer, const wire::header& head, const void* payload, size_t size) {
+  network::net_op op;
+  op.inject = true;
+  op.peer = peer;
+  op.n_segments = 2;
+  op.segments[0].base = const_cast<wire::header*>(&head);
+  op.segments[0].size = sizeof head;
+  op.segments[1].base = const_cast<void*>(payload);
+  op.segments[1].size = size;
+  return net->post(op);
+}
+
+errorcode_t device::send_packet(int peer, packet* p, size_t size) {
+  operation* op = rt.operations.allocate();
+  if (op == nullptr) return errorcode_t::retry_nomem;
+  op->dev = this;
+  op->state = op_state::send;
+  op->carrier = p;
+  op->status.rank = peer;
+  op->pieces.store(1, std::memory_order_relaxed);
+  pending.fetch_add(1, std::memory_order_relaxed);
+  network::net_op request;
+  request.peer = peer;
+  request.n_segments = 1;
+  request.segments[0] = {&p->head, sizeof(wire::header) + size, pool_lkey(*p->pool)};
+  request.context = op;
+  const errorcode_t result = net->post(request);
+  if (result == errorcode_t::posted) return errorcode_t::done;  // the packet is on its way
+  if (result == errorcode_t::done) {
+    on_complete(op);
+    return errorcode_t::done;
+  }
+  pending.fetch_sub(1, std::memory_order_relaxed);
+  rt.operations.release(op);
+  return result;
+}
+
+void device::send_or_queue(int peer, const void* message, size_t size) {
+  if (LCI_LIKELY(backlog.empty() && size <= limits.max_inject)) {
+    network::net_op op;
+    op.inject = true;
+    op.peer = peer;
+    op.n_segments = 1;
+    op.segments[0] = {const_cast<void*>(message), size, 0};
+    if (LCI_LIKELY(!error_t(net->post(op)).is_retry())) return;
+  }
+  backlog::item item;
+  item.peer = peer;
+  const auto* bytes = static_cast<const std::byte*>(message);
+  item.message.assign(bytes, bytes + size);
+  backlog.push(std::move(item));
+}
+
+// --- what all posts share ---
+
+namespace {
+
+/// Answers a post whose operation is over: the status, or a signal if `done` is not allowed.
+template <class Args>
+inline status_t answer_done(const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
+  status_t status(code);
+  status.rank = a.rank;
+  status.buffer = buffer;
+  status.size = a.size;
+  status.tag = a.tag;
+  status.user_context = a.user_context;
+  if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return status;
+  status.error = errorcode_t::done;
+  a.local_comp.p_impl->signal(status);
+  return errorcode_t::posted;
+}
+
+template <class Args>
+inline void* buffer_of(const Args& a) {
+  return const_cast<void*>(static_cast<const void*>(a.local_buffer));
+}
+
+/// An operation that remembers what to report.
+template <class Args>
+operation* make_operation(device& d, const Args& a) {
+  operation* op = d.rt.operations.allocate();
+  if (LCI_UNLIKELY(op == nullptr)) throw_too_many_operations();
+  op->dev = &d;
+  op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
+  op->status.rank = a.rank;
+  op->status.buffer = buffer_of(a);
+  op->status.size = a.size;
+  op->status.tag = a.tag;
+  op->status.user_context = a.user_context;
+  op->total = a.size;
+  if (is_registered(a.mr)) op->reg = static_cast<memory_region*>(a.mr.p_impl)->reg;
+  return op;
+}
+
+template <class Args>
+LCI_COLD void reject_common(const char* what, const device& d, const Args& a) {
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_ranks - 1));
+  if (a.local_buffer == nullptr && a.size != 0)
+    throw_invalid(what, "local_buffer", "nullptr", "an address",
+                  "only messages of 0 bytes may have none (size = " + std::to_string(a.size) + ")");
+  if (a.tag > max_tag)
+    throw_invalid(what, "tag", std::to_string(a.tag), "0.." + std::to_string(max_tag),
+                  "see the runtime's attribute max_tag");
+}
+
+/// The checks of every operation, in three compares.
+template <class Args>
+inline void check_common(const char* what, const device& d, const Args& a) {
+  if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks) ||
+                   (a.local_buffer == nullptr && a.size != 0) || a.tag > max_tag))
+    reject_common(what, d, a);
+  d.check_peer(a.rank);
+}
+
+/// Puts a whole eager message into the backlog: the caller's buffer is free.
+template <class Args>
+status_t queue_eager(device& d, const Args& a, const wire::header& head) {
+  backlog::item item;
+  item.peer = a.rank;
+  item.message.resize(sizeof head + a.size);
+  std::memcpy(item.message.data(), &head, sizeof head);
+  if (a.size > 0) std::memcpy(item.message.data() + sizeof head, a.local_buffer, a.size);
+  d.backlog.push(std::move(item));
+  return answer_done(a, buffer_of(a), errorcode_t::done_backlog);
+}
+
+/// Eager protocols other than the plain injection: by packet, from a user's packet, by backlog.
+template <class Args>
+LCI_COLD status_t send_eager_slow(device& d, const Args& a, const wire::header& head) {
+  class packet_pool& pool = *a.packet_pool.p_impl;
+  const bool user_packet = pool.owns(a.local_buffer);
+  errorcode_t result = errorcode_t::retry_backlog;
+  if (d.backlog.empty()) {
+    if (a.size <= d.inject_limit) {
+      result = d.inject(a.rank, head, a.local_buffer, a.size);
+      if (result == errorcode_t::done && user_packet)
+        pool.put(packet::of(buffer_of(a)));
+    } else {
+      packet* p = user_packet ? packet::of(buffer_of(a)) : pool.get();
+      if (p == nullptr) {
+        result = errorcode_t::retry_nopacket;
+      } else {
+        p->head = head;
+        if (!user_packet) std::memcpy(p->payload(), a.local_buffer, a.size);
+        result = d.send_packet(a.rank, p, a.size);
+        if (result != errorcode_t::done && !user_packet) pool.put(p);
+      }
+    }
+  }
+  if (result == errorcode_t::done) return answer_done(a, buffer_of(a));
+  if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
+  if (may_retry(a)) return result;
+  status_t status = queue_eager(d, a, head);
+  if (user_packet) pool.put(packet::of(buffer_of(a)));
+  return status;
+}
+
+/// Rendezvous: tells the receiver; the rest is the progress engine's.
+template <class Args>
+LCI_COLD status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
+  if (!d.backlog.empty() && may_retry(a)) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  operation* op = make_operation(d, a);
+  op->state = op_state::await_receiver;
+  if (d.limits.rma && op->reg.rkey == 0) {
+    op->reg = d.net->register_memory(buffer_of(a), a.size);
+    op->registered = true;
+  }
+  wire::framed<wire::rts_body> rts;
+  rts.head = head;
+  rts.body = {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey, op->handle};
+  d.pending.fetch_add(1, std::memory_order_relaxed);
+  // From here on the operation may be finished by another thread.
+  d.send_or_queue(a.rank, rts);
+  return wait.result(errorcode_t::posted);
+}
+
+}  // namespace
+
+// --- sends and active messages ---
+
+status_t post_am(post_am_args& a) {
+  device& d = *a.device.p_impl;
+  check_common("post_am", d, a);
+  if (LCI_UNLIKELY(a.remote_comp == 0))
+    throw_invalid("post_am", "remote_comp", "0", "a handle that register_rcomp() gave the target");
+  wire::header head;
+  head.what = wire::kind::am;
+  head.word = a.remote_comp;
+  head.tag = a.tag;
+  if (LCI_LIKELY(goes_plain(d, a))) {
+    const errorcode_t result = d.inject(a.rank, head, a.local_buffer, a.size);
+    if (LCI_LIKELY(result == errorcode_t::done)) return answer_done(a, buffer_of(a));
+  }
+  if (a.size <= d.eager_limit) return send_eager_slow(d, a, head);
+  head.what = wire::kind::rts_am;
+  return send_rendezvous(d, a, head, "post_am");
+}
+
+status_t post_send(post_send_args& a) {
+  device& d = *a.device.p_impl;
+  check_common("post_send", d, a);
+  wire::header head;
+  head.what = wire::kind::send;
+  head.policy = static_cast<uint8_t>(a.matching_policy);
+  head.engine = a.matching_engine.p_impl->id;
+  head.tag = a.tag;
+  if (LCI_LIKELY(goes_plain(d, a))) {
+    const errorcode_t result = d.inject(a.rank, head, a.local_buffer, a.size);
+    if (LCI_LIKELY(result == errorcode_t::done)) return answer_done(a, buffer_of(a));
+  }
+  if (a.size <= d.eager_limit) return send_eager_slow(d, a, head);
+  head.what = wire::kind::rts_send;
+  return send_rendezvous(d, a, head, "post_send");
+}
+
+// --- receives ---
+
+namespace {
+
+/// A receive meets a message that has come before it.
+status_t receive_unexpected(device& d, post_recv_args& a, operation* op, unexpected* u) {
+  if (!u->rendezvous) {
+    fill_receive(op, u->peer, u->tag, u->payload(), u->size);
+    std::free(u);
+    const status_t status = op->status;
+    comp_impl_t* comp = op->comp;
+    d.rt.operations.release(op);
+    if (a.allow_done || comp == nullptr) return status;
+    comp->signal(status);
+    return errorcode_t::posted;
+  }
+  // The answer goes where the request came from, if that device still exists.
+  device* via = d.rt.devices.get(static_cast<size_t>(u->device_uid));
+  const int peer = u->peer;
+  const tag_t tag = u->tag;
+  const wire::rts_body rts = u->rts;
+  std::free(u);
+  (via != nullptr ? *via : d).start_receive(op, peer, tag, rts);
+  return errorcode_t::posted;
+}
+
+}  // namespace
+
+status_t post_recv(post_recv_args& a) {
+  device& d = *a.device.p_impl;
+  matching_policy_t policy = a.matching_policy;
+  if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG))
+    policy = wildcard_policy(a.rank, a.tag, policy);
+  if (LCI_UNLIKELY(!valid_receive(d, a, policy))) reject_receive(d, a, policy);
+  matching_engine& engine = *a.matching_engine.p_impl;
+
+  blocking_guard wait("post_recv", d, a);
+  operation* op = make_operation(d, a);
+  op->state = op_state::recv_posted;
+  const uint64_t key = engine.make_key(a.rank, a.tag, policy);
+  op->filed_in = &engine;
+  op->key = key;
+  void* match = engine.insert(key, op, matching_entry_type_t::recv);
+  if (match == nullptr) return wait.result(errorcode_t::posted);
+  return wait.result(receive_unexpected(d, a, op, static_cast<unexpected*>(match)));
+}
+
+// --- remote memory ---
+
+namespace {
+
+/// A put or get, from the first piece to the signal.
+template <class Args>
+status_t post_rma(device& d, Args& a, op_state state, const char* what) {
+  check_common(what, d, a);
+  check_remote(what, a.rmr, a.remote_disp, a.size);
+  const bool retry_allowed = may_retry(a);
+  if (LCI_UNLIKELY(!d.backlog.empty()) && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  operation* op = make_operation(d, a);
+  op->state = state;
+  op->remote_addr = a.rmr.base + a.remote_disp;
+  op->remote_key = a.rmr.opaque_rkey;
+  op->signals = a.remote_comp != 0;
+  op->remote_comp = a.remote_comp;
+  if (d.limits.local_registration && a.size > 0 && op->reg.lkey == 0) {
+    op->reg = d.net->register_memory(buffer_of(a), a.size);
+    op->registered = true;
+  }
+  d.pending.fetch_add(1, std::memory_order_relaxed);
+  switch (const errorcode_t result = d.start_rma(op)) {
+    case errorcode_t::posted:
+    case errorcode_t::posted_backlog:
+      return wait.result(result);
+    case errorcode_t::done:
+      if (op->signals) d.send_signal(*op);
+      d.forget(op);
+      return wait.result(answer_done(a, buffer_of(a)));
+    case errorcode_t::fatal:
+      d.forget(op);
+      throw_peer_failure(a.rank);
+    default:
+      if (retry_allowed) {
+        d.forget(op);
+        return result;
+      }
+      op->pieces.store(1, std::memory_order_relaxed);
+      d.resume_later(op);
+      return wait.result(errorcode_t::posted_backlog);
+  }
+}
+
+}  // namespace
+
+status_t post_put(post_put_args& a) {
+  return post_rma(*a.device.p_impl, a, op_state::put, "post_put");
+}
+
+status_t post_get(post_get_args& a) {
+  return post_rma(*a.device.p_impl, a, op_state::get, "post_get");
+}
+
+}  // namespace lci::core

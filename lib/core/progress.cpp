@@ -1,0 +1,231 @@
+// The progress engine: what happens when something arrives or ends (paper 4.4).
+#include <cstring>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+
+namespace lci::core {
+
+thread_local bool tls_in_progress = false;
+
+namespace {
+
+constexpr int poll_batch = 64;
+
+/// Marks this thread as being inside progress(), also when a handler throws.
+struct inside_progress {
+  inside_progress() { tls_in_progress = true; }
+  ~inside_progress() { tls_in_progress = false; }
+};
+
+}  // namespace
+
+bool device::progress() {
+  inside_progress mark;
+  bool happened = false;
+  if (LCI_UNLIKELY(!backlog.empty()))
+    happened |= backlog.drain([this](backlog::item& item) { return submit(item); });
+  if (LCI_UNLIKELY(rt.deferred.count.load(std::memory_order_acquire) != 0))
+    happened |= rt.deferred.run();
+  if (LCI_UNLIKELY(limits.receive_buffers != 0)) refill_receives();
+  happened |= net->poll(*this, poll_batch) > 0;
+  if (LCI_UNLIKELY(unreported_failure_.load(std::memory_order_relaxed))) throw_failure();
+  return happened;
+}
+
+error_t progress(progress_args& a) {
+  // A handler that calls progress() would recurse into whatever called the handler.
+  if (LCI_UNLIKELY(tls_in_progress)) return errorcode_t::retry;
+  return a.device.p_impl->progress() ? errorcode_t::done : errorcode_t::retry;
+}
+
+void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
+  if (recv_context != nullptr) receives_posted_.fetch_sub(1, std::memory_order_relaxed);
+  wire::message m;
+  bool good = wire::decode(data, size, m);
+  if (LCI_LIKELY(good)) {
+    switch (m.head.what) {
+      case wire::kind::am:
+        good = receive_am(peer, m, recv_context);
+        break;
+      case wire::kind::send:
+        good = receive_send(peer, m);
+        break;
+      case wire::kind::rts_am:
+      case wire::kind::rts_send:
+        good = receive_rts(peer, m);
+        break;
+      case wire::kind::rtr:
+        good = receive_rtr(peer, m);
+        break;
+      case wire::kind::fin:
+        good = receive_fin(peer, m);
+        break;
+      case wire::kind::fragment:
+        good = receive_fragment(peer, m);
+        break;
+      case wire::kind::signal:
+        good = receive_signal(peer, m);
+        break;
+      case wire::kind::put_data:
+        good = receive_put(peer, m);
+        break;
+      case wire::kind::put_ack:
+        good = receive_put_ack(peer, m);
+        break;
+      case wire::kind::get_request:
+        good = receive_get(peer, m);
+        break;
+      case wire::kind::none:
+        good = false;
+    }
+  }
+  if (LCI_UNLIKELY(!good)) rt.rejected_packets.fetch_add(1, std::memory_order_relaxed);
+  if (recv_context != nullptr) packet_pool.p_impl->put(static_cast<packet*>(recv_context));
+}
+
+bool device::receive_am(int peer, const wire::message& m, void*& recv_context) {
+  comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+  if (LCI_UNLIKELY(comp == nullptr)) return false;
+  status_t status(errorcode_t::done);
+  status.rank = peer;
+  status.size = m.size;
+  status.tag = m.head.tag;
+  if (comp->attr.am_in_place) {
+    status.buffer = const_cast<std::byte*>(m.data);
+  } else if (comp->attr.zero_copy_am && recv_context != nullptr) {
+    // The packet it arrived in changes hands.
+    status.buffer = const_cast<std::byte*>(m.data);
+    recv_context = nullptr;
+  } else if (m.size > 0) {
+    packet* p = comp->attr.zero_copy_am ? packet_pool.p_impl->get() : nullptr;
+    status.buffer = p != nullptr ? p->payload() : rt.allocate(m.size);
+    if (LCI_UNLIKELY(status.buffer == nullptr)) throw std::bad_alloc();
+    std::memcpy(status.buffer, m.data, m.size);
+  }
+  comp->signal(status);
+  return true;
+}
+
+void fill_receive(operation* op, int peer, tag_t tag, const void* data, size_t size) {
+  status_t& status = op->status;
+  if (LCI_UNLIKELY(size > status.size)) {
+    size = status.size;
+    status.error = errorcode_t::done_truncated;
+  }
+  if (size > 0) std::memcpy(status.buffer, data, size);
+  status.rank = peer;
+  status.tag = tag;
+  status.size = size;
+}
+
+bool device::receive_send(int peer, const wire::message& m) {
+  matching_engine* engine = rt.engines.get(m.head.engine);
+  if (LCI_UNLIKELY(engine == nullptr)) return false;
+  const auto policy = static_cast<matching_policy_t>(m.head.policy);
+  const uint64_t key = engine->make_key(peer, m.head.tag, policy);
+  // Most messages find their receive. To file the message its copy must exist beforehand, so ask
+  // for a receive first.
+  void* match = engine->take(key, matching_entry_type_t::recv);
+  if (LCI_UNLIKELY(match == nullptr)) {
+    void* memory = std::malloc(sizeof(unexpected) + m.size);
+    if (memory == nullptr) throw std::bad_alloc();
+    auto* u = new (memory) unexpected{peer, m.head.tag, m.size, false, attr.uid, {}};
+    if (m.size > 0) std::memcpy(u->payload(), m.data, m.size);
+    match = engine->insert(key, u, matching_entry_type_t::send);
+    if (match == nullptr) return true;
+    std::free(u);
+  }
+  auto* op = static_cast<operation*>(match);
+  fill_receive(op, peer, m.head.tag, m.data, m.size);
+  const status_t status = op->status;
+  comp_impl_t* comp = op->comp;
+  rt.operations.release(op);
+  if (comp != nullptr) comp->signal(status);
+  return true;
+}
+
+bool device::receive_rts(int peer, wire::message& m) {
+  wire::rts_body body;
+  if (!wire::take_body(m, body)) return false;
+  if (m.head.what == wire::kind::rts_am) {
+    comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+    operation* op = comp == nullptr ? nullptr : rt.operations.allocate();
+    if (op == nullptr) return false;
+    op->comp = comp;
+    op->status.buffer = rt.allocate(body.size);
+    if (op->status.buffer == nullptr) {
+      rt.operations.release(op);
+      throw std::bad_alloc();
+    }
+    op->status.size = body.size;
+    op->in_place = comp->attr.am_in_place;
+    start_receive(op, peer, m.head.tag, body);
+    return true;
+  }
+  matching_engine* engine = rt.engines.get(m.head.engine);
+  if (engine == nullptr) return false;
+  const auto policy = static_cast<matching_policy_t>(m.head.policy);
+  const uint64_t key = engine->make_key(peer, m.head.tag, policy);
+  void* memory = std::malloc(sizeof(unexpected));
+  if (memory == nullptr) throw std::bad_alloc();
+  auto* u = new (memory) unexpected{peer, m.head.tag, body.size, true, attr.uid, body};
+  void* match = engine->insert(key, u, matching_entry_type_t::send);
+  if (match == nullptr) return true;
+  std::free(u);
+  start_receive(static_cast<operation*>(match), peer, m.head.tag, body);
+  return true;
+}
+
+void device::refill_receives() {
+  while (receives_posted_.load(std::memory_order_relaxed) < limits.receive_buffers) {
+    packet* p = packet_pool.p_impl->get();
+    if (p == nullptr) return;
+    const network::segment buffer{
+        &p->head, sizeof(wire::header) + packet_pool.p_impl->payload_size(), pool_lkey(*p->pool)};
+    receives_posted_.fetch_add(1, std::memory_order_relaxed);
+    if (error_t(net->post_recv(buffer, p)).is_done()) continue;
+    receives_posted_.fetch_sub(1, std::memory_order_relaxed);
+    packet_pool.p_impl->put(p);
+    return;
+  }
+}
+
+bool device::submit(backlog::item& item) {
+  switch (item.what) {
+    case backlog::item::type::resume:
+      // advance() queues the rest again if it must.
+      advance(item.resume);
+      return true;
+    case backlog::item::type::op: {
+      const errorcode_t result = net->post(item.op);
+      if (error_t(result).is_retry()) return false;
+      if (result == errorcode_t::fatal) {
+        if (item.op.context != nullptr) on_operation_failure(item.op.context, item.peer);
+      } else if (error_t(result).is_done() && item.op.context != nullptr) {
+        on_complete(item.op.context);
+      }
+      return true;
+    }
+    case backlog::item::type::message: {
+      network::net_op op;
+      op.peer = item.peer;
+      op.n_segments = 1;
+      op.segments[0] = {item.message.data(), item.message.size(), 0};
+      if (item.message.size() <= limits.max_inject) {
+        op.inject = true;
+        return !error_t(net->post(op)).is_retry();
+      }
+      packet* p = packet_pool.p_impl->get();
+      if (p == nullptr) return false;
+      std::memcpy(&p->head, item.message.data(), item.message.size());
+      const errorcode_t result =
+          send_packet(item.peer, p, item.message.size() - sizeof(wire::header));
+      if (!error_t(result).is_done()) packet_pool.p_impl->put(p);
+      return !error_t(result).is_retry();
+    }
+  }
+  return true;
+}
+
+}  // namespace lci::core

@@ -1,0 +1,36 @@
+#include "lib/core/protocol.hpp"
+
+namespace lci::core {
+
+void reject_receive(const device& d, const post_recv_args& a, matching_policy_t policy) {
+  const auto bits = static_cast<unsigned>(policy);
+  if ((bits & 1) != 0 && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+    throw_invalid("post_recv", "rank", std::to_string(a.rank),
+                  "0.." + std::to_string(d.n_ranks - 1) + ", or ANY_SOURCE");
+  if ((bits & 2) != 0 && a.tag > max_tag)
+    throw_invalid("post_recv", "tag", std::to_string(a.tag),
+                  "0.." + std::to_string(max_tag) + ", or ANY_TAG",
+                  "see the runtime's attribute max_tag");
+  throw_invalid("post_recv", "local_buffer", "nullptr", "an address",
+                "only messages of 0 bytes may have none (size = " + std::to_string(a.size) + ")");
+}
+
+void reject_remote(const char* what, const rmr_t& rmr, uint64_t disp, size_t size) {
+  if (rmr.is_empty())
+    throw_invalid(what, "rmr", "empty", "a registered range of the target",
+                  "the target gets one from register_memory() and get_rmr()");
+  throw_invalid(what, "remote_disp", std::to_string(disp),
+                "at most " + std::to_string(rmr.size) + " - size, where size = " +
+                    std::to_string(size) + " and the target registered " +
+                    std::to_string(rmr.size) + " bytes");
+}
+
+void throw_peer_failure(int rank) {
+  throw peer_failure_error(rank, "rank " + std::to_string(rank) + " has failed");
+}
+
+void throw_too_many_operations() {
+  throw resource_error("more than 2^24 operations are under way; complete some before posting more");
+}
+
+}  // namespace lci::core

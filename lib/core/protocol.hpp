@@ -1,0 +1,58 @@
+// The choice of protocol and the checks before it: pure functions of arguments and limits.
+#pragma once
+
+#include "lci/operations.hpp"
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+
+namespace lci::core {
+
+/// A matching key holds 2 bits of policy, 30 of rank and 32 of tag.
+constexpr tag_t max_tag = 0xffffffffu;
+
+/// False for COMP_NULL and the constants beside it, which are no objects.
+inline bool can_signal(comp_t comp) { return reinterpret_cast<uintptr_t>(comp.p_impl) > 1; }
+
+/// COMP_NULL stands for allow_posted = false and allow_retry = false.
+template <class Args>
+inline bool may_retry(const Args& a) {
+  return a.allow_retry && a.local_comp.p_impl != nullptr;
+}
+
+/// Whether the message can be injected from the user's buffer, with nothing else to think of.
+template <class Args>
+inline bool goes_plain(const device& d, const Args& a) {
+  return a.size <= d.inject_limit && d.backlog.empty() &&
+         !a.packet_pool.p_impl->contains(a.local_buffer);
+}
+
+/// What a receive from anywhere or of any tag looks at.
+inline matching_policy_t wildcard_policy(int rank, tag_t tag, matching_policy_t policy) {
+  auto bits = static_cast<unsigned>(policy);
+  if (rank == ANY_SOURCE) bits &= ~static_cast<unsigned>(matching_policy_t::rank_only);
+  if (tag == ANY_TAG) bits &= ~static_cast<unsigned>(matching_policy_t::tag_only);
+  return static_cast<matching_policy_t>(bits);
+}
+static_assert(static_cast<unsigned>(matching_policy_t::rank_only) == 1 &&
+              static_cast<unsigned>(matching_policy_t::tag_only) == 2);
+
+inline bool valid_receive(const device& d, const post_recv_args& a, matching_policy_t policy) {
+  const auto bits = static_cast<unsigned>(policy);
+  return ((bits & 1) == 0 || static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks)) &&
+         (a.local_buffer != nullptr || a.size == 0) && ((bits & 2) == 0 || a.tag <= max_tag);
+}
+
+[[noreturn]] LCI_COLD void reject_receive(const device& d, const post_recv_args& a,
+                                          matching_policy_t policy);
+[[noreturn]] LCI_COLD void reject_remote(const char* what, const rmr_t& rmr, uint64_t disp,
+                                         size_t size);
+[[noreturn]] LCI_COLD void throw_peer_failure(int rank);
+[[noreturn]] LCI_COLD void throw_too_many_operations();
+
+/// The range must lie in what the owner has registered.
+inline void check_remote(const char* what, const rmr_t& rmr, uint64_t disp, size_t size) {
+  if (LCI_UNLIKELY(rmr.is_empty() || disp > rmr.size || size > rmr.size - disp))
+    reject_remote(what, rmr, disp, size);
+}
+
+}  // namespace lci::core

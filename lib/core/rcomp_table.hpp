@@ -1,0 +1,75 @@
+// The completion objects that other ranks may name.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "lci/types.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+
+namespace lci {
+class comp_impl_t;
+}
+
+namespace lci::core {
+
+/// Thread-safe; lookup() takes no lock. A remote completion handle is an index (24 bits, from 1
+/// in registration order) and a generation (upper 8 bits, 0 at the first use of an index), so that
+/// a handle whose registration has ended is recognised. Does not own the objects.
+///
+/// All ranks that register and deregister in the same order get the same handles.
+class rcomp_table {
+ public:
+  static constexpr uint32_t index_bits = 24;
+  static constexpr uint32_t index_mask = (1u << index_bits) - 1;
+
+  rcomp_table();
+  ~rcomp_table();
+  rcomp_table(const rcomp_table&) = delete;
+  rcomp_table& operator=(const rcomp_table&) = delete;
+
+  /// The object, or null for a handle that is unknown or not valid any more.
+  ///
+  /// The object is read before the handle: a slot that changes owner first gets an invalid
+  /// handle, then the new object, then the new handle. So whoever reads the new object sees the
+  /// old handle gone, and an old handle never leads to a new object.
+  comp_impl_t* lookup(rcomp_t rcomp) const {
+    const slot* s = slots_.get_wrapped(rcomp & index_mask);
+    comp_impl_t* comp = s->comp.load(std::memory_order_acquire);               // A1
+    return s->rcomp.load(std::memory_order_acquire) == rcomp ? comp : nullptr;  // A2
+  }
+
+  /// Registers under the next handle: of a slot that has been deregistered if there is one (the
+  /// one that was so first), else of a fresh one.
+  rcomp_t add(comp_impl_t* comp);
+  /// Registers under a handle that reserve() gave. Throws invalid_argument_error if it did not.
+  void add(comp_impl_t* comp, rcomp_t rcomp);
+  /// The first of `n` consecutive handles.
+  rcomp_t reserve(rcomp_t n);
+  /// Ends a registration or a reservation; the slot's next handle is another one. Throws
+  /// invalid_argument_error if `rcomp` is neither.
+  void remove(rcomp_t rcomp);
+
+ private:
+  struct slot {
+    std::atomic<comp_impl_t*> comp{nullptr};
+    std::atomic<rcomp_t> rcomp{0};  // 0: invalid; as a handle it leads to a null object
+    rcomp_t next = 0;               // under mutex_: the handle it has or gets next
+    enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
+  };
+
+  slot* fresh();               // under mutex_
+  slot* find(rcomp_t rcomp) const;  // under mutex_; null if it is not the slot's present handle
+  static void publish(slot* s, comp_impl_t* comp);
+
+  slot unused_;              // what indices without a slot of their own lead to
+  mpmc_array<slot*> slots_;  // slots live as long as the table: lookup() may be late
+  std::mutex mutex_;
+  uint32_t size_ = 1;        // under mutex_; index 0 is never used
+  std::deque<slot*> free_;   // under mutex_; first in, first out, to use generations up slowly
+};
+
+}  // namespace lci::core

@@ -1,0 +1,290 @@
+// Messages too large to be copied on the way: a handshake, then the data straight from buffer to
+// buffer. The receiver chooses how: it reads the sender's memory, or answers with a place where the
+// sender writes to (with a FIN message or an immediate), or, where the network has no remote
+// access, where the sender's fragments are to be copied to.
+#include <algorithm>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+#include "lib/core/memory_region.hpp"
+
+namespace lci::core {
+
+namespace {
+
+enum class choice { read, write, write_imm, copy };
+
+choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool readable) {
+  if (!limits.rma || wanted == attr_rdv_protocol_t::copy) return choice::copy;
+  switch (wanted) {
+    case attr_rdv_protocol_t::write:
+      return choice::write;
+    case attr_rdv_protocol_t::writeimm:
+      return limits.put_imm ? choice::write_imm : choice::write;
+    default:
+      // A read needs one message less than a write; a sender whose memory can't be read says so.
+      if (readable) return choice::read;
+      return limits.put_imm ? choice::write_imm : choice::write;
+  }
+}
+
+}  // namespace
+
+void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
+  const size_t capacity = op->status.size;
+  op->dev = this;
+  op->status.rank = peer;
+  op->status.tag = tag;
+  op->status.size = std::min<size_t>(capacity, rts.size);
+  op->status.error =
+      rts.size > capacity ? errorcode_t::done_truncated : errorcode_t::done;
+  op->peer_operation = static_cast<uint32_t>(rts.operation);
+  op->total = op->status.size;
+  op->next_offset = 0;
+  pending.fetch_add(1, std::memory_order_relaxed);
+
+  const choice how = choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
+  if (how != choice::copy && !op->registered && op->total > 0) {
+    op->reg = net->register_memory(op->status.buffer, op->total);
+    op->registered = true;
+  }
+  if (how == choice::read) {
+    op->state = op_state::reading;
+    op->remote_addr = rts.addr;
+    op->remote_key = rts.rkey;
+    op->pieces.store(1, std::memory_order_relaxed);
+    advance(op);
+    return;
+  }
+  op->state = op_state::await_data;
+  op->bytes_left.store(op->total, std::memory_order_relaxed);
+  wire::framed<wire::rtr_body> rtr;
+  rtr.head.what = wire::kind::rtr;
+  rtr.head.policy = static_cast<uint8_t>(how == choice::write       ? wire::transfer::write
+                                         : how == choice::write_imm ? wire::transfer::write_imm
+                                                                    : wire::transfer::copy);
+  rtr.head.tag = rts.operation;
+  rtr.body = {op->total, reinterpret_cast<uint64_t>(op->status.buffer), op->reg.rkey, op->handle};
+  // After this message the operation may be finished by another thread.
+  send_or_queue(peer, rtr);
+}
+
+bool device::receive_rtr(int peer, wire::message& m) {
+  wire::rtr_body body;
+  operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
+  if (!wire::take_body(m, body) || op == nullptr || op->state != op_state::await_receiver ||
+      op->status.rank != peer || body.size > op->total ||
+      m.head.policy > static_cast<uint8_t>(wire::transfer::last))
+    return false;
+  op->state = op_state::writing;
+  op->transfer = static_cast<wire::transfer>(m.head.policy);
+  // What the receiver offers may be more than we can do.
+  if (!limits.rma) op->transfer = wire::transfer::copy;
+  if (op->transfer == wire::transfer::write_imm && !limits.put_imm)
+    op->transfer = wire::transfer::write;
+  op->total = body.size;
+  op->remote_addr = body.addr;
+  op->remote_key = body.rkey;
+  op->peer_operation = static_cast<uint32_t>(body.operation);
+  op->pieces.store(1, std::memory_order_relaxed);
+  advance(op);
+  return true;
+}
+
+bool device::receive_fin(int peer, const wire::message& m) {
+  operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
+  if (op == nullptr || op->status.rank != peer) return false;
+  if (op->state != op_state::await_receiver && op->state != op_state::await_data) return false;
+  complete(op);
+  return true;
+}
+
+bool device::receive_fragment(int peer, wire::message& m) {
+  wire::fragment_body body;
+  operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
+  if (!wire::take_body(m, body) || op == nullptr || op->status.rank != peer) return false;
+  if (op->state != op_state::await_data && op->state != op_state::get) return false;
+  if (body.offset > op->total || m.size > op->total - body.offset) return false;
+  if (m.size > 0)
+    std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
+  // A1: pairs with itself: whoever takes the last bytes has seen all other threads' copies.
+  const uint64_t left = op->bytes_left.fetch_sub(m.size, std::memory_order_acq_rel);
+  if (left == m.size) op->state == op_state::get ? finish(op) : complete(op);
+  return true;
+}
+
+void device::on_remote_write(int peer, uint32_t imm) {
+  operation* op = rt.operations.find(imm);
+  if (op == nullptr || op->state != op_state::await_data || op->status.rank != peer) {
+    rt.rejected_packets.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  complete(op);
+}
+
+errorcode_t device::send_piece(operation* op, size_t size) {
+  struct {
+    wire::header head;
+    uint64_t body[2];
+  } front{};
+  size_t front_size;
+  if (op->state == op_state::put) {
+    front.head.what = wire::kind::put_data;
+    front.head.tag = op->handle;
+    front.body[0] = op->remote_addr + op->next_offset;
+    front.body[1] = op->remote_key;
+    front_size = sizeof(wire::framed<wire::put_body>);
+  } else {
+    front.head.what = wire::kind::fragment;
+    front.head.tag = op->peer_operation;
+    front.body[0] = op->next_offset;
+    front_size = sizeof(wire::framed<wire::fragment_body>);
+  }
+  auto* from = static_cast<std::byte*>(op->status.buffer) + op->next_offset;
+  network::net_op piece;
+  piece.peer = op->status.rank;
+  if (front_size + size <= limits.max_inject) {
+    piece.inject = true;
+    piece.n_segments = size > 0 ? 2 : 1;
+    piece.segments = {network::segment{&front, front_size, 0}, network::segment{from, size, 0}};
+    return net->post(piece);
+  }
+  packet* p = packet_pool.p_impl->get();
+  if (p == nullptr) return errorcode_t::retry_nopacket;
+  p->head = front.head;
+  std::memcpy(p->payload(), front.body, front_size - sizeof(wire::header));
+  std::memcpy(p->payload() + front_size - sizeof(wire::header), from, size);
+  const errorcode_t result =
+      send_packet(op->status.rank, p, front_size - sizeof(wire::header) + size);
+  if (!error_t(result).is_done()) packet_pool.p_impl->put(p);
+  return result;
+}
+
+errorcode_t device::post_piece(operation* op, size_t offset, size_t size) {
+  const bool writes = op->state == op_state::writing || op->state == op_state::put;
+  network::net_op piece;
+  piece.kind = writes ? network::verb::put : network::verb::get;
+  piece.peer = op->status.rank;
+  piece.n_segments = 1;
+  piece.segments[0] = {static_cast<std::byte*>(op->status.buffer) + offset, size,
+                       op->reg.lkey};
+  piece.remote_addr = op->remote_addr + offset;
+  piece.remote_key = op->remote_key;
+  piece.context = op;
+  if (op->state == op_state::writing && op->transfer == wire::transfer::write_imm &&
+      offset + size == op->total) {
+    piece.has_imm = true;
+    piece.imm = op->peer_operation;
+  }
+  return net->post(piece);
+}
+
+void device::advance(operation* op) {
+  const bool by_messages =
+      (op->state == op_state::writing && op->transfer == wire::transfer::copy) ||
+      (op->state == op_state::put && !limits.rma);
+  const bool needs_one = op->state == op_state::writing &&
+                         op->transfer == wire::transfer::write_imm && op->total == 0;
+  const size_t room = eager_limit - sizeof(uint64_t) * 2;
+  const size_t largest =
+      by_messages ? room : std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma);
+  bool first = needs_one;
+  while (op->next_offset < op->total || first) {
+    first = false;
+    const size_t size = std::min<size_t>(largest, op->total - op->next_offset);
+    // The immediate says that all is there: its piece goes when the others have landed.
+    const bool last = op->next_offset + size == op->total;
+    if (last && op->state == op_state::writing && op->transfer == wire::transfer::write_imm &&
+        op->pieces.load(std::memory_order_acquire) > 1) {
+      return resume_later(op);
+    }
+    op->pieces.fetch_add(1, std::memory_order_relaxed);
+    const errorcode_t result = by_messages ? send_piece(op, size) : post_piece(op, op->next_offset, size);
+    if (error_t(result).is_retry()) {
+      op->pieces.fetch_sub(1, std::memory_order_relaxed);
+      return resume_later(op);
+    }
+    if (result == errorcode_t::fatal) {
+      op->next_offset = op->total;
+      on_operation_failure(op, op->status.rank);
+      break;
+    }
+    op->next_offset += size;
+    // An emulated put's piece counts until its acknowledgement; everything else until the network
+    // has done with it.
+    const bool acknowledged = op->state == op_state::put && !limits.rma;
+    if (error_t(result).is_done() && !acknowledged)
+      op->pieces.fetch_sub(1, std::memory_order_relaxed);
+  }
+  on_complete(op);
+}
+
+void device::resume_later(operation* op) {
+  backlog::item item;
+  item.peer = op->status.rank;
+  item.what = backlog::item::type::resume;
+  item.resume = op;
+  backlog.push(std::move(item));
+}
+
+void device::on_complete(void* context) {
+  auto* op = static_cast<operation*>(context);
+  // A2: pairs with itself: whoever ends the last piece has seen what the others did.
+  if (op->pieces.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (LCI_UNLIKELY(op->status.error.errorcode == errorcode_t::fatal)) return fail(op);
+  finish(op);
+}
+
+void device::finish(operation* op) {
+  switch (op->state) {
+    case op_state::reading: {
+      wire::header fin;
+      fin.what = wire::kind::fin;
+      fin.tag = op->peer_operation;
+      send_or_queue(op->status.rank, fin);
+      break;
+    }
+    case op_state::writing:
+      if (op->transfer == wire::transfer::write) {
+        wire::header fin;
+        fin.what = wire::kind::fin;
+        fin.tag = op->peer_operation;
+        send_or_queue(op->status.rank, fin);
+      }
+      break;
+    case op_state::put:
+    case op_state::get:
+      if (op->signals) send_signal(*op);
+      break;
+    default:
+      break;
+  }
+  complete(op);
+}
+
+void device::forget(operation* op) {
+  if (op->registered) net->deregister_memory(op->reg);
+  rt.operations.release(op);
+  pending.fetch_sub(1, std::memory_order_release);
+}
+
+void device::fail(operation* op) {
+  op->status.error = errorcode_t::fatal;
+  complete(op);
+}
+
+void device::complete(operation* op) {
+  device& owner = *op->dev;
+  if (op->registered) owner.net->deregister_memory(op->reg);
+  if (op->carrier != nullptr) owner.packet_pool.p_impl->put(op->carrier);
+  const status_t status = op->status;
+  comp_impl_t* comp = op->comp;
+  const bool in_place = op->in_place;
+  rt.operations.release(op);
+  if (comp != nullptr) comp->signal(status);
+  if (in_place) rt.deallocate(status.buffer);
+  // Last, so that a drained device has signalled everything.
+  owner.pending.fetch_sub(1, std::memory_order_release);
+}
+
+}  // namespace lci::core

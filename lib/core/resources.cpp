@@ -1,0 +1,176 @@
+// Allocating and freeing what communications operate on.
+#include <string>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+#include "lib/core/endpoint.hpp"
+#include "lib/core/net_context.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Takes the object out of the user's handle, which becomes empty.
+template <class Handle>
+auto* take(const char* operation, const char* argument, Handle* handle) {
+  if (handle == nullptr || handle->is_empty())
+    throw_invalid(operation, argument, "empty", "an allocated object");
+  auto* impl = handle->p_impl;
+  *handle = Handle();
+  return impl;
+}
+
+template <class Impl, class Args>
+void label(Impl& impl, const Args& a) {
+  impl.name = a.name;
+  impl.user_context = a.user_context;
+}
+
+}  // namespace
+
+// --- network context ---
+
+net_context_t alloc_net_context(alloc_net_context_args& a) {
+  runtime& rt = *a.runtime.p_impl;
+  const network::fabric& fabric = choose_fabric(a.attr);
+  auto context =
+      std::make_unique<net_context>(a.runtime, a.attr, fabric.create(rt.exchange(), a.attr));
+  context->attr.backend = fabric.id;
+  label(*context, a);
+  return context.release();
+}
+
+void free_net_context(free_net_context_args& a) {
+  delete take("free_net_context", "net_context", a.net_context);
+}
+
+// --- device and endpoint ---
+
+device_t alloc_device(alloc_device_args& a) {
+  auto d = std::make_unique<device>(*a.runtime.p_impl, *a.net_context.p_impl,
+                                    *a.packet_pool.p_impl, a.attr);
+  label(*d, a);
+  d->net_context.p_impl->attr.support_putimm = d->limits.put_imm;
+  endpoint_attr_t endpoint_attr;
+  if (d->attr.alloc_default_endpoint) {
+    endpoint_attr.uid = 0;
+    d->default_endpoint = new endpoint(d.get(), endpoint_attr);
+    d->progress_endpoint = d->default_endpoint;
+  }
+  if (d->attr.alloc_progress_endpoint) {
+    endpoint_attr.uid = 1;
+    d->progress_endpoint = new endpoint(d.get(), endpoint_attr);
+  }
+  return d.release();
+}
+
+void free_device(free_device_args& a) {
+  device* d = take("free_device", "device", a.device);
+  // What still waits for room must not be lost; what waits for a peer's answer can't be waited for.
+  for (int idle = 0; !d->backlog.empty() && idle < 100000;) idle = d->progress() ? 0 : idle + 1;
+  if (d->progress_endpoint != d->default_endpoint) delete d->progress_endpoint.p_impl;
+  delete d->default_endpoint.p_impl;
+  delete d;
+}
+
+endpoint_t alloc_endpoint(alloc_endpoint_args& a) {
+  auto e = std::make_unique<endpoint>(a.device, a.attr);
+  label(*e, a);
+  return e.release();
+}
+
+void free_endpoint(free_endpoint_args& a) { delete take("free_endpoint", "endpoint", a.endpoint); }
+
+endpoint_t get_default_endpoint(get_default_endpoint_args& a) {
+  return a.device.p_impl->default_endpoint;
+}
+
+error_t test_drained(test_drained_args& a) {
+  return a.device.p_impl->drained() ? errorcode_t::done : errorcode_t::retry;
+}
+
+void wait_drained(wait_drained_args& a) {
+  device& d = *a.device.p_impl;
+  if (tls_in_progress)
+    throw_invalid("wait_drained", "caller", "a handler", "outside of progress()");
+  for (int idle = 0; !d.drained();) {
+    idle = d.progress() ? 0 : idle + 1;
+    if (idle > 1000) d.net->wait(100);
+  }
+}
+
+// --- packet pool and packets ---
+
+packet_pool_t alloc_packet_pool(alloc_packet_pool_args& a) {
+  auto pool = std::make_unique<packet_pool>(a.attr);
+  pool->runtime = a.runtime;
+  label(*pool, a);
+  a.runtime.p_impl->add_pool(pool.get());
+  return pool.release();
+}
+
+void free_packet_pool(free_packet_pool_args& a) {
+  packet_pool* pool = take("free_packet_pool", "packet_pool", a.packet_pool);
+  pool->runtime.p_impl->remove_pool(pool);
+  delete pool;
+}
+
+void register_packet_pool(register_packet_pool_args& a) {
+  a.device.p_impl->register_pool(*a.packet_pool.p_impl);
+}
+
+void deregister_packet_pool(deregister_packet_pool_args& a) {
+  a.device.p_impl->deregister_pool(*a.packet_pool.p_impl);
+}
+
+void* get_upacket(get_upacket_args& a) {
+  packet* p = a.packet_pool.p_impl->get();
+  return p == nullptr ? nullptr : p->payload();
+}
+
+void put_upacket(put_upacket_args& a) {
+  if (a.packet == nullptr) return;
+  runtime& rt = *a.runtime.p_impl;
+  // A message too large for a packet, or one that met an empty pool, came in plain memory.
+  packet_pool* pool = rt.pool_of(a.packet);
+  if (pool != nullptr) {
+    pool->put(packet::of(a.packet));
+  } else {
+    rt.deallocate(a.packet);
+  }
+}
+
+size_t get_max_bcopy_size(get_max_bcopy_size_args& a) {
+  return a.packet_pool.p_impl->payload_size();
+}
+
+// --- matching engine ---
+
+matching_engine_t alloc_matching_engine(alloc_matching_engine_args& a) {
+  auto engine = std::make_unique<matching_engine>(a.attr);
+  engine->runtime = a.runtime;
+  label(*engine, a);
+  engine->id = a.runtime.p_impl->add_engine(engine.get());
+  return engine.release();
+}
+
+void free_matching_engine(free_matching_engine_args& a) {
+  matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
+  runtime& rt = *engine->runtime.p_impl;
+  rt.remove_engine(engine->id);
+  // Receives that nothing matched, and messages that nobody received, end here.
+  engine->drain([&](void* entry, matching_entry_type_t type) {
+    if (type == matching_entry_type_t::recv) {
+      rt.operations.release(static_cast<operation*>(entry));
+    } else {
+      std::free(entry);
+    }
+  });
+  delete engine;
+}
+
+matching_entry_val_t matching_engine_insert(matching_engine_insert_args& a) {
+  return a.matching_engine.p_impl->insert(a.key, a.value, a.entry_type);
+}
+
+}  // namespace lci::core

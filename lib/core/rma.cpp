@@ -1,0 +1,95 @@
+// The target's side of puts and gets: signals, and the emulation by messages for networks (or
+// kernels) that refuse remote access.
+#include <algorithm>
+
+#include "lib/core/device.hpp"
+#include "lib/core/memory_region.hpp"
+
+namespace lci::core {
+
+errorcode_t device::start_rma(operation* op) {
+  if (op->total == 0) return errorcode_t::done;
+  if (!limits.rma && op->state == op_state::get) {
+    op->bytes_left.store(op->total, std::memory_order_relaxed);
+    wire::framed<wire::get_body> request;
+    request.head.what = wire::kind::get_request;
+    request.head.tag = op->handle;
+    request.body = {op->remote_addr, op->remote_key, op->total};
+    send_or_queue(op->status.rank, request);
+    return errorcode_t::posted;
+  }
+  op->pieces.store(1, std::memory_order_relaxed);
+  if (!limits.rma || op->total > std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma)) {
+    advance(op);
+    return errorcode_t::posted;
+  }
+  // The common case is one piece: then the count of 1 is the piece itself.
+  op->next_offset = op->total;
+  const errorcode_t result = post_piece(op, 0, op->total);
+  if (error_t(result).is_retry()) op->next_offset = 0;
+  return result;
+}
+
+void device::send_signal(const operation& op) {
+  wire::framed<wire::signal_body> signal;
+  signal.head.what = wire::kind::signal;
+  signal.head.word = op.remote_comp;
+  signal.head.tag = op.status.tag;
+  signal.body = {op.remote_addr, op.total};
+  send_or_queue(op.status.rank, signal);
+}
+
+bool device::receive_signal(int peer, wire::message& m) {
+  wire::signal_body body;
+  comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+  if (!wire::take_body(m, body) || comp == nullptr) return false;
+  status_t status(errorcode_t::done);
+  status.rank = peer;
+  status.buffer = reinterpret_cast<void*>(body.addr);
+  status.size = body.size;
+  status.tag = m.head.tag;
+  comp->signal(status);
+  return true;
+}
+
+bool device::receive_put(int peer, wire::message& m) {
+  wire::put_body body;
+  if (!wire::take_body(m, body)) return false;
+  void* to = rt.check_region(body.rkey, body.addr, m.size);
+  if (to == nullptr) return false;
+  std::memcpy(to, m.data, m.size);
+  wire::header ack;
+  ack.what = wire::kind::put_ack;
+  ack.tag = m.head.tag;
+  send_or_queue(peer, ack);
+  return true;
+}
+
+bool device::receive_put_ack(int peer, const wire::message& m) {
+  operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
+  if (op == nullptr || op->state != op_state::put || op->status.rank != peer) return false;
+  on_complete(op);
+  return true;
+}
+
+bool device::receive_get(int peer, wire::message& m) {
+  wire::get_body body;
+  if (!wire::take_body(m, body)) return false;
+  void* from = rt.check_region(body.rkey, body.addr, body.size);
+  operation* op = from == nullptr ? nullptr : rt.operations.allocate();
+  if (op == nullptr) return false;
+  op->dev = this;
+  op->state = op_state::writing;
+  op->transfer = wire::transfer::copy;
+  op->status.error = errorcode_t::done;
+  op->status.rank = peer;
+  op->status.buffer = from;
+  op->status.size = op->total = body.size;
+  op->peer_operation = static_cast<uint32_t>(m.head.tag);
+  op->pieces.store(1, std::memory_order_relaxed);
+  pending.fetch_add(1, std::memory_order_relaxed);
+  advance(op);
+  return true;
+}
+
+}  // namespace lci::core

@@ -1,0 +1,84 @@
+#include "lib/core/runtime.hpp"
+
+#include <algorithm>
+
+#include "lib/base/check.hpp"
+#include "lib/core/exchange.hpp"
+#include "lib/core/net_context.hpp"
+#include "lib/core/packet_pool.hpp"
+#include "lib/core/protocol.hpp"
+
+namespace lci::core {
+
+runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : attr(a) {
+  const network::fabric& fabric = choose_fabric(net_attr);
+  exchange_ = fabric.own_exchange != nullptr ? fabric.own_exchange(net_attr) : bootstrap_exchange();
+  rank_ = exchange_->rank();
+  size_ = exchange_->size();
+  attr.max_tag = max_tag;
+  attr.max_imm_tag = max_tag;
+  attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;
+  engines.append(nullptr);  // id 0 is no engine, so that an empty header names none
+  engine_used_.push_back(true);
+}
+
+runtime::~runtime() = default;
+
+uint16_t runtime::add_engine(matching_engine* e) {
+  std::lock_guard guard(engines_mutex_);
+  auto free = std::find(engine_used_.begin(), engine_used_.end(), false);
+  const auto id = static_cast<size_t>(free - engine_used_.begin());
+  if (id > 0xffff)
+    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65536",
+                  "free some");
+  if (free == engine_used_.end()) engine_used_.push_back(true);
+  engine_used_[id] = true;
+  engines.put(id, e);
+  return static_cast<uint16_t>(id);
+}
+
+void runtime::remove_engine(uint16_t id) {
+  std::lock_guard guard(engines_mutex_);
+  engines.put(id, nullptr);
+  engine_used_[id] = false;
+}
+
+void runtime::add_pool(packet_pool* pool) {
+  std::lock_guard guard(pools_mutex_);
+  pools_.push_back(pool);
+}
+
+void runtime::remove_pool(packet_pool* pool) {
+  std::lock_guard guard(pools_mutex_);
+  pools_.erase(std::find(pools_.begin(), pools_.end(), pool));
+}
+
+packet_pool* runtime::pool_of(const void* p) {
+  packet_pool* usual = default_packet_pool.p_impl;
+  if (usual != nullptr && usual->owns(p)) return usual;
+  std::lock_guard guard(pools_mutex_);
+  for (packet_pool* pool : pools_)
+    if (pool->owns(p)) return pool;
+  return nullptr;
+}
+
+void runtime::add_region(uint64_t rkey, range r) {
+  std::lock_guard guard(regions_mutex_);
+  regions_[rkey] = r;
+}
+
+void runtime::remove_region(uint64_t rkey) {
+  std::lock_guard guard(regions_mutex_);
+  regions_.erase(rkey);
+}
+
+void* runtime::check_region(uint64_t rkey, uint64_t addr, uint64_t size) {
+  std::lock_guard guard(regions_mutex_);
+  auto at = regions_.find(rkey);
+  if (at == regions_.end()) return nullptr;
+  const range& r = at->second;
+  if (addr < r.base || addr - r.base > r.size || size > r.size - (addr - r.base)) return nullptr;
+  return reinterpret_cast<void*>(addr);
+}
+
+}  // namespace lci::core

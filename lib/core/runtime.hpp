@@ -1,0 +1,101 @@
+// The runtime: rank, default resources, and what all devices of it share.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "lci/operations.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/core/deferred.hpp"
+#include "lib/core/operation.hpp"
+#include "lib/core/rcomp_table.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::core {
+
+/// Several may exist at once. Members are set up by the allocating thread and not changed until
+/// free_runtime(), except where they say so. Owns the defaults that it allocated.
+class runtime {
+ public:
+  runtime(const runtime_attr_t& attr, const net_context_attr_t& net_attr);
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  /// Where active messages' payloads are allocated. Null means malloc and free.
+  allocator_base_t* allocator() const { return allocator_.load(std::memory_order_acquire); }
+  void set_allocator(allocator_base_t* a) { allocator_.store(a, std::memory_order_release); }
+  void* allocate(size_t size) {
+    allocator_base_t* a = allocator();
+    return LCI_LIKELY(a == nullptr) ? std::malloc(size) : a->allocate(size);
+  }
+  void deallocate(void* p) {
+    allocator_base_t* a = allocator();
+    LCI_LIKELY(a == nullptr) ? std::free(p) : a->deallocate(p);
+  }
+
+  /// Packets of the job's other ranks that made no sense and were dropped. Thread-safe.
+  std::atomic<uint64_t> rejected_packets{0};
+
+  runtime_attr_t attr;
+  const char* name = "";
+  void* user_context = nullptr;
+  net_context_t default_net_context;
+  device_t default_device;
+  packet_pool_t default_packet_pool;
+  matching_engine_t default_matching_engine;
+  matching_engine_t default_coll_matching_engine;
+
+  operation_table operations;                // thread-safe
+  rcomp_table rcomps;                        // thread-safe
+  deferred_queue deferred;                   // thread-safe
+  mpmc_array<matching_engine*> engines;      // by wire id; thread-safe
+  mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
+  network::address_exchange& exchange() { return *exchange_; }
+
+  /// Ids of matching engines: reused lowest first, so that ranks which allocate and free in the
+  /// same order agree on them. Thread-safe.
+  uint16_t add_engine(matching_engine* e);
+  void remove_engine(uint16_t id);
+
+  /// The pool that a packet's payload belongs to, or null. Thread-safe.
+  packet_pool* pool_of(const void* payload);
+  void add_pool(packet_pool* pool);
+  void remove_pool(packet_pool* pool);
+
+  /// Range registered under `rkey`, for puts and gets that come as messages. Thread-safe.
+  struct range {
+    uint64_t base, size;
+  };
+  void add_region(uint64_t rkey, range r);
+  void remove_region(uint64_t rkey);
+  /// The address if [addr, addr+size) was registered under `rkey`, else null.
+  void* check_region(uint64_t rkey, uint64_t addr, uint64_t size);
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+  std::unique_ptr<network::address_exchange> exchange_;
+  std::atomic<allocator_base_t*> allocator_{nullptr};
+  std::mutex engines_mutex_;
+  std::vector<bool> engine_used_;  // under engines_mutex_
+  std::mutex pools_mutex_;
+  std::vector<packet_pool*> pools_;  // under pools_mutex_
+  std::mutex regions_mutex_;
+  std::unordered_map<uint64_t, range> regions_;  // under regions_mutex_
+};
+
+/// The process's default runtime; empty if there is none.
+inline std::atomic<runtime*> g_default_runtime{nullptr};
+
+/// The process's default runtime. Throws invalid_argument_error if there is none.
+runtime_t default_runtime();
+
+}  // namespace lci::core

@@ -1,0 +1,176 @@
+// Allocating and freeing runtimes, and the process's default one.
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+#include "lib/core/net_context.hpp"
+#include "lib/core/runtime.hpp"
+
+namespace lci::core {
+
+namespace {
+
+std::mutex g_mutex;                // start and end of runtimes
+std::vector<runtime*> g_runtimes;  // those alive, under g_mutex
+int g_references = 0;              // of global_initialize(), under g_mutex
+
+void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
+  runtime& r = *rt.p_impl;
+  auto context = alloc_net_context_x().runtime(rt);
+  r.default_net_context = context.attr(net_attr)();
+  if (r.attr.alloc_default_packet_pool) r.default_packet_pool = alloc_packet_pool_x().runtime(rt)();
+  if (r.attr.alloc_default_matching_engine) {
+    r.default_matching_engine = alloc_matching_engine_x().runtime(rt)();
+    r.default_coll_matching_engine = alloc_matching_engine_x().runtime(rt)();
+  }
+  if (!r.attr.alloc_default_device) return;
+  if (r.default_packet_pool.is_empty())
+    throw_invalid("alloc_runtime", "alloc_default_device", "true",
+                  "false where alloc_default_packet_pool is false", "a device needs a packet pool");
+  r.default_device = alloc_device_x().runtime(rt)();
+}
+
+void free_defaults(runtime_t rt) {
+  runtime& r = *rt.p_impl;
+  if (!r.default_device.is_empty()) free_device_x(&r.default_device).runtime(rt)();
+  for (matching_engine_t* engine : {&r.default_coll_matching_engine, &r.default_matching_engine})
+    if (!engine->is_empty()) free_matching_engine_x(engine).runtime(rt)();
+  if (!r.default_packet_pool.is_empty()) free_packet_pool_x(&r.default_packet_pool).runtime(rt)();
+  if (!r.default_net_context.is_empty()) free_net_context_x(&r.default_net_context).runtime(rt)();
+}
+
+runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr, const char* name,
+                void* user_context) {
+  auto rt = std::make_unique<runtime>(attr, net_attr);
+  rt->name = name;
+  rt->user_context = user_context;
+  try {
+    allocate_defaults(rt.get(), net_attr);
+  } catch (...) {
+    free_defaults(rt.get());
+    throw;
+  }
+  std::lock_guard guard(g_mutex);
+  g_runtimes.push_back(rt.get());
+  return rt.release();
+}
+
+void stop(runtime_t rt) {
+  {
+    std::lock_guard guard(g_mutex);
+    g_runtimes.erase(std::find(g_runtimes.begin(), g_runtimes.end(), rt.p_impl));
+  }
+  free_defaults(rt);
+  delete rt.p_impl;
+}
+
+net_context_attr_t default_net_attr() { return alloc_net_context_x().args().attr; }
+
+}  // namespace
+
+runtime_t default_runtime() {
+  runtime* rt = g_default_runtime.load(std::memory_order_acquire);
+  if (LCI_UNLIKELY(rt == nullptr))
+    throw_invalid("operation", "runtime", "empty", "given while there is no default runtime",
+                  "call g_runtime_init() first, or pass .runtime(...)");
+  return rt;
+}
+
+runtime_t alloc_runtime(alloc_runtime_args& a) {
+  return start(a.attr, default_net_attr(), a.name, a.user_context);
+}
+
+void free_runtime(free_runtime_args& a) {
+  if (a.runtime == nullptr || a.runtime->is_empty())
+    throw_invalid("free_runtime", "runtime", "empty", "an allocated runtime");
+  runtime* expected = a.runtime->p_impl;
+  g_default_runtime.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+  stop(*a.runtime);
+  *a.runtime = runtime_t();
+}
+
+runtime_t g_runtime_init(g_runtime_init_args& a) {
+  if (g_default_runtime.load(std::memory_order_acquire) != nullptr)
+    throw_invalid("g_runtime_init", "calls", "2", "1 before g_runtime_fina()",
+                  "use alloc_runtime() for further runtimes");
+  runtime_attr_t attr = a.attr;
+  net_context_attr_t net_attr = default_net_attr();
+  if (!a.device_name.empty()) net_attr.device_name = a.device_name;
+  runtime_t rt = start(attr, net_attr, a.name, a.user_context);
+  g_default_runtime.store(rt.p_impl, std::memory_order_release);
+  return rt;
+}
+
+void g_runtime_fina(g_runtime_fina_args&) {
+  runtime_t rt = default_runtime();
+  g_default_runtime.store(nullptr, std::memory_order_release);
+  stop(rt);
+}
+
+runtime_t get_g_runtime(get_g_runtime_args&) {
+  return g_default_runtime.load(std::memory_order_acquire);
+}
+
+namespace {
+
+/// The given runtime, else the default one, else any; null if there is none.
+runtime* some_runtime(runtime_t given) {
+  if (!given.is_empty()) return given.p_impl;
+  if (runtime* rt = g_default_runtime.load(std::memory_order_acquire)) return rt;
+  std::lock_guard guard(g_mutex);
+  return g_runtimes.empty() ? nullptr : g_runtimes.front();
+}
+
+}  // namespace
+
+int get_rank_me(get_rank_me_args& a) {
+  const runtime* rt = some_runtime(a.runtime);
+  return rt == nullptr ? -1 : rt->rank();
+}
+
+int get_rank_n(get_rank_n_args& a) {
+  const runtime* rt = some_runtime(a.runtime);
+  return rt == nullptr ? -1 : rt->size();
+}
+
+// --- simple accessors ---
+
+void set_allocator(set_allocator_args& a) { a.runtime.p_impl->set_allocator(a.allocator); }
+allocator_base_t* get_allocator(get_allocator_args& a) { return a.runtime.p_impl->allocator(); }
+net_context_t get_default_net_context(get_default_net_context_args& a) {
+  return a.runtime.p_impl->default_net_context;
+}
+device_t get_default_device(get_default_device_args& a) {
+  return a.runtime.p_impl->default_device;
+}
+packet_pool_t get_default_packet_pool(get_default_packet_pool_args& a) {
+  return a.runtime.p_impl->default_packet_pool;
+}
+matching_engine_t get_default_matching_engine(get_default_matching_engine_args& a) {
+  return a.runtime.p_impl->default_matching_engine;
+}
+
+}  // namespace lci::core
+
+namespace lci {
+
+void global_initialize() {
+  {
+    std::lock_guard guard(core::g_mutex);
+    if (core::g_references++ > 0) return;
+  }
+  g_runtime_init();
+}
+
+void global_finalize() {
+  {
+    std::lock_guard guard(core::g_mutex);
+    if (core::g_references == 0 || --core::g_references > 0) return;
+  }
+  g_runtime_fina();
+}
+
+}  // namespace lci

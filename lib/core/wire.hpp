@@ -1,0 +1,109 @@
+// Every bit that travels: one header of 16 bytes, then a body that depends on the kind, then the
+// payload. Decoders sit beside encoders; whatever they don't accept is counted and dropped.
+//
+// Byte order is the host's: the library serves homogeneous machines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "lci/types.hpp"
+
+namespace lci::core::wire {
+
+enum class kind : uint8_t {
+  none = 0,
+  am,            // eager active message: payload
+  send,          // eager send: payload
+  rts_am,        // request to send: rts_body
+  rts_send,      //
+  rtr,           // ready to receive: rtr_body; answer to an RTS that is not read
+  fin,           // the transfer is finished; `tag` is the addressee's operation handle
+  fragment,      // a piece of a transfer by copies: fragment_body, payload
+  signal,        // a put or get with signal has touched this memory: signal_body
+  put_data,      // a put by messages: put_body, payload
+  put_ack,       // `tag` is the origin's operation handle
+  get_request,   // a get by messages: get_body; answered with fragments
+  last = get_request,
+};
+
+/// What precedes every message. `word` and `tag` mean what `kind` says.
+struct header {
+  kind what = kind::none;
+  uint8_t policy = 0;   // matching_policy_t of send, rts_send; rtr: transfer
+  uint16_t engine = 0;  // matching engine of send, rts_send
+  uint32_t word = 0;    // rcomp of am, rts_am, signal
+  uint64_t tag = 0;
+};
+static_assert(sizeof(header) == 16);
+
+/// How the data of a rendezvous comes, as the receiver has chosen.
+enum class transfer : uint8_t { write, write_imm, copy, last = copy };
+
+struct rts_body {
+  uint64_t size;       // of the whole message
+  uint64_t addr;       // where it lies at the sender
+  uint64_t rkey;       // 0: can't be read
+  uint64_t operation;  // the sender's handle
+};
+struct rtr_body {
+  uint64_t size;  // how much of the message the receiver takes
+  uint64_t addr;
+  uint64_t rkey;  // 0: can't be written
+  uint64_t operation;  // the receiver's handle; the header's tag is the sender's
+};
+struct fragment_body {  // the header's tag is the receiver's handle
+  uint64_t offset;
+};
+struct signal_body {
+  uint64_t addr;
+  uint64_t size;
+};
+struct put_body {  // the header's tag is the origin's handle
+  uint64_t addr;
+  uint64_t rkey;
+};
+struct get_body {  // the header's tag is the origin's handle
+  uint64_t addr;
+  uint64_t rkey;
+  uint64_t size;
+};
+
+/// A header and its body, contiguous, ready to be sent.
+template <class Body>
+struct framed {
+  header head;
+  Body body;
+};
+
+/// A received message taken apart. `data` is what follows the header.
+struct message {
+  header head;
+  const std::byte* data;
+  size_t size;
+};
+
+/// False if it can't be one of ours: too short, or of unknown kind or policy.
+inline bool decode(const std::byte* bytes, size_t size, message& out) {
+  if (size < sizeof(header)) return false;
+  std::memcpy(&out.head, bytes, sizeof(header));
+  out.data = bytes + sizeof(header);
+  out.size = size - sizeof(header);
+  return out.head.what > kind::none && out.head.what <= kind::last &&
+         out.head.policy < static_cast<uint8_t>(matching_policy_t::max);
+}
+
+/// Takes the body off the front of `m.data`. False if the message is too short for it.
+template <class Body>
+bool take_body(message& m, Body& out) {
+  static_assert(std::is_trivially_copyable_v<Body>);
+  if (m.size < sizeof(Body)) return false;
+  std::memcpy(&out, m.data, sizeof(Body));
+  m.data += sizeof(Body);
+  m.size -= sizeof(Body);
+  return true;
+}
+
+}  // namespace lci::core::wire

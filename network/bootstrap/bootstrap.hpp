@@ -1,0 +1,45 @@
+// Where a process learns its rank, and the small key-value store through which ranks find each
+// other before there is a network. One file beside this one per kind of launcher.
+//
+// One bootstrap per process, shared by its runtimes: launchers' protocols allow one session only.
+// Not thread-safe: callers hold the process-wide start-up lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace lci::network {
+
+class bootstrap {
+ public:
+  virtual ~bootstrap() = default;
+  virtual const char* name() const = 0;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Text that is the same for all ranks of the job and differs from any other job's.
+  virtual std::string job_id() const = 0;
+
+  /// Values may be any bytes, up to a few KiB. Visible to others after a fence. A key is put once.
+  virtual void put(const std::string& key, const std::string& value) = 0;
+  /// Throws bootstrap_error if no rank has put `key` before the last fence.
+  virtual std::string get(const std::string& key) = 0;
+  /// Barrier over all ranks. Throws bootstrap_error when the launcher goes away or time runs out.
+  virtual void fence() = 0;
+  /// Ends the whole job with this exit code.
+  [[noreturn]] virtual void abort(int code, const std::string& message) = 0;
+};
+
+/// One way to start: whether the environment asks for it, and how.
+struct bootstrap_kind {
+  const char* name;
+  bool (*detected)();
+  std::unique_ptr<bootstrap> (*create)();
+};
+
+/// The process's bootstrap: the first kind that the environment asks for (LCI_ATTR_BOOTSTRAP forces
+/// one), made at the first call. Throws bootstrap_error with the variables' names if the
+/// environment is contradictory.
+bootstrap& process_bootstrap();
+
+}  // namespace lci::network

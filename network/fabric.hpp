@@ -1,0 +1,153 @@
+// The contract between the core and a network. A backend is one folder that implements these few
+// classes; the core knows nothing else of it. Limits are data, never assumptions.
+//
+// Threads: a context is set up and torn down by one thread. Every method of a device may be called
+// by any number of threads at once, except the destructor; none of them blocks. What would need a
+// lock that another thread holds answers `retry_lock`.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lci/attributes.hpp"
+#include "lci/types.hpp"
+
+namespace lci::network {
+
+/// What a device can do. Read once after it was made; never changes.
+struct limits {
+  size_t max_inject = 0;  ///< largest send with `inject` (sum of its segments)
+  size_t max_send = 0;    ///< largest send (sum of its segments)
+  size_t max_rma = 0;     ///< largest put or get
+  bool rma = false;       ///< put and get are served; if not, the core emulates them by messages
+  bool put_imm = false;   ///< put accepts `has_imm`
+  bool put_then_send_ordered = false;  ///< a send posted after a put to the same peer arrives
+                                       ///< after the put's data, without waiting in between
+  bool ordered = false;        ///< sends of one thread to one peer arrive in posting order
+  bool local_registration = false;  ///< segments of posted operations need an lkey
+  size_t receive_buffers = 0;  ///< buffers the core must keep posted with post_recv(); 0: none
+};
+
+enum class verb : uint8_t { send, put, get };
+
+/// A piece of local memory. `lkey` comes from register_memory(), 0 where none is needed.
+struct segment {
+  void* base;
+  size_t size;
+  uint64_t lkey = 0;
+};
+constexpr int max_segments = 2;
+
+/// One request to the network. All posting goes through this one struct.
+struct net_op {
+  verb kind = verb::send;
+  bool inject = false;   ///< the segments are free when post() returns; no completion event comes
+  bool has_imm = false;  ///< put only: the target gets on_remote_write(peer, imm)
+  uint8_t n_segments = 0;
+  uint32_t imm = 0;
+  int peer = 0;
+  std::array<segment, max_segments> segments;  ///< source of send/put, destination of get
+  uint64_t remote_addr = 0;                    ///< put/get: address at the peer
+  uint64_t remote_key = 0;                     ///< put/get: rkey of the peer's registration
+  void* context = nullptr;                     ///< comes back with on_complete()
+};
+
+/// A registered range of local memory.
+struct registration {
+  uint64_t lkey = 0;
+  uint64_t rkey = 0;  ///< never 0 once registered
+  void* handle = nullptr;
+};
+
+/// Where poll() puts what happened. Implemented by the core. Methods may post, never poll.
+class event_sink {
+ public:
+  /// A message. `data` may be read until the call returns. If the device takes receive buffers,
+  /// `recv_context` is the buffer's context and the buffer belongs to the core again.
+  virtual void on_recv(int peer, const std::byte* data, size_t size, void* recv_context) = 0;
+  /// A posted operation (post() said `posted`) is locally complete.
+  virtual void on_complete(void* context) = 0;
+  /// A put with immediate data from `peer` has landed here.
+  virtual void on_remote_write(int peer, uint32_t imm) = 0;
+  /// `peer` is gone. Said once per peer. Operations posted to it will not complete.
+  virtual void on_peer_failure(int peer, const char* reason) = 0;
+  /// A posted operation failed with its peer; comes before or after on_peer_failure().
+  virtual void on_operation_failure(void* context, int peer) = 0;
+
+ protected:
+  ~event_sink() = default;
+};
+
+class device {
+ public:
+  virtual ~device() = default;
+
+  const limits& get_limits() const { return limits_; }
+
+  /// `done` (finished, no event), `posted` (on_complete follows), `retry_lock`, `retry_nomem`
+  /// (nothing happened), or `fatal`: the peer has failed.
+  virtual errorcode_t post(const net_op& op) = 0;
+
+  /// Hands up to about `max_events` events to the sink. Returns how many, or -1 if other threads
+  /// held all that could be polled.
+  virtual int poll(event_sink& sink, int max_events) = 0;
+
+  /// Offers a buffer for one incoming message. `done` or `retry_*`. See limits::receive_buffers.
+  virtual errorcode_t post_recv(segment buffer, void* context) {
+    (void)buffer, (void)context;
+    return errorcode_t::fatal;
+  }
+
+  /// Throws resource_error if the system refuses. Thread-safe.
+  virtual registration register_memory(void* base, size_t size) = 0;
+  virtual void deregister_memory(const registration& reg) = 0;
+
+  /// Sleeps until poll() may find something, at most `timeout_us`. May return early.
+  virtual void wait(int64_t timeout_us) = 0;
+
+  /// True when everything this device has sent has left it (nothing of it waits in our memory for
+  /// a peer to fetch). Asked before the device is destroyed.
+  virtual bool flushed() { return true; }
+
+ protected:
+  limits limits_;
+};
+
+/// How a context tells its peers where it is. Backed by the bootstrap; collective.
+class address_exchange {
+ public:
+  virtual ~address_exchange() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Every rank gives one blob (at most a few hundred bytes of any content) and gets all of them.
+  virtual std::vector<std::string> allgather(const std::string& mine) = 0;
+};
+
+/// One per runtime. Owns what devices share.
+class context {
+ public:
+  virtual ~context() = default;
+  /// The k-th device of a rank talks to the k-th device of every other rank.
+  /// `eager_size`: the largest eager message the core wants to send, its wire header included.
+  virtual std::unique_ptr<device> create_device(const device_attr_t& attr, size_t eager_size) = 0;
+};
+
+/// A backend's entry in the table of backends (network/fabrics.cpp).
+struct fabric {
+  attr_backend_t id;
+  const char* name;
+  /// Empty if it can be used here, else the reason and the remedy (shown by lci_info).
+  std::string (*unusable_reason)();
+  std::unique_ptr<context> (*create)(address_exchange& exchange, const net_context_attr_t& attr);
+  /// Where ranks come from, if not from the process's bootstrap (sim: several ranks a process).
+  std::unique_ptr<address_exchange> (*own_exchange)(const net_context_attr_t& attr) = nullptr;
+};
+
+/// All backends built into this library, best first.
+const std::vector<fabric>& fabrics();
+
+}  // namespace lci::network

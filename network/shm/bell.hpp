@@ -1,0 +1,24 @@
+// Sleeping until a message comes. Senders must not pay for sleepers that aren't there: they only
+// load a counter after they have published. So the sleeper, not the sender, orders its announcement
+// against the sender's stores, by a membarrier system call on all processes of the job.
+#pragma once
+
+#include <cstdint>
+
+#include "network/shm/layout.hpp"
+
+namespace lci::network::shm {
+
+/// Registers this process for the barriers of others. To be called before anything is sent.
+void prepare_bells();
+
+/// Announces a sleeper. After it, either the sender sees the announcement, or the caller sees what
+/// the sender has published before it looked.
+void announce_sleeper(device_entry& entry);
+
+/// Sleeps until the bell has rung since `seen` was read, at most `timeout_us`.
+void sleep_until_bell(device_entry& entry, uint32_t seen, int64_t timeout_us);
+
+void ring(device_entry& entry);
+
+}  // namespace lci::network::shm

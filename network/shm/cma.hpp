@@ -1,0 +1,23 @@
+// Cross-memory attach: the kernel copies between two processes' memory, once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "network/shm/segment.hpp"
+
+namespace lci::network::shm {
+
+/// Lets the other processes of the job attach to this one where Yama restricts that to ancestors.
+void permit_attach();
+
+/// Whether `peer`'s memory can be read and written: tried on its probe word.
+bool can_attach(const address& peer);
+
+enum class attach_result { done, peer_gone, refused };
+
+/// Copies `size` bytes from the peer's memory, or to it.
+attach_result read_memory(int pid, void* to, uint64_t from, size_t size);
+attach_result write_memory(int pid, const void* from, uint64_t to, size_t size);
+
+}  // namespace lci::network::shm

@@ -1,0 +1,133 @@
+#include "network/shm/context.hpp"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <ctime>
+
+#include "lci/errors.hpp"
+#include "network/shm/bell.hpp"
+#include "network/shm/device.hpp"
+
+namespace lci::network::shm {
+
+namespace {
+
+constexpr uint64_t watch_interval_ms = 100;
+
+uint64_t milliseconds() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000 + static_cast<uint64_t>(t.tv_nsec) / 1000000;
+}
+
+}  // namespace
+
+context::context(address_exchange& exchange, const net_context_attr_t& attr)
+    : rank_(exchange.rank()), peers_(static_cast<size_t>(exchange.size())) {
+  prepare_bells();
+  permit_attach();
+  n_slots_ = std::bit_ceil(std::clamp<size_t>(attr.shm_lane_slots, 16, 1 << 20));
+  data_size_ = std::bit_ceil(std::clamp<size_t>(attr.shm_lane_data_size, 64 << 10, 1 << 30));
+  segment_ = std::make_unique<own_segment>(attr.shm_segment_size, n_slots_, data_size_);
+
+  address mine;
+  mine.pid = getpid();
+  mine.fd = segment_->fd();
+  mine.size = segment_->size();
+  mine.start_time = process_start_time(mine.pid);
+  mine.probe = reinterpret_cast<uint64_t>(&probe_);
+  const auto all = exchange.allgather({reinterpret_cast<const char*>(&mine), sizeof mine});
+  for (size_t r = 0; r < peers_.size(); ++r) {
+    if (all[r].size() != sizeof(address))
+      throw bootstrap_error("shm: the address of rank " + std::to_string(r) + " has " +
+                            std::to_string(all[r].size()) + " bytes instead of " +
+                            std::to_string(sizeof(address)) +
+                            "; all ranks must run the same version of LCI");
+    std::memcpy(&peers_[r].where, all[r].data(), sizeof(address));
+  }
+  peers_[static_cast<size_t>(rank_)].mapped.store(segment_->view().base(),
+                                                  std::memory_order_relaxed);
+  const auto neighbour = (static_cast<size_t>(rank_) + 1) % peers_.size();
+  attach_works_ = attr.shm_cma && can_attach(peers_[neighbour].where);
+}
+
+context::~context() {
+  own().header().finalized.store(1, std::memory_order_release);
+  for (peer& p : peers_)
+    if (p.pidfd >= 0) close(p.pidfd);
+}
+
+std::unique_ptr<network::device> context::create_device(const device_attr_t& attr,
+                                                        size_t eager_size) {
+  if (4 * eager_size > data_size_)
+    throw resource_error("shm: a lane's ring of " + std::to_string(data_size_) +
+                         " bytes is too small for messages of " + std::to_string(eager_size) +
+                         "; raise LCI_ATTR_SHM_LANE_DATA_SIZE or lower LCI_ATTR_PACKET_SIZE");
+  return std::make_unique<device>(*this, attr, eager_size);
+}
+
+segment_view context::segment_of(int rank) {
+  peer& p = peers_[static_cast<size_t>(rank)];
+  if (std::byte* base = p.mapped.load(std::memory_order_acquire)) return segment_view(base);
+  std::lock_guard guard(mutex_);
+  if (p.mapped.load(std::memory_order_relaxed) == nullptr) {
+    p.map = map_peer(p.where, rank);
+    p.mapped.store(p.map.view().base(), std::memory_order_release);
+  }
+  return p.map.view();
+}
+
+// --- the watch ---
+
+void context::open_watch() {
+  watching_ = true;
+  for (size_t r = 0; r < peers_.size(); ++r) {
+    peer& p = peers_[r];
+    if (static_cast<int>(r) == rank_) continue;
+    // Mapped while it lives, so that afterwards one can tell a goodbye from a crash.
+    try {
+      segment_of(static_cast<int>(r));
+      p.pidfd = static_cast<int>(syscall(SYS_pidfd_open, p.where.pid, 0));
+    } catch (const std::exception&) {
+      p.gone = true;
+    }
+  }
+}
+
+void context::watch_peers() {
+  const uint64_t now = milliseconds();
+  uint64_t due = next_watch_.load(std::memory_order_relaxed);
+  if (now < due || peers_.size() == 1) return;
+  if (!next_watch_.compare_exchange_strong(due, now + watch_interval_ms,
+                                           std::memory_order_relaxed))
+    return;
+  std::lock_guard guard(watch_mutex_);
+  if (!watching_) open_watch();
+  std::vector<pollfd> fds;
+  for (const peer& p : peers_) fds.push_back({p.gone ? -1 : p.pidfd, POLLIN, 0});
+  if (::poll(fds.data(), fds.size(), 0) <= 0) return;
+  for (size_t r = 0; r < peers_.size(); ++r) {
+    if ((fds[r].revents & POLLIN) == 0) continue;
+    peer& p = peers_[r];
+    p.gone = true;
+    if (segment_view(p.mapped.load(std::memory_order_acquire))
+            .header()
+            .finalized.load(std::memory_order_acquire) != 0)
+      continue;
+    failures_.push_back(static_cast<int>(r));
+    p.failed.store(true, std::memory_order_release);
+    n_failures_.store(failures_.size(), std::memory_order_release);
+  }
+}
+
+int context::failure(size_t i) {
+  std::lock_guard guard(watch_mutex_);
+  return failures_[i];
+}
+
+}  // namespace lci::network::shm

@@ -1,0 +1,75 @@
+// What the devices of one runtime share: the own segment, the peers' addresses and mappings, and
+// the watch over peers that die.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "network/fabric.hpp"
+#include "network/shm/cma.hpp"
+#include "network/shm/segment.hpp"
+
+namespace lci::network::shm {
+
+/// Thread-safe after construction, which is collective.
+class context final : public network::context {
+ public:
+  context(address_exchange& exchange, const net_context_attr_t& attr);
+  ~context() override;
+
+  std::unique_ptr<network::device> create_device(const device_attr_t& attr,
+                                                 size_t eager_size) override;
+
+  int rank() const { return rank_; }
+  int size() const { return static_cast<int>(peers_.size()); }
+  int pid_of(int peer) const { return peers_[static_cast<size_t>(peer)].where.pid; }
+  segment_view own() const { return segment_->view(); }
+  bool attach_works() const { return attach_works_; }
+
+  /// The peer's segment, mapped at the first call. Throws peer_failure_error or resource_error.
+  segment_view segment_of(int peer);
+
+  /// The number that the next device gets; the same at all ranks.
+  uint32_t next_device() { return next_device_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Looks, now and then, whether peers have died. Cheap enough for idle loops.
+  void watch_peers();
+  /// Peers that have failed so far, in the order in which that was seen.
+  size_t n_failures() const { return n_failures_.load(std::memory_order_acquire); }
+  int failure(size_t i);
+  bool has_failed(int peer) const {
+    return peers_[static_cast<size_t>(peer)].failed.load(std::memory_order_acquire);
+  }
+
+ private:
+  struct peer {
+    address where;
+    std::atomic<std::byte*> mapped{nullptr};
+    mapping map;      // under mutex_
+    int pidfd = -1;   // under watch_mutex_
+    bool gone = false;  // under watch_mutex_
+    std::atomic<bool> failed{false};
+  };
+
+  void open_watch();
+
+  int rank_;
+  std::unique_ptr<own_segment> segment_;
+  uint64_t probe_ = segment_magic;
+  std::vector<peer> peers_;
+  bool attach_works_ = false;
+  size_t n_slots_, data_size_;
+  std::mutex mutex_;
+  std::atomic<uint32_t> next_device_{0};
+
+  std::mutex watch_mutex_;
+  bool watching_ = false;  // under watch_mutex_
+  std::atomic<uint64_t> next_watch_{0};  // milliseconds, steady clock
+  std::vector<int> failures_;            // under watch_mutex_
+  std::atomic<size_t> n_failures_{0};
+};
+
+}  // namespace lci::network::shm

@@ -1,0 +1,275 @@
+#include "network/shm/device.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lci/errors.hpp"
+#include "network/shm/bell.hpp"
+
+namespace lci::network::shm {
+
+namespace {
+
+constexpr int lane_batch = 32;            // messages from one lane before the next is looked at
+constexpr uint32_t polls_between_watches = 4096;
+
+std::atomic<uint64_t> next_rkey{1};
+
+uint32_t open_state(uint32_t number) {
+  return number / max_devices * 4 + device_entry::open;
+}
+
+}  // namespace
+
+device::device(context& c, const device_attr_t&, size_t eager_size)
+    : context_(c),
+      number_(c.next_device()),
+      entry_(c.own().device(number_ % max_devices)),
+      eager_size_(eager_size) {
+  limits_.max_inject = limits_.max_send = eager_size;
+  limits_.max_rma = size_t{1} << 30;
+  limits_.rma = limits_.put_imm = c.attach_works();
+  limits_.put_then_send_ordered = true;
+  limits_.ordered = true;
+
+  const uint32_t before = entry_.state_and_generation.load(std::memory_order_acquire);
+  if ((before & 3) == device_entry::open)
+    throw resource_error("alloc_device: more than " + std::to_string(max_devices) +
+                         " devices at a time; free some");
+  directory_entry* directory = c.own().directory(number_ % max_devices);
+  const uint32_t used = std::min(entry_.n_lanes.load(std::memory_order_relaxed),
+                                 max_lanes_per_device);
+  for (uint32_t i = 0; i < used; ++i) directory[i].store(0, std::memory_order_relaxed);
+  entry_.n_lanes.store(0, std::memory_order_relaxed);
+  // R1: pairs with A1 in open_lane()
+  entry_.state_and_generation.store(open_state(number_), std::memory_order_release);
+}
+
+device::~device() {
+  entry_.state_and_generation.store(number_ / max_devices * 4 + device_entry::closed,
+                                    std::memory_order_release);
+  for (auto& lane : owned_out_) close_lane(*lane);
+  adopt_lanes();
+  for (auto& lane : owned_in_) {
+    const uint32_t other = lane->shared().closed.fetch_or(lane_header::receiver,
+                                                          std::memory_order_acq_rel);
+    if ((other & lane_header::sender) != 0) return_lane(context_.own(), lane->index());
+  }
+}
+
+void device::close_lane(out_lane& lane) {
+  const uint32_t other =
+      lane.shared().closed.fetch_or(lane_header::sender, std::memory_order_acq_rel);
+  if ((other & lane_header::receiver) != 0) return_lane(lane.segment(), lane.index());
+}
+
+// --- sending ---
+
+errorcode_t device::post(const net_op& op) {
+  return LCI_LIKELY(op.kind == verb::send) ? send(op) : put_or_get(op);
+}
+
+errorcode_t device::send(const net_op& op) {
+  const size_t size = op.segments[0].size + (op.n_segments > 1 ? op.segments[1].size : 0);
+  out_lane* lane = lane_to(op.peer);
+  if (LCI_UNLIKELY(lane == nullptr)) {
+    errorcode_t why = errorcode_t::retry_nomem;
+    if ((lane = open_lane(op.peer, why)) == nullptr) return why;
+  }
+  if (LCI_UNLIKELY(thread_index() == max_thread_index)) {
+    if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
+    std::lock_guard guard(lane->lock, std::adopt_lock);
+    return push(*lane, op, size);
+  }
+  return push(*lane, op, size);
+}
+
+inline errorcode_t device::push(out_lane& lane, const net_op& op, size_t size) {
+  if (LCI_UNLIKELY(!lane.has_room())) return no_room(lane, op.peer);
+  const segment& a = op.segments[0];
+  const segment& b = op.segments[1];
+  const size_t b_size = size - a.size;
+  if (LCI_LIKELY(size <= slot::capacity)) {
+    lane.push_small(a.base, a.size, b.base, b_size);
+  } else if (!lane.push_large(a.base, a.size, b.base, b_size)) {
+    return no_room(lane, op.peer);
+  }
+  after_send(lane);
+  return errorcode_t::done;
+}
+
+errorcode_t device::no_room(const out_lane& lane, int peer) {
+  context_.watch_peers();
+  return lane.receiver_closed() || context_.has_failed(peer) ? errorcode_t::fatal
+                                                             : errorcode_t::retry_nomem;
+}
+
+void device::ring_bell(device_entry& entry) { ring(entry); }
+
+out_lane* device::open_lane(int peer, errorcode_t& why) {
+  const uint32_t number = number_ % max_devices;
+  std::lock_guard guard(mutex_);
+  segment_view segment;
+  try {
+    segment = context_.segment_of(peer);
+  } catch (const peer_failure_error&) {
+    why = errorcode_t::fatal;
+    return nullptr;
+  }
+  device_entry& entry = segment.device(number);
+  const uint32_t state = entry.state_and_generation.load(std::memory_order_acquire);  // A1
+  if (state != open_state(number_)) {
+    // Not there yet, unless it has been there or its owner has left.
+    const bool was_there = state > open_state(number_);
+    const bool left = segment.header().finalized.load(std::memory_order_acquire) != 0;
+    why = was_there || left || context_.has_failed(peer) ? errorcode_t::fatal
+                                                         : errorcode_t::retry_nomem;
+    return nullptr;
+  }
+  const uint32_t index = take_lane(segment);
+  if (index == ~0u)
+    throw resource_error("shm: the segment of rank " + std::to_string(peer) +
+                         " has no lane left; raise LCI_ATTR_SHM_SEGMENT_SIZE");
+  const uint32_t place = entry.n_lanes.fetch_add(1, std::memory_order_acq_rel);
+  if (place >= max_lanes_per_device)
+    throw resource_error("shm: a device of rank " + std::to_string(peer) + " has " +
+                         std::to_string(max_lanes_per_device) +
+                         " lanes; let fewer threads send through one device");
+  segment.lane(index).source = context_.rank();
+  segment.directory(number)[place].store(index + 1, std::memory_order_release);  // R2: A2
+
+  const auto thread = static_cast<size_t>(thread_index());
+  out_lane** row = rows_[thread].load(std::memory_order_relaxed);
+  if (row == nullptr) {
+    owned_rows_.push_back(std::make_unique<out_lane*[]>(static_cast<size_t>(context_.size())));
+    row = owned_rows_.back().get();
+    rows_[thread].store(row, std::memory_order_release);
+  }
+  owned_out_.push_back(std::make_unique<out_lane>(segment, index, entry));
+  return row[peer] = owned_out_.back().get();
+}
+
+// --- remote memory ---
+
+errorcode_t device::put_or_get(const net_op& op) {
+  out_lane* lane = nullptr;
+  if (op.has_imm) {
+    // Make sure that the immediate can follow before anything is written.
+    errorcode_t why = errorcode_t::retry_nomem;
+    lane = lane_to(op.peer);
+    if (lane == nullptr && (lane = open_lane(op.peer, why)) == nullptr) return why;
+    if (thread_index() == max_thread_index && !lane->lock.try_lock())
+      return errorcode_t::retry_lock;
+    if (!lane->has_room()) {
+      if (thread_index() == max_thread_index) lane->lock.unlock();
+      return no_room(*lane, op.peer);
+    }
+  }
+  const segment& local = op.segments[0];
+  auto result = attach_result::done;
+  if (op.peer == context_.rank()) {
+    void* remote = reinterpret_cast<void*>(op.remote_addr);
+    if (local.size > 0) {
+      op.kind == verb::put ? std::memmove(remote, local.base, local.size)
+                           : std::memmove(local.base, remote, local.size);
+    }
+  } else {
+    const int pid = context_.pid_of(op.peer);
+    result = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
+                                  : read_memory(pid, local.base, op.remote_addr, local.size);
+  }
+  if (lane != nullptr) {
+    if (result == attach_result::done) {
+      lane->push_immediate(op.imm);
+      after_send(*lane);
+    }
+    if (thread_index() == max_thread_index) lane->lock.unlock();
+  }
+  return result == attach_result::done ? errorcode_t::done : errorcode_t::fatal;
+}
+
+registration device::register_memory(void*, size_t) {
+  registration r;
+  r.rkey = next_rkey.fetch_add(1, std::memory_order_relaxed);
+  return r;
+}
+
+// --- receiving ---
+
+void device::adopt_lanes() {
+  std::lock_guard guard(mutex_);
+  const uint32_t announced =
+      std::min(entry_.n_lanes.load(std::memory_order_acquire), max_lanes_per_device);
+  const directory_entry* directory = context_.own().directory(number_ % max_devices);
+  uint32_t n = n_in_lanes_.load(std::memory_order_relaxed);
+  for (; n < announced; ++n) {
+    const uint32_t lane = directory[n].load(std::memory_order_acquire);  // A2: pairs with R2
+    if (lane == 0) break;  // taken, and about to be announced
+    if (lane > context_.own().header().n_lanes) break;  // not trusted
+    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1));
+    in_lanes_.put(n, owned_in_.back().get());
+  }
+  n_in_lanes_.store(n, std::memory_order_release);
+}
+
+int device::poll(event_sink& sink, int max_events) {
+  uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);
+  if (LCI_UNLIKELY(entry_.n_lanes.load(std::memory_order_relaxed) != n_lanes)) {
+    adopt_lanes();
+    n_lanes = n_in_lanes_.load(std::memory_order_acquire);
+  }
+  (void)max_events;  // a batch from each lane is what keeps them even
+  int events = 0;
+  bool contended = false;
+  for (uint32_t i = 0; i < n_lanes; ++i) {
+    in_lane& lane = *in_lanes_.get(i);
+    if (!lane.ready()) continue;
+    if (!lane.lock.try_lock()) {
+      contended = true;
+      continue;
+    }
+    std::lock_guard guard(lane.lock, std::adopt_lock);
+    events += lane.drain(
+        lane_batch,
+        [&](int source, const std::byte* data, size_t size) {
+          sink.on_recv(source, data, size, nullptr);
+        },
+        [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
+  }
+  if (events > 0) return events;
+  idle(sink);
+  return contended ? -1 : 0;
+}
+
+void device::idle(event_sink& sink) {
+  // Not a counter of anything: lost increments between threads only make the watch rarer.
+  const uint32_t polls = idle_polls_.load(std::memory_order_relaxed) + 1;
+  idle_polls_.store(polls, std::memory_order_relaxed);
+  if (LCI_UNLIKELY(polls % polls_between_watches == 0)) context_.watch_peers();
+  size_t seen = failures_reported_.load(std::memory_order_relaxed);
+  while (LCI_UNLIKELY(seen < context_.n_failures()))
+    if (failures_reported_.compare_exchange_strong(seen, seen + 1, std::memory_order_relaxed))
+      sink.on_peer_failure(context_.failure(seen++), "its process has ended without a goodbye");
+}
+
+bool device::anything_ready() const {
+  const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);
+  if (entry_.n_lanes.load(std::memory_order_acquire) != n_lanes) return true;
+  for (uint32_t i = 0; i < n_lanes; ++i)
+    if (in_lanes_.get(i)->ready()) return true;
+  return false;
+}
+
+void device::wait(int64_t timeout_us) {
+  context_.watch_peers();
+  const uint32_t bell = entry_.bell.load(std::memory_order_acquire);
+  announce_sleeper(entry_);
+  if (!anything_ready() &&
+      failures_reported_.load(std::memory_order_relaxed) == context_.n_failures()) {
+    // Peers that die ring no bell: look up now and then.
+    sleep_until_bell(entry_, bell, std::min<int64_t>(timeout_us, 100000));
+  }
+  entry_.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace lci::network::shm

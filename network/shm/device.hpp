@@ -1,0 +1,74 @@
+// A device over shared memory: lanes to the devices of the same number at all peers.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lib/base/thread_index.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "network/fabric.hpp"
+#include "network/shm/context.hpp"
+#include "network/shm/lane.hpp"
+
+namespace lci::network::shm {
+
+/// Each thread that sends has its own lane to each peer, made at its first message, so that threads
+/// which share the device share nothing while sending. Several threads may poll: each non-empty
+/// lane is taken by one of them. Sends, puts and gets are finished when post() returns.
+class device final : public network::device {
+ public:
+  device(context& c, const device_attr_t& attr, size_t eager_size);
+  ~device() override;
+
+  errorcode_t post(const net_op& op) override;
+  int poll(event_sink& sink, int max_events) override;
+  registration register_memory(void* base, size_t size) override;
+  void deregister_memory(const registration&) override {}
+  void wait(int64_t timeout_us) override;
+
+ private:
+  using lane_row = std::unique_ptr<out_lane*[]>;
+
+  /// The calling thread's lane to `peer`, or null if it isn't open yet.
+  out_lane* lane_to(int peer) const {
+    out_lane** row =
+        rows_[static_cast<size_t>(thread_index())].load(std::memory_order_acquire);
+    return LCI_LIKELY(row != nullptr) ? row[peer] : nullptr;
+  }
+  /// Null (with the reason in `why`) if the peer's device doesn't exist yet, or no longer.
+  out_lane* open_lane(int peer, errorcode_t& why);
+  void close_lane(out_lane& lane);
+
+  errorcode_t send(const net_op& op);
+  errorcode_t push(out_lane& lane, const net_op& op, size_t size);
+  errorcode_t put_or_get(const net_op& op);
+  errorcode_t no_room(const out_lane& lane, int peer);
+  void after_send(out_lane& lane) {
+    compiler_barrier();  // see bell.hpp: the sleeper's membarrier does the rest
+    if (LCI_UNLIKELY(lane.entry().sleepers.load(std::memory_order_relaxed) != 0))
+      ring_bell(lane.entry());
+  }
+  LCI_COLD void ring_bell(device_entry& entry);
+  void adopt_lanes();
+  bool anything_ready() const;
+  LCI_COLD void idle(event_sink& sink);
+
+  context& context_;
+  const uint32_t number_;      // of this device, the same at all ranks
+  device_entry& entry_;        // in the own segment
+  const size_t eager_size_;
+  mpmc_array<in_lane*> in_lanes_;
+  std::atomic<uint32_t> n_in_lanes_{0};
+  std::atomic<uint32_t> idle_polls_{0};
+  std::atomic<size_t> failures_reported_{0};
+  std::mutex mutex_;  // opening, adopting and closing lanes
+  std::vector<std::unique_ptr<in_lane>> owned_in_;    // under mutex_
+  std::vector<std::unique_ptr<out_lane>> owned_out_;  // under mutex_
+  std::vector<lane_row> owned_rows_;                  // under mutex_
+  std::array<std::atomic<out_lane**>, max_thread_index + 1> rows_{};
+};
+
+}  // namespace lci::network::shm

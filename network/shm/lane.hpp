@@ -1,0 +1,218 @@
+// The two ends of a lane: the sender's and the receiver's private view of one ring.
+//
+// Memory orders. The sender writes a slot's payload (and bytes of the byte ring), then publishes
+// them by a release store of the slot's word (R1); the receiver's acquire load of the word (A1) sees
+// them. The receiver reads a message, then gives its room back by release stores of head and
+// data_head (R2); the sender's acquire loads (A2) see that the reading is over before it overwrites.
+// Each variable has one writer, so no locked instruction is needed.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "network/shm/layout.hpp"
+
+namespace lci::network::shm {
+
+/// Copies a few bytes (less than a cache line) without a call.
+inline void copy_small(std::byte* to, const void* from, size_t n) {
+  const auto* src = static_cast<const std::byte*>(from);
+  if (LCI_LIKELY(n >= 8)) {
+    // Whole words from the front, and one that ends where the data ends.
+    for (size_t i = 0; i + 8 < n; i += 8) std::memcpy(to + i, src + i, 8);
+    std::memcpy(to + n - 8, src + n - 8, 8);
+  } else if (n >= 4) {
+    std::memcpy(to, src, 4);
+    std::memcpy(to + n - 4, src + n - 4, 4);
+  } else {
+    for (size_t i = 0; i < n; ++i) to[i] = src[i];
+  }
+}
+
+/// Sender's end. Used by one thread at a time: its own, or holders of `lock` where thread indices
+/// ran out.
+class alignas(cache_line) out_lane {
+ public:
+  out_lane(const segment_view& segment, uint32_t index, device_entry& entry)
+      : shared_(segment.lane(index)),
+        slots_(slots_of(shared_)),
+        n_slots_(segment.header().n_slots),
+        data_size_(segment.header().data_size),
+        data_(data_of(shared_, n_slots_)),
+        entry_(entry),
+        limit_(n_slots_),
+        segment_(segment),
+        index_(index) {}
+
+  bool has_room() {
+    if (LCI_LIKELY(tail_ < limit_)) return true;
+    limit_ = shared_.head.load(std::memory_order_acquire) + n_slots_;  // A2
+    return tail_ < limit_;
+  }
+
+  /// Message of two parts, at most slot::capacity bytes together. has_room() has said yes.
+  void push_small(const void* a, size_t a_size, const void* b, size_t b_size) {
+    slot& s = slots_[tail_ & (n_slots_ - 1)];
+    copy_small(s.payload, a, a_size);
+    if (b_size > 0) copy_small(s.payload + a_size, b, b_size);
+    publish(s, static_cast<uint32_t>(a_size + b_size));
+  }
+
+  void push_immediate(uint32_t imm) {
+    slot& s = slots_[tail_ & (n_slots_ - 1)];
+    std::memcpy(s.payload, &imm, sizeof imm);
+    publish(s, slot::immediate | static_cast<uint32_t>(sizeof imm));
+  }
+
+  /// Message through the byte ring. has_room() has said yes. False if the ring has no room.
+  bool push_large(const void* a, size_t a_size, const void* b, size_t b_size) {
+    const size_t size = a_size + b_size;
+    const size_t room = (size + cache_line - 1) / cache_line * cache_line;
+    size_t offset = data_tail_ & (data_size_ - 1);
+    size_t skip = 0;
+    if (offset + room > data_size_) {  // a message is contiguous
+      skip = data_size_ - offset;
+      offset = 0;
+    }
+    if (data_tail_ + skip + room > data_limit()) {
+      data_head_ = shared_.data_head.load(std::memory_order_acquire);  // A2
+      if (data_tail_ + skip + room > data_limit()) return false;
+    }
+    std::memcpy(data_ + offset, a, a_size);
+    if (b_size > 0) std::memcpy(data_ + offset + a_size, b, b_size);
+    data_tail_ += skip + room;
+    slot& s = slots_[tail_ & (n_slots_ - 1)];
+    const ring_reference where{offset, data_tail_};
+    std::memcpy(s.payload, &where, sizeof where);
+    publish(s, slot::in_ring | static_cast<uint32_t>(size));
+    return true;
+  }
+
+  device_entry& entry() { return entry_; }
+  lane_header& shared() { return shared_; }
+  const segment_view& segment() const { return segment_; }
+  uint32_t index() const { return index_; }
+  bool receiver_closed() const {
+    return (shared_.closed.load(std::memory_order_acquire) & lane_header::receiver) != 0;
+  }
+
+  spinlock lock;
+
+ private:
+  uint64_t data_limit() const { return data_head_ + data_size_; }
+
+  void publish(slot& s, uint32_t size_and_flags) {
+    s.word.store(uint64_t{size_and_flags} << 32 | static_cast<uint32_t>(tail_ + 1),
+                 std::memory_order_release);  // R1: pairs with A1 in in_lane
+    ++tail_;
+  }
+
+  lane_header& shared_;
+  slot* slots_;
+  uint64_t n_slots_;
+  uint64_t data_size_;
+  std::byte* data_;
+  device_entry& entry_;
+  uint64_t tail_ = 0;   // messages sent
+  uint64_t limit_;      // tail_ may not pass this
+  uint64_t data_tail_ = 0;
+  uint64_t data_head_ = 0;
+  segment_view segment_;
+  uint32_t index_;
+};
+
+/// Receiver's end. ready() may be asked by any thread, the rest by the holder of `lock`.
+class alignas(cache_line) in_lane {
+ public:
+  in_lane(const segment_view& segment, uint32_t index)
+      : shared_(segment.lane(index)),
+        slots_(slots_of(shared_)),
+        n_slots_(segment.header().n_slots),
+        data_size_(segment.header().data_size),
+        data_(data_of(shared_, segment.header().n_slots)),
+        source_(shared_.source),
+        index_(index) {}
+
+  /// Whether a message waits. A hint: another thread may take it.
+  bool ready() const {
+    const uint64_t head = head_.load(std::memory_order_relaxed);
+    const uint64_t word = slots_[head & (n_slots_ - 1)].word.load(std::memory_order_relaxed);
+    return static_cast<uint32_t>(word) == static_cast<uint32_t>(head + 1);
+  }
+
+  /// Takes up to `max` messages: on_message(source, bytes, size), on_immediate(source, imm).
+  /// Returns how many. A message counts as taken even if its handler throws.
+  template <class OnMessage, class OnImmediate>
+  int drain(int max, OnMessage on_message, OnImmediate on_immediate);
+
+  int source() const { return source_; }
+  uint32_t index() const { return index_; }
+  lane_header& shared() { return shared_; }
+
+  spinlock lock;
+
+ private:
+  struct give_room_back {
+    in_lane& lane;
+    uint64_t head;
+    uint64_t data_head;
+    ~give_room_back() {
+      lane.head_.store(head, std::memory_order_relaxed);
+      lane.data_head_ = data_head;
+      lane.shared_.data_head.store(data_head, std::memory_order_release);  // R2: pairs with A2
+      lane.shared_.head.store(head, std::memory_order_release);            // R2: pairs with A2
+    }
+  };
+
+  lane_header& shared_;
+  slot* slots_;
+  uint64_t n_slots_;
+  uint64_t data_size_;
+  std::byte* data_;
+  std::atomic<uint64_t> head_{0};  // messages taken; written under lock
+  uint64_t data_head_ = 0;         // under lock
+  int source_;
+  uint32_t index_;
+};
+
+template <class OnMessage, class OnImmediate>
+int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
+  give_room_back at{*this, head_.load(std::memory_order_relaxed), data_head_};
+  int n = 0;
+  while (n < max) {
+    slot& s = slots_[at.head & (n_slots_ - 1)];
+    const uint64_t word = s.word.load(std::memory_order_acquire);  // A1: pairs with R1 in publish()
+    if (static_cast<uint32_t>(word) != static_cast<uint32_t>(at.head + 1)) break;
+    __builtin_prefetch(&slots_[(at.head + 2) & (n_slots_ - 1)]);
+    ++at.head;
+    ++n;
+    const auto flags = static_cast<uint32_t>(word >> 32);
+    const uint32_t size = flags & slot::size_mask;
+    if (LCI_LIKELY((flags & ~slot::size_mask) == 0)) {
+      if (LCI_LIKELY(size <= slot::capacity)) on_message(source_, s.payload, size);
+      continue;
+    }
+    if ((flags & slot::immediate) != 0) {
+      uint32_t imm;
+      std::memcpy(&imm, s.payload, sizeof imm);
+      on_immediate(source_, imm);
+      continue;
+    }
+    ring_reference where;
+    std::memcpy(&where, s.payload, sizeof where);
+    if (where.offset > data_size_ || size > data_size_ - where.offset) continue;  // not trusted
+    const uint64_t previous = at.data_head;
+    // Only what was read is given back: not before the handler has returned.
+    struct advance_after {
+      uint64_t& position;
+      uint64_t end;
+      ~advance_after() { position = end; }
+    } after{at.data_head, where.end >= previous ? where.end : previous};
+    on_message(source_, data_ + where.offset, size);
+  }
+  return n;
+}
+
+}  // namespace lci::network::shm

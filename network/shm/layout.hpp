@@ -1,0 +1,116 @@
+// What lies in a rank's segment of shared memory. The rank that receives owns the segment; its
+// peers map it and write into their lanes. Everything is reached by offsets.
+//
+//   segment_header | device_entry[max_devices] | directories | lane, lane, lane, ...
+//
+// A lane carries messages from one thread of one rank to one device: a ring of 64-byte slots, each
+// published by one store of its word, and a ring of bytes for what does not fit into a slot. One
+// writes, one reads, so neither needs a locked instruction.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lib/base/cpu.hpp"
+
+namespace lci::network::shm {
+
+constexpr uint64_t segment_magic = 0x4c43492d73686d32ull;  // "LCI-shm2"
+constexpr uint32_t max_devices = 1024;                      // alive at a time, in one rank
+constexpr uint32_t max_lanes_per_device = 16384;
+
+struct segment_header {
+  uint64_t magic;
+  uint32_t n_slots;      // of a lane; a power of two
+  uint32_t n_lanes;      // that fit into the segment
+  uint64_t data_size;    // of a lane's byte ring; a power of two
+  uint64_t lane_stride;  // bytes from one lane to the next
+  std::atomic<uint32_t> finalized;  // its owner has said goodbye
+  std::atomic<uint32_t> fresh_lanes;  // lanes that were ever taken
+  /// Stack of returned lanes: low half index + 1, high half a count against ABA.
+  std::atomic<uint64_t> free_lanes;
+};
+
+/// How a device presents itself to its peers. The k-th device of a rank uses entry k modulo
+/// max_devices, in generation k / max_devices.
+struct alignas(2 * cache_line) device_entry {
+  enum state : uint32_t { absent = 0, open = 1, closed = 2 };
+  std::atomic<uint32_t> state_and_generation;  // generation * 4 + state
+  std::atomic<uint32_t> n_lanes;               // entries taken in its directory
+  std::atomic<uint32_t> sleepers;              // threads in wait(): ring the bell after sending
+  std::atomic<uint32_t> bell;                  // futex
+};
+using directory_entry = std::atomic<uint32_t>;  // lane + 1; 0: not yet announced
+
+/// A slot is full when the low half of its word is the message's number plus one.
+struct alignas(cache_line) slot {
+  static constexpr size_t capacity = cache_line - sizeof(uint64_t);
+  static constexpr uint32_t in_ring = 1u << 31;     // the payload lies in the byte ring
+  static constexpr uint32_t immediate = 1u << 30;   // the payload is a put's immediate
+  static constexpr uint32_t size_mask = immediate - 1;
+
+  std::atomic<uint64_t> word;  // low half: number + 1; high half: size and flags
+  std::byte payload[capacity];
+};
+static_assert(sizeof(slot) == cache_line);
+
+/// The payload of a slot whose message lies in the byte ring.
+struct ring_reference {
+  uint64_t offset;
+  uint64_t end;  // the ring's read position after this message
+};
+
+struct lane_header {
+  enum closed_by : uint32_t { sender = 1, receiver = 2 };
+  int32_t source;                  // rank of the sender
+  uint32_t next_free;              // in the stack of returned lanes: index + 1
+  std::atomic<uint32_t> closed;    // bits of closed_by; whoever sets the second returns the lane
+  // Written by the receiver only, read by the sender when it runs out of room.
+  alignas(cache_line) std::atomic<uint64_t> head;  // messages consumed
+  std::atomic<uint64_t> data_head;                 // bytes consumed
+};
+static_assert(sizeof(lane_header) == 2 * cache_line);
+
+inline size_t directory_offset() {
+  return sizeof(segment_header) + cache_line + max_devices * sizeof(device_entry);
+}
+inline size_t lanes_offset() {
+  const size_t end =
+      directory_offset() + sizeof(directory_entry) * max_devices * max_lanes_per_device;
+  return (end + 4095) / 4096 * 4096;
+}
+
+/// Typed access to a mapped segment.
+class segment_view {
+ public:
+  segment_view() = default;
+  explicit segment_view(void* base) : base_(static_cast<std::byte*>(base)) {}
+
+  bool mapped() const { return base_ != nullptr; }
+  std::byte* base() const { return base_; }
+  segment_header& header() const { return *reinterpret_cast<segment_header*>(base_); }
+  device_entry& device(uint32_t index) const {
+    const auto at = (reinterpret_cast<uintptr_t>(base_) + sizeof(segment_header) + cache_line) &
+                    ~(2 * cache_line - 1);
+    return reinterpret_cast<device_entry*>(at)[index];
+  }
+  directory_entry* directory(uint32_t device) const {
+    return reinterpret_cast<directory_entry*>(base_ + directory_offset()) +
+           size_t{device} * max_lanes_per_device;
+  }
+  lane_header& lane(uint32_t index) const {
+    return *reinterpret_cast<lane_header*>(base_ + lanes_offset() +
+                                           index * header().lane_stride);
+  }
+
+ private:
+  std::byte* base_ = nullptr;
+};
+
+inline slot* slots_of(lane_header& lane) { return reinterpret_cast<slot*>(&lane + 1); }
+inline std::byte* data_of(lane_header& lane, uint32_t n_slots) {
+  return reinterpret_cast<std::byte*>(slots_of(lane) + n_slots);
+}
+
+}  // namespace lci::network::shm

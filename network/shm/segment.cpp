@@ -1,0 +1,149 @@
+#include "network/shm/segment.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "lci/errors.hpp"
+
+namespace lci::network::shm {
+
+namespace {
+
+std::string error_text() { return std::strerror(errno); }
+
+}  // namespace
+
+mapping::mapping(int fd, size_t size) : size_(size) {
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  const std::string why = error_text();
+  if (p == MAP_FAILED)
+    throw resource_error("shm: can't map a segment of " + std::to_string(size) + " bytes: " + why +
+                         "; lower LCI_ATTR_SHM_SEGMENT_SIZE");
+  base_ = p;
+}
+
+mapping::~mapping() {
+  if (base_ != nullptr) munmap(base_, size_);
+}
+
+mapping& mapping::operator=(mapping&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
+  const size_t stride =
+      (sizeof(lane_header) + n_slots * sizeof(slot) + data_size + 4095) / 4096 * 4096;
+  const size_t smallest = lanes_offset() + 16 * stride;
+  if (size < smallest) size = smallest;
+  fd_ = memfd_create("lci-shm", MFD_CLOEXEC);
+  if (fd_ < 0)
+    throw resource_error("shm: memfd_create failed: " + error_text() +
+                         "; the kernel must be Linux 3.17 or later");
+  if (ftruncate(fd_, static_cast<off_t>(size)) != 0) {
+    const std::string why = error_text();
+    close(fd_);
+    throw resource_error("shm: can't make a segment of " + std::to_string(size) + " bytes: " + why +
+                         "; lower LCI_ATTR_SHM_SEGMENT_SIZE");
+  }
+  map_ = mapping(fd_, size);
+  // A new file is all zero: rings are empty, devices absent, lanes free.
+  segment_header& h = view().header();
+  h.n_slots = static_cast<uint32_t>(n_slots);
+  h.n_lanes = static_cast<uint32_t>((size - lanes_offset()) / stride);
+  h.data_size = data_size;
+  h.lane_stride = stride;
+  h.magic = segment_magic;
+}
+
+own_segment::~own_segment() { close(fd_); }
+
+uint64_t process_start_time(int pid) {
+  char path[64], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  std::FILE* f = std::fopen(path, "re");
+  if (f == nullptr) return 0;
+  const size_t n = std::fread(text, 1, sizeof text - 1, f);
+  std::fclose(f);
+  text[n] = 0;
+  // The name, in parentheses, may hold anything; the fields after it are numbers.
+  const char* p = std::strrchr(text, ')');
+  if (p == nullptr) return 0;
+  unsigned long long start = 0;
+  const int got = std::sscanf(
+      p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+      &start);
+  return got == 1 ? start : 0;
+}
+
+mapping map_peer(const address& a, int rank) {
+  const std::string who =
+      "shm: rank " + std::to_string(rank) + " (pid " + std::to_string(a.pid) + ")";
+  if (process_start_time(a.pid) != a.start_time)
+    throw peer_failure_error(rank, who + " has exited before a connection was made");
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", a.pid, a.fd);
+  const int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT)
+    throw peer_failure_error(rank, who + " is exiting; no connection had been made");
+  if (fd < 0)
+    throw resource_error(who + ": can't open its segment " + path + ": " + error_text() +
+                         "; all ranks of a host must share its process ids and user");
+  mapping m;
+  try {
+    m = mapping(fd, a.size);
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+  close(fd);
+  if (m.view().header().magic != segment_magic)
+    throw resource_error(who + ": its segment is of another version of LCI");
+  return m;
+}
+
+uint32_t take_lane(const segment_view& segment) {
+  segment_header& h = segment.header();
+  uint64_t top = h.free_lanes.load(std::memory_order_acquire);  // A1: pairs with R1
+  while (static_cast<uint32_t>(top) != 0) {
+    const uint32_t lane = static_cast<uint32_t>(top) - 1;
+    if (lane >= h.n_lanes) return ~0u;
+    const uint64_t next = ((top >> 32) + 1) << 32 | segment.lane(lane).next_free;
+    if (h.free_lanes.compare_exchange_weak(top, next, std::memory_order_acq_rel,
+                                           std::memory_order_acquire)) {
+      // It carried messages before: make it as empty as a new one.
+      lane_header& l = segment.lane(lane);
+      for (uint32_t i = 0; i < h.n_slots; ++i)
+        slots_of(l)[i].word.store(0, std::memory_order_relaxed);
+      l.head.store(0, std::memory_order_relaxed);
+      l.data_head.store(0, std::memory_order_relaxed);
+      l.closed.store(0, std::memory_order_relaxed);
+      return lane;
+    }
+  }
+  uint32_t fresh = h.fresh_lanes.load(std::memory_order_relaxed);
+  while (fresh < h.n_lanes)
+    if (h.fresh_lanes.compare_exchange_weak(fresh, fresh + 1, std::memory_order_relaxed))
+      return fresh;
+  return ~0u;
+}
+
+void return_lane(const segment_view& segment, uint32_t lane) {
+  segment_header& h = segment.header();
+  uint64_t top = h.free_lanes.load(std::memory_order_relaxed);
+  do {
+    segment.lane(lane).next_free = static_cast<uint32_t>(top);
+  } while (!h.free_lanes.compare_exchange_weak(top, ((top >> 32) + 1) << 32 | (lane + 1),
+                                               std::memory_order_acq_rel,  // R1: pairs with A1
+                                               std::memory_order_relaxed));
+}
+
+}  // namespace lci::network::shm

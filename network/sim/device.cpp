@@ -1,0 +1,364 @@
+#include "network/sim/device.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+namespace lci::network::sim {
+
+namespace {
+// How often the network takes a whole operation at once, and says `done` to what was not inject.
+constexpr size_t at_once_percent = 12;
+}  // namespace
+
+device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& context_attr,
+               const device_attr_t& attr, size_t eager_size)
+    : world_(std::move(w)),
+      rank_(rank),
+      temper_{context_attr.sim_max_delay, std::min<size_t>(context_attr.sim_retry_percent, 90),
+              context_attr.sim_max_poll},
+      max_sends_(std::max<size_t>(attr.net_max_sends, 1)),
+      peers_(world_->ranks_.size()) {
+  limits_.max_inject = std::min(context_attr.sim_max_inject, eager_size);
+  limits_.max_send = eager_size;
+  limits_.max_rma = context_attr.sim_rma ? context_attr.max_msg_size : 0;
+  limits_.rma = context_attr.sim_rma;
+  limits_.put_imm = context_attr.sim_rma;
+  limits_.put_then_send_ordered = true;
+  limits_.ordered = false;
+  limits_.local_registration = true;
+  if (context_attr.sim_preposted_recvs)
+    limits_.receive_buffers = std::max<size_t>(attr.net_max_recvs, 1);
+
+  std::lock_guard lock(world_->mutex_);
+  auto& mine = world_->ranks_[rank_].devices;
+  index_ = mine.size();
+  mine.push_back(this);
+  for (int peer = 0; peer < world_->size(); ++peer)
+    if (world_->separated(rank_, peer))
+      schedule(world_->soon(temper_.max_delay), {.what = event::kind::peer_failure, .peer = peer});
+}
+
+device::~device() {
+  std::lock_guard lock(world_->mutex_);
+  std::erase_if(world_->transfers_, [&](auto& entry) { return entry.second.source == this; });
+  // What has not left for good dies with the device: see flushed().
+  for (int peer = 0; peer < world_->size(); ++peer) {
+    device* d = world_->find(peer, index_);
+    if (d == nullptr || d == this) continue;
+    std::erase_if(d->inbox_, [&](auto& entry) {
+      const auto& [when, e] = entry;
+      if (e.what != event::kind::recv || e.peer != rank_) return false;
+      if (e.msg->read && when.first <= world_->clock_) return false;
+      lose(*e.msg);
+      return true;
+    });
+  }
+  for (auto& [when, e] : inbox_)
+    if (e.what == event::kind::recv) lose(*e.msg);
+  std::erase_if(world_->regions_, [&](auto& entry) {
+    return entry.second.rank == rank_ && entry.second.device_index == index_;
+  });
+  world_->ranks_[rank_].devices[index_] = nullptr;
+}
+
+errorcode_t device::post(const net_op& op) {
+  std::unique_lock lock(world_->mutex_, std::try_to_lock);
+  if (!lock) return errorcode_t::retry_lock;
+  if (const char* fault = fault_of(op)) {
+    world_->violation(std::string("post by rank ") + std::to_string(rank_) + " to " +
+                      std::to_string(op.peer) + ", " + std::to_string(total_size(op)) +
+                      " bytes: " + fault);
+    return errorcode_t::fatal;
+  }
+  device* target = world_->find(op.peer, index_);
+  if (world_->separated(rank_, op.peer) || world_->departed(op.peer, index_))
+    return errorcode_t::fatal;
+  // A peer that has not made its device yet is as good as a full queue.
+  if (target == nullptr || peers_[op.peer].outstanding >= max_sends_) {
+    world_->stats_.retries += 1;
+    return errorcode_t::retry_nomem;
+  }
+  if (world_->random_.percent(temper_.retry_percent)) {
+    world_->stats_.retries += 1;
+    return world_->random_.percent(50) ? errorcode_t::retry_lock : errorcode_t::retry_nomem;
+  }
+  return op.kind == verb::send ? send(op, *target) : move_memory(op);
+}
+
+const char* device::fault_of(const net_op& op) const {
+  if (op.peer < 0 || op.peer >= world_->size()) return "there is no such rank";
+  if (op.n_segments > max_segments) return "too many segments";
+  const size_t size = total_size(op);
+  if (op.inject && op.kind == verb::get) return "a get cannot be inject";
+  if (op.has_imm && op.kind != verb::put) return "immediate data without a put";
+  if (op.inject && size > limits_.max_inject) return "larger than max_inject";
+  if (op.kind == verb::send && size > limits_.max_send) return "larger than max_send";
+  if (op.kind != verb::send && !limits_.rma) return "this device has no puts and gets";
+  if (op.kind != verb::send && size > limits_.max_rma) return "larger than max_rma";
+  for (int i = 0; i < op.n_segments && !op.inject; ++i)
+    if (const char* fault = fault_of(op.segments[i])) return fault;
+  return nullptr;
+}
+
+const char* device::fault_of(const segment& s) const {
+  if (s.size == 0) return nullptr;
+  const auto it = world_->regions_.find(~s.lkey);
+  if (it == world_->regions_.end() || it->second.rank != rank_ || it->second.device_index != index_)
+    return "a segment has no lkey, or an unknown one";
+  const uint64_t start = reinterpret_cast<uint64_t>(s.base);
+  if (start < it->second.base || start + s.size > it->second.base + it->second.size)
+    return "a segment lies outside of what its lkey covers";
+  return nullptr;
+}
+
+errorcode_t device::send(const net_op& op, device& target) {
+  auto msg = std::make_shared<message>();
+  msg->op = op;
+  msg->source = rank_;
+  msg->silent = op.inject || world_->random_.percent(at_once_percent);
+  if (msg->silent) msg->read_buffer();
+  const uint64_t arrival = std::max(world_->soon(temper_.max_delay), peers_[op.peer].last_put);
+  target.schedule(arrival, {.what = event::kind::recv, .peer = rank_, .msg = msg});
+  peers_[op.peer].outstanding += 1;
+  world_->stats_.sent += 1;
+  if (msg->silent) return errorcode_t::done;
+  schedule(world_->soon(temper_.max_delay), {.what = event::kind::complete,
+                                             .peer = op.peer,
+                                             .context = op.context,
+                                             .msg = std::move(msg)});
+  return errorcode_t::posted;
+}
+
+errorcode_t device::move_memory(const net_op& op) {
+  world::transfer t{.source = this, .op = op, .payload = {}, .silent = op.inject};
+  peers_[op.peer].outstanding += 1;
+  world_->stats_.rma_posted += 1;
+  const size_t size = total_size(op);
+  std::string why;
+  if (world_->random_.percent(at_once_percent) &&
+      (size == 0 || world_->remote_memory(op, index_, size, why) != nullptr)) {
+    t.silent = true;
+    world_->apply(t);
+    return errorcode_t::done;
+  }
+  if (op.inject) {
+    t.owns_payload = true;
+    for (int i = 0; i < op.n_segments; ++i) {
+      const auto* from = static_cast<const std::byte*>(op.segments[i].base);
+      t.payload.insert(t.payload.end(), from, from + op.segments[i].size);
+    }
+  }
+  const uint64_t arrival = world_->soon(temper_.max_delay);
+  if (op.kind == verb::put) {
+    uint64_t& last = peers_[op.peer].last_put;
+    last = std::max(last, arrival);
+  }
+  world_->transfers_.emplace(world_->at(arrival), std::move(t));
+  return op.inject ? errorcode_t::done : errorcode_t::posted;
+}
+
+int device::poll(event_sink& sink, int max_events) {
+  uint64_t limit = static_cast<uint64_t>(std::max(max_events, 0));
+  // One event after the other: the sink may throw, and no event may be lost by it.
+  for (int n = 0;; ++n) {
+    event e;
+    {
+      std::unique_lock lock(world_->mutex_, std::try_to_lock);
+      if (!lock) return n > 0 ? n : -1;
+      if (n == 0) {
+        world_->advance();
+        if (world_->random_.percent(temper_.retry_percent / 2)) return -1;
+        if (temper_.max_poll > 0) limit = std::min(limit, world_->random_.up_to(temper_.max_poll));
+      }
+      if (static_cast<uint64_t>(n) == limit || !next_event(e)) return n;
+    }
+    tell(e, sink);
+  }
+}
+
+bool device::next_event(event& out) {
+  world_->apply_due_transfers();  // the sink may have posted since the last time
+  for (auto it = inbox_.begin(); it != inbox_.end() && it->first.first <= world_->clock_; ++it) {
+    if (it->second.what == event::kind::recv && limits_.receive_buffers > 0 && buffers_.empty())
+      continue;  // waits in the network
+    out = std::move(inbox_.extract(it).mapped());
+    switch (out.what) {
+      case event::kind::recv:
+        out.msg->read_buffer();
+        free_slot(*out.msg);
+        world_->stats_.delivered += 1;
+        if (limits_.receive_buffers > 0) fill_receive_buffer(out);
+        break;
+      case event::kind::complete:
+      case event::kind::operation_failure:
+        if (out.msg) out.msg->read_buffer();  // from now on it belongs to the sender again
+        peers_[out.peer].outstanding -= 1;
+        break;
+      case event::kind::peer_failure:
+        forget_messages_from(out.peer, 100);
+        break;
+      case event::kind::remote_write:
+        break;
+    }
+    return true;
+  }
+  return false;
+}
+
+void device::fill_receive_buffer(event& e) {
+  const receive_buffer b = buffers_.front();
+  buffers_.pop_front();
+  const size_t size = std::min(b.where.size, e.msg->payload.size());
+  if (size < e.msg->payload.size())
+    world_->violation("rank " + std::to_string(rank_) + " offered a receive buffer of " +
+                      std::to_string(size) + " bytes, but a message has " +
+                      std::to_string(e.msg->payload.size()));
+  if (size > 0) std::memcpy(b.where.base, e.msg->payload.data(), size);
+  e.buffer = {b.where.base, size};
+  e.context = b.context;
+}
+
+void device::tell(const event& e, event_sink& sink) {
+  switch (e.what) {
+    case event::kind::recv:
+      if (e.buffer.base != nullptr)
+        sink.on_recv(e.peer, static_cast<const std::byte*>(e.buffer.base), e.buffer.size,
+                     e.context);
+      else
+        sink.on_recv(e.peer, e.msg->payload.data(), e.msg->payload.size(), nullptr);
+      break;
+    case event::kind::complete:
+      sink.on_complete(e.context);
+      break;
+    case event::kind::remote_write:
+      sink.on_remote_write(e.peer, e.imm);
+      break;
+    case event::kind::peer_failure:
+      sink.on_peer_failure(e.peer, "cut off from the simulated network");
+      break;
+    case event::kind::operation_failure:
+      sink.on_operation_failure(e.context, e.peer);
+      break;
+  }
+}
+
+errorcode_t device::post_recv(segment buffer, void* context) {
+  if (limits_.receive_buffers == 0) return errorcode_t::fatal;
+  std::unique_lock lock(world_->mutex_, std::try_to_lock);
+  if (!lock) return errorcode_t::retry_lock;
+  if (world_->random_.percent(temper_.retry_percent)) return errorcode_t::retry_lock;
+  if (buffers_.size() >= limits_.receive_buffers) return errorcode_t::retry_nomem;
+  if (const char* fault = fault_of(buffer)) {
+    world_->violation("post_recv by rank " + std::to_string(rank_) + ": " + fault);
+    return errorcode_t::fatal;
+  }
+  buffers_.push_back({buffer, context});
+  return errorcode_t::done;
+}
+
+registration device::register_memory(void* base, size_t size) {
+  std::lock_guard lock(world_->mutex_);
+  const uint64_t key = world_->new_key();
+  world_->regions_[key] = {rank_, index_, reinterpret_cast<uint64_t>(base), size};
+  return {.lkey = ~key, .rkey = key};
+}
+
+void device::deregister_memory(const registration& reg) {
+  std::lock_guard lock(world_->mutex_);
+  const auto it = world_->regions_.find(reg.rkey);
+  if (it == world_->regions_.end() || it->second.rank != rank_ || it->second.device_index != index_)
+    world_->violation("rank " + std::to_string(rank_) +
+                      " deregistered memory that this device has not registered");
+  else
+    world_->regions_.erase(it);
+}
+
+void device::wait(int64_t timeout_us) {
+  {
+    std::lock_guard lock(world_->mutex_);
+    world_->advance();
+  }
+  if (timeout_us > 0) std::this_thread::yield();
+}
+
+bool device::flushed() {
+  std::lock_guard lock(world_->mutex_);
+  world_->advance();
+  for (const auto& [when, t] : world_->transfers_)
+    if (t.source == this) return false;
+  for (int peer = 0; peer < world_->size(); ++peer) {
+    const device* d = world_->find(peer, index_);
+    if (d == nullptr) continue;
+    for (const auto& [when, e] : d->inbox_)
+      if (e.what == event::kind::recv && e.peer == rank_ &&
+          (!e.msg->read || when.first > world_->clock_))
+        return false;
+  }
+  return true;
+}
+
+void device::message::read_buffer() {
+  if (read) return;
+  for (int i = 0; i < op.n_segments; ++i) {
+    const auto* from = static_cast<const std::byte*>(op.segments[i].base);
+    payload.insert(payload.end(), from, from + op.segments[i].size);
+  }
+  read = true;
+}
+
+void device::free_slot(const message& m) {
+  device* source = world_->find(m.source, index_);
+  if (m.silent && source != nullptr) source->peers_[rank_].outstanding -= 1;
+}
+
+void device::lose(message& m) {
+  free_slot(m);
+  m.read = true;
+  world_->stats_.lost += 1;
+}
+
+void device::fail_operation(int peer, void* context) {
+  schedule(world_->soon(temper_.max_delay),
+           {.what = event::kind::operation_failure, .peer = peer, .context = context});
+}
+
+// Everything that is under way may or may not have happened; each operation ends once, somehow.
+void device::cut_off_from(int peer) {
+  random_source& random = world_->random_;
+  for (auto it = world_->transfers_.begin(); it != world_->transfers_.end();) {
+    const auto here = it++;
+    if (here->second.source != this || here->second.op.peer != peer) continue;
+    world::transfer t = std::move(world_->transfers_.extract(here).mapped());
+    if (random.percent(50)) {
+      world_->apply(t);
+    } else {
+      world_->stats_.rma_failed += 1;
+      if (t.silent)
+        peers_[peer].outstanding -= 1;
+      else
+        fail_operation(peer, t.op.context);
+    }
+  }
+  for (auto& [when, e] : inbox_) {
+    if (e.peer != peer) continue;
+    if (e.what == event::kind::recv) e.msg->read_buffer();  // later, that memory may be gone
+    if (e.what == event::kind::complete && random.percent(50))
+      e.what = event::kind::operation_failure;
+  }
+  forget_messages_from(peer, 50);
+  schedule(world_->soon(temper_.max_delay), {.what = event::kind::peer_failure, .peer = peer});
+}
+
+void device::forget_messages_from(int peer, size_t percent) {
+  std::erase_if(inbox_, [&](auto& entry) {
+    const event& e = entry.second;
+    if (e.peer != peer) return false;
+    if (e.what != event::kind::recv && e.what != event::kind::remote_write) return false;
+    if (!world_->random_.percent(percent)) return false;
+    if (e.what == event::kind::recv) lose(*e.msg);
+    return true;
+  });
+}
+
+}  // namespace lci::network::sim

@@ -1,0 +1,98 @@
+// A device of the simulated network.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "network/sim/world.hpp"
+
+namespace lci::network::sim {
+
+/// How unkind a device's network is; from the attributes of its context.
+struct temper {
+  uint64_t max_delay;
+  size_t retry_percent;
+  uint64_t max_poll;  // 0: no limit
+};
+
+/// Thread-safe as the contract says. Everything is guarded by the world's mutex, which is never
+/// held while the sink is told.
+class device final : public network::device {
+ public:
+  device(std::shared_ptr<world> w, int rank, const net_context_attr_t& context_attr,
+         const device_attr_t& attr, size_t eager_size);
+  ~device() override;
+
+  errorcode_t post(const net_op& op) override;
+  int poll(event_sink& sink, int max_events) override;
+  errorcode_t post_recv(segment buffer, void* context) override;
+  registration register_memory(void* base, size_t size) override;
+  void deregister_memory(const registration& reg) override;
+  void wait(int64_t timeout_us) override;
+  bool flushed() override;
+
+ private:
+  friend class world;
+
+  /// A send on its way. Its buffer is read at the last possible moment, so that a buffer that is
+  /// reused too early is noticed: on delivery, or when its sender is told that it is free.
+  struct message {
+    net_op op;
+    std::vector<std::byte> payload;
+    bool read = false;    // `payload` holds the bytes, `op` is no longer looked at
+    bool silent = false;  // no completion follows: the sender's slot is free on delivery
+    int source;
+
+    void read_buffer();
+  };
+  struct event {
+    enum class kind { recv, complete, remote_write, peer_failure, operation_failure };
+    kind what;
+    int peer;
+    uint32_t imm = 0;
+    void* context = nullptr;
+    std::shared_ptr<message> msg = nullptr;  // recv; complete, operation_failure of a send
+    segment buffer{};  // recv: the preposted buffer that was filled; `context` is its context
+  };
+  struct peer_state {
+    size_t outstanding = 0;  // operations that occupy the send queue to this peer
+    uint64_t last_put = 0;   // no send overtakes a put: see limits::put_then_send_ordered
+  };
+  struct receive_buffer {
+    segment where;
+    void* context;
+  };
+
+  // All of the following run under the world's mutex.
+  /// What `op` asks for against the contract, or null.
+  const char* fault_of(const net_op& op) const;
+  const char* fault_of(const segment& s) const;
+  errorcode_t send(const net_op& op, device& target);
+  errorcode_t move_memory(const net_op& op);
+  void schedule(uint64_t tick, event e) { inbox_.emplace(world_->at(tick), std::move(e)); }
+  /// The next event that is due and can be delivered.
+  bool next_event(event& out);
+  void fill_receive_buffer(event& e);
+  void fail_operation(int peer, void* context);
+  void cut_off_from(int peer);
+  /// Each with this probability.
+  void forget_messages_from(int peer, size_t percent);
+  void free_slot(const message& m);
+  void lose(message& m);
+
+  static void tell(const event& e, event_sink& sink);
+
+  const std::shared_ptr<world> world_;
+  const int rank_;
+  const temper temper_;
+  const size_t max_sends_;
+  size_t index_;                        // among the devices of this rank
+  std::vector<peer_state> peers_;       // by rank
+  std::map<moment, event> inbox_;       // what poll() will say, and when
+  std::deque<receive_buffer> buffers_;  // offered by post_recv()
+};
+
+}  // namespace lci::network::sim

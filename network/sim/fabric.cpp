@@ -1,0 +1,70 @@
+// The simulated network's entry in the table of backends.
+#include <string>
+
+#include "lib/base/check.hpp"
+#include "network/sim/device.hpp"
+
+namespace lci::network {
+
+namespace {
+
+/// A seat in a world. Ranks of a simulated world are handed out in the order in which they ask, and
+/// find each other without exchanging anything.
+class seat final : public address_exchange {
+ public:
+  seat(std::pair<std::shared_ptr<sim::world>, int> joined)
+      : world_(std::move(joined.first)), rank_(joined.second) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return world_->size(); }
+  std::vector<std::string> allgather(const std::string&) override {
+    throw_invalid("allgather", "backend", "sim", "one whose ranks are processes of their own",
+                  "use another backend");
+  }
+  const std::shared_ptr<sim::world>& joined() const { return world_; }
+
+ private:
+  std::shared_ptr<sim::world> world_;
+  int rank_;
+};
+
+class sim_context final : public context {
+ public:
+  sim_context(std::shared_ptr<sim::world> w, int rank, const net_context_attr_t& attr)
+      : world_(std::move(w)), rank_(rank), attr_(attr) {}
+
+  std::unique_ptr<device> create_device(const device_attr_t& attr, size_t eager_size) override {
+    return std::make_unique<sim::device>(world_, rank_, attr_, attr, eager_size);
+  }
+
+ private:
+  std::shared_ptr<sim::world> world_;
+  int rank_;
+  net_context_attr_t attr_;
+};
+
+std::unique_ptr<address_exchange> take_seat(const net_context_attr_t& attr) {
+  return std::make_unique<seat>(sim::join_world(attr.sim_ranks, attr.sim_seed));
+}
+
+std::unique_ptr<context> create_context(address_exchange& exchange,
+                                        const net_context_attr_t& attr) {
+  // Further contexts of one runtime share its seat, and count their devices together.
+  auto* own = dynamic_cast<seat*>(&exchange);
+  if (own == nullptr)
+    throw_invalid("alloc_net_context", "backend", "sim", "the backend of the whole runtime",
+                  "set LCI_ATTR_BACKEND=sim before the runtime is allocated");
+  return std::make_unique<sim_context>(own->joined(), own->rank(), attr);
+}
+
+}  // namespace
+
+fabric sim_fabric() {
+  return {.id = attr_backend_t::sim,
+          .name = "sim",
+          .unusable_reason = [] { return std::string(); },
+          .create = create_context,
+          .own_exchange = take_seat};
+}
+
+}  // namespace lci::network

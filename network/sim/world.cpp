@@ -1,0 +1,183 @@
+#include "network/sim/world.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/base/check.hpp"
+#include "network/sim/device.hpp"
+
+namespace lci::network::sim {
+
+namespace {
+std::mutex newest_mutex;
+std::weak_ptr<world> newest;  // under newest_mutex; what world::current() returns
+}  // namespace
+
+std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed) {
+  std::lock_guard newest_lock(newest_mutex);
+  std::shared_ptr<world> w = newest.lock();
+  if (!w || w->joined_ == w->size()) {
+    w = std::make_shared<world>(ranks, seed);
+    newest = w;
+  } else if (w->ranks_.size() != ranks) {
+    throw_invalid("alloc_net_context", "sim_ranks", std::to_string(ranks),
+                  std::to_string(w->size()) + " as for the ranks that joined before",
+                  "free them, or give all ranks of a world the same value");
+  }
+  return {w, w->joined_++};
+}
+
+world::world(size_t ranks, uint64_t seed) : random_(seed), ranks_(ranks) {}
+
+std::shared_ptr<world> world::current() {
+  std::lock_guard lock(newest_mutex);
+  return newest.lock();
+}
+
+void world::kill(int rank) {
+  if (rank < 0 || rank >= size())
+    throw_invalid("sim::world::kill", "rank", std::to_string(rank),
+                  "0.." + std::to_string(size() - 1));
+  std::lock_guard lock(mutex_);
+  if (std::exchange(ranks_[rank].cut_off, true)) return;
+  for (int other = 0; other < size(); ++other) {
+    if (other == rank) continue;
+    for (device* d : ranks_[other].devices)
+      if (d != nullptr) d->cut_off_from(rank);
+    for (device* d : ranks_[rank].devices)
+      if (d != nullptr) d->cut_off_from(other);
+  }
+}
+
+statistics world::stats() const {
+  std::lock_guard lock(mutex_);
+  statistics s = stats_;
+  s.ticks = clock_;
+  s.registrations = regions_.size();
+  for (const rank_state& r : ranks_)
+    for (const device* d : r.devices) {
+      if (d == nullptr) continue;
+      s.devices += 1;
+      for (const auto& [when, e] : d->inbox_) s.in_flight += e.what == device::event::kind::recv;
+    }
+  return s;
+}
+
+std::vector<std::string> world::violations() const {
+  std::lock_guard lock(mutex_);
+  return violations_;
+}
+
+uint64_t world::soon(uint64_t max_delay) {
+  uint64_t devices = 0;
+  for (const rank_state& r : ranks_)
+    devices += r.devices.size() - std::count(r.devices.begin(), r.devices.end(), nullptr);
+  return clock_ + random_.up_to(max_delay * devices);
+}
+
+void world::advance() {
+  ++clock_;
+  apply_due_transfers();
+}
+
+void world::apply_due_transfers() {
+  while (!transfers_.empty() && transfers_.begin()->first.first <= clock_) {
+    transfer t = std::move(transfers_.extract(transfers_.begin()).mapped());
+    apply(t);
+  }
+}
+
+void world::apply(transfer& t) {
+  const net_op& op = t.op;
+  device& source = *t.source;
+  const size_t size = total_size(op);
+  device* target = find(op.peer, source.index_);
+  std::string why;
+  std::byte* remote = size > 0 ? remote_memory(op, source.index_, size, why) : nullptr;
+  if (target == nullptr || (size > 0 && remote == nullptr)) {
+    if (target != nullptr) violation(why);
+    stats_.rma_failed += 1;
+    if (t.silent)
+      source.peers_[op.peer].outstanding -= 1;
+    else
+      source.fail_operation(op.peer, op.context);
+    return;
+  }
+  if (t.owns_payload) {
+    if (size > 0) std::memcpy(remote, t.payload.data(), size);
+  } else {
+    for (int i = 0; i < op.n_segments; ++i) {
+      const segment& s = op.segments[i];
+      // memmove: a rank may put into, or get from, itself.
+      if (s.size > 0 && op.kind == verb::put) std::memmove(remote, s.base, s.size);
+      if (s.size > 0 && op.kind == verb::get) std::memmove(s.base, remote, s.size);
+      if (remote != nullptr) remote += s.size;
+    }
+  }
+  stats_.rma_applied += 1;
+  using kind = device::event::kind;
+  if (op.has_imm)
+    target->schedule(soon(source.temper_.max_delay),
+                     {.what = kind::remote_write, .peer = source.rank_, .imm = op.imm});
+  if (t.silent)
+    source.peers_[op.peer].outstanding -= 1;
+  else
+    source.schedule(soon(source.temper_.max_delay),
+                    {.what = kind::complete, .peer = op.peer, .context = op.context});
+}
+
+std::byte* world::remote_memory(const net_op& op, size_t device_index, size_t size,
+                                std::string& why) {
+  const auto text = [&](const char* problem) {
+    return std::string(op.kind == verb::put ? "put" : "get") + " of " + std::to_string(size) +
+           " bytes at address " + std::to_string(op.remote_addr) + " of rank " +
+           std::to_string(op.peer) + ": " + problem;
+  };
+  const auto it = regions_.find(op.remote_key);
+  if (it == regions_.end() || it->second.rank != op.peer) {
+    why = text("nothing is registered there under this key");
+    return nullptr;
+  }
+  const region& r = it->second;
+  if (r.device_index != device_index) {
+    why = text("the key belongs to another device");
+    return nullptr;
+  }
+  if (op.remote_addr < r.base || size > r.size || op.remote_addr - r.base > r.size - size) {
+    why = text("outside of the registered range");
+    return nullptr;
+  }
+  return reinterpret_cast<std::byte*>(op.remote_addr);
+}
+
+device* world::find(int rank, size_t index) const {
+  const auto& devices = ranks_[rank].devices;
+  return index < devices.size() ? devices[index] : nullptr;
+}
+
+bool world::departed(int rank, size_t index) const {
+  const auto& devices = ranks_[rank].devices;
+  return index < devices.size() && devices[index] == nullptr;
+}
+
+bool world::separated(int a, int b) const {
+  return a != b && (ranks_[a].cut_off || ranks_[b].cut_off);
+}
+
+void world::violation(std::string what) {
+  if (violations_.size() < 100) violations_.push_back(std::move(what));
+}
+
+uint64_t world::new_key() {
+  uint64_t key = 0;
+  while (key == 0 || ~key == 0 || regions_.count(key) != 0) key = random_.next();
+  return key;
+}
+
+size_t total_size(const net_op& op) {
+  size_t size = 0;
+  for (int i = 0; i < op.n_segments; ++i) size += op.segments[i].size;
+  return size;
+}
+
+}  // namespace lci::network::sim

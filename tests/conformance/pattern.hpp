@@ -1,0 +1,72 @@
+// Message contents that tell where they come from, buffers with guarded ends, sizes worth testing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/conformance/harness.hpp"
+
+namespace conf {
+
+/// The byte at `i` of a message made with `seed`.
+inline char pattern_byte(uint64_t seed, size_t i) {
+  return static_cast<char>((seed * 131 + i + (i >> 7) * 3 + (i >> 15) * 7) & 0xff);
+}
+inline void fill(void* to, size_t size, uint64_t seed) {
+  for (size_t i = 0; i < size; ++i) static_cast<char*>(to)[i] = pattern_byte(seed, i);
+}
+/// Whether `size` bytes are those of a message made with `seed`, of which they start at `skip`.
+inline bool matches(const void* at, size_t size, uint64_t seed, size_t skip = 0) {
+  for (size_t i = 0; i < size; ++i)
+    if (static_cast<const char*>(at)[i] != pattern_byte(seed, i + skip)) return false;
+  return true;
+}
+inline std::vector<char> message(size_t size, uint64_t seed) {
+  std::vector<char> m(size);
+  fill(m.data(), size, seed);
+  return m;
+}
+
+/// A buffer whose surroundings are watched.
+class guarded {
+ public:
+  explicit guarded(size_t size) : all_(size + 2 * guard, '\x5a'), size_(size) {}
+  char* data() { return all_.data() + guard; }
+  size_t size() const { return size_; }
+  void clear() { all_.assign(all_.size(), '\x5a'); }
+  /// Nothing was written outside, nor after the first `used` bytes inside.
+  bool intact(size_t used) const {
+    for (size_t i = 0; i < guard; ++i)
+      if (all_[i] != '\x5a') return false;
+    for (size_t i = guard + used; i < all_.size(); ++i)
+      if (all_[i] != '\x5a') return false;
+    return true;
+  }
+
+ private:
+  static constexpr size_t guard = 64;
+  std::vector<char> all_;
+  size_t size_;
+};
+
+constexpr size_t small_chunk = 64 << 10;
+/// Makes rendezvous transfers come in several pieces already at a few hundred KiB.
+inline void with_small_chunks(lci::global_attr_t& attr) { attr.rdv_chunk_size = small_chunk; }
+
+/// Sizes at and around every threshold of the protocols: nothing, one slot, inject, one packet,
+/// rendezvous, rendezvous in several pieces (with_small_chunks).
+inline std::vector<size_t> interesting_sizes(rank_env& env) {
+  const size_t bcopy = lci::get_max_bcopy_size_x().runtime(env.rt)();
+  const size_t inject =
+      lci::get_default_net_context_x().runtime(env.rt)().get_attr_max_inject_size();
+  std::vector<size_t> sizes{0, 1, 8, 40, 41, 64};
+  for (size_t limit : {inject, bcopy})
+    for (size_t s : {limit - 1, limit, limit + 1})
+      if (s > 64 && s != sizes.back()) sizes.push_back(s);
+  sizes.push_back(3 * bcopy + 5);
+  sizes.push_back(small_chunk + 1);
+  sizes.push_back(3 * small_chunk + 1234);
+  return sizes;
+}
+
+}  // namespace conf

@@ -1,0 +1,170 @@
+// Active messages: delivered once and intact, to every kind of completion object.
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/pattern.hpp"
+
+using namespace conf;
+
+namespace {
+
+/// Every rank sends one message of each size to its right neighbour and looks at what comes from
+/// its left one.
+void ring_of_messages(rank_env& env, inbox& box) {
+  const auto rcomps = env.all_gather(box.rcomp());
+  uint64_t round = 0;
+  for (const size_t size : interesting_sizes(env)) {
+    ++round;
+    const auto out = message(size, round * 100 + static_cast<uint64_t>(env.rank));
+    const auto sent = env.post([&] {
+      return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL,
+                            rcomps[static_cast<size_t>(env.right())])
+          .tag(round)
+          .runtime(env.rt)();
+    });
+    EXPECT(sent.is_done());
+    for (const auto& a : box.collect()) {
+      if (!box.tells_status()) continue;
+      EXPECT(a.status.is_done());
+      EXPECT_EQ(a.status.rank, env.left());
+      EXPECT_EQ(a.status.tag, round);
+      EXPECT_EQ(a.status.size, size);
+      EXPECT(matches(a.data.data(), a.data.size(), round * 100 + static_cast<uint64_t>(env.left())));
+    }
+    env.barrier();
+    EXPECT(box.empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an active message of any size arrives once and intact at any completion object",
+          "[am]") {
+  const auto kind = GENERATE(from_range(all_inbox_kinds()));
+  INFO(name_of(kind));
+  on_ranks(
+      [kind](rank_env& env) {
+        inbox box(env, kind, 1);
+        ring_of_messages(env, box);
+      },
+      with_small_chunks);
+}
+
+TEST_CASE("an active message reaches every rank, its sender included", "[am]") {
+  const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq,
+                             inbox_kind::sync_many);
+  INFO(name_of(kind));
+  on_ranks([kind](rank_env& env) {
+    inbox box(env, kind, env.size);
+    const auto rcomps = env.all_gather(box.rcomp());
+    for (const size_t size : {size_t{8}, size_t{3000}, size_t{50'000}}) {
+      for (int to = 0; to < env.size; ++to) {
+        const auto out = message(size, static_cast<uint64_t>(env.rank * 64 + to));
+        env.post([&] {
+          return lci::post_am_x(to, out.data(), size, lci::COMP_NULL,
+                                rcomps[static_cast<size_t>(to)])
+              .runtime(env.rt)();
+        });
+      }
+      std::vector<int> from(static_cast<size_t>(env.size), 0);
+      for (const auto& a : box.collect()) {
+        EXPECT_EQ(a.data.size(), size);
+        if (a.status.rank < 0 || a.status.rank >= env.size) continue;
+        ++from[static_cast<size_t>(a.status.rank)];
+        EXPECT(matches(a.data.data(), a.data.size(),
+                       static_cast<uint64_t>(a.status.rank * 64 + env.rank)));
+      }
+      EXPECT(from == std::vector<int>(static_cast<size_t>(env.size), 1));
+      env.barrier();
+    }
+  });
+}
+
+TEST_CASE("the sender of an active message learns of its completion through any object", "[am]") {
+  const auto kind = GENERATE(from_range(all_inbox_kinds()));
+  const bool allow_done = GENERATE(true, false);
+  INFO(name_of(kind) << ", allow_done " << allow_done);
+  on_ranks([kind, allow_done](rank_env& env) {
+    inbox target(env, inbox_kind::counter, 1);
+    inbox local(env, kind, 1, false);
+    const auto rcomps = env.all_gather(target.rcomp());
+    int cookie = 0;
+    for (const size_t size : interesting_sizes(env)) {
+      const auto out = message(size, size);
+      const auto s = env.post([&] {
+        return lci::post_am_x(env.right(), out.data(), size, local.comp(),
+                              rcomps[static_cast<size_t>(env.right())])
+            .tag(5)
+            .user_context(&cookie)
+            .allow_done(allow_done)
+            .runtime(env.rt)();
+      });
+      if (!allow_done) EXPECT(s.is_posted());
+      lci::status_t final = s;
+      if (s.is_posted()) final = local.collect().front().status;
+      if (local.tells_status() || s.is_done()) {
+        EXPECT(final.is_done());
+        EXPECT_EQ(final.rank, env.right());
+        EXPECT_EQ(final.size, size);
+        EXPECT_EQ(final.tag, lci::tag_t{5});
+        EXPECT(final.user_context == &cookie);
+        EXPECT(final.buffer == out.data());
+      }
+      target.collect();
+      env.barrier();
+      EXPECT(local.empty());
+    }
+  });
+}
+
+TEST_CASE("tags of active messages keep all their bits up to max_tag", "[am]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    const auto rcomps = env.all_gather(box.rcomp());
+    const lci::tag_t largest = env.rt.get_attr_max_tag();
+    EXPECT(largest >= 0xffffffffu);
+    for (const lci::tag_t tag : {lci::tag_t{0}, lci::tag_t{0x12345}, lci::tag_t{0xdeadbeef}, largest}) {
+      for (const size_t size : {size_t{8}, size_t{40'000}}) {
+        const auto out = message(size, tag);
+        env.post([&] {
+          return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL,
+                                rcomps[static_cast<size_t>(env.right())])
+              .tag(tag)
+              .runtime(env.rt)();
+        });
+        EXPECT_EQ(box.collect().front().status.tag, tag);
+        env.barrier();
+      }
+    }
+  });
+}
+
+TEST_CASE("messages of one device all arrive, however many are under way", "[am]") {
+  const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq,
+                             inbox_kind::queue_array, inbox_kind::packet_queue);
+  INFO(name_of(kind));
+  on_ranks([kind](rank_env& env) {
+    const int count = lci_test::thread_sanitizer ? 1000 : 5000;
+    inbox box(env, kind, count);
+    const auto rcomps = env.all_gather(box.rcomp());
+    for (int i = 0; i < count; ++i) {
+      const uint64_t number = static_cast<uint64_t>(i);
+      env.post([&] {
+        return lci::post_am_x(env.right(), &number, sizeof number, lci::COMP_NULL_RETRY,
+                              rcomps[static_cast<size_t>(env.right())])
+            .tag(number)
+            .runtime(env.rt)();
+      });
+    }
+    std::vector<int> seen(static_cast<size_t>(count), 0);
+    bool intact = true;
+    for (const auto& a : box.collect()) {
+      uint64_t number = ~uint64_t{0};
+      if (a.data.size() == sizeof number) std::memcpy(&number, a.data.data(), sizeof number);
+      intact &= number == a.status.tag && number < seen.size();
+      if (number < seen.size()) ++seen[number];
+    }
+    EXPECT(intact);
+    EXPECT(seen == std::vector<int>(static_cast<size_t>(count), 1));
+    env.barrier();
+    EXPECT(box.empty());
+  });
+}

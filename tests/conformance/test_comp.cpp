@@ -1,0 +1,149 @@
+// Completion objects by themselves: signalled by hand, by several threads.
+#include <thread>
+
+#include "tests/conformance/inbox.hpp"
+
+using namespace conf;
+
+namespace {
+
+lci::status_t done_with(lci::tag_t tag) {
+  lci::status_t s(lci::errorcode_t::done);
+  s.tag = tag;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a queue returns each status that any thread has put in once", "[comp]") {
+  const int threads = GENERATE(1, 2, 4);
+  const auto type = GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic);
+  INFO(threads << " producers and as many consumers");
+  on_ranks([=](rank_env& env) {
+    constexpr int each = 3000;
+    auto cq = lci::alloc_cq_x().cq_type(type).runtime(env.rt)();
+    std::vector<std::atomic<int>> seen(static_cast<size_t>(threads * each));
+    std::atomic<int> popped{0};
+    env.parallel(2 * threads, [&](int t) {
+      if (t < threads) {
+        for (int i = 0; i < each; ++i)
+          lci::comp_signal_x(cq, done_with(static_cast<lci::tag_t>(t * each + i))).runtime(env.rt)();
+        return;
+      }
+      env.until("all entries", [&] {
+        const auto s = lci::cq_pop_x(cq).runtime(env.rt)();
+        if (s.is_done()) {
+          ++seen.at(s.tag);
+          ++popped;
+        }
+        return popped.load() == threads * each;
+      });
+    });
+    bool once = true;
+    for (const auto& n : seen) once &= n.load() == 1;
+    EXPECT(once);
+    EXPECT(lci::cq_pop_x(cq).runtime(env.rt)().is_retry());
+    lci::free_comp_x(&cq).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a queue holds more than it was made for without losing any", "[comp]") {
+  const auto type = GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic);
+  on_ranks([type](rank_env& env) {
+    auto cq = lci::alloc_cq_x().cq_type(type).cq_default_length(16).runtime(env.rt)();
+    constexpr lci::tag_t count = 1000;
+    for (lci::tag_t i = 0; i < count; ++i)
+      lci::comp_signal_x(cq, done_with(i)).runtime(env.rt)();
+    std::vector<int> seen(count, 0);
+    for (lci::tag_t i = 0; i < count; ++i) {
+      const auto s = lci::cq_pop_x(cq).runtime(env.rt)();
+      EXPECT(s.is_done());
+      if (s.is_done()) ++seen.at(s.tag);
+    }
+    EXPECT(seen == std::vector<int>(count, 1));
+    EXPECT(lci::cq_pop_x(cq).runtime(env.rt)().is_retry());
+    lci::free_comp_x(&cq).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a synchronizer is ready after its threshold and starts anew", "[comp]") {
+  const int threshold = GENERATE(1, 2, 7);
+  INFO("threshold " << threshold);
+  on_ranks([threshold](rank_env& env) {
+    auto sync = lci::alloc_sync_x().threshold(threshold).runtime(env.rt)();
+    EXPECT_EQ(sync.get_attr_sync_threshold(), threshold);
+    std::vector<lci::status_t> out(static_cast<size_t>(threshold));
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < threshold; ++i) {
+        EXPECT(!lci::sync_test_x(sync, out.data()).runtime(env.rt)());
+        lci::comp_signal_x(sync, done_with(static_cast<lci::tag_t>(i + 1))).runtime(env.rt)();
+      }
+      EXPECT(lci::sync_test_x(sync, out.data()).runtime(env.rt)());
+      lci::tag_t sum = 0;
+      for (const auto& s : out) sum += s.tag;
+      EXPECT_EQ(sum, static_cast<lci::tag_t>(threshold * (threshold + 1) / 2));
+    }
+    EXPECT(!lci::sync_test_x(sync, nullptr).runtime(env.rt)());
+    lci::free_comp_x(&sync).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a counter counts the signals of several threads and can be set", "[comp]") {
+  const int threads = GENERATE(1, 2, 4);
+  on_ranks([threads](rank_env& env) {
+    auto counter = lci::alloc_counter_x().runtime(env.rt)();
+    EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), int64_t{0});
+    env.parallel(threads, [&](int) {
+      for (int i = 0; i < 1000; ++i)
+        lci::comp_signal_x(counter, done_with(0)).runtime(env.rt)();
+    });
+    EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), int64_t{1000} * threads);
+    lci::counter_set_x(counter, -5).runtime(env.rt)();
+    lci::comp_signal_x(counter, done_with(0)).runtime(env.rt)();
+    EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), int64_t{-4});
+    lci::free_comp_x(&counter).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a user's own completion object is signalled like the built-in ones", "[comp]") {
+  struct own : lci::comp_impl_t {
+    void signal(lci::status_t s) override { last = s; }
+    lci::status_t last;
+  };
+  on_ranks([](rank_env& env) {
+    own mine;
+    lci::comp_t comp(&mine);
+    EXPECT(comp.get_impl() == &mine);
+    EXPECT(comp.get_attr_comp_type() == lci::attr_comp_type_t::custom);
+    lci::comp_signal_x(comp, done_with(8)).runtime(env.rt)();
+    EXPECT_EQ(mine.last.tag, lci::tag_t{8});
+  });
+}
+
+TEST_CASE("numbers for remote completions can be reserved and given out", "[comp]") {
+  on_ranks([](rank_env& env) {
+    auto a = lci::alloc_counter_x().runtime(env.rt)();
+    auto b = lci::alloc_counter_x().runtime(env.rt)();
+    const lci::rcomp_t first = lci::reserve_rcomps_x(10).runtime(env.rt)();
+    EXPECT(first != 0);
+    const auto after = lci::register_rcomp_x(a).runtime(env.rt)();
+    EXPECT(after >= first + 10 || after < first);
+    EXPECT_EQ(lci::register_rcomp_x(b).rcomp(first + 3).runtime(env.rt)(), first + 3);
+    env.barrier();
+    const uint64_t word = 0;
+    for (const auto rcomp : {after, first + 3})
+      env.post([&] {
+        return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, rcomp)
+            .runtime(env.rt)();
+      });
+    env.until("both messages", [&] {
+      return lci::counter_get_x(a).runtime(env.rt)() == 1 &&
+             lci::counter_get_x(b).runtime(env.rt)() == 1;
+    });
+    env.barrier();
+    lci::deregister_rcomp_x(first + 3).runtime(env.rt)();
+    lci::deregister_rcomp_x(after).runtime(env.rt)();
+    lci::free_comp_x(&a).runtime(env.rt)();
+    lci::free_comp_x(&b).runtime(env.rt)();
+  });
+}

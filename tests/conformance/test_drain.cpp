@@ -1,0 +1,68 @@
+// test_drained and wait_drained: true once nothing posted on the device is under way.
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/pattern.hpp"
+
+using namespace conf;
+
+TEST_CASE("a device is drained at first, not while a transfer is under way, and afterwards again",
+          "[drain]") {
+  on_ranks([](rank_env& env) {
+    EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
+    const auto out = message(100'000, 1);
+    std::vector<char> in(out.size());
+    auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
+    env.barrier();
+    const auto s = env.post([&] {
+      return lci::post_send_x(env.right(), out.data(), out.size(), 1, sync)
+          .allow_done(false)
+          .runtime(env.rt)();
+    });
+    EXPECT(s.is_posted());
+    EXPECT(lci::test_drained_x().runtime(env.rt)().is_retry());
+    env.barrier();  // nobody has posted a receive: it can't have gone
+    EXPECT(lci::test_drained_x().runtime(env.rt)().is_retry());
+    (void)lci::post_recv_x(env.left(), in.data(), in.size(), 1, sync)
+        .allow_done(false)
+        .runtime(env.rt)();
+    lci::status_t both[2];
+    lci::sync_wait_x(sync, both).runtime(env.rt)();
+    EXPECT(in == out);
+    lci::wait_drained_x().runtime(env.rt)();
+    EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
+    lci::free_comp_x(&sync).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("wait_drained returns with an unmatched receive posted", "[drain]") {
+  on_ranks([](rank_env& env) {
+    char b[8], c[8] = {};
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    EXPECT(lci::post_recv_x(env.left(), b, sizeof b, 1, sync).runtime(env.rt)().is_posted());
+    lci::wait_drained_x().runtime(env.rt)();
+    EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
+    env.barrier();
+    env.post([&] {
+      return lci::post_send_x(env.right(), c, sizeof c, 1, lci::COMP_NULL).runtime(env.rt)();
+    });
+    lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
+    lci::free_comp_x(&sync).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("wait_drained waits for the backlog", "[drain]") {
+  on_ranks([](rank_env& env) {
+    constexpr int count = 3000;
+    inbox box(env, inbox_kind::counter, count);
+    const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+    const auto out = message(1000, 1);
+    for (int i = 0; i < count; ++i)
+      (void)lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, rcomp)
+          .allow_retry(false)
+          .runtime(env.rt)();
+    lci::wait_drained_x().runtime(env.rt)();
+    EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
+    box.collect();
+    env.barrier();
+    EXPECT(box.empty());
+  });
+}

@@ -1,0 +1,151 @@
+// Graphs: operations and functions run in the order their edges ask for.
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/pattern.hpp"
+
+using namespace conf;
+
+namespace {
+
+/// Where a node leaves when it ran.
+struct trace {
+  std::atomic<int> next{0};
+  int at[8] = {};
+};
+struct step {
+  trace* where;
+  int number;
+};
+lci::status_t leave_mark(void* value) {
+  auto* s = static_cast<step*>(value);
+  s->where->at[s->number] = s->where->next.fetch_add(1) + 1;
+  return lci::errorcode_t::done;
+}
+
+}  // namespace
+
+TEST_CASE("the nodes of a graph run in the order of its edges, every time it is started",
+          "[graph]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    auto graph = lci::alloc_graph_x().runtime(rt)();
+    trace t;
+    step steps[4] = {{&t, 0}, {&t, 1}, {&t, 2}, {&t, 3}};
+    lci::graph_node_t n[4];
+    for (int i = 0; i < 4; ++i)
+      n[i] = lci::graph_add_node_x(graph, leave_mark).value(&steps[i]).runtime(rt)();
+    // 0 before 1 and 2, both before 3
+    lci::graph_add_edge_x(graph, lci::GRAPH_START, n[0]).runtime(rt)();
+    lci::graph_add_edge_x(graph, n[0], n[1]).runtime(rt)();
+    lci::graph_add_edge_x(graph, n[0], n[2]).runtime(rt)();
+    lci::graph_add_edge_x(graph, n[1], n[3]).runtime(rt)();
+    lci::graph_add_edge_x(graph, n[2], n[3]).runtime(rt)();
+    lci::graph_add_edge_x(graph, n[3], lci::GRAPH_END).runtime(rt)();
+    EXPECT(!lci::graph_test_x(graph).runtime(rt)().is_done());
+    for (int round = 0; round < 3; ++round) {
+      t.next = 0;
+      lci::graph_start_x(graph).runtime(rt)();
+      env.until("the graph", [&] { return lci::graph_test_x(graph).runtime(rt)().is_done(); });
+      EXPECT_EQ(t.at[0], 1);
+      EXPECT(t.at[1] > t.at[0] && t.at[2] > t.at[0]);
+      EXPECT_EQ(t.at[3], 4);
+    }
+    lci::free_comp_x(&graph).runtime(rt)();
+  });
+}
+
+TEST_CASE("operations of a graph start when those before them are complete", "[graph]") {
+  const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{60'000});
+  INFO(size << " bytes");
+  on_ranks([size](rank_env& env) {
+    const auto rt = env.rt;
+    // Receive from the left, then pass on what came to the right; rank 0 sends first.
+    auto graph = lci::alloc_graph_x().runtime(rt)();
+    std::vector<char> buffer(size);
+    if (env.rank == 0) fill(buffer.data(), size, 7);
+    auto recv = lci::post_recv_x(env.left(), buffer.data(), size, 3, graph)
+                    .runtime(rt)
+                    .allow_retry(false);
+    auto send = lci::post_send_x(env.right(), buffer.data(), size, 3, graph)
+                    .runtime(rt)
+                    .allow_retry(false);
+    const auto receives = lci::graph_add_node_op(graph, recv);
+    const auto sends = lci::graph_add_node_op(graph, send);
+    const auto first = env.rank == 0 ? sends : receives;
+    const auto second = env.rank == 0 ? receives : sends;
+    lci::graph_add_edge_x(graph, lci::GRAPH_START, first).runtime(rt)();
+    lci::graph_add_edge_x(graph, first, second).runtime(rt)();
+    lci::graph_add_edge_x(graph, second, lci::GRAPH_END).runtime(rt)();
+    for (int round = 0; round < 3; ++round) {
+      if (env.rank != 0) buffer.assign(size, 0);
+      lci::graph_start_x(graph).runtime(rt)();
+      env.until("the graph", [&] { return lci::graph_test_x(graph).runtime(rt)().is_done(); });
+      EXPECT(matches(buffer.data(), size, 7));
+      env.barrier();
+    }
+    lci::free_comp_x(&graph).runtime(rt)();
+  });
+}
+
+TEST_CASE("a graph waits for nodes that are completed from outside, and tells its own object",
+          "[graph]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    inbox box(env, inbox_kind::queue_lcrq, 1, false);
+    auto graph = lci::alloc_graph_x().comp(box.comp()).runtime(rt)();
+    trace t;
+    step last{&t, 0};
+    const auto waits = lci::graph_add_node_x(graph, [](void*) -> lci::status_t {
+      return lci::errorcode_t::posted;
+    }).runtime(rt)();
+    const auto then = lci::graph_add_node_x(graph, leave_mark).value(&last).runtime(rt)();
+    lci::graph_add_edge_x(graph, lci::GRAPH_START, waits).runtime(rt)();
+    lci::graph_add_edge_x(graph, waits, then).runtime(rt)();
+    lci::graph_add_edge_x(graph, then, lci::GRAPH_END).runtime(rt)();
+    lci::graph_start_x(graph).runtime(rt)();
+    for (int i = 0; i < 20; ++i) env.progress();
+    EXPECT(box.empty());
+    EXPECT_EQ(t.at[0], 0);
+    lci::status_t s(lci::errorcode_t::done);
+    lci::graph_node_mark_complete_x(waits).status(s).runtime(rt)();
+    box.collect();  // with an object of its own the graph frees itself
+    EXPECT_EQ(t.at[0], 1);
+  });
+}
+
+TEST_CASE("an edge's function sees the status of what ended before it", "[graph]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    auto graph = lci::alloc_graph_x().runtime(rt)();
+    const auto out = message(16, static_cast<uint64_t>(env.rank));
+    std::vector<char> in(16);
+    struct seen {
+      int rank = -2;
+      size_t size = 0;
+    } what;
+    auto recv = lci::post_recv_x(env.left(), in.data(), in.size(), 3, graph)
+                    .runtime(rt)
+                    .allow_retry(false);
+    const auto receives = lci::graph_add_node_op(graph, recv);
+    const auto end = lci::graph_add_node_x(graph, [](void*) -> lci::status_t {
+      return lci::errorcode_t::done;
+    }).value(&what).runtime(rt)();
+    lci::graph_add_edge_x(graph, lci::GRAPH_START, receives).runtime(rt)();
+    lci::graph_add_edge_x(graph, receives, end)
+        .fn([](lci::status_t s, void*, void* to) {
+          static_cast<seen*>(to)->rank = s.rank;
+          static_cast<seen*>(to)->size = s.size;
+        })
+        .runtime(rt)();
+    lci::graph_add_edge_x(graph, end, lci::GRAPH_END).runtime(rt)();
+    lci::graph_start_x(graph).runtime(rt)();
+    env.post([&] {
+      return lci::post_send_x(env.right(), out.data(), out.size(), 3, lci::COMP_NULL_RETRY)
+          .runtime(rt)();
+    });
+    EXPECT(lci::graph_wait_for_x(graph, 30.0).runtime(rt)().is_done());
+    EXPECT_EQ(what.rank, env.left());
+    EXPECT_EQ(what.size, size_t{16});
+    env.barrier();
+    lci::free_comp_x(&graph).runtime(rt)();
+  });
+}

@@ -1,0 +1,203 @@
+// Arguments that can't be: a typed error that names argument and value, and nothing is posted.
+#include <limits>
+
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/window.hpp"
+
+using namespace conf;
+
+namespace {
+
+void expect_nothing_posted(rank_env& env, inbox& box) {
+  for (int i = 0; i < 20; ++i) env.progress();
+  EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
+  EXPECT(box.empty());
+  env.barrier();
+  EXPECT(box.empty());
+}
+
+}  // namespace
+
+TEST_CASE("posts refuse ranks that do not exist", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    window w(env, 64);
+    char b[8] = {};
+    const auto rt = env.rt;
+    for (const int bad : {-2, env.size, std::numeric_limits<int>::max()}) {
+      const auto value = std::to_string(bad);
+      EXPECT_INVALID(lci::post_am_x(bad, b, 8, box.comp(), box.rcomp()).runtime(rt)(), "rank", value);
+      EXPECT_INVALID(lci::post_send_x(bad, b, 8, 1, box.comp()).runtime(rt)(), "rank", value);
+      EXPECT_INVALID(lci::post_recv_x(bad, b, 8, 1, box.comp()).runtime(rt)(), "rank", value);
+      EXPECT_INVALID(lci::post_put_x(bad, b, 8, box.comp(), 0, w.of(0)).runtime(rt)(), "rank", value);
+      EXPECT_INVALID(lci::post_get_x(bad, b, 8, box.comp(), 0, w.of(0)).runtime(rt)(), "rank", value);
+      EXPECT_INVALID(lci::post_comm_x(lci::direction_t::OUT, bad, b, 8, box.comp()).runtime(rt)(),
+                     "rank", value);
+    }
+    // A wildcard is for receives only.
+    EXPECT_INVALID(lci::post_send_x(lci::ANY_SOURCE, b, 8, 1, box.comp()).runtime(rt)(), "rank",
+                   "-1");
+    expect_nothing_posted(env, box);
+  });
+}
+
+TEST_CASE("posts refuse no buffer for bytes", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    window w(env, 64);
+    const auto rt = env.rt;
+    for (const size_t size : {size_t{8}, size_t{100'000}}) {
+      EXPECT_INVALID(lci::post_am_x(0, nullptr, size, box.comp(), box.rcomp()).runtime(rt)(),
+                     "local_buffer", "nullptr");
+      EXPECT_INVALID(lci::post_send_x(0, nullptr, size, 1, box.comp()).runtime(rt)(),
+                     "local_buffer", "nullptr");
+      EXPECT_INVALID(lci::post_recv_x(0, nullptr, size, 1, box.comp()).runtime(rt)(),
+                     "local_buffer", "nullptr");
+    }
+    EXPECT_INVALID(lci::post_put_x(0, nullptr, 8, box.comp(), 0, w.of(0)).runtime(rt)(),
+                   "local_buffer", "nullptr");
+    EXPECT_INVALID(lci::post_get_x(0, nullptr, 8, box.comp(), 0, w.of(0)).runtime(rt)(),
+                   "local_buffer", "nullptr");
+    expect_nothing_posted(env, box);
+  });
+}
+
+TEST_CASE("posts refuse tags beyond max_tag", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    window w(env, 64);
+    char b[8] = {};
+    const auto rt = env.rt;
+    const lci::tag_t bad = rt.get_attr_max_tag() + 1;
+    const auto value = std::to_string(bad);
+    EXPECT_INVALID(lci::post_am_x(0, b, 8, box.comp(), box.rcomp()).tag(bad).runtime(rt)(), "tag",
+                   value);
+    EXPECT_INVALID(lci::post_send_x(0, b, 8, bad, box.comp()).runtime(rt)(), "tag", value);
+    EXPECT_INVALID(lci::post_recv_x(0, b, 8, bad, box.comp()).runtime(rt)(), "tag", value);
+    EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, w.of(0))
+                       .remote_comp(box.rcomp())
+                       .tag(bad)
+                       .runtime(rt)(),
+                   "tag", value);
+    EXPECT_INVALID(lci::post_send_x(0, b, 8, lci::ANY_TAG, box.comp()).runtime(rt)(), "tag",
+                   std::to_string(lci::ANY_TAG));
+    expect_nothing_posted(env, box);
+  });
+}
+
+TEST_CASE("puts and gets refuse memory that is not registered", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    window w(env, 64);
+    char b[8] = {};
+    const auto rt = env.rt;
+    EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, lci::RMR_NULL).runtime(rt)(), "rmr",
+                   "empty");
+    EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), 0, lci::RMR_NULL).runtime(rt)(), "rmr",
+                   "empty");
+    for (const uintptr_t disp : {uintptr_t{57}, uintptr_t{64}, ~uintptr_t{0}, ~uintptr_t{0} - 7}) {
+      const auto value = std::to_string(disp);
+      EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), disp, w.of(0)).runtime(rt)(),
+                     "remote_disp", value);
+      EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), disp, w.of(0)).runtime(rt)(),
+                     "remote_disp", value);
+    }
+    expect_nothing_posted(env, box);
+    EXPECT(w.untouched_but(0, 0));
+    // The last bytes are still inside.
+    EXPECT(lci::post_put_x(env.rank, b, 8, lci::COMP_NULL, 56, w.of(env.rank)).runtime(rt)().is_done());
+  });
+}
+
+TEST_CASE("an active message needs a remote completion handle", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    char b[8] = {};
+    EXPECT_INVALID(lci::post_am_x(0, b, 8, box.comp(), 0).runtime(env.rt)(), "remote_comp", "0");
+    expect_nothing_posted(env, box);
+  });
+}
+
+TEST_CASE("an active message to a handle that nobody registered is dropped, not fatal",
+          "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    const auto rcomps = env.all_gather(box.rcomp());
+    char b[8] = {};
+    const auto unknown = static_cast<lci::rcomp_t>(4000);
+    EXPECT(env.post([&] {
+      return lci::post_am_x(env.right(), b, 8, lci::COMP_NULL, unknown).runtime(env.rt)();
+    }).is_done());
+    for (int i = 0; i < 50; ++i) env.progress();
+    env.barrier();
+    env.post([&] {
+      return lci::post_am_x(env.right(), b, 8, lci::COMP_NULL,
+                            rcomps[static_cast<size_t>(env.right())])
+          .runtime(env.rt)();
+    });
+    EXPECT_EQ(box.collect().front().status.rank, env.left());
+  });
+}
+
+TEST_CASE("a message to a handle that was given up does not reach who has its number next",
+          "[invalid]") {
+  on_ranks([](rank_env& env) {
+    lci::rcomp_t old = 0;
+    {
+      inbox before(env, inbox_kind::queue_lcrq, 1);
+      old = before.rcomp();
+    }
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    EXPECT(old != box.rcomp());
+    const auto olds = env.all_gather(old);
+    char b[8] = {};
+    env.post([&] {
+      return lci::post_am_x(env.right(), b, 8, lci::COMP_NULL, olds[static_cast<size_t>(env.right())])
+          .runtime(env.rt)();
+    });
+    for (int i = 0; i < 100; ++i) env.progress();
+    env.barrier();
+    EXPECT(box.empty());
+  });
+}
+
+TEST_CASE("empty handles are refused with their name", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    lci::status_t s;
+    const lci::comp_t none;
+    EXPECT_INVALID(lci::sync_test_x(none, &s).runtime(rt)(), "comp", "");
+    EXPECT_INVALID(lci::cq_pop_x(none).runtime(rt)(), "comp", "");
+    EXPECT_INVALID(lci::counter_get_x(none).runtime(rt)(), "comp", "");
+    EXPECT_INVALID((lci::register_rcomp_x(none).runtime(rt)(), 0), "comp", "");
+    EXPECT_INVALID(lci::get_rmr_x(lci::mr_t()).runtime(rt)(), "mr", "");
+    EXPECT_INVALID(none.get_impl(), "comp", "");
+  });
+}
+
+TEST_CASE("an operation on a completion object of another kind is refused", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    auto cq = lci::alloc_cq_x().runtime(rt)();
+    auto sync = lci::alloc_sync_x().runtime(rt)();
+    lci::status_t s;
+    EXPECT_INVALID(lci::sync_test_x(cq, &s).runtime(rt)(), "comp", "sync");
+    EXPECT_INVALID(lci::cq_pop_x(sync).runtime(rt)(), "comp", "cq");
+    EXPECT_INVALID(lci::counter_get_x(cq).runtime(rt)(), "comp", "counter");
+    EXPECT_INVALID((lci::counter_set_x(sync, 1).runtime(rt)(), 0), "comp", "counter");
+    EXPECT_INVALID(lci::graph_test_x(cq).runtime(rt)(), "comp", "graph");
+    lci::free_comp_x(&cq).runtime(rt)();
+    lci::free_comp_x(&sync).runtime(rt)();
+  });
+}
+
+TEST_CASE("attributes out of range are refused with what they accept", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    EXPECT_INVALID(lci::alloc_packet_pool_x().packet_size(100).runtime(rt)(), "packet_size", "100");
+    EXPECT_INVALID(lci::alloc_packet_pool_x().npackets(0).runtime(rt)(), "npackets", "0");
+    EXPECT_INVALID(lci::alloc_sync_x().threshold(0).runtime(rt)(), "sync_threshold", "0");
+    EXPECT_INVALID(lci::alloc_sync_x().threshold(-3).runtime(rt)(), "sync_threshold", "-3");
+    EXPECT_INVALID(lci::alloc_cq_x().cq_default_length(-1).runtime(rt)(), "cq_default_length", "-1");
+  });
+}

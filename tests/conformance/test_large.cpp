@@ -1,0 +1,118 @@
+// Numbers that overflow smaller types: messages above 4 GiB, more than 65,536 rendezvous at once.
+#include <sys/mman.h>
+
+#include <fstream>
+
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/pattern.hpp"
+
+using namespace conf;
+
+namespace {
+
+/// Memory that programs can still get, in GiB.
+long free_gib() {
+  std::ifstream info("/proc/meminfo");
+  std::string line;
+  while (std::getline(info, line))
+    if (line.rfind("MemAvailable:", 0) == 0) return std::stol(line.substr(13)) >> 20;
+  return 0;
+}
+
+/// Address space whose pages come as they are touched.
+class huge_buffer {
+ public:
+  explicit huge_buffer(size_t size) : size_(size) {
+    void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    data_ = p == MAP_FAILED ? nullptr : static_cast<char*>(p);
+  }
+  ~huge_buffer() {
+    if (data_ != nullptr) munmap(data_, size_);
+  }
+  char* data() { return data_; }
+
+ private:
+  char* data_;
+  size_t size_;
+};
+
+}  // namespace
+
+TEST_CASE("a message of more than 4 GiB arrives whole", "[large]") {
+  if (lci_test::sanitized) LCI_SKIP("takes too long with sanitizers");
+  if (rank_count() > 2) LCI_SKIP("two ranks show it, more need more memory");
+  // The source is zero pages but for some marks; the target's pages are all written.
+  const long needed = 6;
+  if (free_gib() < needed + 3)
+    LCI_SKIP("needs " + std::to_string(needed + 3) + " GiB of free memory, there are " +
+             std::to_string(free_gib()));
+  lci_test::time_limit(180);
+  on_ranks([](rank_env& env) {
+    constexpr size_t size = (size_t{4} << 30) + 12'345;
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    const int to = env.size - 1;
+    const size_t marks[] = {0, 1, 4095, (size_t{1} << 31) - 1, size_t{1} << 31,
+                            (size_t{1} << 32) - 1, size_t{1} << 32, (size_t{1} << 32) + 7, size - 1};
+    huge_buffer out(env.rank == 0 ? size : 1), in(env.rank == to ? size : 1);
+    EXPECT(out.data() != nullptr && in.data() != nullptr);
+    lci::status_t received, sent;
+    if (env.rank == to)
+      received = lci::post_recv_x(0, in.data(), size, 1, sync).runtime(env.rt)();
+    if (env.rank == 0) {
+      for (size_t i = 0; i < std::size(marks); ++i)
+        out.data()[marks[i]] = static_cast<char>('a' + i);
+      sent = lci::post_send_x(to, out.data(), size, 1, lci::COMP_NULL).runtime(env.rt)();
+      EXPECT(sent.is_done());
+      EXPECT_EQ(sent.size, size);
+    }
+    if (env.rank == to) {
+      env.until("more than 4 GiB", [&] {
+        return received.is_done() || lci::sync_test_x(sync, &received).runtime(env.rt)();
+      });
+      EXPECT_EQ(received.size, size);
+      for (size_t i = 0; i < std::size(marks); ++i)
+        EXPECT_EQ(in.data()[marks[i]], static_cast<char>('a' + i));
+      EXPECT_EQ(in.data()[2], '\0');
+    }
+    env.barrier();
+    lci::free_comp_x(&sync).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("more than 65,536 rendezvous are under way at once", "[large]") {
+  if (rank_count() > 2) LCI_SKIP("two ranks show it");
+  lci_test::time_limit(150);
+  on_ranks([](rank_env& env) {
+    const int count = lci_test::sanitized ? 3000 : 70'000;
+    // A few buffers serve all: sources are only read, and what lands is the same each time.
+    constexpr size_t size = 10'000;
+    const auto out = message(size, 9);
+    std::vector<char> in(size);
+    auto sends = lci::alloc_counter_x().runtime(env.rt)();
+    auto receives = lci::alloc_counter_x().runtime(env.rt)();
+    for (int i = 0; i < count; ++i)
+      EXPECT(env.post([&] {
+        return lci::post_send_x(env.right(), out.data(), size, static_cast<lci::tag_t>(i), sends)
+            .allow_done(false)
+            .runtime(env.rt)();
+      }).is_posted());
+    for (int i = 0; i < 100; ++i) env.progress();
+    EXPECT_EQ(lci::counter_get_x(sends).runtime(env.rt)(), int64_t{0});
+    env.barrier();
+    for (int i = 0; i < count; ++i)
+      EXPECT(env.post([&] {
+        return lci::post_recv_x(env.left(), in.data(), size, static_cast<lci::tag_t>(i), receives)
+            .allow_done(false)
+            .runtime(env.rt)();
+      }).is_posted());
+    env.until("all transfers", [&] {
+      return lci::counter_get_x(sends).runtime(env.rt)() == count &&
+             lci::counter_get_x(receives).runtime(env.rt)() == count;
+    });
+    EXPECT(in == out);
+    env.barrier();
+    lci::free_comp_x(&sends).runtime(env.rt)();
+    lci::free_comp_x(&receives).runtime(env.rt)();
+  });
+}

@@ -1,0 +1,144 @@
+// Packets in the user's hands: assembled in place before a post, delivered as they are.
+#include <algorithm>
+
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/pattern.hpp"
+
+using namespace conf;
+
+namespace {
+
+void few_packets(lci::global_attr_t& attr) { attr.npackets = 1024; }
+
+}  // namespace
+
+TEST_CASE("a message assembled in a packet is sent, and its packet goes home", "[packets]") {
+  on_ranks(
+      [](rank_env& env) {
+        const size_t room = lci::get_max_bcopy_size_x().runtime(env.rt)();
+        EXPECT(room >= 4000);
+        // Many more messages than there are packets.
+        constexpr int count = 3000;
+        inbox box(env, inbox_kind::in_place_handler, 1);
+        const auto rcomps = env.all_gather(box.rcomp());
+        for (int i = 0; i < count; ++i) {
+          const size_t sizes[] = {8, 60, 1000, room};
+          const size_t size = sizes[i % 4];
+          void* packet = nullptr;
+          env.until("a packet", [&] {
+            return (packet = lci::get_upacket_x().runtime(env.rt)()) != nullptr;
+          });
+          fill(packet, size, static_cast<uint64_t>(i + env.rank));
+          const auto s = env.post([&] {
+            return lci::post_am_x(env.right(), packet, size, lci::COMP_NULL_RETRY,
+                                  rcomps[static_cast<size_t>(env.right())])
+                .tag(static_cast<lci::tag_t>(i))
+                .runtime(env.rt)();
+          });
+          EXPECT(s.is_done());
+          const auto a = box.collect().front();
+          EXPECT_EQ(a.data.size(), size);
+          EXPECT(matches(a.data.data(), a.data.size(),
+                         static_cast<uint64_t>(i + env.left())));
+          if (i % 500 == 0) env.barrier();
+        }
+      },
+      few_packets);
+}
+
+TEST_CASE("packets can be taken and given back for ever, and run out when kept", "[packets]") {
+  on_ranks(
+      [](rank_env& env) {
+        std::vector<void*> kept;
+        for (int round = 0; round < 5; ++round) {
+          while (void* p = lci::get_upacket_x().runtime(env.rt)()) {
+            kept.push_back(p);
+            if (kept.size() > 2000) break;
+          }
+          EXPECT(kept.size() >= 256);
+          EXPECT(kept.size() <= 1024);
+          std::sort(kept.begin(), kept.end());
+          EXPECT(std::unique(kept.begin(), kept.end()) == kept.end());
+          for (void* p : kept) lci::put_upacket_x(p).runtime(env.rt)();
+          kept.clear();
+        }
+      },
+      few_packets);
+}
+
+TEST_CASE("with no packet left, posts say so and go on when there are some again", "[packets]") {
+  on_ranks(
+      [](rank_env& env) {
+        inbox box(env, inbox_kind::counter, 1);
+        const auto rcomps = env.all_gather(box.rcomp());
+        std::vector<void*> kept;
+        while (void* p = lci::get_upacket_x().runtime(env.rt)()) kept.push_back(p);
+        EXPECT(!kept.empty());
+        const auto out = message(lci::get_max_bcopy_size_x().runtime(env.rt)(), 1);
+        auto post = [&] {
+          return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY,
+                                rcomps[static_cast<size_t>(env.right())])
+              .runtime(env.rt)();
+        };
+        // A network that copies at once needs no packet: then it is simply sent.
+        const auto s = post();
+        if (s.is_retry())
+          EXPECT_EQ(s.error, lci::error_t(lci::errorcode_t::retry_nopacket));
+        else
+          EXPECT(s.is_done());
+        for (void* p : kept) lci::put_upacket_x(p).runtime(env.rt)();
+        if (s.is_retry()) EXPECT(env.post(post).is_done());
+        box.collect();
+        env.barrier();
+      },
+      few_packets);
+}
+
+TEST_CASE("messages delivered in packets do not use them up once given back", "[packets]") {
+  const auto kind = GENERATE(inbox_kind::packet_handler, inbox_kind::packet_queue);
+  INFO(name_of(kind));
+  on_ranks(
+      [kind](rank_env& env) {
+        constexpr int count = 5000;
+        inbox box(env, kind, 1);
+        const auto rcomps = env.all_gather(box.rcomp());
+        for (int i = 0; i < count; ++i) {
+          const auto out = message(static_cast<size_t>(i % 2000), static_cast<uint64_t>(i));
+          env.post([&] {
+            return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY,
+                                  rcomps[static_cast<size_t>(env.right())])
+                .runtime(env.rt)();
+          });
+          EXPECT(box.collect().front().data == std::string(out.data(), out.size()));
+        }
+      },
+      few_packets);
+}
+
+TEST_CASE("a packet pool of one's own serves posts", "[packets]") {
+  on_ranks([](rank_env& env) {
+    auto pool = lci::alloc_packet_pool_x().packet_size(4096).npackets(64).runtime(env.rt)();
+    lci::register_packet_pool_x(pool, env.device).runtime(env.rt)();
+    const size_t room = lci::get_max_bcopy_size_x().packet_pool(pool).runtime(env.rt)();
+    EXPECT(room < 4096);
+    EXPECT(room > 3500);
+    inbox box(env, inbox_kind::counter, 1);
+    const auto rcomps = env.all_gather(box.rcomp());
+    for (int i = 0; i < 300; ++i) {
+      const auto out = message(1000, 1);
+      env.post([&] {
+        return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY,
+                              rcomps[static_cast<size_t>(env.right())])
+            .packet_pool(pool)
+            .runtime(env.rt)();
+      });
+      box.collect();
+    }
+    env.barrier();
+    env.until("the device to be drained",
+              [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+    EXPECT(box.empty());
+    lci::deregister_packet_pool_x(pool, env.device).runtime(env.rt)();
+    lci::free_packet_pool_x(&pool).runtime(env.rt)();
+  });
+}

@@ -1,0 +1,116 @@
+// Several runtimes in a process: each a world of its own.
+#include <cstdlib>
+
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/pattern.hpp"
+
+using namespace conf;
+
+TEST_CASE("several runtimes at once do not disturb each other", "[runtimes]") {
+  if (ranks_in_one_process() && rank_count() > 1)
+    LCI_SKIP("a further runtime of a sim process is a further rank: the world decides when");
+  on_ranks([](rank_env& env) {
+    constexpr size_t n = 4;
+    std::vector<lci::runtime_t> runtimes;
+    for (size_t i = 0; i < n; ++i) runtimes.push_back(lci::alloc_runtime());
+    std::vector<lci::comp_t> queues;
+    std::vector<lci::rcomp_t> rcomps;
+    for (const auto rt : runtimes) {
+      queues.push_back(lci::alloc_cq_x().runtime(rt)());
+      rcomps.push_back(lci::register_rcomp_x(queues.back()).runtime(rt)());
+    }
+    env.barrier();
+    const int to = ranks_in_one_process() ? 0 : env.right();
+    for (uint64_t i = 0; i < n; ++i) {
+      lci::status_t s;
+      do {
+        s = lci::post_am_x(to, &i, sizeof i, lci::COMP_NULL_RETRY, rcomps[i])
+                .tag(100 + i)
+                .runtime(runtimes[i])();
+      } while (s.is_retry());
+    }
+    for (size_t i = 0; i < n; ++i) {
+      lci::status_t s;
+      env.until("a message of each runtime", [&] {
+        lci::progress_x().runtime(runtimes[i])();
+        return (s = lci::cq_pop_x(queues[i]).runtime(runtimes[i])()).is_done();
+      });
+      EXPECT_EQ(s.tag, lci::tag_t{100 + i});
+      std::free(s.buffer);
+      EXPECT(lci::cq_pop_x(queues[i]).runtime(runtimes[i])().is_retry());
+    }
+    env.barrier();
+    for (size_t i = 0; i < n; ++i) {
+      lci::free_comp_x(&queues[i]).runtime(runtimes[i])();
+      lci::free_runtime(&runtimes[i]);
+      EXPECT(runtimes[i].is_empty());
+    }
+  });
+}
+
+TEST_CASE("runtimes come and go", "[runtimes]") {
+  for (int i = 0; i < 20; ++i)
+    on_ranks([](rank_env& env) {
+      inbox box(env, inbox_kind::counter, 1);
+      const uint64_t word = 1;
+      const auto rcomps = env.all_gather(box.rcomp());
+      env.post([&] {
+        return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY,
+                              rcomps[static_cast<size_t>(env.right())])
+            .runtime(env.rt)();
+      });
+      box.collect();
+      EXPECT(box.empty());
+    });
+}
+
+TEST_CASE("the global runtime is counted and used by default", "[runtimes]") {
+  if (ranks_in_one_process() && rank_count() > 1)
+    LCI_SKIP("one process is one rank for the global runtime");
+  on_ranks([](rank_env& env) {
+    auto rt = lci::g_runtime_init();
+    EXPECT(!rt.is_empty());
+    EXPECT(lci::get_g_runtime() == rt);
+    EXPECT_EQ(lci::get_rank_me(), env.rank);
+    EXPECT_EQ(lci::get_rank_n(), env.size);
+    auto cq = lci::alloc_cq();
+    const auto rcomp = lci::register_rcomp(cq);
+    env.barrier();
+    const uint64_t word = 42;
+    const int to = ranks_in_one_process() ? 0 : env.right();
+    lci::status_t s;
+    do s = lci::post_am(to, &word, sizeof word, lci::COMP_NULL_RETRY, rcomp);
+    while (s.is_retry());
+    env.until("a message", [&] {
+      lci::progress();
+      return (s = lci::cq_pop(cq)).is_done();
+    });
+    uint64_t got = 0;
+    std::memcpy(&got, s.buffer, sizeof got);
+    EXPECT_EQ(got, uint64_t{42});
+    std::free(s.buffer);
+    env.barrier();
+    lci::free_comp(&cq);
+    lci::g_runtime_fina();
+    EXPECT(lci::get_g_runtime().is_empty());
+    EXPECT_INVALID(lci::alloc_cq(), "runtime", "g_runtime_init");
+  });
+}
+
+TEST_CASE("a runtime can do without default resources", "[runtimes]") {
+  on_ranks([](rank_env& env) {
+    EXPECT(!lci::get_default_packet_pool_x().runtime(env.rt)().is_empty());
+    EXPECT(!lci::get_default_matching_engine_x().runtime(env.rt)().is_empty());
+    EXPECT(!lci::get_default_endpoint_x().runtime(env.rt)().is_empty());
+    EXPECT(!lci::get_default_net_context_x().runtime(env.rt)().is_empty());
+    if (ranks_in_one_process() && env.size > 1) return;
+    auto bare = lci::alloc_runtime_x()
+                    .alloc_default_device(false)
+                    .alloc_default_packet_pool(false)
+                    .alloc_default_matching_engine(false)();
+    char b[8] = {};
+    EXPECT_INVALID(lci::post_am_x(0, b, 8, lci::COMP_NULL, 1).runtime(bare)(), "device", "alloc");
+    EXPECT(!bare.get_attr_alloc_default_device());
+    lci::free_runtime(&bare);
+  });
+}

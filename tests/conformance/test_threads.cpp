@@ -1,0 +1,138 @@
+// Several threads a rank, one device for all of them or one each: exactly once and intact.
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/pattern.hpp"
+
+using namespace conf;
+
+namespace {
+
+struct thread_message {
+  int rank, thread, number;
+};
+
+}  // namespace
+
+TEST_CASE("active messages of several threads arrive exactly once", "[threads][am]") {
+  const int threads = GENERATE(1, 2, 4);
+  const bool shared = GENERATE(true, false);
+  const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::handler,
+                             inbox_kind::queue_lcrq, inbox_kind::queue_array,
+                             inbox_kind::packet_queue, inbox_kind::custom, inbox_kind::counter);
+  INFO(threads << " threads, shared device " << shared << ", " << name_of(kind));
+  on_ranks([=](rank_env& env) {
+    const int each = 300;
+    inbox box(env, kind, threads * each);
+    const auto rcomps = env.all_gather(box.rcomp());
+    const auto devices = env.devices(threads, shared);
+    const auto rcomp = rcomps[static_cast<size_t>(env.right())];
+    env.parallel(threads, [&](int t) {
+      const auto device = devices[static_cast<size_t>(t)];
+      for (int i = 0; i < each; ++i) {
+        const thread_message m{env.rank, t, i};
+        env.post(device, [&] {
+          return lci::post_am_x(env.right(), &m, sizeof m, lci::COMP_NULL_RETRY, rcomp)
+              .runtime(env.rt)
+              .device(device)();
+        });
+      }
+    });
+    const auto all = box.collect();
+    EXPECT_EQ(all.size(), static_cast<size_t>(threads * each));
+    if (box.tells_status()) {
+      std::vector<int> seen(all.size(), 0);
+      bool good = true;
+      for (const auto& a : all) {
+        thread_message m{-1, -1, -1};
+        if (a.data.size() == sizeof m) std::memcpy(&m, a.data.data(), sizeof m);
+        const bool known = m.rank == env.left() && a.status.rank == env.left() && m.thread >= 0 &&
+                           m.thread < threads && m.number >= 0 && m.number < each;
+        good &= known;
+        if (known) ++seen[static_cast<size_t>(m.thread * each + m.number)];
+      }
+      EXPECT(good);
+      EXPECT(seen == std::vector<int>(seen.size(), 1));
+    }
+    env.barrier();
+    EXPECT(box.empty());
+  });
+}
+
+TEST_CASE("sends and receives of several threads find each other", "[threads][sendrecv]") {
+  const int threads = GENERATE(1, 2, 4);
+  const bool shared = GENERATE(true, false);
+  const size_t size = GENERATE(size_t{8}, size_t{4000}, size_t{100'000});
+  INFO(threads << " threads, shared device " << shared << ", " << size << " bytes");
+  on_ranks([=](rank_env& env) {
+    const auto devices = env.devices(threads, shared);
+    env.parallel(threads, [&](int t) {
+      const auto device = devices[static_cast<size_t>(t)];
+      auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
+      for (int i = 0; i < 20; ++i) {
+        const auto tag = static_cast<lci::tag_t>(t * 1000 + i);
+        const auto out = message(size, tag + static_cast<uint64_t>(env.rank));
+        std::vector<char> in(size);
+        auto received = lci::post_recv_x(env.left(), in.data(), size, tag, sync)
+                            .runtime(env.rt)
+                            .device(device)
+                            .allow_done(false)();
+        EXPECT(received.is_posted());
+        env.post(device, [&] {
+          return lci::post_send_x(env.right(), out.data(), size, tag, sync)
+              .runtime(env.rt)
+              .device(device)
+              .allow_done(false)();
+        });
+        lci::status_t both[2];
+        env.until(device, "send and receive",
+                  [&] { return lci::sync_test_x(sync, both).runtime(env.rt)(); });
+        EXPECT(matches(in.data(), size, tag + static_cast<uint64_t>(env.left())));
+      }
+      lci::free_comp_x(&sync).runtime(env.rt)();
+    });
+    env.barrier();
+    EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
+  });
+}
+
+TEST_CASE("puts and gets of several threads move the right bytes", "[threads][rma]") {
+  const int threads = GENERATE(1, 2, 4);
+  const bool shared = GENERATE(true, false);
+  INFO(threads << " threads, shared device " << shared);
+  on_ranks([=](rank_env& env) {
+    constexpr size_t each = 40'000;
+    const auto devices = env.devices(threads, shared);
+    std::vector<char> window(each * static_cast<size_t>(threads));
+    auto mr = lci::register_memory_x(window.data(), window.size()).runtime(env.rt)();
+    const auto rmrs = env.all_gather(lci::get_rmr_x(mr).runtime(env.rt)());
+    const auto rmr = rmrs[static_cast<size_t>(env.right())];
+    env.parallel(threads, [&](int t) {
+      const auto device = devices[static_cast<size_t>(t)];
+      const auto disp = each * static_cast<size_t>(t);
+      for (const size_t size : {size_t{8}, size_t{2000}, each}) {
+        const auto out = message(size, static_cast<uint64_t>(env.rank * 10 + t) + size);
+        std::vector<char> back(size);
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        auto finished = [&](lci::status_t s) {
+          env.until(device, "put or get", [&] {
+            return s.is_done() || lci::sync_test_x(sync, &s).runtime(env.rt)();
+          });
+        };
+        finished(env.post(device, [&] {
+          return lci::post_put_x(env.right(), out.data(), size, sync, disp, rmr)
+              .comp_semantic(lci::comp_semantic_t::remote)
+              .runtime(env.rt)
+              .device(device)();
+        }));
+        finished(env.post(device, [&] {
+          return lci::post_get_x(env.right(), back.data(), size, sync, disp, rmr)
+              .runtime(env.rt)
+              .device(device)();
+        }));
+        EXPECT(back == out);
+        lci::free_comp_x(&sync).runtime(env.rt)();
+      }
+    });
+    env.barrier();
+    lci::deregister_memory_x(&mr).runtime(env.rt)();
+  });
+}

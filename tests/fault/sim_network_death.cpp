@@ -1,0 +1,120 @@
+// The simulated network keeps the contract of network/fabric.hpp when a rank dies.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "lci/errors.hpp"
+#include "tests/sim/net_job.hpp"
+
+using namespace sim_test;
+
+TEST_CASE("every operation to a dead peer ends once, and its death is told once to each device") {
+  int completed = 0, failed = 0, arrived = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    INFO("seed " << seed);
+    auto attr = net_job::net_attr(4, seed);
+    attr.sim_preposted_recvs = false;
+    net_job job(attr);
+    const int victim = static_cast<int>(seed % 4);
+    std::vector<std::vector<std::byte>> memory(4, std::vector<std::byte>(64));
+    std::vector<std::vector<std::byte>> local(4, std::vector<std::byte>(64));
+    std::vector<uint64_t> keys;
+    for (int r = 0; r < 4; ++r)
+      keys.push_back(job.device(r).register_memory(memory[r].data(), 64).rkey);
+    std::vector<std::multiset<void*>> expected(4);
+    size_t sends = 0, n = 0;
+    for (int i = 0; i < 15; ++i)
+      for (int from = 0; from < 4; ++from)
+        for (int to = 0; to < 4; ++to) {
+          if (from == victim && to == victim) continue;  // that goes on: it is only cut off
+          const verb kind = static_cast<verb>(n % 3);
+          const net_op op = kind == verb::send ? send_op(to, local[from].data(), 64, id(n))
+                                               : memory_op(kind, to, local[from].data(), 64,
+                                                           memory[to].data(), keys[to], id(n));
+          if (job.post(from, op) == errorcode_t::posted) expected[from].insert(id(n));
+          sends += kind == verb::send;
+          ++n;
+        }
+    job.world->kill(victim);
+    job.world->kill(victim);  // once is enough
+    // The dead rank's memory may go with it.
+    std::vector<std::byte>().swap(local[victim]);
+    for (int r = 0; r < 4; ++r)
+      if (r != victim)
+        REQUIRE(job.device(r).post(send_op(victim, "x", 1, nullptr, true)) == errorcode_t::fatal);
+    job.settle();
+    for (int r = 0; r < 4; ++r) {
+      const recorder& seen = job.seen(r);
+      std::multiset<void*> ended(seen.completed.begin(), seen.completed.end());
+      completed += static_cast<int>(seen.completed.size());
+      for (auto [context, peer] : seen.failed) {
+        ended.insert(context);
+        ++failed;
+        REQUIRE((r == victim || peer == victim));
+      }
+      REQUIRE(ended == expected[r]);
+      if (r != victim) {
+        REQUIRE(seen.dead == std::vector<int>{victim});
+        for (auto& m : seen.messages) arrived += m.peer == victim;
+        // The living go on.
+        const int friend_ = (r + 1) % 4 == victim ? (r + 2) % 4 : (r + 1) % 4;
+        REQUIRE(lci::error_t(job.post(r, send_op(friend_, "x", 1, nullptr, true))).is_done());
+        ++sends;
+      } else {
+        REQUIRE(std::set<int>(seen.dead.begin(), seen.dead.end()).size() == 3);
+        REQUIRE(seen.dead.size() == 3);
+      }
+    }
+    job.settle();
+    const auto stats = job.world->stats();
+    REQUIRE(stats.in_flight == 0);
+    REQUIRE(stats.sent == sends);
+    REQUIRE(stats.delivered + stats.lost == sends);
+    REQUIRE(job.world->violations().empty());
+  }
+  // The seeds saw all there is to see.
+  REQUIRE(completed > 0);
+  REQUIRE(failed > 0);
+  REQUIRE(arrived > 0);
+}
+
+TEST_CASE("no message comes from a peer whose death was told") {
+  struct ordered final : lci::network::event_sink {
+    void on_recv(int, const std::byte*, size_t, void*) override { late += told; }
+    void on_complete(void*) override {}
+    void on_remote_write(int, uint32_t) override { late += told; }
+    void on_peer_failure(int, const char*) override { told = true; }
+    void on_operation_failure(void*, int) override {}
+    bool told = false;
+    int late = 0;
+  };
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    auto attr = net_job::net_attr(2, seed);
+    attr.sim_max_delay = 100;
+    net_job job(attr);
+    for (int i = 0; i < 30; ++i)
+      while (lci::error_t(job.device(0).post(send_op(1, &i, 4, nullptr, true))).is_retry()) {
+      }
+    job.world->kill(0);
+    ordered sink;
+    for (int i = 0; i < 2000; ++i) job.device(1).poll(sink, 8);
+    REQUIRE(sink.told);
+    REQUIRE(sink.late == 0);
+  }
+}
+
+TEST_CASE("a device made after a peer's death hears of it") {
+  net_job job(net_job::net_attr(2, 3));
+  job.world->kill(1);
+  auto late = job.nodes[0].context->create_device(net_job::device_attr(), 4096);
+  recorder seen;
+  for (int i = 0; i < 200; ++i) late->poll(seen, 8);
+  REQUIRE(seen.dead == std::vector<int>{1});
+  REQUIRE(late->post(send_op(1, "x", 1, nullptr, true)) == errorcode_t::fatal);
+  REQUIRE(lci::error_t(late->post(send_op(0, "x", 1, nullptr, true))) != errorcode_t::fatal);
+}
+
+TEST_CASE("only ranks that exist can be killed") {
+  net_job job(net_job::calm(2));
+  REQUIRE_THROWS_AS(job.world->kill(2), lci::invalid_argument_error);
+  REQUIRE_THROWS_AS(job.world->kill(-1), lci::invalid_argument_error);
+}

@@ -1,0 +1,125 @@
+"""What the launcher's tests share: running lcirun, and looking for processes left behind.
+
+The paths of lcirun and of the helper program come in the environment (LCIRUN, BOOT_HELPER).
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import uuid
+
+LCIRUN = os.environ['LCIRUN']
+HELPER = os.environ['BOOT_HELPER']
+PYTHON = sys.executable
+
+# Longer than any job here may take, also on a busy machine with sanitizers.
+PATIENCE = 120
+
+_LAUNCHERS = ('PMI', 'PMIX_', 'OMPI_', 'SLURM_', 'MPI_LOCAL', 'HYDI', 'LCI_ATTR_BOOTSTRAP')
+
+
+def clean_environment(**more):
+    """Our environment without traces of any launcher, with what is given on top."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(_LAUNCHERS)}
+    env.update({k: str(v) for k, v in more.items()})
+    return env
+
+
+def run(*words, input=None, **env):
+    """Runs a command to its end. Standard input is empty unless given."""
+    return subprocess.run([str(w) for w in words], env=clean_environment(**env), text=True,
+                          input=input if input is not None else '', capture_output=True,
+                          timeout=PATIENCE)
+
+
+def lcirun(*words, **kwargs):
+    return run(LCIRUN, *words, **kwargs)
+
+
+def marked(mark):
+    """The processes that have `mark` in their environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open(f'/proc/{pid}/environ', 'rb') as f:
+                if mark.encode() in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def wait_until(condition, seconds=30):
+    """True as soon as `condition()` is; False if it is not in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def children(pid):
+    try:
+        with open(f'/proc/{pid}/task/{pid}/children') as f:
+            return [int(word) for word in f.read().split()]
+    except OSError:
+        return []
+
+
+class LaunchTest(unittest.TestCase):
+    """Each test has a mark that all its processes carry; none may be left at its end."""
+
+    def setUp(self):
+        self.mark = 'LCI_TEST_MARK_' + uuid.uuid4().hex
+        self.files = set(os.listdir('/dev/shm')) if os.path.isdir('/dev/shm') else set()
+
+    def tearDown(self):
+        left = []
+        if not wait_until(lambda: not marked(self.mark), 5):
+            left = marked(self.mark)
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+        self.assertEqual(left, [], 'processes were left')
+        if os.path.isdir('/dev/shm'):
+            new = {f for f in os.listdir('/dev/shm') if 'lci' in f.lower()} - self.files
+            self.assertEqual(new, set(), 'files were left in /dev/shm')
+        with open('/proc/net/unix') as f:
+            self.assertNotIn('lcirun', f.read(), 'a named socket was left')
+
+    def job(self, *words, **kwargs):
+        """Runs a job to its end."""
+        return lcirun(*words, **{self.mark: 1}, **kwargs)
+
+    def start(self, *words, stdin=subprocess.DEVNULL, new_group=False, **env):
+        """Starts a job and returns at once."""
+        process = subprocess.Popen([LCIRUN] + [str(w) for w in words], text=True, stdin=stdin,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=clean_environment(**{self.mark: 1}, **env),
+                                   start_new_session=new_group)
+        self.addCleanup(self._close, process)
+        return process
+
+    @staticmethod
+    def _close(process):
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream and not stream.closed:
+                stream.close()
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=PATIENCE)
+        return out, err
+
+    def ranks_of(self, process, count):
+        """The ranks' process ids, once all of them run."""
+        def ready():
+            below = children(process.pid)
+            return len(below) == 1 and len(children(below[0])) >= count
+        self.assertTrue(wait_until(ready), 'the ranks did not start')
+        return children(children(process.pid)[0])

@@ -1,0 +1,281 @@
+"""How jobs end: exit codes, deaths, aborts, time-outs, signals, and that nothing is left."""
+
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from support import HELPER, LCIRUN, PYTHON, LaunchTest, children, marked, run, wait_until
+
+# Ignores all polite signals and has a child that has left the session: hard to get rid of.
+STUBBORN = '''
+import os, signal, sys, time
+for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(s, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() != 0:
+        os._exit(0)
+    time.sleep(600)
+    os._exit(0)
+os.wait()
+print("up", flush=True)
+time.sleep(600)
+'''
+
+
+class ExitCodes(LaunchTest):
+    def test_the_code_of_the_rank_that_fails_is_the_job_s(self):
+        result = self.job('-n', 3, HELPER, 'exit', 1, 5)
+        self.assertEqual(result.returncode, 5)
+        self.assertRegex(result.stderr, r'rank 1 \(pid \d+\) exited with code 5')
+        self.assertEqual(result.stderr.count('lcirun:'), 1)
+
+    def test_the_first_bad_code_counts(self):
+        script = 'case $PMI_RANK in 0) sleep 1; exit 3;; 1) trap "exit 4" TERM; sleep 5 & wait;; ' \
+                 '2) sleep 0.2; exit 7;; esac'
+        self.assertEqual(self.job('-n', 3, 'sh', '-c', script).returncode, 7)
+
+    def test_a_rank_that_dies_by_a_signal(self):
+        for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT):
+            result = self.job('-n', 3, HELPER, 'signal', 2, int(number))
+            self.assertEqual(result.returncode, 128 + number)
+            self.assertRegex(result.stderr, rf'rank 2 \(pid \d+\) was killed by signal {number:d} ')
+
+    def test_a_rank_killed_from_outside(self):
+        process = self.start('-n', 3, 'sleep', 600)
+        os.kill(self.ranks_of(process, 3)[1], signal.SIGKILL)
+        _, err = self.finish(process)
+        self.assertEqual(process.returncode, 137)
+        self.assertIn('rank 1', err)
+
+    def test_abort_ends_the_job_with_its_code(self):
+        for code in (3, 0, 255):
+            result = self.job('-n', 4, HELPER, 'abort', 2, code)
+            self.assertEqual(result.returncode, code)
+            self.assertIn(f'rank 2: abort with code {code}: as the test wants', result.stderr)
+            self.assertRegex(result.stderr, r'rank 2 \(pid \d+\) aborted the job')
+
+    def test_abort_alone(self):
+        result = run(HELPER, 'abort', 0, 6)
+        self.assertEqual(result.returncode, 6)
+        self.assertIn('as the test wants', result.stderr)
+
+    def test_a_rank_that_leaves_while_others_wait_is_named(self):
+        result = self.job('-n', 3, HELPER, 'exit', 1, 0)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r'rank 1 \(pid \d+\) exited with code 0 without joining '
+                                        r'the barrier in which wait rank 0 \(pid \d+\), rank 2')
+
+    def test_a_rank_that_waits_after_another_has_left_is_named(self):
+        script = f'[ $PMI_RANK = 0 ] && exit 0; sleep 0.3; exec {HELPER} fence'
+        result = self.job('-n', 2, 'sh', '-c', script)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn('without joining the barrier', result.stderr)
+
+    def test_a_living_rank_that_closes_its_connection_is_named(self):
+        script = f'[ $PMI_RANK = 1 ] && eval "exec $PMI_FD>&-" && sleep 600; exec {HELPER} fence'
+        began = time.monotonic()
+        result = self.job('-n', 2, 'bash', '-c', script)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r'rank 1 \(pid \d+\) closed its PMI connection')
+        self.assertLess(time.monotonic() - began, 60)
+
+    def test_ranks_that_never_ask_for_anything_may_exit_at_any_time(self):
+        result = self.job('-n', 3, 'sh', '-c', 'sleep 0.$PMI_RANK')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+
+    def test_quiet_says_nothing(self):
+        result = self.job('-n', 2, '-q', 'sh', '-c', 'exit 3')
+        self.assertEqual((result.returncode, result.stderr), (3, ''))
+
+
+class Timeouts(LaunchTest):
+    def test_timeout_ends_the_job_and_names_the_ranks(self):
+        began = time.monotonic()
+        result = self.job('-n', 3, '--timeout', '0.5', 'sh', '-c', '[ $PMI_RANK = 1 ] || sleep 600')
+        self.assertEqual(result.returncode, 124)
+        self.assertRegex(result.stderr, r'0\.5 s .*rank 0 \(pid \d+\), rank 2 \(pid \d+\)')
+        self.assertNotIn('rank 1', result.stderr)
+        self.assertGreaterEqual(time.monotonic() - began, 0.5)
+        self.assertLess(time.monotonic() - began, 30)
+
+    def test_timeout_of_ranks_that_ignore_sigterm(self):
+        began = time.monotonic()
+        result = self.job('-n', 2, '--timeout', '0.5', PYTHON, '-c', STUBBORN)
+        self.assertEqual(result.returncode, 124)
+        self.assertGreaterEqual(time.monotonic() - began, 2.5)  # 2 s of grace
+
+    def test_a_job_in_time_is_not_disturbed(self):
+        result = self.job('-n', 2, '--timeout', '100', 'true')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+
+    def test_stopped_ranks_are_ended_too(self):
+        result = self.job('-n', 2, '--timeout', '0.5', 'sh', '-c', 'kill -STOP $$')
+        self.assertEqual(result.returncode, 124)
+
+
+class Signals(LaunchTest):
+    def test_signals_reach_the_ranks(self):
+        script = '''
+import signal, sys
+n = getattr(signal, sys.argv[1])
+signal.pthread_sigmask(signal.SIG_BLOCK, [n])
+print("up", flush=True)
+signal.sigwait([n])
+print("got", n.name, flush=True)
+'''
+        for name in ('SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'):
+            with self.subTest(name=name):
+                process = self.start('-n', 3, PYTHON, '-c', script, name)
+                for _ in range(3):
+                    self.assertEqual(process.stdout.readline(), 'up\n')
+                process.send_signal(getattr(signal, name))
+                out, err = self.finish(process)
+                self.assertEqual(out, f'got {name}\n' * 3)
+                self.assertEqual((process.returncode, err), (0, ''))
+
+    def test_ranks_that_die_of_the_signal_give_its_code(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = self.start('-n', 3, 'sleep', 600)
+            self.ranks_of(process, 3)
+            process.send_signal(number)
+            self.finish(process)
+            self.assertEqual(process.returncode, 128 + number)
+
+    def test_a_second_interrupt_kills_at_once(self):
+        process = self.start('-n', 2, PYTHON, '-c', STUBBORN)
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), 'up\n')
+        process.send_signal(signal.SIGINT)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.wait(1)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        self.finish(process)
+        self.assertEqual(process.returncode, 130)
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_an_interrupt_from_the_terminal_reaches_ranks_once(self):
+        script = '''
+import signal, sys, time
+count = 0
+def handler(*_):
+    global count
+    count += 1
+signal.signal(signal.SIGINT, handler)
+print("up", flush=True)
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    time.sleep(0.05)
+print("interrupts", count, flush=True)
+'''
+        main, other = os.openpty()
+        code = ('import fcntl, os, sys, termios; os.setsid(); '
+                'fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])')
+        process = subprocess.Popen([PYTHON, '-c', code, LCIRUN, '-n', '2', PYTHON, '-c', script],
+                                   stdin=other, stdout=subprocess.PIPE, text=True)
+        os.close(other)
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), 'up\n')
+        os.write(main, b'\x03')
+        out, _ = process.communicate(timeout=60)
+        os.close(main)
+        self.assertEqual(out, 'interrupts 1\n' * 2)
+        self.assertEqual(process.returncode, 0)
+
+    def test_rank_0_reads_from_the_terminal(self):
+        main, other = os.openpty()
+        code = ('import fcntl, os, sys, termios; os.setsid(); '
+                'fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])')
+        process = subprocess.Popen([PYTHON, '-c', code, LCIRUN, '-n', '2', 'sh', '-c',
+                                    'read x; echo $PMI_RANK-$x'],
+                                   stdin=other, stdout=subprocess.PIPE, text=True)
+        os.close(other)
+        os.write(main, b'hello\n')
+        out, _ = process.communicate(timeout=60)
+        os.close(main)
+        self.assertEqual(sorted(out.split()), ['0-hello', '1-'])
+
+    def test_timeout_1_ends_it(self):
+        result = run('timeout', '1', LCIRUN, '-n', 2, 'sleep', 600, **{self.mark: 1})
+        self.assertEqual(result.returncode, 124)
+
+
+class NothingIsLeft(LaunchTest):
+    """Beyond what each test's tearDown checks: the hard ways to end."""
+
+    def up(self, *words):
+        process = self.start('-n', 3, *words, PYTHON, '-c', STUBBORN)
+        for _ in range(3):
+            self.assertTrue(process.stdout.readline().endswith('up\n'))
+        # guard, job, 3 ranks, 3 daemons of theirs
+        self.assertEqual(len(marked(self.mark)), 8)
+        return process
+
+    def assert_all_gone(self):
+        self.assertTrue(wait_until(lambda: not marked(self.mark), 20), marked(self.mark))
+
+    def test_after_kill_9_of_lcirun(self):
+        for words in ([], ['--label']):
+            process = self.up(*words)
+            process.kill()
+            self.assert_all_gone()
+
+    def test_after_kill_9_of_the_process_that_runs_the_job(self):
+        process = self.up()
+        os.kill(children(process.pid)[0], signal.SIGKILL)
+        _, err = self.finish(process)
+        self.assertEqual(process.returncode, 137)
+        self.assertIn('was killed by signal 9', err)
+        self.assertEqual(marked(self.mark), [])
+
+    def test_after_kill_9_of_both_at_once_no_rank_is_left(self):
+        process = self.start('-n', 3, PYTHON, '-c',
+                             'import time; print("up", flush=True); time.sleep(600)')
+        for _ in range(3):
+            self.assertEqual(process.stdout.readline(), 'up\n')
+        job = children(process.pid)[0]
+        for pid in (process.pid, job):
+            os.kill(pid, signal.SIGSTOP)
+        for pid in (process.pid, job):
+            os.kill(pid, signal.SIGKILL)
+        self.assert_all_gone()
+
+    def test_after_kill_9_while_the_ranks_start(self):
+        for i in range(10):
+            process = self.start('-n', 32, 'sleep', 600)
+            time.sleep(0.001 * i)
+            process.kill()
+            process.wait()
+            self.assert_all_gone()
+
+    def test_when_lcirun_returns_all_are_gone(self):
+        # Not only soon after: a script's next line may count on it.
+        for words in (['--timeout', '0.3', PYTHON, '-c', STUBBORN],
+                      ['sh', '-c', 'setsid sleep 600 & exit 3'],
+                      ['sh', '-c', 'setsid sleep 600 & exit 0']):
+            result = self.job('-n', 2, *words)
+            self.assertEqual(marked(self.mark), [])
+            if words[-1].endswith('0'):
+                self.assertEqual(result.returncode, 0)
+                self.assertIn('2 process(es) that ranks have left running', result.stderr)
+
+    def test_what_ends_soon_by_itself_is_left_alone(self):
+        path = f'/tmp/{self.mark}.out'
+        self.addCleanup(os.unlink, path)
+        result = self.job('-n', 1, 'sh', '-c', f'(sleep 0.2; echo done > {path}) & exit 0')
+        self.assertEqual((result.returncode, result.stderr), (0, ''))
+        with open(path) as f:
+            self.assertEqual(f.read(), 'done\n')
+
+    def test_many_jobs_that_die_at_once(self):
+        jobs = [self.start('-n', 4, HELPER, 'signal', i % 4, 9) for i in range(12)]
+        for job in jobs:
+            self.finish(job)
+            self.assertEqual(job.returncode, 137)
+
+
+if __name__ == '__main__':
+    unittest.main()

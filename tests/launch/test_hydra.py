@@ -1,0 +1,52 @@
+"""The PMI-1 client under MPICH's own launcher. Skipped where that is not installed."""
+
+import re
+import shutil
+import sys
+import unittest
+
+from support import HELPER, run
+
+MPIEXEC = shutil.which('mpiexec.hydra')
+WAYS = (('PMI_FD', []), ('PMI_PORT', ['-pmi-port']))
+
+
+class Hydra(unittest.TestCase):
+    def test_ranks_and_values(self):
+        for name, options in WAYS:
+            with self.subTest(way=name):
+                result = run(MPIEXEC, *options, '-n', 4, HELPER, 'exchange', 2)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(sorted(re.findall(r'rank=(\d)', result.stdout)), list('0123'))
+
+    def test_one_job_id_for_all_and_another_for_the_next_job(self):
+        ids = []
+        for _ in range(2):
+            result = run(MPIEXEC, '-n', 3, HELPER, 'info')
+            found = set(re.findall(r'job=(\S+)', result.stdout))
+            self.assertEqual(len(found), 1, result.stdout)
+            ids += found
+        self.assertNotEqual(ids[0], ids[1])
+
+    def test_missing_keys_misuse_and_a_second_runtime(self):
+        for _, options in WAYS:
+            for what in ('misuse', 'twice'):
+                result = run(MPIEXEC, *options, '-n', 3, HELPER, what)
+                self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_abort_ends_the_job(self):
+        for _, options in WAYS:
+            result = run(MPIEXEC, *options, '-n', 3, HELPER, 'abort', 1, 5)
+            self.assertEqual(result.returncode, 5, result.stderr)
+
+    def test_several_proxies(self):
+        result = run(MPIEXEC, '-launcher', 'fork', '-hosts', 'h1,h2', '-ppn', 2, '-n', 4, HELPER,
+                     'exchange', 1)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+
+if __name__ == '__main__':
+    if MPIEXEC is None:
+        print('skipped: mpiexec.hydra (package mpich) is not installed')
+        sys.exit(77)
+    unittest.main()

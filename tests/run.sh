@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, runs the tests, and says how many test cases passed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  cat <<'TEXT'
+bash tests/run.sh [SUITE...] [OPTION...]
+
+Builds into build/<kind> and runs the named suites (all of them if none is named).
+The last line is "N passed, N failed, N skipped"; the exit status is 0 only without failures.
+
+  --sanitize address   build and run with AddressSanitizer, leak and undefined-behaviour checks
+  --sanitize thread    build and run with ThreadSanitizer
+  --debug              without optimisation (default: release)
+  --clang              compile with clang++ (default: g++, or $CXX)
+  --build-only         stop before the tests
+  --no-install         do not look for missing packages
+  --list               the suites and their tests
+  --help               this text
+TEXT
+}
+
+kind=release buildtype=release sanitize=none list=no build_only=no install=yes compiler=""
+suites=()
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --sanitize)
+      [ $# -ge 2 ] || { echo "run.sh: --sanitize takes address or thread" >&2; exit 2; }
+      sanitize="$2"; shift ;;
+    --sanitize=*) sanitize="${1#*=}" ;;
+    --release) kind=release buildtype=release ;;
+    --debug) kind=debug buildtype=debug ;;
+    --clang) compiler=clang++ ;;
+    --build-only) build_only=yes ;;
+    --no-install) install=no ;;
+    --list) list=yes ;;
+    --help|-h) usage; exit 0 ;;
+    -*) echo "run.sh: unknown option $1" >&2; usage >&2; exit 2 ;;
+    *) suites+=("$1") ;;
+  esac
+  shift
+done
+
+left_out=()   # suites that a kind of build does not run: SUITE=REASON
+case "$sanitize" in
+  none) b_sanitize=none ;;
+  address) kind=address buildtype=debugoptimized b_sanitize=address,undefined ;;
+  thread) kind=thread buildtype=debugoptimized b_sanitize=thread ;;
+  *) echo "run.sh: --sanitize takes address or thread, not $sanitize" >&2; exit 2 ;;
+esac
+if [ "$sanitize" != none ]; then
+  for s in perf bench codegen tidy package; do
+    left_out+=("$s=says nothing about a build with a sanitizer")
+  done
+fi
+if [ -n "$compiler" ]; then export CXX=$compiler; kind=$kind-clang; fi
+
+# --- packages: what the build needs, then what some tests need (they skip without) ---
+needed=(g++ meson ninja-build python3 python3-jinja2 catch2 pkg-config libcli11-dev zlib1g-dev)
+wanted=(clang valgrind libcuckoo-dev jellyfish bowtie2-examples unicycler-data mpich binutils file)
+missing() {
+  local p
+  for p in "$@"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || echo "$p"
+  done
+}
+if [ $install = yes ] && command -v dpkg-query >/dev/null; then
+  must=$(missing "${needed[@]}") may=$(missing "${wanted[@]}")
+  if [ -n "$must$may" ]; then
+    root=""
+    if [ "$(id -u)" != 0 ]; then
+      command -v sudo >/dev/null && sudo -n true 2>/dev/null && root="sudo -n"
+    fi
+    if [ "$(id -u)" = 0 ] || [ -n "$root" ]; then
+      echo "installing:" $must $may
+      export DEBIAN_FRONTEND=noninteractive
+      log=$(mktemp)
+      $root apt-get -qq update >"$log" 2>&1 || true
+      # One at a time where all together fail: one that can't be had must not keep the others out.
+      $root apt-get -qq install -y --no-install-recommends $must $may >>"$log" 2>&1 ||
+        for p in $must $may; do
+          $root apt-get -qq install -y --no-install-recommends "$p" >>"$log" 2>&1 ||
+            echo "  could not install $p"
+        done
+      still=$(missing "${needed[@]}")
+      if [ -n "$still" ]; then
+        tail -n 20 "$log" >&2
+        echo "run.sh: still missing:" $still >&2
+        exit 1
+      fi
+      rm -f "$log"
+    elif [ -n "$must" ]; then
+      echo "run.sh: missing packages; as root: apt-get install" $must $may >&2
+      exit 1
+    else
+      echo "not installed (some tests will skip):" $may
+    fi
+  fi
+fi
+
+# --- build ---
+build=build/$kind
+if [ ! -f "$build/build.ninja" ]; then
+  rm -rf "$build"
+  meson setup "$build" --buildtype=$buildtype -Db_sanitize=$b_sanitize \
+    -Db_lundef=$([ $b_sanitize = none ] && echo true || echo false) >"/tmp/lci-setup.$$" 2>&1 || {
+    cat "/tmp/lci-setup.$$" >&2; rm -f "/tmp/lci-setup.$$"; exit 1; }
+  rm -f "/tmp/lci-setup.$$"
+fi
+[ $list = yes ] && { meson test -C "$build" --list --no-rebuild; exit 0; }
+ninja -C "$build" --quiet
+[ $build_only = yes ] && exit 0
+
+# --- run ---
+export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:${ASAN_OPTIONS:-}"
+export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"
+export TSAN_OPTIONS="second_deadlock_stack=1:exitcode=66:${TSAN_OPTIONS:-}"
+export PYTHONDONTWRITEBYTECODE=1
+log=run
+arguments=(-C "$build" --no-rebuild --logbase $log --print-errorlogs)
+if [ $sanitize = address ]; then arguments+=(--timeout-multiplier 4); fi
+if [ $sanitize = thread ]; then arguments+=(--timeout-multiplier 8); fi
+summary=()
+if [ ${#suites[@]} -gt 0 ]; then
+  for s in "${suites[@]}"; do arguments+=(--suite "$s"); done
+else
+  for s in "${left_out[@]+"${left_out[@]}"}"; do
+    arguments+=(--no-suite "${s%%=*}")
+    summary+=(--left-out "$s")
+  done
+fi
+rm -f "$build/meson-logs/$log.json"
+meson test "${arguments[@]}" || true   # the summary decides, by the cases
+python3 tests/support/summary.py "$build/meson-logs/$log.json" "${summary[@]+"${summary[@]}"}"

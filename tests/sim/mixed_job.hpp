@@ -1,0 +1,135 @@
+// A job of several ranks on the simulated network, all in this thread, that runs a random mix of
+// all operations and knows what each of them must do. Everything follows from one seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lci.hpp"
+#include "network/sim/world.hpp"
+
+namespace sim_test {
+
+using lci::network::sim::random_source;
+
+/// Everything that differs from job to job.
+struct mixed_options {
+  int ranks = 2;
+  int devices = 1;
+  uint64_t seed = 1;
+  size_t max_delay = 8, retry_percent = 10, max_poll = 4, max_inject = 64;
+  bool preposted = false, rma = true;
+  size_t packet_size = 1024, npackets = 1024, max_sends = 64, max_recvs = 16;
+  size_t rdv_threshold = 0, rdv_chunk = 4096, max_msg_size = 8192;
+  lci::attr_rdv_protocol_t protocol = lci::attr_rdv_protocol_t::auto_select;
+  lci::attr_matching_engine_type_t matching = lci::attr_matching_engine_type_t::map;
+  int operations = 300;
+
+  /// Options drawn from the seed.
+  static mixed_options from_seed(uint64_t seed);
+  std::string text() const;
+};
+
+/// The bytes that operation `id` carries.
+std::vector<std::byte> payload_of(uint64_t id, size_t size);
+
+class mixed_job {
+ public:
+  explicit mixed_job(const mixed_options& options);
+  ~mixed_job();
+  mixed_job(const mixed_job&) = delete;
+  mixed_job& operator=(const mixed_job&) = delete;
+
+  /// Posts everything and waits for it, then takes everything down. What went wrong, in words;
+  /// empty if nothing.
+  const std::vector<std::string>& run();
+
+  enum class kind { am, echo, send, recv, put, put_signal, get, get_signal };
+  enum class completion { cq, sync, counter, handler, custom, none };
+
+ private:
+  class notified;
+
+  struct operation {
+    kind what;
+    uint64_t id;  // also its tag, where tags are not part of the matching
+    int rank, peer;
+    int device;
+    size_t size;      // of the message
+    size_t capacity;  // of the receive buffer
+    lci::matching_policy_t policy = lci::matching_policy_t::rank_tag;
+    lci::tag_t tag = 0;
+    size_t slice = 0;  // offset in the peer's window
+    int target_comp = 0;
+    completion how = completion::cq;
+    bool allow_done = true, allow_retry = true;
+    bool user_packet = false;
+    std::vector<std::byte> memory;  // local buffer, with guard bytes behind it
+    void* buffer = nullptr;
+    lci::mr_t mr;
+    lci::comp_t comp;
+    bool accepted = false;
+    int completions = 0;
+    int arrivals = 0;  // at the target's completion object
+    bool expects_arrival = false;
+    bool buffer_spoiled = false;
+  };
+  struct device_state {
+    lci::device_t device;
+    lci::mr_t window_mr;
+    lci::rmr_t window;
+  };
+  struct rank_state {
+    lci::runtime_t runtime;
+    std::vector<device_state> devices;
+    std::vector<std::byte> window;
+    size_t window_used = 0;
+    lci::comp_t cq, am_cq, packet_cq, handler, am_handler, custom, am_custom, echo;
+    std::unique_ptr<notified> custom_impl, am_custom_impl, echo_impl;
+    std::vector<lci::rcomp_t> rcomps;
+  };
+
+  void plan();
+  size_t some_size();
+  operation& add(kind what, int rank, int peer, size_t size);
+  void add_message();
+  void add_matched_pair();
+  void add_memory_access();
+  bool try_post(operation& op);
+  lci::status_t post(operation& op);
+  void prepare(operation& op);
+  lci::comp_t local_comp(operation& op);
+  void step(int rank);
+  void poll_completions(int rank);
+
+  void completed(int rank, const lci::status_t& status);
+  void complete(operation& op, const lci::status_t& status);
+  void check_received(operation& op, const lci::status_t& status);
+  void arrived(int rank, int target_comp, const lci::status_t& status);
+  void release_buffer(operation& op);
+  bool finished(const operation& op) const;
+  void tear_down();
+  void error(const operation& op, const std::string& what);
+  void error(const std::string& what);
+  std::string text(const operation& op) const;
+
+  static void handler_function(lci::status_t status);
+  static void am_handler_function(lci::status_t status);
+  static mixed_job* current;
+
+  const mixed_options options_;
+  random_source random_;
+  std::vector<rank_state> ranks_;
+  std::shared_ptr<lci::network::sim::world> world_;
+  std::deque<operation> operations_;
+  std::vector<std::string> errors_;
+  size_t inject_size_ = 0, eager_size_ = 0;
+};
+
+}  // namespace sim_test

@@ -1,0 +1,134 @@
+"""Counts what a `meson test` run has really tested, suite by suite.
+
+Meson counts programs; people want to know about test cases. This reads Meson's log of a run and,
+for each program, what the program itself said:
+  * C++ tests end with "cases: N passed, N failed, N skipped" (tests/support/catch_main.cpp) and
+    say "SKIPPED name: reason";
+  * Python tests end as unittest does ("Ran N tests ...", "OK (skipped=N)");
+  * anything else counts as one case, by its exit status (77: skipped).
+A program that failed without naming a failed case (a crash, a time-out) counts as one failure.
+
+Prints a table and, last, the line "N passed, N failed, N skipped". Exit status 1 if anything
+failed or nothing was run.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+from dataclasses import dataclass, field
+
+CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
+SKIP_LINE = re.compile(r"^SKIPPED (.+)$", re.M)
+RAN = re.compile(r"^Ran (\d+) tests? in ", re.M)
+VERDICT = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.M)
+UNITTEST_SKIP = re.compile(r"^(\S+) \(.*?\)(?:\n.*?)? \.\.\. skipped ['\"](.*)['\"]$", re.M)
+
+
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    reasons: list = field(default_factory=list)
+    failures: list = field(default_factory=list)
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.seconds += other.seconds
+        self.reasons += other.reasons
+        self.failures += other.failures
+
+    def line(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def count_catch(text):
+    """What C++ test programs said, or None. Several programs may have run one after the other."""
+    totals = CASES.findall(text)
+    if not totals:
+        return None
+    c = Counts(*(sum(int(t[i]) for t in totals) for i in range(3)))
+    c.reasons = SKIP_LINE.findall(text)
+    return c
+
+
+def count_unittest(text):
+    ran = RAN.search(text)
+    if not ran:
+        return None
+    verdicts = VERDICT.findall(text[ran.end():])
+    words = dict(w.split("=") for w in (verdicts[0] if verdicts else "").split(", ") if "=" in w)
+    bad = sum(int(words.get(w, 0)) for w in ("failures", "errors", "unexpected successes"))
+    skipped = int(words.get("skipped", 0))
+    # Errors outside test methods (setUpClass) are not among those that ran.
+    passed = max(0, int(ran.group(1)) - bad - skipped)
+    c = Counts(passed, bad, skipped)
+    c.reasons = [f"{name}: {reason}" for name, reason in UNITTEST_SKIP.findall(text)]
+    return c
+
+
+def count_program(entry):
+    text = (entry.get("stdout") or "") + "\n" + (entry.get("stderr") or "")
+    code = entry.get("returncode", 1)
+    bad = entry.get("result") not in ("OK", "EXPECTEDFAIL", "SKIP")
+    name = entry["name"].split(" / ")[-1]
+    c = count_catch(text) or count_unittest(text)
+    if c is None:
+        if entry.get("result") == "SKIP" or code == 77:
+            reason = (text.strip().splitlines() or ["no reason given"])[-1]
+            c = Counts(skipped=1, reasons=[f"{name}: {reason}"])
+        else:
+            c = Counts(passed=0 if bad else 1)
+    if bad and c.failed == 0:
+        c.failed = 1
+    if c.failed:
+        c.failures = [f"{name}: {entry.get('result')}, exit status {code}"]
+    c.seconds = entry.get("duration", 0.0)
+    return c
+
+
+def suite_of(entry):
+    head = entry["name"].split(" / ")[0]  # "project:suite+suite / name"
+    return head.split(":")[-1].split("+")[0] if " / " in entry["name"] else "other"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("logs", nargs="*", type=pathlib.Path, help="Meson's testlog.json files")
+    parser.add_argument("--left-out", action="append", default=[], metavar="SUITE=REASON",
+                        help="a suite that was not run on purpose: counts as one skip")
+    args = parser.parse_args()
+
+    suites = {}
+    for log in args.logs:
+        if log.exists():
+            for line in log.read_text(errors="replace").splitlines():
+                entry = json.loads(line)
+                suites.setdefault(suite_of(entry), Counts()).add(count_program(entry))
+    for left in args.left_out:
+        name, _, reason = left.partition("=")
+        suites.setdefault(name, Counts()).add(Counts(skipped=1, reasons=[f"suite {name}: {reason}"]))
+
+    total = Counts()
+    for name in sorted(suites):
+        c = suites[name]
+        total.add(c)
+        print(f"{name:<14} {c.line():<42} {c.seconds:7.1f} s")
+    for reason in total.reasons:
+        print(f"  skipped: {reason}")
+    for failure in total.failures:
+        print(f"  FAILED: {failure}")
+    if total.passed + total.failed == 0:
+        print("no test was run")
+        total.failed += 1
+    print(total.line())
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

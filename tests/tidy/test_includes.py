@@ -1,0 +1,98 @@
+"""Who may include what: the table of docs/ARCHITECTURE.md, enforced."""
+
+import unittest
+
+import tree
+
+# folder -> what its files may include of this project, besides their own folder
+PUBLIC = ("lci/", "lci.hpp")
+RULES = {
+    "include": PUBLIC,
+    "lib/base": ("lci/config.hpp", "lci/errors.hpp"),
+    "lib/concurrent": PUBLIC + ("lib/base/",),
+    "lib/comp": PUBLIC + ("lib/base/", "lib/concurrent/", "generated/"),
+    "lib/core": PUBLIC + ("lib/base/", "lib/concurrent/", "lib/comp/", "network/fabric.hpp",
+                          "network/bootstrap/bootstrap.hpp", "generated/"),
+    "lib/coll": PUBLIC,
+    "lib/layers": PUBLIC,
+    "lib/tools": PUBLIC,
+    "network/bootstrap": PUBLIC + ("lib/base/",),
+    "network/launcher": PUBLIC + ("lib/base/", "network/bootstrap/"),
+    "tests/conformance": PUBLIC + ("tests/support/",),
+    "tests/stress": PUBLIC + ("tests/support/", "tests/conformance/"),
+    "bench": PUBLIC,
+    "examples": PUBLIC,
+}
+FABRIC = PUBLIC + ("lib/base/", "lib/concurrent/", "network/fabric.hpp")
+NOT_FABRICS = {"bootstrap", "launcher"}
+# Headers of a vendor's network or of a launcher: for the one folder that wraps them.
+VENDOR = ("infiniband/", "rdma/", "ucp/", "uct/", "ucs/", "mpi.h", "pmi.h", "pmi2.h", "pmix")
+
+
+def rules():
+    table = dict(RULES)
+    network = tree.SOURCE / "network"
+    if network.is_dir():
+        for folder in network.iterdir():
+            if folder.is_dir() and folder.name not in NOT_FABRICS:
+                table[f"network/{folder.name}"] = FABRIC
+    return table
+
+
+def own_project(name):
+    return name.startswith(("lci", "lib/", "network/", "tests/", "generated/", "bench/",
+                            "examples/"))
+
+
+class Includes(unittest.TestCase):
+    def test_each_folder_includes_only_what_it_may(self):
+        wrong, seen = [], 0
+        for folder, allowed in rules().items():
+            if not (tree.SOURCE / folder).is_dir():
+                continue
+            for path in tree.files(folder):
+                for _, name in tree.includes(path):
+                    seen += 1
+                    if not own_project(name) or name.startswith(folder + "/"):
+                        continue
+                    if not any(name == a or (a.endswith("/") and name.startswith(a))
+                               for a in allowed):
+                        wrong.append(f"{path}: {name}")
+        self.assertGreater(seen, 50)
+        self.assertEqual(wrong, [])
+
+    def test_a_fabric_does_not_know_another_nor_the_core(self):
+        wrong = []
+        for path in tree.files("network"):
+            for _, name in tree.includes(path):
+                if name.startswith("lib/core") or name.startswith("lib/comp"):
+                    wrong.append(f"{path}: {name}")
+        self.assertEqual(wrong, [])
+
+    def test_public_headers_name_no_vendor(self):
+        wrong = [f"{p}: {name}" for p in tree.files("include")
+                 for _, name in tree.includes(p) if name.startswith(VENDOR)]
+        self.assertEqual(wrong, [])
+
+    def test_only_wrappers_name_a_vendor(self):
+        wrong = [f"{p}: {name}" for p in tree.files("lib") for _, name in tree.includes(p)
+                 if name.startswith(VENDOR)]
+        self.assertEqual(wrong, [])
+
+    def test_includes_are_written_from_the_root(self):
+        wrong = []
+        for path in tree.files("include", "lib", "network", "tests"):
+            for quote, name in tree.includes(path):
+                if name.startswith(".") or (quote == '"' and "/" not in name
+                                            and name != "lci.hpp"):
+                    wrong.append(f"{path}: {name}")
+        self.assertEqual(wrong, [])
+
+    def test_headers_are_included_once(self):
+        wrong = [str(p) for p in tree.files("include", "lib", "network", "tests")
+                 if p.suffix == ".hpp" and "#pragma once" not in tree.text(p)]
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

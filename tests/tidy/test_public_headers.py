@@ -1,0 +1,53 @@
+"""Each public header compiles alone, as C++17, without a warning, with both compilers."""
+
+import shutil
+import subprocess
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import tree
+
+
+def generated_include():
+    """The folder of the build in which lci/attributes.hpp has been generated."""
+    for path in tree.BUILD.rglob("lci/attributes.hpp"):
+        return path.parents[1]
+    raise RuntimeError(f"no generated headers below {tree.BUILD}")
+
+
+class PublicHeaders(unittest.TestCase):
+    def compile_each(self, compiler, standard):
+        if shutil.which(compiler) is None:
+            self.skipTest(f"{compiler} is not installed")
+        generated = generated_include()
+        names = [str(p.relative_to("include")) for p in tree.files("include")]
+        names += [str(p.relative_to(generated)) for p in sorted(generated.glob("lci/*.hpp"))]
+        self.assertIn("lci.hpp", names)
+
+        def compile_one(name):
+            with tempfile.NamedTemporaryFile("w", suffix=".cpp") as f:
+                f.write(f"#include <{name}>\nint main() {{}}\n")
+                f.flush()
+                return name, subprocess.run(
+                    [compiler, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra",
+                     "-Wpedantic", "-Werror", f"-I{tree.SOURCE}/include", f"-I{generated}", f.name],
+                    capture_output=True, text=True)
+
+        with ThreadPoolExecutor(2) as pool:
+            for name, result in pool.map(compile_one, names):
+                with self.subTest(header=name):
+                    self.assertEqual(result.returncode, 0, result.stderr[:2000])
+
+    def test_with_gcc_as_cpp17(self):
+        self.compile_each("g++", "c++17")
+
+    def test_with_gcc_as_cpp20(self):
+        self.compile_each("g++", "c++20")
+
+    def test_with_clang_as_cpp17(self):
+        self.compile_each("clang++", "c++17")
+
+
+if __name__ == "__main__":
+    unittest.main()
