@@ -2,66 +2,63 @@
 
 from api_dsl.schema import Argument as A, Default
 
-_INIT = "call g_runtime_init() or pass .runtime()"
-
 # Three degrees of need. `required`: the device's, else the default one, else an error.
 # `on_demand`: only looked up if another argument's default comes from it.
 # `if_any`: the default one if there is one, else empty.
 runtime = A("runtime", "runtime_t", "Runtime that defaults come from.", "runtime_t()",
             runtime="required")
 runtime_on_demand = A("runtime", "runtime_t",
-                      "Runtime that defaults come from; taken by every operation.", "runtime_t()",
+                      "Runtime that defaults come from, where one is needed.", "runtime_t()",
                       runtime="on_demand")
-runtime_if_any = A("runtime", "runtime_t", "Runtime to ask; the default one if not given.",
+runtime_if_any = A("runtime", "runtime_t", "Runtime to use; the default one, if there is one.",
                    "runtime_t()", runtime="if_any")
 
 device = A("device", "device_t", "Device to use.", "device_t()",
            resolve=Default("runtime", "default_device",
-                           "the runtime has no default device; pass .device()"))
+                           "the runtime has no default device: pass .device()"))
 device_for_progress = A(
     "device", "device_t", "Device that is progressed while waiting.", "device_t()",
     resolve=Default("runtime", "default_device",
-                    "the runtime has no default device; pass .device() or .do_progress(false)",
+                    "the runtime has no default device: pass .device() or .do_progress(false)",
                     when="do_progress"))
 endpoint = A("endpoint", "endpoint_t", "Endpoint to use.", "endpoint_t()",
              resolve=Default("device", "default_endpoint",
-                             "the device has no default endpoint; pass .endpoint()"))
+                             "the device has no default endpoint: pass .endpoint()"))
 progress_endpoint = A("endpoint", "endpoint_t", "Endpoint for what is sent inside progress.",
                       "endpoint_t()",
                       resolve=Default("device", "progress_endpoint",
-                                      "the device has no progress endpoint; pass .endpoint()"))
+                                      "the device has no progress endpoint: pass .endpoint()"))
 net_context = A("net_context", "net_context_t", "Net context that the device is opened on.",
                 "net_context_t()",
                 resolve=Default("runtime", "default_net_context",
-                                "the runtime has no default net context; pass .net_context()"))
-packet_pool = A("packet_pool", "packet_pool_t", "Packet pool to take packets from.",
-                "packet_pool_t()",
+                                "the runtime has no default net context: pass .net_context()"))
+packet_pool = A("packet_pool", "packet_pool_t", "Packet pool to use.", "packet_pool_t()",
                 resolve=Default("runtime", "default_packet_pool",
-                                "the runtime has no default packet pool; pass .packet_pool()"))
+                                "the runtime has no default packet pool: pass .packet_pool()"))
 device_packet_pool = A("packet_pool", "packet_pool_t", "Packet pool to take packets from.",
                        "packet_pool_t()",
                        resolve=Default("device", "packet_pool",
-                                       "the device has no packet pool; pass .packet_pool()"))
+                                       "the device has no packet pool: pass .packet_pool()"))
 matching_engine = A("matching_engine", "matching_engine_t",
-                    "Matching engine at the target; the same one at both sides.",
+                    "Matching engine; messages only meet receives of the same one.",
                     "matching_engine_t()",
                     resolve=Default("runtime", "default_matching_engine",
-                                    "the runtime has no default matching engine; pass "
+                                    "the runtime has no default matching engine: pass "
                                     ".matching_engine()"))
 
 name = A("name", "const char*",
-         "Name shown in messages; a literal, or text that outlives the object.", '"unnamed"')
+         "Name shown in messages: a literal, or text that outlives the object.", '"unnamed"')
 user_context = A("user_context", "void*", "Any value of the user, kept with the object.",
                  "nullptr")
 
-# Positional ones.
-comp = A("comp", "comp_t", "Completion object.")
+# Positional ones. Operations say themselves what is wrong with a completion object.
+comp = A("comp", "comp_t", "Completion object.", may_be_empty=True)
+graph = A("comp", "comp_t", "Completion graph.", may_be_empty=True)
 p_out = A("p_out", "status_t*",
-          "Where the statuses go, as many as the synchronizer's threshold; may be null.",
-          output=True)
-timeout = A("timeout", "double", "Seconds to wait at most; negative: for ever.")
+          "Where the statuses go, as many as the synchronizer's threshold; may be null.")
+timeout = A("timeout", "double", "Seconds to wait at most; negative: for ever.", source="ours")
 
 # Of waits.
 do_progress = A("do_progress", "bool", "Call progress while waiting.", "true")
-park = A("park", "bool",
-         "Sleep after a short spin instead of keeping a core busy.", "true", source="ours")
+park = A("park", "bool", "Sleep after a short spin instead of keeping a core busy.", "true",
+         source="ours")

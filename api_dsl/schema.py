@@ -89,8 +89,7 @@ class Argument:
     default: Optional[str] = None  # C++ constant; None: positional
     resolve: Optional[Default] = None  # handles only: how an empty one is replaced
     runtime: str = ""  # "required", "on_demand" or "if_any"; only for the argument `runtime`
-    may_be_empty: bool = False  # handles only: empty has a meaning, so it is passed on
-    output: bool = False  # a pointer that the operation writes to
+    may_be_empty: bool = False  # handles only: empty has a meaning, or the core rejects it
     source: str = ""
 
 
@@ -107,7 +106,6 @@ class Operation:
     setter_aliases: Tuple[Tuple[str, str], ...] = ()  # (other name, argument or attribute)
     result: str = ""  # one sentence on the returned value
     group: str = ""  # heading in the reference
-    hot: bool = False  # per message: order of code matters
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ class Derived:
     docs: Tuple[Tuple[str, str], ...] = ()  # arguments that mean something narrower here
     source: str = "v2"
     result: str = ""
-    hot: bool = True
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,8 @@ class Function:
     parameters: Tuple[Tuple[str, str], ...]  # (type, name)
     doc: str
     source: str = "v2"
-    core: bool = True  # forwards to lci::core::<name>
+    header: str = "lci/operations.hpp"  # where it is declared
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,6 +144,7 @@ class Variable:
     name: str
     doc: str
     source: str = "v2"
+    prefix: bool = False  # any name that begins with it
 
 
 @dataclass(frozen=True)

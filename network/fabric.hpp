@@ -38,7 +38,7 @@ enum class verb : uint8_t { send, put, get };
 struct segment {
   void* base;
   size_t size;
-  uint64_t lkey = 0;
+  uint64_t lkey;
 };
 constexpr int max_segments = 2;
 

@@ -75,9 +75,9 @@ void floor_cma(const options& o) {
   const size_t bytes = largest(o);
   auto* shared = new (shared_memory(sizeof(offer))) offer;
   char* to = touched_buffer(bytes, 1);
-  const reporter out(o, 2,
-                     {"process_vm_readv from another process, one buffer each",
-                      describe_binding(o.bind, 2, 1)});
+  const reporter out(
+      o, 2,
+      {"process_vm_readv from another process, one buffer each", describe_binding(o.bind, 2, 1)});
   run_pair(
       o,
       [&] {

@@ -27,10 +27,11 @@ void wait_for(const std::atomic<uint64_t>& word, uint64_t value) {
 
 void floor_handoff(const options& o) {
   auto* shared = new (shared_memory(sizeof(lines))) lines;
-  const reporter out(o, 2,
-                     {"a message and its answer, each in its own cache line, between two processes; "
-                      "one way",
-                      describe_binding(o.bind, 2, 1)});
+  const reporter out(
+      o, 2,
+      {"a message and its answer, each in its own cache line, between two processes; "
+       "one way",
+       describe_binding(o.bind, 2, 1)});
   run_pair(
       o,
       [&] {

@@ -61,6 +61,9 @@ std::string contradiction(const options& o) {
     return "--zero-copy: needs `am` with --comp cq or --comp sync (handlers read messages in "
            "place anyway, receives name their own buffer)";
   }
+  if (!o.sizes.empty() && (o.metric == metric_kind::handoff || o.metric == metric_kind::ring64)) {
+    return std::string("--size: ") + name_of(o.metric) + " has messages of one size only";
+  }
   for (const size_t size : o.sizes) {
     if (size == 0) return "--size: 0 is not at least 1";
     if (size > (size_t{1} << 30)) {
@@ -140,9 +143,9 @@ options parse(int argc, char** argv) {
     o.comp = comp_names.at(comp);
     o.bind = no_bind ? bind_kind::none : bind_names.at(bind);
     o.dedicated = devices == "dedicated";
-    if (o.sizes.empty()) o.sizes = default_sizes(o.metric);
     const std::string wrong = contradiction(o);
     if (!wrong.empty()) throw CLI::ValidationError(wrong);
+    if (o.sizes.empty()) o.sizes = default_sizes(o.metric);
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
     std::exit(code == 0 ? 0 : 2);

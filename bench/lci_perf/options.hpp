@@ -20,9 +20,9 @@ struct options {
   int threads = 1;            ///< pairs of threads
   bool dedicated = false;     ///< a device for each pair instead of one for all
   comp_kind comp = comp_kind::handler;
-  bool zero_copy = false;  ///< cq and sync: take active messages as packets
-  int window = 64;         ///< messages in flight, per pair
-  int rounds = 7;          ///< measured rounds, after the warm-up
+  bool zero_copy = false;   ///< cq and sync: take active messages as packets
+  int window = 64;          ///< messages in flight, per pair
+  int rounds = 7;           ///< measured rounds, after the warm-up
   uint64_t iterations = 0;  ///< messages a round and pair; 0: as many as fit into `seconds`
   double seconds = 0.1;     ///< length of a round when `iterations` is 0
   size_t slots = 64;        ///< floor ring64 only

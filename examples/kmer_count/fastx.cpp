@@ -10,7 +10,9 @@ size_t visible_length(std::string_view text, size_t pos, size_t end) {
   return n;
 }
 
-bool line_is_complete(std::string_view text, size_t end) { return end > 0 && text[end - 1] == '\n'; }
+bool line_is_complete(std::string_view text, size_t end) {
+  return end > 0 && text[end - 1] == '\n';
+}
 
 }  // namespace
 

@@ -54,7 +54,8 @@ struct fastq_record {
 enum class fastq_result { record, incomplete, malformed };
 
 /// Reads the record at `pos` (which holds its '@'). `incomplete`: the text ends within the record;
-/// `at_eof` says that no more follows, so a last line needs no line end. `malformed`: `why` says why.
+/// `at_eof` says that no more follows, so a last line needs no line end. `malformed`: `why` says
+/// why.
 fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, fastq_record& record,
                                const char*& why);
 

@@ -10,6 +10,7 @@ constexpr size_t cache_line = 64;
 
 #define LCI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define LCI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define LCI_NOINLINE __attribute__((noinline))
 #define LCI_COLD __attribute__((noinline, cold))
 
 inline void cpu_pause() {
@@ -17,6 +18,16 @@ inline void cpu_pause() {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");
+#endif
+}
+
+/// Asks for a cache line with the right to write it. (The compiler's builtin asks only for reading
+/// unless told of the instruction, which every x86-64 processor accepts.)
+inline void prefetch_for_write(const void* p) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));
+#else
+  __builtin_prefetch(p, 1);
 #endif
 }
 

@@ -6,7 +6,7 @@
 
 namespace lci::detail {
 
-thread_local int tls_thread_index = -1;
+constinit thread_local int tls_thread_index = -1;
 
 namespace {
 

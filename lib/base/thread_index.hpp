@@ -8,7 +8,8 @@ namespace lci {
 constexpr int max_thread_index = 1023;
 
 namespace detail {
-extern thread_local int tls_thread_index __attribute__((tls_model("initial-exec")));
+// constinit: without it each access would ask whether the variable has been initialised.
+extern constinit thread_local int tls_thread_index __attribute__((tls_model("initial-exec")));
 int assign_thread_index();  // slow path: first call of a thread
 }  // namespace detail
 

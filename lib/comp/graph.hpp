@@ -16,7 +16,8 @@ namespace lci::core {
 class graph;
 
 /// A function, and what must come before and after it. Belongs to its graph.
-struct graph_node {
+class graph_node {
+ public:
   using run_function = status_t (*)(void* value);
   using free_function = void (*)(void* value);
   using edge_function = void (*)(status_t status, void* src_value, void* dst_value);

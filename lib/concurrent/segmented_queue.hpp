@@ -191,24 +191,23 @@ class segmented_queue {
     retired_last_ = s;
   }
 
-  // The oldest retired segment, if no consumer is still reading it. Else it goes to the end, so
-  // that one slow consumer does not keep the others from being used again.
+  // A retired segment that no consumer is still reading, of the oldest few. Those that are busy go
+  // to the end, so that slow consumers do not keep the others from being used again.
   segment* take_retired() {  // under lock_
-    segment* s = retired_;
-    if (!s) return nullptr;
-    retired_ = s->next.load(std::memory_order_relaxed);
-    s->next.store(nullptr, std::memory_order_relaxed);
-    uint32_t full = 0;
-    for (size_t i = 0; i < N; i += 4)  // A2: pairs with R2 in pop()
-      full |= s->cells[i].full.load(std::memory_order_acquire) |
-              s->cells[i + 1].full.load(std::memory_order_acquire) |
-              s->cells[i + 2].full.load(std::memory_order_acquire) |
-              s->cells[i + 3].full.load(std::memory_order_acquire);
-    if (full) {
+    for (int tries = 0; retired_ && tries < 4; ++tries) {
+      segment* s = retired_;
+      retired_ = s->next.load(std::memory_order_relaxed);
+      s->next.store(nullptr, std::memory_order_relaxed);
+      uint32_t full = 0;
+      for (size_t i = 0; i < N; i += 4)  // A2: pairs with R2 in pop()
+        full |= s->cells[i].full.load(std::memory_order_acquire) |
+                s->cells[i + 1].full.load(std::memory_order_acquire) |
+                s->cells[i + 2].full.load(std::memory_order_acquire) |
+                s->cells[i + 3].full.load(std::memory_order_acquire);
+      if (!full) return s;
       retire(s);
-      return nullptr;
     }
-    return s;
+    return nullptr;
   }
 
   static void destroy(segment* s) {

@@ -31,7 +31,15 @@ class device final : public network::event_sink {
   // --- posting (post.cpp) ---
 
   /// Sends header and payload; both are free on return. Does nothing unless it says `done`.
-  errorcode_t inject(int peer, const wire::header& head, const void* payload, size_t size);
+  errorcode_t inject(int peer, const wire::header& head, const void* payload, size_t size) {
+    network::net_op op;
+    op.inject = true;
+    op.peer = peer;
+    op.n_segments = 2;
+    op.segments[0] = {const_cast<wire::header*>(&head), sizeof head, 0};
+    op.segments[1] = {const_cast<void*>(payload), size, 0};
+    return net->post(op);
+  }
   /// The same through a packet, for what is too large to inject.
   errorcode_t send_packet(int peer, packet* p, size_t size);
   /// As inject(), but what can't be sent now waits in the backlog. For the library's own messages.
@@ -140,7 +148,7 @@ class device final : public network::event_sink {
 };
 
 /// Set while this thread is inside progress(): handlers run there.
-extern thread_local bool tls_in_progress __attribute__((tls_model("initial-exec")));
+extern constinit thread_local bool tls_in_progress __attribute__((tls_model("initial-exec")));
 
 /// A message that came before its receive. Followed in memory by the payload of an eager one.
 struct unexpected {

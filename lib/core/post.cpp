@@ -13,18 +13,6 @@ namespace lci::core {
 
 // --- the fabric's side ---
 
-errorcode_t device::inject(int peer, const wire::header& head, const void* payload, size_t size) {
-  network::net_op op;
-  op.inject = true;
-  op.peer = peer;
-  op.n_segments = 2;
-  op.segments[0].base = const_cast<wire::header*>(&head);
-  op.segments[0].size = sizeof head;
-  op.segments[1].base = const_cast<void*>(payload);
-  op.segments[1].size = size;
-  return net->post(op);
-}
-
 errorcode_t device::send_packet(int peer, packet* p, size_t size) {
   operation* op = rt.operations.allocate();
   if (op == nullptr) return errorcode_t::retry_nomem;
@@ -142,7 +130,7 @@ status_t queue_eager(device& d, const Args& a, const wire::header& head) {
 
 /// Eager protocols other than the plain injection: by packet, from a user's packet, by backlog.
 template <class Args>
-LCI_COLD status_t send_eager_slow(device& d, const Args& a, const wire::header& head) {
+LCI_NOINLINE status_t send_eager_slow(device& d, const Args& a, const wire::header& head) {
   class packet_pool& pool = *a.packet_pool.p_impl;
   const bool user_packet = pool.owns(a.local_buffer);
   errorcode_t result = errorcode_t::retry_backlog;
@@ -173,7 +161,7 @@ LCI_COLD status_t send_eager_slow(device& d, const Args& a, const wire::header& 
 
 /// Rendezvous: tells the receiver; the rest is the progress engine's.
 template <class Args>
-LCI_COLD status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
+LCI_NOINLINE status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
   if (!d.backlog.empty() && may_retry(a)) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);

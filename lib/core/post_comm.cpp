@@ -1,5 +1,6 @@
 // The generic post: direction, remote buffer and remote completion say which operation it is
 // (paper, Table 1).
+#include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
 
@@ -57,26 +58,26 @@ status_t post_comm(post_comm_args& a) {
   if (a.direction == direction_t::OUT) {
     if (has_buffer) {
       auto b = remote<post_put_args>(a);
-      return post_put(b);
+      return core::post_put(b);
     }
     if (has_comp) {
       auto b = common<post_am_args>(a);
       b.remote_comp = a.remote_comp;
-      return post_am(b);
+      return core::post_am(b);
     }
     auto b = matched<post_send_args>(a);
-    return post_send(b);
+    return core::post_send(b);
   }
   if (has_buffer) {
     auto b = remote<post_get_args>(a);
-    return post_get(b);
+    return core::post_get(b);
   }
   if (has_comp)
     throw_invalid("post_comm", "remote_comp", std::to_string(a.remote_comp),
                   "0 for direction IN without an rmr",
                   "a receive can't signal its sender (paper, Table 1); a get with signal has a rmr");
   auto b = matched<post_recv_args>(a);
-  return post_recv(b);
+  return core::post_recv(b);
 }
 
 }  // namespace lci::core

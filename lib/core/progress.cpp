@@ -6,7 +6,7 @@
 
 namespace lci::core {
 
-thread_local bool tls_in_progress = false;
+constinit thread_local bool tls_in_progress = false;
 
 namespace {
 

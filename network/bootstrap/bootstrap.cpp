@@ -10,9 +10,6 @@ namespace lci::network {
 
 namespace {
 
-// In the order in which the environment is searched; local, which takes whatever is left, is last.
-const bootstrap_kind* const kinds[] = {&pmi1_kind, &local_kind};
-
 constexpr double default_timeout = 60;
 double timeout = default_timeout;
 
@@ -30,7 +27,7 @@ double parse_timeout() {
 
 const bootstrap_kind& choose(const std::string& name) {
   std::string names;
-  for (const bootstrap_kind* kind : kinds) {
+  for (const bootstrap_kind* kind : bootstrap_kinds()) {
     if (name.empty() ? kind->detected() : name == kind->name) return *kind;
     names += (names.empty() ? "" : ", ") + std::string(kind->name);
   }
@@ -49,6 +46,12 @@ const char* env_text(const char* name) {
   return text == nullptr || *text == '\0' ? nullptr : text;
 }
 
+const std::vector<const bootstrap_kind*>& bootstrap_kinds() {
+  // local, which takes whatever is left, is last.
+  static const std::vector<const bootstrap_kind*> kinds = {&pmi1_kind, &local_kind};
+  return kinds;
+}
+
 double bootstrap_timeout() { return timeout; }
 
 bootstrap& process_bootstrap(const bootstrap_options& options) {
@@ -60,8 +63,9 @@ bootstrap& process_bootstrap(const bootstrap_options& options) {
   }
   if (instance != nullptr) {
     if (!options.kind.empty() && options.kind != instance->name()) {
-      throw bootstrap_error("bootstrap '" + options.kind + "' was asked for, but this process has '" +
-                            instance->name() + "' already; all runtimes of a process share one");
+      throw bootstrap_error("bootstrap '" + options.kind +
+                            "' was asked for, but this process has '" + instance->name() +
+                            "' already; all runtimes of a process share one");
     }
     return *instance;
   }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lci::network {
 
@@ -37,9 +38,24 @@ struct bootstrap_kind {
   std::unique_ptr<bootstrap> (*create)();
 };
 
+/// All kinds, in the order in which the environment is searched.
+const std::vector<const bootstrap_kind*>& bootstrap_kinds();
+
 /// The process's bootstrap: the first kind that the environment asks for (LCI_ATTR_BOOTSTRAP forces
 /// one), made at the first call. Throws bootstrap_error with the variables' names if the
 /// environment is contradictory.
 bootstrap& process_bootstrap();
+
+/// How the process's bootstrap is to be made. Empty or negative: as the environment
+/// (LCI_ATTR_BOOTSTRAP, LCI_ATTR_BOOTSTRAP_TIMEOUT) says, or else the default.
+struct bootstrap_options {
+  std::string kind;
+  double timeout = -1;  // seconds for each exchange with the launcher; 0 = for ever
+};
+
+/// As process_bootstrap(), for callers with attributes of their own. If the process has its
+/// bootstrap already, it is returned and the options have no effect, except that asking for another
+/// kind by name throws bootstrap_error.
+bootstrap& process_bootstrap(const bootstrap_options& options);
 
 }  // namespace lci::network

@@ -81,7 +81,9 @@ bool detected() {
                     env_text("OMPI_COMM_WORLD_SIZE") == nullptr &&
                     env_text("SLURM_STEP_NUM_TASKS") == nullptr;
   if (!ompi && !slurm && !pmix) return true;
-  const char* variable = ompi ? "OMPI_COMM_WORLD_SIZE" : slurm ? "SLURM_STEP_NUM_TASKS" : "PMIX_RANK";
+  const char* variable = ompi    ? "OMPI_COMM_WORLD_SIZE"
+                         : slurm ? "SLURM_STEP_NUM_TASKS"
+                                 : "PMIX_RANK";
   throw bootstrap_error(std::string("a launcher has started this process as one of several (") +
                         variable + "=" + pmi1::printable(env_text(variable)) +
                         " is set), but left no PMI-1 connection (PMI_FD or PMI_PORT) to learn the "

@@ -51,8 +51,9 @@ int duplicate_pmi_fd(int fd) {
   struct stat info {};
   const char* why = nullptr;
   if (fstat(fd, &info) != 0) {
-    why = "is not an open file descriptor; was this process started by a rank instead of by the "
-          "launcher? Then unset PMI_FD, PMI_RANK and PMI_SIZE";
+    why =
+        "is not an open file descriptor; was this process started by a rank instead of by the "
+        "launcher? Then unset PMI_FD, PMI_RANK and PMI_SIZE";
   } else if (!S_ISSOCK(info.st_mode)) {
     why = "is not a socket, so no launcher made it";
   }
@@ -113,9 +114,9 @@ class pmi1_bootstrap final : public bootstrap {
     guarded("put", [&] {
       const auto pieces = pmi1::to_pieces(value, piece_length_);
       for (size_t i = 0; i < pieces.size(); ++i) {
-        const message reply = ask("cmd=put kvsname=" + kvsname_ + " key=" + wire_key(key, i) +
-                                      " value=" + pieces[i],
-                                  "put_result");
+        const message reply =
+            ask("cmd=put kvsname=" + kvsname_ + " key=" + wire_key(key, i) + " value=" + pieces[i],
+                "put_result");
         if (reply.number("rc") != 0) {
           refuse("refused key '" + key + "': " + pmi1::printable(reply.text("msg")));
         }
@@ -244,8 +245,8 @@ class pmi1_bootstrap final : public bootstrap {
     if (kvsname_.empty() || kvsname_.size() >= pmi1::kvsname_max) {
       refuse("named no key-value space, or one with too long a name");
     }
-    const size_t around = std::strlen("cmd=put kvsname= key= value=\n") + kvsname_.size() +
-                          size_t(key_max);
+    const size_t around =
+        std::strlen("cmd=put kvsname= key= value=\n") + kvsname_.size() + size_t(key_max);
     piece_length_ = std::min({size_t(value_max) - 1, pmi1::value_max - 1, safe_line - around});
   }
 

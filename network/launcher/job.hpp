@@ -32,13 +32,14 @@ class job {
     int pmi = -1;
     network::pmi1::line_buffer requests;
     bool running = false;
-    bool done = false;         // exited with 0
-    double closed_at = 0;      // when it closed its PMI connection; 0: it has not
+    bool done = false;     // exited with 0
+    double closed_at = 0;  // when it closed its PMI connection; 0: it has not
   };
   enum class phase_t { running, lingering, ending, killing };
 
   void start_ranks();
-  void read_requests(int rank);
+  /// Serves one portion of what a rank has sent. False: there was nothing.
+  bool read_requests(int rank);
   void handle_request(int rank, const std::string& line);
   void send(int rank, const std::string& line);
   void read_guard();
@@ -71,12 +72,12 @@ class job {
 
   phase_t phase_ = phase_t::running;
   int code_ = 0;
-  bool ended_ = false;       // code_ is final
+  bool ended_ = false;  // code_ is final
   int running_ = 0;
-  int absent_ = 0;           // ranks that are done or have closed their connection
-  bool children_ = true;     // there may be processes below this one
+  int absent_ = 0;        // ranks that are done or have closed their connection
+  bool children_ = true;  // there may be processes below this one
   bool reap_ = false;
-  bool stuck_ = false;       // processes that can't be killed
+  bool stuck_ = false;  // processes that can't be killed
   double timeout_at_ = 0, phase_ends_ = 0, give_up_at_ = 0, drop_at_ = 0;
 };
 

@@ -34,8 +34,7 @@ class output_stream {
 /// The lines of one rank's stdout or stderr.
 class line_labeller {
  public:
-  line_labeller(int rank, output_stream& to)
-      : label_("[" + std::to_string(rank) + "] "), to_(to) {}
+  line_labeller(int rank, output_stream& to) : label_("[" + std::to_string(rank) + "] "), to_(to) {}
   void feed(const char* data, size_t size);
   /// At the end of the rank's output: what has no newline yet gets one.
   void finish();

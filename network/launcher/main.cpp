@@ -89,7 +89,8 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember({"core", "none"}))
       ->type_name("core|none")
       ->capture_default_str();
-  app.add_option("--timeout", options.timeout, "end the job after this many seconds (exit code 124)")
+  app.add_option("--timeout", options.timeout,
+                 "end the job after this many seconds (exit code 124)")
       ->check(CLI::Range(1e-3, 1e9))
       ->type_name("S");
   app.add_flag("--label", options.label, "put [rank] in front of each line of output");

@@ -35,7 +35,9 @@ verdict pmi_server::on_request(int rank, const std::string& line) {
     send_(rank, std::string("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=") +
                     (known ? "0" : "-1 msg=only_version_1_is_spoken"));
   } else if (cmd == "abort") {
-    return {verdict::abort, request.number("exitcode").value_or(1), {}};
+    const int code = request.number("exitcode").value_or(1);
+    // A bad code shall not become a good one when cut to the 8 bits that the shell sees.
+    return {verdict::abort, code != 0 && (code & 0xff) == 0 ? 1 : code & 0xff, {}};
   } else if (!state.initialized) {
     return malformed("a request before cmd=init: '" + pmi1::printable(line) + "'");
   } else if (state.in_barrier) {

@@ -15,7 +15,7 @@ namespace lci::launcher {
 /// What the job's main loop has to do after a request.
 struct verdict {
   enum kind_t { go_on, abort, malformed } kind = go_on;
-  int code = 0;      // abort: the exit code that the rank asks for
+  int code = 0;      // abort: the exit code, 0..255
   std::string text;  // malformed: what is wrong
 };
 

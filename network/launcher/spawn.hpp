@@ -21,8 +21,8 @@ struct original_state {
 /// The ends of a new rank that stay with the launcher.
 struct started_rank {
   pid_t pid = -1;
-  int pmi = -1;               // socket
-  int out = -1, error = -1;   // pipes, only with labels
+  int pmi = -1;              // socket
+  int out = -1, error = -1;  // pipes, only with labels
 };
 
 class spawner {

@@ -69,14 +69,14 @@ errorcode_t device::post(const net_op& op) {
   return LCI_LIKELY(op.kind == verb::send) ? send(op) : put_or_get(op);
 }
 
-errorcode_t device::send(const net_op& op) {
+inline errorcode_t device::send(const net_op& op) {
   const size_t size = op.segments[0].size + (op.n_segments > 1 ? op.segments[1].size : 0);
   out_lane* lane = lane_to(op.peer);
   if (LCI_UNLIKELY(lane == nullptr)) {
     errorcode_t why = errorcode_t::retry_nomem;
     if ((lane = open_lane(op.peer, why)) == nullptr) return why;
   }
-  if (LCI_UNLIKELY(thread_index() == max_thread_index)) {
+  if (LCI_UNLIKELY(lane->shared_by_threads)) {
     if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
     std::lock_guard guard(lane->lock, std::adopt_lock);
     return push(*lane, op, size);
@@ -145,7 +145,8 @@ out_lane* device::open_lane(int peer, errorcode_t& why) {
     row = owned_rows_.back().get();
     rows_[thread].store(row, std::memory_order_release);
   }
-  owned_out_.push_back(std::make_unique<out_lane>(segment, index, entry));
+  owned_out_.push_back(
+      std::make_unique<out_lane>(segment, index, entry, thread_index() == max_thread_index));
   return row[peer] = owned_out_.back().get();
 }
 
@@ -158,10 +159,9 @@ errorcode_t device::put_or_get(const net_op& op) {
     errorcode_t why = errorcode_t::retry_nomem;
     lane = lane_to(op.peer);
     if (lane == nullptr && (lane = open_lane(op.peer, why)) == nullptr) return why;
-    if (thread_index() == max_thread_index && !lane->lock.try_lock())
-      return errorcode_t::retry_lock;
+    if (lane->shared_by_threads && !lane->lock.try_lock()) return errorcode_t::retry_lock;
     if (!lane->has_room()) {
-      if (thread_index() == max_thread_index) lane->lock.unlock();
+      if (lane->shared_by_threads) lane->lock.unlock();
       return no_room(*lane, op.peer);
     }
   }
@@ -183,7 +183,7 @@ errorcode_t device::put_or_get(const net_op& op) {
       lane->push_immediate(op.imm);
       after_send(*lane);
     }
-    if (thread_index() == max_thread_index) lane->lock.unlock();
+    if (lane->shared_by_threads) lane->lock.unlock();
   }
   return result == attach_result::done ? errorcode_t::done : errorcode_t::fatal;
 }

@@ -39,13 +39,13 @@ class device final : public network::device {
     return LCI_LIKELY(row != nullptr) ? row[peer] : nullptr;
   }
   /// Null (with the reason in `why`) if the peer's device doesn't exist yet, or no longer.
-  out_lane* open_lane(int peer, errorcode_t& why);
+  LCI_COLD out_lane* open_lane(int peer, errorcode_t& why);
   void close_lane(out_lane& lane);
 
   errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
-  errorcode_t put_or_get(const net_op& op);
-  errorcode_t no_room(const out_lane& lane, int peer);
+  LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
+  LCI_COLD errorcode_t no_room(const out_lane& lane, int peer);
   void after_send(out_lane& lane) {
     compiler_barrier();  // see bell.hpp: the sleeper's membarrier does the rest
     if (LCI_UNLIKELY(lane.entry().sleepers.load(std::memory_order_relaxed) != 0))

@@ -72,10 +72,14 @@ struct lane_header {
 };
 static_assert(sizeof(lane_header) == 2 * cache_line);
 
-inline size_t directory_offset() {
-  return sizeof(segment_header) + cache_line + max_devices * sizeof(device_entry);
+constexpr size_t devices_offset() {
+  return (sizeof(segment_header) + alignof(device_entry) - 1) / alignof(device_entry) *
+         alignof(device_entry);
 }
-inline size_t lanes_offset() {
+constexpr size_t directory_offset() {
+  return devices_offset() + max_devices * sizeof(device_entry);
+}
+constexpr size_t lanes_offset() {
   const size_t end =
       directory_offset() + sizeof(directory_entry) * max_devices * max_lanes_per_device;
   return (end + 4095) / 4096 * 4096;
@@ -91,9 +95,7 @@ class segment_view {
   std::byte* base() const { return base_; }
   segment_header& header() const { return *reinterpret_cast<segment_header*>(base_); }
   device_entry& device(uint32_t index) const {
-    const auto at = (reinterpret_cast<uintptr_t>(base_) + sizeof(segment_header) + cache_line) &
-                    ~(2 * cache_line - 1);
-    return reinterpret_cast<device_entry*>(at)[index];
+    return reinterpret_cast<device_entry*>(base_ + devices_offset())[index];
   }
   directory_entry* directory(uint32_t device) const {
     return reinterpret_cast<directory_entry*>(base_ + directory_offset()) +

@@ -1,4 +1,5 @@
-// The simulated network's entry in the table of backends.
+#include "network/sim/fabric.hpp"
+
 #include <string>
 
 #include "lib/base/check.hpp"

@@ -148,8 +148,8 @@ inline std::string shown(lci::errorcode_t value) { return lci::get_errorcode_str
 #define EXPECT_EQ(left, right)                                                         \
   do {                                                                                 \
     env.count_check();                                                                 \
-    const auto& l_ = (left);                                                           \
-    const auto& r_ = (right);                                                          \
+    const auto l_ = (left);                                                            \
+    const auto r_ = (right);                                                           \
     if (!(l_ == r_))                                                                   \
       env.fail(__FILE__, __LINE__,                                                     \
                #left " == " #right ": " + ::conf::shown(l_) + " / " + ::conf::shown(r_)); \

@@ -16,7 +16,8 @@ TEST_CASE("every operation to a dead peer ends once, and its death is told once 
     net_job job(attr);
     const int victim = static_cast<int>(seed % 4);
     std::vector<std::vector<std::byte>> memory(4, std::vector<std::byte>(64));
-    std::vector<std::vector<std::byte>> local(4, std::vector<std::byte>(64));
+    std::vector<std::vector<std::byte>> local, into(4, std::vector<std::byte>(64));
+    for (int r = 0; r < 4; ++r) local.emplace_back(64, static_cast<std::byte>(r + 1));
     std::vector<uint64_t> keys;
     for (int r = 0; r < 4; ++r)
       keys.push_back(job.device(r).register_memory(memory[r].data(), 64).rkey);
@@ -27,9 +28,10 @@ TEST_CASE("every operation to a dead peer ends once, and its death is told once 
         for (int to = 0; to < 4; ++to) {
           if (from == victim && to == victim) continue;  // that goes on: it is only cut off
           const verb kind = static_cast<verb>(n % 3);
-          const net_op op = kind == verb::send ? send_op(to, local[from].data(), 64, id(n))
-                                               : memory_op(kind, to, local[from].data(), 64,
-                                                           memory[to].data(), keys[to], id(n));
+          net_op op = send_op(to, local[from].data(), 64, id(n));
+          if (kind != verb::send)
+            op = memory_op(kind, to, kind == verb::put ? local[from].data() : into[from].data(), 64,
+                           memory[to].data(), keys[to], id(n));
           if (job.post(from, op) == errorcode_t::posted) expected[from].insert(id(n));
           sends += kind == verb::send;
           ++n;
@@ -37,6 +39,7 @@ TEST_CASE("every operation to a dead peer ends once, and its death is told once 
     job.world->kill(victim);
     job.world->kill(victim);  // once is enough
     // The dead rank's memory may go with it.
+    std::fill(local[victim].begin(), local[victim].end(), std::byte{0});
     std::vector<std::byte>().swap(local[victim]);
     for (int r = 0; r < 4; ++r)
       if (r != victim)
@@ -54,15 +57,20 @@ TEST_CASE("every operation to a dead peer ends once, and its death is told once 
       REQUIRE(ended == expected[r]);
       if (r != victim) {
         REQUIRE(seen.dead == std::vector<int>{victim});
-        for (auto& m : seen.messages) arrived += m.peer == victim;
-        // The living go on.
-        const int friend_ = (r + 1) % 4 == victim ? (r + 2) % 4 : (r + 1) % 4;
-        REQUIRE(lci::error_t(job.post(r, send_op(friend_, "x", 1, nullptr, true))).is_done());
-        ++sends;
+        for (auto& m : seen.messages) {
+          REQUIRE(m.data == std::vector<std::byte>(64, static_cast<std::byte>(m.peer + 1)));
+          arrived += m.peer == victim;
+        }
       } else {
         REQUIRE(std::set<int>(seen.dead.begin(), seen.dead.end()).size() == 3);
         REQUIRE(seen.dead.size() == 3);
       }
+    }
+    for (int r = 0; r < 4; ++r) {  // the living go on
+      if (r == victim) continue;
+      const int other = (r + 1) % 4 == victim ? (r + 2) % 4 : (r + 1) % 4;
+      REQUIRE(lci::error_t(job.post(r, send_op(other, "x", 1, nullptr, true))).is_done());
+      ++sends;
     }
     job.settle();
     const auto stats = job.world->stats();

@@ -148,7 +148,11 @@ int run(int argc, char** argv) {
     if (chosen) return argc > 3 ? std::atoi(argv[3]) : 0;
     boot.fence();
   } else if (what == "signal") {
-    if (chosen) raise(argc > 3 ? std::atoi(argv[3]) : SIGKILL);
+    if (chosen) {
+      const int which = argc > 3 ? std::atoi(argv[3]) : SIGKILL;
+      std::signal(which, SIG_DFL);  // a sanitizer may have a handler of its own
+      raise(which);
+    }
     boot.fence();
   } else if (what == "late") {  // one rank comes to the fence only after a while
     if (chosen) usleep(useconds_t(std::atof(argv[3]) * 1e6));

@@ -18,12 +18,13 @@ PYTHON = sys.executable
 # Longer than any job here may take, also on a busy machine with sanitizers.
 PATIENCE = 120
 
-_LAUNCHERS = ('PMI', 'PMIX_', 'OMPI_', 'SLURM_', 'MPI_LOCAL', 'HYDI', 'LCI_ATTR_BOOTSTRAP')
+_DROPPED = ('PMI', 'PMIX_', 'OMPI_', 'SLURM_', 'MPI_LOCAL', 'HYDI', 'LCI_ATTR_BOOTSTRAP',
+              'PYTHONUNBUFFERED')  # by which Python writes a line in two parts
 
 
 def clean_environment(**more):
     """Our environment without traces of any launcher, with what is given on top."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(_LAUNCHERS)}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(_DROPPED)}
     env.update({k: str(v) for k, v in more.items()})
     return env
 

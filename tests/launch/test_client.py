@@ -1,6 +1,6 @@
 """The PMI-1 client against bad environments and against launchers that misbehave."""
 
-import os
+import random
 import socket
 import subprocess
 import threading
@@ -87,7 +87,7 @@ GOOD = {
 
 class Server(threading.Thread):
     """A launcher for one rank: answers as told, the rest as it should be. An answer of None is
-    silence, one of b'' closes the connection."""
+    silence, one of b'' closes the connection, a list is several in turn."""
 
     def __init__(self, sock, answers):
         super().__init__(daemon=True)
@@ -101,10 +101,11 @@ class Server(threading.Thread):
                 answer = self.answers.get(fields['cmd'], 'cmd=error rc=-1\n')
                 if callable(answer):
                     answer = answer(fields)
-                if answer == b'':
-                    break
-                if answer is not None:
-                    self.sock.sendall(answer.encode() if isinstance(answer, str) else answer)
+                for part in answer if isinstance(answer, list) else [answer]:
+                    if part == b'':
+                        raise ConnectionAbortedError
+                    if part is not None:
+                        self.sock.sendall(part.encode() if isinstance(part, str) else part)
         except OSError:
             pass
         self.sock.close()
@@ -120,7 +121,8 @@ class Launcher(unittest.TestCase):
                                 LCI_ATTR_BOOTSTRAP_TIMEOUT=timeout)
         began = time.monotonic()
         process = subprocess.Popen([HELPER, *what.split()], env=env, pass_fds=[theirs.fileno()],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   errors='replace')
         theirs.close()
         out, err = process.communicate(timeout=PATIENCE)
         seconds = time.monotonic() - began
@@ -150,15 +152,14 @@ class Launcher(unittest.TestCase):
         self.assertEqual(code, 0, text)
 
     def test_an_answer_in_single_bytes(self):
-        def slowly(fields, server=[]):
-            return GOOD[fields['cmd']]
         ours, theirs = socket.socketpair()
         env = clean_environment(PMI_FD=theirs.fileno(), PMI_RANK=0, PMI_SIZE=1)
         process = subprocess.Popen([HELPER, 'fence'], env=env, pass_fds=[theirs.fileno()],
                                    stdout=subprocess.PIPE, text=True)
         theirs.close()
         for line in ours.makefile('r'):
-            for byte in slowly(dict(f.split('=', 1) for f in line.split())).encode():
+            fields = dict(f.split('=', 1) for f in line.split())
+            for byte in GOOD[fields['cmd']].encode():
                 ours.sendall(bytes([byte]))
                 time.sleep(0.0005)
         process.communicate(timeout=PATIENCE)
@@ -196,11 +197,9 @@ class Launcher(unittest.TestCase):
         self.refused('fence', 'closed', 'fence', barrier_in=b'')
 
     def test_a_truncated_line(self):
-        def half(_):
-            self.cut = True
-            return 'cmd=barri'
-        code, text, _, _ = self.talk('fence', timeout=0.5, barrier_in=half)
-        self.assertEqual(code, 9, text)
+        self.refused('fence', 'within 0.5 s', timeout=0.5, barrier_in='cmd=barri')
+        half = [b'cmd=barri', b'']
+        self.refused('fence', 'closed', "last words: 'cmd=barri'", barrier_in=half)
 
     def test_a_line_too_long(self):
         self.refused('info', 'longer than', init='cmd=' + 'x' * 9000 + '\n')
@@ -263,6 +262,28 @@ class Launcher(unittest.TestCase):
             'exchange 1', size=1, put=put, get=get,
             get_maxes='cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=128\n')
         self.assertEqual(code, 0, text)
+
+    def test_random_damage_is_an_error_or_harmless_but_never_a_crash_or_a_hang(self):
+        refused = 0
+        for seed in range(1, 151):
+            chance = random.Random(seed)
+
+            def damage(fields):
+                line = bytearray(GOOD[fields['cmd']].encode())
+                if chance.random() < 0.3:
+                    for _ in range(chance.randint(1, 3)):
+                        at = chance.randrange(len(line))
+                        line[at:at + chance.choice((0, 0, 1, 3))] = chance.choice(
+                            (b'', b' ', b'=', b'\n', b'\0', b'-', b'9' * 20, b'\xff', b'cmd=',
+                             bytes(chance.randrange(256) for _ in range(5))))
+                return bytes(line) or b'\n'
+            code, text, seconds, _ = self.talk('fence', timeout=0.3,
+                                               **{cmd: damage for cmd in GOOD})
+            self.assertIn(code, (0, 9), f'seed {seed}: {text}')
+            self.assertLess(seconds, 30, f'seed {seed}')
+            refused += code == 9
+        self.assertGreater(refused, 20)
+        self.assertLess(refused, 150)
 
     def test_abort_reaches_the_launcher(self):
         code, text, _, server = self.talk('abort 0 42')

@@ -1,5 +1,6 @@
 """Jobs that go well: ranks, sizes, key-value store, output, input, arguments, start-up time."""
 
+import contextlib
 import os
 import re
 import statistics
@@ -149,6 +150,8 @@ class Streams(LaunchTest):
                 process.stdin.write('x' * 100)
                 process.stdin.flush()
                 time.sleep(0.05)
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
         process.stdin = None
         process.terminate()
         self.finish(process)
@@ -205,7 +208,7 @@ class Streams(LaunchTest):
         seen = [process.stderr.readline() for _ in range(2)]
         self.assertEqual(sorted(seen), ['[0] exchanged rank=0\n', '[1] exchanged rank=1\n'])
         self.assertIn('--timeout', process.stderr.readline())
-        process.wait(PATIENCE_OF_A_STUCK_READER)
+        process.wait(60)
         self.assertEqual(process.returncode, 124)
 
     def test_a_reader_that_goes_away_ends_the_job_by_sigpipe(self):
@@ -213,9 +216,6 @@ class Streams(LaunchTest):
             script = f'{LCIRUN} -n 2 -q {" ".join(label)} yes | head -n 1; echo ${{PIPESTATUS[0]}}'
             result = run('bash', '-c', script)
             self.assertEqual(result.stdout.splitlines()[-1], '141')
-
-
-PATIENCE_OF_A_STUCK_READER = 60
 
 
 class Arguments(LaunchTest):

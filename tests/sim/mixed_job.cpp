@@ -85,6 +85,7 @@ mixed_job::mixed_job(const mixed_options& options)
   world_ = lci::network::sim::world::current();
 
   eager_size_ = lci::get_max_bcopy_size_x().runtime(ranks_[0].runtime)();
+  if (options.rdv_threshold > 0) eager_size_ = std::min(eager_size_, options.rdv_threshold);
   inject_size_ = options.max_inject > 16 ? options.max_inject - 16 : 0;
   plan();
   for (int r = 0; r < options.ranks; ++r) {
@@ -109,14 +110,18 @@ mixed_job::~mixed_job() { current = nullptr; }
 const std::vector<std::string>& mixed_job::run() {
   std::vector<operation*> waiting;
   for (operation& op : operations_)
-    if (!op.accepted) waiting.push_back(&op);
+    if (!op.is_answer) waiting.push_back(&op);
   int idle = 0;
   const auto done = [&] {
     return std::all_of(operations_.begin(), operations_.end(),
                        [&](const operation& op) { return finished(op); });
   };
   size_t unfinished_before = 0;
-  while (!(waiting.empty() && done()) && errors_.empty()) {
+  for (int round = 0; !(waiting.empty() && done()) && errors_.empty(); ++round) {
+    if (options_.victim >= 0 && round == options_.killed_after) {
+      kill_victim();
+      std::erase_if(waiting, [&](operation* op) { return op->rank == options_.victim; });
+    }
     // A handful of posts, in an order that is only roughly the planned one, then some progress.
     for (uint64_t n = random_.up_to(4); n > 0 && !waiting.empty(); --n) {
       const size_t i = random_.up_to(std::min<size_t>(waiting.size(), 20) - 1);
@@ -132,6 +137,7 @@ const std::vector<std::string>& mixed_job::run() {
         if (!finished(op)) error(op, op.accepted ? "never ended" : "was never accepted");
     }
   }
+  if (errors_.empty() && options_.victim >= 0) check_death_is_known();
   if (errors_.empty()) tear_down();
   return errors_;
 }
@@ -139,7 +145,18 @@ const std::vector<std::string>& mixed_job::run() {
 bool mixed_job::try_post(operation& op) {
   prepare(op);
   const int before = op.completions;
-  const lci::status_t status = post(op);
+  op.attempted = true;
+  lci::status_t status;
+  try {
+    status = post(op);
+  } catch (const lci::peer_failure_error& e) {
+    if (!involves_dead(op) || e.failed_rank() != options_.victim)
+      error(op, std::string("threw: ") + e.what());
+    op.accepted = true;
+    op.completions += 1;
+    release_buffer(op);
+    return true;
+  }
   if (status.is_retry()) {
     if (!op.allow_retry) error(op, std::string("was answered ") + status.error.get_str());
     if (op.completions != before) error(op, "was refused, but completed");
@@ -248,11 +265,20 @@ lci::status_t mixed_job::post(operation& op) {
   return {};
 }
 
-void mixed_job::step(int rank) {
-  for (auto& d : ranks_[rank].devices)
-    if (!random_.percent(20))
-      (void)lci::progress_x().runtime(ranks_[rank].runtime).device(d.device)();
-  poll_completions(rank);
+void mixed_job::step(int r) {
+  rank_state& rank = ranks_[r];
+  if (!rank.alive) return;
+  for (auto& d : rank.devices) {
+    if (random_.percent(20)) continue;
+    try {
+      (void)lci::progress_x().runtime(rank.runtime).device(d.device)();
+    } catch (const lci::peer_failure_error& e) {
+      d.failures += 1;
+      if (e.failed_rank() != options_.victim || d.failures > 1)
+        error("progress of rank " + std::to_string(r) + " threw: " + e.what());
+    }
+  }
+  poll_completions(r);
 }
 
 void mixed_job::poll_completions(int r) {
@@ -293,7 +319,12 @@ void mixed_job::completed(int rank, const lci::status_t& status) {
 
 void mixed_job::complete(operation& op, const lci::status_t& status) {
   if (++op.completions > 1) return error(op, "completed more than once");
-  if (!status.is_done()) return error(op, std::string("ended as ") + status.error.get_str());
+  if (!status.is_done()) {
+    if (!involves_dead(op) || status.error != lci::errorcode_t::fatal)
+      error(op, std::string("ended as ") + status.error.get_str());
+    return release_buffer(op);
+  }
+  if (op.how == completion::counter && involves_dead(op)) return release_buffer(op);
   const bool has_status = status.user_context != nullptr;
   if (has_status && status.user_context != &op) error(op, "has another one's user_context");
   if (op.what == kind::recv) {
@@ -301,7 +332,6 @@ void mixed_job::complete(operation& op, const lci::status_t& status) {
   } else if (op.what == kind::get || op.what == kind::get_signal) {
     if (op.size > 0 && std::memcmp(op.buffer, payload_of(op.id, op.size).data(), op.size) != 0)
       error(op, "got other bytes");
-    op.memory[0] = op.size > 0 ? guard : op.memory[0];
   }
   if (has_status && op.what != kind::recv) {
     if (status.rank != op.peer) error(op, "names rank " + std::to_string(status.rank));
@@ -372,14 +402,51 @@ void mixed_job::arrived(int rank, int target_comp, const lci::status_t& status) 
   }
   if (op.what == kind::echo) {
     operation& answer = operations_[op.id + 1];
-    answer.accepted = false;
     if (!try_post(answer)) error(answer, "was refused inside a completion object");
   }
 }
 
 bool mixed_job::finished(const operation& op) const {
+  if (involves_dead(op)) {
+    if (op.rank == options_.victim || op.what == kind::recv) return true;
+    if (op.is_answer && !op.attempted) return true;
+    return op.accepted && op.completions > 0;
+  }
   if (!op.accepted || op.completions == 0) return false;
   return !op.expects_arrival || op.arrivals > 0;
+}
+
+// --- death ---
+
+bool mixed_job::involves_dead(const operation& op) const {
+  return options_.victim >= 0 && !ranks_[options_.victim].alive &&
+         (op.rank == options_.victim || op.peer == options_.victim);
+}
+
+void mixed_job::kill_victim() {
+  world_->kill(options_.victim);
+  ranks_[options_.victim].alive = false;
+}
+
+void mixed_job::check_death_is_known() {
+  if (ranks_[options_.victim].alive) kill_victim();
+  for (int i = 0; i < 500; ++i)
+    for (int r = 0; r < options_.ranks; ++r) step(r);
+  for (int r = 0; r < options_.ranks; ++r) {
+    if (r == options_.victim) continue;
+    for (auto& d : ranks_[r].devices) {
+      if (d.failures != 1)
+        error("rank " + std::to_string(r) + " was told " + std::to_string(d.failures) + " times");
+      try {
+        (void)lci::post_am_x(options_.victim, nullptr, 0, lci::COMP_NULL_RETRY, 1)
+            .runtime(ranks_[r].runtime)
+            .device(d.device)();
+        error("a post to a dead rank was accepted");
+      } catch (const lci::peer_failure_error& e) {
+        if (e.failed_rank() != options_.victim) error(std::string("wrong rank: ") + e.what());
+      }
+    }
+  }
 }
 
 // --- the end ---
@@ -388,54 +455,69 @@ void mixed_job::tear_down() {
   // Whatever is too much would still come now.
   for (int i = 0; i < 200; ++i)
     for (int r = 0; r < options_.ranks; ++r) step(r);
-  for (int r = 0; r < options_.ranks; ++r) {
-    rank_state& rank = ranks_[r];
-    for (auto& d : rank.devices) {
-      const lci::error_t e = lci::test_drained_x().runtime(rank.runtime).device(d.device)();
-      if (!e.is_done()) error("rank " + std::to_string(r) + " is not drained");
-    }
-    if (rank.runtime.p_impl->rejected_packets.load(std::memory_order_relaxed) != 0)
-      error("rank " + std::to_string(r) + " has rejected packets");
-  }
-  for (operation& op : operations_) {
-    if (op.how == completion::counter) {
-      const int64_t n = lci::counter_get_x(op.comp).runtime(ranks_[op.rank].runtime)();
-      if (n > 1) error(op, "was counted " + std::to_string(n) + " times");
-    }
-    if (op.how == completion::counter || op.how == completion::sync)
-      lci::free_comp_x(&op.comp).runtime(ranks_[op.rank].runtime)();
-    if (op.what == kind::put || op.what == kind::put_signal) {
-      const auto data = payload_of(op.id, op.size);
-      if (!std::equal(data.begin(), data.end(), ranks_[op.peer].window.begin() + op.slice))
-        error(op, "left other bytes at its target");
-    }
-  }
-  for (rank_state& rank : ranks_) {
-    for (size_t i = rank.window_used; i < rank.window.size(); ++i)
-      if (rank.window[i] != guard) error("somebody wrote behind a window");
-    for (auto& d : rank.devices) {
-      lci::deregister_memory_x(&d.window_mr).runtime(rank.runtime)();
-      lci::free_device_x(&d.device).runtime(rank.runtime)();
-    }
-  }
-  for (int r = 0; r < options_.ranks; ++r) {
-    rank_state& rank = ranks_[r];
-    const lci::core::packet_pool& pool = *rank.runtime.p_impl->default_packet_pool.p_impl;
-    if (pool.home() != options_.npackets)
-      error("rank " + std::to_string(r) + " has lost " +
-            std::to_string(options_.npackets - pool.home()) + " packets");
-    if (const size_t n = rank.runtime.p_impl->operations.alive(); n != 0)
-      error("rank " + std::to_string(r) + " still has " + std::to_string(n) + " operations");
-    for (lci::rcomp_t c : rank.rcomps) lci::deregister_rcomp_x(c).runtime(rank.runtime)();
-    for (lci::comp_t* c : {&rank.cq, &rank.am_cq, &rank.packet_cq, &rank.handler, &rank.am_handler})
-      lci::free_comp_x(c).runtime(rank.runtime)();
-    lci::free_runtime_x (&rank.runtime)();
-  }
+  check_operations_at_end();
+  for (int r = 0; r < options_.ranks; ++r) check_rank_at_end(r);
+  for (int r = 0; r < options_.ranks; ++r) free_rank(r);
   for (const std::string& v : world_->violations()) error("contract violated: " + v);
   const auto stats = world_->stats();
   if (stats.in_flight != 0) error("messages are left in the network");
   if (stats.registrations != 0) error("memory is still registered");
   if (stats.devices != 0) error("devices are left");
+}
+
+void mixed_job::check_operations_at_end() {
+  for (operation& op : operations_) {
+    if (op.how == completion::counter && !op.comp.is_empty()) {
+      const int64_t n = lci::counter_get_x(op.comp).runtime(ranks_[op.rank].runtime)();
+      if (n > 1) error(op, "was counted " + std::to_string(n) + " times");
+    }
+    if ((op.what == kind::put || op.what == kind::put_signal) && !involves_dead(op)) {
+      const auto data = payload_of(op.id, op.size);
+      if (!std::equal(data.begin(), data.end(), ranks_[op.peer].window.begin() + op.slice))
+        error(op, "left other bytes at its target");
+    }
+  }
+}
+
+void mixed_job::check_rank_at_end(int r) {
+  rank_state& rank = ranks_[r];
+  for (size_t i = rank.window_used; i < rank.window.size(); ++i)
+    if (rank.window[i] != guard) error("somebody wrote behind a window");
+  if (!rank.alive) return;
+  for (auto& d : rank.devices) {
+    const lci::error_t e = lci::test_drained_x().runtime(rank.runtime).device(d.device)();
+    if (!e.is_done()) error("rank " + std::to_string(r) + " is not drained");
+  }
+  if (rank.runtime.p_impl->rejected_packets.load(std::memory_order_relaxed) != 0)
+    error("rank " + std::to_string(r) + " has rejected packets");
+  if (const size_t n = rank.runtime.p_impl->operations.alive(); n != 0 && options_.victim < 0)
+    error("rank " + std::to_string(r) + " still has " + std::to_string(n) + " operations");
+}
+
+void mixed_job::free_rank(int r) {
+  rank_state& rank = ranks_[r];
+  for (operation& op : operations_) {
+    if (op.rank != r) continue;
+    if (!op.mr.is_empty()) lci::deregister_memory_x(&op.mr).runtime(rank.runtime)();
+    if (op.user_packet && op.buffer != nullptr && op.buffer != op.memory.data())
+      lci::put_upacket_x(op.buffer).runtime(rank.runtime)();
+  }
+  for (auto& d : rank.devices) {
+    lci::deregister_memory_x(&d.window_mr).runtime(rank.runtime)();
+    lci::free_device_x(&d.device).runtime(rank.runtime)();
+  }
+  const lci::core::packet_pool& pool = *rank.runtime.p_impl->default_packet_pool.p_impl;
+  if (rank.alive && pool.home() != options_.npackets)
+    error("rank " + std::to_string(r) + " has lost " +
+          std::to_string(options_.npackets - pool.home()) + " packets");
+  for (operation& op : operations_)
+    if (op.rank == r && (op.how == completion::counter || op.how == completion::sync) &&
+        !op.comp.is_empty())
+      lci::free_comp_x(&op.comp).runtime(rank.runtime)();
+  for (lci::rcomp_t c : rank.rcomps) lci::deregister_rcomp_x(c).runtime(rank.runtime)();
+  for (lci::comp_t* c : {&rank.cq, &rank.am_cq, &rank.packet_cq, &rank.handler, &rank.am_handler})
+    lci::free_comp_x(c).runtime(rank.runtime)();
+  lci::free_runtime_x (&rank.runtime)();
 }
 
 void mixed_job::error(const operation& op, const std::string& what) {

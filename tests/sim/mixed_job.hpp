@@ -30,6 +30,8 @@ struct mixed_options {
   lci::attr_rdv_protocol_t protocol = lci::attr_rdv_protocol_t::auto_select;
   lci::attr_matching_engine_type_t matching = lci::attr_matching_engine_type_t::map;
   int operations = 300;
+  int victim = -1;       // this rank is killed
+  int killed_after = 0;  // rounds
 
   /// Options drawn from the seed.
   static mixed_options from_seed(uint64_t seed);
@@ -74,16 +76,18 @@ class mixed_job {
     void* buffer = nullptr;
     lci::mr_t mr;
     lci::comp_t comp;
+    bool is_answer = false;  // posted when an echo arrives
+    bool attempted = false;
     bool accepted = false;
     int completions = 0;
     int arrivals = 0;  // at the target's completion object
     bool expects_arrival = false;
-    bool buffer_spoiled = false;
   };
   struct device_state {
     lci::device_t device;
     lci::mr_t window_mr;
     lci::rmr_t window;
+    int failures = 0;  // told by progress()
   };
   struct rank_state {
     lci::runtime_t runtime;
@@ -93,6 +97,7 @@ class mixed_job {
     lci::comp_t cq, am_cq, packet_cq, handler, am_handler, custom, am_custom, echo;
     std::unique_ptr<notified> custom_impl, am_custom_impl, echo_impl;
     std::vector<lci::rcomp_t> rcomps;
+    bool alive = true;
   };
 
   void plan();
@@ -114,7 +119,13 @@ class mixed_job {
   void arrived(int rank, int target_comp, const lci::status_t& status);
   void release_buffer(operation& op);
   bool finished(const operation& op) const;
+  bool involves_dead(const operation& op) const;
+  void kill_victim();
+  void check_death_is_known();
   void tear_down();
+  void check_rank_at_end(int rank);
+  void check_operations_at_end();
+  void free_rank(int rank);
   void error(const operation& op, const std::string& what);
   void error(const std::string& what);
   std::string text(const operation& op) const;
@@ -130,6 +141,7 @@ class mixed_job {
   std::deque<operation> operations_;
   std::vector<std::string> errors_;
   size_t inject_size_ = 0, eager_size_ = 0;
+  bool user_packets_ = true;
 };
 
 }  // namespace sim_test

@@ -8,6 +8,8 @@ namespace sim_test {
 using lci::matching_policy_t;
 
 void mixed_job::plan() {
+  // A user who holds all packets of a small pool would starve the network's receive buffers.
+  user_packets_ = options_.npackets >= options_.devices * options_.max_recvs + 64;
   for (int i = 0; i < options_.operations; ++i) {
     const uint64_t dice = random_.up_to(9);
     if (dice < 3)
@@ -52,7 +54,7 @@ void mixed_job::add_message() {
   op.target_comp = static_cast<int>(random_.up_to(3));
   // What is delivered in packets has to fit into one.
   if (op.target_comp == 1 && op.size > eager_size_) op.target_comp = 0;
-  op.user_packet = random_.percent(10) && op.size <= eager_size_;
+  op.user_packet = user_packets_ && random_.percent(10) && op.size <= eager_size_;
   if (op.size <= eager_size_ && random_.percent(15)) op.how = completion::none;
   if (random_.percent(15)) {
     op.what = kind::echo;
@@ -65,7 +67,7 @@ void mixed_job::add_message() {
     answer.target_comp = 3;
     answer.allow_retry = false;
     answer.how = completion::cq;
-    answer.accepted = true;
+    answer.is_answer = true;
   }
 }
 
@@ -73,13 +75,15 @@ void mixed_job::add_matched_pair() {
   const int from = static_cast<int>(random_.up_to(options_.ranks - 1));
   const int to = static_cast<int>(random_.up_to(options_.ranks - 1));
   const size_t size = some_size();
-  const auto policy = static_cast<matching_policy_t>(random_.up_to(3));
+  // With a victim, no receive may be taken by a message that was meant for another one.
+  const auto policy =
+      static_cast<matching_policy_t>(options_.victim < 0 ? random_.up_to(3) : 1 + random_.up_to(2));
   const bool send_first = random_.percent(50);
   for (bool sends : {send_first, !send_first}) {
     operation& op = sends ? add(kind::send, from, to, size) : add(kind::recv, to, from, size);
     op.policy = policy;
     if (sends && size <= eager_size_ && random_.percent(15)) op.how = completion::none;
-    if (sends) op.user_packet = random_.percent(10) && size <= eager_size_;
+    if (sends) op.user_packet = user_packets_ && random_.percent(10) && size <= eager_size_;
   }
   operation& first = operations_[operations_.size() - 2];
   operation& second = operations_.back();

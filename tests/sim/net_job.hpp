@@ -9,12 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "network/fabric.hpp"
+#include "network/sim/fabric.hpp"
 #include "network/sim/world.hpp"
-
-namespace lci::network {
-fabric sim_fabric();
-}
 
 namespace sim_test {
 

@@ -1,0 +1,15 @@
+"""The interface of LCI, described once. `API` is all of it; codegen/ makes the rest from it."""
+
+from api_dsl import (allocation, communication, completion, enums, environment, resources, setup)
+from api_dsl.schema import Api
+
+API = Api(
+    enums=enums.ALL,
+    aliases=resources.ALIASES,
+    constants=resources.CONSTANTS,
+    resources=resources.ALL,
+    operations=(setup.OPERATIONS + communication.OPERATIONS + completion.OPERATIONS +
+                allocation.OPERATIONS),
+    functions=setup.FUNCTIONS,
+    variables=environment.VARIABLES,
+)

@@ -1,0 +1,98 @@
+"""Operations on the resources behind communications, and on memory."""
+
+from dataclasses import replace
+
+from api_dsl import arguments as a
+from api_dsl.schema import Argument as A, Operation as Op
+
+
+def _alloc(what, doc, optional, group, source):
+    return Op(f"alloc_{what}", f"{what}_t", doc, (), (a.name, a.user_context) + optional,
+              source=source, resource=what, group=group,
+              result=f"The new object; to be freed with free_{what}.")
+
+
+def _free(what, doc, group, source):
+    return Op(f"free_{what}", "void", doc,
+              (A(what, f"{what}_t*", "Handle of the object to free; becomes empty."),),
+              (a.runtime_on_demand,), source=source, group=group)
+
+
+_pool = A("packet_pool", "packet_pool_t", "The packet pool.")
+_device = A("device", "device_t", "The device.")
+_mr = A("mr", "mr_t", "A registration from register_memory.", may_be_empty=True)
+
+OPERATIONS = (
+    _alloc("net_context", "Opens a network.", (a.runtime,), "Net context", "4.2.1"),
+    _free("net_context", "Closes a network, after its devices were freed.", "Net context",
+          "4.2.1"),
+
+    _alloc("device",
+           "Allocates a device. Collective: the k-th device of a rank talks to the k-th device "
+           "of every other rank.",
+           (a.runtime, a.net_context, replace(
+               a.packet_pool, doc="Packet pool that posts to this device take packets from.")),
+           "Device", "3.2.3"),
+    _free("device", "Frees a device, after its endpoints were freed.", "Device", "3.2.3"),
+    Op("progress", "error_t",
+       "Makes pending communication advance: polls the device, retries what waits, signals "
+       "completion objects. Inside a completion handler it does nothing and says retry.",
+       (), (a.runtime, a.device, a.progress_endpoint), source="3.2.6", group="Device",
+       result="`done` if anything happened, else a retry code."),
+    Op("test_drained", "error_t", "Asks whether all that was posted to a device has completed.",
+       (), (a.runtime, a.device), group="Device", result="`done` or a retry code."),
+    Op("wait_drained", "void",
+       "Calls progress until all that was posted to a device has completed.",
+       (), (a.runtime, a.device), group="Device"),
+
+    _alloc("endpoint", "Allocates a further way into a device.", (a.runtime, a.device),
+           "Endpoint", "4.2.1"),
+    _free("endpoint", "Frees an endpoint.", "Endpoint", "4.2.1"),
+
+    _alloc("packet_pool", "Allocates a packet pool.", (a.runtime,), "Packet pool", "4.1.2"),
+    _free("packet_pool", "Frees a packet pool, whose packets must all have come back.",
+          "Packet pool", "4.1.2"),
+    Op("register_packet_pool", "void",
+       "Registers a pool's memory with a device, so that the device can send its packets.",
+       (_pool, _device), (a.runtime_on_demand,), source="4.1.2", group="Packet pool"),
+    Op("deregister_packet_pool", "void", "Undoes register_packet_pool.",
+       (_pool, _device), (a.runtime_on_demand,), source="4.1.2", group="Packet pool"),
+    Op("get_upacket", "void*",
+       "Takes a packet from a pool, to assemble a message in it and send it without a copy.",
+       (), (a.runtime_on_demand, a.packet_pool), source="3.3.1", group="Packet pool",
+       result="The packet's payload, get_max_bcopy_size bytes; null if the pool is empty."),
+    Op("put_upacket", "void", "Returns a packet to its pool.",
+       (A("packet", "void*", "What get_upacket gave, or a message delivered in a packet."),),
+       (a.runtime,), source="3.3.1", group="Packet pool"),
+    Op("get_max_bcopy_size", "size_t", "Tells how many bytes of payload fit into a packet.",
+       (), (a.runtime_on_demand, a.packet_pool), source="4.3", group="Packet pool",
+       result="The number of bytes."),
+
+    _alloc("matching_engine",
+           "Allocates a matching engine. Collective: all ranks do so in the same order.",
+           (a.runtime,), "Matching engine", "4.1.3"),
+    _free("matching_engine", "Frees a matching engine and what is still filed in it.",
+          "Matching engine", "4.1.3"),
+    Op("matching_engine_insert", "matching_entry_val_t",
+       "Files a value, unless one of the other type waits under the same key.",
+       (A("matching_engine", "matching_engine_t", "The matching engine."),
+        A("key", "matching_entry_key_t", "The key."),
+        A("value", "matching_entry_val_t", "The value; not null."),
+        A("entry_type", "matching_entry_type_t", "Kind of the value.")),
+       (a.runtime_on_demand,), source="4.1.3", group="Matching engine",
+       result="The value of the other type, which is taken out; null if the new one was filed."),
+
+    Op("register_memory", "mr_t",
+       "Registers memory with a device. Needed for memory that others write or read; optional "
+       "for local buffers.",
+       (A("address", "void*", "First byte."), A("size", "size_t", "Number of bytes.")),
+       (a.runtime, a.device), source="3.3.1", group="Memory",
+       result="The registration; to be ended with deregister_memory."),
+    Op("deregister_memory", "void", "Ends a registration; the handle becomes empty.",
+       (A("mr", "mr_t*", "Handle of the registration."),), (a.runtime_on_demand,),
+       source="3.3.1", group="Memory"),
+    Op("get_rmr", "rmr_t",
+       "Gives what other ranks need to access registered memory: plain bytes to be sent to them.",
+       (_mr,), (a.runtime_on_demand,), source="3.3.1", group="Memory",
+       result="The remote side's view of the registration."),
+)

@@ -1,0 +1,21 @@
+"""Variables of the environment that are no attributes. Every other name that begins with LCI_
+brings a warning, so what the library, its tools or its tests read must be listed here."""
+
+from api_dsl.schema import Variable as V
+
+VARIABLES = (
+    V("LCI_TEST_", "Settings of the library's own tests.", "ours", prefix=True),
+    V("LCI_STRESS_", "Settings of the library's own stress tests.", "ours", prefix=True),
+    V("LCI_BENCH_", "Settings of the library's own benchmarks.", "ours", prefix=True),
+    V("LCI_SOURCE", "Source tree, for the library's own tests.", "ours"),
+    V("LCI_BUILD", "Build tree, for the library's own tests.", "ours"),
+    V("LCI_LIBRARY", "The shared library, for the library's own tests.", "ours"),
+    V("LCI_LOG_", "Logging of the published implementation; not used.", prefix=True),
+    V("LCI_ENABLE_BOOTSTRAP_LCI",
+      "Bootstrap switch of the published implementation; not used."),
+    V("LCI_INIT_ATTACH_DEBUGGER", "Debugging aid of the published implementation; not used."),
+    V("LCI_MASTER_ADDR", "TCP bootstrap of the published implementation; not used."),
+    V("LCI_MASTER_PORT", "TCP bootstrap of the published implementation; not used."),
+    V("LCI_RANK", "TCP bootstrap of the published implementation; not used."),
+    V("LCI_WORLD_SIZE", "TCP bootstrap of the published implementation; not used."),
+)

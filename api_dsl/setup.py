@@ -1,0 +1,76 @@
+"""Operations on runtimes, and plain functions."""
+
+from api_dsl import arguments as a
+from api_dsl.schema import Argument as A, Function, Operation as Op
+
+_G = "Runtime"
+
+device_name = A("device_name", "std::string",
+                "Network card of the default net context; empty: as the attribute says.", '""')
+
+
+def _getter(name, returns, what):
+    return Op(name, returns, f"Gives the runtime's default {what}.", (), (a.runtime,), group=_G,
+              result=f"The default {what}; empty if the runtime was allocated without one.")
+
+
+OPERATIONS = (
+    Op("alloc_runtime", "runtime_t",
+       "Allocates a runtime, with a net context and those defaults that its attributes ask for. "
+       "Collective: all ranks do so in the same order.",
+       (), (a.name, a.user_context), source="3.2.2", resource="runtime", group=_G,
+       result="The runtime; to be freed with free_runtime."),
+    Op("free_runtime", "void",
+       "Frees a runtime and the default resources it allocated; the handle becomes empty.",
+       (A("runtime", "runtime_t*", "Handle of the runtime to free."),), source="3.2.2", group=_G),
+    Op("g_runtime_init", "runtime_t",
+       "Allocates the process's default runtime, which operations use if no other is named.",
+       (), (a.name, a.user_context, device_name), source="3.2.2", resource="runtime", group=_G,
+       result="The runtime; to be freed with g_runtime_fina."),
+    Op("g_runtime_fina", "void", "Frees the process's default runtime.", source="3.2.2",
+       group=_G),
+    Op("get_g_runtime", "runtime_t", "Gives the process's default runtime.", group=_G,
+       result="The default runtime; empty if there is none."),
+    Op("get_rank_me", "int", "Tells the rank of this process.", (),
+       (a.runtime_on_demand,), source="3.2.2", group=_G,
+       result="The rank in the given runtime, else in the default one or any other; -1 if none "
+              "is active."),
+    Op("get_rank_n", "int", "Tells the number of ranks.", (), (a.runtime_on_demand,),
+       source="3.2.2", group=_G,
+       result="The number of ranks in the given runtime, else in the default one or any other; "
+              "-1 if none is active."),
+    Op("set_allocator", "void",
+       "Sets the allocator of buffers in which active messages are delivered.",
+       (A("allocator", "allocator_base_t*", "The allocator; null: malloc and free."),),
+       (a.runtime,), group=_G),
+    Op("get_allocator", "allocator_base_t*",
+       "Gives the allocator of buffers in which active messages are delivered.", (),
+       (a.runtime,), group=_G, result="The allocator; null: malloc and free."),
+    _getter("get_default_net_context", "net_context_t", "net context"),
+    _getter("get_default_device", "device_t", "device"),
+    Op("get_default_endpoint", "endpoint_t", "Gives the device's default endpoint.", (),
+       (a.runtime, a.device), group=_G,
+       result="The default endpoint; empty if the device was allocated without one."),
+    _getter("get_default_packet_pool", "packet_pool_t", "packet pool"),
+    _getter("get_default_matching_engine", "matching_engine_t", "matching engine"),
+)
+
+_P = "Process-wide functions"
+
+FUNCTIONS = (
+    Function("global_initialize", "void", (),
+             "Allocates the default runtime at the first of several calls.", group=_P),
+    Function("global_finalize", "void", (),
+             "Frees the default runtime at the last of as many calls as global_initialize had.",
+             group=_P),
+    Function("get_g_default_attr", "global_attr_t", (),
+             "Reads the process-wide defaults of all attributes. At the first call they come from "
+             "the environment, else from what is built in; throws option_error if a variable "
+             "makes no sense.", header="lci/attributes.hpp", group=_P),
+    Function("set_g_default_attr", "void", (("const global_attr_t&", "attr"),),
+             "Sets the process-wide defaults of all attributes, for what is allocated from now "
+             "on. Thread-safe.", header="lci/attributes.hpp", group=_P),
+    Function("get_errorcode_str", "const char*", (("errorcode_t", "code"),),
+             "Names an error code, e.g. \"retry_lock\".", source="3.2.5",
+             header="lci/types.hpp", group=_P),
+)

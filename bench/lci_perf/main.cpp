@@ -1,0 +1,41 @@
+// lci_perf: what a message costs, on LCI and on this machine without LCI.
+#include <cstdio>
+#include <exception>
+
+#include "bench/lci_perf/floor.hpp"
+#include "bench/lci_perf/session.hpp"
+
+namespace lci_perf {
+namespace {
+
+int run_lci(const options& o) {
+  lci::g_runtime_init();
+  const int ranks = lci::get_rank_n(), rank = lci::get_rank_me();
+  int code = 0;
+  if (ranks > 2) {
+    if (rank == 0) {
+      std::fprintf(stderr,
+                   "lci_perf: %d ranks; it runs on 2 (lcirun -n 2 lci_perf %s %s) or on 1, to "
+                   "itself\n",
+                   ranks, name_of(o.op), name_of(o.metric));
+    }
+    code = 2;
+  } else {
+    session(o, ranks, rank).run();
+  }
+  lci::g_runtime_fina();
+  return code;
+}
+
+}  // namespace
+}  // namespace lci_perf
+
+int main(int argc, char** argv) {
+  const lci_perf::options o = lci_perf::parse(argc, argv);
+  try {
+    return o.op == lci_perf::op_kind::floor ? lci_perf::run_floor(o) : lci_perf::run_lci(o);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "lci_perf: %s\n", e.what());
+    return 1;
+  }
+}

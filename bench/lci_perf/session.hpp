@@ -1,0 +1,54 @@
+// A run of lci_perf on LCI: its resources, its threads, and the agreement on rounds.
+//
+// The first sender tells the first receiver by an active message how many messages of which size
+// come next; the receivers get ready and say so; then the clock runs.
+#pragma once
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "bench/lci_perf/benchmark.hpp"
+#include "bench/lci_perf/team.hpp"
+
+namespace lci_perf {
+
+/// Made and run by the main thread, once a process.
+class session {
+ public:
+  session(const options& o, int ranks, int rank);
+  ~session();
+  void run();
+
+ private:
+  void make_devices();
+  void make_seats();
+  void make_handlers();
+  int new_seat_objects(seat& s);
+  void release();
+
+  void sender_thread(int i);
+  void receiver_thread(int i);
+  void lead_senders();
+  double round(uint64_t count, size_t size);
+  job make_job(uint64_t count, uint64_t size) const;
+  payload_kind payload_of(size_t size) const;
+  std::vector<std::string> notes() const;
+
+  const options& options_;
+  const int ranks_, rank_;
+  const bool sends_, receives_;
+  const bool crowded_;
+  const benchmark benchmark_;
+  const bool is_stream_;
+  size_t max_eager_ = 0;
+  std::vector<lci::device_t> own_devices_;
+  std::vector<lci::comp_t> comps_;
+  std::vector<lci::rcomp_t> rcomps_;
+  lci::rcomp_t command_handler_ = 0, ready_handler_ = 0;
+  uint64_t serial_ = 0;            // commands so far
+  job sender_job_, receiver_job_;  // written by a role's first thread before the start barrier
+  spin_barrier sender_barrier_, receiver_barrier_;
+};
+
+}  // namespace lci_perf

@@ -1,0 +1,157 @@
+// Resources of a run, and the handlers, which find the seats through pointers of the process.
+#include "bench/lci_perf/session_state.hpp"
+
+namespace lci_perf {
+
+process_state state;
+
+namespace {
+
+// One thread alone runs the handlers of a seat: no locked instruction is needed.
+void bump(std::atomic<uint64_t>& word, uint64_t n) {
+  // S2: pairs with S1 and A1
+  word.store(word.load(std::memory_order_relaxed) + n, std::memory_order_release);
+}
+void bump_shared(std::atomic<uint64_t>& word, uint64_t n) {
+  word.fetch_add(n, std::memory_order_release);  // S2: pairs with S1 and A1
+}
+
+template <void (*Bump)(std::atomic<uint64_t>&, uint64_t)>
+struct handlers {
+  static void take(seat& s, const lci::status_t& status) {
+    read_through(status.buffer, status.size);
+    Bump(s.arrived, 1);
+  }
+  static void to_receiver(lci::status_t status) { take(state.receivers[status.tag], status); }
+  static void to_sender(lci::status_t status) { take(state.senders[status.tag], status); }
+  static void received(lci::status_t status) {
+    Bump(static_cast<seat*>(status.user_context)->arrived, 1);
+  }
+  static void ack(lci::status_t status) {
+    uint64_t count = 0;
+    std::memcpy(&count, status.buffer, sizeof(count));
+    Bump(state.senders[status.tag].acked, count);  // A2: pairs with A1
+  }
+};
+
+void on_command(lci::status_t status) {
+  command c;
+  std::memcpy(&c, status.buffer, sizeof(c));
+  state.count.store(c.count, std::memory_order_relaxed);
+  state.size.store(c.size, std::memory_order_relaxed);
+  state.commanded.store(c.serial, std::memory_order_release);  // C2: pairs with C1
+}
+
+void on_ready(lci::status_t status) {
+  uint64_t serial = 0;
+  std::memcpy(&serial, status.buffer, sizeof(serial));
+  state.ready.store(serial, std::memory_order_release);  // C4: pairs with C3
+}
+
+benchmark choose(const options& o) {
+  const bool latency = o.metric == metric_kind::latency;
+  if (o.op == op_kind::am) return latency ? am_latency(o.comp) : am_stream(o.comp);
+  return latency ? sendrecv_latency(o.comp) : sendrecv_stream(o.comp);
+}
+
+}  // namespace
+
+session::session(const options& o, int ranks, int rank)
+    : options_(o),
+      ranks_(ranks),
+      rank_(rank),
+      sends_(rank == 0),
+      receives_(rank == 1 || ranks == 1),
+      crowded_(2 * o.threads > core_count()),
+      benchmark_(choose(o)),
+      is_stream_(o.metric != metric_kind::latency),
+      sender_barrier_(o.threads, crowded_),
+      receiver_barrier_(o.threads, crowded_) {
+  max_eager_ = lci::get_max_bcopy_size();
+  make_handlers();
+  make_seats();
+}
+
+session::~session() { release(); }
+
+void session::make_handlers() {
+  // Where a device is polled by one thread only, nobody else touches its seat.
+  const bool alone = ranks_ == 2 && (options_.threads == 1 || options_.dedicated);
+  const auto add = [this](lci::comp_handler_t f) {
+    comps_.push_back(lci::alloc_handler_x(f).am_in_place(true)());
+    rcomps_.push_back(lci::register_rcomp(comps_.back()));
+    return rcomps_.back();
+  };
+  using one = handlers<bump>;
+  using many = handlers<bump_shared>;
+  command_handler_ = add(on_command);
+  ready_handler_ = add(on_ready);
+  state.to_receiver = add(alone ? one::to_receiver : many::to_receiver);
+  state.to_sender = add(alone ? one::to_sender : many::to_sender);
+  state.ack = add(alone ? one::ack : many::ack);
+  state.on_recv = lci::alloc_handler(alone ? one::received : many::received);
+  comps_.push_back(state.on_recv);
+}
+
+int session::new_seat_objects(seat& s) {
+  const int first = static_cast<int>(rcomps_.size());
+  s.on_recv = state.on_recv;
+  s.local = lci::alloc_counter();
+  comps_.push_back(s.local);
+  s.cq = lci::alloc_cq_x().zero_copy_am(options_.zero_copy)();
+  comps_.push_back(s.cq);
+  rcomps_.push_back(lci::register_rcomp(s.cq));
+  for (lci::comp_t& sync : s.syncs) {
+    sync = lci::alloc_sync_x()
+               .sync_threshold(static_cast<int>(make_job(0, 0).batch))
+               .zero_copy_am(options_.zero_copy)();
+    comps_.push_back(sync);
+    rcomps_.push_back(lci::register_rcomp(sync));
+  }
+  return first;
+}
+
+void session::make_seats() {
+  const int n = options_.threads;
+  size_t bytes = 0;
+  for (const size_t size : options_.sizes) bytes = std::max(bytes, size);
+  state.senders = std::make_unique<seat[]>(static_cast<size_t>(n));
+  state.receivers = std::make_unique<seat[]>(static_cast<size_t>(n));
+  for (int i = 0; i < n; ++i) {
+    if (options_.dedicated) own_devices_.push_back(lci::alloc_device());
+    const lci::device_t device =
+        options_.dedicated ? own_devices_.back() : lci::get_default_device();
+    seat& sender = state.senders[i];
+    seat& receiver = state.receivers[i];
+    const int of_sender = new_seat_objects(sender);
+    const int of_receiver = new_seat_objects(receiver);
+    const auto connect = [&](seat& from, int objects_of_partner) {
+      from.to_partner_cq = rcomps_[objects_of_partner];
+      for (int k = 0; k < syncs_per_seat; ++k) {
+        from.to_partner_syncs[k] = rcomps_[objects_of_partner + 1 + k];
+      }
+      from.device = device;
+      from.index = i;
+      from.set_crowded(crowded_);
+      from.out.assign(bytes, std::byte{1});
+      from.in.assign(bytes, std::byte{2});
+    };
+    connect(sender, of_receiver);
+    connect(receiver, of_sender);
+    sender.to_partner_handler = state.to_receiver;
+    receiver.to_partner_handler = state.to_sender;
+    receiver.ack_handler = state.ack;
+    sender.partner_rank = ranks_ - 1;
+    receiver.partner_rank = 0;
+  }
+}
+
+void session::release() {
+  for (const lci::rcomp_t r : rcomps_) lci::deregister_rcomp(r);
+  for (lci::comp_t& c : comps_) lci::free_comp(&c);
+  for (lci::device_t& d : own_devices_) lci::free_device(&d);
+  state.senders.reset();
+  state.receivers.reset();
+}
+
+}  // namespace lci_perf

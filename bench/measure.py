@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Measures what bench/RESULTS.md shows and writes it as JSON.
+
+    python3 bench/measure.py [--build build/release] [--repeat 5] [-o figures.json]
+
+Every configuration is launched `--repeat` times, in turns with all others (ours and the limits of
+the machine alike), so that a drift of the machine hits all of them. A launch during which other
+processes were busy is thrown away and repeated, at most a few times. Needs two idle cores.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "perf"))
+import count  # noqa: E402  (instructions, by callgrind)
+
+OTHERS_BUSY = 0.05  # share of the wall time that other processes may take
+ATTEMPTS = 4
+
+
+def launch_table(perf, lcirun, rounds, seconds):
+    """name -> command. The figures of a name are keyed by message size."""
+    common = ["--json", "--rounds", str(rounds), "--seconds", str(seconds)]
+
+    def floor(metric, *options):
+        return [perf, "floor", metric, *options, *common]
+
+    def ours(op, metric, *options, ranks=2):
+        return [lcirun, "-n", str(ranks), perf, op, metric, *options, *common]
+
+    large = ["--size", "4096,65536,1048576"]
+    return {
+        "handoff": floor("handoff"),
+        "ring64": floor("ring64", "--slots", "64"),
+        "ring64 of 1024": floor("ring64", "--slots", "1024"),
+        "cma": floor("cma", *large),
+        "memcpy": floor("memcpy", *large),
+        "am latency handler": ours("am", "latency"),
+        "am latency cq": ours("am", "latency", "--comp", "cq"),
+        "am latency sync": ours("am", "latency", "--comp", "sync"),
+        "sendrecv latency": ours("sendrecv", "latency"),
+        "am rate handler": ours("am", "rate"),
+        "am rate cq": ours("am", "rate", "--comp", "cq"),
+        "am rate cq zero-copy": ours("am", "rate", "--comp", "cq", "--zero-copy"),
+        "am rate sync": ours("am", "rate", "--comp", "sync"),
+        "am rate handler window 1024": ours("am", "rate", "--window", "1024"),
+        "sendrecv rate": ours("sendrecv", "rate"),
+        "am bandwidth handler": ours("am", "bandwidth", *large),
+        "sendrecv bandwidth": ours("sendrecv", "bandwidth", *large),
+        "am rate 2 threads shared": ours("am", "rate", "--threads", "2", "--bind", "cross"),
+        "am rate 2 threads dedicated": ours("am", "rate", "--threads", "2", "--bind", "cross",
+                                            "--devices", "dedicated"),
+        "am rate 1 process": ours("am", "rate", ranks=1),
+        "am latency 1 process": ours("am", "latency", ranks=1),
+    }
+
+
+def busy_seconds():
+    """CPU time of the whole machine that was spent on something."""
+    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    user, nice, system, _, _, irq, softirq, steal = (int(x) for x in fields[:8])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def our_seconds():
+    t = os.times()
+    return t.user + t.system + t.children_user + t.children_system
+
+
+class Launcher:
+    """Runs commands one at a time and sees whether the machine was theirs."""
+
+    def __init__(self):
+        self.disturbed = 0  # launches thrown away
+        self.kept_disturbed = 0
+        self.environment = {k: v for k, v in os.environ.items()
+                            if not k.startswith(("LCI_", "PMI_"))}
+
+    def once(self, command, **variables):
+        done = subprocess.run(command, env={**self.environment, **variables}, text=True,
+                              capture_output=True, timeout=300, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n"
+                               f"{done.stdout}{done.stderr}")
+        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+    def __call__(self, command):
+        for attempt in range(ATTEMPTS):
+            wall, busy, ours = time.monotonic(), busy_seconds(), our_seconds()
+            out = self.once(command)
+            wall = time.monotonic() - wall
+            others = busy_seconds() - busy - (our_seconds() - ours)
+            # Ticks are coarse: a few of them say nothing.
+            if others <= OTHERS_BUSY * wall + 0.03:
+                return out
+            if attempt + 1 < ATTEMPTS:
+                self.disturbed += 1
+        self.kept_disturbed += 1
+        return out
+
+
+def measure_start(launch, lcirun, program):
+    """One start of two ranks, as the time of each until its first message, and their memory."""
+    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    return launch.once([lcirun, "-n", "2", program], START_TIME_NS=str(now))
+
+
+def clean_build_seconds():
+    with tempfile.TemporaryDirectory(prefix="lci-build-") as folder:
+        build = pathlib.Path(folder) / "build"
+        begin = time.monotonic()
+        for command in (["meson", "setup", str(build), str(ROOT)],
+                        ["ninja", "-C", str(build), "--quiet"]):
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return time.monotonic() - begin
+
+
+def machine():
+    model = "unknown processor"
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    memory = pathlib.Path("/proc/meminfo").read_text().split()[1]
+    compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=False)
+    return {
+        "processor": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(int(memory) / 2**20),
+        "kernel": platform.release(),
+        "compiler": compiler.stdout.splitlines()[0] if compiler.stdout else "unknown",
+        "load": os.getloadavg()[0],
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--repeat", type=int, default=5, help="launches of each configuration")
+    parser.add_argument("--rounds", type=int, default=5, help="measured rounds of a launch")
+    parser.add_argument("--seconds", type=float, default=0.05, help="length of a round")
+    parser.add_argument("--only", default="", help="only configurations whose name contains this")
+    parser.add_argument("--no-build-time", action="store_true", help="skip the clean build")
+    parser.add_argument("--no-instructions", action="store_true", help="skip callgrind")
+    parser.add_argument("-o", "--output", type=pathlib.Path,
+                        help="default: figures.json in the build folder")
+    args = parser.parse_args()
+    if args.repeat < 1:
+        parser.error(f"--repeat: {args.repeat} is not at least 1")
+    build = args.build.resolve()
+    perf, lcirun = build / "bench" / "lci_perf", build / "network" / "launcher" / "lcirun"
+    starter, counter = build / "bench" / "start_time", build / "tests" / "perf" / "count"
+    for program in (perf, lcirun, starter):
+        if not program.exists():
+            parser.error(f"{program} is not there; build first: bash tests/run.sh --build-only")
+
+    launch = Launcher()
+    result = {"command": "python3 bench/measure.py " + " ".join(sys.argv[1:]),
+              "repeat": args.repeat, "machine": machine(), "launches": {}, "starts": []}
+    table = launch_table(str(perf), str(lcirun), args.rounds, args.seconds)
+    table = {name: command for name, command in table.items() if args.only in name}
+    for turn in range(args.repeat):
+        print(f"turn {turn + 1} of {args.repeat}", file=sys.stderr, flush=True)
+        for name, command in table.items():
+            for line in launch(command):
+                sizes = result["launches"].setdefault(name, {})
+                entry = sizes.setdefault(str(line["size"]), {"unit": line["unit"], "medians": []})
+                entry["medians"].append(line["median"])
+        result["starts"].append(measure_start(launch, str(lcirun), str(starter)))
+    if not args.no_instructions and shutil.which("valgrind") and counter.exists():
+        result["instructions"] = count.count(str(counter))
+    if not args.no_build_time:
+        result["build_seconds"] = clean_build_seconds()
+    result["disturbed"] = {"repeated": launch.disturbed, "kept": launch.kept_disturbed}
+    output = args.output or build / "figures.json"
+    output.write_text(json.dumps(result, indent=1) + "\n")
+    print(output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Turns figures measured by bench/measure.py into Markdown.
+
+    python3 bench/report.py [FIGURES.json] [-o bench/RESULTS.md]
+
+Without -o the text goes to standard output. Every figure is the median of the launches' medians
+(in brackets the smallest and the largest of them); a ratio is one of such medians.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# ours, its size, the limit, its size, better is
+RATIOS = (
+    ("am latency, handler", "am latency handler", 8, "handoff", 8),
+    ("am latency, completion queue", "am latency cq", 8, "handoff", 8),
+    ("sendrecv latency", "sendrecv latency", 8, "handoff", 8),
+    ("am rate, handler", "am rate handler", 8, "ring64", 56),
+    ("am rate, completion queue", "am rate cq", 8, "ring64", 56),
+    ("sendrecv rate", "sendrecv rate", 8, "ring64", 56),
+    ("am rate, handler, window 1024", "am rate handler window 1024", 8, "ring64 of 1024", 56),
+    ("sendrecv bandwidth, 64 KiB", "sendrecv bandwidth", 65536, "cma", 65536),
+    ("sendrecv bandwidth, 1 MiB", "sendrecv bandwidth", 1048576, "cma", 1048576),
+)
+LIMITS = {
+    "handoff": "a cache line to the other core and one back, one way",
+    "ring64": "plain ring, 64 slots of 64 bytes",
+    "ring64 of 1024": "plain ring, 1024 slots of 64 bytes",
+    "cma": "process_vm_readv",
+    "memcpy": "memcpy within a process",
+}
+# Bounds that tests/perf enforces.
+BOUNDS = {"post_am": 200, "progress_am": 150}
+
+
+def human(value, unit):
+    """Three or four digits: 145 ns, 61.3M msg/s, 24446 MB/s."""
+    if unit == "msg/s":
+        return f"{value / 1e6:.3g}M msg/s" if value >= 1e6 else f"{value / 1e3:.0f}k msg/s"
+    return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+
+
+class Figures:
+    def __init__(self, data):
+        self.data = data
+
+    def entry(self, name, size):
+        return self.data["launches"].get(name, {}).get(str(size))
+
+    def median(self, name, size):
+        entry = self.entry(name, size)
+        return statistics.median(entry["medians"]) if entry else None
+
+    def text(self, name, size):
+        entry = self.entry(name, size)
+        if not entry:
+            return "not measured"
+        unit, values = entry["unit"], entry["medians"]
+        low, high = (human(v, unit).split(" ")[0] for v in (min(values), max(values)))
+        return f"**{human(statistics.median(values), unit)}** [{low}–{high}]"
+
+
+def rows(header, body):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(row) + " |" for row in body]
+
+
+def ratio_rows(f):
+    body = []
+    for title, name, size, limit, limit_size in RATIOS:
+        ours, bound = f.median(name, size), f.median(limit, limit_size)
+        if ours is None or bound is None:
+            continue
+        body.append((title, f.text(name, size), f"{f.text(limit, limit_size)} {LIMITS[limit]}",
+                     f"{ours / bound:.2f}"))
+    return rows(("what", "LCI", "limit of the machine", "ratio"), body)
+
+
+def single_rows(f):
+    body = []
+    data = f.data
+    counted = data.get("instructions")
+    if counted:
+        for part, title in (("post_am", "instructions to post an 8-byte active message"),
+                            ("progress_am", "instructions of the progress call that delivers it")):
+            body.append((title, f"**{counted[part]:.0f}** (at most {BOUNDS[part]})"))
+    if data["starts"]:
+        last = [max(r["message_ms"] for r in start) for start in data["starts"]]
+        memory = [max(r["rss_kb"] for r in start) for start in data["starts"]]
+        before = [max(r["rss_before_kb"] for r in start) for start in data["starts"]]
+        body.append(("start of 2 ranks: launcher's exec to the first message",
+                     f"**{statistics.median(last):.1f} ms** [{min(last):.1f}–{max(last):.1f}]"))
+        body.append(("resident memory of a rank after start",
+                     f"**{statistics.median(memory):.0f} kB** (before: "
+                     f"{statistics.median(before):.0f} kB)"))
+    if "build_seconds" in data:
+        body.append(("clean build of everything, tests included",
+                     f"**{data['build_seconds']:.0f} s** on {data['machine']['cores']} cores"))
+    return rows(("what", "figure"), body)
+
+
+def other_rows(f):
+    shown = {(name, size) for _, name, size, _, _ in RATIOS}
+    body = []
+    for name, sizes in f.data["launches"].items():
+        for size in sizes:
+            if (name, int(size)) not in shown:
+                label = name + (f": {LIMITS[name]}" if name in LIMITS else "")
+                body.append((label, size, f.text(name, size)))
+    return rows(("what", "bytes", "figure"), body)
+
+
+def instruction_rows(f):
+    sys.path.insert(0, str(ROOT / "tests" / "perf"))
+    import count  # here: only where there is something to show
+    counted = f.data["instructions"]
+    return rows(("instructions a message", "count"),
+                [(what, f"{counted[p]:.0f}") for p, (what, _) in count.PARTS.items()])
+
+
+def report(data):
+    f, m = Figures(data), data["machine"]
+    lines = [
+        "# Results", "",
+        "Written by `python3 bench/report.py`; measured by", "",
+        "```sh", data["command"].strip(), "```", "",
+        f"Machine: {m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux "
+        f"{m['kernel']}, {m['compiler']}.",
+        f"Each configuration was launched {data['repeat']} times, in turns with all others; a "
+        "figure is the **median** of the launches [smallest–largest]. Ranks are bound to different "
+        f"cores. {data['disturbed']['repeated']} launches were repeated because other processes "
+        f"were busy; {data['disturbed']['kept']} had to be kept all the same.", "",
+        "## Against the limits of the machine", "",
+        *ratio_rows(f), "",
+        "Latency and rate: 8-byte messages between two processes; window 64 where not said "
+        "otherwise. Latency is better the lower its ratio, the others the higher.", "",
+        "## Single figures", "",
+        *single_rows(f), ""]
+    if data.get("instructions"):
+        lines += ["## Instructions", "", *instruction_rows(f), ""]
+    lines += ["## All others", "", *other_rows(f), "",
+              "`2 threads`: each of the two ranks has two threads, on different cores; the two "
+              "ranks share both cores. `1 process`: one rank whose two threads talk to each other.",
+              ""]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figures", type=pathlib.Path, nargs="?",
+                        default=ROOT / "build" / "release" / "figures.json")
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    args = parser.parse_args()
+    if not args.figures.exists():
+        parser.error(f"{args.figures} is not there; measure first: python3 bench/measure.py")
+    text = report(json.loads(args.figures.read_text()))
+    if args.output:
+        args.output.write_text(text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+// Messages to the user that are no errors: one line each on standard error.
+#pragma once
+
+#include <string>
+
+#include "lib/base/cpu.hpp"
+
+namespace lci {
+
+/// Prints "lci: warning: <text>". Thread-safe; lines of several processes do not mix.
+LCI_COLD void log_warning(const std::string& text);
+
+}  // namespace lci

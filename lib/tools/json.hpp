@@ -1,0 +1,12 @@
+// Just enough JSON for tools that print it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lci::tools {
+
+/// The text as a JSON string, with its quotes.
+std::string json_text(std::string_view text);
+
+}  // namespace lci::tools

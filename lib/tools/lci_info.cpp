@@ -1,0 +1,186 @@
+// lci_info: what this build of LCI can do here, and the value of every attribute and where it
+// comes from. It starts no runtime: it tells also why one would not start.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "lci.hpp"
+#include "lci/options.hpp"
+#include "lib/tools/json.hpp"
+#include "network/bootstrap/bootstrap.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::tools {
+namespace {
+
+/// A fabric or a bootstrap: what it is called and how it stands with it here.
+struct facility {
+  std::string name;
+  bool usable = false;
+  bool in_use = false;  // what a runtime started now would take
+  std::string note;     // why it isn't usable, or when it is used
+};
+
+std::string value_of(const std::vector<option_info_t>& options, const std::string& name) {
+  for (const option_info_t& o : options) {
+    if (o.name == name) return o.value;
+  }
+  return {};
+}
+
+std::vector<facility> list_fabrics(const std::string& wanted) {
+  std::vector<facility> all;
+  bool chosen = false;
+  for (const network::fabric& f : network::fabrics()) {
+    facility entry;
+    entry.name = f.name;
+    entry.note = f.unusable_reason();
+    entry.usable = entry.note.empty();
+    // sim is for tests: never taken unless asked for.
+    const bool automatic = f.id != attr_backend_t::sim;
+    const bool asked_for = wanted == to_string(attr_backend_t::none) ? automatic : wanted == f.name;
+    entry.in_use = entry.usable && asked_for && !chosen;
+    chosen |= entry.in_use;
+    if (entry.usable && !automatic) entry.note = "for tests: only if LCI_ATTR_BACKEND asks for it";
+    all.push_back(entry);
+  }
+  for (const attr_backend_t id : {attr_backend_t::ofi, attr_backend_t::ibv, attr_backend_t::ucx}) {
+    const std::string name = to_string(id);
+    const bool built =
+        std::any_of(all.begin(), all.end(), [&](const facility& f) { return f.name == name; });
+    if (!built) all.push_back({name, false, false, "not part of this build"});
+  }
+  return all;
+}
+
+std::vector<facility> list_bootstraps(const std::string& wanted) {
+  std::vector<facility> all;
+  bool chosen = false;
+  for (const network::bootstrap_kind* kind : network::bootstrap_kinds()) {
+    facility entry;
+    entry.name = kind->name;
+    const bool detected = kind->detected();
+    entry.usable = detected || wanted == kind->name;
+    entry.in_use = !chosen && (wanted.empty() ? detected : wanted == kind->name);
+    chosen |= entry.in_use;
+    if (!detected) entry.note = "the environment does not ask for it";
+    all.push_back(entry);
+  }
+  return all;
+}
+
+void print_facilities(const char* title, const std::vector<facility>& all) {
+  std::printf("\n%s\n", title);
+  for (const facility& f : all) {
+    const char* state = f.in_use ? "in use" : f.usable ? "usable" : "not usable";
+    std::printf("  %-8s %-11s%s\n", f.name.c_str(), state, f.note.c_str());
+  }
+}
+
+void print_options(const std::vector<option_info_t>& options, bool verbose) {
+  size_t width = 0;
+  for (const option_info_t& o : options) width = std::max(width, std::string(o.name).size());
+  std::printf("\nattributes (LCI_ATTR_<NAME> in the environment sets one)\n");
+  std::string resource;
+  for (const option_info_t& o : options) {
+    if (o.resource != resource) {
+      resource = o.resource;
+      std::printf("  %s\n", resource.c_str());
+    }
+    const std::string value = o.value;
+    std::printf("    %-*s  %-12s %s\n", static_cast<int>(width), o.name,
+                value.empty() ? "\"\"" : value.c_str(), o.origin);
+    if (!verbose) continue;
+    std::printf("        %s\n        %s, built-in value %s; accepted: %s\n", o.doc, o.type,
+                json_text(o.built_in).c_str(), o.accepted);
+  }
+}
+
+std::string json_of(const std::vector<facility>& all) {
+  std::string out = "[";
+  for (const facility& f : all) {
+    out += out.size() > 1 ? ",\n  " : "\n  ";
+    out += "{\"name\": ";
+    out += json_text(f.name);
+    out += ", \"usable\": ";
+    out += f.usable ? "true" : "false";
+    out += ", \"in_use\": ";
+    out += f.in_use ? "true" : "false";
+    out += ", \"note\": ";
+    out += json_text(f.note);
+    out += "}";
+  }
+  return out + "]";
+}
+
+std::string json_of(const std::vector<option_info_t>& options) {
+  std::string out = "[";
+  for (const option_info_t& o : options) {
+    out += out.size() > 1 ? ",\n  " : "\n  ";
+    const char* separator = "{";
+    const auto add = [&](const char* key, const std::string& text) {
+      out += separator;
+      out += json_text(key);
+      out += ": ";
+      out += json_text(text);
+      separator = ", ";
+    };
+    add("name", o.name);
+    add("resource", o.resource);
+    add("variable", o.variable);
+    add("type", o.type);
+    add("value", o.value);
+    add("origin", o.origin);
+    add("built_in", o.built_in);
+    add("accepted", o.accepted);
+    add("doc", o.doc);
+    out += "}";
+  }
+  return out + "]";
+}
+
+int run(bool json, bool verbose) {
+  const std::vector<option_info_t> options = get_options();
+  const std::vector<facility> fabrics = list_fabrics(value_of(options, "backend"));
+  const std::vector<facility> bootstraps = list_bootstraps(value_of(options, "bootstrap"));
+  if (json) {
+    std::printf(
+        "{\"version\": %s,\n \"fabrics\": %s,\n \"bootstraps\": %s,\n \"attributes\": %s}\n",
+        json_text(LCI_VERSION_STRING).c_str(), json_of(fabrics).c_str(),
+        json_of(bootstraps).c_str(), json_of(options).c_str());
+    return 0;
+  }
+  std::printf("LCI %s\n", LCI_VERSION_STRING);
+  print_facilities("fabrics", fabrics);
+  print_facilities("bootstraps", bootstraps);
+  print_options(options, verbose);
+  return 0;
+}
+
+}  // namespace
+}  // namespace lci::tools
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Shows what this LCI can do here: fabrics and why others are not usable, ways to start, and "
+      "the value of each attribute with its origin.\nExit code: 0; 1 if a variable of the "
+      "environment is not understood; 2 for a bad command line.",
+      "lci_info");
+  bool json = false, verbose = false;
+  app.add_flag("--json", json, "everything as one JSON object");
+  app.add_flag("-v,--verbose", verbose, "also what each attribute means and accepts");
+  app.set_version_flag("--version", std::string(LCI_VERSION_STRING));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  try {
+    return lci::tools::run(json, verbose);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "lci_info: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,113 @@
+// A process of the job is killed in the middle of things: the others are told who it was, and go on
+// without it. Started as `lcirun -n 3 sh shm_survivors.sh shm_peer_death`: the shell between hides
+// the death from the launcher, which would end the whole job.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <lci.hpp>
+#include <string>
+#include <vector>
+
+namespace {
+
+int failures = 0;
+void expect(bool good, const char* what) {
+  if (good) return;
+  ++failures;
+  std::fprintf(stderr, "rank %d: FAILED: %s\n", lci::get_rank_me(), what);
+}
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Makes progress for so long, or until it throws; returns the rank whose failure was reported.
+int progress_until_failure(double seconds) {
+  for (const double end = now() + seconds; now() < end;) {
+    try {
+      if (!lci::progress().is_done()) usleep(100);
+    } catch (const lci::peer_failure_error& e) {
+      return e.failed_rank();
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string scene = argc > 1 ? argv[1] : "idle";
+  lci::g_runtime_init();
+  const int me = lci::get_rank_me(), n = lci::get_rank_n(), victim = n - 1;
+  auto cq = lci::alloc_cq();
+  auto counter = lci::alloc_counter();
+  auto sync = lci::alloc_sync();
+  const auto rcomp = lci::register_rcomp(counter);
+  std::vector<char> large(200'000, 'x'), in(200'000);
+
+  // Everybody has met everybody.
+  char token = 't';
+  for (int r = 0; r < n; ++r) {
+    char got;
+    lci::status_t s = lci::post_recv(r, &got, 1, 1, sync);
+    while (lci::post_send(r, &token, 1, 1, lci::COMP_NULL_RETRY).is_retry()) lci::progress();
+    if (s.is_posted()) lci::sync_wait(sync, nullptr);
+  }
+
+  if (me == victim) {
+    if (scene == "sending")  // a rendezvous that nobody has answered
+      (void)lci::post_send_x(0, large.data(), large.size(), 2, cq).allow_done(false)();
+    if (scene == "flooding")
+      for (int i = 0; i < 100'000; ++i)
+        if (lci::post_am(0, large.data(), 100, lci::COMP_NULL_RETRY, rcomp).is_retry()) break;
+    std::raise(SIGKILL);
+  }
+
+  if (scene == "sending") usleep(200'000);
+  lci::status_t s;
+  if (scene == "waiting")  // for a message that will not come
+    expect(lci::post_recv(victim, in.data(), in.size(), 3, cq).is_posted(), "a receive is posted");
+  bool threw_early = false;
+  if (scene == "sending" && me == 0) {
+    try {
+      (void)lci::post_recv(victim, in.data(), in.size(), 2, cq);
+    } catch (const lci::peer_failure_error& e) {
+      threw_early = e.failed_rank() == victim;
+    }
+  }
+
+  if (!threw_early)
+    expect(progress_until_failure(20) == victim, "progress() tells which rank has failed");
+  try {
+    for (int i = 0; i < 1000; ++i)
+      (void)lci::post_am(victim, large.data(), 8, lci::COMP_NULL_RETRY, rcomp);
+    expect(false, "a post to the failed rank throws");
+  } catch (const lci::peer_failure_error& e) {
+    expect(e.failed_rank() == victim, "the post names the failed rank");
+  }
+
+  // The living still reach each other, with small and large messages.
+  for (int r = 0; r < victim; ++r) {
+    if (r == me) continue;
+    s = lci::post_recv(r, in.data(), in.size(), 9, sync);
+    auto sent = lci::alloc_sync();
+    lci::status_t t;
+    do t = lci::post_send_x(r, large.data(), large.size(), 9, sent).allow_done(false)();
+    while (t.is_retry());
+    if (s.is_posted())
+      expect(lci::sync_wait_for(sync, 20.0, &s), "a message of a living rank arrives");
+    expect(lci::sync_wait_for(sent, 20.0, nullptr), "a message to a living rank is delivered");
+    expect(s.rank == r && s.size == large.size(), "it is the right one");
+    lci::free_comp(&sent);
+  }
+  const double begin = now();
+  lci::free_comp(&sync);
+  lci::g_runtime_fina();
+  expect(now() - begin < 10, "the runtime can be freed");
+  lci::free_comp(&cq);
+  lci::free_comp(&counter);
+  return failures == 0 ? 0 : 1;
+}

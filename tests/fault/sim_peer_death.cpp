@@ -1,0 +1,42 @@
+// A rank dies in the middle of a random mix of all operations: the others are told which one, what
+// they had under way with it ends, everything else goes on, and all resources come back.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/sim/mixed_job.hpp"
+#include "tests/support/testing.hpp"
+
+using namespace sim_test;
+
+namespace {
+
+void run_one(uint64_t seed) {
+  mixed_options o = mixed_options::from_seed(seed);
+  if (o.ranks < 2) o.ranks = 3;
+  o.victim = static_cast<int>(seed % static_cast<uint64_t>(o.ranks));
+  o.killed_after = static_cast<int>(seed * 13 % 200);
+  mixed_job job(o);
+  const auto& errors = job.run();
+  if (errors.empty()) return;
+  std::string text = o.text() + ", rank " + std::to_string(o.victim) + " dies in round " +
+                     std::to_string(o.killed_after);
+  for (const auto& e : errors) text += "\n  " + e;
+  text += "\n  again: LCI_TEST_SEED=" + std::to_string(seed);
+  FAIL(text);
+}
+
+}  // namespace
+
+TEST_CASE("ranks survive the death of one of them, and learn which") {
+  if (const char* seed = std::getenv("LCI_TEST_SEED"))
+    return run_one(std::strtoull(seed, nullptr, 10));
+  const char* box = std::getenv("LCI_TEST_SECONDS");
+  const int seconds = box != nullptr ? std::atoi(box) : 10;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  lci_test::time_limit(seconds + 60);
+  uint64_t seed = 1;
+  for (; std::chrono::steady_clock::now() < end || seed <= 20; ++seed) run_one(seed);
+  std::cout << "seeds 1.." << seed - 1 << std::endl;
+}

@@ -1,0 +1,182 @@
+// Schedules of synchronizers and counters: signals, tests and sleepers.
+#include <catch2/catch.hpp>
+#include <memory>
+#include <new>
+
+#include "lib/concurrent/signal_array.hpp"
+#include "lib/concurrent/signal_cell.hpp"
+#include "lib/concurrent/signal_counter.hpp"
+#include "tests/model/scheduler.hpp"
+#include "tests/support/testing.hpp"
+
+namespace {
+
+using lci_model::atom;
+using lci_model::explore;
+using lci_model::futex;
+using lci_model::scheduler;
+
+constexpr int schedules = 6000 / lci_test::time_scale;
+
+using cell = lci::signal_cell<uint64_t, atom, futex>;
+using array = lci::signal_array<uint64_t, atom, futex>;
+using counter = lci::signal_counter<atom, futex>;
+
+/// Memory that stays when the object in it is destroyed, so that late accesses are found.
+template <class T>
+struct mortal {
+  template <class... Args>
+  explicit mortal(Args... args) : object(new (memory) T(args...)) {}
+  ~mortal() {
+    if (object) object->~T();
+  }
+  void destroy() {
+    object->~T();
+    object = nullptr;
+  }
+  alignas(T) unsigned char memory[sizeof(T)];
+  T* object;
+};
+
+// `signallers` values of each of which arrive in rounds of `threshold`, taken by `takers`.
+template <class Object>
+auto rounds(std::function<std::shared_ptr<Object>()> make, size_t threshold, size_t signallers,
+            size_t each, size_t takers, int64_t timeout) {
+  return [=](scheduler& s) -> std::function<std::string()> {
+    auto object = make();
+    auto seen = std::make_shared<std::vector<int>>(signallers * each);
+    for (size_t p = 0; p < signallers; ++p)
+      s.spawn([=] {
+        for (size_t n = 0; n < each; ++n) object->put(p * each + n);
+      });
+    for (size_t t = 0; t < takers; ++t)
+      s.spawn([=] {
+        for (size_t n = 0; n < signallers * each / threshold / takers;) {
+          uint64_t values[8];
+          if (!object->take(values)) {
+            object->sleep(timeout);
+            continue;
+          }
+          ++n;
+          for (size_t i = 0; i < threshold; ++i) {
+            scheduler::check(values[i] < seen->size(), "a value that nobody signalled");
+            ++(*seen)[values[i]];
+          }
+        }
+      });
+    return [=]() -> std::string {
+      for (int n : *seen)
+        if (n != 1) return n == 0 ? "a signal was lost" : "a signal came twice";
+      return object->is_ready() ? "ready at the end" : "";
+    };
+  };
+}
+
+auto one_cell = [] { return std::make_shared<cell>(); };
+
+}  // namespace
+
+TEST_CASE("model: synchronizer of one signal loses none, and wakes its sleepers") {
+  CHECK(explore(schedules, rounds<cell>(one_cell, 1, 1, 4, 1, -1)) == "");
+  CHECK(explore(schedules, rounds<cell>(one_cell, 1, 3, 2, 1, -1)) == "");
+  CHECK(explore(schedules, rounds<cell>(one_cell, 1, 2, 3, 2, -1)) == "");
+  CHECK(explore(schedules, rounds<cell>(one_cell, 1, 2, 3, 3, 1000)) == "");
+}
+
+TEST_CASE("model: synchronizer of n signals loses none, and wakes its sleepers") {
+  for (size_t n : {2, 3}) {
+    auto make = [n] { return std::make_shared<array>(n); };
+    CHECK(explore(schedules, rounds<array>(make, n, n, 3, 1, -1)) == "");
+    CHECK(explore(schedules, rounds<array>(make, n, 2, 2 * n, 2, -1)) == "");
+    CHECK(explore(schedules, rounds<array>(make, n, 3, 2 * n, 3, 1000)) == "");
+  }
+}
+
+TEST_CASE("model: counter counts each signal, and wakes those who wait for a number") {
+  CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
+          auto c = std::make_shared<counter>();
+          for (int p = 0; p < 2; ++p)
+            s.spawn([=] {
+              for (int i = 0; i < 4; ++i) c->add_one();
+            });
+          for (int64_t target : {3, 8, 8})
+            s.spawn([=] {
+              while (c->get() < target) c->sleep(target, -1);
+            });
+          return [=]() -> std::string { return c->get() == 8 ? "" : "wrong sum"; };
+        }) == "");
+}
+
+TEST_CASE("model: counter wakes its sleepers when it is set") {
+  CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
+          auto c = std::make_shared<counter>();
+          s.spawn([=] {
+            c->set(-5);
+            c->set(2);
+            c->add_one();
+          });
+          s.spawn([=] {
+            while (c->get() < 3) c->sleep(3, -1);
+          });
+          return {};
+        }) == "");
+}
+
+TEST_CASE("model: whoever has seen the last signal may destroy the object") {
+  CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
+          auto m = std::make_shared<mortal<cell>>();
+          cell* c = m->object;
+          for (int p = 0; p < 2; ++p) s.spawn([=] { c->put(1); });
+          s.spawn([=] {
+            for (int n = 0; n < 2;) c->take(nullptr) ? (void)++n : c->sleep(-1);
+            m->destroy();
+          });
+          return {};
+        }) == "");
+  CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
+          auto m = std::make_shared<mortal<array>>(size_t{2});
+          array* a = m->object;
+          for (int p = 0; p < 2; ++p) s.spawn([=] { a->put(1); });
+          s.spawn([=] {
+            while (!a->take(nullptr)) a->sleep(-1);
+            m->destroy();
+          });
+          return {};
+        }) == "");
+  CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
+          auto m = std::make_shared<mortal<counter>>();
+          counter* c = m->object;
+          for (int p = 0; p < 2; ++p) s.spawn([=] { c->add_one(); });
+          s.spawn([=] {
+            while (c->get() < 2) c->sleep(2, -1);
+            m->destroy();
+          });
+          return {};
+        }) == "");
+}
+
+namespace {
+
+/// Asks for sleepers after it has said `ready`: then the object may be gone.
+struct looks_back {
+  void put() {
+    ready.store(1);
+    if (sleepers.load() != 0) futex::wake_all(&ready);
+  }
+  atom<uint32_t> ready{0}, sleepers{0};
+};
+
+}  // namespace
+
+TEST_CASE("model: the scheduler finds a signaller that looks back too late") {
+  CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
+          auto m = std::make_shared<mortal<looks_back>>();
+          looks_back* o = m->object;
+          s.spawn([=] { o->put(); });
+          s.spawn([=] {
+            while (!o->ready.load()) scheduler::step();
+            m->destroy();
+          });
+          return {};
+        }) != "");
+}

@@ -1,0 +1,124 @@
+"""Instructions of the fast path, counted by callgrind.
+
+    python3 tests/perf/count.py [--json] [--check] PROGRAM
+
+PROGRAM (tests/perf/count.cpp) is run twice, for a few turns and for some more; the difference
+between the two, divided by the messages between them, is free of everything that happens once.
+The count does not depend on the machine's load or speed, only on the compiler.
+
+--check compares with budgets.json, which holds the most instructions that each part may take. A
+change that makes a part cheaper is a reason to lower its budget, one that makes it dearer is a
+reason to think; either way the file is edited by hand.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+BATCH = 16           # as in count.cpp
+TURNS = (20, 120)    # of the two runs
+
+# part -> (what it is, messages or calls a turn)
+PARTS = {
+    "post_am": ("post an 8-byte active message: functor with .device()", BATCH),
+    "post_am_plain": ("the same: plain function, default device", BATCH),
+    "progress_am": ("progress with one message, to its handler and back", BATCH),
+    "progress_am_16": ("progress, a message of 16", BATCH),
+    "progress_idle": ("progress that finds nothing", BATCH),
+    "post_am_cq": ("post an 8-byte active message for a completion queue", BATCH),
+    "progress_am_cq_16": ("progress, a message of 16: copied, pushed to the queue", BATCH),
+    "pop_and_free": ("pop the message and free its copy", BATCH),
+    "cq_push": ("signal a completion queue", BATCH),
+    "cq_pop": ("pop a completion queue", BATCH),
+    "post_recv": ("post an 8-byte receive", BATCH),
+    "post_send": ("post an 8-byte send", BATCH),
+    "progress_send_16": ("progress, a send of 16: matched, copied, counted", BATCH),
+}
+
+
+def inclusive_costs(text):
+    """Instructions of each part_* function with all it calls, from callgrind's output."""
+    names, costs, callee = {}, {}, None
+    lines = iter(text.splitlines())
+    for line in lines:
+        match = re.match(r"c?fn=\((\d+)\)(?: (.*))?$", line)
+        if match:
+            if match.group(2):
+                names[match.group(1)] = match.group(2)
+            if line.startswith("cfn="):
+                callee = names[match.group(1)]
+        elif line.startswith("calls=") and callee is not None:
+            cost = int(next(lines).split()[-1])
+            part = re.match(r"part_(\w+)", callee)
+            if part:
+                costs[part.group(1)] = costs.get(part.group(1), 0) + cost
+    return costs
+
+
+def run(program, turns):
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "callgrind"
+        command = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}",
+                   program, str(turns)]
+        # What a user's environment asks of LCI is not what is to be counted.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("LCI_", "PMI_"))}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True,
+                              timeout=240, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+        return inclusive_costs(out.read_text())
+
+
+def count(program):
+    """Instructions a message of each part, as {part: number}."""
+    few, many = (run(program, turns) for turns in TURNS)
+    missing = [p for p in PARTS if p not in few or p not in many]
+    if missing:
+        raise RuntimeError(f"callgrind has not seen {', '.join(missing)}")
+    turns = TURNS[1] - TURNS[0]
+    return {p: (many[p] - few[p]) / (turns * PARTS[p][1]) for p in PARTS}
+
+
+def budgets():
+    return json.loads((HERE / "budgets.json").read_text())
+
+
+def over_budget(counted):
+    """What exceeds its budget, as lines of text."""
+    limits = budgets()
+    return [f"{p}: {counted[p]:.1f} instructions, budget {limits[p]} ({PARTS[p][0]})"
+            for p in PARTS if counted[p] > limits[p]]
+
+
+def table(counted):
+    limits = budgets()
+    lines = [f"{'instructions':>12} {'budget':>7}  part"]
+    for p, (what, _) in PARTS.items():
+        lines.append(f"{counted[p]:12.1f} {limits[p]:7d}  {p}: {what}")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--check", action="store_true", help="exit code 1 above a budget")
+    args = parser.parse_args()
+    counted = count(args.program)
+    print(json.dumps(counted) if args.json else table(counted))
+    if args.check:
+        over = over_budget(counted)
+        for line in over:
+            print("over budget: " + line, file=sys.stderr)
+        return 1 if over else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""The fast path stays within its instruction budgets (budgets.json)."""
+
+import os
+import shutil
+import unittest
+
+import count
+
+
+class Reading(unittest.TestCase):
+    def test_costs_of_all_calls_of_a_part_are_added_up(self):
+        text = "\n".join([
+            "fn=(1) main", "5 100", "cfn=(2) part_post_am", "calls=3 20", "5 300",
+            "fn=(2)", "20 30", "cfn=(3) lci::post", "calls=3 40", "21 270",
+            "fn=(1)", "cfn=(2)", "calls=1 20", "6 101"])
+        self.assertEqual(count.inclusive_costs(text), {"post_am": 401})
+
+    def test_each_part_has_a_budget(self):
+        self.assertEqual(set(count.budgets()), set(count.PARTS))
+
+    def test_what_is_over_its_budget_is_named(self):
+        counted = {p: 0.0 for p in count.PARTS}
+        self.assertEqual(count.over_budget(counted), [])
+        counted["cq_pop"] = 1e9
+        self.assertEqual([line.split(":")[0] for line in count.over_budget(counted)], ["cq_pop"])
+
+
+class Budgets(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if shutil.which("valgrind") is None:
+            raise unittest.SkipTest("valgrind is not installed")
+        cls.counted = count.count(os.environ["COUNT"])
+        print("\n" + count.table(cls.counted), flush=True)
+
+    def test_no_part_takes_more_instructions_than_its_budget(self):
+        self.assertEqual(count.over_budget(self.counted), [])
+
+    def test_the_count_is_of_the_library_not_of_an_empty_loop(self):
+        for part, instructions in self.counted.items():
+            with self.subTest(part=part):
+                self.assertGreater(instructions, 4)
+
+    def test_posting_and_progress_are_within_what_was_promised(self):
+        self.assertLessEqual(self.counted["post_am"], 200)
+        self.assertLessEqual(self.counted["progress_am"], 150)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,128 @@
+"""lci_info: lists all there is, says where values come from, and rejects what makes no sense."""
+
+import json
+import unittest
+
+from api_dsl import API
+from programs import INFO, run
+
+
+def attributes(**variables):
+    done = run(INFO, "--json", **variables)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return {a["name"]: a for a in json.loads(done.stdout)["attributes"]}
+
+
+class Listing(unittest.TestCase):
+    def test_the_plain_form_names_version_fabrics_bootstraps_and_attributes(self):
+        done = run(INFO)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        lines = done.stdout.splitlines()
+        self.assertRegex(lines[0], r"^LCI \d+\.\d+\.\d+$")
+        for title in ("fabrics", "bootstraps"):
+            self.assertIn(title, lines)
+        self.assertRegex(done.stdout, r"\n  shm +\S")
+        self.assertRegex(done.stdout, r"\n  local +in use")
+        self.assertRegex(done.stdout, r"\n    npackets +\d+ +built-in")
+
+    def test_every_attribute_of_the_interface_is_listed_once(self):
+        listed = json.loads(run(INFO, "--json").stdout)["attributes"]
+        expected = sorted((r.name, a.name) for r in API.resources for a in r.attributes
+                          if a.settable and a.from_env)
+        self.assertGreater(len(expected), 40)
+        self.assertEqual(sorted((a["resource"], a["name"]) for a in listed), expected)
+
+    def test_each_attribute_tells_its_variable_type_values_and_meaning(self):
+        for name, attribute in attributes().items():
+            with self.subTest(attribute=name):
+                self.assertEqual(attribute["variable"], "LCI_ATTR_" + name.upper())
+                self.assertEqual(attribute["origin"], "built-in")
+                self.assertEqual(attribute["value"], attribute["built_in"])
+                for key in ("type", "accepted", "doc"):
+                    self.assertNotEqual(attribute[key], "")
+
+    def test_verbose_adds_what_an_attribute_means(self):
+        plain, verbose = run(INFO), run(INFO, "--verbose")
+        self.assertEqual(verbose.returncode, 0)
+        doc = attributes()["packet_size"]["doc"]
+        self.assertNotIn(doc, plain.stdout)
+        self.assertIn(doc, verbose.stdout)
+
+    def test_a_fabric_that_can_not_be_used_has_a_reason(self):
+        fabrics = json.loads(run(INFO, "--json").stdout)["fabrics"]
+        self.assertTrue({"shm", "sim"} <= {f["name"] for f in fabrics})
+        for fabric in fabrics:
+            with self.subTest(fabric=fabric["name"]):
+                if not fabric["usable"]:
+                    self.assertNotEqual(fabric["note"], "")
+        self.assertEqual([f["name"] for f in fabrics if f["in_use"]], ["shm"])
+
+    def test_a_fabric_that_is_asked_for_is_the_one_in_use(self):
+        fabrics = json.loads(run(INFO, "--json", LCI_ATTR_BACKEND="sim").stdout)["fabrics"]
+        self.assertEqual([f["name"] for f in fabrics if f["in_use"]], ["sim"])
+
+    def test_a_launcher_is_seen(self):
+        done = run(INFO, "--json", PMI_FD="3", PMI_RANK="0", PMI_SIZE="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        used = [b["name"] for b in json.loads(done.stdout)["bootstraps"] if b["in_use"]]
+        self.assertEqual(used, ["pmi1"])
+
+
+class Environment(unittest.TestCase):
+    def test_a_value_from_the_environment_is_shown_with_its_origin(self):
+        attribute = attributes(LCI_ATTR_NPACKETS="1k")["npackets"]
+        self.assertEqual(attribute["value"], "1024")
+        self.assertEqual(attribute["origin"], "environment")
+        self.assertNotEqual(attribute["built_in"], "1024")
+        done = run(INFO, LCI_ATTR_NPACKETS="1k")
+        self.assertRegex(done.stdout, r"\n    npackets +1024 +environment\n")
+
+    def test_a_text_is_shown_as_it_was_given(self):
+        attribute = attributes(LCI_ATTR_DEVICE_NAME='a"b\\c\td')["device_name"]
+        self.assertEqual(attribute["value"], 'a"b\\c\td')
+
+    def test_a_bad_value_is_rejected_with_its_variable_and_what_is_accepted(self):
+        for variable, value, accepted in (
+                ("LCI_ATTR_NPACKETS", "many", "whole number"),
+                ("LCI_ATTR_NPACKETS", "0", "at least 1"),
+                ("LCI_ATTR_BACKEND", "shmm", "shm"),
+                ("LCI_ATTR_USE_REG_CACHE", "maybe", "yes")):
+            with self.subTest(variable=variable, value=value):
+                done = run(INFO, **{variable: value})
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual(done.stdout, "")
+                self.assertIn(f"{variable}={value}", done.stderr)
+                self.assertIn(accepted, done.stderr)
+
+    def test_an_unknown_variable_brings_a_warning_and_a_suggestion(self):
+        done = run(INFO, LCI_ATTR_NPACKET="5")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("LCI_ATTR_NPACKET ", done.stderr)
+        self.assertIn("did you mean LCI_ATTR_NPACKETS?", done.stderr)
+
+    def test_an_unknown_variable_that_is_like_none_brings_no_suggestion(self):
+        done = run(INFO, LCI_SOMETHING_ELSE_ALTOGETHER="5")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("LCI_SOMETHING_ELSE_ALTOGETHER", done.stderr)
+        self.assertNotIn("did you mean", done.stderr)
+
+
+class CommandLine(unittest.TestCase):
+    def test_help_and_version_are_no_errors(self):
+        done = run(INFO, "--help")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("--json", done.stdout)
+        done = run(INFO, "--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$")
+
+    def test_an_unknown_option_is_a_usage_error(self):
+        done = run(INFO, "--jsn")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--jsn", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,315 @@
+// The queues and the array, with real threads.
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <memory>
+#include <set>
+
+#include "lci/types.hpp"
+#include "lib/concurrent/bounded_queue.hpp"
+#include "lib/concurrent/deferred_queue.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/parking.hpp"
+#include "lib/concurrent/segmented_queue.hpp"
+#include "tests/unit/threads.hpp"
+
+using lci::status_t;
+using lci_test::in_threads;
+
+namespace {
+
+status_t numbered(int rank, size_t n) {
+  status_t s(lci::errorcode_t::done);
+  s.rank = rank;
+  s.size = n;
+  s.tag = n ^ 0x5555;
+  s.user_context = reinterpret_cast<void*>(n * 3);
+  return s;
+}
+bool sound(const status_t& s) {
+  return s.tag == (s.size ^ 0x5555) && s.user_context == reinterpret_cast<void*>(s.size * 3);
+}
+
+template <class Queue>
+void push_all(Queue& q, const status_t& s) {
+  if constexpr (std::is_void_v<decltype(q.push(s))>) {
+    q.push(s);
+  } else {
+    while (!q.push(s)) std::this_thread::yield();
+  }
+}
+
+struct outcome {
+  uint64_t count = 0, sum = 0, torn = 0, disordered = 0;
+};
+
+// Half of the threads push, the others pop until all have come.
+template <class Queue>
+outcome pump(Queue& q, int pairs, size_t each) {
+  std::atomic<uint64_t> popped{0};
+  const uint64_t total = static_cast<uint64_t>(pairs) * each;
+  auto results = in_threads(2 * pairs, [&](int i) {
+    outcome o;
+    if (i % 2 == 0) {
+      for (size_t n = 1; n <= each; ++n) push_all(q, numbered(i / 2, n));
+      return o;
+    }
+    std::vector<size_t> last(static_cast<size_t>(pairs), 0);
+    while (popped.load(std::memory_order_relaxed) < total) {
+      status_t s;
+      if (!q.pop(s)) {
+        std::this_thread::yield();
+        continue;
+      }
+      popped.fetch_add(1, std::memory_order_relaxed);
+      ++o.count;
+      o.sum += s.size;
+      o.torn += !sound(s);
+      size_t& l = last[static_cast<size_t>(s.rank)];
+      o.disordered += s.size <= l;
+      l = s.size;
+    }
+    return o;
+  });
+  outcome all;
+  for (auto& o : results) {
+    all.count += o.count;
+    all.sum += o.sum;
+    all.torn += o.torn;
+    all.disordered += o.disordered;
+  }
+  return all;
+}
+
+constexpr size_t many = 200000 / lci_test::time_scale;
+
+}  // namespace
+
+TEST_CASE("bounded queue: first in, first out; refuses when full; empties") {
+  lci::bounded_queue<status_t> q(5);
+  REQUIRE(q.capacity() == 8);
+  status_t s;
+  for (int round = 0; round < 3; ++round) {
+    CHECK(q.idle());
+    CHECK(!q.pop(s));
+    for (size_t i = 0; i < 8; ++i) CHECK(q.push(numbered(0, i)));
+    CHECK(!q.push(numbered(0, 9)));
+    CHECK(!q.idle());
+    for (size_t i = 0; i < 8; ++i) {
+      REQUIRE(q.pop(s));
+      CHECK(s.size == i);
+      CHECK(sound(s));
+    }
+  }
+  CHECK(lci::bounded_queue<int>(0).capacity() == 2);
+}
+
+TEST_CASE("bounded queue: many threads lose nothing and keep each producer's order") {
+  for (size_t capacity : {2, 64, 65536}) {
+    lci::bounded_queue<status_t> q(capacity);
+    const outcome o = pump(q, 3, many / 4);
+    CHECK(o.count == 3 * (many / 4));
+    CHECK(o.sum == 3 * (many / 4) * (many / 4 + 1) / 2);
+    CHECK(o.torn == 0);
+    CHECK(o.disordered == 0);
+    CHECK(q.idle());
+  }
+}
+
+TEST_CASE("segmented queue: first in, first out, without a bound") {
+  lci::segmented_queue<status_t> q;
+  status_t s;
+  CHECK(!q.pop(s));
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < 10000; ++i) q.push(numbered(0, i));
+    CHECK(!q.idle());
+    for (size_t i = 0; i < 10000; ++i) {
+      REQUIRE(q.pop(s));
+      if (s.size != i || !sound(s)) FAIL("item " << i << " came as " << s.size);
+    }
+    CHECK(!q.pop(s));
+    CHECK(q.idle());
+  }
+  // The second round was served by the segments of the first.
+  CHECK(q.segments() <= 10000 / 128 + 2);
+}
+
+TEST_CASE("segmented queue: is small while nothing waits in it, however much has passed") {
+  lci::segmented_queue<status_t> q;
+  status_t s;
+  for (size_t i = 0; i < 100000; ++i) {
+    q.push(numbered(0, i));
+    REQUIRE(q.pop(s));
+  }
+  CHECK(q.segments() <= 2);
+  CHECK(sizeof q + q.segments() * 128 * 64 < 20000);
+}
+
+TEST_CASE("segmented queue: many threads lose nothing and keep each producer's order") {
+  lci::segmented_queue<status_t> q;
+  const outcome o = pump(q, 3, many);
+  CHECK(o.count == 3 * many);
+  CHECK(o.sum == 3 * many * (many + 1) / 2);
+  CHECK(o.torn == 0);
+  CHECK(o.disordered == 0);
+  CHECK(q.idle());
+}
+
+TEST_CASE("segmented queue: threads that push and pop in turn always find an item") {
+  lci::segmented_queue<status_t> q;
+  auto failures = in_threads(4, [&](int t) {
+    int bad = 0;
+    status_t s;
+    for (size_t i = 0; i < many; ++i) {
+      q.push(numbered(t, i));
+      while (!q.pop(s)) std::this_thread::yield();
+      bad += !sound(s);
+    }
+    return bad;
+  });
+  for (int bad : failures) CHECK(bad == 0);
+  CHECK(q.idle());
+  CHECK(q.segments() < 16);
+}
+
+TEST_CASE("array: grows, and gives the blank where nothing was written") {
+  lci::mpmc_array<int> a(1, -1);
+  CHECK(a.get(0) == -1);
+  CHECK(a.get(1000000) == -1);
+  for (int i = 0; i < 1000; ++i) CHECK(a.append(i) == static_cast<size_t>(i));
+  a.put(5000, 42);
+  CHECK(a.size() == 5001);
+  CHECK(a.get(5000) == 42);
+  CHECK(a.get(4999) == -1);
+  CHECK(a.append(7) == 5001);
+  for (int i = 0; i < 1000; ++i) REQUIRE(a.get(static_cast<size_t>(i)) == i);
+  CHECK(a.get_wrapped(999) == 999);
+}
+
+TEST_CASE("array: readers see complete objects while others append") {
+  struct object {
+    size_t a, b;
+  };
+  lci::mpmc_array<object*> array(1);
+  std::atomic<size_t> written{0};
+  constexpr size_t n = 20000 / lci_test::time_scale;
+  auto bad = in_threads(4, [&](int t) {
+    size_t wrong = 0;
+    if (t < 2) {
+      for (size_t i = 0; i < n; ++i) {
+        auto* o = new object{0, 0};
+        o->a = o->b = i + 1;
+        const size_t index = array.append(o);
+        wrong += array.get(index) != o;
+        written.fetch_add(1, std::memory_order_release);
+      }
+      return wrong;
+    }
+    size_t k = 0;
+    while (written.load(std::memory_order_acquire) < 2 * n) {
+      const object* o = array.get(k++ % (2 * n));
+      wrong += o && (o->a == 0 || o->a != o->b);
+    }
+    return wrong;
+  });
+  for (size_t w : bad) CHECK(w == 0);
+  REQUIRE(array.size() == 2 * n);
+  std::set<object*> all;
+  for (size_t i = 0; i < 2 * n; ++i) all.insert(array.get(i));
+  CHECK(all.size() == 2 * n);
+  for (object* o : all) delete o;
+}
+
+TEST_CASE("event count: a sleeper costs no processor time and wakes for an item") {
+  lci::bounded_queue<int> q(4);
+  lci::event_count<> events;
+  double cpu = 0;
+  int value = 0;
+  std::thread sleeper([&] {
+    const double before = lci_test::thread_cpu_seconds();
+    while (!q.pop(value)) events.sleep([&] { return q.idle(); }, -1);
+    cpu = lci_test::thread_cpu_seconds() - before;
+  });
+  lci_test::pause_ms(200);
+  bool asleep = false;
+  q.push(5, [&] { asleep = events.notice(); });
+  if (asleep) events.wake();
+  sleeper.join();
+  CHECK(asleep);
+  CHECK(value == 5);
+  CHECK(cpu < 0.02 * lci_test::time_scale);
+}
+
+TEST_CASE("event count: a sleep ends with its time") {
+  lci::event_count<> events;
+  const auto start = std::chrono::steady_clock::now();
+  events.sleep([] { return true; }, 50'000'000);
+  const std::chrono::duration<double> slept = std::chrono::steady_clock::now() - start;
+  CHECK(slept.count() > 0.045);
+  CHECK(slept.count() < 5);
+  CHECK(!events.notice());
+}
+
+TEST_CASE("event count: producers and sleepers never miss each other") {
+  lci::segmented_queue<int> q;
+  lci::event_count<> events;
+  constexpr int n = 20000 / lci_test::time_scale;
+  auto sums = in_threads(4, [&](int t) {
+    int64_t sum = 0;
+    for (int i = 1; i <= n; ++i) {
+      if (t < 2) {
+        bool asleep = false;
+        q.push(i, [&] { asleep = events.notice(); });
+        if (asleep) events.wake();
+        if (i % 64 == 0) std::this_thread::yield();
+      } else {
+        int v;
+        while (!q.pop(v)) events.sleep([&] { return q.idle(); }, -1);
+        sum += v;
+      }
+    }
+    return sum;
+  });
+  CHECK(sums[2] + sums[3] == int64_t{n} * (n + 1));
+}
+
+TEST_CASE("deferred queue: runs each task once a round and keeps those that push themselves again") {
+  struct job {
+    lci::deferred_queue* queue;
+    int left;
+    int runs = 0;
+    static bool run(void* self) {
+      auto* j = static_cast<job*>(self);
+      ++j->runs;
+      if (--j->left > 0) {
+        j->queue->push({run, j});
+        return false;
+      }
+      return true;
+    }
+  };
+  lci::deferred_queue q;
+  CHECK(!q.run());
+  job once{&q, 1}, thrice{&q, 3};
+  q.push({job::run, &once});
+  q.push({job::run, &thrice});
+  CHECK(q.count == 2);
+  CHECK(q.run());
+  CHECK(q.count == 1);
+  CHECK(!q.run());
+  CHECK(q.run());
+  CHECK(q.count == 0);
+  CHECK(once.runs == 1);
+  CHECK(thrice.runs == 3);
+}
+
+TEST_CASE("deferred queue: a task that throws does not take the others with it") {
+  lci::deferred_queue q;
+  static int runs;
+  runs = 0;
+  q.push({[](void*) -> bool { throw 1; }, nullptr});
+  q.push({[](void*) { return ++runs > 0; }, nullptr});
+  CHECK_THROWS_AS(q.run(), int);
+  CHECK(runs == 0);
+  CHECK(q.run());
+  CHECK(runs == 1);
+}

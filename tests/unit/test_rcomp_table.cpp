@@ -1,0 +1,111 @@
+#include <catch2/catch.hpp>
+
+#include "lci/completion.hpp"
+#include "lci/errors.hpp"
+#include "lib/core/rcomp_table.hpp"
+#include "tests/unit/threads.hpp"
+
+namespace {
+struct nothing final : lci::comp_impl_t {
+  void signal(lci::status_t) override {}
+};
+constexpr uint32_t generation = 1u << 24;
+using lci::core::rcomp_table;
+}  // namespace
+
+TEST_CASE("remote completions: handles count from 1, and lead to their objects") {
+  rcomp_table table;
+  nothing a, b;
+  CHECK(table.add(&a) == 1);
+  CHECK(table.add(&b) == 2);
+  CHECK(table.lookup(1) == &a);
+  CHECK(table.lookup(2) == &b);
+}
+
+TEST_CASE("remote completions: unknown and invented handles lead nowhere") {
+  rcomp_table table;
+  nothing a;
+  CHECK(table.lookup(0) == nullptr);
+  CHECK(table.lookup(1) == nullptr);
+  table.add(&a);
+  // The array behind it has 16 places: these indices fall on the same one.
+  for (uint32_t bad : {17u, 33u, 1u + generation, 1u + 255 * generation, 0xffffffffu, 0x00ffffffu})
+    CHECK(table.lookup(bad) == nullptr);
+}
+
+TEST_CASE("remote completions: a handle is stale once deregistered, and its index is used again") {
+  rcomp_table table;
+  nothing a, b;
+  const lci::rcomp_t first = table.add(&a);
+  table.remove(first);
+  CHECK(table.lookup(first) == nullptr);
+  const lci::rcomp_t second = table.add(&b);
+  CHECK(second == first + generation);
+  CHECK(table.lookup(first) == nullptr);
+  CHECK(table.lookup(second) == &b);
+  CHECK_THROWS_AS(table.remove(first), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.remove(0), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.remove(99), lci::invalid_argument_error);
+  table.remove(second);
+  CHECK_THROWS_AS(table.remove(second), lci::invalid_argument_error);
+}
+
+TEST_CASE("remote completions: an index goes through all generations") {
+  rcomp_table table;
+  nothing a;
+  for (uint32_t g = 0; g < 600; ++g) {
+    const lci::rcomp_t r = table.add(&a);
+    REQUIRE(r == 1 + (g % 256) * generation);
+    REQUIRE(table.lookup(r) == &a);
+    table.remove(r);
+    REQUIRE(table.lookup(r) == nullptr);
+  }
+}
+
+TEST_CASE("remote completions: reserved handles are consecutive and can be used in any order") {
+  rcomp_table table;
+  nothing a, b, c;
+  CHECK(table.add(&a) == 1);
+  CHECK(table.reserve(40) == 2);
+  CHECK(table.add(&a) == 42);
+  CHECK(table.lookup(3) == nullptr);
+  table.add(&b, 41);
+  table.add(&c, 2);
+  CHECK(table.lookup(41) == &b);
+  CHECK(table.lookup(2) == &c);
+  CHECK_THROWS_AS(table.add(&b, 41), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.add(&b, 1), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.add(&b, 43), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.reserve(0), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.reserve(1u << 24), lci::invalid_argument_error);
+  table.remove(10);  // a reservation that is given up
+  CHECK(table.add(&b) == 10 + generation);
+}
+
+TEST_CASE("remote completions: lookups find the right object or none while others come and go") {
+  rcomp_table table;
+  constexpr int n = 20000 / lci_test::time_scale;
+  nothing stays;
+  const lci::rcomp_t fixed = table.add(&stays);
+  std::atomic<bool> stop{false};
+  auto bad = lci_test::in_threads(4, [&](int t) {
+    int wrong = 0;
+    if (t < 2) {
+      nothing mine;
+      for (int i = 0; i < n; ++i) {
+        const lci::rcomp_t r = table.add(&mine);
+        wrong += table.lookup(r) != &mine;
+        table.remove(r);
+        wrong += table.lookup(r) == &mine;
+      }
+      stop = true;
+    } else {
+      while (!stop) {
+        wrong += table.lookup(fixed) != &stays;
+        wrong += table.lookup(fixed + generation) != nullptr;
+      }
+    }
+    return wrong;
+  });
+  for (int b : bad) CHECK(b == 0);
+}
