@@ -37,8 +37,7 @@ packet_pool = A("packet_pool", "packet_pool_t", "Packet pool to use.", "packet_p
                                 "the runtime has no default packet pool: pass .packet_pool()"))
 device_packet_pool = A("packet_pool", "packet_pool_t", "Packet pool to take packets from.",
                        "packet_pool_t()",
-                       resolve=Default("device", "packet_pool",
-                                       "the device has no packet pool: pass .packet_pool()"))
+                       resolve=Default("device", "packet_pool", ""))
 matching_engine = A("matching_engine", "matching_engine_t",
                     "Matching engine; messages only meet receives of the same one.",
                     "matching_engine_t()",

@@ -77,7 +77,7 @@ class Default:
 
     owner: str  # name of that argument
     member: str
-    remedy: str  # what the user can do if that is empty too
+    remedy: str  # what the user can do if that is empty too; "": it never is
     when: str = ""  # name of a bool argument: only resolved if it is true
 
 

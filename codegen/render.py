@@ -115,6 +115,12 @@ class _Filters:
     def on_demand(self, op):
         return any(f.name == "runtime" and f.argument.runtime == "on_demand" for f in op.fields)
 
+    def resolved_fields(self, op):
+        """Handles that resolve.cpp keeps in local variables."""
+        used = {name for s in op.steps if s.kind in ("runtime", "default")
+                for name in (s.field, s.owner) if name}
+        return [f.name for f in op.fields if f.name in used]
+
     def may_be_empty(self, op):
         found = []
         for f in op.fields:
@@ -145,6 +151,10 @@ class _Filters:
 
     def cell(self, text):
         return str(text).replace("|", "\\|").replace("\n", " ")
+
+    def shown_default(self, a):
+        """An attribute's built-in value as the reference shows it."""
+        return a.default or '""'
 
     def default_text(self, f):
         """An optional argument's default as the reference shows it."""

@@ -47,9 +47,12 @@ std::string describe_binding(bind_kind how, int ranks, int threads_per_rank) {
   if (how == bind_kind::none) return "threads not bound";
   std::string out;
   for (int r = 0; r < ranks; ++r) {
-    out += (r == 0 ? "rank " : "; rank ") + std::to_string(r) + " on core";
+    out += r == 0 ? "rank " : "; rank ";
+    out += std::to_string(r);
+    out += " on core";
     for (int t = 0; t < threads_per_rank; ++t) {
-      out += (t == 0 ? " " : ",") + std::to_string(core_of(how, r, threads_per_rank, t));
+      out += t == 0 ? ' ' : ',';
+      out += std::to_string(core_of(how, r, threads_per_rank, t));
     }
   }
   return out;

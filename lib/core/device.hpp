@@ -95,6 +95,11 @@ class device final : public network::event_sink {
     if (LCI_UNLIKELY(any_failure_.load(std::memory_order_relaxed))) throw_if_failed(peer);
   }
 
+  /// No backlog that later requests must queue behind, and no peer has failed.
+  bool undisturbed() const {
+    return backlog.empty() && !any_failure_.load(std::memory_order_relaxed);
+  }
+
   // What the hot paths read comes first.
   std::unique_ptr<network::device> net;
   core::runtime& rt;
@@ -117,7 +122,9 @@ class device final : public network::event_sink {
 
  private:
   // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp). False: the packet is rejected.
-  bool receive_am(int peer, const wire::message& m, void*& recv_context);
+  bool receive_am(int peer, const wire::header& head, const std::byte* data, size_t size,
+                  void*& recv_context);
+  bool dispatch(int peer, wire::message& m);
   bool receive_send(int peer, const wire::message& m);
   bool receive_rts(int peer, wire::message& m);
   bool receive_rtr(int peer, wire::message& m);

@@ -58,15 +58,21 @@ void device::send_or_queue(int peer, const void* message, size_t size) {
 
 namespace {
 
-/// Answers a post whose operation is over: the status, or a signal if `done` is not allowed.
 template <class Args>
-inline status_t answer_done(const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
+inline status_t done_status(const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
   status_t status(code);
   status.rank = a.rank;
   status.buffer = buffer;
   status.size = a.size;
   status.tag = a.tag;
   status.user_context = a.user_context;
+  return status;
+}
+
+/// Answers a post whose operation is over: the status, or a signal if `done` is not allowed.
+template <class Args>
+inline status_t answer_done(const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
+  status_t status = done_status(a, buffer, code);
   if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return status;
   status.error = errorcode_t::done;
   a.local_comp.p_impl->signal(status);
@@ -128,9 +134,9 @@ status_t queue_eager(device& d, const Args& a, const wire::header& head) {
   return answer_done(a, buffer_of(a), errorcode_t::done_backlog);
 }
 
-/// Eager protocols other than the plain injection: by packet, from a user's packet, by backlog.
+/// Eager protocols: injection, by packet, from a user's packet, by backlog.
 template <class Args>
-LCI_NOINLINE status_t send_eager_slow(device& d, const Args& a, const wire::header& head) {
+status_t send_eager(device& d, const Args& a, const wire::header& head) {
   class packet_pool& pool = *a.packet_pool.p_impl;
   const bool user_packet = pool.owns(a.local_buffer);
   errorcode_t result = errorcode_t::retry_backlog;
@@ -161,7 +167,7 @@ LCI_NOINLINE status_t send_eager_slow(device& d, const Args& a, const wire::head
 
 /// Rendezvous: tells the receiver; the rest is the progress engine's.
 template <class Args>
-LCI_NOINLINE status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
+status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
   if (!d.backlog.empty() && may_retry(a)) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
@@ -183,39 +189,50 @@ LCI_NOINLINE status_t send_rendezvous(device& d, Args& a, wire::header head, con
 
 // --- sends and active messages ---
 
-status_t post_am(post_am_args& a) {
+namespace {
+
+LCI_NOINLINE status_t post_am_general(post_am_args& a, wire::header head) {
   device& d = *a.device.p_impl;
   check_common("post_am", d, a);
-  if (LCI_UNLIKELY(a.remote_comp == 0))
+  if (a.remote_comp == 0)
     throw_invalid("post_am", "remote_comp", "0", "a handle that register_rcomp() gave the target");
-  wire::header head;
-  head.what = wire::kind::am;
-  head.word = a.remote_comp;
-  head.tag = a.tag;
-  if (LCI_LIKELY(goes_plain(d, a))) {
-    const errorcode_t result = d.inject(a.rank, head, a.local_buffer, a.size);
-    if (LCI_LIKELY(result == errorcode_t::done)) return answer_done(a, buffer_of(a));
-  }
-  if (a.size <= d.eager_limit) return send_eager_slow(d, a, head);
+  if (a.size <= d.eager_limit) return send_eager(d, a, head);
   head.what = wire::kind::rts_am;
   return send_rendezvous(d, a, head, "post_am");
 }
 
-status_t post_send(post_send_args& a) {
+LCI_NOINLINE status_t post_send_general(post_send_args& a, wire::header head) {
   device& d = *a.device.p_impl;
   check_common("post_send", d, a);
-  wire::header head;
-  head.what = wire::kind::send;
-  head.policy = static_cast<uint8_t>(a.matching_policy);
-  head.engine = a.matching_engine.p_impl->id;
-  head.tag = a.tag;
-  if (LCI_LIKELY(goes_plain(d, a))) {
-    const errorcode_t result = d.inject(a.rank, head, a.local_buffer, a.size);
-    if (LCI_LIKELY(result == errorcode_t::done)) return answer_done(a, buffer_of(a));
-  }
-  if (a.size <= d.eager_limit) return send_eager_slow(d, a, head);
+  if (static_cast<unsigned>(a.matching_policy) >= static_cast<unsigned>(matching_policy_t::max))
+    throw_invalid("post_send", "matching_policy",
+                  std::to_string(static_cast<int>(a.matching_policy)),
+                  "none, rank_only, tag_only or rank_tag");
+  if (a.size <= d.eager_limit) return send_eager(d, a, head);
   head.what = wire::kind::rts_send;
   return send_rendezvous(d, a, head, "post_send");
+}
+
+}  // namespace
+
+status_t post_am(post_am_args& a) {
+  device& d = *a.device.p_impl;
+  const wire::header head = wire::make_header(wire::kind::am, 0, 0, a.remote_comp, a.tag);
+  if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0) &&
+      LCI_LIKELY(d.inject(a.rank, head, a.local_buffer, a.size) == errorcode_t::done))
+    return done_status(a, buffer_of(a));
+  return post_am_general(a, head);
+}
+
+status_t post_send(post_send_args& a) {
+  device& d = *a.device.p_impl;
+  const wire::header head =
+      wire::make_header(wire::kind::send, static_cast<uint8_t>(a.matching_policy),
+                        a.matching_engine.p_impl->id, 0, a.tag);
+  if (LCI_LIKELY(goes_plain(d, a) && a.matching_policy < matching_policy_t::max) &&
+      LCI_LIKELY(d.inject(a.rank, head, a.local_buffer, a.size) == errorcode_t::done))
+    return done_status(a, buffer_of(a));
+  return post_send_general(a, head);
 }
 
 // --- receives ---

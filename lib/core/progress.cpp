@@ -40,70 +40,85 @@ error_t progress(progress_args& a) {
 }
 
 void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
-  if (recv_context != nullptr) receives_posted_.fetch_sub(1, std::memory_order_relaxed);
+  if (LCI_UNLIKELY(recv_context != nullptr))
+    receives_posted_.fetch_sub(1, std::memory_order_relaxed);
   wire::message m;
   bool good = wire::decode(data, size, m);
   if (LCI_LIKELY(good)) {
-    switch (m.head.what) {
-      case wire::kind::am:
-        good = receive_am(peer, m, recv_context);
-        break;
-      case wire::kind::send:
-        good = receive_send(peer, m);
-        break;
-      case wire::kind::rts_am:
-      case wire::kind::rts_send:
-        good = receive_rts(peer, m);
-        break;
-      case wire::kind::rtr:
-        good = receive_rtr(peer, m);
-        break;
-      case wire::kind::fin:
-        good = receive_fin(peer, m);
-        break;
-      case wire::kind::fragment:
-        good = receive_fragment(peer, m);
-        break;
-      case wire::kind::signal:
-        good = receive_signal(peer, m);
-        break;
-      case wire::kind::put_data:
-        good = receive_put(peer, m);
-        break;
-      case wire::kind::put_ack:
-        good = receive_put_ack(peer, m);
-        break;
-      case wire::kind::get_request:
-        good = receive_get(peer, m);
-        break;
-      case wire::kind::none:
-        good = false;
-    }
+    // The commonest kind is asked for first: its way is the shortest.
+    good = LCI_LIKELY(m.head.what == wire::kind::am)
+               ? receive_am(peer, m.head, m.data, m.size, recv_context)
+               : dispatch(peer, m);
   }
   if (LCI_UNLIKELY(!good)) rt.rejected_packets.fetch_add(1, std::memory_order_relaxed);
-  if (recv_context != nullptr) packet_pool.p_impl->put(static_cast<packet*>(recv_context));
+  if (LCI_UNLIKELY(recv_context != nullptr))
+    packet_pool.p_impl->put(static_cast<packet*>(recv_context));
 }
 
-bool device::receive_am(int peer, const wire::message& m, void*& recv_context) {
-  comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
-  if (LCI_UNLIKELY(comp == nullptr)) return false;
+bool device::dispatch(int peer, wire::message& m) {
+  switch (m.head.what) {
+    case wire::kind::send:
+      return receive_send(peer, m);
+    case wire::kind::rts_am:
+    case wire::kind::rts_send:
+      return receive_rts(peer, m);
+    case wire::kind::rtr:
+      return receive_rtr(peer, m);
+    case wire::kind::fin:
+      return receive_fin(peer, m);
+    case wire::kind::fragment:
+      return receive_fragment(peer, m);
+    case wire::kind::signal:
+      return receive_signal(peer, m);
+    case wire::kind::put_data:
+      return receive_put(peer, m);
+    case wire::kind::put_ack:
+      return receive_put_ack(peer, m);
+    case wire::kind::get_request:
+      return receive_get(peer, m);
+    case wire::kind::am:
+    case wire::kind::none:
+      break;
+  }
+  return false;
+}
+
+namespace {
+
+inline status_t arrived(int peer, const void* buffer, size_t size, tag_t tag) {
   status_t status(errorcode_t::done);
   status.rank = peer;
-  status.size = m.size;
-  status.tag = m.head.tag;
+  status.buffer = const_cast<void*>(buffer);
+  status.size = size;
+  status.tag = tag;
+  return status;
+}
+
+}  // namespace
+
+inline bool device::receive_am(int peer, const wire::header& head, const std::byte* data,
+                               size_t size, void*& recv_context) {
+  comp_impl_t* comp = rt.rcomps.lookup(head.word);
+  if (LCI_UNLIKELY(comp == nullptr)) return false;
+  // Statuses are made where they are passed: a copy would cost as much as the rest.
   if (comp->attr.am_in_place) {
-    status.buffer = const_cast<std::byte*>(m.data);
-  } else if (comp->attr.zero_copy_am && recv_context != nullptr) {
-    // The packet it arrived in changes hands.
-    status.buffer = const_cast<std::byte*>(m.data);
-    recv_context = nullptr;
-  } else if (m.size > 0) {
-    packet* p = comp->attr.zero_copy_am ? packet_pool.p_impl->get() : nullptr;
-    status.buffer = p != nullptr ? p->payload() : rt.allocate(m.size);
-    if (LCI_UNLIKELY(status.buffer == nullptr)) throw std::bad_alloc();
-    std::memcpy(status.buffer, m.data, m.size);
+    comp->signal(arrived(peer, data, size, head.tag));
+    return true;
   }
-  comp->signal(status);
+  if (comp->attr.zero_copy_am && recv_context != nullptr) {
+    // The packet it arrived in changes hands.
+    recv_context = nullptr;
+    comp->signal(arrived(peer, data, size, head.tag));
+    return true;
+  }
+  void* buffer = nullptr;
+  if (size > 0) {
+    packet* p = comp->attr.zero_copy_am ? packet_pool.p_impl->get() : nullptr;
+    buffer = p != nullptr ? p->payload() : rt.allocate(size);
+    if (LCI_UNLIKELY(buffer == nullptr)) throw std::bad_alloc();
+    std::memcpy(buffer, data, size);
+  }
+  comp->signal(arrived(peer, buffer, size, head.tag));
   return true;
 }
 

@@ -19,11 +19,13 @@ inline bool may_retry(const Args& a) {
   return a.allow_retry && a.local_comp.p_impl != nullptr;
 }
 
-/// Whether the message can be injected from the user's buffer, with nothing else to think of.
+/// Whether the arguments are good, and the message can be injected from the user's buffer with
+/// nothing else to think of. If not, the general path finds out why.
 template <class Args>
 inline bool goes_plain(const device& d, const Args& a) {
-  return a.size <= d.inject_limit && d.backlog.empty() &&
-         !a.packet_pool.p_impl->contains(a.local_buffer);
+  return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks) &&
+         a.size <= d.inject_limit && a.local_buffer != nullptr && a.tag <= max_tag &&
+         a.allow_done && d.undisturbed() && !a.packet_pool.p_impl->contains(a.local_buffer);
 }
 
 /// What a receive from anywhere or of any tag looks at.

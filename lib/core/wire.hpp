@@ -4,6 +4,8 @@
 // Byte order is the host's: the library serves homogeneous machines.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,6 +40,15 @@ struct header {
   uint64_t tag = 0;
 };
 static_assert(sizeof(header) == 16);
+
+/// A header made in two whole words: whoever copies it a moment later reads two words, and need not
+/// wait for smaller stores to come together.
+inline header make_header(kind what, uint8_t policy, uint16_t engine, uint32_t word, uint64_t tag) {
+  static_assert(std::endian::native == std::endian::little);
+  const uint64_t first = static_cast<uint64_t>(what) | uint64_t{policy} << 8 |
+                         uint64_t{engine} << 16 | uint64_t{word} << 32;
+  return std::bit_cast<header>(std::array<uint64_t, 2>{first, tag});
+}
 
 /// How the data of a rendezvous comes, as the receiver has chosen.
 enum class transfer : uint8_t { write, write_imm, copy, last = copy };

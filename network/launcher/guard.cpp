@@ -33,7 +33,12 @@ sigset_t block_signals(original_state& original) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCHLD);
-  for (const int each : forwarded) sigaddset(&signals, each);
+  for (const int each : forwarded) {
+    // Ignored by whoever started us (nohup, a script's `&`): ranks ignore it too, by inheritance.
+    struct sigaction now {};
+    if (sigaction(each, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
+    sigaddset(&signals, each);
+  }
   sigset_t blocked = signals;
   sigaddset(&blocked, SIGPIPE);
   sigprocmask(SIG_BLOCK, &blocked, &original.signal_mask);

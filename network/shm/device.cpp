@@ -237,15 +237,15 @@ int device::poll(event_sink& sink, int max_events) {
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
   }
   if (events > 0) return events;
-  idle(sink);
-  return contended ? -1 : 0;
-}
-
-void device::idle(event_sink& sink) {
   // Not a counter of anything: lost increments between threads only make the watch rarer.
   const uint32_t polls = idle_polls_.load(std::memory_order_relaxed) + 1;
   idle_polls_.store(polls, std::memory_order_relaxed);
-  if (LCI_UNLIKELY(polls % polls_between_watches == 0)) context_.watch_peers();
+  if (LCI_UNLIKELY(polls % polls_between_watches == 0)) look_after_peers(sink);
+  return contended ? -1 : 0;
+}
+
+void device::look_after_peers(event_sink& sink) {
+  context_.watch_peers();
   size_t seen = failures_reported_.load(std::memory_order_relaxed);
   while (LCI_UNLIKELY(seen < context_.n_failures()))
     if (failures_reported_.compare_exchange_strong(seen, seen + 1, std::memory_order_relaxed))

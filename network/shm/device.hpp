@@ -54,7 +54,7 @@ class device final : public network::device {
   LCI_COLD void ring_bell(device_entry& entry);
   void adopt_lanes();
   bool anything_ready() const;
-  LCI_COLD void idle(event_sink& sink);
+  LCI_COLD void look_after_peers(event_sink& sink);
 
   context& context_;
   const uint32_t number_;      // of this device, the same at all ranks

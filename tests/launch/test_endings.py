@@ -158,6 +158,15 @@ sys.stdout.write(f"got {n.name}\\n")
         self.assertEqual(process.returncode, 130)
         self.assertLess(time.monotonic() - began, 20)
 
+    def test_interrupts_are_ignored_where_whoever_started_lcirun_ignores_them(self):
+        process = subprocess.Popen(['sh', '-c', f"trap '' INT; exec {LCIRUN} -n 2 sleep 2"],
+                                   env=clean_environment(**{self.mark: 1}))
+        self.ranks_of(process, 2)
+        for _ in range(3):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.4)
+        self.assertEqual(process.wait(60), 0)
+
     def test_an_interrupt_from_the_terminal_reaches_ranks_once(self):
         script = '''
 import signal, sys, time

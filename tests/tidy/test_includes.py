@@ -15,7 +15,7 @@ RULES = {
                           "network/bootstrap/bootstrap.hpp", "generated/"),
     "lib/coll": PUBLIC,
     "lib/layers": PUBLIC,
-    "lib/tools": PUBLIC,
+    "lib/tools": PUBLIC + ("network/fabric.hpp", "network/bootstrap/bootstrap.hpp"),
     "network/bootstrap": PUBLIC + ("lib/base/",),
     "network/launcher": PUBLIC + ("lib/base/", "network/bootstrap/"),
     "tests/conformance": PUBLIC + ("tests/support/",),

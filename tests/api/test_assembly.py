@@ -1,0 +1,60 @@
+"""What a call site of a functor compiles to: one call, no jump, few instructions. Optional
+arguments must cost stores and nothing else."""
+
+import re
+import unittest
+
+from compiling import COMPILERS, compile_text
+
+SITES = {
+    "send": "lci::post_send_x(rank, buffer, size, tag, comp).device(device)()",
+    "recv": "lci::post_recv_x(rank, buffer, size, tag, comp).device(device)"
+            ".matching_policy(lci::matching_policy_t::tag_only)()",
+    "am": "lci::post_am_x(rank, buffer, size, comp, 3).tag(tag).device(device)()",
+    "put": "lci::post_put_x(rank, buffer, size, comp, 0, rmr).device(device).remote_comp(2)()",
+    "get": "lci::post_get_x(rank, buffer, size, comp, 0, rmr).device(device)()",
+    "plain": "lci::post_send(rank, buffer, size, tag, comp)",
+    "progress": "lci::progress_x().device(device)()",
+    "pop": "lci::cq_pop(comp)",
+}
+LIMIT = 45  # instructions; an argument is one store, 20 of them, and the frame
+
+PROGRAM = "#include <lci.hpp>\n" + "".join(
+    f'extern "C" auto site_{name}(int rank, void* buffer, size_t size, lci::tag_t tag, '
+    f"lci::comp_t comp,\n    lci::device_t device, lci::rmr_t rmr) {{ return {call}; }}\n"
+    for name, call in SITES.items())
+
+
+def instructions(assembly, name):
+    body = re.search(rf"^site_{name}:[^\n]*\n(.*?)^\s*\.cfi_endproc", assembly, re.M | re.S).group(1)
+    lines = (line.split("#")[0].strip() for line in body.splitlines())
+    return [line for line in lines if line and not line.startswith(".") and not line.endswith(":")]
+
+
+class Assembly(unittest.TestCase):
+    def test_a_call_site_is_stores_and_one_call(self):
+        for compiler in COMPILERS:
+            result = compile_text(compiler, PROGRAM, "-std=c++17", "-O2", "-S", "-o", "-",
+                                  "-fno-stack-protector", "-fcf-protection=none",
+                                  "-Wno-unused-parameter", "-Wno-return-type-c-linkage")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            for name in SITES:
+                with self.subTest(compiler=compiler, site=name):
+                    code = instructions(result.stdout, name)
+                    jumps = [i for i in code if i.startswith("j")]
+                    # A plain function may end in a jump to what it calls.
+                    calls = [i for i in code if i.startswith("call")]
+                    tail = [i for i in jumps if re.match(r"jmp\s+_ZN3lci", i)]
+                    self.assertEqual(jumps, tail)
+                    self.assertEqual(len(calls) + len(tail), 1, code)
+                    self.assertLessEqual(len(code), LIMIT, code)
+
+    def test_the_test_sees_jumps(self):
+        text = ('extern "C" int site_x(int* p) { if (p[0] > 3) { p[1] = 7; __builtin_trap(); } '
+                "return p[2]; }")
+        result = compile_text("g++", text, "-O2", "-S", "-o", "-")
+        self.assertTrue([i for i in instructions(result.stdout, "x") if i.startswith("j")])
+
+
+if __name__ == "__main__":
+    unittest.main()
