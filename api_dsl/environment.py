@@ -7,6 +7,8 @@ VARIABLES = (
     V("LCI_TEST_", "Settings of the library's own tests.", "ours", prefix=True),
     V("LCI_STRESS_", "Settings of the library's own stress tests.", "ours", prefix=True),
     V("LCI_BENCH_", "Settings of the library's own benchmarks.", "ours", prefix=True),
+    V("LCI_GENERATED", "Generated headers, for the library's own tests.", "ours"),
+    V("LCI_OPTIONS_PROBE", "A program of the library's own tests.", "ours"),
     V("LCI_SOURCE", "Source tree, for the library's own tests.", "ours"),
     V("LCI_BUILD", "Build tree, for the library's own tests.", "ours"),
     V("LCI_LIBRARY", "The shared library, for the library's own tests.", "ours"),

@@ -23,12 +23,20 @@ BASIC = {
     "allocator_base_t*": (8, 8), "reduce_op_t": (8, 8), "error_t": (4, 4), "rmr_t": (8, 24),
     "status_t": (8, 40), "status_t*": (8, 8),
 }
+SIGNED = {"int", "int64_t"}
+NUMBERS = SIGNED | {"uint16_t", "uint32_t", "uint64_t", "size_t", "uintptr_t", "tag_t", "rcomp_t",
+                    "net_imm_data_t", "matching_entry_key_t"}
 RETURN_ONLY = {"void", "global_attr_t"}
 # How a type's values are written in the environment. Types missing here can't come from it.
 PARSED = {"bool", "int", "uint64_t", "size_t", "double", "std::string"}
 # Members of every functor: no argument may be called so.
 RESERVED = {"call", "args", "attr", "operator"}
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
+KEYWORDS = frozenset("""and asm auto bool break case catch char class const continue default delete
+do double else enum explicit export extern false float for friend goto if inline int long mutable
+namespace new not operator or private protected public register return short signed sizeof static
+struct switch template this throw true try typedef typename union unsigned using virtual void
+volatile while xor""".split())
 
 
 def is_sentence(text):
@@ -188,6 +196,8 @@ class Model:
     def _named(self, where, name):
         if not IDENTIFIER.match(name):
             self._error(where, "is no snake_case name")
+        if name in KEYWORDS:
+            self._error(where, "is a keyword of C++")
 
     def _known(self, where, type_name, others=()):
         if self.measure(type_name) is None and type_name not in others:
@@ -225,17 +235,38 @@ class Model:
         if a.name in RESERVED or a.name in ("name", "user_context", "runtime"):
             self._error(where, "is a reserved name")
         enum = self.enums.get(a.type)
-        if enum is not None and a.default not in [v.name for v in enum.values]:
-            self._error(where, f"default {a.default} is no value of {enum.name}")
+        sound = self._check_default(where, a.type, a.default)
         if a.settable and a.from_env and enum is None and a.type not in PARSED:
             self._error(where, f"type {a.type} can't be read from the environment")
         if a.flags and a.flags not in self.enums:
             self._error(where, f"flags {a.flags} is no enum")
-        if (a.minimum is not None or a.maximum is not None) and a.settable:
+        if (a.minimum is not None or a.maximum is not None) and a.settable and sound:
             value = float(int(a.default, 0)) if a.type != "double" else float(a.default)
             if (a.minimum is not None and value < a.minimum) or \
                (a.maximum is not None and value > a.maximum):
                 self._error(where, f"default {a.default} is out of its own range")
+
+    def _check_default(self, where, type_name, default, scoped=False):
+        """Returns whether `default` is a value of the type. `scoped`: enumerators are written
+        with their enum."""
+        enum = self.enums.get(type_name)
+        if enum is not None:
+            prefix = f"{enum.name}::" if scoped else ""
+            sound = default in [prefix + v.name for v in enum.values]
+        elif type_name == "bool":
+            sound = default in ("true", "false")
+        elif type_name == "double":
+            sound = bool(re.match(r"-?\d+(\.\d*)?$", default))
+        elif type_name in NUMBERS:
+            digits = r"(0x[0-9a-fA-F]+|0|[1-9]\d*)$"
+            sound = bool(re.match(("-?" if type_name in SIGNED else "") + digits, default))
+        elif type_name in self.handles:
+            sound = default == f"{type_name}()"
+        else:
+            sound = True
+        if not sound:
+            self._error(where, f"default {default} is no value of {type_name}")
+        return sound
 
     def _check_rest(self):
         for a in self.api.aliases:
@@ -329,6 +360,8 @@ class Model:
         if positional != (a.default is None):
             self._error(where, "is positional with a default" if positional
                         else "is optional without a default")
+        if not positional and a.default is not None:
+            self._check_default(where, a.type, a.default, scoped=True)
         alignment, size = self.measure(a.type) or (8, 8)
         default = "" if positional or a.default == f"{a.type}()" else a.default
         return Field(a.name, a.type, a.doc, positional, default, self.handles.get(a.type), a,
@@ -344,8 +377,10 @@ class Model:
                 attribute = next((a for a in resource.attributes if a.name == name), None)
                 if attribute is None:
                     self._error(o.name, f"{name} is no attribute of {resource.name}")
-                elif value not in [v.name for v in self.enums[attribute.type].values]:
-                    self._error(o.name, f"{value} is no value of {attribute.type}")
+                elif attribute.type not in self.enums:
+                    self._error(o.name, f"{name} is no enum, so it can't be fixed")
+                else:
+                    self._check_default(o.name, attribute.type, value)
         for alias, target in o.setter_aliases:
             if target not in own:
                 self._error(o.name, f"{alias} stands for {target}, which it has not")

@@ -70,8 +70,7 @@ graph::~graph() {
 
 void graph::require_rest(const char* operation) const {
   if (running())
-    throw_invalid(operation, "graph", "running", "at rest",
-                  "wait until graph_test() says done");
+    throw_invalid(operation, "graph", "running", "at rest", "wait until graph_test() says done");
 }
 
 graph_node* graph::add_node(graph_node::run_function run, void* value,

@@ -110,7 +110,7 @@ class graph final : public comp_impl_t {
   deferred_queue own_deferred_;
   deferred_queue* const deferred_;
   void* const user_context_;
-  std::deque<graph_node> nodes_;   // the first two: start and end
+  std::deque<graph_node> nodes_;    // the first two: start and end
   std::vector<graph_node*> roots_;  // without predecessors; valid if checked_
   bool checked_ = false;
 

@@ -43,9 +43,8 @@ class multi_synchronizer final : public synchronizer {
 synchronizer* make_synchronizer(const comp_attr_t& attr);
 
 inline bool synchronizer::ready() const {
-  return attr.sync_threshold == 1
-             ? static_cast<const single_synchronizer*>(this)->cell.is_ready()
-             : static_cast<const multi_synchronizer*>(this)->array.is_ready();
+  return attr.sync_threshold == 1 ? static_cast<const single_synchronizer*>(this)->cell.is_ready()
+                                  : static_cast<const multi_synchronizer*>(this)->array.is_ready();
 }
 
 inline bool synchronizer::test(status_t* out) {

@@ -50,7 +50,7 @@ class mpmc_array {
   /// The value at `index`, or of any other index if nothing was written so far out. For callers
   /// whose values say where they belong: it saves them the look at the size. Lock-free.
   T get_wrapped(size_t index) const {
-    const slab* s = current_.load(std::memory_order_acquire);                // A1
+    const slab* s = current_.load(std::memory_order_acquire);            // A1
     return s->items()[index & s->mask].load(std::memory_order_acquire);  // A2
   }
 
@@ -95,8 +95,7 @@ class mpmc_array {
     if (n <= s->mask + 1) return s;
     slab* t = make(std::bit_ceil(n));
     for (size_t i = 0; i <= s->mask; ++i)
-      t->items()[i].store(s->items()[i].load(std::memory_order_relaxed),
-                          std::memory_order_relaxed);
+      t->items()[i].store(s->items()[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
     current_.store(t, std::memory_order_release);  // R1: pairs with A1 in get()
     return t;
   }

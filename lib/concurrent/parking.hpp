@@ -64,9 +64,9 @@ class event_count {
   /// consistent load. At most `timeout_ns` (negative: for ever), and may return early.
   template <class Idle>
   void sleep(Idle idle, int64_t timeout_ns) {
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);                  // S1
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);              // S1
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);  // A1: pairs with R1
-    if (idle()) Futex::wait(&epoch_, epoch, timeout_ns);                // S3
+    if (idle()) Futex::wait(&epoch_, epoch, timeout_ns);            // S3
     sleepers_.fetch_sub(1, std::memory_order_relaxed);
   }
 

@@ -29,8 +29,8 @@ namespace lci {
 ///    ticket (and looks for the last segment again) or one of the segment's new life, which is as
 ///    good as any: the segment is the last of the list then.
 ///  - `head` has tickets left only while the segment is current, and holds the number of the
-///    segment's life in its upper half, so no value ever comes back and a compare-and-swap with
-///    an old one fails.
+///    segment's life in its upper half, so no value comes back (not before 2^32 lives) and a
+///    compare-and-swap with an old one fails.
 ///  - A retired segment gets a new life only when all its cells say "empty": then no consumer is
 ///    still reading one of them.
 ///
@@ -93,7 +93,7 @@ class segmented_queue {
   /// False if there is nothing, or if the oldest item is still being written.
   bool pop(T& out) {
     for (;;) {
-      segment* s = first_.load(std::memory_order_acquire);    // A6
+      segment* s = first_.load(std::memory_order_acquire);        // A6
       uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
       const auto i = static_cast<uint32_t>(ticket);
       if (LCI_LIKELY(i < N)) {
@@ -101,9 +101,8 @@ class segmented_queue {
         if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
           // Empty, unless another consumer has just emptied the cell.
           if (s->head.load(std::memory_order_relaxed) == ticket) return false;
-        } else if (LCI_LIKELY(s->head.compare_exchange_strong(ticket, ticket + 1,
-                                                              std::memory_order_relaxed,
-                                                              std::memory_order_relaxed))) {
+        } else if (LCI_LIKELY(s->head.compare_exchange_strong(
+                       ticket, ticket + 1, std::memory_order_relaxed, std::memory_order_relaxed))) {
           out = c.item;
           c.full.store(0, std::memory_order_release);  // R2: pairs with A2 in take_retired()
           return true;
@@ -156,9 +155,9 @@ class segmented_queue {
     }
     ++n->life;
     // First reachable for consumers, then open for producers.
-    s->next.store(n, std::memory_order_release);                   // R7: pairs with A7
-    n->tail.store(n->life << 32, std::memory_order_release);       // R3: pairs with A3 in push()
-    last_.store(n, std::memory_order_release);                     // R5: pairs with A5 in push()
+    s->next.store(n, std::memory_order_release);              // R7: pairs with A7
+    n->tail.store(n->life << 32, std::memory_order_release);  // R3: pairs with A3 in push()
+    last_.store(n, std::memory_order_release);                // R5: pairs with A5 in push()
   }
 
   // No tickets left at `s`, whose head was `seen`. False if the queue was empty at some moment.

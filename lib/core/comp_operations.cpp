@@ -19,12 +19,24 @@ void throw_wrong_comp(const char* operation, const comp_impl_t* comp, const char
   const char* kind = "COMP_NULL or another constant";
   if (is_object(comp)) {
     switch (comp->attr.comp_type) {
-      case attr_comp_type_t::sync: kind = "a synchronizer"; break;
-      case attr_comp_type_t::counter: kind = "a counter"; break;
-      case attr_comp_type_t::cq: kind = "a completion queue"; break;
-      case attr_comp_type_t::handler: kind = "a handler"; break;
-      case attr_comp_type_t::graph: kind = "a graph"; break;
-      case attr_comp_type_t::custom: kind = "an object of the user"; break;
+      case attr_comp_type_t::sync:
+        kind = "a synchronizer";
+        break;
+      case attr_comp_type_t::counter:
+        kind = "a counter";
+        break;
+      case attr_comp_type_t::cq:
+        kind = "a completion queue";
+        break;
+      case attr_comp_type_t::handler:
+        kind = "a handler";
+        break;
+      case attr_comp_type_t::graph:
+        kind = "a graph";
+        break;
+      case attr_comp_type_t::custom:
+        kind = "an object of the user";
+        break;
     }
   }
   throw_invalid(operation, "comp", kind, expected);
@@ -37,8 +49,7 @@ synchronizer& checked_sync(comp_t comp, const char* operation) {
                                "a synchronizer (alloc_sync)");
 }
 counter& checked_counter(comp_t comp, const char* operation) {
-  return checked<counter>(comp, attr_comp_type_t::counter, operation,
-                          "a counter (alloc_counter)");
+  return checked<counter>(comp, attr_comp_type_t::counter, operation, "a counter (alloc_counter)");
 }
 completion_queue& checked_cq(comp_t comp, const char* operation) {
   return checked<completion_queue>(comp, attr_comp_type_t::cq, operation,
@@ -73,13 +84,15 @@ bool sync_test(sync_test_args& a) { return checked_sync(a.comp, "sync_test").tes
 void sync_wait(sync_wait_args& a) {
   synchronizer& s = checked_sync(a.comp, "sync_wait");
   const wait_policy policy{"sync_wait", -1, false, a.do_progress ? a.device.p_impl : nullptr};
-  wait_until(policy, [&] { return s.test(a.p_out); }, [&](int64_t ns) { s.sleep(ns); });
+  wait_until(
+      policy, [&] { return s.test(a.p_out); }, [&](int64_t ns) { s.sleep(ns); });
 }
 
 bool sync_wait_for(sync_wait_for_args& a) {
   synchronizer& s = checked_sync(a.comp, "sync_wait_for");
-  return wait_until(policy_of("sync_wait_for", a), [&] { return s.test(a.p_out); },
-                    [&](int64_t ns) { s.sleep(ns); });
+  return wait_until(
+      policy_of("sync_wait_for", a), [&] { return s.test(a.p_out); },
+      [&](int64_t ns) { s.sleep(ns); });
 }
 
 // --- counter ---
@@ -99,8 +112,9 @@ void counter_set(counter_set_args& a) {
 
 bool counter_wait_for(counter_wait_for_args& a) {
   auto& number = checked_counter(a.comp, "counter_wait_for").number;
-  return wait_until(policy_of("counter_wait_for", a), [&] { return number.get() >= a.value; },
-                    [&](int64_t ns) { number.sleep(a.value, ns); });
+  return wait_until(
+      policy_of("counter_wait_for", a), [&] { return number.get() >= a.value; },
+      [&](int64_t ns) { number.sleep(a.value, ns); });
 }
 
 // --- completion queue ---
@@ -122,8 +136,8 @@ status_t cq_pop(cq_pop_args& a) {
 status_t cq_wait_for(cq_wait_for_args& a) {
   completion_queue& q = checked_cq(a.comp, "cq_wait_for");
   status_t status(errorcode_t::retry);
-  wait_until(policy_of("cq_wait_for", a), [&] { return q.pop(status); },
-             [&](int64_t ns) { q.sleep(ns); });
+  wait_until(
+      policy_of("cq_wait_for", a), [&] { return q.pop(status); }, [&](int64_t ns) { q.sleep(ns); });
   return status;
 }
 

@@ -30,6 +30,8 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
                      ? 0
                      : std::min(eager_limit, limits.max_inject - sizeof(wire::header));
   register_pool(pool);
+  if (limits.receive_buffers > 0)
+    receives_ = std::make_unique<receive_buffers>(limits.receive_buffers);
   attr.uid = static_cast<int>(rt.devices.append(this));
   refill_receives();
 }
@@ -38,6 +40,27 @@ device::~device() {
   rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
   for (auto& [pool, reg] : pools_)
     if (limits.local_registration) net->deregister_memory(reg);
+  net.reset();
+  // From here on nobody reads or writes our packets. Operations that wait for a peer's answer will
+  // not get one.
+  if (receives_ != nullptr) receives_->take_back();
+  rt.operations.for_each_alive([&](operation* op) {
+    if (op->dev != this || op->state == op_state::recv_posted) return;
+    if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
+    rt.operations.release(op);
+  });
+}
+
+void device::close() {
+  constexpr int patience = 100000;  // rounds without any event, most of them of 100 us
+  for (int idle = 0; idle < patience && !(backlog.empty() && net->flushed());) {
+    try {
+      idle = progress() ? 0 : idle + 1;
+    } catch (const peer_failure_error&) {
+      // What waits for that peer is dropped; there is nobody left to tell.
+    }
+    if (idle > 1000) net->wait(100);
+  }
 }
 
 bool device::drained() const {

@@ -14,6 +14,7 @@
 #include "lib/core/matching_engine.hpp"
 #include "lib/core/operation.hpp"
 #include "lib/core/packet_pool.hpp"
+#include "lib/core/receive_buffers.hpp"
 #include "lib/core/runtime.hpp"
 #include "lib/core/wire.hpp"
 #include "network/fabric.hpp"
@@ -81,6 +82,8 @@ class device final : public network::event_sink {
 
   // --- progress (progress.cpp) ---
 
+  /// Waits until what was sent has left, for a while. Before destruction.
+  void close();
   /// One round: backlog, deferred work, receive buffers, network. True if anything happened.
   bool progress();
   bool drained() const;
@@ -147,7 +150,7 @@ class device final : public network::event_sink {
   mutable std::mutex failure_mutex_;
   std::vector<std::pair<int, std::string>> failures_;  // under failure_mutex_
   size_t reported_failures_ = 0;                       // under failure_mutex_
-  std::atomic<size_t> receives_posted_{0};
+  std::unique_ptr<receive_buffers> receives_;  // null: the network needs none
 
   uint64_t find_pool_lkey(const core::packet_pool& pool) const;
   mutable std::mutex pools_mutex_;

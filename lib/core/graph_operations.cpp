@@ -48,8 +48,7 @@ void graph_node_mark_complete(graph_node_mark_complete_args& a) {
   if (a.node == GRAPH_START || a.node == GRAPH_END)
     throw_invalid("graph_node_mark_complete", "node", "GRAPH_START or GRAPH_END",
                   "a node of the user");
-  if (a.node.is_empty())
-    throw_invalid("graph_node_mark_complete", "node", "empty", "a node");
+  if (a.node.is_empty()) throw_invalid("graph_node_mark_complete", "node", "empty", "a node");
   status_t status = a.status;
   if (status.is_retry()) status.set_done();  // a status that the user has left as it was
   graph::mark_complete(a.node.p_impl, status);
@@ -65,8 +64,9 @@ status_t graph_wait_for(graph_wait_for_args& a) {
     throw_invalid("graph_wait_for", "comp", "a graph that was never started", "a started one",
                   "call graph_start()");
   status_t status;
-  wait_until(policy_of("graph_wait_for", a),
-             [&] { return (status = g.test()).is_done(); }, [&](int64_t ns) { g.sleep(ns); });
+  wait_until(
+      policy_of("graph_wait_for", a), [&] { return (status = g.test()).is_done(); },
+      [&](int64_t ns) { g.sleep(ns); });
   return status;
 }
 

@@ -20,7 +20,8 @@ namespace lci::core {
 /// payload are one contiguous message and a user's packet is sent without a copy.
 struct alignas(cache_line) packet {
   class packet_pool* pool;
-  std::byte unused[cache_line - sizeof(void*) - sizeof(wire::header)];
+  size_t receive_slot;  // while a network holds it: see receive_buffers
+  std::byte unused[cache_line - sizeof(void*) - sizeof(size_t) - sizeof(wire::header)];
   wire::header head;
 
   std::byte* payload() { return reinterpret_cast<std::byte*>(this) + sizeof(packet); }

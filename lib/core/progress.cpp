@@ -39,9 +39,23 @@ error_t progress(progress_args& a) {
   return a.device.p_impl->progress() ? errorcode_t::done : errorcode_t::retry;
 }
 
+namespace {
+
+/// Returns the packet that a message came in unless it was handed on, also when a handler throws.
+struct packet_return {
+  void*& context;
+  ~packet_return() {
+    if (LCI_UNLIKELY(context != nullptr))
+      static_cast<packet*>(context)->pool->put(static_cast<packet*>(context));
+  }
+};
+
+}  // namespace
+
 void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
   if (LCI_UNLIKELY(recv_context != nullptr))
-    receives_posted_.fetch_sub(1, std::memory_order_relaxed);
+    receives_->remove(static_cast<packet*>(recv_context));
+  const packet_return guard{recv_context};
   wire::message m;
   bool good = wire::decode(data, size, m);
   if (LCI_LIKELY(good)) {
@@ -51,8 +65,6 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
                : dispatch(peer, m);
   }
   if (LCI_UNLIKELY(!good)) rt.rejected_packets.fetch_add(1, std::memory_order_relaxed);
-  if (LCI_UNLIKELY(recv_context != nullptr))
-    packet_pool.p_impl->put(static_cast<packet*>(recv_context));
 }
 
 bool device::dispatch(int peer, wire::message& m) {
@@ -193,14 +205,14 @@ bool device::receive_rts(int peer, wire::message& m) {
 }
 
 void device::refill_receives() {
-  while (receives_posted_.load(std::memory_order_relaxed) < limits.receive_buffers) {
+  while (receives_->reserve()) {
     packet* p = packet_pool.p_impl->get();
-    if (p == nullptr) return;
+    if (p == nullptr) return receives_->cancel();
     const network::segment buffer{
         &p->head, sizeof(wire::header) + packet_pool.p_impl->payload_size(), pool_lkey(*p->pool)};
-    receives_posted_.fetch_add(1, std::memory_order_relaxed);
+    receives_->add(p);  // before the network has it: a message may come at once
     if (error_t(net->post_recv(buffer, p)).is_done()) continue;
-    receives_posted_.fetch_sub(1, std::memory_order_relaxed);
+    receives_->remove(p);
     packet_pool.p_impl->put(p);
     return;
   }

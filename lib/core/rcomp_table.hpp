@@ -38,7 +38,7 @@ class rcomp_table {
   /// old handle gone, and an old handle never leads to a new object.
   comp_impl_t* lookup(rcomp_t rcomp) const {
     const slot* s = slots_.get_wrapped(rcomp & index_mask);
-    comp_impl_t* comp = s->comp.load(std::memory_order_acquire);               // A1
+    comp_impl_t* comp = s->comp.load(std::memory_order_acquire);                // A1
     return s->rcomp.load(std::memory_order_acquire) == rcomp ? comp : nullptr;  // A2
   }
 
@@ -61,15 +61,15 @@ class rcomp_table {
     enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
   };
 
-  slot* fresh();               // under mutex_
+  slot* fresh();                    // under mutex_
   slot* find(rcomp_t rcomp) const;  // under mutex_; null if it is not the slot's present handle
   static void publish(slot* s, comp_impl_t* comp);
 
   slot unused_;              // what indices without a slot of their own lead to
   mpmc_array<slot*> slots_;  // slots live as long as the table: lookup() may be late
   std::mutex mutex_;
-  uint32_t size_ = 1;        // under mutex_; index 0 is never used
-  std::deque<slot*> free_;   // under mutex_; first in, first out, to use generations up slowly
+  uint32_t size_ = 1;       // under mutex_; index 0 is never used
+  std::deque<slot*> free_;  // under mutex_; first in, first out, to use generations up slowly
 };
 
 }  // namespace lci::core

@@ -67,7 +67,7 @@ device_t alloc_device(alloc_device_args& a) {
 void free_device(free_device_args& a) {
   device* d = take("free_device", "device", a.device);
   // What still waits for room must not be lost; what waits for a peer's answer can't be waited for.
-  for (int idle = 0; !d->backlog.empty() && idle < 100000;) idle = d->progress() ? 0 : idle + 1;
+  d->close();
   if (d->progress_endpoint != d->default_endpoint) delete d->progress_endpoint.p_impl;
   delete d->default_endpoint.p_impl;
   delete d;

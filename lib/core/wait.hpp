@@ -14,9 +14,9 @@
 namespace lci::core {
 
 struct wait_policy {
-  const char* operation;  // for messages
-  double timeout = -1;    // seconds; negative: for ever
-  bool park = false;      // sleep after a short spin; else only let other threads run
+  const char* operation;         // for messages
+  double timeout = -1;           // seconds; negative: for ever
+  bool park = false;             // sleep after a short spin; else only let other threads run
   device* progressed = nullptr;  // the device to progress, if any
 };
 

@@ -47,9 +47,9 @@ T value_of(T value = T{}) {
   return value;
 }
 
-/// Whether a setter has returned the functor itself, ready to be moved from.
+/// Whether a setter has returned the functor itself.
 template <class Functor>
-bool is(Functor&& returned, const Functor& functor) {
+bool is(const Functor& returned, const Functor& functor) {
   return &returned == &functor;
 }
 

@@ -46,7 +46,7 @@ class Environment(unittest.TestCase):
                                  f"{value} (environment)")
 
     def test_what_is_no_size_is_refused(self):
-        for text in ("", " 4", "4 ", "-1", "4kk", "k", "four", "4.5", "99999999999999999999",
+        for text in (" 4", "4 ", "-1", "4kk", "k", "four", "4.5", "99999999999999999999",
                      "20000000T", "0x", "1e3", "+5"):
             with self.subTest(text=text):
                 self.refused("LCI_ATTR_MAX_INJECT_SIZE", text)
@@ -58,7 +58,7 @@ class Environment(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertEqual(self.value("use_reg_cache", LCI_ATTR_USE_REG_CACHE=text),
                                  f"{value} (environment)")
-        for text in ("2", "", "y", "tru", "enable", "-1"):
+        for text in ("2", " ", "y", "tru", "enable", "-1"):
             with self.subTest(text=text):
                 self.refused("LCI_ATTR_USE_REG_CACHE", text)
 
@@ -75,7 +75,7 @@ class Environment(unittest.TestCase):
     def test_fractions(self):
         self.assertEqual(self.value("bootstrap_timeout", LCI_ATTR_BOOTSTRAP_TIMEOUT="2.5"),
                          "2.5 (environment)")
-        for text in ("nan", "inf", "1,5", "abc", "", "-1"):
+        for text in ("nan", "inf", "1,5", "abc", " ", "-1"):
             with self.subTest(text=text):
                 self.refused("LCI_ATTR_BOOTSTRAP_TIMEOUT", text)
 
@@ -87,12 +87,17 @@ class Environment(unittest.TestCase):
         for name in ("none", "ibv", "ofi", "shm", "sim"):
             self.assertIn(name, message)
         self.refused("LCI_ATTR_BACKEND", "1")
-        self.refused("LCI_ATTR_BACKEND", "")
 
     def test_texts_are_taken_as_they_are(self):
         self.assertEqual(self.value("device_name", LCI_ATTR_DEVICE_NAME="mlx5 0 "),
                          "mlx5 0  (environment)")
-        self.assertEqual(self.value("device_name", LCI_ATTR_DEVICE_NAME=""), " (environment)")
+
+    def test_an_empty_value_counts_as_none(self):
+        for variable, option in (("LCI_ATTR_NPACKETS", "npackets"), ("LCI_ATTR_BACKEND", "backend"),
+                                 ("LCI_ATTR_USE_DMABUF", "use_dmabuf"),
+                                 ("LCI_ATTR_DEVICE_NAME", "device_name")):
+            with self.subTest(variable=variable):
+                self.assertIn("(built-in)", self.value(option, **{variable: ""}))
 
     def test_flags_are_a_number_or_names(self):
         for text, value in {"none": "none", "send": "send", "send,poll": "send,poll",
@@ -101,7 +106,7 @@ class Environment(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertEqual(self.value("ofi_lock_mode", LCI_NET_LOCK_MODE=text),
                                  f"{value} (environment)")
-        for text in ("16", "send,", ",", "send;poll", "tx", ""):
+        for text in ("16", "send,", ",", "send;poll", "tx"):
             with self.subTest(text=text):
                 self.refused("LCI_NET_LOCK_MODE", text)
 

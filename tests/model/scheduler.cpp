@@ -62,7 +62,8 @@ void scheduler::spawn(std::function<void()> body) {
   auto f = std::make_unique<fiber>();
   f->body = std::move(body);
   if (spare_stacks.empty()) {
-    f->stack = mmap(nullptr, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    f->stack =
+        mmap(nullptr, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (f->stack == MAP_FAILED) throw std::bad_alloc();
   } else {
     f->stack = spare_stacks.back();

@@ -128,24 +128,20 @@ TEST_CASE("model: the scheduler finds an item that is published too early") {
 }
 
 TEST_CASE("model: bounded queue passes each item once and in order, also when it is full") {
-  CHECK(explore(schedules, exchange_items(2, 5, 2, [] {
-                  return std::make_shared<model_bounded>(2);
-                })) == "");
-  CHECK(explore(schedules, exchange_items(3, 3, 1, [] {
-                  return std::make_shared<model_bounded>(4);
-                })) == "");
-  CHECK(explore(schedules, exchange_items(1, 8, 3, [] {
-                  return std::make_shared<model_bounded>(2);
-                })) == "");
+  CHECK(explore(schedules,
+                exchange_items(2, 5, 2, [] { return std::make_shared<model_bounded>(2); })) == "");
+  CHECK(explore(schedules,
+                exchange_items(3, 3, 1, [] { return std::make_shared<model_bounded>(4); })) == "");
+  CHECK(explore(schedules,
+                exchange_items(1, 8, 3, [] { return std::make_shared<model_bounded>(2); })) == "");
 }
 
 TEST_CASE("model: segmented queue passes each item once and in order, across many segments") {
   CHECK(explore(schedules, exchange_items(2, 12, 2, [] {
                   return std::make_shared<model_segmented>();
                 })) == "");
-  CHECK(explore(schedules, exchange_items(3, 6, 3, [] {
-                  return std::make_shared<model_segmented>();
-                })) == "");
+  CHECK(explore(schedules,
+                exchange_items(3, 6, 3, [] { return std::make_shared<model_segmented>(); })) == "");
   CHECK(explore(schedules, exchange_items(1, 20, 3, [] {
                   return std::make_shared<model_segmented>();
                 })) == "");

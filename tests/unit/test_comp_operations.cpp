@@ -1,6 +1,10 @@
 // The operations on completion objects as users call them, on a runtime of the sim fabric.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <string>
 
 #include "lci.hpp"
 #include "tests/unit/threads.hpp"
@@ -131,8 +135,8 @@ TEST_CASE("comp operations: waits end in time, spinning or parked, with progress
   lci::comp_t sync = lci::alloc_sync_x().runtime(world.runtime)();
   lci::comp_t counter = lci::alloc_counter_x().runtime(world.runtime)();
   lci::comp_t graph = lci::alloc_graph_x().runtime(world.runtime)();
-  const lci::graph_node_t node = lci::graph_add_node(
-      graph, [](void*) -> lci::status_t { return lci::errorcode_t::posted; });
+  const lci::graph_node_t node =
+      lci::graph_add_node(graph, [](void*) -> lci::status_t { return lci::errorcode_t::posted; });
   lci::graph_start(graph);
   for (bool do_progress : {true, false}) {
     for (bool park : {true, false}) {
@@ -140,13 +144,23 @@ TEST_CASE("comp operations: waits end in time, spinning or parked, with progress
       bool got[4] = {};
       const double took = seconds_of([&] {
         got[0] = lci::sync_wait_for_x(sync, 0.03, &s)
-                     .do_progress(do_progress).park(park).runtime(world.runtime)();
+                     .do_progress(do_progress)
+                     .park(park)
+                     .runtime(world.runtime)();
         got[1] = lci::cq_wait_for_x(cq, 0.03)
-                     .do_progress(do_progress).park(park).runtime(world.runtime)().is_done();
+                     .do_progress(do_progress)
+                     .park(park)
+                     .runtime(world.runtime)()
+                     .is_done();
         got[2] = lci::counter_wait_for_x(counter, 1, 0.03)
-                     .do_progress(do_progress).park(park).runtime(world.runtime)();
+                     .do_progress(do_progress)
+                     .park(park)
+                     .runtime(world.runtime)();
         got[3] = lci::graph_wait_for_x(graph, 0.03)
-                     .do_progress(do_progress).park(park).runtime(world.runtime)().is_done();
+                     .do_progress(do_progress)
+                     .park(park)
+                     .runtime(world.runtime)()
+                     .is_done();
       });
       for (bool g : got) CHECK(!g);
       CHECK(took >= 0.115);
@@ -164,11 +178,9 @@ TEST_CASE("comp operations: a thread that parks without progress is woken by a s
   lci::comp_t sync = lci::alloc_sync_x().runtime(world.runtime)();
   lci::comp_t counter = lci::alloc_counter_x().runtime(world.runtime)();
   lci::comp_t graph = lci::alloc_graph_x().runtime(world.runtime)();
-  const lci::graph_node_t node = lci::graph_add_node(
-      graph, [](void*) -> lci::status_t { return lci::errorcode_t::posted; });
+  const lci::graph_node_t node =
+      lci::graph_add_node(graph, [](void*) -> lci::status_t { return lci::errorcode_t::posted; });
   lci::graph_start(graph);
-  std::atomic<int> waiting{4};
-  std::vector<double> cpu;
   std::thread signaller([&] {
     for (lci::comp_t* c : {&sync, &cq, &counter}) {
       lci_test::pause_ms(150);
@@ -183,10 +195,17 @@ TEST_CASE("comp operations: a thread that parks without progress is woken by a s
     const double before = lci_test::thread_cpu_seconds();
     lci::status_t s;
     switch (i) {
-      case 0: ok[i] = lci::sync_wait_for_x(sync, 30, &s).do_progress(false)(); break;
-      case 1: ok[i] = lci::cq_wait_for_x(cq, -1).do_progress(false)().tag == 5; break;
-      case 2: ok[i] = lci::counter_wait_for_x(counter, 1, 30).do_progress(false)(); break;
-      default: ok[i] = lci::graph_wait_for_x(graph, 30).do_progress(false)().is_done();
+      case 0:
+        ok[i] = lci::sync_wait_for_x(sync, 30, &s).do_progress(false)();
+        break;
+      case 1:
+        ok[i] = lci::cq_wait_for_x(cq, -1).do_progress(false)().tag == 5;
+        break;
+      case 2:
+        ok[i] = lci::counter_wait_for_x(counter, 1, 30).do_progress(false)();
+        break;
+      default:
+        ok[i] = lci::graph_wait_for_x(graph, 30).do_progress(false)().is_done();
     }
     used[i] = lci_test::thread_cpu_seconds() - before;
   }
@@ -257,13 +276,13 @@ TEST_CASE("comp operations: waiting for progress inside a handler is refused, no
   runtime = world.runtime;
   inner = lci::alloc_sync_x().runtime(world.runtime)();
   lci::comp_t handler = lci::alloc_handler_x([](lci::status_t s) {
-    std::free(s.buffer);
-    try {
-      lci::sync_wait_x(inner, nullptr).runtime(runtime)();
-    } catch (const lci::invalid_argument_error& e) {
-      text = e.what();
-    }
-  }).runtime(world.runtime)();
+                          std::free(s.buffer);
+                          try {
+                            lci::sync_wait_x(inner, nullptr).runtime(runtime)();
+                          } catch (const lci::invalid_argument_error& e) {
+                            text = e.what();
+                          }
+                        }).runtime(world.runtime)();
   const lci::rcomp_t rcomp = lci::register_rcomp_x(handler).runtime(world.runtime)();
   int word = 1;
   lci::post_am_x(0, &word, sizeof word, lci::COMP_NULL, rcomp).runtime(world.runtime)();

@@ -212,7 +212,8 @@ TEST_CASE("completion queue: both kinds give statuses in order") {
 
 TEST_CASE("completion queue: a full array loses nothing and keeps each signaller's order") {
   for (int length : {2, 64}) {
-    std::unique_ptr<completion_queue> q(make_queue(with_queue(attr_cq_type_t::array_atomic, length)));
+    std::unique_ptr<completion_queue> q(
+        make_queue(with_queue(attr_cq_type_t::array_atomic, length)));
     constexpr int each = many / 4;
     // The consumer begins late, so that most statuses overflow.
     auto wrong = in_threads(4, [&](int t) {

@@ -180,10 +180,11 @@ TEST_CASE("graph: frees the values of its nodes") {
   freed = 0;
   {
     graph g({});
-    for (int i = 0; i < 3; ++i) g.add_node(step::run, new step, [](void* v) {
-      ++freed;
-      delete static_cast<step*>(v);
-    });
+    for (int i = 0; i < 3; ++i)
+      g.add_node(step::run, new step, [](void* v) {
+        ++freed;
+        delete static_cast<step*>(v);
+      });
     g.start();
     CHECK(freed == 0);
   }
@@ -305,8 +306,7 @@ TEST_CASE("graph: random graphs whose nodes are completed by several threads kee
       if (w->retries > 0) return --w->retries, errorcode_t::retry;
       for (int b : w->before) {
         auto& p = (*w->all)[static_cast<size_t>(b)];
-        if (!p.done.load(std::memory_order_relaxed) || p.plain == 0)
-          w->wrong->fetch_add(1);
+        if (!p.done.load(std::memory_order_relaxed) || p.plain == 0) w->wrong->fetch_add(1);
       }
       ++w->plain;
       w->done.store(true, std::memory_order_relaxed);
