@@ -140,8 +140,7 @@ void exchange::on_batch(lci::status_t status) {
 
 void exchange::on_control(lci::status_t status) {
   const lci::buffer_t payload = status.get_buffer();
-  current_->receiver_->on_control(status.rank, static_cast<const char*>(payload.base),
-                                  payload.size);
+  current_->receiver_->on_control(static_cast<const char*>(payload.base), payload.size);
 }
 
 void exchange::on_sent(lci::status_t status) {

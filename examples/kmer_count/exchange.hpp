@@ -18,7 +18,7 @@ class receiver {
   virtual ~receiver() = default;
   /// Batches of k-mers, whose bytes are valid during the call.
   virtual void on_batch(worker& w, size_t traversal, const char* kmers, size_t size) = 0;
-  virtual void on_control(int from, const char* bytes, size_t size) = 0;
+  virtual void on_control(const char* bytes, size_t size) = 0;
 };
 
 /// LCI as this program uses it: active messages, a device for each thread (or one for all), batches

@@ -13,24 +13,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-enum control_kind : uint32_t {
-  totals,   // value: batches sent to you in this traversal
-  ready,    // nothing can come in any more in this traversal
-  bins,     // body: part of the sender's histogram
-  report,   // body: the sender's rank_summary; value: how many messages with bins it has sent
-  goodbye,  // the sender needs nothing any more
-};
-
-struct control {
-  uint32_t kind = 0;
-  uint32_t traversal = 0;
-  uint64_t value = 0;
-};
-
-struct bin {
-  uint64_t count, number;
-};
-
 uint64_t expected_per_rank(const program_options& o, const input_set& input, int nranks) {
   const uint64_t all = o.expected_kmers > 0 ? o.expected_kmers : input.expected_kmers();
   return all / static_cast<uint64_t>(nranks) + 1;
@@ -47,6 +29,7 @@ job::job(const program_options& options, exchange& net, const input_set& input,
          const input_options& input_settings)
     : options_(options),
       net_(net),
+      gathering_(net),
       store_(options.filter, expected_per_rank(options, input, net.nranks()), filter_bits(options)),
       ntraversals_(options.filter ? 2 : 1) {
   for (size_t t = 0; t < ntraversals_; ++t) {
@@ -84,7 +67,15 @@ job_result job::run() {
     std::copy_n(w->clock.seconds, nactivities, w->counters.seconds);
     result.total.counters += w->counters;
   }
-  gather(*workers[0], result);
+  // All traversals have ended, so nothing changes the store any more.
+  result.counts = store_.counts();
+  result.total.filter_bytes = store_.filter_bytes();
+  result.total.table_bytes = store_.table_bytes();
+  result.total.table_entries = store_.table_size();
+  gathering_.collect(*workers[0], result.counts, result.total);
+  if (net_.rank() == 0) complete(result.counts, result.total.counters);
+  if (!options_.dump.empty()) dump();
+  gathering_.leave(*workers[0]);
   return result;
 }
 
@@ -98,7 +89,7 @@ void job::work(worker& w) {
       traversals_[t]->add_sent(r, w.sent[static_cast<size_t>(r)]);
       w.sent[static_cast<size_t>(r)] = 0;
     }
-    if (traversals_[t]->thread_has_sent_all()) announce_totals(w, t);
+    if (traversals_[t]->thread_has_sent_all()) tell_others(w, control_kind::totals, t);
     end_traversal(w, t);
     if (w.index == 0) ended_at_[t] = now();
   }
@@ -166,17 +157,10 @@ void job::on_batch(worker& w, size_t traversal, const char* kmers, size_t size) 
   traversals_[traversal]->batch_processed();
 }
 
-void job::tell_others(worker& w, uint32_t kind, size_t traversal, uint64_t value) {
-  const control message{kind, static_cast<uint32_t>(traversal), value};
-  for (int r = 0; r < net_.nranks(); ++r) {
-    if (r != net_.rank()) net_.send_control(w, r, &message, sizeof message);
-  }
-}
-
-void job::announce_totals(worker& w, size_t traversal) {
+void job::tell_others(worker& w, control_kind kind, size_t traversal) {
   for (int r = 0; r < net_.nranks(); ++r) {
     if (r == net_.rank()) continue;
-    const control message{totals, static_cast<uint32_t>(traversal),
+    const control message{kind, static_cast<uint32_t>(traversal),
                           traversals_[traversal]->sent_to(r)};
     net_.send_control(w, r, &message, sizeof message);
   }
@@ -192,7 +176,7 @@ void job::end_traversal(worker& w, size_t traversal) {
         store_.prepare_counting(repeated_.load(std::memory_order_relaxed));
       }
       end.self_is_ready();
-      tell_others(w, ready, traversal, 0);
+      tell_others(w, control_kind::ready, traversal);
     }
     if (net_.progress(w)) {
       wait.something_happened();
@@ -202,109 +186,21 @@ void job::end_traversal(worker& w, size_t traversal) {
   }
 }
 
-void job::on_control(int from, const char* bytes, size_t size) {
+void job::on_control(const char* bytes, size_t size) {
   control message;
   if (size < sizeof message) net_.fail("a control message is too short");
   std::memcpy(&message, bytes, sizeof message);
-  const char* body = bytes + sizeof message;
-  size -= sizeof message;
+  if (message.traversal >= ntraversals_) net_.fail("a message is of a traversal there is not");
   switch (message.kind) {
-    case totals:
+    case control_kind::totals:
       traversals_[message.traversal]->others_total(message.value);
       break;
-    case ready:
+    case control_kind::ready:
       traversals_[message.traversal]->other_is_ready();
       break;
-    case bins: {
-      const std::lock_guard<std::mutex> guard(gathered_lock_);
-      for (; size >= sizeof(bin); body += sizeof(bin), size -= sizeof(bin)) {
-        bin b;
-        std::memcpy(&b, body, sizeof b);
-        gathered_.add(b.count, b.number);
-      }
-      parts_.fetch_add(1, std::memory_order_release);
-      break;
-    }
-    case report: {
-      rank_summary summary;
-      if (size != sizeof summary) net_.fail("a report has the wrong size");
-      std::memcpy(static_cast<void*>(&summary), body, sizeof summary);
-      const std::lock_guard<std::mutex> guard(gathered_lock_);
-      summaries_ += summary;
-      expected_parts_.fetch_add(message.value, std::memory_order_relaxed);
-      reports_.fetch_add(1, std::memory_order_release);
-      break;
-    }
-    case goodbye:
-      goodbyes_.fetch_add(1, std::memory_order_release);
-      break;
     default:
-      net_.fail(("unknown control message from rank " + std::to_string(from)).c_str());
+      gathering_.on_control(message, bytes + sizeof message, size - sizeof message);
   }
-}
-
-void job::send_to_root(worker& w, const histogram& own, const rank_summary& summary) {
-  // Active messages may overtake each other: rank 0 counts the parts.
-  const size_t room = (net_.max_control_size() - sizeof(control)) / sizeof(bin);
-  std::vector<char> bytes;
-  uint64_t parts = 0;
-  const auto append = [&bytes](const void* data, size_t size) {
-    const char* p = static_cast<const char*>(data);
-    bytes.insert(bytes.end(), p, p + size);
-  };
-  auto it = own.bins().begin();
-  while (it != own.bins().end()) {
-    const control head{bins, 0, 0};
-    bytes.clear();
-    append(&head, sizeof head);
-    for (size_t n = 0; n < room && it != own.bins().end(); ++n, ++it) {
-      const bin b{it->first, it->second};
-      append(&b, sizeof b);
-    }
-    net_.send_control(w, 0, bytes.data(), bytes.size());
-    ++parts;
-  }
-  const control head{report, 0, parts};
-  bytes.clear();
-  append(&head, sizeof head);
-  append(&summary, sizeof summary);
-  net_.send_control(w, 0, bytes.data(), bytes.size());
-}
-
-void job::gather(worker& w, job_result& result) {
-  // All traversals have ended, so nothing changes the store any more.
-  histogram own = store_.counts();
-  result.total.filter_bytes = store_.filter_bytes();
-  result.total.table_bytes = store_.table_bytes();
-  result.total.table_entries = store_.table_size();
-
-  const uint64_t others = static_cast<uint64_t>(net_.nranks()) - 1;
-  patience wait;
-  const auto wait_for = [&](auto condition) {
-    while (!condition()) {
-      if (!net_.progress_all(w)) wait.nothing_happened();
-    }
-  };
-  if (net_.rank() != 0) {
-    send_to_root(w, own, result.total);
-  } else {
-    wait_for([&] {
-      return reports_.load(std::memory_order_acquire) == others &&
-             parts_.load(std::memory_order_acquire) ==
-                 expected_parts_.load(std::memory_order_relaxed);
-    });
-    const std::lock_guard<std::mutex> guard(gathered_lock_);
-    for (const auto& [count, number] : gathered_.bins()) own.add(count, number);
-    result.total += summaries_;
-    complete(own, result.total.counters);
-    result.counts = std::move(own);
-  }
-  if (!options_.dump.empty()) dump();
-
-  // Nobody leaves while somebody may still need progress of it.
-  tell_others(w, goodbye, 0, 0);
-  wait_for([&] { return goodbyes_.load(std::memory_order_acquire) == others; });
-  net_.finish(w);
 }
 
 void job::complete(histogram& counts, const tally& sum) const {

@@ -33,7 +33,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   if (limits.receive_buffers > 0)
     receives_ = std::make_unique<receive_buffers>(limits.receive_buffers);
   attr.uid = static_cast<int>(rt.devices.append(this));
-  refill_receives();
+  if (receives_ != nullptr) refill_receives();
 }
 
 device::~device() {

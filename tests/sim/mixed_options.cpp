@@ -25,7 +25,7 @@ mixed_options mixed_options::from_seed(uint64_t seed) {
   // Enough for the receive buffers, and sometimes not much more.
   o.npackets = static_cast<size_t>(o.devices) * o.max_recvs + one_of({4, 64, 1024});
   o.rdv_threshold = one_of({0, 0, 100});
-  o.rdv_chunk = one_of({1000, 4096, 8 << 20});
+  o.rdv_chunk = one_of({4096, 5000, 8 << 20});
   o.max_msg_size = one_of({4096, 1 << 30});
   using protocol = lci::attr_rdv_protocol_t;
   const protocol protocols[] = {protocol::auto_select, protocol::write, protocol::writeimm,
