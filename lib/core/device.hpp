@@ -141,6 +141,7 @@ class device final : public network::event_sink {
   errorcode_t post_piece(operation* op, size_t offset, size_t size);
   errorcode_t send_piece(operation* op, size_t size);
   bool submit(backlog::item& item);
+  LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
   LCI_COLD void throw_failure();
   LCI_COLD void throw_if_failed(int peer) const;

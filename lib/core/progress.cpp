@@ -22,14 +22,22 @@ struct inside_progress {
 
 bool device::progress() {
   inside_progress mark;
+  // All rare, and asked for together; most calls only poll.
   bool happened = false;
-  if (LCI_UNLIKELY(!backlog.empty()))
-    happened |= backlog.drain([this](backlog::item& item) { return submit(item); });
-  if (LCI_UNLIKELY(rt.deferred.count.load(std::memory_order_acquire) != 0))
-    happened |= rt.deferred.run();
-  if (LCI_UNLIKELY(limits.receive_buffers != 0)) refill_receives();
+  if (LCI_UNLIKELY(!backlog.empty() | (rt.deferred.count.load(std::memory_order_acquire) != 0) |
+                   (limits.receive_buffers != 0)))
+    happened = do_deferred_work();
   happened |= net->poll(*this, poll_batch) > 0;
   if (LCI_UNLIKELY(unreported_failure_.load(std::memory_order_relaxed))) throw_failure();
+  return happened;
+}
+
+bool device::do_deferred_work() {
+  bool happened = false;
+  if (!backlog.empty())
+    happened |= backlog.drain([this](backlog::item& item) { return submit(item); });
+  if (rt.deferred.count.load(std::memory_order_acquire) != 0) happened |= rt.deferred.run();
+  if (limits.receive_buffers != 0) refill_receives();
   return happened;
 }
 

@@ -66,10 +66,23 @@ void device::close_lane(out_lane& lane) {
 // --- sending ---
 
 errorcode_t device::post(const net_op& op) {
-  return LCI_LIKELY(op.kind == verb::send) ? send(op) : put_or_get(op);
+  // The whole of the common case, so that it needs no registers saved: a header and a few bytes.
+  if (LCI_LIKELY(op.kind == verb::send && op.n_segments == 2)) {
+    const segment& head = op.segments[0];
+    const segment& rest = op.segments[1];
+    out_lane* lane = lane_to(op.peer);
+    if (LCI_LIKELY(lane != nullptr && head.size == out_lane::words_size &&
+                   rest.size - 1 < out_lane::max_behind_words && !lane->shared_by_threads &&
+                   lane->has_room_now())) {
+      lane->push_words_and(head.base, rest.base, rest.size);
+      after_send(*lane);
+      return errorcode_t::done;
+    }
+  }
+  return op.kind == verb::send ? send(op) : put_or_get(op);
 }
 
-inline errorcode_t device::send(const net_op& op) {
+errorcode_t device::send(const net_op& op) {
   const size_t size = op.segments[0].size + (op.n_segments > 1 ? op.segments[1].size : 0);
   out_lane* lane = lane_to(op.peer);
   if (LCI_UNLIKELY(lane == nullptr)) {
@@ -201,33 +214,45 @@ void device::adopt_lanes() {
   const uint32_t announced =
       std::min(entry_.n_lanes.load(std::memory_order_acquire), max_lanes_per_device);
   const directory_entry* directory = context_.own().directory(number_ % max_devices);
-  uint32_t n = n_in_lanes_.load(std::memory_order_relaxed);
-  for (; n < announced; ++n) {
+  const uint32_t before = n_in_lanes_.load(std::memory_order_relaxed);
+  for (uint32_t n = before; n < announced; ++n) {
     const uint32_t lane = directory[n].load(std::memory_order_acquire);  // A2: pairs with R2
     if (lane == 0) break;  // taken, and about to be announced
     if (lane > context_.own().header().n_lanes) break;  // not trusted
     owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1));
-    in_lanes_.put(n, owned_in_.back().get());
   }
-  n_in_lanes_.store(n, std::memory_order_release);
+  if (owned_in_.size() == before) return;
+  // A new array each time: pollers may still read the old one.
+  lane_arrays_.push_back(std::make_unique<in_lane*[]>(owned_in_.size()));
+  in_lane** lanes = lane_arrays_.back().get();
+  for (size_t i = 0; i < owned_in_.size(); ++i) lanes[i] = owned_in_[i].get();
+  in_lanes_.store(lanes, std::memory_order_release);  // R3: pairs with A3
+  n_in_lanes_.store(static_cast<uint32_t>(owned_in_.size()), std::memory_order_release);  // R4: A4
 }
 
 int device::poll(event_sink& sink, int max_events) {
-  uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);
+  (void)max_events;  // a batch from each lane is what keeps them even
+  uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
   if (LCI_UNLIKELY(entry_.n_lanes.load(std::memory_order_relaxed) != n_lanes)) {
     adopt_lanes();
-    n_lanes = n_in_lanes_.load(std::memory_order_acquire);
+    n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
   }
-  (void)max_events;  // a batch from each lane is what keeps them even
+  in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);  // A3: or a later, longer one
+  // Most polls find nothing: they must be short, since a message waits for them to end.
+  for (uint32_t i = 0; i < n_lanes; ++i)
+    if (lanes[i]->ready()) return drain(sink, lanes + i, n_lanes - i);
+  // Not a counter of anything: lost increments between threads only make the watch rarer.
+  const uint32_t polls = idle_polls_.load(std::memory_order_relaxed) + 1;
+  idle_polls_.store(polls, std::memory_order_relaxed);
+  if (LCI_UNLIKELY(polls % polls_between_watches == 0)) look_after_peers(sink);
+  return 0;
+}
+
+int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
   int events = 0;
-  bool contended = false;
   for (uint32_t i = 0; i < n_lanes; ++i) {
-    in_lane& lane = *in_lanes_.get(i);
-    if (!lane.ready()) continue;
-    if (!lane.lock.try_lock()) {
-      contended = true;
-      continue;
-    }
+    in_lane& lane = *lanes[i];
+    if (!lane.ready() || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
     events += lane.drain(
         lane_batch,
@@ -236,12 +261,7 @@ int device::poll(event_sink& sink, int max_events) {
         },
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
   }
-  if (events > 0) return events;
-  // Not a counter of anything: lost increments between threads only make the watch rarer.
-  const uint32_t polls = idle_polls_.load(std::memory_order_relaxed) + 1;
-  idle_polls_.store(polls, std::memory_order_relaxed);
-  if (LCI_UNLIKELY(polls % polls_between_watches == 0)) look_after_peers(sink);
-  return contended ? -1 : 0;
+  return events > 0 ? events : -1;
 }
 
 void device::look_after_peers(event_sink& sink) {
@@ -255,8 +275,9 @@ void device::look_after_peers(event_sink& sink) {
 bool device::anything_ready() const {
   const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);
   if (entry_.n_lanes.load(std::memory_order_acquire) != n_lanes) return true;
+  in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < n_lanes; ++i)
-    if (in_lanes_.get(i)->ready()) return true;
+    if (lanes[i]->ready()) return true;
   return false;
 }
 

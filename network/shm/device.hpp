@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lib/base/thread_index.hpp"
-#include "lib/concurrent/mpmc_array.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/context.hpp"
 #include "network/shm/lane.hpp"
@@ -42,7 +41,7 @@ class device final : public network::device {
   LCI_COLD out_lane* open_lane(int peer, errorcode_t& why);
   void close_lane(out_lane& lane);
 
-  errorcode_t send(const net_op& op);
+  LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
   LCI_COLD errorcode_t no_room(const out_lane& lane, int peer);
@@ -52,7 +51,8 @@ class device final : public network::device {
       ring_bell(lane.entry());
   }
   LCI_COLD void ring_bell(device_entry& entry);
-  void adopt_lanes();
+  LCI_COLD void adopt_lanes();
+  LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes);
   bool anything_ready() const;
   LCI_COLD void look_after_peers(event_sink& sink);
 
@@ -60,12 +60,13 @@ class device final : public network::device {
   const uint32_t number_;      // of this device, the same at all ranks
   device_entry& entry_;        // in the own segment
   const size_t eager_size_;
-  mpmc_array<in_lane*> in_lanes_;
+  std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<uint32_t> idle_polls_{0};
   std::atomic<size_t> failures_reported_{0};
   std::mutex mutex_;  // opening, adopting and closing lanes
   std::vector<std::unique_ptr<in_lane>> owned_in_;    // under mutex_
+  std::vector<std::unique_ptr<in_lane*[]>> lane_arrays_;  // under mutex_; the last is in use
   std::vector<std::unique_ptr<out_lane>> owned_out_;  // under mutex_
   std::vector<lane_row> owned_rows_;                  // under mutex_
   std::array<std::atomic<out_lane**>, max_thread_index + 1> rows_{};

@@ -41,38 +41,46 @@ class alignas(cache_line) out_lane {
       : shared_by_threads(by_many),
         shared_(segment.lane(index)),
         slots_(slots_of(shared_)),
-        n_slots_(segment.header().n_slots),
+        mask_(segment.header().n_slots - 1),
         data_size_(segment.header().data_size),
-        data_(data_of(shared_, n_slots_)),
+        data_(data_of(shared_, segment.header().n_slots)),
         entry_(entry),
-        limit_(n_slots_),
+        limit_(segment.header().n_slots),
         segment_(segment),
         index_(index) {}
 
+  /// Without looking at what the receiver has given back meanwhile.
+  bool has_room_now() const { return tail_ < limit_; }
   bool has_room() {
-    if (LCI_LIKELY(tail_ < limit_)) return true;
-    limit_ = shared_.head.load(std::memory_order_acquire) + n_slots_;  // A2
+    if (LCI_LIKELY(has_room_now())) return true;
+    limit_ = shared_.head.load(std::memory_order_acquire) + mask_ + 1;  // A2
     return tail_ < limit_;
+  }
+
+  /// The commonest message: a header of two words, and 1 to max_behind_words bytes.
+  static constexpr size_t words_size = 16;
+  static constexpr size_t max_behind_words = slot::capacity - words_size;
+  void push_words_and(const void* words, const void* rest, size_t rest_size) {
+    slot& s = slots_[tail_ & mask_];
+    // As words: they were just written as such, and a wider load would wait for those stores.
+    uint64_t w[2];
+    std::memcpy(w, words, sizeof w);
+    std::memcpy(s.payload, &w[0], sizeof w[0]);
+    std::memcpy(s.payload + sizeof w[0], &w[1], sizeof w[1]);
+    copy_small(s.payload + words_size, rest, rest_size);
+    publish(s, static_cast<uint32_t>(words_size + rest_size));
   }
 
   /// Message of two parts, at most slot::capacity bytes together. has_room() has said yes.
   void push_small(const void* a, size_t a_size, const void* b, size_t b_size) {
-    slot& s = slots_[tail_ & (n_slots_ - 1)];
-    // The core's header is two words, just written: copied as such.
-    if (LCI_LIKELY(a_size == 16)) {
-      uint64_t words[2];
-      std::memcpy(words, a, sizeof words);
-      std::memcpy(s.payload, &words[0], 8);
-      std::memcpy(s.payload + 8, &words[1], 8);
-    } else {
-      copy_small(s.payload, a, a_size);
-    }
+    slot& s = slots_[tail_ & mask_];
+    copy_small(s.payload, a, a_size);
     if (b_size > 0) copy_small(s.payload + a_size, b, b_size);
     publish(s, static_cast<uint32_t>(a_size + b_size));
   }
 
   void push_immediate(uint32_t imm) {
-    slot& s = slots_[tail_ & (n_slots_ - 1)];
+    slot& s = slots_[tail_ & mask_];
     std::memcpy(s.payload, &imm, sizeof imm);
     publish(s, slot::immediate | static_cast<uint32_t>(sizeof imm));
   }
@@ -94,7 +102,7 @@ class alignas(cache_line) out_lane {
     std::memcpy(data_ + offset, a, a_size);
     if (b_size > 0) std::memcpy(data_ + offset + a_size, b, b_size);
     data_tail_ += skip + room;
-    slot& s = slots_[tail_ & (n_slots_ - 1)];
+    slot& s = slots_[tail_ & mask_];
     const ring_reference where{offset, data_tail_};
     std::memcpy(s.payload, &where, sizeof where);
     publish(s, slot::in_ring | static_cast<uint32_t>(size));
@@ -121,14 +129,14 @@ class alignas(cache_line) out_lane {
     ++tail_;
     // The slots ahead are in the receiver's cache. Asking for them early lets these transfers
     // overlap; otherwise each would stall the few stores that the store buffer can hold.
-    prefetch_for_write(&slots_[(tail_ + slots_ahead) & (n_slots_ - 1)]);
+    prefetch_for_write(&slots_[(tail_ + slots_ahead) & mask_]);
   }
 
   static constexpr uint64_t slots_ahead = 1;
 
   lane_header& shared_;
   slot* slots_;
-  uint64_t n_slots_;
+  uint64_t mask_;  // number of slots - 1
   uint64_t data_size_;
   std::byte* data_;
   device_entry& entry_;
@@ -146,7 +154,7 @@ class alignas(cache_line) in_lane {
   in_lane(const segment_view& segment, uint32_t index)
       : shared_(segment.lane(index)),
         slots_(slots_of(shared_)),
-        n_slots_(segment.header().n_slots),
+        mask_(segment.header().n_slots - 1),
         data_size_(segment.header().data_size),
         data_(data_of(shared_, segment.header().n_slots)),
         source_(shared_.source),
@@ -168,7 +176,7 @@ class alignas(cache_line) in_lane {
 
  private:
   bool is_full(uint64_t number) const {
-    const uint64_t word = slots_[number & (n_slots_ - 1)].word.load(
+    const uint64_t word = slots_[number & mask_].word.load(
         std::memory_order_acquire);  // A1: pairs with R1 in publish()
     return static_cast<uint32_t>(word) == static_cast<uint32_t>(number + 1);
   }
@@ -187,7 +195,7 @@ class alignas(cache_line) in_lane {
 
   lane_header& shared_;
   slot* slots_;
-  uint64_t n_slots_;
+  uint64_t mask_;  // number of slots - 1
   uint64_t data_size_;
   std::byte* data_;
   std::atomic<uint64_t> head_{0};  // messages taken; written under lock
@@ -204,7 +212,7 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   int ready = 0;
   while (ready < max && is_full(at.head + static_cast<uint64_t>(ready))) ++ready;  // A1
   for (int i = 0; i < ready; ++i) {
-    slot& s = slots_[at.head & (n_slots_ - 1)];
+    slot& s = slots_[at.head & mask_];
     ++at.head;
     const auto flags = static_cast<uint32_t>(s.word.load(std::memory_order_relaxed) >> 32);
     const uint32_t size = flags & slot::size_mask;
