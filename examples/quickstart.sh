@@ -26,7 +26,7 @@ cd "$(dirname "$0")/.."
 root=$PWD
 build=$root/build/release
 reads=/usr/share/doc/bowtie2/examples/reads
-packages=(g++ meson ninja-build pkg-config python3 python3-jinja2
+packages=(g++ meson ninja-build pkg-config python3 python3-jinja2 catch2
           libcli11-dev zlib1g-dev libcuckoo-dev bowtie2-examples)
 
 step() { printf '\n== %s\n' "$*"; }

@@ -21,6 +21,8 @@ class completion_queue : public comp_impl_t {
  public:
   /// False if there is nothing, or if the oldest status is just being written.
   bool pop(status_t& out);
+  /// The same as a value: `retry` if there is nothing.
+  status_t pop();
   /// Sleeps until pop() may find something, at most `timeout_ns` (negative: for ever). Wakes one
   /// sleeper a status: call pop() afterwards.
   void sleep(int64_t timeout_ns);
@@ -41,6 +43,7 @@ class unbounded_queue final : public completion_queue {
     if (LCI_UNLIKELY(asleep)) sleepers_.wake();
   }
   bool pop(status_t& out) { return items_.pop(out); }
+  status_t pop() { return items_.pop_or(errorcode_t::retry); }
   void sleep(int64_t timeout_ns) {
     sleepers_.sleep([this] { return items_.idle(); }, timeout_ns);
   }
@@ -102,6 +105,14 @@ inline bool completion_queue::pop(status_t& out) {
   return LCI_LIKELY(attr.cq_type == attr_cq_type_t::lcrq)
              ? static_cast<unbounded_queue*>(this)->pop(out)
              : static_cast<ring_queue*>(this)->pop(out);
+}
+
+inline status_t completion_queue::pop() {
+  if (LCI_LIKELY(attr.cq_type == attr_cq_type_t::lcrq))
+    return static_cast<unbounded_queue*>(this)->pop();
+  status_t status(errorcode_t::retry);
+  static_cast<ring_queue*>(this)->pop(status);
+  return status;
 }
 
 inline void completion_queue::sleep(int64_t timeout_ns) {

@@ -92,25 +92,23 @@ class segmented_queue {
 
   /// False if there is nothing, or if the oldest item is still being written.
   bool pop(T& out) {
-    for (;;) {
-      segment* s = first_.load(std::memory_order_acquire);        // A6
-      uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
-      const auto i = static_cast<uint32_t>(ticket);
-      if (LCI_LIKELY(i < N)) {
-        cell& c = s->cells[i];
-        if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
-          // Empty, unless another consumer has just emptied the cell.
-          if (s->head.load(std::memory_order_relaxed) == ticket) return false;
-        } else if (LCI_LIKELY(s->head.compare_exchange_strong(
-                       ticket, ticket + 1, std::memory_order_relaxed, std::memory_order_relaxed))) {
-          out = c.item;
-          c.full.store(0, std::memory_order_release);  // R2: pairs with A2 in take_retired()
-          return true;
-        }
-      } else if (!advance(s, ticket)) {
-        return false;
-      }
-    }
+    cell* c = take();
+    if (!c) return false;
+    out = c->item;
+    c->full.store(0, std::memory_order_release);  // R2: pairs with A2 in take_retired()
+    return true;
+  }
+
+  /// The same as a value: `none` if there is nothing. It spares a caller that returns the item an
+  /// initialisation and a copy.
+  T pop_or(const T& none) {
+    cell* c = take();
+    if (!c) return none;
+    struct emptier {
+      cell* c;
+      ~emptier() { c->full.store(0, std::memory_order_release); }  // R2, after the copy
+    } after{c};
+    return c->item;
   }
 
   /// True if every item that a producer has claimed a place for before now has been taken.
@@ -142,6 +140,27 @@ class segmented_queue {
     uint64_t life = 0;             // under lock_
     cell cells[N];
   };
+
+  // The cell of the oldest item, which the caller now owns; null if there is none.
+  cell* take() {
+    for (;;) {
+      segment* s = first_.load(std::memory_order_acquire);        // A6
+      uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
+      const auto i = static_cast<uint32_t>(ticket);
+      if (LCI_LIKELY(i < N)) {
+        cell& c = s->cells[i];
+        if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
+          // Empty, unless another consumer has just emptied the cell.
+          if (s->head.load(std::memory_order_relaxed) == ticket) return nullptr;
+        } else if (LCI_LIKELY(s->head.compare_exchange_strong(
+                       ticket, ticket + 1, std::memory_order_relaxed, std::memory_order_relaxed))) {
+          return &c;
+        }
+      } else if (!advance(s, ticket)) {
+        return nullptr;
+      }
+    }
+  }
 
   // The last segment has no tickets left: append one. Returns when last_ has changed.
   LCI_COLD void grow() {

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "lib/concurrent/spinlock.hpp"
@@ -13,8 +15,9 @@
 
 namespace lci::core {
 
-/// Thread-safe. Expected to be empty nearly always: a plain queue under a lock, with a counter that
-/// spares the progress engine from looking at an empty one.
+/// Thread-safe. Expected to be empty nearly always: plain queues, one a peer, under a lock, with a
+/// counter that spares the progress engine from looking at empty ones. A peer that takes nothing
+/// costs one attempt a round, however much waits for it.
 class backlog {
  public:
   struct item {
@@ -29,42 +32,61 @@ class backlog {
 
   void push(item i) {
     std::lock_guard guard(lock_);
-    items_.push_back(std::move(i));
-    count_.store(items_.size(), std::memory_order_release);
+    items_[i.peer].push_back(std::move(i));
+    count_.fetch_add(1, std::memory_order_release);
   }
 
-  /// Calls `submit(item&)` for each item, oldest first, until it has been refused; a refused item
-  /// stays, and so do later ones to the same peer. True if any left the queue.
+  /// Calls `submit(item&)` for each peer's items, oldest first, until it refuses one: that item and
+  /// the later ones to the same peer stay. True if any left the queue. An item is counted until it
+  /// has been submitted. submit() may push, and may throw: then its item is gone.
   template <class F>
   bool drain(F submit) {
-    if (!lock_.try_lock()) return false;
-    // Taken out while they are submitted, so that submit() may push without a deadlock.
-    std::deque<item> batch;
-    batch.swap(items_);
-    lock_.unlock();
-    std::deque<item> kept;
-    std::vector<int> blocked;
-    const size_t before = batch.size();
-    for (item& i : batch) {
-      bool refused = false;
-      for (int peer : blocked) refused |= peer == i.peer;
-      if (refused || !submit(i)) {
-        if (!refused) blocked.push_back(i.peer);
-        kept.push_back(std::move(i));
-      }
+    // One thread at a time: what goes to one peer shall go in order.
+    if (!draining_.try_lock()) return false;
+    std::lock_guard one(draining_, std::adopt_lock);
+    peers_.clear();
+    {
+      std::lock_guard guard(lock_);
+      for (const auto& [peer, queue] : items_) peers_.emplace_back(peer, queue.size());
     }
-    std::lock_guard guard(lock_);
-    const bool progressed = kept.size() < before;
-    items_.insert(items_.begin(), std::make_move_iterator(kept.begin()),
-                  std::make_move_iterator(kept.end()));
-    count_.store(items_.size(), std::memory_order_release);
-    return progressed;
+    bool any = false;
+    for (const auto& [peer, waiting] : peers_)
+      for (size_t n = 0; n < waiting && drain_one(peer, submit); ++n) any = true;
+    return any;
   }
 
  private:
+  template <class F>
+  bool drain_one(int peer, F& submit) {
+    item i = take(peer);
+    try {
+      if (submit(i)) {
+        count_.fetch_sub(1, std::memory_order_release);
+        return true;
+      }
+    } catch (...) {
+      count_.fetch_sub(1, std::memory_order_release);
+      throw;
+    }
+    std::lock_guard guard(lock_);
+    items_[peer].push_front(std::move(i));
+    return false;
+  }
+
+  item take(int peer) {
+    std::lock_guard guard(lock_);
+    const auto at = items_.find(peer);
+    item i = std::move(at->second.front());
+    at->second.pop_front();
+    if (at->second.empty()) items_.erase(at);
+    return i;
+  }
+
+  spinlock draining_;
+  std::vector<std::pair<int, size_t>> peers_;  // under draining_
   spinlock lock_;
-  std::deque<item> items_;        // under lock_
-  std::atomic<size_t> count_{0};  // changes under lock_
+  std::map<int, std::deque<item>> items_;  // by peer, none empty; under lock_
+  std::atomic<size_t> count_{0};
 };
 
 }  // namespace lci::core

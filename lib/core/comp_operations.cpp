@@ -127,11 +127,7 @@ comp_t alloc_cq(alloc_cq_args& a) {
   return make_queue(a.attr);
 }
 
-status_t cq_pop(cq_pop_args& a) {
-  status_t status(errorcode_t::retry);
-  checked_cq(a.comp, "cq_pop").pop(status);
-  return status;
-}
+status_t cq_pop(cq_pop_args& a) { return checked_cq(a.comp, "cq_pop").pop(); }
 
 status_t cq_wait_for(cq_wait_for_args& a) {
   completion_queue& q = checked_cq(a.comp, "cq_wait_for");

@@ -26,9 +26,9 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   eager_limit = std::min(packet_payload, limits.max_send - sizeof(wire::header));
   const size_t wanted = rt.attr.rdv_threshold;
   if (wanted != 0 && wanted < eager_limit) eager_limit = std::max<size_t>(wanted, 64);
-  inject_limit = limits.max_inject < sizeof(wire::header)
-                     ? 0
-                     : std::min(eager_limit, limits.max_inject - sizeof(wire::header));
+  inject_end = limits.max_inject < sizeof(wire::header)
+                   ? 0
+                   : std::min(eager_limit, limits.max_inject - sizeof(wire::header)) + 1;
   register_pool(pool);
   if (limits.receive_buffers > 0)
     receives_ = std::make_unique<receive_buffers>(limits.receive_buffers);
@@ -47,6 +47,7 @@ device::~device() {
   rt.operations.for_each_alive([&](operation* op) {
     if (op->dev != this || op->state == op_state::recv_posted) return;
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
+    if (op->allocated) rt.deallocate(op->status.buffer);
     rt.operations.release(op);
   });
 }
@@ -109,8 +110,19 @@ void device::on_peer_failure(int peer, const char* reason) {
         fail(op);
         break;
       case op_state::get:
-      case op_state::put:
         if (!limits.rma) fail(op);
+        break;
+      case op_state::put:
+        if (limits.rma) break;
+        if (op->next_offset == op->total) {
+          fail(op);
+        } else {
+          // It waits in the backlog for room, and ends when its turn comes. No more
+          // acknowledgements do.
+          op->status.error = errorcode_t::fatal;
+          op->next_offset = op->total;
+          op->pieces.store(1, std::memory_order_relaxed);
+        }
         break;
       default:
         break;
@@ -125,6 +137,12 @@ void device::on_operation_failure(void* context, int peer) {
   op->status.error = errorcode_t::fatal;
   op->next_offset = op->total;
   on_complete(op);
+}
+
+bool device::has_failed(int peer) const {
+  std::lock_guard guard(failure_mutex_);
+  return std::any_of(failures_.begin(), failures_.end(),
+                     [&](const auto& failure) { return failure.first == peer; });
 }
 
 void device::throw_if_failed(int peer) const {

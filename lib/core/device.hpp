@@ -54,6 +54,8 @@ class device final : public network::event_sink {
 
   /// Starts what the operation's state says, piece by piece; continues after a shortage.
   void advance(operation* op);
+  /// The same, but false if a shortage stops it: the caller sees to it that it goes on.
+  bool try_advance(operation* op);
   /// All pieces of the operation are through: tells the peer what it waits for, and completes.
   void finish(operation* op);
   /// Signals the completion object and forgets the operation.
@@ -107,7 +109,7 @@ class device final : public network::event_sink {
   std::unique_ptr<network::device> net;
   core::runtime& rt;
   int n_ranks;
-  size_t inject_limit;  // payload bytes of the largest message that inject() takes
+  size_t inject_end;   // inject() takes payloads of fewer bytes; 0: none, not even empty ones
   size_t eager_limit;   // payload bytes of the largest message that goes without a handshake
   core::backlog backlog;
   network::limits limits;
@@ -144,6 +146,7 @@ class device final : public network::event_sink {
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
   LCI_COLD void throw_failure();
+  LCI_COLD bool has_failed(int peer) const;
   LCI_COLD void throw_if_failed(int peer) const;
 
   std::atomic<bool> any_failure_{false};

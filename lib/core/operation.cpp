@@ -28,7 +28,7 @@ operation* operation_table::allocate() {
   ++c.alive;
   op->comp = nullptr;
   op->status = status_t(errorcode_t::done);
-  op->in_place = op->registered = op->signals = false;
+  op->in_place = op->allocated = op->registered = op->signals = false;
   op->carrier = nullptr;
   op->reg = {};
   op->next_offset = 0;

@@ -45,6 +45,7 @@ struct alignas(cache_line) operation {
   op_state state = op_state::idle;
   wire::transfer transfer = wire::transfer::copy;  // `writing`: how
   bool in_place = false;      // status.buffer is freed after the completion object was signalled
+  bool allocated = false;     // status.buffer was allocated for an active message
   bool registered = false;    // `reg` was made for this operation
   bool signals = false;       // put, get: the target is told
   uint32_t peer_operation = 0;  // the peer's handle

@@ -141,7 +141,7 @@ status_t send_eager(device& d, const Args& a, const wire::header& head) {
   const bool user_packet = pool.owns(a.local_buffer);
   errorcode_t result = errorcode_t::retry_backlog;
   if (d.backlog.empty()) {
-    if (a.size <= d.inject_limit) {
+    if (a.size < d.inject_end) {
       result = d.inject(a.rank, head, a.local_buffer, a.size);
       if (result == errorcode_t::done && user_packet)
         pool.put(packet::of(buffer_of(a)));

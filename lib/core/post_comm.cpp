@@ -55,6 +55,9 @@ status_t post_comm(post_comm_args& a) {
   if (!has_buffer && a.remote_disp != 0)
     throw_invalid("post_comm", "remote_disp", std::to_string(a.remote_disp), "0 without an rmr",
                   "a remote buffer needs .rmr()");
+  if (a.direction != direction_t::OUT && a.direction != direction_t::IN)
+    throw_invalid("post_comm", "direction", std::to_string(static_cast<int>(a.direction)),
+                  "direction_t::OUT or direction_t::IN");
   if (a.direction == direction_t::OUT) {
     if (has_buffer) {
       auto b = remote<post_put_args>(a);

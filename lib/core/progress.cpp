@@ -194,6 +194,7 @@ bool device::receive_rts(int peer, wire::message& m) {
       throw std::bad_alloc();
     }
     op->status.size = body.size;
+    op->allocated = true;
     op->in_place = comp->attr.am_in_place;
     start_receive(op, peer, m.head.tag, body);
     return true;
@@ -229,9 +230,7 @@ void device::refill_receives() {
 bool device::submit(backlog::item& item) {
   switch (item.what) {
     case backlog::item::type::resume:
-      // advance() queues the rest again if it must.
-      advance(item.resume);
-      return true;
+      return try_advance(item.resume);
     case backlog::item::type::op: {
       const errorcode_t result = net->post(item.op);
       if (error_t(result).is_retry()) return false;

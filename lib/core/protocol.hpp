@@ -24,7 +24,7 @@ inline bool may_retry(const Args& a) {
 template <class Args>
 inline bool goes_plain(const device& d, const Args& a) {
   return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks) &&
-         a.size <= d.inject_limit && a.local_buffer != nullptr && a.tag <= max_tag &&
+         a.size < d.inject_end && a.local_buffer != nullptr && a.tag <= max_tag &&
          a.allow_done && d.undisturbed() && !a.packet_pool.p_impl->contains(a.local_buffer);
 }
 

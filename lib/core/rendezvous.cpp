@@ -42,6 +42,9 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   op->total = op->status.size;
   op->next_offset = 0;
   pending.fetch_add(1, std::memory_order_relaxed);
+  // A receive may meet a request whose sender has died since: there is nobody to answer to.
+  if (LCI_UNLIKELY(any_failure_.load(std::memory_order_acquire)) && has_failed(peer))
+    return fail(op);
 
   const choice how = choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
   if (how != choice::copy && !op->registered && op->total > 0) {
@@ -103,7 +106,8 @@ bool device::receive_fragment(int peer, wire::message& m) {
   wire::fragment_body body;
   operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
   if (!wire::take_body(m, body) || op == nullptr || op->status.rank != peer) return false;
-  if (op->state != op_state::await_data && op->state != op_state::get) return false;
+  // A get of the network's own is no business of messages.
+  if (op->state != op_state::await_data && (op->state != op_state::get || limits.rma)) return false;
   if (body.offset > op->total || m.size > op->total - body.offset) return false;
   if (m.size > 0)
     std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
@@ -179,7 +183,7 @@ errorcode_t device::post_piece(operation* op, size_t offset, size_t size) {
   return net->post(piece);
 }
 
-void device::advance(operation* op) {
+bool device::try_advance(operation* op) {
   const bool by_messages =
       (op->state == op_state::writing && op->transfer == wire::transfer::copy) ||
       (op->state == op_state::put && !limits.rma);
@@ -196,13 +200,13 @@ void device::advance(operation* op) {
     const bool last = op->next_offset + size == op->total;
     if (last && op->state == op_state::writing && op->transfer == wire::transfer::write_imm &&
         op->pieces.load(std::memory_order_acquire) > 1) {
-      return resume_later(op);
+      return false;
     }
     op->pieces.fetch_add(1, std::memory_order_relaxed);
     const errorcode_t result = by_messages ? send_piece(op, size) : post_piece(op, op->next_offset, size);
     if (error_t(result).is_retry()) {
       op->pieces.fetch_sub(1, std::memory_order_relaxed);
-      return resume_later(op);
+      return false;
     }
     if (result == errorcode_t::fatal) {
       op->next_offset = op->total;
@@ -217,6 +221,11 @@ void device::advance(operation* op) {
       op->pieces.fetch_sub(1, std::memory_order_relaxed);
   }
   on_complete(op);
+  return true;
+}
+
+void device::advance(operation* op) {
+  if (!try_advance(op)) resume_later(op);
 }
 
 void device::resume_later(operation* op) {
@@ -270,13 +279,18 @@ void device::forget(operation* op) {
 
 void device::fail(operation* op) {
   op->status.error = errorcode_t::fatal;
+  if (op->allocated) {
+    // An active message that has lost its sender never comes, as if it had not been posted.
+    op->comp = nullptr;
+    op->in_place = true;
+  }
   complete(op);
 }
 
 void device::complete(operation* op) {
   device& owner = *op->dev;
   if (op->registered) owner.net->deregister_memory(op->reg);
-  if (op->carrier != nullptr) owner.packet_pool.p_impl->put(op->carrier);
+  if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
   const status_t status = op->status;
   comp_impl_t* comp = op->comp;
   const bool in_place = op->in_place;

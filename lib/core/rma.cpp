@@ -67,7 +67,10 @@ bool device::receive_put(int peer, wire::message& m) {
 
 bool device::receive_put_ack(int peer, const wire::message& m) {
   operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
-  if (op == nullptr || op->state != op_state::put || op->status.rank != peer) return false;
+  if (op == nullptr || op->state != op_state::put || op->status.rank != peer || limits.rma)
+    return false;
+  // While pieces remain to be sent, one of the count is ours: no peer may take it.
+  if (op->next_offset < op->total && op->pieces.load(std::memory_order_relaxed) <= 1) return false;
   on_complete(op);
   return true;
 }

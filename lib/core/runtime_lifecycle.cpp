@@ -139,7 +139,16 @@ int get_rank_n(get_rank_n_args& a) {
 // --- simple accessors ---
 
 void set_allocator(set_allocator_args& a) { a.runtime.p_impl->set_allocator(a.allocator); }
-allocator_base_t* get_allocator(get_allocator_args& a) { return a.runtime.p_impl->allocator(); }
+allocator_base_t* get_allocator(get_allocator_args& a) {
+  // What the runtime does without a user's allocator, for users who want to do the same.
+  struct malloc_and_free final : allocator_base_t {
+    void* allocate(size_t size) override { return std::malloc(size); }
+    void deallocate(void* p) override { std::free(p); }
+  };
+  static malloc_and_free built_in;
+  allocator_base_t* given = a.runtime.p_impl->allocator();
+  return given != nullptr ? given : &built_in;
+}
 net_context_t get_default_net_context(get_default_net_context_args& a) {
   return a.runtime.p_impl->default_net_context;
 }

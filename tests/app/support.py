@@ -59,7 +59,7 @@ class Scratch(unittest.TestCase):
     def jellyfish(self, k, *files):
         """Jellyfish's histogram of canonical k-mers, all lines."""
         data = self.folder / "jellyfish.jf"
-        subprocess.run(["jellyfish", "count", "-C", "-m", str(k), "-s", "20M", "-t", "2",
+        subprocess.run(["jellyfish", "count", "-C", "-m", str(k), "-s", "1M", "-t", "2",
                         "-o", data, *files], check=True, timeout=TIMEOUT)
         return subprocess.run(["jellyfish", "histo", data], check=True, text=True,
                               capture_output=True, timeout=TIMEOUT).stdout

@@ -1,6 +1,7 @@
 """Options, errors, and what is printed where."""
 
 import collections
+import pathlib
 import re
 import unittest
 
@@ -67,7 +68,7 @@ class CommandLine(Scratch):
                     self.count(shape, *options, "-k", 5, "--dump", out, self.reads)
                     ranks = shape[0]
                     parts = [out] if ranks == 1 else [f"{out}.{r}" for r in range(ranks)]
-                    lines = [l.split() for p in parts for l in open(p)]
+                    lines = [line.split() for p in parts for line in pathlib.Path(p).read_text().splitlines()]
                     found = {m: int(n) for m, n in lines}
                     self.assertEqual(len(found), len(lines))
                     self.assertEqual(found, {m: n for m, n in self.kmers(5).items() if n >= least})

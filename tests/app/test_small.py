@@ -61,12 +61,20 @@ def files(seed):
 
 @needs_jellyfish
 class Small(Scratch):
+    def for_jellyfish(self, path):
+        """The file, or a copy with its last line ended: jellyfish drops reads of FASTQ files
+        whose last line is not."""
+        text = path.read_bytes()
+        if not text.startswith(b"@") or text.endswith(b"\n"):
+            return path
+        return self.write(path.name + ".ended", text + b"\n")
+
     def compare(self, seed, shapes, lengths):
         for name, text in files(seed):
             plain = self.write(name, text)
             packed = self.packed(plain)
             for k in lengths:
-                expected = self.jellyfish(k, plain)
+                expected = self.jellyfish(k, self.for_jellyfish(plain))
                 for i, shape in enumerate(shapes):
                     with self.subTest(file=name, k=k, shape=shape):
                         source = (plain, packed)[(i + k) % 2]
@@ -82,7 +90,7 @@ class Small(Scratch):
         plain = [self.write(name, text) for name, text in files(3)]
         mixed = [p if i % 2 else self.packed(p) for i, p in enumerate(plain)]
         for k in (15, 51):
-            expected = self.jellyfish(k, *plain)
+            expected = self.jellyfish(k, *map(self.for_jellyfish, plain))
             for shape in SHAPES:
                 with self.subTest(k=k, shape=shape):
                     self.assertEqual(self.count(shape, "-k", k, *mixed), expected)

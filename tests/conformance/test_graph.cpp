@@ -73,8 +73,12 @@ TEST_CASE("operations of a graph start when those before them are complete", "[g
     const auto first = env.rank == 0 ? sends : receives;
     const auto second = env.rank == 0 ? receives : sends;
     lci::graph_add_edge_x(graph, lci::GRAPH_START, first).runtime(rt)();
-    lci::graph_add_edge_x(graph, first, second).runtime(rt)();
+    if (env.size > 1)
+      lci::graph_add_edge_x(graph, first, second).runtime(rt)();
+    else  // a large send to oneself does not end before its receive is posted
+      lci::graph_add_edge_x(graph, lci::GRAPH_START, second).runtime(rt)();
     lci::graph_add_edge_x(graph, second, lci::GRAPH_END).runtime(rt)();
+    if (env.size == 1) lci::graph_add_edge_x(graph, first, lci::GRAPH_END).runtime(rt)();
     for (int round = 0; round < 3; ++round) {
       if (env.rank != 0) buffer.assign(size, 0);
       lci::graph_start_x(graph).runtime(rt)();
