@@ -51,7 +51,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
     op->reg = net->register_memory(op->status.buffer, op->total);
     op->registered = true;
   }
-  if (how == choice::read) {
+  if (how == choice::read || op->total == 0) {  // nothing to move: only the FIN is missing
     op->state = op_state::reading;
     op->remote_addr = rts.addr;
     op->remote_key = rts.rkey;
@@ -187,8 +187,9 @@ bool device::try_advance(operation* op) {
   const bool by_messages =
       (op->state == op_state::writing && op->transfer == wire::transfer::copy) ||
       (op->state == op_state::put && !limits.rma);
-  const bool needs_one = op->state == op_state::writing &&
-                         op->transfer == wire::transfer::write_imm && op->total == 0;
+  // A receiver that waits for an immediate or for fragments must get one, if only an empty one.
+  const bool needs_one = op->state == op_state::writing && op->total == 0 &&
+                         op->transfer != wire::transfer::write;
   const size_t room = eager_limit - sizeof(uint64_t) * 2;
   const size_t largest =
       by_messages ? room : std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <ctime>
 
@@ -93,6 +94,7 @@ void context::open_watch() {
     try {
       segment_of(static_cast<int>(r));
       p.pidfd = static_cast<int>(syscall(SYS_pidfd_open, p.where.pid, 0));
+      p.lost = p.pidfd < 0 && errno == ESRCH;  // it ended before this watch began
     } catch (const std::exception&) {
       p.gone = true;
     }
@@ -110,10 +112,10 @@ void context::watch_peers() {
   if (!watching_) open_watch();
   std::vector<pollfd> fds;
   for (const peer& p : peers_) fds.push_back({p.gone ? -1 : p.pidfd, POLLIN, 0});
-  if (::poll(fds.data(), fds.size(), 0) <= 0) return;
+  ::poll(fds.data(), fds.size(), 0);
   for (size_t r = 0; r < peers_.size(); ++r) {
-    if ((fds[r].revents & POLLIN) == 0) continue;
     peer& p = peers_[r];
+    if (p.gone || ((fds[r].revents & POLLIN) == 0 && !p.lost)) continue;
     p.gone = true;
     if (segment_view(p.mapped.load(std::memory_order_acquire))
             .header()

@@ -50,7 +50,8 @@ class context final : public network::context {
     std::atomic<std::byte*> mapped{nullptr};
     mapping map;      // under mutex_
     int pidfd = -1;   // under watch_mutex_
-    bool gone = false;  // under watch_mutex_
+    bool lost = false;  // under watch_mutex_: there was no process to watch any more
+    bool gone = false;  // under watch_mutex_: nothing more will be said of it
     std::atomic<bool> failed{false};
   };
 

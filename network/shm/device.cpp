@@ -244,7 +244,9 @@ int device::poll(event_sink& sink, int max_events) {
   // Not a counter of anything: lost increments between threads only make the watch rarer.
   const uint32_t polls = idle_polls_.load(std::memory_order_relaxed) + 1;
   idle_polls_.store(polls, std::memory_order_relaxed);
-  if (LCI_UNLIKELY(polls % polls_between_watches == 0)) look_after_peers(sink);
+  if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
+                   (failures_reported_.load(std::memory_order_relaxed) != context_.n_failures())))
+    look_after_peers(sink);
   return 0;
 }
 

@@ -21,6 +21,7 @@ TEST_CASE("a device is drained at first, not while a transfer is under way, and 
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_retry());
     env.barrier();  // nobody has posted a receive: it can't have gone
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_retry());
+    env.barrier();
     (void)lci::post_recv_x(env.left(), in.data(), in.size(), 1, sync)
         .allow_done(false)
         .runtime(env.rt)();

@@ -140,6 +140,7 @@ TEST_CASE("tags and ranks that differ do not match", "[matching]") {
     for (int i = 0; i < 100; ++i) env.progress();
     env.barrier();
     EXPECT(box.empty());
+    env.barrier();
     send_value(env, env.right(), 2, policy::rank_tag);
     EXPECT_EQ(box.collect().front().status.tag, lci::tag_t{2});
     auto s = lci::post_recv_x(env.left(), &other, sizeof other, 1, box.comp()).runtime(env.rt)();
@@ -206,6 +207,7 @@ TEST_CASE("two matching engines are two worlds", "[matching]") {
     for (int i = 0; i < 100; ++i) env.progress();
     env.barrier();
     EXPECT(box.empty());
+    env.barrier();
     send_value(env, env.right(), 1, policy::rank_tag, engine);
     box.collect();
     EXPECT_EQ(v.rank, env.left());

@@ -93,7 +93,7 @@ TEST_CASE("the global runtime is counted and used by default", "[runtimes]") {
     lci::free_comp(&cq);
     lci::g_runtime_fina();
     EXPECT(lci::get_g_runtime().is_empty());
-    EXPECT_INVALID(lci::alloc_cq(), "runtime", "g_runtime_init");
+    EXPECT_INVALID(lci::progress(), "runtime", "g_runtime_init");
   });
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("a runtime can do without default resources", "[runtimes]") {
                     .alloc_default_packet_pool(false)
                     .alloc_default_matching_engine(false)();
     char b[8] = {};
-    EXPECT_INVALID(lci::post_am_x(0, b, 8, lci::COMP_NULL, 1).runtime(bare)(), "device", "alloc");
+    EXPECT_INVALID(lci::post_am_x(0, b, 8, lci::COMP_NULL, 1).runtime(bare)(), "device", ".device()");
     EXPECT(!bare.get_attr_alloc_default_device());
     lci::free_runtime(&bare);
   });

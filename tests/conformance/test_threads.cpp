@@ -1,6 +1,6 @@
 // Several threads a rank, one device for all of them or one each: exactly once and intact.
 #include "tests/conformance/inbox.hpp"
-#include "tests/conformance/pattern.hpp"
+#include "tests/conformance/window.hpp"
 
 using namespace conf;
 
@@ -90,7 +90,8 @@ TEST_CASE("sends and receives of several threads find each other", "[threads][se
       lci::free_comp_x(&sync).runtime(env.rt)();
     });
     env.barrier();
-    EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
+    env.until("the device to be drained",
+              [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
   });
 }
 
@@ -101,13 +102,11 @@ TEST_CASE("puts and gets of several threads move the right bytes", "[threads][rm
   on_ranks([=](rank_env& env) {
     constexpr size_t each = 40'000;
     const auto devices = env.devices(threads, shared);
-    std::vector<char> window(each * static_cast<size_t>(threads));
-    auto mr = lci::register_memory_x(window.data(), window.size()).runtime(env.rt)();
-    const auto rmrs = env.all_gather(lci::get_rmr_x(mr).runtime(env.rt)());
-    const auto rmr = rmrs[static_cast<size_t>(env.right())];
+    window w(env, each * static_cast<size_t>(threads), devices);
     env.parallel(threads, [&](int t) {
       const auto device = devices[static_cast<size_t>(t)];
       const auto disp = each * static_cast<size_t>(t);
+      const auto rmr = w.of(env.right(), static_cast<size_t>(t));
       for (const size_t size : {size_t{8}, size_t{2000}, each}) {
         const auto out = message(size, static_cast<uint64_t>(env.rank * 10 + t) + size);
         std::vector<char> back(size);
@@ -116,6 +115,7 @@ TEST_CASE("puts and gets of several threads move the right bytes", "[threads][rm
           env.until(device, "put or get", [&] {
             return s.is_done() || lci::sync_test_x(sync, &s).runtime(env.rt)();
           });
+          EXPECT(s.is_done());
         };
         finished(env.post(device, [&] {
           return lci::post_put_x(env.right(), out.data(), size, sync, disp, rmr)
@@ -133,6 +133,5 @@ TEST_CASE("puts and gets of several threads move the right bytes", "[threads][rm
       }
     });
     env.barrier();
-    lci::deregister_memory_x(&mr).runtime(env.rt)();
   });
 }

@@ -5,22 +5,30 @@
 
 namespace conf {
 
-/// Registered memory of this rank and the keys to everybody's. Made and ended by all ranks.
+/// Memory of this rank, registered with one or more of its devices, and the keys to everybody's.
+/// Made and ended by all ranks.
 class window {
  public:
-  window(rank_env& env, size_t size)
-      : env_(env),
-        memory_(size, '\x5a'),
-        mr_(lci::register_memory_x(memory_.data(), size).runtime(env.rt)()),
-        rmrs_(env.all_gather(lci::get_rmr_x(mr_).runtime(env.rt)())) {}
-  ~window() { lci::deregister_memory_x(&mr_).runtime(env_.rt)(); }
+  window(rank_env& env, size_t size) : window(env, size, {env.device}) {}
+  window(rank_env& env, size_t size, const std::vector<lci::device_t>& devices)
+      : env_(env), memory_(size, '\x5a') {
+    for (const auto d : devices) {
+      mrs_.push_back(lci::register_memory_x(memory_.data(), size).device(d).runtime(env.rt)());
+      rmrs_.push_back(env.all_gather(lci::get_rmr_x(mrs_.back()).runtime(env.rt)()));
+    }
+  }
+  ~window() {
+    for (auto& mr : mrs_) lci::deregister_memory_x(&mr).runtime(env_.rt)();
+  }
   window(const window&) = delete;
   window& operator=(const window&) = delete;
 
   char* data() { return memory_.data(); }
   size_t size() const { return memory_.size(); }
-  lci::mr_t mr() const { return mr_; }
-  lci::rmr_t of(int rank) const { return rmrs_[static_cast<size_t>(rank)]; }
+  /// The key to a rank's window for use on the n-th of the devices.
+  lci::rmr_t of(int rank, size_t device = 0) const {
+    return rmrs_[device][static_cast<size_t>(rank)];
+  }
   /// Whether all but the given range is as it was at first.
   bool untouched_but(size_t from, size_t size) const {
     for (size_t i = 0; i < memory_.size(); ++i)
@@ -32,8 +40,8 @@ class window {
  private:
   rank_env& env_;
   std::vector<char> memory_;
-  lci::mr_t mr_;
-  std::vector<lci::rmr_t> rmrs_;
+  std::vector<lci::mr_t> mrs_;                 // by device
+  std::vector<std::vector<lci::rmr_t>> rmrs_;  // by device, by rank
 };
 
 /// Waits until an operation posted with `sync` as its completion object has ended.

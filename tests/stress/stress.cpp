@@ -16,7 +16,7 @@ void run(int threads, bool shared) {
   lci_test::time_limit(60 + static_cast<int>(seconds_to_run()));
   conf::on_ranks([=](conf::rank_env& env) {
     const auto devices = env.devices(threads, shared);
-    stress::traffic all(env, threads, 20240229);
+    stress::traffic all(env, devices, 20240229);
     const auto begin = std::chrono::steady_clock::now();
     uint64_t rounds = 0;
     for (bool more = true; more; ++rounds) {

@@ -49,12 +49,12 @@ uint64_t mix(uint64_t a, uint64_t b, uint64_t c) {
 
 }  // namespace
 
-traffic::traffic(rank_env& env, int threads, uint64_t seed)
+traffic::traffic(rank_env& env, const std::vector<lci::device_t>& devices, uint64_t seed)
     : env_(env),
-      threads_(threads),
+      threads_(static_cast<int>(devices.size())),
       seed_(seed),
-      slots_(env, slot_size * static_cast<size_t>(env.size * threads)),
-      constant_(env, 100'000) {
+      slots_(env, slot_size * devices.size() * static_cast<size_t>(env.size), devices),
+      constant_(env, 100'000, devices) {
   by_rank[static_cast<size_t>(env.rank)].store(this, std::memory_order_release);
   conf::fill(constant_.data(), constant_.size(), static_cast<uint64_t>(env.rank));
   messages_ = lci::alloc_handler_x(on_message).am_in_place(true).runtime(env.rt)();
@@ -148,14 +148,14 @@ void traffic::put_and_get(int thread, lci::device_t device, uint64_t number, lci
   std::vector<char> back(1 + (random >> 20) % 50'000);
   const size_t skip = (random >> 40) % 50'000;
   env_.post(device, [&] {
-    return lci::post_put_x(to, m.data(), m.size(), sync, slot, slots_.of(to))
+    return lci::post_put_x(to, m.data(), m.size(), sync, slot, slots_.of(to, static_cast<size_t>(thread)))
         .remote_comp(signal_rcomp_)
         .allow_done(false)
         .runtime(env_.rt)
         .device(device)();
   });
   env_.post(device, [&] {
-    return lci::post_get_x(to, back.data(), back.size(), sync, skip, constant_.of(to))
+    return lci::post_get_x(to, back.data(), back.size(), sync, skip, constant_.of(to, static_cast<size_t>(thread)))
         .allow_done(false)
         .runtime(env_.rt)
         .device(device)();

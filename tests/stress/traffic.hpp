@@ -11,10 +11,11 @@ namespace stress {
 /// once, each with its own device and number.
 class traffic {
  public:
-  traffic(conf::rank_env& env, int threads, uint64_t seed);
+  traffic(conf::rank_env& env, const std::vector<lci::device_t>& devices, uint64_t seed);
   ~traffic();
 
-  /// One thread's part of a round: some of everything, to all ranks.
+  /// The part of thread `thread`, whose device is the one of that number, in a round: some of
+  /// everything, to all ranks.
   void round(int thread, lci::device_t device, uint64_t number);
   /// After all threads have ended the round: waits for what others have sent here, and checks that
   /// each thing came once.
