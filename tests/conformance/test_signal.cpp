@@ -46,7 +46,6 @@ TEST_CASE("a put with signal tells the target, with the data in place", "[rma][s
           EXPECT(w.untouched_but(disp, size));
           env.barrier();
           EXPECT(box.empty());
-          env.barrier();  // nobody begins the next round before all have looked
         }
         lci::free_comp_x(&sync).runtime(env.rt)();
       },
@@ -79,7 +78,6 @@ TEST_CASE("a get with signal tells the target that its memory has been read", "[
           if (box.tells_status()) expect_signal(env, signal, w.data() + disp, size, size % 1000);
           env.barrier();
           EXPECT(box.empty());
-          env.barrier();  // nobody begins the next round before all have looked
           env.barrier();  // nobody is in the next round yet
         }
         lci::free_comp_x(&sync).runtime(env.rt)();
@@ -112,6 +110,5 @@ TEST_CASE("every signal of many puts comes, each after its data", "[rma][signal]
     }
     env.barrier();
     EXPECT(box.empty());
-    env.barrier();  // nobody begins the next round before all have looked
   });
 }

@@ -150,7 +150,7 @@ bool mixed_job::try_post(operation& op) {
   try {
     status = post(op);
   } catch (const lci::peer_failure_error& e) {
-    if (!involves_dead(op) || e.failed_rank() != options_.victim)
+    if (!involves_dead(op) || e.failed_rank() != op.peer)
       error(op, std::string("threw: ") + e.what());
     op.accepted = true;
     op.completions += 1;
@@ -267,15 +267,16 @@ lci::status_t mixed_job::post(operation& op) {
 
 void mixed_job::step(int r) {
   rank_state& rank = ranks_[r];
-  if (!rank.alive) return;
+  if (!rank.alive && !isolated_) return;
   for (auto& d : rank.devices) {
     if (random_.percent(20)) continue;
     try {
       (void)lci::progress_x().runtime(rank.runtime).device(d.device)();
     } catch (const lci::peer_failure_error& e) {
       d.failures += 1;
-      if (e.failed_rank() != options_.victim || d.failures > 1)
-        error("progress of rank " + std::to_string(r) + " threw: " + e.what());
+      const bool expected = rank.alive ? e.failed_rank() == options_.victim && d.failures == 1
+                                       : e.failed_rank() != r && d.failures < options_.ranks;
+      if (!expected) error("progress of rank " + std::to_string(r) + " threw: " + e.what());
     }
   }
   poll_completions(r);
@@ -430,8 +431,13 @@ void mixed_job::kill_victim() {
 
 void mixed_job::check_death_is_known() {
   if (ranks_[options_.victim].alive) kill_victim();
+  // To itself, the victim is the one that is left: all others have failed.
+  isolated_ = true;
   for (int i = 0; i < 500; ++i)
     for (int r = 0; r < options_.ranks; ++r) step(r);
+  for (auto& d : ranks_[options_.victim].devices)
+    if (d.failures != options_.ranks - 1)
+      error("the victim was told of " + std::to_string(d.failures) + " failures");
   for (int r = 0; r < options_.ranks; ++r) {
     if (r == options_.victim) continue;
     for (auto& d : ranks_[r].devices) {
@@ -483,7 +489,6 @@ void mixed_job::check_rank_at_end(int r) {
   rank_state& rank = ranks_[r];
   for (size_t i = rank.window_used; i < rank.window.size(); ++i)
     if (rank.window[i] != guard) error("somebody wrote behind a window");
-  if (!rank.alive) return;
   for (auto& d : rank.devices) {
     const lci::error_t e = lci::test_drained_x().runtime(rank.runtime).device(d.device)();
     if (!e.is_done()) error("rank " + std::to_string(r) + " is not drained");
@@ -507,7 +512,7 @@ void mixed_job::free_rank(int r) {
     lci::free_device_x(&d.device).runtime(rank.runtime)();
   }
   const lci::core::packet_pool& pool = *rank.runtime.p_impl->default_packet_pool.p_impl;
-  if (rank.alive && pool.home() != options_.npackets)
+  if (pool.home() != options_.npackets)
     error("rank " + std::to_string(r) + " has lost " +
           std::to_string(options_.npackets - pool.home()) + " packets");
   for (operation& op : operations_)

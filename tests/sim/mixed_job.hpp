@@ -142,6 +142,7 @@ class mixed_job {
   std::vector<std::string> errors_;
   size_t inject_size_ = 0, eager_size_ = 0;
   bool user_packets_ = true;
+  bool isolated_ = false;  // the victim runs on, alone
 };
 
 }  // namespace sim_test
