@@ -9,7 +9,11 @@ namespace lci::core {
 /// Thread-safe.
 class counter final : public comp_impl_t {
  public:
-  explicit counter(attr_t a) : comp_impl_t(a) { attr.comp_type = attr_comp_type_t::counter; }
+  explicit counter(attr_t a) : comp_impl_t(a) {
+    attr.comp_type = attr_comp_type_t::counter;
+    attr.zero_copy_am = false;
+    attr.am_in_place = true;  // nobody sees a message's payload: no buffer for it, none to free
+  }
   void signal(status_t) override { number.add_one(); }
 
   signal_counter<> number;
