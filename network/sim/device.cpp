@@ -65,15 +65,15 @@ device::~device() {
 errorcode_t device::post(const net_op& op) {
   std::unique_lock lock(world_->mutex_, std::try_to_lock);
   if (!lock) return errorcode_t::retry_lock;
-  device* target = world_->find(op.peer, index_);
-  if (world_->separated(rank_, op.peer) || world_->departed(op.peer, index_))
-    return errorcode_t::fatal;
   if (const char* fault = fault_of(op)) {
     world_->violation(std::string("post by rank ") + std::to_string(rank_) + " to " +
                       std::to_string(op.peer) + ", " + std::to_string(total_size(op)) +
                       " bytes: " + fault);
     return errorcode_t::fatal;
   }
+  device* target = world_->find(op.peer, index_);
+  if (world_->separated(rank_, op.peer) || world_->departed(op.peer, index_))
+    return errorcode_t::fatal;
   // A peer that has not made its device yet is as good as a full queue.
   if (target == nullptr || peers_[op.peer].outstanding >= max_sends_) {
     world_->stats_.retries += 1;
