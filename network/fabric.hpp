@@ -42,6 +42,11 @@ struct segment {
 };
 constexpr int max_segments = 2;
 
+/// What the core puts before every message, as two words: it travels in registers.
+struct message_head {
+  uint64_t words[2];
+};
+
 /// One request to the network. All posting goes through this one struct.
 struct net_op {
   verb kind = verb::send;
@@ -91,6 +96,11 @@ class device {
   /// `done` (finished, no event), `posted` (on_complete follows), `retry_lock`, `retry_nomem`
   /// (nothing happened), or `fatal`: the peer has failed.
   virtual errorcode_t post(const net_op& op) = 0;
+
+  /// The send that is posted most, by its arguments alone: `head`, then `size` bytes of `payload`,
+  /// both free on return. Together they are at most `max_inject`. As post(), but never `posted`.
+  /// Not every fabric has a way of its own for it: by default it is a post().
+  virtual errorcode_t inject(int peer, message_head head, const void* payload, size_t size);
 
   /// Hands up to about `max_events` events to the sink. Returns how many, or -1 if other threads
   /// held all that could be polled.

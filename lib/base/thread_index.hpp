@@ -20,4 +20,7 @@ inline int thread_index() {
   return __builtin_expect(i >= 0, 1) ? i : detail::assign_thread_index();
 }
 
+/// The same without a call: negative if this thread has not asked for its number yet.
+inline int thread_index_if_known() { return detail::tls_thread_index; }
+
 }  // namespace lci

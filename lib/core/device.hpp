@@ -32,14 +32,8 @@ class device final : public network::event_sink {
   // --- posting (post.cpp) ---
 
   /// Sends header and payload; both are free on return. Does nothing unless it says `done`.
-  errorcode_t inject(int peer, const wire::header& head, const void* payload, size_t size) {
-    network::net_op op;
-    op.inject = true;
-    op.peer = peer;
-    op.n_segments = 2;
-    op.segments[0] = {const_cast<wire::header*>(&head), sizeof head, 0};
-    op.segments[1] = {const_cast<void*>(payload), size, 0};
-    return net->post(op);
+  errorcode_t inject(int peer, network::message_head head, const void* payload, size_t size) {
+    return net->inject(peer, head, payload, size);
   }
   /// The same through a packet, for what is too large to inject.
   errorcode_t send_packet(int peer, packet* p, size_t size);

@@ -142,7 +142,7 @@ status_t send_eager(device& d, const Args& a, const wire::header& head) {
   errorcode_t result = errorcode_t::retry_backlog;
   if (d.backlog.empty()) {
     if (a.size < d.inject_end) {
-      result = d.inject(a.rank, head, a.local_buffer, a.size);
+      result = d.inject(a.rank, wire::pack(head), a.local_buffer, a.size);
       if (result == errorcode_t::done && user_packet)
         pool.put(packet::of(buffer_of(a)));
     } else {
@@ -191,23 +191,34 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
 
 namespace {
 
-LCI_NOINLINE status_t post_am_general(post_am_args& a, wire::header head) {
+inline network::message_head head_of(const post_am_args& a) {
+  return wire::pack(wire::kind::am, 0, 0, a.remote_comp, a.tag);
+}
+
+inline network::message_head head_of(const post_send_args& a) {
+  return wire::pack(wire::kind::send, static_cast<uint8_t>(a.matching_policy),
+                    a.matching_engine.p_impl->id, 0, a.tag);
+}
+
+LCI_NOINLINE status_t post_am_general(post_am_args& a) {
   device& d = *a.device.p_impl;
   check_common("post_am", d, a);
   if (a.remote_comp == 0)
     throw_invalid("post_am", "remote_comp", "0", "a handle that register_rcomp() gave the target");
+  wire::header head = wire::unpack(head_of(a));
   if (a.size <= d.eager_limit) return send_eager(d, a, head);
   head.what = wire::kind::rts_am;
   return send_rendezvous(d, a, head, "post_am");
 }
 
-LCI_NOINLINE status_t post_send_general(post_send_args& a, wire::header head) {
+LCI_NOINLINE status_t post_send_general(post_send_args& a) {
   device& d = *a.device.p_impl;
   check_common("post_send", d, a);
   if (static_cast<unsigned>(a.matching_policy) >= static_cast<unsigned>(matching_policy_t::max))
     throw_invalid("post_send", "matching_policy",
                   std::to_string(static_cast<int>(a.matching_policy)),
                   "none, rank_only, tag_only or rank_tag");
+  wire::header head = wire::unpack(head_of(a));
   if (a.size <= d.eager_limit) return send_eager(d, a, head);
   head.what = wire::kind::rts_send;
   return send_rendezvous(d, a, head, "post_send");
@@ -217,22 +228,18 @@ LCI_NOINLINE status_t post_send_general(post_send_args& a, wire::header head) {
 
 status_t post_am(post_am_args& a) {
   device& d = *a.device.p_impl;
-  const wire::header head = wire::make_header(wire::kind::am, 0, 0, a.remote_comp, a.tag);
   if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0) &&
-      LCI_LIKELY(d.inject(a.rank, head, a.local_buffer, a.size) == errorcode_t::done))
+      LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
-  return post_am_general(a, head);
+  return post_am_general(a);
 }
 
 status_t post_send(post_send_args& a) {
   device& d = *a.device.p_impl;
-  const wire::header head =
-      wire::make_header(wire::kind::send, static_cast<uint8_t>(a.matching_policy),
-                        a.matching_engine.p_impl->id, 0, a.tag);
   if (LCI_LIKELY(goes_plain(d, a) && a.matching_policy < matching_policy_t::max) &&
-      LCI_LIKELY(d.inject(a.rank, head, a.local_buffer, a.size) == errorcode_t::done))
+      LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
-  return post_send_general(a, head);
+  return post_send_general(a);
 }
 
 // --- receives ---

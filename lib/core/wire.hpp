@@ -4,7 +4,6 @@
 // Byte order is the host's: the library serves homogeneous machines.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <type_traits>
 
 #include "lci/types.hpp"
+#include "network/fabric.hpp"
 
 namespace lci::core::wire {
 
@@ -41,13 +41,18 @@ struct header {
 };
 static_assert(sizeof(header) == 16);
 
-/// A header made in two whole words: whoever copies it a moment later reads two words, and need not
-/// wait for smaller stores to come together.
-inline header make_header(kind what, uint8_t policy, uint16_t engine, uint32_t word, uint64_t tag) {
+/// A header as the two words that travel in registers. A header in memory is written field by field
+/// and would have to be read as words: the processor waits for small stores to come together.
+inline network::message_head pack(kind what, uint8_t policy, uint16_t engine, uint32_t word,
+                                  uint64_t tag) {
   static_assert(std::endian::native == std::endian::little);
-  const uint64_t first = static_cast<uint64_t>(what) | uint64_t{policy} << 8 |
-                         uint64_t{engine} << 16 | uint64_t{word} << 32;
-  return std::bit_cast<header>(std::array<uint64_t, 2>{first, tag});
+  return {{static_cast<uint64_t>(what) | uint64_t{policy} << 8 | uint64_t{engine} << 16 |
+               uint64_t{word} << 32,
+           tag}};
+}
+inline header unpack(network::message_head head) { return std::bit_cast<header>(head); }
+inline network::message_head pack(const header& head) {
+  return std::bit_cast<network::message_head>(head);
 }
 
 /// How the data of a rendezvous comes, as the receiver has chosen.

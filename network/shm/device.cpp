@@ -65,21 +65,24 @@ void device::close_lane(out_lane& lane) {
 
 // --- sending ---
 
-errorcode_t device::post(const net_op& op) {
-  // The whole of the common case, so that it needs no registers saved: a header and a few bytes.
-  if (LCI_LIKELY(op.kind == verb::send && op.n_segments == 2)) {
-    const segment& head = op.segments[0];
-    const segment& rest = op.segments[1];
-    out_lane* lane = lane_to(op.peer);
-    if (LCI_LIKELY(lane != nullptr && head.size == out_lane::words_size &&
-                   rest.size - 1 < out_lane::max_behind_words && !lane->shared_by_threads &&
-                   lane->has_room_now())) {
-      lane->push_words_and(head.base, rest.base, rest.size);
+errorcode_t device::inject(int peer, message_head head, const void* payload, size_t size) {
+  // The whole of the common case without a call, so that it needs no registers saved.
+  const int thread = thread_index_if_known();
+  out_lane* const* row = LCI_LIKELY(thread >= 0) ? lanes_of(thread) : nullptr;
+  if (LCI_LIKELY(row != nullptr)) {
+    out_lane* lane = row[peer];
+    if (LCI_LIKELY(lane != nullptr && size - 1 < out_lane::max_behind_head &&
+                   !lane->shared_by_threads && lane->has_room_now())) {
+      lane->push_head_and(head, payload, size);
       after_send(*lane);
       return errorcode_t::done;
     }
   }
-  return op.kind == verb::send ? send(op) : put_or_get(op);
+  return inject_slowly(peer, head, payload, size);
+}
+
+errorcode_t device::inject_slowly(int peer, message_head head, const void* payload, size_t size) {
+  return network::device::inject(peer, head, payload, size);
 }
 
 errorcode_t device::send(const net_op& op) {

@@ -22,7 +22,10 @@ class device final : public network::device {
   device(context& c, const device_attr_t& attr, size_t eager_size);
   ~device() override;
 
-  errorcode_t post(const net_op& op) override;
+  errorcode_t post(const net_op& op) override {
+    return op.kind == verb::send ? send(op) : put_or_get(op);
+  }
+  errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override;
   int poll(event_sink& sink, int max_events) override;
   registration register_memory(void* base, size_t size) override;
   void deregister_memory(const registration&) override {}
@@ -31,16 +34,21 @@ class device final : public network::device {
  private:
   using lane_row = std::unique_ptr<out_lane*[]>;
 
+  /// The thread's lanes by peer, or null if it has none yet.
+  out_lane** lanes_of(int thread) const {
+    return rows_[static_cast<size_t>(thread)].load(std::memory_order_acquire);
+  }
   /// The calling thread's lane to `peer`, or null if it isn't open yet.
   out_lane* lane_to(int peer) const {
-    out_lane** row =
-        rows_[static_cast<size_t>(thread_index())].load(std::memory_order_acquire);
+    out_lane** row = lanes_of(thread_index());
     return LCI_LIKELY(row != nullptr) ? row[peer] : nullptr;
   }
   /// Null (with the reason in `why`) if the peer's device doesn't exist yet, or no longer.
   LCI_COLD out_lane* open_lane(int peer, errorcode_t& why);
   void close_lane(out_lane& lane);
 
+  LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload,
+                                         size_t size);
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);

@@ -13,6 +13,7 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "network/fabric.hpp"
 #include "network/shm/layout.hpp"
 
 namespace lci::network::shm {
@@ -57,18 +58,13 @@ class alignas(cache_line) out_lane {
     return tail_ < limit_;
   }
 
-  /// The commonest message: a header of two words, and 1 to max_behind_words bytes.
-  static constexpr size_t words_size = 16;
-  static constexpr size_t max_behind_words = slot::capacity - words_size;
-  void push_words_and(const void* words, const void* rest, size_t rest_size) {
+  /// The commonest message: a head, and 1 to max_behind_head bytes.
+  static constexpr size_t max_behind_head = slot::capacity - sizeof(message_head);
+  void push_head_and(message_head head, const void* rest, size_t rest_size) {
     slot& s = slots_[tail_ & mask_];
-    // As words: they were just written as such, and a wider load would wait for those stores.
-    uint64_t w[2];
-    std::memcpy(w, words, sizeof w);
-    std::memcpy(s.payload, &w[0], sizeof w[0]);
-    std::memcpy(s.payload + sizeof w[0], &w[1], sizeof w[1]);
-    copy_small(s.payload + words_size, rest, rest_size);
-    publish(s, static_cast<uint32_t>(words_size + rest_size));
+    std::memcpy(s.payload, &head, sizeof head);
+    copy_small(s.payload + sizeof head, rest, rest_size);
+    publish(s, static_cast<uint32_t>(sizeof head + rest_size));
   }
 
   /// Message of two parts, at most slot::capacity bytes together. has_room() has said yes.
@@ -124,12 +120,13 @@ class alignas(cache_line) out_lane {
   uint64_t data_limit() const { return data_head_ + data_size_; }
 
   void publish(slot& s, uint32_t size_and_flags) {
-    s.word.store(uint64_t{size_and_flags} << 32 | static_cast<uint32_t>(tail_ + 1),
-                 std::memory_order_release);  // R1: pairs with A1 in in_lane
-    ++tail_;
+    const uint64_t sent = tail_ + 1;  // read once: the stores below might alias it
+    tail_ = sent;
     // The slots ahead are in the receiver's cache. Asking for them early lets these transfers
     // overlap; otherwise each would stall the few stores that the store buffer can hold.
-    prefetch_for_write(&slots_[(tail_ + slots_ahead) & mask_]);
+    prefetch_for_write(&slots_[(sent + slots_ahead) & mask_]);
+    s.word.store(uint64_t{size_and_flags} << 32 | static_cast<uint32_t>(sent),
+                 std::memory_order_release);  // R1: pairs with A1 in in_lane
   }
 
   static constexpr uint64_t slots_ahead = 1;
