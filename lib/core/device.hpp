@@ -121,9 +121,11 @@ class device final : public network::event_sink {
 
  private:
   // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp). False: the packet is rejected.
-  bool receive_am(int peer, const wire::header& head, const std::byte* data, size_t size,
-                  void*& recv_context);
-  bool dispatch(int peer, wire::message& m);
+  LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
+  bool dispatch(int peer, wire::message& m, void*& recv_context);
+  bool receive_am(int peer, const wire::message& m, void*& recv_context);
+  LCI_NOINLINE void deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byte* data,
+                                 size_t size);
   bool receive_send(int peer, const wire::message& m);
   bool receive_rts(int peer, wire::message& m);
   bool receive_rtr(int peer, wire::message& m);
@@ -169,7 +171,7 @@ struct unexpected {
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-/// Hands a received message to a posted receive: copies, truncates, reports.
-void fill_receive(operation* op, int peer, tag_t tag, const void* data, size_t size);
+/// Hands a received message to a posted receive: copies, truncates; returns what to report.
+status_t fill_receive(const operation& op, int peer, tag_t tag, const void* data, size_t size);
 
 }  // namespace lci::core

@@ -2,12 +2,18 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <mutex>
 
 #include "lib/base/check.hpp"
 
 namespace lci::core {
+
+namespace {
+
+// An empty queue of more entries than this is given back: a bucket should not hoard.
+constexpr size_t most_kept = 256;
+
+}  // namespace
 
 matching_engine::matching_engine(const matching_engine_attr_t& a) : attr(a) {
   // Fresh anonymous memory is zero, which is a bucket with nothing in it.
@@ -22,6 +28,36 @@ matching_engine::~matching_engine() {
   munmap(buckets_, n_buckets * sizeof(bucket));
 }
 
+inline void* matching_engine::pop(bucket& b, int q) {
+  if (LCI_UNLIKELY(b.count[q] == many)) return pop_many(b, q);
+  void* oldest = b.first[q];
+  if (--b.count[q] > 0) b.first[q] = b.second[q];
+  return oldest;
+}
+
+void* matching_engine::pop_many(bucket& b, int q) {
+  void* oldest = b.first[q];
+  entry_queue& more = *b.more[q];
+  b.first[q] = more.pop();
+  if (more.empty()) {
+    b.count[q] = 1;
+    if (more.capacity() > most_kept) {
+      delete b.more[q];
+      b.more[q] = nullptr;
+    }
+  }
+  return oldest;
+}
+
+void matching_engine::push_many(bucket& b, int q, void* value) {
+  if (b.count[q] != many) {
+    if (b.more[q] == nullptr) b.more[q] = new entry_queue;
+    b.more[q]->push(b.second[q]);
+    b.count[q] = many;
+  }
+  b.more[q]->push(value);
+}
+
 void* matching_engine::insert(matching_entry_key_t key, void* value, matching_entry_type_t type) {
   bucket& b = bucket_of(key);
   std::lock_guard guard(b.lock);
@@ -33,48 +69,50 @@ void* matching_engine::insert(matching_entry_key_t key, void* value, matching_en
       continue;
     }
     if (b.key[q] != key) continue;
-    if (b.type[q] != static_cast<uint8_t>(type)) {
-      void* match = b.first[q];
-      if (--b.count[q] > 0) b.first[q] = b.second[q];
-      return match;
-    }
+    if (b.type[q] != static_cast<uint8_t>(type)) return pop(b, q);
     if (b.count[q] == 1) {
       b.second[q] = value;
       b.count[q] = 2;
-      return nullptr;
+    } else {
+      push_many(b, q, value);
     }
-    // A third entry: the whole queue moves, so that a key is always in one place.
-    if (b.overflow == nullptr) b.overflow = new overflow_map;
-    (*b.overflow)[key] = {type, {b.first[q], b.second[q], value}};
-    b.count[q] = 0;
     return nullptr;
   }
-
-  if (LCI_UNLIKELY(b.overflow != nullptr)) {
-    auto it = b.overflow->find(key);
-    if (it != b.overflow->end()) {
-      queue& queue = it->second;
-      if (queue.type == type) {
-        queue.entries.push_back(value);
-        return nullptr;
-      }
-      void* match = queue.entries.front();
-      queue.entries.pop_front();
-      if (queue.entries.empty()) b.overflow->erase(it);
-      return match;
-    }
-  }
-  if (LCI_LIKELY(free_queue >= 0)) {
-    b.count[free_queue] = 1;
-    b.type[free_queue] = static_cast<uint8_t>(type);
-    b.key[free_queue] = key;
-    b.first[free_queue] = value;
-  } else {
-    if (b.overflow == nullptr) b.overflow = new overflow_map;
-    (*b.overflow)[key] = {type, {value}};
-  }
+  void* match = nullptr;
+  if (LCI_UNLIKELY(b.overflow != nullptr || free_queue < 0) &&
+      insert_overflow(b, key, value, type, match, free_queue < 0))
+    return match;
+  b.count[free_queue] = 1;
+  b.type[free_queue] = static_cast<uint8_t>(type);
+  b.key[free_queue] = key;
+  b.first[free_queue] = value;
   touch(b);
   return nullptr;
+}
+
+bool matching_engine::insert_overflow(bucket& b, uint64_t key, void* value,
+                                      matching_entry_type_t type, void*& match, bool new_key) {
+  if (b.overflow == nullptr) b.overflow = new overflow_map;
+  auto it = b.overflow->find(key);
+  if (it == b.overflow->end()) {
+    if (!new_key) return false;
+    it = b.overflow->try_emplace(key).first;
+    it->second.type = type;
+  }
+  if (it->second.type == type) {
+    it->second.entries.push(value);
+  } else {
+    match = take_overflow(b, key, it->second.type);
+  }
+  return true;
+}
+
+void* matching_engine::take_overflow(bucket& b, uint64_t key, matching_entry_type_t type) {
+  auto it = b.overflow->find(key);
+  if (it == b.overflow->end() || it->second.type != type) return nullptr;
+  void* match = it->second.entries.pop();
+  if (it->second.entries.empty()) b.overflow->erase(it);
+  return match;
 }
 
 void* matching_engine::take(matching_entry_key_t key, matching_entry_type_t type) {
@@ -82,42 +120,35 @@ void* matching_engine::take(matching_entry_key_t key, matching_entry_type_t type
   std::lock_guard guard(b.lock);
   for (int q = 0; q < n_queues; ++q) {
     if (b.count[q] == 0 || b.key[q] != key) continue;
-    if (b.type[q] != static_cast<uint8_t>(type)) return nullptr;
-    void* match = b.first[q];
-    if (--b.count[q] > 0) b.first[q] = b.second[q];
-    return match;
+    return b.type[q] == static_cast<uint8_t>(type) ? pop(b, q) : nullptr;
   }
-  if (LCI_LIKELY(b.overflow == nullptr)) return nullptr;
-  auto it = b.overflow->find(key);
-  if (it == b.overflow->end() || it->second.type != type) return nullptr;
-  void* match = it->second.entries.front();
-  it->second.entries.pop_front();
-  if (it->second.entries.empty()) b.overflow->erase(it);
-  return match;
+  return LCI_LIKELY(b.overflow == nullptr) ? nullptr : take_overflow(b, key, type);
 }
 
 bool matching_engine::remove(matching_entry_key_t key, void* value, matching_entry_type_t type) {
   bucket& b = bucket_of(key);
   std::lock_guard guard(b.lock);
   for (int q = 0; q < n_queues; ++q) {
-    if (b.count[q] == 0 || b.key[q] != key || b.type[q] != static_cast<uint8_t>(type)) continue;
+    if (b.count[q] == 0 || b.key[q] != key) continue;
+    if (b.type[q] != static_cast<uint8_t>(type)) return false;
     if (b.first[q] == value) {
-      if (--b.count[q] > 0) b.first[q] = b.second[q];
+      pop(b, q);
       return true;
     }
-    if (b.count[q] == 2 && b.second[q] == value) {
-      b.count[q] = 1;
+    if (b.count[q] == many) {
+      if (!b.more[q]->remove(value)) return false;
+      if (b.more[q]->empty()) b.count[q] = 1;
       return true;
     }
+    if (b.count[q] != 2 || b.second[q] != value) return false;
+    b.count[q] = 1;
+    return true;
   }
   if (b.overflow == nullptr) return false;
   auto it = b.overflow->find(key);
   if (it == b.overflow->end() || it->second.type != type) return false;
-  auto& entries = it->second.entries;
-  auto at = std::find(entries.begin(), entries.end(), value);
-  if (at == entries.end()) return false;
-  entries.erase(at);
-  if (entries.empty()) b.overflow->erase(it);
+  if (!it->second.entries.remove(value)) return false;
+  if (it->second.entries.empty()) b.overflow->erase(it);
   return true;
 }
 

@@ -4,19 +4,19 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/entry_queue.hpp"
 
 namespace lci::core {
 
 /// Thread-safe: one lock a bucket, held for a few instructions. A bucket holds up to three keys
 /// with up to two entries each in itself, the first entries in its first cache line, so that at low
-/// load an insertion costs one cache miss; what exceeds that goes to an overflow map. The table is
-/// address space only until it is touched, and neighbouring tags share pages.
+/// load an insertion costs one cache miss; a key's further entries go to a queue, further keys to a
+/// map. The table is address space only until it is touched, and neighbouring tags share pages.
 class matching_engine {
  public:
   explicit matching_engine(const matching_engine_attr_t& attr);
@@ -55,20 +55,22 @@ class matching_engine {
  private:
   struct queue {
     matching_entry_type_t type;
-    std::deque<void*> entries;
+    entry_queue entries;
   };
   using overflow_map = std::unordered_map<uint64_t, queue>;
 
   static constexpr int n_queues = 3;
+  static constexpr uint8_t many = 3;
   struct alignas(2 * cache_line) bucket {
     spinlock lock;
-    uint8_t count[n_queues];  // entries in queue i, 0..2
+    uint8_t count[n_queues];  // entries of key i: 0, 1, 2 or `many`
     uint8_t type[n_queues];   // matching_entry_type_t of them
     uint64_t key[n_queues];
-    void* first[n_queues];
-    overflow_map* overflow;  // null at low load; keys in it are in no inline queue
+    void* first[n_queues];   // the oldest entry
+    overflow_map* overflow;  // null at low load; keys in it are not among the three
     // second line
     void* second[n_queues];
+    entry_queue* more[n_queues];  // `many`: all but the oldest; kept for the next time otherwise
   };
   static_assert(offsetof(bucket, second) == cache_line);
 
@@ -81,6 +83,14 @@ class matching_engine {
     const uint64_t high = (key >> 16) * 0x9e3779b97f4a7c15ull;
     return buckets_[(key + (high >> 48)) & (n_buckets - 1)];
   }
+
+  static void* pop(bucket& b, int q);
+  LCI_NOINLINE static void* pop_many(bucket& b, int q);
+  LCI_NOINLINE static void push_many(bucket& b, int q, void* value);
+  /// False if the key is not in the overflow and is not to be added either.
+  LCI_COLD static bool insert_overflow(bucket& b, uint64_t key, void* value,
+                                       matching_entry_type_t type, void*& match, bool new_key);
+  LCI_COLD static void* take_overflow(bucket& b, uint64_t key, matching_entry_type_t type);
 
   /// Remembers that a bucket was written, so that drain() leaves the others' memory alone.
   void touch(const bucket& b) {
@@ -100,12 +110,19 @@ void matching_engine::drain(F visit) {
     for (int q = 0; q < n_queues; ++q) {
       const auto type = static_cast<matching_entry_type_t>(b.type[q]);
       if (b.count[q] > 0) visit(b.first[q], type);
-      if (b.count[q] > 1) visit(b.second[q], type);
-      if (b.count[q] > 0) b.count[q] = 0;
+      if (b.count[q] == 2) visit(b.second[q], type);
+      if (b.more[q] == nullptr) {
+        if (b.count[q] > 0) b.count[q] = 0;
+        continue;
+      }
+      while (!b.more[q]->empty()) visit(b.more[q]->pop(), type);
+      delete b.more[q];
+      b.more[q] = nullptr;
+      b.count[q] = 0;
     }
     if (b.overflow == nullptr) continue;
     for (auto& [key, queue] : *b.overflow)
-      for (void* value : queue.entries) visit(value, queue.type);
+      while (!queue.entries.empty()) visit(queue.entries.pop(), queue.type);
     delete b.overflow;
     b.overflow = nullptr;
   }

@@ -18,32 +18,17 @@ operation_table::cache& operation_table::local(std::unique_lock<spinlock>& share
   return *c;
 }
 
-operation* operation_table::allocate() {
+operation* operation_table::allocate_slowly() {
   std::unique_lock<spinlock> shared_guard;
   cache& c = local(shared_guard);
-  if (LCI_UNLIKELY(c.head == nullptr) && !refill(c)) return nullptr;
-  operation* op = c.head;
-  c.head = op->next_free;
-  --c.count;
-  ++c.alive;
-  op->comp = nullptr;
-  op->status = status_t(errorcode_t::done);
-  op->in_place = op->allocated = op->registered = op->signals = false;
-  op->carrier = nullptr;
-  op->reg = {};
-  op->next_offset = 0;
-  return op;
+  return c.head != nullptr || refill(c) ? take(c) : nullptr;
 }
 
-void operation_table::release(operation* op) {
+void operation_table::release_slowly(operation* op) {
   std::unique_lock<spinlock> shared_guard;
   cache& c = local(shared_guard);
-  op->state = op_state::idle;
-  op->handle += 1u << index_bits;
-  op->next_free = c.head;
-  c.head = op;
-  --c.alive;
-  if (LCI_UNLIKELY(++c.count > 2 * batch)) spill(c);
+  give(c, op);
+  if (c.count > 2 * batch) spill(c);
 }
 
 bool operation_table::refill(cache& c) {

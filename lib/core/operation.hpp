@@ -74,8 +74,16 @@ class operation_table {
   operation_table& operator=(const operation_table&) = delete;
 
   /// Null when 2^24 operations are alive.
-  operation* allocate();
-  void release(operation* op);
+  operation* allocate() {
+    cache* c = own_cache();
+    if (LCI_UNLIKELY(c == nullptr || c->head == nullptr)) return allocate_slowly();
+    return take(*c);
+  }
+  void release(operation* op) {
+    cache* c = own_cache();
+    if (LCI_UNLIKELY(c == nullptr || c->count >= 2 * batch)) return release_slowly(op);
+    give(*c, op);
+  }
   /// The living operation behind a handle, or null.
   operation* find(uint32_t handle) const;
   size_t alive() const;
@@ -101,6 +109,34 @@ class operation_table {
     int64_t alive = 0;  // allocated minus released by this thread
   };
 
+  /// The calling thread's, or null: it has none yet, or shares one under last_cache_lock_.
+  cache* own_cache() const {
+    const int index = thread_index();
+    return LCI_LIKELY(index != max_thread_index) ? caches_.get(static_cast<size_t>(index)) : nullptr;
+  }
+  static operation* take(cache& c) {
+    operation* op = c.head;
+    c.head = op->next_free;
+    --c.count;
+    ++c.alive;
+    op->comp = nullptr;
+    op->status = status_t(errorcode_t::done);
+    op->in_place = op->allocated = op->registered = op->signals = false;
+    op->carrier = nullptr;
+    op->reg = {};
+    op->next_offset = 0;
+    return op;
+  }
+  static void give(cache& c, operation* op) {
+    op->state = op_state::idle;
+    op->handle += 1u << index_bits;
+    op->next_free = c.head;
+    c.head = op;
+    --c.alive;
+    ++c.count;
+  }
+  LCI_NOINLINE operation* allocate_slowly();
+  LCI_NOINLINE void release_slowly(operation* op);
   cache& local(std::unique_lock<spinlock>& shared_guard);
   bool refill(cache& c);
   void spill(cache& c);

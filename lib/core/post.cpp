@@ -6,6 +6,7 @@
 #include "lib/base/check.hpp"
 #include "lib/core/blocking.hpp"
 #include "lib/core/device.hpp"
+#include "lib/core/make_status.hpp"
 #include "lib/core/memory_region.hpp"
 #include "lib/core/protocol.hpp"
 
@@ -60,13 +61,7 @@ namespace {
 
 template <class Args>
 inline status_t done_status(const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
-  status_t status(code);
-  status.rank = a.rank;
-  status.buffer = buffer;
-  status.size = a.size;
-  status.tag = a.tag;
-  status.user_context = a.user_context;
-  return status;
+  return make_status(code, a.rank, buffer, a.size, a.tag, a.user_context);
 }
 
 /// Answers a post whose operation is over: the status, or a signal if `done` is not allowed.
@@ -91,11 +86,7 @@ operation* make_operation(device& d, const Args& a) {
   if (LCI_UNLIKELY(op == nullptr)) throw_too_many_operations();
   op->dev = &d;
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
-  op->status.rank = a.rank;
-  op->status.buffer = buffer_of(a);
-  op->status.size = a.size;
-  op->status.tag = a.tag;
-  op->status.user_context = a.user_context;
+  op->status = done_status(a, buffer_of(a));
   op->total = a.size;
   if (is_registered(a.mr)) op->reg = static_cast<memory_region*>(a.mr.p_impl)->reg;
   return op;
@@ -249,9 +240,8 @@ namespace {
 /// A receive meets a message that has come before it.
 status_t receive_unexpected(device& d, post_recv_args& a, operation* op, unexpected* u) {
   if (!u->rendezvous) {
-    fill_receive(op, u->peer, u->tag, u->payload(), u->size);
+    const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
     std::free(u);
-    const status_t status = op->status;
     comp_impl_t* comp = op->comp;
     d.rt.operations.release(op);
     if (a.allow_done || comp == nullptr) return status;

@@ -3,6 +3,7 @@
 
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
+#include "lib/core/make_status.hpp"
 
 namespace lci::core {
 
@@ -60,23 +61,48 @@ struct packet_return {
 
 }  // namespace
 
+namespace {
+
+inline status_t arrived(int peer, const void* buffer, size_t size, tag_t tag) {
+  return make_status(errorcode_t::done, peer, buffer, size, tag, nullptr);
+}
+
+}  // namespace
+
 void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
+  // The commonest message, read where it lies, on the shortest way; nothing to clean up behind it.
+  if (LCI_LIKELY(size >= sizeof(wire::header) && recv_context == nullptr)) {
+    network::message_head head;
+    std::memcpy(&head, data, sizeof head);
+    if (LCI_LIKELY(wire::is_am(head))) {
+      comp_impl_t* comp = rt.rcomps.lookup(wire::word_of(head));
+      if (LCI_LIKELY(comp != nullptr)) {
+        data += sizeof head;
+        size -= sizeof head;
+        if (comp->attr.am_in_place)
+          comp->signal(arrived(peer, data, size, wire::tag_of(head)));
+        else
+          deliver_copy(comp, peer, wire::tag_of(head), data, size);
+        return;
+      }
+    }
+  }
+  receive(peer, data, size, recv_context);
+}
+
+void device::receive(int peer, const std::byte* data, size_t size, void* recv_context) {
   if (LCI_UNLIKELY(recv_context != nullptr))
     receives_->remove(static_cast<packet*>(recv_context));
   const packet_return guard{recv_context};
   wire::message m;
-  bool good = wire::decode(data, size, m);
-  if (LCI_LIKELY(good)) {
-    // The commonest kind is asked for first: its way is the shortest.
-    good = LCI_LIKELY(m.head.what == wire::kind::am)
-               ? receive_am(peer, m.head, m.data, m.size, recv_context)
-               : dispatch(peer, m);
-  }
-  if (LCI_UNLIKELY(!good)) rt.rejected_packets.fetch_add(1, std::memory_order_relaxed);
+  if (LCI_UNLIKELY(!wire::decode(data, size, m) || !dispatch(peer, m, recv_context)))
+    rt.rejected_packets.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool device::dispatch(int peer, wire::message& m) {
+bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
   switch (m.head.what) {
+    case wire::kind::am:
+      return receive_am(peer, m, recv_context);
     case wire::kind::send:
       return receive_send(peer, m);
     case wire::kind::rts_am:
@@ -96,41 +122,27 @@ bool device::dispatch(int peer, wire::message& m) {
       return receive_put_ack(peer, m);
     case wire::kind::get_request:
       return receive_get(peer, m);
-    case wire::kind::am:
     case wire::kind::none:
       break;
   }
   return false;
 }
 
-namespace {
-
-inline status_t arrived(int peer, const void* buffer, size_t size, tag_t tag) {
-  status_t status(errorcode_t::done);
-  status.rank = peer;
-  status.buffer = const_cast<void*>(buffer);
-  status.size = size;
-  status.tag = tag;
-  return status;
+bool device::receive_am(int peer, const wire::message& m, void*& recv_context) {
+  comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+  if (LCI_UNLIKELY(comp == nullptr)) return false;
+  const bool packet_goes_on = comp->attr.zero_copy_am && recv_context != nullptr;
+  if (!comp->attr.am_in_place && !packet_goes_on) {
+    deliver_copy(comp, peer, m.head.tag, m.data, m.size);
+    return true;
+  }
+  if (packet_goes_on) recv_context = nullptr;  // it changes hands
+  comp->signal(arrived(peer, m.data, m.size, m.head.tag));
+  return true;
 }
 
-}  // namespace
-
-inline bool device::receive_am(int peer, const wire::header& head, const std::byte* data,
-                               size_t size, void*& recv_context) {
-  comp_impl_t* comp = rt.rcomps.lookup(head.word);
-  if (LCI_UNLIKELY(comp == nullptr)) return false;
-  // Statuses are made where they are passed: a copy would cost as much as the rest.
-  if (comp->attr.am_in_place) {
-    comp->signal(arrived(peer, data, size, head.tag));
-    return true;
-  }
-  if (comp->attr.zero_copy_am && recv_context != nullptr) {
-    // The packet it arrived in changes hands.
-    recv_context = nullptr;
-    comp->signal(arrived(peer, data, size, head.tag));
-    return true;
-  }
+void device::deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byte* data,
+                          size_t size) {
   void* buffer = nullptr;
   if (size > 0) {
     packet* p = comp->attr.zero_copy_am ? packet_pool.p_impl->get() : nullptr;
@@ -138,20 +150,18 @@ inline bool device::receive_am(int peer, const wire::header& head, const std::by
     if (LCI_UNLIKELY(buffer == nullptr)) throw std::bad_alloc();
     std::memcpy(buffer, data, size);
   }
-  comp->signal(arrived(peer, buffer, size, head.tag));
-  return true;
+  comp->signal(arrived(peer, buffer, size, tag));
 }
 
-void fill_receive(operation* op, int peer, tag_t tag, const void* data, size_t size) {
-  status_t& status = op->status;
-  if (LCI_UNLIKELY(size > status.size)) {
-    size = status.size;
-    status.error = errorcode_t::done_truncated;
+status_t fill_receive(const operation& op, int peer, tag_t tag, const void* data, size_t size) {
+  const status_t& wanted = op.status;
+  auto code = errorcode_t::done;
+  if (LCI_UNLIKELY(size > wanted.size)) {
+    size = wanted.size;
+    code = errorcode_t::done_truncated;
   }
-  if (size > 0) std::memcpy(status.buffer, data, size);
-  status.rank = peer;
-  status.tag = tag;
-  status.size = size;
+  if (size > 0) std::memcpy(wanted.buffer, data, size);
+  return make_status(code, peer, wanted.buffer, size, tag, wanted.user_context);
 }
 
 bool device::receive_send(int peer, const wire::message& m) {
@@ -172,8 +182,7 @@ bool device::receive_send(int peer, const wire::message& m) {
     std::free(u);
   }
   auto* op = static_cast<operation*>(match);
-  fill_receive(op, peer, m.head.tag, m.data, m.size);
-  const status_t status = op->status;
+  const status_t status = fill_receive(*op, peer, m.head.tag, m.data, m.size);
   comp_impl_t* comp = op->comp;
   rt.operations.release(op);
   if (comp != nullptr) comp->signal(status);

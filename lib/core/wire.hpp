@@ -50,6 +50,14 @@ inline network::message_head pack(kind what, uint8_t policy, uint16_t engine, ui
                uint64_t{word} << 32,
            tag}};
 }
+/// Whether it is an active message's. (A policy means nothing to those: it must be 0.)
+inline bool is_am(network::message_head head) {
+  return static_cast<uint16_t>(head.words[0]) == static_cast<uint16_t>(kind::am);
+}
+inline uint32_t word_of(network::message_head head) {
+  return static_cast<uint32_t>(head.words[0] >> 32);
+}
+inline uint64_t tag_of(network::message_head head) { return head.words[1]; }
 inline header unpack(network::message_head head) { return std::bit_cast<header>(head); }
 inline network::message_head pack(const header& head) {
   return std::bit_cast<network::message_head>(head);

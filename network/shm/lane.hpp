@@ -204,23 +204,26 @@ class alignas(cache_line) in_lane {
 template <class OnMessage, class OnImmediate>
 int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   give_room_back at{*this, head_.load(std::memory_order_relaxed), data_head_};
+  slot* const slots = slots_;  // read once: handlers might change the lane, for all the compiler knows
+  const uint64_t mask = mask_;
+  const int source = source_;
   // Looking at several slots at once lets their cache misses overlap: one after the other, with a
   // handler in between, each message would cost a whole transfer between two cores.
   int ready = 0;
   while (ready < max && is_full(at.head + static_cast<uint64_t>(ready))) ++ready;  // A1
   for (int i = 0; i < ready; ++i) {
-    slot& s = slots_[at.head & mask_];
+    slot& s = slots[at.head & mask];
     ++at.head;
     const auto flags = static_cast<uint32_t>(s.word.load(std::memory_order_relaxed) >> 32);
     const uint32_t size = flags & slot::size_mask;
     if (LCI_LIKELY((flags & ~slot::size_mask) == 0)) {
-      if (LCI_LIKELY(size <= slot::capacity)) on_message(source_, s.payload, size);
+      if (LCI_LIKELY(size <= slot::capacity)) on_message(source, s.payload, size);
       continue;
     }
     if ((flags & slot::immediate) != 0) {
       uint32_t imm;
       std::memcpy(&imm, s.payload, sizeof imm);
-      on_immediate(source_, imm);
+      on_immediate(source, imm);
       continue;
     }
     ring_reference where;
@@ -232,7 +235,7 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
       uint64_t end;
       ~advance_after() { position = end; }
     } after{at.data_head, std::max(where.end, at.data_head)};
-    on_message(source_, data_ + where.offset, size);
+    on_message(source, data_ + where.offset, size);
   }
   return ready;
 }

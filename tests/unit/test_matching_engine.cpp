@@ -1,0 +1,125 @@
+#include <catch2/catch.hpp>
+#include <deque>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "lib/core/matching_engine.hpp"
+
+namespace {
+
+using lci::matching_entry_type_t;
+using lci::core::matching_engine;
+constexpr auto send = matching_entry_type_t::send;
+constexpr auto recv = matching_entry_type_t::recv;
+
+void* entry(uintptr_t n) { return reinterpret_cast<void*>(n); }
+
+/// What a matching engine means, in the plainest form: per key the unmatched, oldest first.
+class reference {
+ public:
+  void* insert(uint64_t key, void* value, matching_entry_type_t type) {
+    auto& list = lists_[key];
+    if (!list.empty() && list.front().second != type) return take_front(key);
+    list.push_back({value, type});
+    return nullptr;
+  }
+  void* take(uint64_t key, matching_entry_type_t type) {
+    auto& list = lists_[key];
+    return list.empty() || list.front().second != type ? nullptr : take_front(key);
+  }
+  bool remove(uint64_t key, void* value, matching_entry_type_t type) {
+    auto& list = lists_[key];
+    for (auto it = list.begin(); it != list.end(); ++it) {
+      if (*it != std::pair(value, type)) continue;
+      list.erase(it);
+      return true;
+    }
+    return false;
+  }
+  std::multiset<void*> rest() const {
+    std::multiset<void*> all;
+    for (const auto& [key, list] : lists_)
+      for (const auto& [value, type] : list) all.insert(value);
+    return all;
+  }
+  void* any_of(uint64_t key, size_t n) const {
+    auto it = lists_.find(key);
+    if (it == lists_.end() || it->second.empty()) return entry(1);
+    return it->second[n % it->second.size()].first;
+  }
+
+ private:
+  void* take_front(uint64_t key) {
+    void* value = lists_[key].front().first;
+    lists_[key].pop_front();
+    return value;
+  }
+  std::map<uint64_t, std::deque<std::pair<void*, matching_entry_type_t>>> lists_;
+};
+
+/// Keys that share one bucket: they differ in what the bucket's number does not depend on.
+std::vector<uint64_t> keys_of_one_bucket(size_t n) {
+  std::vector<uint64_t> keys;
+  constexpr uint64_t multiplier = 0x9e3779b97f4a7c15ull;
+  for (uint64_t high = 1; keys.size() < n; ++high) {
+    const uint64_t shift = (high * multiplier) >> 48;
+    keys.push_back(high << 16 | ((5 - shift) & 0xffff));
+  }
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("matching engine: behaves as lists by key do, whatever shares a bucket") {
+  const auto n_keys = GENERATE(size_t{1}, size_t{3}, size_t{9});
+  const auto longest = GENERATE(2, 5, 400);
+  const std::vector<uint64_t> keys = keys_of_one_bucket(n_keys);
+  std::mt19937 random(static_cast<unsigned>(n_keys * 1000) + static_cast<unsigned>(longest));
+  matching_engine engine{lci::matching_engine_attr_t{}};
+  reference expected;
+  uintptr_t next = 0;
+  int in_engine = 0;
+  for (int i = 0; i < 30000; ++i) {
+    const uint64_t key = keys[random() % keys.size()];
+    // Waves: first mostly receives, then mostly sends.
+    const bool rising = (i / longest) % 2 == 0;
+    const auto type = (random() % 8 != 0) == rising ? recv : send;
+    switch (random() % 8) {
+      case 0: {
+        void* taken = engine.take(key, type);
+        REQUIRE(taken == expected.take(key, type));
+        in_engine -= taken != nullptr;
+        break;
+      }
+      case 1: {
+        void* value = expected.any_of(key, random());
+        const bool removed = engine.remove(key, value, type);
+        REQUIRE(removed == expected.remove(key, value, type));
+        in_engine -= removed;
+        break;
+      }
+      default: {
+        void* match = engine.insert(key, entry(next += 16), type);
+        REQUIRE(match == expected.insert(key, entry(next), type));
+        in_engine += match == nullptr ? 1 : -1;
+      }
+    }
+  }
+  std::multiset<void*> rest;
+  engine.drain([&](void* value, matching_entry_type_t) { rest.insert(value); });
+  CHECK(rest == expected.rest());
+  CHECK(static_cast<int>(rest.size()) == in_engine);
+  engine.drain([&](void*, matching_entry_type_t) { FAIL("an entry is left after drain()"); });
+}
+
+TEST_CASE("matching engine: a thousand receives of one key are served in order, again and again") {
+  matching_engine engine{lci::matching_engine_attr_t{}};
+  for (int round = 0; round < 3; ++round) {
+    for (uintptr_t i = 1; i <= 1000; ++i) REQUIRE(engine.insert(7, entry(i * 8), recv) == nullptr);
+    for (uintptr_t i = 1; i <= 1000; ++i)
+      REQUIRE(engine.insert(7, entry(4), send) == entry(i * 8));
+    REQUIRE(engine.take(7, recv) == nullptr);
+  }
+}
