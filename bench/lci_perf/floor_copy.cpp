@@ -12,6 +12,7 @@
 #include "bench/lci_perf/binding.hpp"
 #include "bench/lci_perf/clock.hpp"
 #include "bench/lci_perf/floor.hpp"
+#include "bench/lci_perf/page_buffer.hpp"
 #include "bench/lci_perf/report.hpp"
 #include "bench/lci_perf/rounds.hpp"
 
@@ -22,16 +23,6 @@ size_t largest(const options& o) {
   size_t out = 0;
   for (const size_t s : o.sizes) out = s > out ? s : out;
   return out;
-}
-
-char* touched_buffer(size_t bytes, int value) {
-  void* p = nullptr;
-  if (posix_memalign(&p, 4096, bytes) != 0) {
-    std::fprintf(stderr, "lci_perf: no memory for a buffer of %zu bytes\n", bytes);
-    std::exit(1);
-  }
-  std::memset(p, value, bytes);
-  return static_cast<char*>(p);
 }
 
 // Where the second process tells which of its memory may be read.
@@ -74,7 +65,7 @@ void run_sizes(const options& o, const reporter& out, Copy copy) {
 void floor_cma(const options& o) {
   const size_t bytes = largest(o);
   auto* shared = new (shared_memory(sizeof(offer))) offer;
-  char* to = touched_buffer(bytes, 1);
+  const page_buffer to = make_page_buffer(bytes, 1);
   const reporter out(
       o, 2,
       {"process_vm_readv from another process, one buffer each", describe_binding(o.bind, 2, 1)});
@@ -86,30 +77,27 @@ void floor_cma(const options& o) {
         while ((from = shared->address.load(std::memory_order_acquire)) == nullptr) {
         }
         const pid_t pid = shared->pid.load(std::memory_order_relaxed);
-        run_sizes(o, out, [&](size_t size) { copy_from(pid, to, from, size); });
+        run_sizes(o, out, [&](size_t size) { copy_from(pid, to.get(), from, size); });
       },
       [&] {
-        char* from = touched_buffer(bytes, 2);
+        char* from = make_page_buffer(bytes, 2).release();  // until the process is killed
         shared->pid.store(getpid(), std::memory_order_relaxed);
         shared->address.store(from, std::memory_order_release);  // C2: pairs with C1
       });
-  std::free(to);
 }
 
 void floor_memcpy(const options& o) {
   const size_t bytes = largest(o);
   bind_thread(o.bind, 0, 1, 0);
-  char* from = touched_buffer(bytes, 1);
-  char* to = touched_buffer(bytes, 2);
+  const page_buffer from = make_page_buffer(bytes, 1);
+  const page_buffer to = make_page_buffer(bytes, 2);
   const reporter out(o, 1,
                      {"memcpy within a process, one buffer each (small ones stay in the cache)",
                       describe_binding(o.bind, 1, 1)});
   run_sizes(o, out, [&](size_t size) {
-    std::memcpy(to, from, size);
-    asm volatile("" : : "r"(to) : "memory");  // the copy is not idle in the compiler's eyes
+    std::memcpy(to.get(), from.get(), size);
+    asm volatile("" : : "r"(to.get()) : "memory");  // the copy is not idle in the compiler's eyes
   });
-  std::free(from);
-  std::free(to);
 }
 
 }  // namespace lci_perf

@@ -14,6 +14,7 @@
 
 #include "bench/lci_perf/binding.hpp"
 #include "bench/lci_perf/options.hpp"
+#include "bench/lci_perf/page_buffer.hpp"
 
 namespace lci_perf {
 
@@ -35,7 +36,7 @@ struct alignas(128) seat {
   lci::comp_t local;           ///< counter: sends that were posted, not done at once
   int64_t local_expected = 0;  ///< what the counter will come to
   uint64_t seen = 0;           ///< of `arrived`, what has been taken
-  std::vector<std::byte> out, in;
+  page_buffer out, in;
   // Handles of the partner's objects.
   lci::rcomp_t to_partner_handler = 0, to_partner_cq = 0, to_partner_syncs[syncs_per_seat] = {};
   lci::rcomp_t ack_handler = 0;
@@ -149,7 +150,7 @@ template <comp_kind C>
 inline void post_one_am(seat& s, const job& j, uint64_t k) {
   while (true) {
     const lci::status_t status =
-        lci::post_am_x(s.partner_rank, s.out.data(), j.size, s.local, target_of<C>(s, j, k))
+        lci::post_am_x(s.partner_rank, s.out.get(), j.size, s.local, target_of<C>(s, j, k))
             .device(s.device)
             .tag(static_cast<lci::tag_t>(s.index))();
     if (__builtin_expect(status.is_done(), 1)) return;
@@ -164,7 +165,7 @@ inline void post_one_am(seat& s, const job& j, uint64_t k) {
 inline void post_one_send(seat& s, const job& j, lci::tag_t tag) {
   while (true) {
     const lci::status_t status =
-        lci::post_send_x(s.partner_rank, s.out.data(), j.size, tag, s.local).device(s.device)();
+        lci::post_send_x(s.partner_rank, s.out.get(), j.size, tag, s.local).device(s.device)();
     if (__builtin_expect(status.is_done(), 1)) return;
     if (status.is_posted()) {
       ++s.local_expected;
@@ -177,7 +178,7 @@ inline void post_one_send(seat& s, const job& j, lci::tag_t tag) {
 /// Posts receive `k` of a round; its completion always comes through the completion object.
 template <comp_kind C>
 inline void post_one_recv(seat& s, const job& j, uint64_t k, lci::tag_t tag) {
-  while (lci::post_recv_x(s.partner_rank, s.in.data(), j.size, tag, comp_of_recv<C>(s, j, k))
+  while (lci::post_recv_x(s.partner_rank, s.in.get(), j.size, tag, comp_of_recv<C>(s, j, k))
              .device(s.device)
              .allow_done(false)
              .user_context(&s)()

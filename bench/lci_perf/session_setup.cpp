@@ -133,8 +133,8 @@ void session::make_seats() {
       from.device = device;
       from.index = i;
       from.set_crowded(crowded_);
-      from.out.assign(bytes, std::byte{1});
-      from.in.assign(bytes, std::byte{2});
+      from.out = make_page_buffer(bytes, 1);
+      from.in = make_page_buffer(bytes, 2);
     };
     connect(sender, of_receiver);
     connect(receiver, of_sender);

@@ -120,13 +120,17 @@ class device final : public network::event_sink {
   void* user_context = nullptr;
 
  private:
+  LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
   // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp). False: the packet is rejected.
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
   bool dispatch(int peer, wire::message& m, void*& recv_context);
   bool receive_am(int peer, const wire::message& m, void*& recv_context);
   LCI_NOINLINE void deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byte* data,
                                  size_t size);
-  bool receive_send(int peer, const wire::message& m);
+  LCI_NOINLINE void receive_send(int peer, network::message_head head, const std::byte* data,
+                                 size_t size);
+  LCI_NOINLINE void* file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
+                                     const std::byte* data, size_t size);
   bool receive_rts(int peer, wire::message& m);
   bool receive_rtr(int peer, wire::message& m);
   bool receive_fin(int peer, const wire::message& m);
@@ -170,8 +174,5 @@ struct unexpected {
   wire::rts_body rts;
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
-
-/// Hands a received message to a posted receive: copies, truncates; returns what to report.
-status_t fill_receive(const operation& op, int peer, tag_t tag, const void* data, size_t size);
 
 }  // namespace lci::core

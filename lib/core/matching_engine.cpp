@@ -65,7 +65,7 @@ void* matching_engine::insert(matching_entry_key_t key, void* value, matching_en
   int free_queue = -1;
   for (int q = 0; q < n_queues; ++q) {
     if (b.count[q] == 0) {
-      free_queue = q;
+      if (free_queue < 0) free_queue = q;  // the first: take() finds it soonest
       continue;
     }
     if (b.key[q] != key) continue;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,7 @@ enum class op_state : uint8_t {
   send,           // a posted eager send that the network still reads
 };
 
+/// allocate() has reset what is in the first two cache lines; the third is for those who use it.
 /// Fields are written by the thread that has it in hand; a transfer's pieces are counted
 /// atomically, since several threads may poll the device. Owned by the table it came from.
 struct alignas(cache_line) operation {
@@ -44,24 +46,28 @@ struct alignas(cache_line) operation {
   uint32_t handle = 0;  // as it travels; fixed while the operation is alive
   op_state state = op_state::idle;
   wire::transfer transfer = wire::transfer::copy;  // `writing`: how
-  bool in_place = false;      // status.buffer is freed after the completion object was signalled
-  bool allocated = false;     // status.buffer was allocated for an active message
-  bool registered = false;    // `reg` was made for this operation
-  bool signals = false;       // put, get: the target is told
-  uint32_t peer_operation = 0;  // the peer's handle
-  rcomp_t remote_comp = 0;
+  bool in_place : 1 = false;    // status.buffer is freed after the completion object was signalled
+  bool allocated : 1 = false;   // status.buffer was allocated for an active message
+  bool registered : 1 = false;  // `reg` was made for this operation
+  bool signals : 1 = false;     // put, get: the target is told
+  // second cache line: the last one that an eager receive looks at
+  operation* next_free = nullptr;
+  matching_engine* filed_in = nullptr;  // recv_posted: where, and under which key
+  uint64_t key = 0;
   packet* carrier = nullptr;  // buffer-copy send: given back afterwards
   network::registration reg;  // of status.buffer
+  uint32_t peer_operation = 0;  // the peer's handle
+  rcomp_t remote_comp = 0;
+  // third cache line: transfers
   uint64_t remote_addr = 0;
   uint64_t remote_key = 0;
   uint64_t total = 0;         // bytes to move
   uint64_t next_offset = 0;   // the first byte whose move has not been posted
   std::atomic<uint64_t> bytes_left{0};  // await_data, emulated get: not yet arrived
   std::atomic<int> pieces{0};  // under way, plus one while pieces are still being posted
-  matching_engine* filed_in = nullptr;  // recv_posted: where, and under which key
-  uint64_t key = 0;
-  operation* next_free = nullptr;
 };
+static_assert(offsetof(operation, next_free) == cache_line);
+static_assert(offsetof(operation, remote_addr) == 2 * cache_line);
 
 /// Makes and finds operations. Thread-safe. Handles are an index (24 bits) and a generation (8
 /// bits, changed by each reuse), so that a stale or invented one is recognised. Each thread keeps
@@ -124,7 +130,6 @@ class operation_table {
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->carrier = nullptr;
     op->reg = {};
-    op->next_offset = 0;
     return op;
   }
   static void give(cache& c, operation* op) {

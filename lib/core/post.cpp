@@ -6,6 +6,7 @@
 #include "lib/base/check.hpp"
 #include "lib/core/blocking.hpp"
 #include "lib/core/device.hpp"
+#include "lib/core/fill_receive.hpp"
 #include "lib/core/make_status.hpp"
 #include "lib/core/memory_region.hpp"
 #include "lib/core/protocol.hpp"
@@ -87,7 +88,6 @@ operation* make_operation(device& d, const Args& a) {
   op->dev = &d;
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
   op->status = done_status(a, buffer_of(a));
-  op->total = a.size;
   if (is_registered(a.mr)) op->reg = static_cast<memory_region*>(a.mr.p_impl)->reg;
   return op;
 }
@@ -163,6 +163,8 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   op->state = op_state::await_receiver;
+  op->total = a.size;
+  op->next_offset = 0;
   if (d.limits.rma && op->reg.rkey == 0) {
     op->reg = d.net->register_memory(buffer_of(a), a.size);
     op->registered = true;
@@ -238,7 +240,8 @@ status_t post_send(post_send_args& a) {
 namespace {
 
 /// A receive meets a message that has come before it.
-status_t receive_unexpected(device& d, post_recv_args& a, operation* op, unexpected* u) {
+LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation* op,
+                                         unexpected* u) {
   if (!u->rendezvous) {
     const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
     std::free(u);
@@ -258,6 +261,24 @@ status_t receive_unexpected(device& d, post_recv_args& a, operation* op, unexpec
   return errorcode_t::posted;
 }
 
+/// Files a receive, unless its message is there already.
+inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy) {
+  matching_engine& engine = *a.matching_engine.p_impl;
+  operation* op = make_operation(d, a);
+  op->state = op_state::recv_posted;
+  const uint64_t key = engine.make_key(a.rank, a.tag, policy);
+  op->filed_in = &engine;
+  op->key = key;
+  void* match = engine.insert(key, op, matching_entry_type_t::recv);
+  if (LCI_LIKELY(match == nullptr)) return errorcode_t::posted;
+  return receive_unexpected(d, a, op, static_cast<unexpected*>(match));
+}
+
+LCI_NOINLINE status_t post_recv_waiting(device& d, post_recv_args& a, matching_policy_t policy) {
+  blocking_guard wait("post_recv", d, a);
+  return wait.result(file_receive(d, a, policy));
+}
+
 }  // namespace
 
 status_t post_recv(post_recv_args& a) {
@@ -266,17 +287,9 @@ status_t post_recv(post_recv_args& a) {
   if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG))
     policy = wildcard_policy(a.rank, a.tag, policy);
   if (LCI_UNLIKELY(!valid_receive(d, a, policy))) reject_receive(d, a, policy);
-  matching_engine& engine = *a.matching_engine.p_impl;
-
-  blocking_guard wait("post_recv", d, a);
-  operation* op = make_operation(d, a);
-  op->state = op_state::recv_posted;
-  const uint64_t key = engine.make_key(a.rank, a.tag, policy);
-  op->filed_in = &engine;
-  op->key = key;
-  void* match = engine.insert(key, op, matching_entry_type_t::recv);
-  if (match == nullptr) return wait.result(errorcode_t::posted);
-  return wait.result(receive_unexpected(d, a, op, static_cast<unexpected*>(match)));
+  if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp)))
+    return post_recv_waiting(d, a, policy);
+  return file_receive(d, a, policy);
 }
 
 // --- remote memory ---
@@ -293,6 +306,8 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   op->state = state;
+  op->total = a.size;
+  op->next_offset = 0;
   op->remote_addr = a.rmr.base + a.remote_disp;
   op->remote_key = a.rmr.opaque_rkey;
   op->signals = a.remote_comp != 0;

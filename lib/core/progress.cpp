@@ -3,6 +3,7 @@
 
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
+#include "lib/core/fill_receive.hpp"
 #include "lib/core/make_status.hpp"
 
 namespace lci::core {
@@ -70,7 +71,7 @@ inline status_t arrived(int peer, const void* buffer, size_t size, tag_t tag) {
 }  // namespace
 
 void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
-  // The commonest message, read where it lies, on the shortest way; nothing to clean up behind it.
+  // The commonest messages, read where they lie, on the shortest way; nothing to clean up behind.
   if (LCI_LIKELY(size >= sizeof(wire::header) && recv_context == nullptr)) {
     network::message_head head;
     std::memcpy(&head, data, sizeof head);
@@ -85,6 +86,8 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
           deliver_copy(comp, peer, wire::tag_of(head), data, size);
         return;
       }
+    } else if (LCI_LIKELY(wire::is_send(head))) {
+      return receive_send(peer, head, data + sizeof head, size - sizeof head);
     }
   }
   receive(peer, data, size, recv_context);
@@ -96,7 +99,7 @@ void device::receive(int peer, const std::byte* data, size_t size, void* recv_co
   const packet_return guard{recv_context};
   wire::message m;
   if (LCI_UNLIKELY(!wire::decode(data, size, m) || !dispatch(peer, m, recv_context)))
-    rt.rejected_packets.fetch_add(1, std::memory_order_relaxed);
+    reject();
 }
 
 bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
@@ -104,7 +107,8 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
     case wire::kind::am:
       return receive_am(peer, m, recv_context);
     case wire::kind::send:
-      return receive_send(peer, m);
+      receive_send(peer, wire::pack(m.head), m.data, m.size);
+      return true;
     case wire::kind::rts_am:
     case wire::kind::rts_send:
       return receive_rts(peer, m);
@@ -153,40 +157,35 @@ void device::deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byt
   comp->signal(arrived(peer, buffer, size, tag));
 }
 
-status_t fill_receive(const operation& op, int peer, tag_t tag, const void* data, size_t size) {
-  const status_t& wanted = op.status;
-  auto code = errorcode_t::done;
-  if (LCI_UNLIKELY(size > wanted.size)) {
-    size = wanted.size;
-    code = errorcode_t::done_truncated;
-  }
-  if (size > 0) std::memcpy(wanted.buffer, data, size);
-  return make_status(code, peer, wanted.buffer, size, tag, wanted.user_context);
-}
-
-bool device::receive_send(int peer, const wire::message& m) {
-  matching_engine* engine = rt.engines.get(m.head.engine);
-  if (LCI_UNLIKELY(engine == nullptr)) return false;
-  const auto policy = static_cast<matching_policy_t>(m.head.policy);
-  const uint64_t key = engine->make_key(peer, m.head.tag, policy);
+void device::receive_send(int peer, network::message_head head, const std::byte* data,
+                          size_t size) {
+  matching_engine* engine = rt.engines.get(wire::engine_of(head));
+  if (LCI_UNLIKELY(engine == nullptr)) return reject();
+  const tag_t tag = wire::tag_of(head);
+  const uint64_t key = engine->make_key(peer, tag, wire::policy_of(head));
   // Most messages find their receive. To file the message its copy must exist beforehand, so ask
   // for a receive first.
   void* match = engine->take(key, matching_entry_type_t::recv);
   if (LCI_UNLIKELY(match == nullptr)) {
-    void* memory = std::malloc(sizeof(unexpected) + m.size);
-    if (memory == nullptr) throw std::bad_alloc();
-    auto* u = new (memory) unexpected{peer, m.head.tag, m.size, false, attr.uid, {}};
-    if (m.size > 0) std::memcpy(u->payload(), m.data, m.size);
-    match = engine->insert(key, u, matching_entry_type_t::send);
-    if (match == nullptr) return true;
-    std::free(u);
+    match = file_unexpected(*engine, key, peer, tag, data, size);
+    if (match == nullptr) return;
   }
   auto* op = static_cast<operation*>(match);
-  const status_t status = fill_receive(*op, peer, m.head.tag, m.data, m.size);
+  const status_t status = fill_receive(*op, peer, tag, data, size);
   comp_impl_t* comp = op->comp;
   rt.operations.release(op);
   if (comp != nullptr) comp->signal(status);
-  return true;
+}
+
+void* device::file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
+                              const std::byte* data, size_t size) {
+  void* memory = std::malloc(sizeof(unexpected) + size);
+  if (memory == nullptr) throw std::bad_alloc();
+  auto* u = new (memory) unexpected{peer, tag, size, false, attr.uid, {}};
+  if (size > 0) std::memcpy(u->payload(), data, size);
+  void* match = engine.insert(key, u, matching_entry_type_t::send);
+  if (match != nullptr) std::free(u);
+  return match;
 }
 
 bool device::receive_rts(int peer, wire::message& m) {

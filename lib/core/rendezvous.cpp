@@ -120,7 +120,7 @@ bool device::receive_fragment(int peer, wire::message& m) {
 void device::on_remote_write(int peer, uint32_t imm) {
   operation* op = rt.operations.find(imm);
   if (op == nullptr || op->state != op_state::await_data || op->status.rank != peer) {
-    rt.rejected_packets.fetch_add(1, std::memory_order_relaxed);
+    reject();
     return;
   }
   complete(op);

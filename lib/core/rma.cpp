@@ -88,6 +88,7 @@ bool device::receive_get(int peer, wire::message& m) {
   op->status.rank = peer;
   op->status.buffer = from;
   op->status.size = op->total = body.size;
+  op->next_offset = 0;
   op->peer_operation = static_cast<uint32_t>(m.head.tag);
   op->pieces.store(1, std::memory_order_relaxed);
   pending.fetch_add(1, std::memory_order_relaxed);

@@ -54,6 +54,17 @@ inline network::message_head pack(kind what, uint8_t policy, uint16_t engine, ui
 inline bool is_am(network::message_head head) {
   return static_cast<uint16_t>(head.words[0]) == static_cast<uint16_t>(kind::am);
 }
+/// Whether it is an eager send's, with a policy that exists.
+inline bool is_send(network::message_head head) {
+  return (head.words[0] & 0xfcff) == static_cast<uint64_t>(kind::send);
+}
+static_assert(static_cast<int>(matching_policy_t::max) == 4);
+inline matching_policy_t policy_of(network::message_head head) {
+  return static_cast<matching_policy_t>(head.words[0] >> 8 & 0xff);
+}
+inline uint16_t engine_of(network::message_head head) {
+  return static_cast<uint16_t>(head.words[0] >> 16);
+}
 inline uint32_t word_of(network::message_head head) {
   return static_cast<uint32_t>(head.words[0] >> 32);
 }

@@ -11,28 +11,13 @@
 #include <atomic>
 #include <cstring>
 
+#include "lib/base/copy_small.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/layout.hpp"
 
 namespace lci::network::shm {
-
-/// Copies a few bytes (less than a cache line) without a call: whole words from the front, and one
-/// that ends where the data ends.
-inline void copy_small(std::byte* to, const void* from, size_t n) {
-  const auto* src = static_cast<const std::byte*>(from);
-  if (LCI_LIKELY(n >= 8)) {
-    std::memcpy(to, src, 8);
-    for (size_t i = 8; i + 8 < n; i += 8) std::memcpy(to + i, src + i, 8);
-    std::memcpy(to + n - 8, src + n - 8, 8);
-  } else if (n >= 4) {
-    std::memcpy(to, src, 4);
-    std::memcpy(to + n - 4, src + n - 4, 4);
-  } else {
-    for (size_t i = 0; i < n; ++i) to[i] = src[i];
-  }
-}
 
 /// Sender's end. Used by one thread at a time: its own, or holders of `lock` where thread indices
 /// ran out.
