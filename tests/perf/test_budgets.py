@@ -42,12 +42,8 @@ class Budgets(unittest.TestCase):
                 self.assertGreater(instructions, 4)
 
     def test_budgets_stay_within_what_was_promised(self):
+        self.assertLessEqual(count.budgets()["post_am"], 200)
         self.assertLessEqual(count.budgets()["progress_am_16"], 150)
-
-    def test_posting_an_active_message_takes_at_most_200_instructions(self):
-        now = self.counted["post_am"]
-        if now > 200:
-            self.skipTest(f"not reached yet: {now:.0f} instructions instead of 200")
 
 
 if __name__ == "__main__":
