@@ -10,11 +10,16 @@ namespace lci::core {
 
 namespace {
 
+template <class Handle>
+void check_allocated(const char* operation, const char* argument, const Handle* handle) {
+  if (handle == nullptr || handle->is_empty())
+    throw_invalid(operation, argument, "empty", "an allocated object");
+}
+
 /// Takes the object out of the user's handle, which becomes empty.
 template <class Handle>
 auto* take(const char* operation, const char* argument, Handle* handle) {
-  if (handle == nullptr || handle->is_empty())
-    throw_invalid(operation, argument, "empty", "an allocated object");
+  check_allocated(operation, argument, handle);
   auto* impl = handle->p_impl;
   *handle = Handle();
   return impl;
@@ -65,9 +70,12 @@ device_t alloc_device(alloc_device_args& a) {
 }
 
 void free_device(free_device_args& a) {
-  device* d = take("free_device", "device", a.device);
+  check_allocated("free_device", "device", a.device);
+  device* d = a.device->p_impl;
   // What still waits for room must not be lost; what waits for a peer's answer can't be waited for.
+  // Handlers run meanwhile, and may post: the handle that they use is emptied afterwards.
   d->close();
+  *a.device = device_t();
   if (d->progress_endpoint != d->default_endpoint) delete d->progress_endpoint.p_impl;
   delete d->default_endpoint.p_impl;
   delete d;

@@ -63,7 +63,10 @@ void stop(runtime_t rt) {
     std::lock_guard guard(g_mutex);
     g_runtimes.erase(std::find(g_runtimes.begin(), g_runtimes.end(), rt.p_impl));
   }
+  // Handlers that run while the default device is freed may need the default runtime.
   free_defaults(rt);
+  runtime* expected = rt.p_impl;
+  g_default_runtime.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
   delete rt.p_impl;
 }
 
@@ -86,8 +89,6 @@ runtime_t alloc_runtime(alloc_runtime_args& a) {
 void free_runtime(free_runtime_args& a) {
   if (a.runtime == nullptr || a.runtime->is_empty())
     throw_invalid("free_runtime", "runtime", "empty", "an allocated runtime");
-  runtime* expected = a.runtime->p_impl;
-  g_default_runtime.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
   stop(*a.runtime);
   *a.runtime = runtime_t();
 }
@@ -104,11 +105,7 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
   return rt;
 }
 
-void g_runtime_fina(g_runtime_fina_args&) {
-  runtime_t rt = default_runtime();
-  g_default_runtime.store(nullptr, std::memory_order_release);
-  stop(rt);
-}
+void g_runtime_fina(g_runtime_fina_args&) { stop(default_runtime()); }
 
 runtime_t get_g_runtime(get_g_runtime_args&) {
   return g_default_runtime.load(std::memory_order_acquire);

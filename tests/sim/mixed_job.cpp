@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 #include "lib/core/packet_pool.hpp"
 #include "lib/core/runtime.hpp"
@@ -108,38 +109,44 @@ mixed_job::mixed_job(const mixed_options& options)
 mixed_job::~mixed_job() { current = nullptr; }
 
 const std::vector<std::string>& mixed_job::run() {
-  std::vector<operation*> waiting;
-  for (operation& op : operations_)
-    if (!op.is_answer) waiting.push_back(&op);
-  int idle = 0;
-  const auto done = [&] {
-    return std::all_of(operations_.begin(), operations_.end(),
-                       [&](const operation& op) { return finished(op); });
-  };
-  size_t unfinished_before = 0;
-  for (int round = 0; !(waiting.empty() && done()) && errors_.empty(); ++round) {
-    if (options_.victim >= 0 && round == options_.killed_after) {
-      kill_victim();
-      std::erase_if(waiting, [&](operation* op) { return op->rank == options_.victim; });
+  try {
+    for (operation& op : operations_)
+      if (!op.is_answer) waiting_.push_back(&op);
+    drive();
+    if (errors_.empty() && options_.victim >= 0) {
+      if (ranks_[options_.victim].alive) kill_victim();
+      isolate_victim();
+      drive();
+      if (errors_.empty()) check_death_is_known();
     }
+    if (errors_.empty()) tear_down();
+  } catch (const std::exception& e) {
+    error(std::string("unexpected exception: ") + e.what());
+  }
+  return errors_;
+}
+
+void mixed_job::drive() {
+  const auto unfinished = [&] {
+    return std::count_if(operations_.begin(), operations_.end(),
+                         [&](const operation& op) { return !finished(op); });
+  };
+  int idle = 0;
+  for (auto left = unfinished(); errors_.empty() && idle < patience; ++round_) {
+    if (waiting_.empty() && left == 0 && (!isolated_ || settled())) return;
+    if (round_ == options_.killed_after && options_.victim >= 0) kill_victim();
     // A handful of posts, in an order that is only roughly the planned one, then some progress.
-    for (uint64_t n = random_.up_to(4); n > 0 && !waiting.empty(); --n) {
-      const size_t i = random_.up_to(std::min<size_t>(waiting.size(), 20) - 1);
-      if (try_post(*waiting[i])) waiting.erase(waiting.begin() + i);
+    for (uint64_t n = random_.up_to(4); n > 0 && !waiting_.empty(); --n) {
+      const size_t i = random_.up_to(std::min<size_t>(waiting_.size(), 20) - 1);
+      if (try_post(*waiting_[i])) waiting_.erase(waiting_.begin() + i);
     }
     for (int r = 0; r < options_.ranks; ++r) step(r);
-    const size_t unfinished = std::count_if(operations_.begin(), operations_.end(),
-                                            [&](const operation& op) { return !finished(op); });
-    idle = unfinished == unfinished_before ? idle + 1 : 0;
-    unfinished_before = unfinished;
-    if (idle == patience) {
-      for (const operation& op : operations_)
-        if (!finished(op)) error(op, op.accepted ? "never ended" : "was never accepted");
-    }
+    const auto before = std::exchange(left, unfinished());
+    idle = left == before ? idle + 1 : 0;
   }
-  if (errors_.empty() && options_.victim >= 0) check_death_is_known();
-  if (errors_.empty()) tear_down();
-  return errors_;
+  for (const operation& op : operations_)
+    if (errors_.empty() && !finished(op))
+      error(op, op.accepted ? "never ended" : "was never accepted");
 }
 
 bool mixed_job::try_post(operation& op) {
@@ -408,6 +415,8 @@ void mixed_job::arrived(int rank, int target_comp, const lci::status_t& status) 
 }
 
 bool mixed_job::finished(const operation& op) const {
+  // The dead rank stands still until it goes on alone.
+  if (is_dead(op.rank) && !isolated_) return true;
   if (involves_dead(op)) {
     if (op.rank == options_.victim || op.what == kind::recv) return true;
     if (op.is_answer && !op.attempted) return true;
@@ -419,30 +428,51 @@ bool mixed_job::finished(const operation& op) const {
 
 // --- death ---
 
+bool mixed_job::is_dead(int rank) const {
+  return rank == options_.victim && !ranks_[rank].alive;
+}
+
+// A rank's operations with itself don't notice.
 bool mixed_job::involves_dead(const operation& op) const {
-  return options_.victim >= 0 && !ranks_[options_.victim].alive &&
-         (op.rank == options_.victim || op.peer == options_.victim);
+  return op.rank != op.peer && (is_dead(op.rank) || is_dead(op.peer));
 }
 
 void mixed_job::kill_victim() {
   world_->kill(options_.victim);
   ranks_[options_.victim].alive = false;
+  std::erase_if(waiting_, [&](operation* op) { return op->rank == options_.victim; });
+}
+
+// To itself, the victim is the one that is left: all others have failed. What it has to do with
+// itself must end as ever, above all before its resources are taken away.
+void mixed_job::isolate_victim() {
+  isolated_ = true;
+  for (operation& op : operations_)
+    if (op.rank == options_.victim && op.peer == options_.victim && !op.accepted && !op.is_answer)
+      waiting_.push_back(&op);
+}
+
+bool mixed_job::settled() const {
+  for (int r = 0; r < options_.ranks; ++r)
+    for (const device_state& d : ranks_[r].devices) {
+      if (d.failures != expected_failures(r)) return false;
+      if (!lci::test_drained_x().runtime(ranks_[r].runtime).device(d.device)().is_done())
+        return false;
+    }
+  return true;
+}
+
+int mixed_job::expected_failures(int rank) const {
+  return rank == options_.victim ? options_.ranks - 1 : 1;
 }
 
 void mixed_job::check_death_is_known() {
-  if (ranks_[options_.victim].alive) kill_victim();
-  // To itself, the victim is the one that is left: all others have failed.
-  isolated_ = true;
-  for (int i = 0; i < 500; ++i)
-    for (int r = 0; r < options_.ranks; ++r) step(r);
-  for (auto& d : ranks_[options_.victim].devices)
-    if (d.failures != options_.ranks - 1)
-      error("the victim was told of " + std::to_string(d.failures) + " failures");
   for (int r = 0; r < options_.ranks; ++r) {
-    if (r == options_.victim) continue;
     for (auto& d : ranks_[r].devices) {
-      if (d.failures != 1)
-        error("rank " + std::to_string(r) + " was told " + std::to_string(d.failures) + " times");
+      if (d.failures != expected_failures(r))
+        error("rank " + std::to_string(r) + " was told of " + std::to_string(d.failures) +
+              " failures");
+      if (r == options_.victim) continue;
       try {
         (void)lci::post_am_x(options_.victim, nullptr, 0, lci::COMP_NULL_RETRY, 1)
             .runtime(ranks_[r].runtime)
@@ -495,8 +525,14 @@ void mixed_job::check_rank_at_end(int r) {
   }
   if (rank.runtime.p_impl->rejected_packets.load(std::memory_order_relaxed) != 0)
     error("rank " + std::to_string(r) + " has rejected packets");
-  if (const size_t n = rank.runtime.p_impl->operations.alive(); n != 0 && options_.victim < 0)
-    error("rank " + std::to_string(r) + " still has " + std::to_string(n) + " operations");
+  // Only receives from a rank that can't send any more are left.
+  const auto orphans = static_cast<size_t>(std::count_if(
+      operations_.begin(), operations_.end(), [&](const operation& op) {
+        return op.rank == r && op.accepted && op.completions == 0 && involves_dead(op);
+      }));
+  if (const size_t n = rank.runtime.p_impl->operations.alive(); n != orphans)
+    error("rank " + std::to_string(r) + " has " + std::to_string(n) + " operations, but " +
+          std::to_string(orphans) + " orphans");
 }
 
 void mixed_job::free_rank(int r) {

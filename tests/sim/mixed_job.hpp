@@ -106,6 +106,8 @@ class mixed_job {
   void add_message();
   void add_matched_pair();
   void add_memory_access();
+  /// Posts and lets all ranks progress until all has ended that can, or nothing ends any more.
+  void drive();
   bool try_post(operation& op);
   lci::status_t post(operation& op);
   void prepare(operation& op);
@@ -120,7 +122,12 @@ class mixed_job {
   void release_buffer(operation& op);
   bool finished(const operation& op) const;
   bool involves_dead(const operation& op) const;
+  bool is_dead(int rank) const;
   void kill_victim();
+  void isolate_victim();
+  /// Every rank knows who has failed, and has nothing under way.
+  bool settled() const;
+  int expected_failures(int rank) const;
   void check_death_is_known();
   void tear_down();
   void check_rank_at_end(int rank);
@@ -139,6 +146,8 @@ class mixed_job {
   std::vector<rank_state> ranks_;
   std::shared_ptr<lci::network::sim::world> world_;
   std::deque<operation> operations_;
+  std::vector<operation*> waiting_;  // to be posted
+  int round_ = 0;
   std::vector<std::string> errors_;
   size_t inject_size_ = 0, eager_size_ = 0;
   bool user_packets_ = true;

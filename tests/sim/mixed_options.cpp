@@ -47,6 +47,7 @@ std::string mixed_options::text() const {
     << static_cast<int>(protocol) << ", max message " << max_msg_size << ", "
     << (matching == lci::attr_matching_engine_type_t::map ? "map" : "queue") << ", " << operations
     << " operations";
+  if (victim >= 0) s << ", rank " << victim << " dies in round " << killed_after;
   return s.str();
 }
 

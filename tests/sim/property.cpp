@@ -1,44 +1,15 @@
 // Random mixes of all operations over the public interface, on a network that delays, reorders and
 // refuses: every operation completes exactly once, bytes stay intact, and nothing is left behind.
-//
-// LCI_TEST_SEED runs one seed only (a failure prints it), LCI_TEST_SECONDS sets the time box.
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <cstdlib>
-#include <iostream>
+#include <vector>
 
-#include "tests/sim/mixed_job.hpp"
-#include "tests/support/testing.hpp"
+#include "tests/sim/seeds.hpp"
 
 using namespace sim_test;
 
-namespace {
-
-void run_one(const mixed_options& options) {
-  mixed_job job(options);
-  const auto& errors = job.run();
-  if (errors.empty()) return;
-  std::string text = options.text();
-  for (const auto& e : errors) text += "\n  " + e;
-  text += "\n  again: LCI_TEST_SEED=" + std::to_string(options.seed);
-  FAIL(text);
-}
-
-}  // namespace
-
 TEST_CASE("random mixes of all operations end as they must") {
-  if (const char* seed = std::getenv("LCI_TEST_SEED")) {
-    run_one(mixed_options::from_seed(std::strtoull(seed, nullptr, 10)));
-    return;
-  }
-  const char* box = std::getenv("LCI_TEST_SECONDS");
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::seconds(box != nullptr ? std::atoi(box) : 20);
-  lci_test::time_limit((box != nullptr ? std::atoi(box) : 20) + 60);
-  uint64_t seed = 1;
-  for (; std::chrono::steady_clock::now() < end || seed <= 20; ++seed)
-    run_one(mixed_options::from_seed(seed));
-  std::cout << "seeds 1.." << seed - 1 << std::endl;
+  run_seeds(20, mixed_options::from_seed);
 }
 
 TEST_CASE("every rendezvous protocol serves all sizes, with and without remote access") {

@@ -1,0 +1,78 @@
+// Messages still arrive while a device or the default runtime is freed. What their handlers do then
+// is as good as before: they post, through the handle that is being freed or through defaults.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+
+#include "lci.hpp"
+
+namespace {
+
+/// Takes the messages that arrive, and posts on. Outlives the runtime.
+class relay final : public lci::comp_impl_t {
+ public:
+  void signal(lci::status_t status) override;
+};
+
+struct {
+  lci::runtime_t runtime;
+  lci::device_t device;
+  lci::rcomp_t rcomp;
+  bool by_default;  // posts name neither runtime nor device
+  int arrivals;
+} job;
+
+void send_to_self(int hops) {
+  auto post = lci::post_am_x(0, &hops, sizeof hops, lci::COMP_NULL_RETRY, job.rcomp);
+  if (!job.by_default) post.runtime(job.runtime).device(job.device);
+  (void)post.allow_retry(false)();
+}
+
+void relay::signal(lci::status_t status) {
+  ++job.arrivals;
+  const int hops = *static_cast<const int*>(status.buffer);
+  std::free(status.buffer);
+  if (hops > 0) send_to_self(hops - 1);
+}
+
+/// A chain of messages to ourselves, each posted by the handler of the one before, that starts right
+/// before everything is freed. How many arrived.
+int arrivals_while_closing(uint64_t seed, bool by_default) {
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  lci::global_attr_t attr = before;
+  attr.backend = lci::attr_backend_t::sim;
+  attr.sim_seed = seed;
+  attr.sim_max_delay = 40;
+  lci::set_g_default_attr(attr);
+  job = {};
+  job.by_default = by_default;
+  if (by_default) lci::g_runtime_init();
+  job.runtime = by_default ? lci::get_g_runtime() : lci::alloc_runtime();
+  lci::set_g_default_attr(before);
+  if (!by_default) job.device = lci::alloc_device_x().runtime(job.runtime)();
+  relay comp;
+  job.rcomp = lci::register_rcomp_x(lci::comp_t(&comp)).runtime(job.runtime)();
+  send_to_self(5);
+  if (by_default) {
+    lci::g_runtime_fina();
+  } else {
+    lci::free_device_x(&job.device).runtime(job.runtime)();
+    CHECK(job.device.is_empty());
+    lci::free_runtime_x(&job.runtime)();
+  }
+  return job.arrivals;
+}
+
+}  // namespace
+
+TEST_CASE("a handler posts while its device is freed") {
+  int arrivals = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) arrivals += arrivals_while_closing(seed, false);
+  CHECK(arrivals > 5);
+}
+
+TEST_CASE("a handler posts by defaults while the default runtime is freed") {
+  int arrivals = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) arrivals += arrivals_while_closing(seed, true);
+  CHECK(arrivals > 5);
+  CHECK(lci::get_g_runtime().is_empty());
+}

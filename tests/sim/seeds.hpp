@@ -1,0 +1,42 @@
+// Runs mixed jobs from seeds, in a time box, and names the seed that fails.
+//
+// LCI_TEST_SEED runs one seed only, LCI_TEST_SECONDS sets the time box.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "tests/sim/mixed_job.hpp"
+#include "tests/support/testing.hpp"
+
+namespace sim_test {
+
+inline void run_one(const mixed_options& options) {
+  mixed_job job(options);
+  const auto& errors = job.run();
+  if (errors.empty()) return;
+  std::string text = options.text();
+  for (const auto& e : errors) text += "\n  " + e;
+  text += "\n  again: LCI_TEST_SEED=" + std::to_string(options.seed);
+  FAIL(text);
+}
+
+/// Jobs of `options_of(seed)` for seed 1, 2 and so on: as many as fit into the time box, but at
+/// least 20.
+template <class Options>
+void run_seeds(int seconds, Options options_of) {
+  if (const char* seed = std::getenv("LCI_TEST_SEED"))
+    return run_one(options_of(std::strtoull(seed, nullptr, 10)));
+  if (const char* box = std::getenv("LCI_TEST_SECONDS")) seconds = std::atoi(box);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  lci_test::time_limit(seconds + 60);
+  uint64_t seed = 1;
+  for (; std::chrono::steady_clock::now() < end || seed <= 20; ++seed) run_one(options_of(seed));
+  std::cout << "seeds 1.." << seed - 1 << std::endl;
+}
+
+}  // namespace sim_test
