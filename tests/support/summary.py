@@ -2,7 +2,7 @@
 
 Meson counts programs; people want to know about test cases. This reads Meson's log of a run and,
 for each program, what the program itself said:
-  * C++ tests end with "cases: N passed, N failed, N skipped" (tests/support/catch_main.cpp) and
+  * C++ tests end with "cases: N passed, N failed, N skipped" (tests/support/catch_listener.cpp) and
     say "SKIPPED name: reason";
   * Python tests end as unittest does ("Ran N tests ...", "OK (skipped=N)");
   * anything else counts as one case, by its exit status (77: skipped).

@@ -1,0 +1,93 @@
+// What all Catch2 tests have beside Catch2: skips, a watchdog, a line for each case and a closing one
+// that tests/support/summary.py reads, and silence of all ranks but 0 under a launcher.
+#define CATCH_CONFIG_EXTERNAL_INTERFACES
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "tests/support/testing.hpp"
+#include "tests/support/watchdog.hpp"
+
+namespace lci_test {
+namespace {
+
+int environment_int(std::initializer_list<const char*> names, int otherwise) {
+  for (const char* name : names)
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  return otherwise;
+}
+
+// State of the run. Main thread only: Catch2 calls listeners there, and so do test bodies.
+struct run_state {
+  std::unique_ptr<watchdog> dog;
+  std::string test;
+  std::string skip_reason;
+  bool skipped = false;
+  int passed = 0, failed = 0, skips = 0;
+};
+run_state state;
+
+struct listener : Catch::TestEventListenerBase {
+  using TestEventListenerBase::TestEventListenerBase;
+
+  void testRunStarting(const Catch::TestRunInfo&) override {
+    state.dog = std::make_unique<watchdog>();
+  }
+
+  void testCaseStarting(const Catch::TestCaseInfo& info) override {
+    state.test = info.name;
+    state.skipped = false;
+    time_limit(environment_int({"LCI_TEST_TIMEOUT"}, 60));
+  }
+
+  void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    if (state.dog) state.dog->rest();
+    // Flushed each: the next case may end the process.
+    if (!stats.totals.assertions.allOk()) {
+      ++state.failed;
+      std::cout << "FAILED " << state.test << std::endl;
+    } else if (state.skipped) {
+      ++state.skips;
+      std::cout << "SKIPPED " << state.test << ": " << state.skip_reason << std::endl;
+    } else {
+      ++state.passed;
+      std::cout << "PASSED " << state.test << std::endl;
+    }
+  }
+
+  // Also called when a signal ends the process.
+  void testRunEnded(const Catch::TestRunStats&) override {
+    std::cout << "cases: " << state.passed << " passed, " << state.failed << " failed, "
+              << state.skips << " skipped" << std::endl;
+    if (state.passed + state.failed + state.skips != 0) return;
+    std::fprintf(stderr, "no test case was run\n");
+    std::_Exit(1);  // Catch2 calls it a success
+  }
+};
+CATCH_REGISTER_LISTENER(listener)
+
+// Before Catch2 takes hold of the stream.
+[[maybe_unused]] const bool silent = [] {
+  if (process_rank() == 0) return false;
+  std::cout.rdbuf(nullptr);
+  return true;
+}();
+
+}  // namespace
+
+void skip(const std::string& reason) {
+  state.skipped = true;
+  state.skip_reason = reason;
+}
+
+void time_limit(int seconds) {
+  if (state.dog) state.dog->watch(state.test, seconds * time_scale);
+}
+
+int process_rank() { return environment_int({"PMI_RANK", "PMIX_RANK"}, 0); }
+int process_count() { return environment_int({"PMI_SIZE"}, 1); }
+
+}  // namespace lci_test
