@@ -1,6 +1,7 @@
 #include "lib/core/device.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include "lib/base/check.hpp"
 #include "lib/core/endpoint.hpp"
@@ -44,8 +45,8 @@ device::~device() {
   // From here on nobody reads or writes our packets. Operations that wait for a peer's answer will
   // not get one.
   if (receives_ != nullptr) receives_->take_back();
-  rt.operations.for_each_alive([&](operation* op) {
-    if (op->dev != this || op->state == op_state::recv_posted) return;
+  rt.operations.for_each_of(this, [&](operation* op, op_state state) {
+    if (state == op_state::recv_posted) return;
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
     if (op->allocated) rt.deallocate(op->status.buffer);
     rt.operations.release(op);
@@ -99,43 +100,49 @@ void device::on_peer_failure(int peer, const char* reason) {
     std::lock_guard guard(failure_mutex_);
     failures_.emplace_back(peer, "rank " + std::to_string(peer) + " has failed: " + reason);
   }
-  any_failure_.store(true, std::memory_order_release);
+  any_failure_.store(true, std::memory_order_seq_cst);  // see open()
   unreported_failure_.store(true, std::memory_order_release);
-  // What waits for an answer of this peer will not get one.
-  rt.operations.for_each_alive([&](operation* op) {
-    if (op->dev != this || op->status.rank != peer) return;
-    switch (op->state) {
-      case op_state::await_receiver:
-      case op_state::await_data:
-        fail(op);
-        break;
-      case op_state::get:
-        if (!limits.rma) fail(op);
-        break;
-      case op_state::put:
-        if (limits.rma) break;
-        if (op->next_offset == op->total) {
-          fail(op);
-        } else {
-          // It waits in the backlog for room, and ends when its turn comes. No more
-          // acknowledgements do.
-          op->status.error = errorcode_t::fatal;
-          op->next_offset = op->total;
-          op->pieces.store(1, std::memory_order_relaxed);
-        }
-        break;
-      default:
-        break;
+  // What waits for an answer of this peer will not get one. All end, also if a handler throws.
+  std::exception_ptr thrown;
+  rt.operations.enter_each(this, [&](operation_table::visit v) {
+    if (v.op->status.rank == peer && v.op->gate.close())
+      v.op->failed.store(true, std::memory_order_relaxed);
+    try {
+      leave(v.op);
+    } catch (...) {
+      if (thrown == nullptr) thrown = std::current_exception();
     }
   });
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+void device::open(operation* op, op_door door, bool stay) {
+  const uint32_t handle = op->handle();
+  const int peer = op->status.rank;
+  op->gate.open(door, stay);
+  // Either whoever has learnt of a failure finds the gate open, or we learn of it here.
+  if (LCI_LIKELY(!any_failure_.load(std::memory_order_seq_cst)) || !has_failed(peer)) return;
+  visit(handle, door, peer, [](operation* late, uint8_t) {
+    if (!late->gate.close()) return false;
+    late->failed.store(true, std::memory_order_relaxed);
+    return true;
+  });
+}
+
+void device::leave(operation* op) {
+  if (!op->gate.leave()) return;
+  // Closed, and nobody else is inside: it is ours.
+  if (op->doing() == op_state::writing && !op->failed.load(std::memory_order_relaxed))
+    advance(op);
+  else
+    finish(op);
 }
 
 void device::on_operation_failure(void* context, int peer) {
   (void)peer;
   auto* op = static_cast<operation*>(context);
   // The last piece ends the operation; on_complete() sees what happened to it.
-  op->status.error = errorcode_t::fatal;
-  op->next_offset = op->total;
+  op->failed.store(true, std::memory_order_relaxed);
   on_complete(op);
 }
 

@@ -55,6 +55,9 @@ class device final : public network::event_sink {
   /// Signals the completion object and forgets the operation.
   void complete(operation* op);
   void fail(operation* op);
+  /// Lets packets name an operation of this device, from now on; what its owner wrote so far is seen
+  /// by whoever handles them. Afterwards the operation is no longer the caller's, unless it stays.
+  void open(operation* op, op_door door, bool stay = false);
 
   /// First attempt at a put or get: `done` (the operation is still the caller's), `posted`, a retry
   /// (nothing happened), or `fatal`.
@@ -140,6 +143,14 @@ class device final : public network::event_sink {
   bool receive_put_ack(int peer, const wire::message& m);
   bool receive_get(int peer, wire::message& m);
 
+  /// A packet from `peer` names an operation: `act(op, door)` does what it says, or refuses. False if
+  /// there is no such operation of this peer's behind one of the doors, or it was refused.
+  template <class Act>
+  bool visit(uint32_t handle, uint8_t doors, int peer, Act act);
+  void leave(operation* op);
+  /// Payload bytes of a message that carries a piece of a transfer.
+  size_t piece_room() const { return eager_limit - sizeof(uint64_t) * 2; }
+  uint64_t pieces_of(uint64_t size) const { return (size + piece_room() - 1) / piece_room(); }
   errorcode_t post_piece(operation* op, size_t offset, size_t size);
   errorcode_t send_piece(operation* op, size_t size);
   bool submit(backlog::item& item);
@@ -160,6 +171,15 @@ class device final : public network::event_sink {
   mutable std::mutex pools_mutex_;
   std::vector<std::pair<const core::packet_pool*, network::registration>> pools_;  // under it
 };
+
+template <class Act>
+bool device::visit(uint32_t handle, uint8_t doors, int peer, Act act) {
+  const auto [op, door] = rt.operations.enter(this, handle, doors);
+  if (op == nullptr) return false;
+  const bool good = op->status.rank == peer && act(op, door);
+  leave(op);
+  return good;
+}
 
 /// Set while this thread is inside progress(): handlers run there.
 extern constinit thread_local bool tls_in_progress __attribute__((tls_model("initial-exec")));

@@ -37,7 +37,7 @@ bool operation_table::refill(cache& c) {
     if (n_slabs_ * slab_size > index_mask - slab_size) return false;
     auto* slab = new operation[slab_size];
     for (size_t i = slab_size; i-- > 0;) {
-      slab[i].handle = static_cast<uint32_t>(n_slabs_ * slab_size + i);
+      slab[i].gate.reuse(static_cast<uint32_t>(n_slabs_ * slab_size + i));
       slab[i].next_free = free_;
       free_ = &slab[i];
     }
@@ -64,12 +64,15 @@ void operation_table::spill(cache& c) {
   }
 }
 
-operation* operation_table::find(uint32_t handle) const {
+operation_table::visit operation_table::enter(const device* d, uint32_t handle,
+                                              uint8_t doors) const {
   const uint32_t index = handle & index_mask;
   operation* slab = slabs_.get(index / slab_size);
-  if (slab == nullptr) return nullptr;
+  if (slab == nullptr) return {nullptr, 0};
   operation* op = &slab[index % slab_size];
-  return op->handle == handle && op->state != op_state::idle ? op : nullptr;
+  const uint8_t door = op->gate.enter(
+      doors, [=](uint32_t current) { return current == handle && op->owner() == d; });
+  return {door != 0 ? op : nullptr, door};
 }
 
 size_t operation_table::alive() const {

@@ -2,6 +2,7 @@
 // that turns handles from the wire back into operations.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/base/thread_index.hpp"
+#include "lib/concurrent/handle_gate.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/wire.hpp"
@@ -23,7 +25,7 @@ class device;
 class matching_engine;
 struct packet;
 
-/// What an operation is waiting for; decides which packets may name it.
+/// What an operation is waiting for.
 enum class op_state : uint8_t {
   idle,           // in a free list
   recv_posted,    // filed in a matching engine
@@ -36,38 +38,71 @@ enum class op_state : uint8_t {
   send,           // a posted eager send that the network still reads
 };
 
-/// allocate() has reset what is in the first two cache lines; the third is for those who use it.
-/// Fields are written by the thread that has it in hand; a transfer's pieces are counted
-/// atomically, since several threads may poll the device. Owned by the table it came from.
+/// Which packets may name an operation: the doors of its gate.
+enum op_door : uint8_t {
+  door_receiver = 1,   // await_receiver: RTR or FIN
+  door_data = 2,       // await_data: FIN, fragments or an immediate
+  door_fragments = 4,  // emulated get: fragments
+  door_acks = 8,       // emulated put: acknowledgements
+  any_door = 15,
+};
+
+/// Belongs to one thread at a time, except while its gate is open: then packets that come to its
+/// device, and failures of the peer, visit it. Visitors read what was written before the gate was
+/// opened; they write the user's memory and `left`, which counts atomically; what else they have to
+/// say is written by the one that closes the gate, between close() and leave(). A transfer's pieces
+/// are counted atomically, since several threads may poll the device. Memory is owned by the table
+/// it came from; allocate() has reset what is in the first two cache lines.
+///
+/// `dev` is atomic for packets that come to another device than the operation's: they must not enter,
+/// since that device may be destroyed meanwhile. `state` is so for devices that are destroyed: they
+/// look for their operations among all, while others come and go. An owner writes `dev` before
+/// `state` (R3), so whoever reads a state that is not idle reads the device it belongs to (A3).
 struct alignas(cache_line) operation {
   status_t status;  // what will be reported: rank is the peer, buffer and size the local memory
   comp_impl_t* comp = nullptr;
-  device* dev = nullptr;  // where its pieces travel
-  uint32_t handle = 0;  // as it travels; fixed while the operation is alive
-  op_state state = op_state::idle;
+  std::atomic<device*> dev{nullptr};  // where its pieces travel
+  handle_gate<> gate;
+  // second cache line: the last one that an eager receive looks at
+  std::atomic<op_state> state{op_state::idle};
+  std::atomic<bool> failed{false};  // its end is to be reported as fatal
   wire::transfer transfer = wire::transfer::copy;  // `writing`: how
   bool in_place : 1 = false;    // status.buffer is freed after the completion object was signalled
   bool allocated : 1 = false;   // status.buffer was allocated for an active message
   bool registered : 1 = false;  // `reg` was made for this operation
   bool signals : 1 = false;     // put, get: the target is told
-  // second cache line: the last one that an eager receive looks at
   operation* next_free = nullptr;
   matching_engine* filed_in = nullptr;  // recv_posted: where, and under which key
   uint64_t key = 0;
   packet* carrier = nullptr;  // buffer-copy send: given back afterwards
   network::registration reg;  // of status.buffer
+  // third cache line: transfers
   uint32_t peer_operation = 0;  // the peer's handle
   rcomp_t remote_comp = 0;
-  // third cache line: transfers
   uint64_t remote_addr = 0;
   uint64_t remote_key = 0;
   uint64_t total = 0;         // bytes to move
   uint64_t next_offset = 0;   // the first byte whose move has not been posted
-  std::atomic<uint64_t> bytes_left{0};  // await_data, emulated get: not yet arrived
+  // Not yet arrived: bytes (await_data, emulated get) or acknowledgements (emulated put).
+  std::atomic<uint64_t> left{0};
   std::atomic<int> pieces{0};  // under way, plus one while pieces are still being posted
+
+  op_state doing() const { return state.load(std::memory_order_relaxed); }
+  void become(op_state s) { state.store(s, std::memory_order_release); }  // R3
+  device* owner() const { return dev.load(std::memory_order_relaxed); }
+  void belong_to(device* d) { dev.store(d, std::memory_order_relaxed); }
+  uint32_t handle() const { return gate.handle(); }
+  /// Takes up to `n` from what is left. How much there was; relaxed, see the gate.
+  uint64_t take_from_left(uint64_t n) {
+    uint64_t before = left.load(std::memory_order_relaxed);
+    while (!left.compare_exchange_weak(before, before - std::min(before, n),
+                                       std::memory_order_relaxed, std::memory_order_relaxed)) {
+    }
+    return before;
+  }
 };
-static_assert(offsetof(operation, next_free) == cache_line);
-static_assert(offsetof(operation, remote_addr) == 2 * cache_line);
+static_assert(offsetof(operation, state) == cache_line);
+static_assert(offsetof(operation, peer_operation) == 2 * cache_line);
 
 /// Makes and finds operations. Thread-safe. Handles are an index (24 bits) and a generation (8
 /// bits, changed by each reuse), so that a stale or invented one is recognised. Each thread keeps
@@ -90,17 +125,29 @@ class operation_table {
     if (LCI_UNLIKELY(c == nullptr || c->count >= 2 * batch)) return release_slowly(op);
     give(*c, op);
   }
-  /// The living operation behind a handle, or null.
-  operation* find(uint32_t handle) const;
+  /// A visitor of an operation, and the door that it found open; or null and 0.
+  struct visit {
+    operation* op;
+    uint8_t door;
+  };
+  /// Enters the operation of `d` behind a handle.
+  visit enter(const device* d, uint32_t handle, uint8_t doors) const;
   size_t alive() const;
-  /// Visits the operations that are alive. For failures and shutdown: the caller makes sure that
-  /// those it touches don't end meanwhile.
+  /// Enters all operations of `d` that can be entered, one after the other. `f(visit)` leaves.
   template <class F>
-  void for_each_alive(F visit) {
-    const size_t n = slabs_.size();
-    for (size_t i = 0; i < n; ++i)
-      for (size_t k = 0; k < slab_size; ++k)
-        if (operation* op = &slabs_.get(i)[k]; op->state != op_state::idle) visit(op);
+  void enter_each(const device* d, F f) {
+    for_each([&](operation* op) {
+      const uint8_t door = op->gate.enter(any_door, [&](uint32_t) { return op->owner() == d; });
+      if (door != 0) f(visit{op, door});
+    });
+  }
+  /// Calls `visit(op, state)` for all operations of a device that nobody uses any more.
+  template <class F>
+  void for_each_of(const device* d, F visit) {
+    for_each([&](operation* op) {
+      const op_state state = op->state.load(std::memory_order_acquire);  // A3
+      if (state != op_state::idle && op->owner() == d) visit(op, state);
+    });
   }
 
  private:
@@ -114,6 +161,13 @@ class operation_table {
     int count = 0;
     int64_t alive = 0;  // allocated minus released by this thread
   };
+
+  template <class F>
+  void for_each(F f) {
+    const size_t n = slabs_.size();
+    for (size_t i = 0; i < n; ++i)
+      for (size_t k = 0; k < slab_size; ++k) f(&slabs_.get(i)[k]);
+  }
 
   /// The calling thread's, or null: it has none yet, or shares one under last_cache_lock_.
   cache* own_cache() const {
@@ -130,11 +184,12 @@ class operation_table {
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->carrier = nullptr;
     op->reg = {};
+    op->failed.store(false, std::memory_order_relaxed);
     return op;
   }
   static void give(cache& c, operation* op) {
-    op->state = op_state::idle;
-    op->handle += 1u << index_bits;
+    op->become(op_state::idle);
+    op->gate.reuse(op->handle() + (1u << index_bits));
     op->next_free = c.head;
     c.head = op;
     --c.alive;

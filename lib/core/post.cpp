@@ -18,8 +18,8 @@ namespace lci::core {
 errorcode_t device::send_packet(int peer, packet* p, size_t size) {
   operation* op = rt.operations.allocate();
   if (op == nullptr) return errorcode_t::retry_nomem;
-  op->dev = this;
-  op->state = op_state::send;
+  op->belong_to(this);
+  op->become(op_state::send);
   op->carrier = p;
   op->status.rank = peer;
   op->pieces.store(1, std::memory_order_relaxed);
@@ -85,7 +85,7 @@ template <class Args>
 operation* make_operation(device& d, const Args& a) {
   operation* op = d.rt.operations.allocate();
   if (LCI_UNLIKELY(op == nullptr)) throw_too_many_operations();
-  op->dev = &d;
+  op->belong_to(&d);
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
   op->status = done_status(a, buffer_of(a));
   if (is_registered(a.mr)) op->reg = static_cast<memory_region*>(a.mr.p_impl)->reg;
@@ -162,7 +162,7 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   if (!d.backlog.empty() && may_retry(a)) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
-  op->state = op_state::await_receiver;
+  op->become(op_state::await_receiver);
   op->total = a.size;
   op->next_offset = 0;
   if (d.limits.rma && op->reg.rkey == 0) {
@@ -171,9 +171,9 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   }
   wire::framed<wire::rts_body> rts;
   rts.head = head;
-  rts.body = {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey, op->handle};
+  rts.body = {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey, op->handle()};
   d.pending.fetch_add(1, std::memory_order_relaxed);
-  // From here on the operation may be finished by another thread.
+  d.open(op, door_receiver);
   d.send_or_queue(a.rank, rts);
   return wait.result(errorcode_t::posted);
 }
@@ -265,7 +265,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation
 inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy) {
   matching_engine& engine = *a.matching_engine.p_impl;
   operation* op = make_operation(d, a);
-  op->state = op_state::recv_posted;
+  op->become(op_state::recv_posted);
   const uint64_t key = engine.make_key(a.rank, a.tag, policy);
   op->filed_in = &engine;
   op->key = key;
@@ -305,7 +305,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   if (LCI_UNLIKELY(!d.backlog.empty()) && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
-  op->state = state;
+  op->become(state);
   op->total = a.size;
   op->next_offset = 0;
   op->remote_addr = a.rmr.base + a.remote_disp;

@@ -32,7 +32,7 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
 
 void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
   const size_t capacity = op->status.size;
-  op->dev = this;
+  op->belong_to(this);
   op->status.rank = peer;
   op->status.tag = tag;
   op->status.size = std::min<size_t>(capacity, rts.size);
@@ -52,78 +52,73 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
     op->registered = true;
   }
   if (how == choice::read || op->total == 0) {  // nothing to move: only the FIN is missing
-    op->state = op_state::reading;
+    op->become(op_state::reading);
     op->remote_addr = rts.addr;
     op->remote_key = rts.rkey;
     op->pieces.store(1, std::memory_order_relaxed);
     advance(op);
     return;
   }
-  op->state = op_state::await_data;
-  op->bytes_left.store(op->total, std::memory_order_relaxed);
+  op->become(op_state::await_data);
+  op->left.store(op->total, std::memory_order_relaxed);
   wire::framed<wire::rtr_body> rtr;
   rtr.head.what = wire::kind::rtr;
   rtr.head.policy = static_cast<uint8_t>(how == choice::write       ? wire::transfer::write
                                          : how == choice::write_imm ? wire::transfer::write_imm
                                                                     : wire::transfer::copy);
   rtr.head.tag = rts.operation;
-  rtr.body = {op->total, reinterpret_cast<uint64_t>(op->status.buffer), op->reg.rkey, op->handle};
-  // After this message the operation may be finished by another thread.
+  rtr.body = {op->total, reinterpret_cast<uint64_t>(op->status.buffer), op->reg.rkey, op->handle()};
+  open(op, door_data);
   send_or_queue(peer, rtr);
 }
 
+namespace {
+
+/// For a visitor: the operation ends as it is, once all have left.
+bool end(operation* op, uint8_t) { return op->gate.close(); }
+
+}  // namespace
+
 bool device::receive_rtr(int peer, wire::message& m) {
   wire::rtr_body body;
-  operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
-  if (!wire::take_body(m, body) || op == nullptr || op->state != op_state::await_receiver ||
-      op->status.rank != peer || body.size > op->total ||
-      m.head.policy > static_cast<uint8_t>(wire::transfer::last))
+  if (!wire::take_body(m, body) || m.head.policy > static_cast<uint8_t>(wire::transfer::last))
     return false;
-  op->state = op_state::writing;
-  op->transfer = static_cast<wire::transfer>(m.head.policy);
-  // What the receiver offers may be more than we can do.
-  if (!limits.rma) op->transfer = wire::transfer::copy;
-  if (op->transfer == wire::transfer::write_imm && !limits.put_imm)
-    op->transfer = wire::transfer::write;
-  op->total = body.size;
-  op->remote_addr = body.addr;
-  op->remote_key = body.rkey;
-  op->peer_operation = static_cast<uint32_t>(body.operation);
-  op->pieces.store(1, std::memory_order_relaxed);
-  advance(op);
-  return true;
+  return visit(static_cast<uint32_t>(m.head.tag), door_receiver, peer, [&](operation* op, uint8_t) {
+    if (body.size > op->total || !op->gate.close()) return false;
+    op->become(op_state::writing);
+    op->transfer = static_cast<wire::transfer>(m.head.policy);
+    // What the receiver offers may be more than we can do.
+    if (!limits.rma) op->transfer = wire::transfer::copy;
+    if (op->transfer == wire::transfer::write_imm && !limits.put_imm)
+      op->transfer = wire::transfer::write;
+    op->total = body.size;
+    op->remote_addr = body.addr;
+    op->remote_key = body.rkey;
+    op->peer_operation = static_cast<uint32_t>(body.operation);
+    op->pieces.store(1, std::memory_order_relaxed);
+    return true;
+  });
 }
 
 bool device::receive_fin(int peer, const wire::message& m) {
-  operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
-  if (op == nullptr || op->status.rank != peer) return false;
-  if (op->state != op_state::await_receiver && op->state != op_state::await_data) return false;
-  complete(op);
-  return true;
+  return visit(static_cast<uint32_t>(m.head.tag), door_receiver | door_data, peer, end);
 }
 
 bool device::receive_fragment(int peer, wire::message& m) {
   wire::fragment_body body;
-  operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
-  if (!wire::take_body(m, body) || op == nullptr || op->status.rank != peer) return false;
-  // A get of the network's own is no business of messages.
-  if (op->state != op_state::await_data && (op->state != op_state::get || limits.rma)) return false;
-  if (body.offset > op->total || m.size > op->total - body.offset) return false;
-  if (m.size > 0)
-    std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
-  // A1: pairs with itself: whoever takes the last bytes has seen all other threads' copies.
-  const uint64_t left = op->bytes_left.fetch_sub(m.size, std::memory_order_acq_rel);
-  if (left == m.size) op->state == op_state::get ? finish(op) : complete(op);
-  return true;
+  if (!wire::take_body(m, body)) return false;
+  const auto copy = [&](operation* op, uint8_t) {
+    if (body.offset > op->total || m.size > op->total - body.offset) return false;
+    if (m.size > 0)
+      std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
+    if (op->take_from_left(m.size) <= m.size) (void)op->gate.close();
+    return true;
+  };
+  return visit(static_cast<uint32_t>(m.head.tag), door_data | door_fragments, peer, copy);
 }
 
 void device::on_remote_write(int peer, uint32_t imm) {
-  operation* op = rt.operations.find(imm);
-  if (op == nullptr || op->state != op_state::await_data || op->status.rank != peer) {
-    reject();
-    return;
-  }
-  complete(op);
+  if (!visit(imm, door_data, peer, end)) reject();
 }
 
 errorcode_t device::send_piece(operation* op, size_t size) {
@@ -132,9 +127,9 @@ errorcode_t device::send_piece(operation* op, size_t size) {
     uint64_t body[2];
   } front{};
   size_t front_size;
-  if (op->state == op_state::put) {
+  if (op->doing() == op_state::put) {
     front.head.what = wire::kind::put_data;
-    front.head.tag = op->handle;
+    front.head.tag = op->handle();
     front.body[0] = op->remote_addr + op->next_offset;
     front.body[1] = op->remote_key;
     front_size = sizeof(wire::framed<wire::put_body>);
@@ -165,7 +160,8 @@ errorcode_t device::send_piece(operation* op, size_t size) {
 }
 
 errorcode_t device::post_piece(operation* op, size_t offset, size_t size) {
-  const bool writes = op->state == op_state::writing || op->state == op_state::put;
+  const op_state doing = op->doing();
+  const bool writes = doing == op_state::writing || doing == op_state::put;
   network::net_op piece;
   piece.kind = writes ? network::verb::put : network::verb::get;
   piece.peer = op->status.rank;
@@ -175,7 +171,7 @@ errorcode_t device::post_piece(operation* op, size_t offset, size_t size) {
   piece.remote_addr = op->remote_addr + offset;
   piece.remote_key = op->remote_key;
   piece.context = op;
-  if (op->state == op_state::writing && op->transfer == wire::transfer::write_imm &&
+  if (doing == op_state::writing && op->transfer == wire::transfer::write_imm &&
       offset + size == op->total) {
     piece.has_imm = true;
     piece.imm = op->peer_operation;
@@ -184,44 +180,37 @@ errorcode_t device::post_piece(operation* op, size_t offset, size_t size) {
 }
 
 bool device::try_advance(operation* op) {
-  const bool by_messages =
-      (op->state == op_state::writing && op->transfer == wire::transfer::copy) ||
-      (op->state == op_state::put && !limits.rma);
-  // A receiver that waits for an immediate or for fragments must get one, if only an empty one.
-  const bool needs_one = op->state == op_state::writing && op->total == 0 &&
-                         op->transfer != wire::transfer::write;
-  const size_t room = eager_limit - sizeof(uint64_t) * 2;
+  const bool writing = op->doing() == op_state::writing;
+  // An emulated put ends with its acknowledgements; we are one of its visitors until all is posted.
+  const bool acknowledged = op->doing() == op_state::put && !limits.rma;
+  const bool by_messages = acknowledged || (writing && op->transfer == wire::transfer::copy);
+  const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
   const size_t largest =
-      by_messages ? room : std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma);
-  bool first = needs_one;
+      by_messages ? piece_room() : std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma);
+  // A receiver that waits for an immediate or for fragments must get one, if only an empty one.
+  bool first = writing && op->total == 0 && op->transfer != wire::transfer::write;
   while (op->next_offset < op->total || first) {
     first = false;
+    if (op->failed.load(std::memory_order_relaxed) || (acknowledged && op->gate.is_closed())) break;
     const size_t size = std::min<size_t>(largest, op->total - op->next_offset);
     // The immediate says that all is there: its piece goes when the others have landed.
     const bool last = op->next_offset + size == op->total;
-    if (last && op->state == op_state::writing && op->transfer == wire::transfer::write_imm &&
-        op->pieces.load(std::memory_order_acquire) > 1) {
-      return false;
-    }
+    if (last && by_imm && op->pieces.load(std::memory_order_acquire) > 1) return false;
     op->pieces.fetch_add(1, std::memory_order_relaxed);
-    const errorcode_t result = by_messages ? send_piece(op, size) : post_piece(op, op->next_offset, size);
-    if (error_t(result).is_retry()) {
-      op->pieces.fetch_sub(1, std::memory_order_relaxed);
-      return false;
-    }
+    const errorcode_t result =
+        by_messages ? send_piece(op, size) : post_piece(op, op->next_offset, size);
+    if (result != errorcode_t::posted) op->pieces.fetch_sub(1, std::memory_order_relaxed);
+    if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {
-      op->next_offset = op->total;
-      on_operation_failure(op, op->status.rank);
+      op->failed.store(true, std::memory_order_relaxed);
+      // Acknowledgements of earlier pieces may still come, or the news that the peer has failed.
+      const uint64_t unposted = acknowledged ? pieces_of(op->total - op->next_offset) : 0;
+      if (acknowledged && op->take_from_left(unposted) <= unposted) (void)op->gate.close();
       break;
     }
     op->next_offset += size;
-    // An emulated put's piece counts until its acknowledgement; everything else until the network
-    // has done with it.
-    const bool acknowledged = op->state == op_state::put && !limits.rma;
-    if (error_t(result).is_done() && !acknowledged)
-      op->pieces.fetch_sub(1, std::memory_order_relaxed);
   }
-  on_complete(op);
+  acknowledged ? leave(op) : on_complete(op);
   return true;
 }
 
@@ -241,12 +230,12 @@ void device::on_complete(void* context) {
   auto* op = static_cast<operation*>(context);
   // A2: pairs with itself: whoever ends the last piece has seen what the others did.
   if (op->pieces.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (LCI_UNLIKELY(op->status.error.errorcode == errorcode_t::fatal)) return fail(op);
   finish(op);
 }
 
 void device::finish(operation* op) {
-  switch (op->state) {
+  if (LCI_UNLIKELY(op->failed.load(std::memory_order_relaxed))) return fail(op);
+  switch (op->doing()) {
     case op_state::reading: {
       wire::header fin;
       fin.what = wire::kind::fin;
@@ -289,7 +278,7 @@ void device::fail(operation* op) {
 }
 
 void device::complete(operation* op) {
-  device& owner = *op->dev;
+  device& owner = *op->owner();
   if (op->registered) owner.net->deregister_memory(op->reg);
   if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
   const status_t status = op->status;

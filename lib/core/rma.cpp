@@ -9,17 +9,25 @@ namespace lci::core {
 
 errorcode_t device::start_rma(operation* op) {
   if (op->total == 0) return errorcode_t::done;
-  if (!limits.rma && op->state == op_state::get) {
-    op->bytes_left.store(op->total, std::memory_order_relaxed);
+  if (!limits.rma && op->doing() == op_state::get) {
+    op->left.store(op->total, std::memory_order_relaxed);
     wire::framed<wire::get_body> request;
     request.head.what = wire::kind::get_request;
-    request.head.tag = op->handle;
+    request.head.tag = op->handle();
     request.body = {op->remote_addr, op->remote_key, op->total};
-    send_or_queue(op->status.rank, request);
+    const int peer = op->status.rank;
+    open(op, door_fragments);
+    send_or_queue(peer, request);
+    return errorcode_t::posted;
+  }
+  if (!limits.rma) {
+    op->left.store(pieces_of(op->total), std::memory_order_relaxed);
+    open(op, door_acks, true);
+    advance(op);
     return errorcode_t::posted;
   }
   op->pieces.store(1, std::memory_order_relaxed);
-  if (!limits.rma || op->total > std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma)) {
+  if (op->total > std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma)) {
     advance(op);
     return errorcode_t::posted;
   }
@@ -66,13 +74,12 @@ bool device::receive_put(int peer, wire::message& m) {
 }
 
 bool device::receive_put_ack(int peer, const wire::message& m) {
-  operation* op = rt.operations.find(static_cast<uint32_t>(m.head.tag));
-  if (op == nullptr || op->state != op_state::put || op->status.rank != peer || limits.rma)
-    return false;
-  // While pieces remain to be sent, one of the count is ours: no peer may take it.
-  if (op->next_offset < op->total && op->pieces.load(std::memory_order_relaxed) <= 1) return false;
-  on_complete(op);
-  return true;
+  const auto count = [](operation* op, uint8_t) {
+    const uint64_t left = op->take_from_left(1);
+    if (left == 1) (void)op->gate.close();
+    return left != 0;
+  };
+  return visit(static_cast<uint32_t>(m.head.tag), door_acks, peer, count);
 }
 
 bool device::receive_get(int peer, wire::message& m) {
@@ -81,8 +88,8 @@ bool device::receive_get(int peer, wire::message& m) {
   void* from = rt.check_region(body.rkey, body.addr, body.size);
   operation* op = from == nullptr ? nullptr : rt.operations.allocate();
   if (op == nullptr) return false;
-  op->dev = this;
-  op->state = op_state::writing;
+  op->belong_to(this);
+  op->become(op_state::writing);
   op->transfer = wire::transfer::copy;
   op->status.error = errorcode_t::done;
   op->status.rank = peer;

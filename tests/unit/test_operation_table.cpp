@@ -1,0 +1,129 @@
+// The table that turns handles from the wire back into operations, alone: what is stale, invented or
+// of another device is refused, also while operations end and are used again in other threads.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
+
+#include "lib/core/operation.hpp"
+#include "tests/support/testing.hpp"
+
+namespace {
+
+using namespace lci::core;
+
+// Devices are told apart by their addresses only.
+alignas(64) char places[2];
+device* const mine = reinterpret_cast<device*>(&places[0]);
+device* const other = reinterpret_cast<device*>(&places[1]);
+
+operation* open_one(operation_table& table, op_door door) {
+  operation* op = table.allocate();
+  REQUIRE(op != nullptr);
+  op->belong_to(mine);
+  op->become(op_state::await_data);
+  op->gate.open(door);
+  return op;
+}
+
+void end(operation_table& table, operation* op) {
+  CHECK(op->gate.close());
+  CHECK(op->gate.leave());
+  table.release(op);
+}
+
+}  // namespace
+
+TEST_CASE("operation table: only the right handle, device and door lead to an operation") {
+  operation_table table;
+  operation* op = open_one(table, door_data);
+  const uint32_t handle = op->handle();
+  CHECK(table.enter(mine, handle, door_receiver | door_acks).op == nullptr);
+  CHECK(table.enter(other, handle, door_data).op == nullptr);
+  CHECK(table.enter(mine, handle + 1, any_door).op == nullptr);
+  CHECK(table.enter(mine, handle + (1u << 24), any_door).op == nullptr);
+  CHECK(table.enter(mine, ~0u, any_door).op == nullptr);
+  const auto visit = table.enter(mine, handle, door_data | door_receiver);
+  REQUIRE(visit.op == op);
+  CHECK(visit.door == door_data);
+  end(table, op);
+  CHECK(table.enter(mine, handle, any_door).op == nullptr);
+  // The same memory under its next handle.
+  operation* next = open_one(table, door_data);
+  REQUIRE(next == op);
+  CHECK(next->handle() != handle);
+  CHECK(table.enter(mine, handle, any_door).op == nullptr);
+  REQUIRE(table.enter(mine, next->handle(), any_door).op == next);
+  end(table, next);
+  CHECK(table.alive() == 0);
+}
+
+TEST_CASE("operation table: each operation of a device that can be entered is visited") {
+  operation_table table;
+  std::vector<operation*> open;
+  for (int i = 0; i < 100; ++i) open.push_back(open_one(table, i % 2 ? door_data : door_acks));
+  operation* foreign = open_one(table, door_data);
+  foreign->belong_to(other);
+  operation* closed = table.allocate();
+  closed->belong_to(mine);
+  int acks = 0, data = 0;
+  table.enter_each(mine, [&](operation_table::visit v) {
+    ++(v.door == door_acks ? acks : data);
+    end(table, v.op);
+  });
+  CHECK(acks == 50);
+  CHECK(data == 50);
+  CHECK(table.alive() == 2);
+  table.release(closed);
+  table.release(foreign);
+}
+
+TEST_CASE("operation table: late and invented handles race with reuse, and are refused") {
+  operation_table table;
+  constexpr int lives = 200000 / lci_test::time_scale;
+  std::atomic<uint32_t> latest{0};
+  std::atomic<bool> over{false};
+  std::atomic<int> wrong{0};
+  std::atomic<uint64_t> inside{0};
+  // Packets name the latest handle, often when it is no longer valid, and its neighbours.
+  const auto packets = [&](bool closes) {
+    for (uint32_t i = 0; !over.load(std::memory_order_relaxed); ++i) {
+      const uint32_t handle = latest.load(std::memory_order_relaxed) + (i % 8 == 0 ? 1u << 24 : 0);
+      const auto [op, door] = table.enter(mine, handle, door_data);
+      if (op == nullptr) continue;
+      inside.fetch_add(1, std::memory_order_relaxed);
+      // What the owner wrote before it opened: plain memory.
+      wrong += op->key != handle || op->total != handle;
+      if (closes && op->gate.close()) op->failed.store(true, std::memory_order_relaxed);
+      if (op->gate.leave()) {
+        op->key = op->total = 0;
+        table.release(op);
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (bool closes : {true, true, false}) threads.emplace_back(packets, closes);
+  for (int i = 0; i < lives; ++i) {
+    operation* op = table.allocate();
+    if (op == nullptr) break;
+    const uint32_t handle = op->handle();
+    op->key = op->total = handle;
+    op->belong_to(mine);
+    op->become(op_state::await_data);
+    latest.store(handle, std::memory_order_relaxed);
+    op->gate.open(door_data);
+    if (i % 16 == 0) std::this_thread::yield();
+    // We end it ourselves, if no packet has done so.
+    const auto [own, door] = table.enter(mine, handle, door_data);
+    if (own == nullptr) continue;
+    (void)own->gate.close();
+    if (!own->gate.leave()) continue;
+    own->key = own->total = 0;
+    table.release(own);
+  }
+  over = true;
+  for (auto& t : threads) t.join();
+  CHECK(wrong == 0);
+  CHECK(inside > 0);
+  CHECK(table.alive() == 0);
+}
