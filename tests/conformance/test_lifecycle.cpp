@@ -53,7 +53,8 @@ TEST_CASE("a thousand devices one after the other neither leak nor exhaust anyth
       lci::free_device_x(&device).runtime(env.rt)();
       if (i == cycles / 4) memory = resident(), files = open_files();
     }
-    EXPECT(open_files() <= files + 2);
+    // A rank that finds time watches each of the others by a file.
+    EXPECT(open_files() <= files + 2 + env.size);
     if (!lci_test::sanitized && !ranks_in_one_process()) EXPECT(resident() <= memory + 4096);
     const auto out = message(lci::get_max_bcopy_size_x().runtime(env.rt)(), 1);
     env.post([&] {
