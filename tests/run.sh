@@ -117,7 +117,7 @@ esac
 if [ $build_only = yes ]; then ninja -C "$build" --quiet; exit 0; fi
 
 # --- run ---
-export ASAN_OPTIONS="detect_leaks=1:strict_string_checks=1:${ASAN_OPTIONS:-}"
+export ASAN_OPTIONS="exitcode=66:detect_leaks=1:strict_string_checks=1:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"
 export TSAN_OPTIONS="second_deadlock_stack=1:exitcode=66:${TSAN_OPTIONS:-}"
 export PYTHONDONTWRITEBYTECODE=1

@@ -2,11 +2,12 @@
 
 Meson counts programs; people want to know about test cases. This reads Meson's log of a run and,
 for each program, what the program itself said:
-  * C++ tests end with "cases: N passed, N failed, N skipped" (tests/support/catch_listener.cpp) and
-    say "SKIPPED name: reason";
+  * C++ tests say "PASSED name", "FAILED name" or "SKIPPED name: reason" after each case, and at the
+    end "cases: N passed, N failed, N skipped" (tests/support/catch_listener.cpp);
   * Python tests end as unittest does ("Ran N tests ...", "OK (skipped=N)");
   * anything else counts as one case, by its exit status (77: skipped).
-A program that failed without naming a failed case (a crash, a time-out) counts as one failure.
+Of a program that did not come to its end (a crash, a time-out) counts what had been said until then,
+and the end as one failure; so does a bad exit status without a failed case.
 
 Prints a table and, last, the line "N passed, N failed, N skipped". Exit status 1 if anything
 failed or nothing was run.
@@ -16,14 +17,19 @@ import argparse
 import json
 import pathlib
 import re
+import signal
 import sys
 from dataclasses import dataclass, field
 
 CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
-SKIP_LINE = re.compile(r"^SKIPPED (.+)$", re.M)
+CASE = re.compile(r"^(PASSED|FAILED|SKIPPED) (?!\(\w[\w ]*=\d)(.+)$", re.M)  # not unittest's verdict
 RAN = re.compile(r"^Ran (\d+) tests? in ", re.M)
 VERDICT = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.M)
+UNITTEST_CASE = re.compile(r" \.\.\. (ok|FAIL|ERROR|skipped) ?.*$", re.M)
 UNITTEST_SKIP = re.compile(r"^(\S+) \(.*?\)(?:\n.*?)? \.\.\. skipped ['\"](.*)['\"]$", re.M)
+# How a program that did not come to its end says what stopped it.
+LAST_WORDS = re.compile(r"^(?:HUNG: .+|SUMMARY: \w+Sanitizer: .+)$", re.M)
+SANITIZER_STATUS = 66  # see tests/run.sh
 
 
 @dataclass
@@ -32,6 +38,7 @@ class Counts:
     failed: int = 0
     skipped: int = 0
     seconds: float = 0.0
+    finished: bool = True  # the program came to its closing line
     reasons: list = field(default_factory=list)
     failures: list = field(default_factory=list)
 
@@ -49,18 +56,27 @@ class Counts:
 
 def count_catch(text):
     """What C++ test programs said, or None. Several programs may have run one after the other."""
+    said = CASE.findall(text)
     totals = CASES.findall(text)
-    if not totals:
+    if not said and not totals:
         return None
-    c = Counts(*(sum(int(t[i]) for t in totals) for i in range(3)))
-    c.reasons = SKIP_LINE.findall(text)
+    verdicts = [verdict for verdict, _ in said]
+    c = Counts(*(verdicts.count(v) for v in ("PASSED", "FAILED", "SKIPPED")))
+    c.finished = bool(totals)
+    if c.finished:  # exact, also where a test's own output ran into our lines
+        c.passed, c.failed, c.skipped = (sum(int(t[i]) for t in totals) for i in range(3))
+    c.reasons = [name for verdict, name in said if verdict == "SKIPPED"]
     return c
 
 
 def count_unittest(text):
     ran = RAN.search(text)
     if not ran:
-        return None
+        said = UNITTEST_CASE.findall(text)
+        if not said:
+            return None
+        return Counts(said.count("ok"), said.count("FAIL") + said.count("ERROR"),
+                      said.count("skipped"), finished=False)
     verdicts = VERDICT.findall(text[ran.end():])
     words = dict(w.split("=") for w in (verdicts[0] if verdicts else "").split(", ") if "=" in w)
     bad = sum(int(words.get(w, 0)) for w in ("failures", "errors", "unexpected successes"))
@@ -72,11 +88,30 @@ def count_unittest(text):
     return c
 
 
+def ending(entry, text):
+    """How a program came to a bad end: the signal, the time-out, or its exit status."""
+    code = entry.get("returncode", 1)
+    if entry.get("result") == "TIMEOUT":
+        how = "timed out"
+    elif code < 0 or code > 128:  # from a launcher or a shell, 128 + signal
+        number = -code if code < 0 else code - 128
+        try:
+            how = f"ended by signal {number} ({signal.Signals(number).name})"
+        except ValueError:
+            how = f"exit status {code}"
+    else:
+        how = f"exit status {code}"
+        if code == SANITIZER_STATUS:
+            how += ", a sanitizer's"
+    words = LAST_WORDS.search(text)
+    return how + (f"; {words.group(0)}" if words else "")
+
+
 def count_program(entry):
     text = (entry.get("stdout") or "") + "\n" + (entry.get("stderr") or "")
     code = entry.get("returncode", 1)
     bad = entry.get("result") not in ("OK", "EXPECTEDFAIL", "SKIP")
-    name = entry["name"].split(" / ")[-1]
+    name = suite_of(entry) + "/" + entry["name"].split(" / ")[-1]
     c = count_catch(text) or count_unittest(text)
     if c is None:
         if entry.get("result") == "SKIP" or code == 77:
@@ -84,10 +119,13 @@ def count_program(entry):
             c = Counts(skipped=1, reasons=[f"{name}: {reason}"])
         else:
             c = Counts(passed=0 if bad else 1)
-    if bad and c.failed == 0:
-        c.failed = 1
+    if bad and (c.failed == 0 or not c.finished):
+        c.failed += 1
     if c.failed:
-        c.failures = [f"{name}: {entry.get('result')}, exit status {code}"]
+        cases = [case for verdict, case in CASE.findall(text) if verdict == "FAILED"]
+        c.failures = [f"{name}: {case}" for case in cases]
+        if len(cases) < c.failed or code not in (0, 1):
+            c.failures.append(f"{name}: {ending(entry, text)}")
     c.seconds = entry.get("duration", 0.0)
     return c
 

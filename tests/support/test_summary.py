@@ -1,0 +1,115 @@
+"""What the summary makes of programs that end well and badly: all that ran counts."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAM = os.environ["ENDING_BADLY"]
+
+
+def entry(name, done, result):
+    """A line of Meson's log."""
+    return {"name": f"lci:some / {name}", "result": result, "duration": 1.0,
+            "returncode": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+
+
+def ending(how):
+    done = subprocess.run([PROGRAM], env={**os.environ, "ENDING": how}, text=True,
+                          capture_output=True, timeout=120, check=False)
+    return entry("program", done, "OK" if done.returncode == 0 else "FAIL")
+
+
+def summarised(*entries):
+    """Exit status, and the lines of the summary."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder) / "log.json"
+        log.write_text("".join(json.dumps(e) + "\n" for e in entries))
+        done = subprocess.run([sys.executable, str(HERE / "summary.py"), str(log)], text=True,
+                              capture_output=True, timeout=60, check=False)
+    return done.returncode, done.stdout.splitlines()
+
+
+class Summary(unittest.TestCase):
+    def check(self, entries, last, *failures):
+        code, lines = summarised(*entries)
+        self.assertEqual(lines[-1], last)
+        self.assertEqual(code, 1 if failures else 0)
+        named = [line for line in lines if "FAILED" in line]
+        self.assertEqual(len(named), len(failures), named)
+        for line, words in zip(named, failures):
+            for word in words:
+                self.assertIn(word, line)
+        return lines
+
+    def test_a_good_end(self):
+        lines = self.check([ending("well")], "3 passed, 0 failed, 1 skipped")
+        self.assertIn("  skipped: second: nothing to see", lines)
+
+    def test_a_failed_case_is_named(self):
+        self.check([ending("otherwise")], "2 passed, 1 failed, 1 skipped",
+                   ["some/program: the end"])
+
+    def test_signals(self):
+        # Catch2 sees the first one and names the case; nobody sees the second.
+        self.check([ending("segmentation fault")], "2 passed, 1 failed, 1 skipped",
+                   ["some/program: the end"], ["some/program", "SIGSEGV"])
+        self.check([ending("kill")], "2 passed, 1 failed, 1 skipped", ["some/program", "SIGKILL"])
+
+    def test_an_exit_amid_the_cases(self):
+        self.check([ending("exit")], "2 passed, 1 failed, 1 skipped",
+                   ["some/program", "exit status 3"])
+
+    def test_a_hang_names_its_case(self):
+        self.check([ending("hang")], "2 passed, 1 failed, 1 skipped",
+                   ["some/program", "SIGABRT", "HUNG", "'the end'"])
+
+    def test_a_signal_that_a_launcher_tells(self):
+        e = ending("kill")
+        e["returncode"] = 128 + 11
+        self.check([e], "2 passed, 1 failed, 1 skipped", ["some/program", "SIGSEGV"])
+
+    def test_a_sanitizer_that_speaks_at_the_end(self):
+        e = ending("well")
+        e.update(result="FAIL", returncode=66, stderr="SUMMARY: ThreadSanitizer: data race x.cpp:1")
+        self.check([e], "3 passed, 1 failed, 1 skipped",
+                   ["some/program", "66", "ThreadSanitizer: data race x.cpp:1"])
+
+    def test_a_time_out_of_python_tests(self):
+        script = ("import os, unittest\n"
+                  "class A(unittest.TestCase):\n"
+                  "  def test_1(self): pass\n"
+                  "  def test_2(self): os._exit(9)\n"
+                  "unittest.main(verbosity=2)\n")
+        done = subprocess.run([sys.executable, "-c", script], text=True, capture_output=True,
+                              timeout=60, check=False)
+        self.check([entry("script", done, "TIMEOUT")], "1 passed, 1 failed, 0 skipped",
+                   ["some/script", "timed out"])
+
+    def test_failures_of_python_tests(self):
+        script = ("import unittest\n"
+                  "class A(unittest.TestCase):\n"
+                  "  def test_1(self): pass\n"
+                  "  def test_2(self): self.fail()\n"
+                  "  def test_3(self): self.skipTest('no need')\n"
+                  "unittest.main(verbosity=2)\n")
+        done = subprocess.run([sys.executable, "-c", script], text=True, capture_output=True,
+                              timeout=60, check=False)
+        self.check([entry("script", done, "FAIL")], "1 passed, 1 failed, 1 skipped",
+                   ["some/script", "exit status 1"])
+
+    def test_several_programs_add_up(self):
+        self.check([ending("well"), ending("exit"), ending("well")],
+                   "8 passed, 1 failed, 3 skipped", ["exit status 3"])
+
+    def test_nothing_run_is_a_failure(self):
+        code, lines = summarised()
+        self.assertEqual((code, lines[-1]), (1, "0 passed, 1 failed, 0 skipped"))
+
+
+if __name__ == "__main__":
+    unittest.main()
