@@ -2,14 +2,15 @@
 
 #include <mutex>
 
-#include "network/bootstrap/bootstrap.hpp"
-
 namespace lci::core {
 
 namespace {
 
 class kvs_exchange final : public network::address_exchange {
  public:
+  explicit kvs_exchange(const network::bootstrap_options& options)
+      : boot_(network::process_bootstrap(options)) {}
+
   int rank() const override { return boot_.rank(); }
   int size() const override { return boot_.size(); }
 
@@ -31,13 +32,14 @@ class kvs_exchange final : public network::address_exchange {
   }
 
  private:
-  network::bootstrap& boot_ = network::process_bootstrap();
+  network::bootstrap& boot_;
 };
 
 }  // namespace
 
-std::unique_ptr<network::address_exchange> bootstrap_exchange() {
-  return std::make_unique<kvs_exchange>();
+std::unique_ptr<network::address_exchange> bootstrap_exchange(
+    const network::bootstrap_options& options) {
+  return std::make_unique<kvs_exchange>(options);
 }
 
 }  // namespace lci::core

@@ -3,11 +3,14 @@
 
 #include <memory>
 
+#include "network/bootstrap/bootstrap.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::core {
 
-/// The exchange that all runtimes of this process use, unless their fabric brings its own.
-std::unique_ptr<network::address_exchange> bootstrap_exchange();
+/// The exchange of a runtime whose fabric brings none. All of a process use one bootstrap, which the
+/// first one's options make.
+std::unique_ptr<network::address_exchange> bootstrap_exchange(
+    const network::bootstrap_options& options);
 
 }  // namespace lci::core

@@ -33,7 +33,8 @@ rmr_t get_rmr(get_rmr_args& a) {
   if (!is_registered(a.mr))
     throw_invalid("get_rmr", "mr", "no registration", "from register_memory()");
   const memory_region& region = *a.mr.p_impl;
-  return {reinterpret_cast<uint64_t>(region.base), region.size, region.reg.rkey};
+  return {reinterpret_cast<uint64_t>(region.base), region.size, region.reg.rkey,
+          region.device.p_impl->attr.uid};
 }
 
 }  // namespace lci::core

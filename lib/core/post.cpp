@@ -83,12 +83,15 @@ inline void* buffer_of(const Args& a) {
 /// An operation that remembers what to report.
 template <class Args>
 operation* make_operation(device& d, const Args& a) {
+  const memory_region* region = is_registered(a.mr) ? a.mr.p_impl : nullptr;
+  if (LCI_UNLIKELY(region != nullptr) && region->device.p_impl != &d)
+    reject_registration(d, *region);
   operation* op = d.rt.operations.allocate();
   if (LCI_UNLIKELY(op == nullptr)) throw_too_many_operations();
   op->belong_to(&d);
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
   op->status = done_status(a, buffer_of(a));
-  if (is_registered(a.mr)) op->reg = static_cast<memory_region*>(a.mr.p_impl)->reg;
+  if (region != nullptr) op->reg = region->reg;
   return op;
 }
 
@@ -300,7 +303,7 @@ namespace {
 template <class Args>
 status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   check_common(what, d, a);
-  check_remote(what, a.rmr, a.remote_disp, a.size);
+  check_remote(what, d, a.rmr, a.remote_disp, a.size);
   const bool retry_allowed = may_retry(a);
   if (LCI_UNLIKELY(!d.backlog.empty()) && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);

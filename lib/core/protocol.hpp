@@ -4,6 +4,7 @@
 #include "lci/operations.hpp"
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
+#include "lib/core/memory_region.hpp"
 
 namespace lci::core {
 
@@ -46,15 +47,18 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
 
 [[noreturn]] LCI_COLD void reject_receive(const device& d, const post_recv_args& a,
                                           matching_policy_t policy);
-[[noreturn]] LCI_COLD void reject_remote(const char* what, const rmr_t& rmr, uint64_t disp,
-                                         size_t size);
+[[noreturn]] LCI_COLD void reject_remote(const char* what, const device& d, const rmr_t& rmr,
+                                         uint64_t disp, size_t size);
+[[noreturn]] LCI_COLD void reject_registration(const device& d, const memory_region& region);
 [[noreturn]] LCI_COLD void throw_peer_failure(int rank);
 [[noreturn]] LCI_COLD void throw_too_many_operations();
 
-/// The range must lie in what the owner has registered.
-inline void check_remote(const char* what, const rmr_t& rmr, uint64_t disp, size_t size) {
-  if (LCI_UNLIKELY(rmr.is_empty() || disp > rmr.size || size > rmr.size - disp))
-    reject_remote(what, rmr, disp, size);
+/// The range must lie in what the owner has registered with its device of the same uid.
+inline void check_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp,
+                         size_t size) {
+  if (LCI_UNLIKELY(rmr.is_empty() || rmr.device_uid != d.attr.uid || disp > rmr.size ||
+                   size > rmr.size - disp))
+    reject_remote(what, d, rmr, disp, size);
 }
 
 }  // namespace lci::core

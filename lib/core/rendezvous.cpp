@@ -32,6 +32,7 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
 
 void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
   const size_t capacity = op->status.size;
+  if (op->owner() != this) op->reg = {};  // the user registered the buffer with another device
   op->belong_to(this);
   op->status.rank = peer;
   op->status.tag = tag;
@@ -47,7 +48,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
     return fail(op);
 
   const choice how = choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
-  if (how != choice::copy && !op->registered && op->total > 0) {
+  if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     op->reg = net->register_memory(op->status.buffer, op->total);
     op->registered = true;
   }

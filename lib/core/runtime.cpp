@@ -12,7 +12,9 @@ namespace lci::core {
 
 runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : attr(a) {
   const network::fabric& fabric = choose_fabric(net_attr);
-  exchange_ = fabric.own_exchange != nullptr ? fabric.own_exchange(net_attr) : bootstrap_exchange();
+  exchange_ = fabric.own_exchange != nullptr
+                  ? fabric.own_exchange(net_attr)
+                  : bootstrap_exchange({attr.bootstrap, attr.bootstrap_timeout});
   rank_ = exchange_->rank();
   size_ = exchange_->size();
   attr.max_tag = max_tag;

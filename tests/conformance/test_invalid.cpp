@@ -109,6 +109,32 @@ TEST_CASE("puts and gets refuse memory that is not registered", "[invalid]") {
   });
 }
 
+TEST_CASE("memory registered with one device is refused by another", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    const auto rt = env.rt;
+    auto second = lci::alloc_device_x().runtime(rt)();
+    {
+      window w(env, 64);
+      std::vector<char> large(200'000);
+      auto mr = lci::register_memory_x(large.data(), large.size()).runtime(rt)();
+      const auto value = std::to_string(env.device.get_attr_uid());
+      EXPECT_INVALID(lci::post_put_x(0, large.data(), 8, box.comp(), 0, w.of(0)).device(second)
+                         .runtime(rt)(), "rmr", value);
+      EXPECT_INVALID(lci::post_get_x(0, large.data(), 8, box.comp(), 0, w.of(0)).device(second)
+                         .runtime(rt)(), "rmr", value);
+      EXPECT_INVALID(lci::post_send_x(0, large.data(), large.size(), 1, box.comp()).mr(mr)
+                         .device(second).runtime(rt)(), "mr", value);
+      EXPECT_INVALID(lci::post_recv_x(0, large.data(), large.size(), 1, box.comp()).mr(mr)
+                         .device(second).runtime(rt)(), "mr", value);
+      expect_nothing_posted(env, box);
+      EXPECT(w.untouched_but(0, 0));
+      lci::deregister_memory_x(&mr).runtime(rt)();
+    }
+    lci::free_device_x(&second).runtime(rt)();
+  });
+}
+
 TEST_CASE("an active message needs a remote completion handle", "[invalid]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);

@@ -1,0 +1,56 @@
+// Buffers that the user has registered are not registered once more for a transfer.
+#include <catch2/catch.hpp>
+#include <algorithm>
+#include <vector>
+
+#include "lci.hpp"
+#include "network/sim/world.hpp"
+
+namespace {
+
+/// The most ranges registered at a time during one large send to ourselves.
+uint64_t most_registrations(lci::attr_rdv_protocol_t protocol, bool registered_by_user) {
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  lci::global_attr_t attr = before;
+  attr.backend = lci::attr_backend_t::sim;
+  lci::set_g_default_attr(attr);
+  auto rt = lci::alloc_runtime_x().rdv_protocol(protocol)();
+  lci::set_g_default_attr(before);
+  const auto stats = [] { return lci::network::sim::world::current()->stats(); };
+  const uint64_t at_first = stats().registrations;  // packets
+  std::vector<char> out(200'000, 'x'), in(out.size());
+  lci::mr_t out_mr, in_mr;
+  if (registered_by_user) {
+    out_mr = lci::register_memory_x(out.data(), out.size()).runtime(rt)();
+    in_mr = lci::register_memory_x(in.data(), in.size()).runtime(rt)();
+  }
+  auto sync = lci::alloc_sync_x().threshold(2).runtime(rt)();
+  auto receive = lci::post_recv_x(0, in.data(), in.size(), 1, sync);
+  auto send = lci::post_send_x(0, out.data(), out.size(), 1, sync);
+  REQUIRE(receive.mr(in_mr).runtime(rt)().is_posted());
+  REQUIRE(send.mr(out_mr).runtime(rt)().is_posted());
+  uint64_t most = 0;
+  while (!lci::sync_test_x(sync, nullptr).runtime(rt)()) {
+    most = std::max(most, stats().registrations);
+    lci::progress_x().runtime(rt)();
+  }
+  CHECK(in == out);
+  CHECK(stats().registrations == at_first + (registered_by_user ? 2 : 0));
+  lci::free_comp_x(&sync).runtime(rt)();
+  if (registered_by_user) {
+    lci::deregister_memory_x(&in_mr).runtime(rt)();
+    lci::deregister_memory_x(&out_mr).runtime(rt)();
+  }
+  lci::free_runtime(&rt);
+  return most - at_first;
+}
+
+}  // namespace
+
+TEST_CASE("a transfer uses the registration that the user gives") {
+  using protocol = lci::attr_rdv_protocol_t;
+  for (const protocol p : {protocol::read, protocol::write, protocol::writeimm}) {
+    CHECK(most_registrations(p, true) == 2);
+    CHECK(most_registrations(p, false) == 2);
+  }
+}
