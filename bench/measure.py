@@ -3,9 +3,11 @@
 
     python3 bench/measure.py [--build build/release] [--repeat 5] [-o figures.json]
 
-Every configuration is launched `--repeat` times, in turns with all others (ours and the limits of
-the machine alike), so that a drift of the machine hits all of them. A launch during which other
-processes were busy is thrown away and repeated, at most a few times. Needs two idle cores.
+Every configuration is launched `--repeat` times, in turns with all others. Where a figure is
+compared with a limit of the machine, the limit is measured right before it each time and the ratio
+is taken of these two: on a virtual machine the way between two cores changes from one second to the
+next. A launch during which other processes were busy is thrown away and repeated, at most a few
+times. Needs two idle cores.
 """
 
 import argparse
@@ -25,6 +27,19 @@ import count  # noqa: E402  (instructions, by callgrind)
 
 OTHERS_BUSY = 0.05  # share of the wall time that other processes may take
 ATTEMPTS = 4
+
+
+# What is compared with which limit of the machine.
+LIMIT_OF = {
+    "am latency handler": "handoff",
+    "am latency cq": "handoff",
+    "sendrecv latency": "handoff",
+    "am rate handler": "ring64",
+    "am rate cq": "ring64",
+    "sendrecv rate": "ring64",
+    "am rate handler window 1024": "ring64 of 1024",
+    "sendrecv bandwidth": "cma",
+}
 
 
 def launch_table(perf, lcirun, rounds, seconds):
@@ -169,14 +184,32 @@ def main():
     result = {"command": "python3 bench/measure.py " + " ".join(sys.argv[1:]),
               "repeat": args.repeat, "machine": machine(), "launches": {}, "starts": []}
     table = launch_table(str(perf), str(lcirun), args.rounds, args.seconds)
-    table = {name: command for name, command in table.items() if args.only in name}
+    chosen = [name for name in table if args.only in name]
+
+    def measure(name):
+        """The medians by size, also noted in the result."""
+        medians = {}
+        for line in launch(table[name]):
+            size = str(line["size"])
+            entry = result["launches"].setdefault(name, {}).setdefault(
+                size, {"unit": line["unit"], "medians": [], "ratios": []})
+            entry["medians"].append(line["median"])
+            medians[size] = line["median"]
+        return medians
+
+    def measure_against(name, limit):
+        bounds = measure(limit)
+        for size, median in measure(name).items():
+            bound = bounds[size] if size in bounds else next(iter(bounds.values()))
+            result["launches"][name][size]["ratios"].append(median / bound)
+
     for turn in range(args.repeat):
         print(f"turn {turn + 1} of {args.repeat}", file=sys.stderr, flush=True)
-        for name, command in table.items():
-            for line in launch(command):
-                sizes = result["launches"].setdefault(name, {})
-                entry = sizes.setdefault(str(line["size"]), {"unit": line["unit"], "medians": []})
-                entry["medians"].append(line["median"])
+        for name in chosen:
+            if name in LIMIT_OF:
+                measure_against(name, LIMIT_OF[name])
+            elif name not in LIMIT_OF.values():
+                measure(name)
         result["starts"].append(measure_start(launch, str(lcirun), str(starter)))
     if not args.no_instructions and shutil.which("valgrind") and counter.exists():
         result["instructions"] = count.count(str(counter))

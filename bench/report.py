@@ -4,7 +4,8 @@
     python3 bench/report.py [FIGURES.json] [-o bench/RESULTS.md]
 
 Without -o the text goes to standard output. Every figure is the median of the launches' medians
-(in brackets the smallest and the largest of them); a ratio is one of such medians.
+(in brackets the smallest and the largest of them); a ratio is the median of the ratios to the
+launch of the limit right before.
 """
 
 import argparse
@@ -57,10 +58,6 @@ class Figures:
     def entry(self, name, size):
         return self.data["launches"].get(name, {}).get(str(size))
 
-    def median(self, name, size):
-        entry = self.entry(name, size)
-        return statistics.median(entry["medians"]) if entry else None
-
     def text(self, name, size):
         entry = self.entry(name, size)
         if not entry:
@@ -78,11 +75,12 @@ def rows(header, body):
 def ratio_rows(f):
     body = []
     for title, name, size, limit, limit_size in RATIOS:
-        ours, bound = f.median(name, size), f.median(limit, limit_size)
-        if ours is None or bound is None:
+        entry = f.entry(name, size)
+        if not entry:
             continue
+        ratios = entry["ratios"]
         body.append((title, f.text(name, size), f"{f.text(limit, limit_size)} {LIMITS[limit]}",
-                     f"{ours / bound:.2f}"))
+                     f"**{statistics.median(ratios):.2f}** [{min(ratios):.2f}–{max(ratios):.2f}]"))
     return rows(("what", "LCI", "limit of the machine", "ratio"), body)
 
 
@@ -109,7 +107,8 @@ def single_rows(f):
 
 
 def other_rows(f):
-    shown = {(name, size) for _, name, size, _, _ in RATIOS}
+    shown = {pair for _, name, size, limit, limit_size in RATIOS
+             for pair in ((name, size), (limit, limit_size))}
     body = []
     for name, sizes in f.data["launches"].items():
         for size in sizes:
@@ -135,8 +134,9 @@ def report(data):
         "```sh", data["command"].strip(), "```", "",
         f"Machine: {m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux "
         f"{m['kernel']}, {m['compiler']}.",
-        f"Each configuration was launched {data['repeat']} times, in turns with all others; a "
-        "figure is the **median** of the launches [smallest–largest]. Ranks are bound to different "
+        f"Each configuration was launched {data['repeat']} times, in turns with all others, each "
+        "limit right before what is compared with it; figures and ratios are **medians** of the "
+        "launches [smallest–largest]. Ranks are bound to different "
         f"cores. {data['disturbed']['repeated']} launches were repeated because other processes "
         f"were busy; {data['disturbed']['kept']} had to be kept all the same.", "",
         "## Against the limits of the machine", "",

@@ -90,6 +90,9 @@ class alignas(cache_line) out_lane {
     return true;
   }
 
+  uint64_t sent() const { return tail_; }
+  void prefetch_next() const { prefetch_for_write(&slots_[tail_ & mask_]); }
+
   device_entry& entry() { return entry_; }
   lane_header& shared() { return shared_; }
   const segment_view& segment() const { return segment_; }
@@ -145,6 +148,24 @@ class alignas(cache_line) in_lane {
   /// Whether a message waits. A hint: another thread may take it.
   bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }
 
+  /// Whether a message was there at once, with no idle poll since the last one was taken: then more
+  /// may wait. Where messages come one by one, looking for the next would only take its slot from
+  /// the sender's cache, and whatever this thread stores next (an answer) would wait for the transfer.
+  /// Under lock.
+  bool in_a_stream(uint32_t idle_polls) {
+    const bool same = idle_polls == idle_polls_before_;
+    idle_polls_before_ = idle_polls;
+    return same;
+  }
+
+  /// Whether the receiver has sent something since it was asked last; `sent` counts that.
+  /// Under lock.
+  bool is_answered(uint64_t sent) {
+    const bool answered = sent != answers_before_;
+    answers_before_ = sent;
+    return answered;
+  }
+
   /// Takes up to `max` messages: on_message(source, bytes, size), on_immediate(source, imm).
   /// Returns how many. A message counts as taken even if its handler throws.
   template <class OnMessage, class OnImmediate>
@@ -182,6 +203,8 @@ class alignas(cache_line) in_lane {
   std::byte* data_;
   std::atomic<uint64_t> head_{0};  // messages taken; written under lock
   uint64_t data_head_ = 0;         // under lock
+  uint32_t idle_polls_before_ = 0;  // under lock
+  uint64_t answers_before_ = 0;     // under lock
   int source_;
   uint32_t index_;
 };
