@@ -50,7 +50,7 @@ case "$sanitize" in
   *) echo "run.sh: --sanitize takes address or thread, not $sanitize" >&2; exit 2 ;;
 esac
 if [ "$sanitize" != none ]; then
-  for s in perf bench codegen tidy package; do
+  for s in perf bench codegen tidy package support; do
     left_out+=("$s=says nothing about a build with a sanitizer")
   done
 fi

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <string>
 
 #include "lib/base/check.hpp"
@@ -10,8 +11,8 @@
 
 namespace lci::core {
 
-/// The completion object of a blocking post. Lives until both sides have let go of it, since the
-/// wait may be left by an exception while the operation is still under way.
+/// The completion object of a blocking post. Lives until both sides have let go of it: the waiting
+/// thread may see the end before the signalling one has left.
 class blocking_comp final : public comp_impl_t {
  public:
   void signal(status_t s) override {
@@ -32,6 +33,9 @@ class blocking_comp final : public comp_impl_t {
 
 /// Stands between a post and its caller. If the caller accepts `posted` it does nothing; otherwise
 /// it puts its own completion object into the arguments and waits for it.
+///
+/// Handlers and failed peers throw out of progress(). The buffer is still the operation's then: the
+/// wait goes on to the operation's end, unless it can be withdrawn, and the exception follows.
 template <class Args>
 class blocking_guard {
  public:
@@ -55,21 +59,42 @@ class blocking_guard {
   blocking_guard(const blocking_guard&) = delete;
   blocking_guard& operator=(const blocking_guard&) = delete;
 
+  /// The object that the wait is for; null if there is no wait.
+  comp_impl_t* comp() const { return comp_; }
+
   status_t result(status_t status) {
+    return result(status, [] { return false; });
+  }
+  /// `withdraw()` takes the operation back if nothing has happened to it yet.
+  template <class F>
+  status_t result(status_t status, F withdraw) {
     if (LCI_LIKELY(comp_ == nullptr) || !status.is_posted()) return status;
     posted_ = true;
-    wait();
+    std::exception_ptr thrown;
+    for (int idle = 0; !comp_->ready();) {
+      try {
+        idle = wait_once(idle);
+      } catch (...) {
+        if (thrown == nullptr) thrown = std::current_exception();
+        if (withdraw()) {
+          posted_ = false;
+          break;
+        }
+      }
+    }
+    if (thrown != nullptr) std::rethrow_exception(thrown);
     status = comp_->status();
-    if (status.error.errorcode == errorcode_t::fatal) throw_peer_failure(status.rank);
+    if (status.error.errorcode == errorcode_t::fatal)
+      device_.has_failed(status.rank) ? throw_peer_failure(status.rank)
+                                      : throw_refused(status.rank);
     return status;
   }
 
  private:
-  LCI_COLD void wait() {
-    for (int idle = 0; !comp_->ready();) {
-      idle = device_.progress() ? 0 : idle + 1;
-      if (idle > 1000) device_.net->wait(100);
-    }
+  LCI_COLD int wait_once(int idle) {
+    idle = device_.progress() ? 0 : idle + 1;
+    if (idle > 1000) device_.net->wait(100);
+    return idle;
   }
 
   device& device_;

@@ -113,7 +113,29 @@ void device::on_peer_failure(int peer, const char* reason) {
       if (thrown == nullptr) thrown = std::current_exception();
     }
   });
+  fail_receives(peer, thrown);
   if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+void device::fail_receives(int peer, std::exception_ptr& thrown) {
+  std::vector<operation*> lost;
+  rt.for_each_engine([&](matching_engine& engine) {
+    engine.remove_if(matching_entry_type_t::recv, [&](void* entry) {
+      auto* op = static_cast<operation*>(entry);
+      if (op->owner() != this || op->status.rank != peer) return false;
+      lost.push_back(op);
+      return true;
+    });
+  });
+  for (operation* op : lost) {
+    pending.fetch_add(1, std::memory_order_relaxed);  // complete() takes it back
+    op->status.size = 0;
+    try {
+      fail(op);
+    } catch (...) {
+      if (thrown == nullptr) thrown = std::current_exception();
+    }
+  }
 }
 
 void device::open(operation* op, op_door door, bool stay) {

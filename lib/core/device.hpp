@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -55,6 +56,9 @@ class device final : public network::event_sink {
   /// Signals the completion object and forgets the operation.
   void complete(operation* op);
   void fail(operation* op);
+  /// Signals the end of an operation that has ended within its post. What may post again (a handler)
+  /// is not entered from within itself: inside handlers and progress() its turn comes later.
+  void signal_from_post(comp_impl_t* comp, const status_t& status);
   /// Lets packets name an operation of this device, from now on; what its owner wrote so far is seen
   /// by whoever handles them. Afterwards the operation is no longer the caller's, unless it stays.
   void open(operation* op, op_door door, bool stay = false);
@@ -97,6 +101,9 @@ class device final : public network::event_sink {
     if (LCI_UNLIKELY(any_failure_.load(std::memory_order_relaxed))) throw_if_failed(peer);
   }
 
+  bool any_failure() const { return any_failure_.load(std::memory_order_seq_cst); }
+  LCI_COLD bool has_failed(int peer) const;
+
   /// No backlog that later requests must queue behind, and no peer has failed.
   bool undisturbed() const {
     return backlog.empty() && !any_failure_.load(std::memory_order_relaxed);
@@ -123,6 +130,8 @@ class device final : public network::event_sink {
   void* user_context = nullptr;
 
  private:
+  /// Answers a request to send that can't be served, so that its sender does not wait for ever.
+  LCI_COLD bool refuse(int peer, const wire::rts_body& rts);
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
   // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp). False: the packet is rejected.
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
@@ -156,8 +165,9 @@ class device final : public network::event_sink {
   bool submit(backlog::item& item);
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
+  /// Receives that name the failed peer end; `thrown` is the first exception of a handler.
+  LCI_COLD void fail_receives(int peer, std::exception_ptr& thrown);
   LCI_COLD void throw_failure();
-  LCI_COLD bool has_failed(int peer) const;
   LCI_COLD void throw_if_failed(int peer) const;
 
   std::atomic<bool> any_failure_{false};
@@ -181,8 +191,14 @@ bool device::visit(uint32_t handle, uint8_t doors, int peer, Act act) {
   return good;
 }
 
-/// Set while this thread is inside progress(): handlers run there.
+/// Set while this thread is inside progress() or a handler that a post runs.
 extern constinit thread_local bool tls_in_progress __attribute__((tls_model("initial-exec")));
+
+/// Marks this thread as being inside progress(), also when a handler throws.
+struct inside_progress {
+  inside_progress() { tls_in_progress = true; }
+  ~inside_progress() { tls_in_progress = false; }
+};
 
 /// A message that came before its receive. Followed in memory by the payload of an eager one.
 struct unexpected {

@@ -30,14 +30,15 @@ class entry_queue {
     --size_;
     return value;
   }
-  /// Takes out the first entry that is `value`; false if none is.
-  bool remove(void* value) {
-    size_t at = 0;
-    while (at < size_ && (*this)[at] != value) ++at;
-    if (at == size_) return false;
-    for (; at + 1 < size_; ++at) items_[(head_ + at) & (capacity_ - 1)] = (*this)[at + 1];
-    --size_;
-    return true;
+  /// Takes out the entries for which `wanted(entry)`; how many.
+  template <class F>
+  size_t remove_if(const F& wanted) {
+    const size_t before = size_;
+    for (size_t n = 0; n < before; ++n) {
+      void* entry = pop();
+      if (!wanted(entry)) push(entry);
+    }
+    return before - size_;
   }
 
  private:

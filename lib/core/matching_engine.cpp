@@ -2,7 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <iterator>
 #include <mutex>
+#include <vector>
 
 #include "lib/base/check.hpp"
 
@@ -58,6 +60,18 @@ void matching_engine::push_many(bucket& b, int q, void* value) {
   b.more[q]->push(value);
 }
 
+inline void matching_engine::push(bucket& b, int q, void* value) {
+  if (b.count[q] == 0) {
+    b.first[q] = value;
+    b.count[q] = 1;
+  } else if (b.count[q] == 1) {
+    b.second[q] = value;
+    b.count[q] = 2;
+  } else {
+    push_many(b, q, value);
+  }
+}
+
 void* matching_engine::insert(matching_entry_key_t key, void* value, matching_entry_type_t type) {
   bucket& b = bucket_of(key);
   std::lock_guard guard(b.lock);
@@ -70,12 +84,7 @@ void* matching_engine::insert(matching_entry_key_t key, void* value, matching_en
     }
     if (b.key[q] != key) continue;
     if (b.type[q] != static_cast<uint8_t>(type)) return pop(b, q);
-    if (b.count[q] == 1) {
-      b.second[q] = value;
-      b.count[q] = 2;
-    } else {
-      push_many(b, q, value);
-    }
+    push(b, q, value);
     return nullptr;
   }
   void* match = nullptr;
@@ -125,31 +134,52 @@ void* matching_engine::take(matching_entry_key_t key, matching_entry_type_t type
   return LCI_LIKELY(b.overflow == nullptr) ? nullptr : take_overflow(b, key, type);
 }
 
-bool matching_engine::remove(matching_entry_key_t key, void* value, matching_entry_type_t type) {
+size_t matching_engine::filter(bucket& b, int q, const entry_test& wanted) {
+  std::vector<void*> kept;
+  size_t removed = 0;
+  while (b.count[q] > 0) {
+    void* entry = pop(b, q);
+    if (wanted(entry))
+      ++removed;
+    else
+      kept.push_back(entry);
+  }
+  for (void* entry : kept) push(b, q, entry);
+  return removed;
+}
+
+size_t matching_engine::remove_if(matching_entry_key_t key, matching_entry_type_t type,
+                                  const entry_test& wanted) {
   bucket& b = bucket_of(key);
   std::lock_guard guard(b.lock);
   for (int q = 0; q < n_queues; ++q) {
     if (b.count[q] == 0 || b.key[q] != key) continue;
-    if (b.type[q] != static_cast<uint8_t>(type)) return false;
-    if (b.first[q] == value) {
-      pop(b, q);
-      return true;
-    }
-    if (b.count[q] == many) {
-      if (!b.more[q]->remove(value)) return false;
-      if (b.more[q]->empty()) b.count[q] = 1;
-      return true;
-    }
-    if (b.count[q] != 2 || b.second[q] != value) return false;
-    b.count[q] = 1;
-    return true;
+    return b.type[q] == static_cast<uint8_t>(type) ? filter(b, q, wanted) : 0;
   }
-  if (b.overflow == nullptr) return false;
-  auto it = b.overflow->find(key);
-  if (it == b.overflow->end() || it->second.type != type) return false;
-  if (!it->second.entries.remove(value)) return false;
+  if (b.overflow == nullptr) return 0;
+  const auto it = b.overflow->find(key);
+  if (it == b.overflow->end() || it->second.type != type) return 0;
+  const size_t removed = it->second.entries.remove_if(wanted);
   if (it->second.entries.empty()) b.overflow->erase(it);
-  return true;
+  return removed;
+}
+
+size_t matching_engine::remove_if(matching_entry_type_t type, const entry_test& wanted) {
+  size_t removed = 0;
+  for (size_t i = 0; i < n_buckets; ++i) {
+    // A2: pairs with R2 in touch()
+    if (!touched_[i / group_size].load(std::memory_order_seq_cst)) continue;
+    bucket& b = buckets_[i];
+    std::lock_guard guard(b.lock);
+    for (int q = 0; q < n_queues; ++q)
+      if (b.count[q] > 0 && b.type[q] == static_cast<uint8_t>(type)) removed += filter(b, q, wanted);
+    if (b.overflow == nullptr) continue;
+    for (auto it = b.overflow->begin(); it != b.overflow->end();) {
+      if (it->second.type == type) removed += it->second.entries.remove_if(wanted);
+      it = it->second.entries.empty() ? b.overflow->erase(it) : std::next(it);
+    }
+  }
+  return removed;
 }
 
 }  // namespace lci::core

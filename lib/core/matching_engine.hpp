@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
 
 #include "lci/operations.hpp"
@@ -19,6 +20,8 @@ namespace lci::core {
 /// map. The table is address space only until it is touched, and neighbouring tags share pages.
 class matching_engine {
  public:
+  using entry_test = std::function<bool(void* entry)>;
+
   explicit matching_engine(const matching_engine_attr_t& attr);
   ~matching_engine();
   matching_engine(const matching_engine&) = delete;
@@ -39,8 +42,10 @@ class matching_engine {
   /// The oldest entry of `type` under `key`, taken out; null if there is none.
   void* take(matching_entry_key_t key, matching_entry_type_t type);
 
-  /// Takes out an entry that was filed. False if it has been matched meanwhile.
-  bool remove(matching_entry_key_t key, void* value, matching_entry_type_t type);
+  /// Takes out the entries of `type` for which `wanted(entry)`, under `key` or all keys; how many.
+  /// `wanted` is asked while the entry can't be matched, and must not call the engine.
+  size_t remove_if(matching_entry_key_t key, matching_entry_type_t type, const entry_test& wanted);
+  size_t remove_if(matching_entry_type_t type, const entry_test& wanted);
 
   /// Hands every entry to `visit` and empties the table. Not thread-safe.
   template <class F>
@@ -87,15 +92,19 @@ class matching_engine {
   static void* pop(bucket& b, int q);
   LCI_NOINLINE static void* pop_many(bucket& b, int q);
   LCI_NOINLINE static void push_many(bucket& b, int q, void* value);
+  static void push(bucket& b, int q, void* value);
+  LCI_COLD static size_t filter(bucket& b, int q, const entry_test& wanted);
   /// False if the key is not in the overflow and is not to be added either.
   LCI_COLD static bool insert_overflow(bucket& b, uint64_t key, void* value,
                                        matching_entry_type_t type, void*& match, bool new_key);
   LCI_COLD static void* take_overflow(bucket& b, uint64_t key, matching_entry_type_t type);
 
-  /// Remembers that a bucket was written, so that drain() leaves the others' memory alone.
+  /// Remembers that a bucket was written, so that others' memory is left alone where all are visited.
+  /// R2: pairs with A2 in remove_if(); sequentially consistent, since who files an entry then asks
+  /// for a reason to take it back, while who takes entries back gives that reason first.
   void touch(const bucket& b) {
     auto& t = touched_[static_cast<size_t>(&b - buckets_) / group_size];
-    if (LCI_UNLIKELY(!t.load(std::memory_order_relaxed))) t.store(true, std::memory_order_relaxed);
+    if (LCI_UNLIKELY(!t.load(std::memory_order_acquire))) t.store(true, std::memory_order_seq_cst);
   }
 
   bucket* buckets_ = nullptr;

@@ -72,12 +72,10 @@ struct alignas(cache_line) operation {
   bool registered : 1 = false;  // `reg` was made for this operation
   bool signals : 1 = false;     // put, get: the target is told
   operation* next_free = nullptr;
-  matching_engine* filed_in = nullptr;  // recv_posted: where, and under which key
-  uint64_t key = 0;
   packet* carrier = nullptr;  // buffer-copy send: given back afterwards
   network::registration reg;  // of status.buffer
   // third cache line: transfers
-  uint32_t peer_operation = 0;  // the peer's handle
+  alignas(cache_line) uint32_t peer_operation = 0;  // the peer's handle
   rcomp_t remote_comp = 0;
   uint64_t remote_addr = 0;
   uint64_t remote_key = 0;

@@ -67,11 +67,12 @@ inline status_t done_status(const Args& a, void* buffer, errorcode_t code = erro
 
 /// Answers a post whose operation is over: the status, or a signal if `done` is not allowed.
 template <class Args>
-inline status_t answer_done(const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
+inline status_t answer_done(device& d, const Args& a, void* buffer,
+                            errorcode_t code = errorcode_t::done) {
   status_t status = done_status(a, buffer, code);
   if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return status;
   status.error = errorcode_t::done;
-  a.local_comp.p_impl->signal(status);
+  d.signal_from_post(a.local_comp.p_impl, status);
   return errorcode_t::posted;
 }
 
@@ -80,19 +81,37 @@ inline void* buffer_of(const Args& a) {
   return const_cast<void*>(static_cast<const void*>(a.local_buffer));
 }
 
-/// An operation that remembers what to report.
+/// What a post says that finds no operation left.
+LCI_COLD status_t too_many_operations(bool may_retry) {
+  if (may_retry) return errorcode_t::retry_nomem;
+  throw_too_many_operations();
+}
+
+/// An operation that remembers what to report; null if there is none left.
 template <class Args>
 operation* make_operation(device& d, const Args& a) {
   const memory_region* region = is_registered(a.mr) ? a.mr.p_impl : nullptr;
   if (LCI_UNLIKELY(region != nullptr) && region->device.p_impl != &d)
     reject_registration(d, *region);
   operation* op = d.rt.operations.allocate();
-  if (LCI_UNLIKELY(op == nullptr)) throw_too_many_operations();
+  if (LCI_UNLIKELY(op == nullptr)) return nullptr;
   op->belong_to(&d);
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
   op->status = done_status(a, buffer_of(a));
   if (region != nullptr) op->reg = region->reg;
   return op;
+}
+
+/// Registers the buffer for this operation. If the network refuses, the operation never was.
+template <class Args>
+void register_buffer(device& d, operation* op, const Args& a) {
+  try {
+    op->reg = d.net->register_memory(buffer_of(a), a.size);
+    op->registered = true;
+  } catch (...) {
+    d.rt.operations.release(op);
+    throw;
+  }
 }
 
 template <class Args>
@@ -116,6 +135,13 @@ inline void check_common(const char* what, const device& d, const Args& a) {
   d.check_peer(a.rank);
 }
 
+/// Whether the message goes without a handshake: then it must fit into a packet, if it needs one.
+template <class Args>
+bool is_eager(const device& d, const Args& a) {
+  return a.size < d.inject_end ||
+         (a.size <= d.eager_limit && a.size <= a.packet_pool.p_impl->payload_size());
+}
+
 /// Puts a whole eager message into the backlog: the caller's buffer is free.
 template <class Args>
 status_t queue_eager(device& d, const Args& a, const wire::header& head) {
@@ -125,7 +151,7 @@ status_t queue_eager(device& d, const Args& a, const wire::header& head) {
   std::memcpy(item.message.data(), &head, sizeof head);
   if (a.size > 0) std::memcpy(item.message.data() + sizeof head, a.local_buffer, a.size);
   d.backlog.push(std::move(item));
-  return answer_done(a, buffer_of(a), errorcode_t::done_backlog);
+  return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }
 
 /// Eager protocols: injection, by packet, from a user's packet, by backlog.
@@ -151,7 +177,7 @@ status_t send_eager(device& d, const Args& a, const wire::header& head) {
       }
     }
   }
-  if (result == errorcode_t::done) return answer_done(a, buffer_of(a));
+  if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
   if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
   if (may_retry(a)) return result;
   status_t status = queue_eager(d, a, head);
@@ -162,16 +188,16 @@ status_t send_eager(device& d, const Args& a, const wire::header& head) {
 /// Rendezvous: tells the receiver; the rest is the progress engine's.
 template <class Args>
 status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
-  if (!d.backlog.empty() && may_retry(a)) return errorcode_t::retry_backlog;
+  const bool retry_allowed = may_retry(a);
+  if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::await_receiver);
   op->total = a.size;
   op->next_offset = 0;
-  if (d.limits.rma && op->reg.rkey == 0) {
-    op->reg = d.net->register_memory(buffer_of(a), a.size);
-    op->registered = true;
-  }
+  if (a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
+  if (d.limits.rma && op->reg.rkey == 0) register_buffer(d, op, a);
   wire::framed<wire::rts_body> rts;
   rts.head = head;
   rts.body = {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey, op->handle()};
@@ -202,7 +228,7 @@ LCI_NOINLINE status_t post_am_general(post_am_args& a) {
   if (a.remote_comp == 0)
     throw_invalid("post_am", "remote_comp", "0", "a handle that register_rcomp() gave the target");
   wire::header head = wire::unpack(head_of(a));
-  if (a.size <= d.eager_limit) return send_eager(d, a, head);
+  if (is_eager(d, a)) return send_eager(d, a, head);
   head.what = wire::kind::rts_am;
   return send_rendezvous(d, a, head, "post_am");
 }
@@ -215,7 +241,7 @@ LCI_NOINLINE status_t post_send_general(post_send_args& a) {
                   std::to_string(static_cast<int>(a.matching_policy)),
                   "none, rank_only, tag_only or rank_tag");
   wire::header head = wire::unpack(head_of(a));
-  if (a.size <= d.eager_limit) return send_eager(d, a, head);
+  if (is_eager(d, a)) return send_eager(d, a, head);
   head.what = wire::kind::rts_send;
   return send_rendezvous(d, a, head, "post_send");
 }
@@ -251,7 +277,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation
     comp_impl_t* comp = op->comp;
     d.rt.operations.release(op);
     if (a.allow_done || comp == nullptr) return status;
-    comp->signal(status);
+    d.signal_from_post(comp, status);
     return errorcode_t::posted;
   }
   // The answer goes where the request came from, if that device still exists.
@@ -264,22 +290,48 @@ LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation
   return errorcode_t::posted;
 }
 
+/// Takes a receive back that has not been matched yet, and forgets it. False if there is none.
+template <class F>
+bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it) {
+  operation* found = nullptr;
+  engine.remove_if(key, matching_entry_type_t::recv, [&](void* entry) {
+    auto* op = static_cast<operation*>(entry);
+    if (found != nullptr || !is_it(op)) return false;
+    found = op;
+    return true;
+  });
+  if (found != nullptr) d.rt.operations.release(found);
+  return found != nullptr;
+}
+
 /// Files a receive, unless its message is there already.
-inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy) {
+inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy,
+                             bool retry_allowed) {
   matching_engine& engine = *a.matching_engine.p_impl;
   operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::recv_posted);
+  if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
   const uint64_t key = engine.make_key(a.rank, a.tag, policy);
-  op->filed_in = &engine;
-  op->key = key;
+  const uint32_t handle = op->handle();
   void* match = engine.insert(key, op, matching_entry_type_t::recv);
-  if (LCI_LIKELY(match == nullptr)) return errorcode_t::posted;
-  return receive_unexpected(d, a, op, static_cast<unexpected*>(match));
+  if (LCI_UNLIKELY(match != nullptr))
+    return receive_unexpected(d, a, op, static_cast<unexpected*>(match));
+  // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
+  if (LCI_UNLIKELY(d.any_failure()) && looks_at_rank(policy) && d.has_failed(a.rank) &&
+      withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
+    throw_peer_failure(a.rank);
+  return errorcode_t::posted;
 }
 
 LCI_NOINLINE status_t post_recv_waiting(device& d, post_recv_args& a, matching_policy_t policy) {
+  const bool retry_allowed = may_retry(a);
   blocking_guard wait("post_recv", d, a);
-  return wait.result(file_receive(d, a, policy));
+  return wait.result(file_receive(d, a, policy, retry_allowed), [&] {
+    matching_engine& engine = *a.matching_engine.p_impl;
+    return withdraw_receive(d, engine, engine.make_key(a.rank, a.tag, policy),
+                            [&](operation* op) { return op->comp == wait.comp(); });
+  });
 }
 
 }  // namespace
@@ -292,7 +344,7 @@ status_t post_recv(post_recv_args& a) {
   if (LCI_UNLIKELY(!valid_receive(d, a, policy))) reject_receive(d, a, policy);
   if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp)))
     return post_recv_waiting(d, a, policy);
-  return file_receive(d, a, policy);
+  return file_receive(d, a, policy, may_retry(a));
 }
 
 // --- remote memory ---
@@ -308,6 +360,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   if (LCI_UNLIKELY(!d.backlog.empty()) && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(state);
   op->total = a.size;
   op->next_offset = 0;
@@ -315,10 +368,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   op->remote_key = a.rmr.opaque_rkey;
   op->signals = a.remote_comp != 0;
   op->remote_comp = a.remote_comp;
-  if (d.limits.local_registration && a.size > 0 && op->reg.lkey == 0) {
-    op->reg = d.net->register_memory(buffer_of(a), a.size);
-    op->registered = true;
-  }
+  if (d.limits.local_registration && a.size > 0 && op->reg.lkey == 0) register_buffer(d, op, a);
   d.pending.fetch_add(1, std::memory_order_relaxed);
   switch (const errorcode_t result = d.start_rma(op)) {
     case errorcode_t::posted:
@@ -327,7 +377,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
     case errorcode_t::done:
       if (op->signals) d.send_signal(*op);
       d.forget(op);
-      return wait.result(answer_done(a, buffer_of(a)));
+      return wait.result(answer_done(d, a, buffer_of(a)));
     case errorcode_t::fatal:
       d.forget(op);
       throw_peer_failure(a.rank);

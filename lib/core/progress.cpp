@@ -1,5 +1,6 @@
 // The progress engine: what happens when something arrives or ends (paper 4.4).
 #include <cstring>
+#include <memory>
 
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
@@ -13,12 +14,6 @@ constinit thread_local bool tls_in_progress = false;
 namespace {
 
 constexpr int poll_batch = 64;
-
-/// Marks this thread as being inside progress(), also when a handler throws.
-struct inside_progress {
-  inside_progress() { tls_in_progress = true; }
-  ~inside_progress() { tls_in_progress = false; }
-};
 
 }  // namespace
 
@@ -149,7 +144,9 @@ void device::deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byt
                           size_t size) {
   void* buffer = nullptr;
   if (size > 0) {
-    packet* p = comp->attr.zero_copy_am ? packet_pool.p_impl->get() : nullptr;
+    // The sender's packets may be larger than ours.
+    const bool fits = size <= packet_pool.p_impl->payload_size();
+    packet* p = comp->attr.zero_copy_am && fits ? packet_pool.p_impl->get() : nullptr;
     buffer = p != nullptr ? p->payload() : rt.allocate(size);
     if (LCI_UNLIKELY(buffer == nullptr)) throw std::bad_alloc();
     std::memcpy(buffer, data, size);
@@ -188,18 +185,27 @@ void* device::file_unexpected(matching_engine& engine, uint64_t key, int peer, t
   return match;
 }
 
+bool device::refuse(int peer, const wire::rts_body& rts) {
+  wire::header fin;
+  fin.what = wire::kind::fin;
+  fin.policy = wire::refused;
+  fin.tag = rts.operation;
+  send_or_queue(peer, fin);
+  return false;
+}
+
 bool device::receive_rts(int peer, wire::message& m) {
   wire::rts_body body;
   if (!wire::take_body(m, body)) return false;
   if (m.head.what == wire::kind::rts_am) {
     comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
     operation* op = comp == nullptr ? nullptr : rt.operations.allocate();
-    if (op == nullptr) return false;
+    if (op == nullptr) return refuse(peer, body);
     op->comp = comp;
     op->status.buffer = rt.allocate(body.size);
     if (op->status.buffer == nullptr) {
       rt.operations.release(op);
-      throw std::bad_alloc();
+      return refuse(peer, body);
     }
     op->status.size = body.size;
     op->allocated = true;
@@ -208,7 +214,7 @@ bool device::receive_rts(int peer, wire::message& m) {
     return true;
   }
   matching_engine* engine = rt.engines.get(m.head.engine);
-  if (engine == nullptr) return false;
+  if (engine == nullptr) return refuse(peer, body);
   const auto policy = static_cast<matching_policy_t>(m.head.policy);
   const uint64_t key = engine->make_key(peer, m.head.tag, policy);
   void* memory = std::malloc(sizeof(unexpected));
@@ -219,6 +225,44 @@ bool device::receive_rts(int peer, wire::message& m) {
   std::free(u);
   start_receive(static_cast<operation*>(match), peer, m.head.tag, body);
   return true;
+}
+
+namespace {
+
+/// A signal whose turn comes when progress() is called next.
+struct late_signal {
+  device& from;
+  comp_impl_t* comp;
+  status_t status;
+
+  static bool run(void* self) {
+    const std::unique_ptr<late_signal> signal(static_cast<late_signal*>(self));
+    struct ending {
+      device& from;
+      ~ending() { from.pending.fetch_sub(1, std::memory_order_release); }
+    } const at_end{signal->from};
+    signal->comp->signal(signal->status);
+    return true;
+  }
+};
+
+bool may_post(const comp_impl_t& comp) {
+  const attr_comp_type_t type = comp.attr.comp_type;
+  return type != attr_comp_type_t::cq && type != attr_comp_type_t::sync &&
+         type != attr_comp_type_t::counter;
+}
+
+}  // namespace
+
+void device::signal_from_post(comp_impl_t* comp, const status_t& status) {
+  if (!may_post(*comp)) return comp->signal(status);
+  if (tls_in_progress) {
+    pending.fetch_add(1, std::memory_order_relaxed);
+    rt.deferred.push({late_signal::run, new late_signal{*this, comp, status}});
+    return;
+  }
+  const inside_progress mark;
+  comp->signal(status);
 }
 
 void device::refill_receives() {

@@ -41,6 +41,12 @@ void throw_peer_failure(int rank) {
   throw peer_failure_error(rank, "rank " + std::to_string(rank) + " has failed");
 }
 
+void throw_refused(int rank) {
+  throw peer_failure_error(rank, "rank " + std::to_string(rank) +
+                                     " could not do its part: the remote completion handle, matching "
+                                     "engine or memory that was named is not registered there");
+}
+
 void throw_too_many_operations() {
   throw resource_error("more than 2^24 operations are under way; complete some before posting more");
 }

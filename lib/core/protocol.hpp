@@ -39,6 +39,10 @@ inline matching_policy_t wildcard_policy(int rank, tag_t tag, matching_policy_t 
 static_assert(static_cast<unsigned>(matching_policy_t::rank_only) == 1 &&
               static_cast<unsigned>(matching_policy_t::tag_only) == 2);
 
+inline bool looks_at_rank(matching_policy_t policy) {
+  return (static_cast<unsigned>(policy) & static_cast<unsigned>(matching_policy_t::rank_only)) != 0;
+}
+
 inline bool valid_receive(const device& d, const post_recv_args& a, matching_policy_t policy) {
   const auto bits = static_cast<unsigned>(policy);
   return ((bits & 1) == 0 || static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks)) &&
@@ -51,6 +55,7 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
                                          uint64_t disp, size_t size);
 [[noreturn]] LCI_COLD void reject_registration(const device& d, const memory_region& region);
 [[noreturn]] LCI_COLD void throw_peer_failure(int rank);
+[[noreturn]] LCI_COLD void throw_refused(int rank);
 [[noreturn]] LCI_COLD void throw_too_many_operations();
 
 /// The range must lie in what the owner has registered with its device of the same uid.

@@ -47,10 +47,14 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   if (LCI_UNLIKELY(any_failure_.load(std::memory_order_acquire)) && has_failed(peer))
     return fail(op);
 
-  const choice how = choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
+  choice how = choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
-    op->reg = net->register_memory(op->status.buffer, op->total);
-    op->registered = true;
+    try {
+      op->reg = net->register_memory(op->status.buffer, op->total);
+      op->registered = true;
+    } catch (const resource_error&) {
+      how = choice::copy;  // needs no registration
+    }
   }
   if (how == choice::read || op->total == 0) {  // nothing to move: only the FIN is missing
     op->become(op_state::reading);
@@ -102,7 +106,14 @@ bool device::receive_rtr(int peer, wire::message& m) {
 }
 
 bool device::receive_fin(int peer, const wire::message& m) {
-  return visit(static_cast<uint32_t>(m.head.tag), door_receiver | door_data, peer, end);
+  const bool refused = m.head.policy == wire::refused;
+  const uint8_t doors = door_receiver | door_data | (refused ? door_fragments : 0);
+  return visit(static_cast<uint32_t>(m.head.tag), doors, peer,
+               [refused](operation* op, uint8_t) {
+                 if (!op->gate.close()) return false;
+                 if (refused) op->failed.store(true, std::memory_order_relaxed);
+                 return true;
+               });
 }
 
 bool device::receive_fragment(int peer, wire::message& m) {
@@ -284,12 +295,17 @@ void device::complete(operation* op) {
   if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
   const status_t status = op->status;
   comp_impl_t* comp = op->comp;
-  const bool in_place = op->in_place;
+  // Also if the handler throws. Last, so that a drained device has signalled everything.
+  struct ending {
+    device& owner;
+    void* buffer;
+    ~ending() {
+      if (buffer != nullptr) owner.rt.deallocate(buffer);
+      owner.pending.fetch_sub(1, std::memory_order_release);
+    }
+  } const at_end{owner, op->in_place ? status.buffer : nullptr};
   rt.operations.release(op);
   if (comp != nullptr) comp->signal(status);
-  if (in_place) rt.deallocate(status.buffer);
-  // Last, so that a drained device has signalled everything.
-  owner.pending.fetch_sub(1, std::memory_order_release);
 }
 
 }  // namespace lci::core

@@ -64,17 +64,21 @@ bool device::receive_put(int peer, wire::message& m) {
   wire::put_body body;
   if (!wire::take_body(m, body)) return false;
   void* to = rt.check_region(body.rkey, body.addr, m.size);
-  if (to == nullptr) return false;
-  std::memcpy(to, m.data, m.size);
   wire::header ack;
   ack.what = wire::kind::put_ack;
   ack.tag = m.head.tag;
+  if (to == nullptr)
+    ack.policy = wire::refused;
+  else
+    std::memcpy(to, m.data, m.size);
   send_or_queue(peer, ack);
-  return true;
+  return to != nullptr;
 }
 
 bool device::receive_put_ack(int peer, const wire::message& m) {
-  const auto count = [](operation* op, uint8_t) {
+  const bool refused = m.head.policy == wire::refused;
+  const auto count = [refused](operation* op, uint8_t) {
+    if (refused) op->failed.store(true, std::memory_order_relaxed);
     const uint64_t left = op->take_from_left(1);
     if (left == 1) (void)op->gate.close();
     return left != 0;
@@ -87,7 +91,14 @@ bool device::receive_get(int peer, wire::message& m) {
   if (!wire::take_body(m, body)) return false;
   void* from = rt.check_region(body.rkey, body.addr, body.size);
   operation* op = from == nullptr ? nullptr : rt.operations.allocate();
-  if (op == nullptr) return false;
+  if (op == nullptr) {
+    wire::header fin;
+    fin.what = wire::kind::fin;
+    fin.policy = wire::refused;
+    fin.tag = m.head.tag;
+    send_or_queue(peer, fin);
+    return false;
+  }
   op->belong_to(this);
   op->become(op_state::writing);
   op->transfer = wire::transfer::copy;

@@ -60,6 +60,13 @@ class runtime {
   mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
   network::address_exchange& exchange() { return *exchange_; }
 
+  /// While `f(engine)` runs, no engine is freed.
+  template <class F>
+  void for_each_engine(F f) {
+    std::lock_guard guard(engines_mutex_);
+    for (size_t i = 0; i < engines.size(); ++i)
+      if (matching_engine* engine = engines.get(i)) f(*engine);
+  }
   /// Ids of matching engines: reused lowest first, so that ranks which allocate and free in the
   /// same order agree on them. Thread-safe.
   uint16_t add_engine(matching_engine* e);

@@ -106,6 +106,9 @@ struct get_body {  // the header's tag is the origin's handle
   uint64_t size;
 };
 
+/// Policy of a `fin` or `put_ack`: the operation could not be done at the target.
+constexpr uint8_t refused = 1;
+
 /// A header and its body, contiguous, ready to be sent.
 template <class Body>
 struct framed {

@@ -259,13 +259,9 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
     in_lane& lane = *lanes[i];
     if (!lane.ready() || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
-    int batch = lane_batch;
-    if (!lane.in_a_stream(idle_polls_.load(std::memory_order_relaxed))) {
-      batch = 1;
-      prepare_answer(lane);
-    }
+    const bool lone = !lane.in_a_stream(idle_polls_.load(std::memory_order_relaxed));
     events += lane.drain(
-        batch,
+        lone && prepare_answer(lane) ? 1 : lane_batch,
         [&](int source, const std::byte* data, size_t size) {
           sink.on_recv(source, data, size, nullptr);
         },
@@ -274,12 +270,15 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
   return events > 0 ? events : -1;
 }
 
-void device::prepare_answer(in_lane& lane) {
+bool device::prepare_answer(in_lane& lane) {
   const int thread = thread_index_if_known();
   out_lane* const* row = thread >= 0 ? lanes_of(thread) : nullptr;
   out_lane* back = row != nullptr ? row[lane.source()] : nullptr;
-  if (back != nullptr && !back->shared_by_threads && lane.is_answered(back->sent()))
-    back->prefetch_next();
+  if (back == nullptr || back->shared_by_threads || lane.source() == context_.rank() ||
+      !lane.is_answered(back->sent()))
+    return false;
+  back->prefetch_next();
+  return true;
 }
 
 void device::look_after_peers(event_sink& sink) {

@@ -61,8 +61,9 @@ class device final : public network::device {
   LCI_COLD void ring_bell(device_entry& entry);
   LCI_COLD void adopt_lanes();
   LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes);
-  /// Fetches the slot that an answer would take while the message is still being handled.
-  void prepare_answer(in_lane& lane);
+  /// If the message that waits will be answered, as the last one was, fetches the slot that the
+  /// answer will take, while the message is handled.
+  bool prepare_answer(in_lane& lane);
   bool anything_ready() const;
   LCI_COLD void look_after_peers(event_sink& sink);
 

@@ -149,9 +149,8 @@ class alignas(cache_line) in_lane {
   bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }
 
   /// Whether a message was there at once, with no idle poll since the last one was taken: then more
-  /// may wait. Where messages come one by one, looking for the next would only take its slot from
-  /// the sender's cache, and whatever this thread stores next (an answer) would wait for the transfer.
-  /// Under lock.
+  /// may wait. Where messages come one by one and are answered, looking for the next would only take
+  /// its slot from the sender's cache, and the answer would wait for the transfer. Under lock.
   bool in_a_stream(uint32_t idle_polls) {
     const bool same = idle_polls == idle_polls_before_;
     idle_polls_before_ = idle_polls;

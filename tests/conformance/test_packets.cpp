@@ -145,3 +145,101 @@ TEST_CASE("a packet pool of one's own serves posts", "[packets]") {
     lci::free_packet_pool_x(&pool).runtime(env.rt)();
   });
 }
+
+TEST_CASE("a message larger than the packets of the pool it is posted with arrives whole",
+          "[packets]") {
+  on_ranks([](rank_env& env) {
+    auto pool = lci::alloc_packet_pool_x().packet_size(4096).npackets(64).runtime(env.rt)();
+    lci::register_packet_pool_x(pool, env.device).runtime(env.rt)();
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    const auto rcomps = env.all_gather(box.rcomp());
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    for (const size_t size : {size_t{4000}, size_t{5000}, size_t{8000}}) {
+      const auto out = message(size, size);
+      auto s = env.post([&] {
+        return lci::post_am_x(env.right(), out.data(), size, sync,
+                              rcomps[static_cast<size_t>(env.right())])
+            .packet_pool(pool)
+            .runtime(env.rt)();
+      });
+      const auto a = box.collect().front();
+      EXPECT(a.data.size() == size && matches(a.data.data(), size, size));
+      if (!s.is_done())
+        env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
+    }
+    env.barrier();
+    env.until("the device to be drained",
+              [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+    lci::free_comp_x(&sync).runtime(env.rt)();
+    lci::deregister_packet_pool_x(pool, env.device).runtime(env.rt)();
+    lci::free_packet_pool_x(&pool).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a message from larger packets than the receiver has is delivered in memory of its own",
+          "[packets]") {
+  on_ranks([](rank_env& env) {
+    // Neighbours have packets of different sizes.
+    const size_t packet_size = env.rank % 2 == 0 ? 16384 : 4096;
+    auto pool = lci::alloc_packet_pool_x().packet_size(packet_size).npackets(64).runtime(env.rt)();
+    auto device = lci::alloc_device_x().packet_pool(pool).runtime(env.rt)();
+    auto arrivals = lci::alloc_cq_x().zero_copy_am(true).runtime(env.rt)();
+    const auto rcomps = env.all_gather(lci::register_rcomp_x(arrivals).runtime(env.rt)());
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    for (const size_t size : {size_t{100}, size_t{3000}, size_t{5000}, size_t{15000}}) {
+      const auto out = message(size, size);
+      auto sent = env.post(device, [&] {
+        return lci::post_am_x(env.right(), out.data(), size, sync,
+                              rcomps[static_cast<size_t>(env.right())])
+            .device(device)
+            .packet_pool(pool)
+            .runtime(env.rt)();
+      });
+      lci::status_t got = lci::errorcode_t::retry;
+      env.until(device, "both messages", [&] {
+        if (!sent.is_done()) lci::sync_test_x(sync, &sent).runtime(env.rt)();
+        if (!got.is_done()) got = lci::cq_pop_x(arrivals).runtime(env.rt)();
+        return sent.is_done() && got.is_done();
+      });
+      EXPECT(got.size == size && matches(got.buffer, size, size));
+      lci::put_upacket_x(got.buffer).runtime(env.rt)();
+      env.barrier();
+    }
+    lci::free_comp_x(&sync).runtime(env.rt)();
+    lci::free_comp_x(&arrivals).runtime(env.rt)();
+    lci::free_device_x(&device).runtime(env.rt)();
+    lci::free_packet_pool_x(&pool).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a packet that is sent by rendezvous comes back too", "[packets]") {
+  on_ranks(
+      [](rank_env& env) {
+        inbox box(env, inbox_kind::queue_lcrq, 1);
+        const auto rcomps = env.all_gather(box.rcomp());
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        const size_t size = lci::get_max_bcopy_size_x().runtime(env.rt)();
+        for (uint64_t i = 0; i < 500; ++i) {
+          void* packet = nullptr;
+          env.until("a packet", [&] {
+            return (packet = lci::get_upacket_x().runtime(env.rt)()) != nullptr;
+          });
+          fill(packet, size, i);
+          auto s = env.post([&] {
+            return lci::post_am_x(env.right(), packet, size, sync,
+                                  rcomps[static_cast<size_t>(env.right())])
+                .runtime(env.rt)();
+          });
+          const auto a = box.collect().front();
+          EXPECT(matches(a.data.data(), size, i));
+          if (!s.is_done())
+            env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
+        }
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+      },
+      [](lci::global_attr_t& a) {
+        few_packets(a);
+        a.rdv_threshold = 1024;
+      });
+}

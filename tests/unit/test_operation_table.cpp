@@ -93,10 +93,10 @@ TEST_CASE("operation table: late and invented handles race with reuse, and are r
       if (op == nullptr) continue;
       inside.fetch_add(1, std::memory_order_relaxed);
       // What the owner wrote before it opened: plain memory.
-      wrong += op->key != handle || op->total != handle;
+      wrong += op->remote_key != handle || op->total != handle;
       if (closes && op->gate.close()) op->failed.store(true, std::memory_order_relaxed);
       if (op->gate.leave()) {
-        op->key = op->total = 0;
+        op->remote_key = op->total = 0;
         table.release(op);
       }
     }
@@ -107,7 +107,7 @@ TEST_CASE("operation table: late and invented handles race with reuse, and are r
     operation* op = table.allocate();
     if (op == nullptr) break;
     const uint32_t handle = op->handle();
-    op->key = op->total = handle;
+    op->remote_key = op->total = handle;
     op->belong_to(mine);
     op->become(op_state::await_data);
     latest.store(handle, std::memory_order_relaxed);
@@ -118,7 +118,7 @@ TEST_CASE("operation table: late and invented handles race with reuse, and are r
     if (own == nullptr) continue;
     (void)own->gate.close();
     if (!own->gate.leave()) continue;
-    own->key = own->total = 0;
+    own->remote_key = own->total = 0;
     table.release(own);
   }
   over = true;

@@ -1,0 +1,249 @@
+// Whatever happens meanwhile, each operation comes to its end, once, and leaves nothing behind.
+#include <stdexcept>
+
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/window.hpp"
+
+using namespace conf;
+
+namespace {
+
+const size_t sizes[] = {8, 3000, 100'000};
+
+bool drained(rank_env& env) { return lci::test_drained_x().runtime(env.rt)().is_done(); }
+void drain(rank_env& env) {
+  env.until("the device to be drained", [&] { return drained(env); });
+}
+
+struct refusal : std::runtime_error {
+  refusal() : std::runtime_error("a handler of the user's refuses") {}
+};
+void refuses(lci::status_t) { throw refusal(); }
+
+/// What a chain of handlers leaves behind; one for each rank.
+struct chain {
+  lci::runtime_t rt;
+  lci::comp_t comp;
+  lci::rcomp_t sink = 0;
+  std::atomic<int> left{0}, depth{0}, deepest{0}, advanced{0};
+};
+chain chains[64];
+
+/// Posts the next one, whose local completion object is this handler again.
+void posts_on(lci::status_t) {
+  chain& c = chains[rank_env::mine().rank];
+  const int depth = c.depth.fetch_add(1) + 1;
+  c.deepest = std::max(c.deepest.load(), depth);
+  c.advanced += lci::progress_x().runtime(c.rt)().is_done();
+  if (c.left.fetch_sub(1) > 0) {
+    const char byte = 1;
+    lci::post_am_x(rank_env::mine().rank, &byte, 1, c.comp, c.sink)
+        .allow_done(false)
+        .allow_retry(false)
+        .runtime(c.rt)();
+  }
+  c.depth.fetch_sub(1);
+}
+
+}  // namespace
+
+TEST_CASE("a functor can be kept and called again, whatever its completion object", "[ends]") {
+  const auto comp = GENERATE(0, 1, 2);  // COMP_NULL, COMP_NULL_RETRY, a synchronizer
+  on_ranks([comp](rank_env& env) {
+    window w(env, 100'000);
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    const lci::comp_t local =
+        comp == 0 ? lci::COMP_NULL : comp == 1 ? lci::COMP_NULL_RETRY : sync;
+    for (const size_t size : sizes) {
+      auto own = message(size, 1);
+      std::vector<char> in(size);
+      const auto put = lci::post_put_x(env.rank, own.data(), size, local, 0, w.of(env.rank))
+                           .runtime(env.rt);
+      const auto get = lci::post_get_x(env.rank, in.data(), size, local, 0, w.of(env.rank))
+                           .runtime(env.rt);
+      const auto send = lci::post_send_x(env.rank, own.data(), size, 5, local).runtime(env.rt);
+      const auto receive = lci::post_recv_x(env.rank, in.data(), size, 5, local).runtime(env.rt);
+      const auto call = [&](const auto& functor) {
+        const auto s = env.post([&] { return functor(); });
+        EXPECT(comp == 2 || s.is_done());
+        EXPECT(finished(env, sync, s).is_done());
+      };
+      for (int i = 0; i < 3; ++i) {
+        call(put);
+        call(get);
+        EXPECT(in == own);
+        in.assign(size, 0);
+        // To oneself, only what is eager can be sent before its receive is there.
+        if (size <= lci::get_max_bcopy_size_x().runtime(env.rt)()) {
+          call(send);
+          call(receive);
+          EXPECT(in == own);
+        }
+      }
+    }
+    drain(env);
+    lci::free_comp_x(&sync).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a functor looks up what was left empty each time it is called", "[ends]") {
+  on_ranks([](rank_env& env) {
+    auto other = lci::alloc_device_x().runtime(env.rt)();
+    auto counter = lci::alloc_counter_x().runtime(env.rt)();
+    const auto rcomp = lci::register_rcomp_x(counter).runtime(env.rt)();
+    EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
+    const char byte = 1;
+    auto post = lci::post_am_x(env.right(), &byte, 1, lci::COMP_NULL_RETRY, rcomp);
+    post.runtime(env.rt);
+    env.post([&] { return post(); });
+    EXPECT(post.args().device.is_empty());
+    const auto arrived = [&] { return lci::counter_get_x(counter).runtime(env.rt)(); };
+    env.until("the message", [&] { return arrived() == 1; });
+    post.device(other);
+    env.post(other, [&] { return post(); });
+    env.until(other, "the message through the other device", [&] { return arrived() == 2; });
+    env.barrier();
+    lci::free_comp_x(&counter).runtime(env.rt)();
+    lci::free_device_x(&other).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a blocking receive that a handler's exception ends is not posted any more", "[ends]") {
+  on_ranks([](rank_env& env) {
+    auto thrower = lci::alloc_handler_x(refuses).am_in_place(true).runtime(env.rt)();
+    const auto rcomp = lci::register_rcomp_x(thrower).runtime(env.rt)();
+    EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
+    const char byte = 1;
+    std::vector<char> first(3000, 'f'), second(3000);
+    env.post([&] {
+      return lci::post_am_x(env.rank, &byte, 1, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)();
+    });
+    bool thrown = false;
+    try {
+      lci::post_recv_x(env.left(), first.data(), first.size(), 3, lci::COMP_NULL)
+          .runtime(env.rt)();
+    } catch (const refusal&) {
+      thrown = true;
+    }
+    EXPECT(thrown);
+    env.barrier();  // nobody has sent yet
+    const auto out = message(3000, static_cast<uint64_t>(env.rank));
+    env.post([&] {
+      return lci::post_send_x(env.right(), out.data(), out.size(), 3, lci::COMP_NULL_RETRY)
+          .runtime(env.rt)();
+    });
+    const auto s =
+        lci::post_recv_x(env.left(), second.data(), second.size(), 3, lci::COMP_NULL)
+            .runtime(env.rt)();
+    EXPECT(s.is_done());
+    EXPECT(matches(second.data(), second.size(), static_cast<uint64_t>(env.left())));
+    EXPECT(first == std::vector<char>(3000, 'f'));
+    env.barrier();
+    drain(env);
+    lci::free_comp_x(&thrower).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a handler that throws takes nothing along with it", "[ends]") {
+  const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{100'000});
+  on_ranks([size](rank_env& env) {
+    auto thrower = lci::alloc_handler_x(refuses).am_in_place(true).runtime(env.rt)();
+    const auto rcomp = lci::register_rcomp_x(thrower).runtime(env.rt)();
+    EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
+    const auto out = message(size, 1);
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    int thrown = 0;
+    const auto progress = [&] {
+      try {
+        lci::progress_x().runtime(env.rt)();
+      } catch (const refusal&) {
+        ++thrown;
+      }
+    };
+    auto s = lci::post_am_x(env.right(), out.data(), size, sync, rcomp)
+                 .allow_retry(false)
+                 .runtime(env.rt)();
+    while (!(s.is_done() && thrown == 1 && drained(env))) {
+      progress();
+      if (!s.is_done()) lci::sync_test_x(sync, &s).runtime(env.rt)();
+    }
+    EXPECT_EQ(thrown, 1);
+    env.barrier();
+    lci::free_comp_x(&sync).runtime(env.rt)();
+    lci::free_comp_x(&thrower).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("an active message that nobody takes ends at its sender", "[ends]") {
+  on_ranks([](rank_env& env) {
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    const auto unknown = static_cast<lci::rcomp_t>(4000);
+    for (const size_t size : sizes) {
+      const auto out = message(size, 1);
+      const auto s = finished(env, sync, env.post([&] {
+        return lci::post_am_x(env.right(), out.data(), size, sync, unknown).runtime(env.rt)();
+      }));
+      EXPECT(s.is_done() || s.error.errorcode == lci::errorcode_t::fatal);
+      EXPECT_EQ(s.rank, env.right());
+    }
+    drain(env);
+    // A blocking one says so.
+    const auto large = message(100'000, 1);
+    bool thrown = false;
+    try {
+      lci::post_am_x(env.right(), large.data(), large.size(), lci::COMP_NULL, unknown)
+          .runtime(env.rt)();
+    } catch (const lci::peer_failure_error& e) {
+      thrown = true;
+      EXPECT_EQ(e.failed_rank(), env.right());
+    }
+    EXPECT(thrown);
+    env.barrier();
+    lci::free_comp_x(&sync).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("an access to memory that is registered no longer ends at its origin", "[ends]") {
+  on_ranks([](rank_env& env) {
+    std::vector<char> memory(100'000), out(memory.size());
+    auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(env.rt)();
+    const auto rmr = lci::get_rmr_x(mr).runtime(env.rt)();
+    lci::deregister_memory_x(&mr).runtime(env.rt)();
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    for (const size_t size : sizes) {
+      finished(env, sync, env.post([&] {
+        return lci::post_put_x(env.rank, out.data(), size, sync, 0, rmr).runtime(env.rt)();
+      }));
+      finished(env, sync, env.post([&] {
+        return lci::post_get_x(env.rank, out.data(), size, sync, 0, rmr).runtime(env.rt)();
+      }));
+    }
+    drain(env);
+    EXPECT(true);
+    lci::free_comp_x(&sync).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a handler is never entered from within itself, nor does it make progress", "[ends]") {
+  on_ranks([](rank_env& env) {
+    constexpr int length = 50'000;  // as a recursion it would not fit on a stack
+    chain& c = chains[env.rank];
+    c.rt = env.rt;
+    c.left = length;
+    c.depth = c.deepest = c.advanced = 0;
+    c.comp = lci::alloc_handler_x(posts_on).runtime(env.rt)();
+    inbox box(env, inbox_kind::counter, length + 1);
+    c.sink = box.rcomp();
+    const char byte = 1;
+    const auto s = lci::post_am_x(env.rank, &byte, 1, c.comp, c.sink)
+                       .allow_done(false)
+                       .allow_retry(false)
+                       .runtime(env.rt)();
+    EXPECT(s.is_posted());
+    box.collect();
+    env.until("the last handler", [&] { return c.left.load() < 0 && drained(env); });
+    EXPECT_EQ(c.deepest.load(), 1);
+    EXPECT_EQ(c.advanced.load(), 0);
+    lci::free_comp_x(&c.comp).runtime(env.rt)();
+  });
+}
