@@ -282,6 +282,7 @@ int main(int argc, char** argv) {
   });
 
   std::atomic<size_t> threads_left{nthreads};
+  std::atomic<bool> all_know{false};  // of our end
   const auto thread_main = [&](size_t thread) {
     if (thread > 0) backend::thread_init();
     wrong.fetch_add(run_calls(me, n, thread, ncalls, rpc_add, rpc_checksum),
@@ -294,12 +295,15 @@ int main(int argc, char** argv) {
         irpc::call(r, rpc_finished, errors, &told[static_cast<size_t>(r)]);
       }
       for (auto& f : told) irpc::wait(&f);
+      all_know.store(true, std::memory_order_release);  // E3: pairs with E4
     }
-    // Others may still call this rank.
-    while (finished_ranks.load(std::memory_order_acquire) < n) {  // E2: pairs with E1
+    // Others may still call this rank, and answers may come to any of its devices: a thread that
+    // left would take along what nobody has fetched from its own.
+    while (finished_ranks.load(std::memory_order_acquire) < n ||  // E2: pairs with E1
+           !all_know.load(std::memory_order_acquire)) {           // E4: pairs with E3
       if (!irpc::serve()) std::this_thread::yield();
     }
-    // Its answers may still be on their way: nobody leaves before they are out.
+    // Its own answers may still be on their way: nobody leaves before they are out.
     lci::wait_drained_x().device(backend::device)();
     backend::thread_fina();
   };
