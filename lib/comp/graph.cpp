@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "lib/base/check.hpp"
 #include "lib/concurrent/parking.hpp"
@@ -126,7 +127,8 @@ void graph::start() {
   for (graph_node& n : nodes_) n.pending.store(n.n_in, std::memory_order_relaxed);
   remaining_.store(nodes_.size(), std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
-  failure_ = nullptr;
+  thrown_ = nullptr;
+  failed_rank_ = -1;
   state_.store(in_run, std::memory_order_release);
   drive(this, [this](ready_list& ready) {
     for (graph_node* n : roots_) ready.push(n);
@@ -135,10 +137,8 @@ void graph::start() {
 
 status_t graph::test() {
   if ((state_.load(std::memory_order_acquire) & ~asleep) == done) {  // A3: pairs with R3
-    if (failure_) std::rethrow_exception(failure_);
-    status_t status(errorcode_t::done);
-    status.user_context = user_context_;
-    return status;
+    if (thrown_) std::rethrow_exception(thrown_);
+    return outcome();
   }
   if (own_deferred_.count.load(std::memory_order_relaxed) != 0) own_deferred_.run();
   return errorcode_t::retry;
@@ -194,7 +194,7 @@ bool graph::run(graph_node* n, ready_list& ready) {
         return false;
       }
     } catch (...) {
-      fail();
+      fail_by_exception();
     }
   }
   complete(n, status, ready);
@@ -202,11 +202,12 @@ bool graph::run(graph_node* n, ready_list& ready) {
 }
 
 void graph::complete(graph_node* n, const status_t& status, ready_list& ready) {
+  if (LCI_UNLIKELY(status.error == errorcode_t::fatal)) fail(status.rank, nullptr);
   for (const graph_node::edge& e : n->out) {
     try {
       if (e.fn && !failed_.load(std::memory_order_relaxed)) e.fn(status, n->value, e.dst->value);
     } catch (...) {
-      fail();
+      fail_by_exception();
     }
     // R1, A1: each pairs with the others
     if (e.dst->pending.fetch_sub(1, std::memory_order_acq_rel) == 1) ready.push(e.dst);
@@ -217,8 +218,7 @@ void graph::complete(graph_node* n, const status_t& status, ready_list& ready) {
 void graph::finish() {
   if (completion_) {
     comp_impl_t* completion = completion_;
-    status_t status(failure_ ? errorcode_t::fatal : errorcode_t::done);
-    status.user_context = user_context_;
+    const status_t status = outcome();
     delete this;
     completion->signal(status);
     return;
@@ -228,10 +228,32 @@ void graph::finish() {
   if (before & asleep) os_futex::wake_all(&state_);
 }
 
-void graph::fail() {
+// The first failure counts: what comes after it may be its consequence.
+void graph::fail(int rank, std::exception_ptr thrown) {
   std::lock_guard guard(failure_lock_);
-  if (!failure_) failure_ = std::current_exception();
+  if (failed_.load(std::memory_order_relaxed)) return;
+  failed_rank_ = rank;
+  thrown_ = std::move(thrown);
   failed_.store(true, std::memory_order_relaxed);
+}
+
+void graph::fail_by_exception() {
+  try {
+    throw;
+  } catch (const peer_failure_error& e) {
+    fail(e.failed_rank(), std::current_exception());
+  } catch (...) {
+    fail(-1, std::current_exception());
+  }
+}
+
+// What a run that has ended says, unless something was thrown.
+status_t graph::outcome() const {
+  status_t status(failed_.load(std::memory_order_relaxed) ? errorcode_t::fatal
+                                                          : errorcode_t::done);
+  status.rank = failed_rank_;
+  status.user_context = user_context_;
+  return status;
 }
 
 }  // namespace lci::core

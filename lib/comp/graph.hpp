@@ -47,8 +47,10 @@ class graph_node {
 /// predecessor, one after the other without recursion, however long the chain. The graph is done
 /// when all its nodes are, whether or not they have an edge to the end.
 ///
-/// What a node or edge function throws ends the run early: nodes that have not been started are
-/// skipped, and test() throws it when the others have completed.
+/// A node that ends with the status `fatal`, or a node or edge function that throws, ends the run
+/// early: nodes that have not been started are skipped. When the others have completed, test() says
+/// `fatal`, with the rank of the status that came first, or throws what was thrown. A completion
+/// object is told `fatal` and the rank in both cases, where a rank is known.
 ///
 /// Memory orders. R1/A1 on `pending`: a node sees what happened in all its predecessors. R2/A2 on
 /// `remaining_`: whoever finds the graph done (R3/A3 on `state_`) sees what happened in all nodes.
@@ -69,7 +71,7 @@ class graph final : public comp_impl_t {
   /// Starts a run, the first or another one. Throws if there is a cycle.
   void start();
 
-  /// `done` when the run has ended, else `retry`. Throws what a node threw.
+  /// `done` or `fatal` when the run has ended, else `retry`. Throws what a node threw.
   status_t test();
   bool started() const { return state_.load(std::memory_order_relaxed) != idle; }
   bool running() const { return (state_.load(std::memory_order_acquire) & ~asleep) == in_run; }
@@ -99,7 +101,9 @@ class graph final : public comp_impl_t {
   bool run(graph_node* n, ready_list& ready);
   void complete(graph_node* n, const status_t& status, ready_list& ready);
   void finish();
-  void fail();
+  void fail(int rank, std::exception_ptr thrown);
+  void fail_by_exception();
+  status_t outcome() const;
   void check_structure();
   void require_rest(const char* operation) const;
 
@@ -118,7 +122,8 @@ class graph final : public comp_impl_t {
   std::atomic<size_t> remaining_{0};   // nodes that have not completed
   std::atomic<bool> failed_{false};
   spinlock failure_lock_;
-  std::exception_ptr failure_;  // under failure_lock_ while the graph runs
+  std::exception_ptr thrown_;  // under failure_lock_ while the graph runs, as is the next
+  int failed_rank_ = -1;
 };
 
 }  // namespace lci::core

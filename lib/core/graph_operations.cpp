@@ -65,7 +65,7 @@ status_t graph_wait_for(graph_wait_for_args& a) {
                   "call graph_start()");
   status_t status;
   wait_until(
-      policy_of("graph_wait_for", a), [&] { return (status = g.test()).is_done(); },
+      policy_of("graph_wait_for", a), [&] { return !(status = g.test()).is_retry(); },
       [&](int64_t ns) { g.sleep(ns); });
   return status;
 }

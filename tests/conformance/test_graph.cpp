@@ -153,3 +153,41 @@ TEST_CASE("an edge's function sees the status of what ended before it", "[graph]
     lci::free_comp_x(&graph).runtime(rt)();
   });
 }
+
+TEST_CASE("a node that is completed as fatal fails its graph", "[graph]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    trace t;
+    step after{&t, 0};
+    lci::status_t lost(lci::errorcode_t::fatal);
+    lost.rank = 7;
+    const auto build = [&](lci::comp_t comp, lci::graph_node_t& waits) {
+      auto graph = lci::alloc_graph_x().comp(comp).runtime(rt)();
+      waits = lci::graph_add_node_x(graph, [](void*) -> lci::status_t {
+        return lci::errorcode_t::posted;
+      }).runtime(rt)();
+      const auto then = lci::graph_add_node_x(graph, leave_mark).value(&after).runtime(rt)();
+      lci::graph_add_edge_x(graph, waits, then).runtime(rt)();
+      lci::graph_start_x(graph).runtime(rt)();
+      return graph;
+    };
+    lci::graph_node_t node;
+    auto graph = build({}, node);
+    lci::graph_node_mark_complete_x(node).status(lost).runtime(rt)();
+    for (const auto& s : {lci::graph_test_x(graph).runtime(rt)(),
+                          lci::graph_wait_for_x(graph, 30.0).runtime(rt)()}) {
+      EXPECT_EQ(s.error, lci::error_t(lci::errorcode_t::fatal));
+      EXPECT_EQ(s.rank, 7);
+    }
+    lci::free_comp_x(&graph).runtime(rt)();
+
+    auto queue = lci::alloc_cq_x().runtime(rt)();
+    build(queue, node);
+    lci::graph_node_mark_complete_x(node).status(lost).runtime(rt)();
+    const auto told = lci::cq_pop_x(queue).runtime(rt)();
+    EXPECT_EQ(told.error, lci::error_t(lci::errorcode_t::fatal));
+    EXPECT_EQ(told.rank, 7);
+    EXPECT_EQ(t.next.load(), 0);
+    lci::free_comp_x(&queue).runtime(rt)();
+  });
+}

@@ -267,6 +267,68 @@ TEST_CASE("graph: what a node throws comes out of test, and later nodes are skip
   CHECK(later.runs == 1);
 }
 
+namespace {
+status_t lost(int rank) {
+  status_t s(errorcode_t::fatal);
+  s.rank = rank;
+  return s;
+}
+}  // namespace
+
+TEST_CASE("graph: a node that ends as fatal fails the run, with its rank") {
+  graph g({});
+  step failing, parallel, later, last;
+  failing.answer = parallel.answer = errorcode_t::posted;
+  graph_node* nf = g.add_node(step::run, &failing, nullptr);
+  graph_node* np = g.add_node(step::run, &parallel, nullptr);
+  graph_node* nl = g.add_node(step::run, &later, nullptr);
+  static int edges;
+  edges = 0;
+  g.add_edge(nf, nl, [](status_t, void*, void*) { ++edges; });
+  g.add_edge(np, g.add_node(step::run, &last, nullptr), nullptr);
+  g.start();
+  graph::mark_complete(nf, lost(3));
+  CHECK(g.test().is_retry());  // a node is still under way
+  graph::mark_complete(np, lost(5));
+  const status_t status = g.test();
+  CHECK(status.error == errorcode_t::fatal);
+  CHECK(status.rank == 3);  // the first
+  CHECK(later.runs == 0);
+  CHECK(last.runs == 0);
+  CHECK(edges == 0);
+  // The next run knows nothing of it.
+  g.start();
+  graph::mark_complete(nf, errorcode_t::done);
+  graph::mark_complete(np, errorcode_t::done);
+  CHECK(g.test().is_done());
+  CHECK(g.test().rank == -1);
+  CHECK(later.runs == 1);
+  CHECK(last.runs == 1);
+  CHECK(edges == 1);
+}
+
+TEST_CASE("graph: a failed run is told to the completion object, with the rank where one is known") {
+  std::unique_ptr<lci::core::completion_queue> q(lci::core::make_queue({}));
+  int mark = 0;
+  const auto fails = [&](graph_node::run_function run) {
+    auto* g = new graph({}, q.get(), nullptr, &mark);
+    static step later;
+    later.runs = 0;
+    g->add_edge(g->add_node(run, nullptr, nullptr), g->add_node(step::run, &later, nullptr),
+                nullptr);
+    g->start();
+    status_t status;
+    REQUIRE(q->pop(status));
+    CHECK(status.error == errorcode_t::fatal);
+    CHECK(status.user_context == &mark);
+    CHECK(later.runs == 0);
+    return status.rank;
+  };
+  CHECK(fails([](void*) { return lost(4); }) == 4);
+  CHECK(fails([](void*) -> status_t { throw lci::peer_failure_error(2, "gone"); }) == 2);
+  CHECK(fails([](void*) -> status_t { throw std::runtime_error("no luck"); }) == -1);
+}
+
 TEST_CASE("graph: a node may start another graph and wait for it") {
   struct outer {
     graph* inner;
