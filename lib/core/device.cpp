@@ -80,7 +80,7 @@ void device::deregister_pool(core::packet_pool& pool) {
   std::lock_guard guard(pools_mutex_);
   auto at = std::find_if(pools_.begin(), pools_.end(), [&](auto& p) { return p.first == &pool; });
   if (at == pools_.end())
-    throw_invalid("deregister_packet_pool", "packet_pool", pool.name, "registered with the device");
+    throw_invalid("deregister_packet_pool", "packet_pool", pool.attr.name, "registered with the device");
   if (limits.local_registration) net->deregister_memory(at->second);
   pools_.erase(at);
 }
@@ -89,7 +89,7 @@ uint64_t device::find_pool_lkey(const core::packet_pool& pool) const {
   std::lock_guard guard(pools_mutex_);
   for (auto& [p, reg] : pools_)
     if (p == &pool) return reg.lkey;
-  throw_invalid("post", "packet_pool", pool.name, "registered with the device",
+  throw_invalid("post", "packet_pool", pool.attr.name, "registered with the device",
                 "call register_packet_pool(pool, device)");
 }
 

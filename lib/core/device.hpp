@@ -126,8 +126,6 @@ class device final : public network::event_sink {
   packet_pool_t packet_pool;
   endpoint_t default_endpoint;
   endpoint_t progress_endpoint;
-  const char* name = "";
-  void* user_context = nullptr;
 
  private:
   /// Answers a request to send that can't be served, so that its sender does not wait for ever.

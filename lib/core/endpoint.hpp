@@ -12,8 +12,6 @@ class endpoint {
 
   endpoint_attr_t attr;
   device_t device;
-  const char* name = "";
-  void* user_context = nullptr;
 };
 
 }  // namespace lci::core

@@ -54,8 +54,6 @@ class matching_engine {
   matching_engine_attr_t attr;
   runtime_t runtime;
   uint16_t id = 0;  // the same at all ranks
-  const char* name = "";
-  void* user_context = nullptr;
 
  private:
   struct queue {

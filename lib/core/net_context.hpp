@@ -16,8 +16,6 @@ class net_context {
 
   net_context_attr_t attr;
   runtime_t runtime;
-  const char* name = "";
-  void* user_context = nullptr;
   std::unique_ptr<network::context> net;
 };
 

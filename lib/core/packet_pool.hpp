@@ -63,8 +63,6 @@ class packet_pool {
 
   packet_pool_attr_t attr;
   runtime_t runtime;
-  const char* name = "";
-  void* user_context = nullptr;
 
  private:
   /// One thread's packets. Own end is the tail, thieves take from the head.

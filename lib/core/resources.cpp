@@ -25,12 +25,6 @@ auto* take(const char* operation, const char* argument, Handle* handle) {
   return impl;
 }
 
-template <class Impl, class Args>
-void label(Impl& impl, const Args& a) {
-  impl.name = a.name;
-  impl.user_context = a.user_context;
-}
-
 }  // namespace
 
 // --- network context ---
@@ -41,7 +35,6 @@ net_context_t alloc_net_context(alloc_net_context_args& a) {
   auto context =
       std::make_unique<net_context>(a.runtime, a.attr, fabric.create(rt.exchange(), a.attr));
   context->attr.backend = fabric.id;
-  label(*context, a);
   return context.release();
 }
 
@@ -54,7 +47,6 @@ void free_net_context(free_net_context_args& a) {
 device_t alloc_device(alloc_device_args& a) {
   auto d = std::make_unique<device>(*a.runtime.p_impl, *a.net_context.p_impl,
                                     *a.packet_pool.p_impl, a.attr);
-  label(*d, a);
   d->net_context.p_impl->attr.support_putimm = d->limits.put_imm;
   endpoint_attr_t endpoint_attr;
   if (d->attr.alloc_default_endpoint) {
@@ -83,7 +75,6 @@ void free_device(free_device_args& a) {
 
 endpoint_t alloc_endpoint(alloc_endpoint_args& a) {
   auto e = std::make_unique<endpoint>(a.device, a.attr);
-  label(*e, a);
   return e.release();
 }
 
@@ -112,7 +103,6 @@ void wait_drained(wait_drained_args& a) {
 packet_pool_t alloc_packet_pool(alloc_packet_pool_args& a) {
   auto pool = std::make_unique<packet_pool>(a.attr);
   pool->runtime = a.runtime;
-  label(*pool, a);
   a.runtime.p_impl->add_pool(pool.get());
   return pool.release();
 }
@@ -157,7 +147,6 @@ size_t get_max_bcopy_size(get_max_bcopy_size_args& a) {
 matching_engine_t alloc_matching_engine(alloc_matching_engine_args& a) {
   auto engine = std::make_unique<matching_engine>(a.attr);
   engine->runtime = a.runtime;
-  label(*engine, a);
   engine->id = a.runtime.p_impl->add_engine(engine.get());
   return engine.release();
 }

@@ -45,8 +45,6 @@ class runtime {
   std::atomic<uint64_t> rejected_packets{0};
 
   runtime_attr_t attr;
-  const char* name = "";
-  void* user_context = nullptr;
   net_context_t default_net_context;
   device_t default_device;
   packet_pool_t default_packet_pool;

@@ -45,8 +45,6 @@ void free_defaults(runtime_t rt) {
 runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr, const char* name,
                 void* user_context) {
   auto rt = std::make_unique<runtime>(attr, net_attr);
-  rt->name = name;
-  rt->user_context = user_context;
   try {
     allocate_defaults(rt.get(), net_attr);
   } catch (...) {
@@ -83,7 +81,7 @@ runtime_t default_runtime() {
 }
 
 runtime_t alloc_runtime(alloc_runtime_args& a) {
-  return start(a.attr, default_net_attr(), a.name, a.user_context);
+  return start(a.attr, default_net_attr());
 }
 
 void free_runtime(free_runtime_args& a) {
@@ -100,7 +98,7 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
   runtime_attr_t attr = a.attr;
   net_context_attr_t net_attr = default_net_attr();
   if (!a.device_name.empty()) net_attr.device_name = a.device_name;
-  runtime_t rt = start(attr, net_attr, a.name, a.user_context);
+  runtime_t rt = start(attr, net_attr);
   g_default_runtime.store(rt.p_impl, std::memory_order_release);
   return rt;
 }
