@@ -21,7 +21,8 @@ OPERATIONS = (
        (), (a.name, a.user_context), source="3.2.2", resource="runtime", group=_G,
        result="The runtime; to be freed with free_runtime."),
     Op("free_runtime", "void",
-       "Frees a runtime and the default resources it allocated; the handle becomes empty.",
+       "Frees a runtime and the default resources it allocated; the handle becomes empty. Devices "
+       "of the user must have been freed.",
        (A("runtime", "runtime_t*", "Handle of the runtime to free."),), source="3.2.2", group=_G),
     Op("g_runtime_init", "runtime_t",
        "Allocates the process's default runtime, which operations use if no other is named.",
@@ -59,9 +60,11 @@ _P = "Process-wide functions"
 
 FUNCTIONS = (
     Function("global_initialize", "void", (),
-             "Allocates the default runtime at the first of several calls.", group=_P),
+             "Allocates the default runtime at the first of several calls, unless there is one.",
+             group=_P),
     Function("global_finalize", "void", (),
-             "Frees the default runtime at the last of as many calls as global_initialize had.",
+             "Frees the default runtime at the last of as many calls as global_initialize had, if "
+             "that has allocated it.",
              group=_P),
     Function("get_g_default_attr", "global_attr_t", (),
              "Reads the process-wide defaults of all attributes. At the first call they come from "

@@ -15,7 +15,11 @@ namespace {
 
 std::mutex g_mutex;                // start and end of runtimes
 std::vector<runtime*> g_runtimes;  // those alive, under g_mutex
-int g_references = 0;              // of global_initialize(), under g_mutex
+
+// Held while the first global_initialize() allocates, so that the second finds a runtime.
+std::mutex g_references_mutex;
+int g_references = 0;             // of global_initialize(), under g_references_mutex
+runtime* g_referenced = nullptr;  // what the first one has allocated, under g_references_mutex
 
 void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
   runtime& r = *rt.p_impl;
@@ -42,8 +46,7 @@ void free_defaults(runtime_t rt) {
   if (!r.default_net_context.is_empty()) free_net_context_x(&r.default_net_context).runtime(rt)();
 }
 
-runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr, const char* name,
-                void* user_context) {
+runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr) {
   auto rt = std::make_unique<runtime>(attr, net_attr);
   try {
     allocate_defaults(rt.get(), net_attr);
@@ -56,10 +59,27 @@ runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr, 
   return rt.release();
 }
 
-void stop(runtime_t rt) {
+/// Devices of the user would be left with a runtime and a packet pool that are gone.
+void require_no_devices(const char* operation, const runtime& rt) {
+  size_t n = 0;
+  for (size_t i = 0; i < rt.devices.size(); ++i) {
+    const device* d = rt.devices.get(i);
+    n += d != nullptr && d != rt.default_device.p_impl;
+  }
+  if (n > 0)
+    throw_invalid(operation, "devices of the user", std::to_string(n), "0",
+                  "free what was allocated in the runtime first");
+}
+
+void stop(const char* operation, runtime_t rt) {
   {
     std::lock_guard guard(g_mutex);
-    g_runtimes.erase(std::find(g_runtimes.begin(), g_runtimes.end(), rt.p_impl));
+    const auto at = std::find(g_runtimes.begin(), g_runtimes.end(), rt.p_impl);
+    if (at == g_runtimes.end())
+      throw_invalid(operation, "runtime", "no runtime", "allocated and not yet freed",
+                    "it may have been freed through a copy of the handle");
+    require_no_devices(operation, *rt.p_impl);
+    g_runtimes.erase(at);
   }
   // Handlers that run while the default device is freed may need the default runtime.
   free_defaults(rt);
@@ -87,7 +107,7 @@ runtime_t alloc_runtime(alloc_runtime_args& a) {
 void free_runtime(free_runtime_args& a) {
   if (a.runtime == nullptr || a.runtime->is_empty())
     throw_invalid("free_runtime", "runtime", "empty", "an allocated runtime");
-  stop(*a.runtime);
+  stop("free_runtime", *a.runtime);
   *a.runtime = runtime_t();
 }
 
@@ -103,7 +123,7 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
   return rt;
 }
 
-void g_runtime_fina(g_runtime_fina_args&) { stop(default_runtime()); }
+void g_runtime_fina(g_runtime_fina_args&) { stop("g_runtime_fina", default_runtime()); }
 
 runtime_t get_g_runtime(get_g_runtime_args&) {
   return g_default_runtime.load(std::memory_order_acquire);
@@ -162,19 +182,22 @@ matching_engine_t get_default_matching_engine(get_default_matching_engine_args& 
 namespace lci {
 
 void global_initialize() {
-  {
-    std::lock_guard guard(core::g_mutex);
-    if (core::g_references++ > 0) return;
-  }
-  g_runtime_init();
+  std::lock_guard guard(core::g_references_mutex);
+  // A default runtime that is there already serves, too, and stays with who has allocated it.
+  if (core::g_references == 0 && get_g_runtime().is_empty())
+    core::g_referenced = g_runtime_init().p_impl;
+  ++core::g_references;  // not before: nothing is to be undone if that throws
 }
 
 void global_finalize() {
-  {
-    std::lock_guard guard(core::g_mutex);
-    if (core::g_references == 0 || --core::g_references > 0) return;
+  std::lock_guard guard(core::g_references_mutex);
+  if (core::g_references == 0) return;
+  if (core::g_references == 1) {
+    core::runtime* mine = core::g_referenced;
+    if (mine != nullptr && get_g_runtime().p_impl == mine) g_runtime_fina();
+    core::g_referenced = nullptr;
   }
-  g_runtime_fina();
+  --core::g_references;
 }
 
 }  // namespace lci

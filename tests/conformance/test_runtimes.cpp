@@ -97,6 +97,82 @@ TEST_CASE("the global runtime is counted and used by default", "[runtimes]") {
   });
 }
 
+TEST_CASE("global_initialize uses a default runtime that is there, and leaves it", "[runtimes]") {
+  if (ranks_in_one_process() && rank_count() > 1)
+    LCI_SKIP("one process is one rank for the global runtime");
+  on_ranks([](rank_env& env) {
+    const auto rt = lci::g_runtime_init();
+    lci::global_initialize();
+    lci::global_initialize();
+    EXPECT(lci::get_g_runtime() == rt);
+    lci::global_finalize();
+    lci::global_finalize();
+    EXPECT(lci::get_g_runtime() == rt);
+    lci::global_finalize();  // one too many: nothing happens
+    EXPECT(lci::get_g_runtime() == rt);
+    lci::global_initialize();
+    lci::g_runtime_fina();
+    lci::global_finalize();  // its runtime has gone before
+    EXPECT(lci::get_g_runtime().is_empty());
+  });
+}
+
+TEST_CASE("global_initialize and global_finalize are counted", "[runtimes]") {
+  if (ranks_in_one_process() && rank_count() > 1)
+    LCI_SKIP("one process is one rank for the global runtime");
+  on_ranks([](rank_env& env) {
+    for (int round = 0; round < 2; ++round) {
+      lci::global_initialize();
+      const auto rt = lci::get_g_runtime();
+      EXPECT(!rt.is_empty());
+      EXPECT_INVALID(lci::g_runtime_init(), "g_runtime_init", "2");
+      lci::global_initialize();
+      EXPECT(lci::get_g_runtime() == rt);
+      lci::global_finalize();
+      EXPECT(lci::get_g_runtime() == rt);
+      lci::global_finalize();
+      EXPECT(lci::get_g_runtime().is_empty());
+      env.barrier();
+    }
+  });
+}
+
+TEST_CASE("a global_initialize that throws is not counted", "[runtimes]") {
+  if (ranks_in_one_process() && rank_count() > 1)
+    LCI_SKIP("one process is one rank for the global runtime");
+  on_ranks([](rank_env& env) {
+    const lci::global_attr_t before = lci::get_g_default_attr();
+    lci::global_attr_t wrong = before;
+    wrong.npackets = 0;
+    lci::set_g_default_attr(wrong);
+    EXPECT_INVALID(lci::global_initialize(), "npackets", "0");
+    lci::set_g_default_attr(before);
+    EXPECT(lci::get_g_runtime().is_empty());
+    env.barrier();
+    lci::global_initialize();
+    EXPECT(!lci::get_g_runtime().is_empty());
+    lci::global_finalize();
+    EXPECT(lci::get_g_runtime().is_empty());
+  });
+}
+
+TEST_CASE("a runtime that is gone, or still has devices of the user, can't be freed",
+          "[runtimes]") {
+  if (ranks_in_one_process() && rank_count() > 1)
+    LCI_SKIP("a further runtime of a sim process is a further rank: the world decides when");
+  on_ranks([](rank_env& env) {
+    auto rt = lci::alloc_runtime();
+    auto copy = rt;
+    auto device = lci::alloc_device_x().runtime(rt)();
+    EXPECT_INVALID(lci::free_runtime(&rt), "devices of the user", "1");
+    EXPECT(lci::get_default_device_x().runtime(rt)().get_attr_uid() == 0);  // nothing was freed
+    env.barrier();
+    lci::free_device_x(&device).runtime(rt)();
+    lci::free_runtime(&rt);
+    EXPECT_INVALID(lci::free_runtime(&copy), "runtime", "not yet freed");
+  });
+}
+
 TEST_CASE("a runtime can do without default resources", "[runtimes]") {
   on_ranks([](rank_env& env) {
     EXPECT(!lci::get_default_packet_pool_x().runtime(env.rt)().is_empty());
