@@ -50,12 +50,15 @@ OPERATIONS = (
     _free("endpoint", "Frees an endpoint.", "Endpoint", "4.2.1"),
 
     _alloc("packet_pool", "Allocates a packet pool.", (a.runtime,), "Packet pool", "4.1.2"),
-    _free("packet_pool", "Frees a packet pool, whose packets must all have come back.",
+    _free("packet_pool",
+          "Frees a packet pool, whose packets must all have come back. Refused while a device "
+          "has it: deregister it, or free the device that was allocated with it, first.",
           "Packet pool", "4.1.2"),
     Op("register_packet_pool", "void",
        "Registers a pool's memory with a device, so that the device can send its packets.",
        (_pool, _device), (a.runtime_on_demand,), source="4.1.2", group="Packet pool"),
-    Op("deregister_packet_pool", "void", "Undoes register_packet_pool.",
+    Op("deregister_packet_pool", "void",
+       "Undoes register_packet_pool. The pool that a device was allocated with stays.",
        (_pool, _device), (a.runtime_on_demand,), source="4.1.2", group="Packet pool"),
     Op("get_upacket", "void*",
        "Takes a packet from a pool, to assemble a message in it and send it without a copy.",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 
 #include "lib/base/check.hpp"
 #include "lib/core/endpoint.hpp"
@@ -39,8 +40,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
 
 device::~device() {
   rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
-  for (auto& [pool, reg] : pools_)
-    if (limits.local_registration) net->deregister_memory(reg);
+  pools_.clear();
   net.reset();
   // From here on nobody reads or writes our packets. Operations that wait for a peer's answer will
   // not get one.
@@ -70,25 +70,30 @@ bool device::drained() const {
 }
 
 void device::register_pool(core::packet_pool& pool) {
-  network::registration reg;
-  if (limits.local_registration) reg = net->register_memory(pool.arena(), pool.arena_size());
+  pool_registration made(pool, limits.local_registration ? net.get() : nullptr);
   std::lock_guard guard(pools_mutex_);
-  pools_.emplace_back(&pool, reg);
+  pools_.push_back(std::move(made));
 }
 
 void device::deregister_pool(core::packet_pool& pool) {
   std::lock_guard guard(pools_mutex_);
-  auto at = std::find_if(pools_.begin(), pools_.end(), [&](auto& p) { return p.first == &pool; });
-  if (at == pools_.end())
-    throw_invalid("deregister_packet_pool", "packet_pool", pool.attr.name, "registered with the device");
-  if (limits.local_registration) net->deregister_memory(at->second);
-  pools_.erase(at);
+  const auto is_it = [&](const pool_registration& p) { return p.is_of(pool); };
+  // The first registration of the device's own pool is the device's, not the user's.
+  const bool own = &pool == packet_pool.p_impl;
+  const auto at = std::find_if(pools_.rbegin(), pools_.rend() - (own ? 1 : 0), is_it);
+  if (own && at == pools_.rend() - 1)
+    throw_invalid("deregister_packet_pool", "packet_pool", "the device's own", "another pool",
+                  "it is deregistered when the device is freed");
+  if (at == pools_.rend())
+    throw_invalid("deregister_packet_pool", "packet_pool", pool.attr.name,
+                  "registered with the device");
+  pools_.erase(std::next(at).base());
 }
 
 uint64_t device::find_pool_lkey(const core::packet_pool& pool) const {
   std::lock_guard guard(pools_mutex_);
-  for (auto& [p, reg] : pools_)
-    if (p == &pool) return reg.lkey;
+  for (const pool_registration& p : pools_)
+    if (p.is_of(pool)) return p.lkey();
   throw_invalid("post", "packet_pool", pool.attr.name, "registered with the device",
                 "call register_packet_pool(pool, device)");
 }

@@ -15,6 +15,7 @@
 #include "lib/core/matching_engine.hpp"
 #include "lib/core/operation.hpp"
 #include "lib/core/packet_pool.hpp"
+#include "lib/core/pool_registration.hpp"
 #include "lib/core/receive_buffers.hpp"
 #include "lib/core/runtime.hpp"
 #include "lib/core/wire.hpp"
@@ -177,7 +178,7 @@ class device final : public network::event_sink {
 
   uint64_t find_pool_lkey(const core::packet_pool& pool) const;
   mutable std::mutex pools_mutex_;
-  std::vector<std::pair<const core::packet_pool*, network::registration>> pools_;  // under it
+  std::vector<pool_registration> pools_;  // under it
 };
 
 template <class Act>

@@ -63,6 +63,7 @@ class packet_pool {
 
   packet_pool_attr_t attr;
   runtime_t runtime;
+  std::atomic<int> registrations{0};  // with devices, which keep our address
 
  private:
   /// One thread's packets. Own end is the tail, thieves take from the head.

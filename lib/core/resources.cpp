@@ -74,8 +74,7 @@ void free_device(free_device_args& a) {
 }
 
 endpoint_t alloc_endpoint(alloc_endpoint_args& a) {
-  auto e = std::make_unique<endpoint>(a.device, a.attr);
-  return e.release();
+  return new endpoint(a.device, a.attr);
 }
 
 void free_endpoint(free_endpoint_args& a) { delete take("free_endpoint", "endpoint", a.endpoint); }
@@ -108,6 +107,13 @@ packet_pool_t alloc_packet_pool(alloc_packet_pool_args& a) {
 }
 
 void free_packet_pool(free_packet_pool_args& a) {
+  check_allocated("free_packet_pool", "packet_pool", a.packet_pool);
+  const int devices = a.packet_pool->p_impl->registrations.load(std::memory_order_relaxed);
+  if (devices > 0)
+    throw_invalid("free_packet_pool", "packet_pool", "registered " + std::to_string(devices) + "x",
+                  "registered with no device",
+                  "call deregister_packet_pool() first, and free the devices that were allocated "
+                  "with it");
   packet_pool* pool = take("free_packet_pool", "packet_pool", a.packet_pool);
   pool->runtime.p_impl->remove_pool(pool);
   delete pool;

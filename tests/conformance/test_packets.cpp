@@ -243,3 +243,37 @@ TEST_CASE("a packet that is sent by rendezvous comes back too", "[packets]") {
         a.rdv_threshold = 1024;
       });
 }
+
+TEST_CASE("a packet pool that a device has can't be freed", "[packets]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    const auto alloc = [&] {
+      return lci::alloc_packet_pool_x().packet_size(4096).npackets(64).name("mine").runtime(rt)();
+    };
+    auto pool = alloc();
+    lci::register_packet_pool_x(pool, env.device).runtime(rt)();
+    lci::register_packet_pool_x(pool, env.device).runtime(rt)();
+    for (int left = 2; left > 0; --left) {
+      EXPECT_INVALID(lci::free_packet_pool_x(&pool).runtime(rt)(), "packet_pool",
+                     "deregister_packet_pool");
+      EXPECT(!pool.is_empty());
+      lci::deregister_packet_pool_x(pool, env.device).runtime(rt)();
+    }
+    EXPECT_INVALID(lci::deregister_packet_pool_x(pool, env.device).runtime(rt)(), "packet_pool",
+                   "mine");
+    lci::free_packet_pool_x(&pool).runtime(rt)();
+
+    // The pool of a device is the device's until it is freed.
+    auto own = alloc();
+    auto device = lci::alloc_device_x().packet_pool(own).runtime(rt)();
+    EXPECT_INVALID(lci::free_packet_pool_x(&own).runtime(rt)(), "packet_pool", "free the devices");
+    EXPECT_INVALID(lci::deregister_packet_pool_x(own, device).runtime(rt)(), "packet_pool", "own");
+    lci::register_packet_pool_x(own, device).runtime(rt)();
+    lci::deregister_packet_pool_x(own, device).runtime(rt)();
+    EXPECT_INVALID(lci::deregister_packet_pool_x(own, device).runtime(rt)(), "packet_pool", "own");
+    env.barrier();
+    lci::free_device_x(&device).runtime(rt)();
+    lci::free_packet_pool_x(&own).runtime(rt)();
+    EXPECT(own.is_empty());
+  });
+}
