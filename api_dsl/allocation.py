@@ -74,10 +74,13 @@ OPERATIONS = (
     _alloc("matching_engine",
            "Allocates a matching engine. Collective: all ranks do so in the same order.",
            (a.runtime,), "Matching engine", "4.1.3"),
-    _free("matching_engine", "Frees a matching engine and what is still filed in it.",
+    _free("matching_engine",
+          "Frees a matching engine with the messages and receives that are still filed in it. "
+          "Values of matching_engine_insert are the user's to free.",
           "Matching engine", "4.1.3"),
     Op("matching_engine_insert", "matching_entry_val_t",
-       "Files a value, unless one of the other type waits under the same key.",
+       "Files a value of the user, unless one of the other type waits under the same key. Values "
+       "meet values only, never messages, also where an engine is used for both.",
        (A("matching_engine", "matching_engine_t", "The matching engine."),
         A("key", "matching_entry_key_t", "The key."),
         A("value", "matching_entry_val_t", "The value; not null."),

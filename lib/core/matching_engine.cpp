@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -27,7 +28,19 @@ matching_engine::matching_engine(const matching_engine_attr_t& a) : attr(a) {
 
 matching_engine::~matching_engine() {
   drain([](void*, matching_entry_type_t) {});
+  delete of_user_.load(std::memory_order_relaxed);
   munmap(buckets_, n_buckets * sizeof(bucket));
+}
+
+matching_engine& matching_engine::of_user() {
+  matching_engine* table = of_user_.load(std::memory_order_acquire);  // A1: pairs with R1
+  if (LCI_LIKELY(table != nullptr)) return *table;
+  auto made = std::make_unique<matching_engine>(attr);
+  // R1: its constructor is seen by whoever finds it. A second thread may have been faster.
+  if (of_user_.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel,
+                                       std::memory_order_acquire))
+    table = made.release();
+  return *table;
 }
 
 inline void* matching_engine::pop(bucket& b, int q) {

@@ -47,6 +47,10 @@ class matching_engine {
   size_t remove_if(matching_entry_key_t key, matching_entry_type_t type, const entry_test& wanted);
   size_t remove_if(matching_entry_type_t type, const entry_test& wanted);
 
+  /// Where the user's own values are filed: a table apart, so that they never meet messages, and
+  /// nobody takes them for messages when the engine is freed. Made at its first use. Thread-safe.
+  matching_engine& of_user();
+
   /// Hands every entry to `visit` and empties the table. Not thread-safe.
   template <class F>
   void drain(F visit);
@@ -107,6 +111,7 @@ class matching_engine {
 
   bucket* buckets_ = nullptr;
   std::atomic<bool> touched_[n_buckets / group_size] = {};
+  std::atomic<matching_engine*> of_user_{nullptr};  // owned
 };
 
 template <class F>

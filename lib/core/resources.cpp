@@ -161,7 +161,8 @@ void free_matching_engine(free_matching_engine_args& a) {
   matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
   runtime& rt = *engine->runtime.p_impl;
   rt.remove_engine(engine->id);
-  // Receives that nothing matched, and messages that nobody received, end here.
+  // Receives that nothing matched, and messages that nobody received, end here. Values that the
+  // user has filed are elsewhere, and the user's.
   engine->drain([&](void* entry, matching_entry_type_t type) {
     if (type == matching_entry_type_t::recv) {
       rt.operations.release(static_cast<operation*>(entry));
@@ -173,7 +174,12 @@ void free_matching_engine(free_matching_engine_args& a) {
 }
 
 matching_entry_val_t matching_engine_insert(matching_engine_insert_args& a) {
-  return a.matching_engine.p_impl->insert(a.key, a.value, a.entry_type);
+  if (a.value == nullptr)
+    throw_invalid("matching_engine_insert", "value", "nullptr", "an address", "null means no match");
+  if (a.entry_type != matching_entry_type_t::send && a.entry_type != matching_entry_type_t::recv)
+    throw_invalid("matching_engine_insert", "entry_type",
+                  std::to_string(static_cast<int>(a.entry_type)), "send or recv");
+  return a.matching_engine.p_impl->of_user().insert(a.key, a.value, a.entry_type);
 }
 
 }  // namespace lci::core
