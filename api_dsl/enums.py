@@ -86,9 +86,9 @@ rdv_protocol = Enum(
     source="4.3")
 
 matching_engine_type = Enum(
-    "attr_matching_engine_type_t", "Implementations of the matching engine.",
+    "attr_matching_engine_type_t", "Implementations of the matching engine: there is one.",
     (
-        V("queue", "Entries in posting order. Served by the hash table, whose queues keep it."),
+        V("queue", "Served by the hash table, too: its entries of a key are in posting order."),
         V("map", "A hash table with a lock per bucket."),
     ),
     source="4.1.3")

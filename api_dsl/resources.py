@@ -165,7 +165,9 @@ packet_pool = Resource(
 matching_engine = Resource(
     "matching_engine", "Pairs messages with receives at the target.", source="4.1.3",
     attributes=(
-        A("matching_engine_type", "attr_matching_engine_type_t", "Implementation.", "map"),
+        A("matching_engine_type", "attr_matching_engine_type_t",
+          "Has no effect: both values get the same hash table, which keeps posting order per key. "
+          "Accepted for programs that set it.", "map"),
         A("make_key", "make_key_t",
           "Makes the key under which messages are filed; null: from rank, tag and policy.",
           "nullptr", source="3.3.2", from_env=False),
