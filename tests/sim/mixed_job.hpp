@@ -41,6 +41,8 @@ struct mixed_options {
 /// The bytes that operation `id` carries.
 std::vector<std::byte> payload_of(uint64_t id, size_t size);
 
+/// Its parts: what is posted in mixed_plan.cpp, how in mixed_job.cpp, what must come of it in
+/// mixed_checks.cpp, and what a death changes in mixed_death.cpp.
 class mixed_job {
  public:
   explicit mixed_job(const mixed_options& options);
@@ -57,6 +59,9 @@ class mixed_job {
 
  private:
   class notified;
+  // Buffers and windows end with bytes that nobody may write.
+  static constexpr std::byte guard{0xa5};
+  static constexpr size_t guard_size = 16;
 
   struct operation {
     kind what;

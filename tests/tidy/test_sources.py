@@ -28,7 +28,7 @@ class Sources(unittest.TestCase):
         long = {}
         for path in tree.files(suffixes=ALL):
             n = len(tree.text(path).splitlines())
-            if n > (600 if str(path).startswith("tests/") else 500):
+            if n > 500:
                 long[str(path)] = n
         self.assertEqual(long, {})
 
