@@ -32,12 +32,16 @@ class Install(unittest.TestCase):
         cls.env = dict(os.environ, PKG_CONFIG_PATH=str(cls.pc.parent),
                        LD_LIBRARY_PATH=str(cls.library.parent))
         cls.consumer = cls.prefix / "consumer"
+        cls.build(HERE / "consumer.cpp", cls.consumer)
+
+    @classmethod
+    def build(cls, source, program):
         flags = run("pkg-config", "--cflags", "--libs", "lci",
                     f"--define-variable=prefix={cls.root}", env=cls.env)
         if flags.returncode:
             raise RuntimeError(flags.stderr)
         built = run(os.environ.get("CXX", "g++"), "-std=c++17", "-Wall", "-Wextra", "-Werror",
-                    HERE / "consumer.cpp", *flags.stdout.split(), "-o", cls.consumer)
+                    source, *flags.stdout.split(), "-o", program)
         if built.returncode:
             raise RuntimeError(built.stderr)
 
@@ -73,6 +77,17 @@ class Install(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("rank 0 of 2 got 101 from 1", ran.stdout)
         self.assertIn("rank 1 of 2 got 100 from 0", ran.stdout)
+
+    def test_the_program_in_the_readme_builds_and_runs(self):
+        text = (HERE.parent.parent / "README.md").read_text()
+        source, ring = self.prefix / "ring.cpp", self.prefix / "ring"
+        source.write_text(text.split("```cpp\n", 1)[1].split("```", 1)[0])
+        self.build(source, ring)
+        ran = run(self.root / "bin" / "lcirun", "-n", "3", ring, env=self.env)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(sorted(line for line in ran.stdout.splitlines()),
+                         [f"rank {r} of 3 has {(r + 2) % 3} from rank {(r + 2) % 3}"
+                          for r in range(3)])
 
 
 if __name__ == "__main__":
