@@ -227,7 +227,9 @@ CONSTANTS = (
     Constant("COMP_NULL_EXPECT_DONE_OR_RETRY", "comp_t", 1, "Older name of COMP_NULL_RETRY.",
              "v2"),
     Constant("MR_HOST", "mr_t", 0, "Host memory, not registered by the user.", "v2"),
-    Constant("MR_DEVICE", "mr_t", 1, "GPU memory, not registered by the user.", "v2"),
+    Constant("MR_DEVICE", "mr_t", 1,
+             "GPU memory, not registered by the user; such that the processor can access it, too: "
+             "the networks do.", "v2"),
     Constant("MR_UNKNOWN", "mr_t", 2, "The library finds out where the memory is.", "v2"),
     Constant("GRAPH_START", "graph_node_t", 1, "Runs before all nodes of a graph.", "v2"),
     Constant("GRAPH_END", "graph_node_t", 2, "Runs after all nodes of a graph.", "v2"),
