@@ -1,6 +1,6 @@
 """The interface of LCI, described once. `API` is all of it; codegen/ makes the rest from it."""
 
-from api_dsl import (allocation, communication, completion, enums, environment, resources, setup)
+from api_dsl import (allocation, collectives, communication, completion, enums, environment, resources, setup)
 from api_dsl.schema import Api
 
 API = Api(
@@ -9,7 +9,7 @@ API = Api(
     constants=resources.CONSTANTS,
     resources=resources.ALL,
     operations=(setup.OPERATIONS + communication.OPERATIONS + completion.OPERATIONS +
-                allocation.OPERATIONS),
+                allocation.OPERATIONS + collectives.OPERATIONS),
     functions=setup.FUNCTIONS,
     variables=environment.VARIABLES,
 )

@@ -152,6 +152,24 @@ net_lock_mode = Enum(
     ),
     source="4.2.2", flags=True)
 
+
+def _algorithms(operation, *named):
+    return Enum(f"{operation}_algorithm_t", f"Ways to carry out `{operation}`.",
+                (V("none", "Chosen by size and number of ranks."),) +
+                tuple(V(name, doc) for name, doc in named))
+
+
+_TREE = ("tree", "In log2(n) rounds: for small data and many ranks.")
+_DIRECT = ("direct", "Each pair of ranks that have something for each other, at once.")
+_RING = ("ring", "In pieces, from each rank to the next: for large data.")
+broadcast_algorithm = _algorithms("broadcast", _DIRECT, _TREE, _RING)
+reduce_scatter_algorithm = _algorithms("reduce_scatter", _DIRECT, _TREE, _RING)
+allreduce_algorithm = _algorithms("allreduce", _DIRECT, _TREE, _RING)
+allgather_algorithm = _algorithms("allgather", _DIRECT, _RING)
+gather_algorithm = _algorithms("gather", _DIRECT, _TREE)
+
 ALL = (errorcode, direction, matching_policy, matching_entry_type, comp_semantic, backend,
        rdv_protocol, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
-       ibv_prefetch_strategy, ibv_td_strategy, net_lock_mode)
+       ibv_prefetch_strategy, ibv_td_strategy, net_lock_mode,
+       broadcast_algorithm, reduce_scatter_algorithm, allreduce_algorithm, allgather_algorithm,
+       gather_algorithm)

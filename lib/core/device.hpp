@@ -110,6 +110,9 @@ class device final : public network::event_sink {
     return backlog.empty() && !any_failure_.load(std::memory_order_relaxed);
   }
 
+  /// Number of the next collective operation on this device, the same at all ranks.
+  uint32_t next_collective() { return collectives_.fetch_add(1, std::memory_order_relaxed); }
+
   // What the hot paths read comes first.
   std::unique_ptr<network::device> net;
   core::runtime& rt;
@@ -169,6 +172,7 @@ class device final : public network::event_sink {
   LCI_COLD void throw_failure();
   LCI_COLD void throw_if_failed(int peer) const;
 
+  std::atomic<uint32_t> collectives_{0};
   std::atomic<bool> any_failure_{false};
   std::atomic<bool> unreported_failure_{false};
   mutable std::mutex failure_mutex_;

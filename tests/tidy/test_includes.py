@@ -13,7 +13,7 @@ RULES = {
     "lib/comp": PUBLIC + ("lib/base/", "lib/concurrent/", "generated/"),
     "lib/core": PUBLIC + ("lib/base/", "lib/concurrent/", "lib/comp/", "network/fabric.hpp",
                           "network/bootstrap/bootstrap.hpp", "generated/"),
-    "lib/coll": PUBLIC,
+    "lib/coll": PUBLIC + ("lib/base/", "lib/core/device.hpp", "generated/"),
     "lib/layers": PUBLIC,
     "lib/tools": PUBLIC + ("network/fabric.hpp", "network/bootstrap/bootstrap.hpp"),
     "network/bootstrap": PUBLIC + ("lib/base/",),

@@ -1,0 +1,138 @@
+#include "lib/coll/plan.hpp"
+
+#include <deque>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace lci::coll {
+
+/// Belongs to the graph, which frees it at its end.
+struct plan::memory {
+  std::deque<std::function<void()>> functions;
+  std::vector<std::unique_ptr<std::byte[]>> blocks;
+};
+
+plan::plan(const char* operation, const scope& s)
+    : operation_(operation),
+      scope_(s),
+      me_(get_rank_me_x().runtime(s.runtime)()),
+      n_(get_rank_n_x().runtime(s.runtime)()),
+      done_(s.comp) {
+  if (done_.is_empty()) done_ = alloc_sync_x().runtime(s.runtime)();
+  graph_ = alloc_graph_x().runtime(s.runtime).comp(done_)();
+  auto owned = std::make_unique<memory>();
+  memory_ = owned.get();
+  detail::graph_add_value(graph_, [](void*) { return status_t(errorcode_t::done); },
+                          std::move(owned));
+}
+
+plan::~plan() {
+  if (graph_.is_empty()) return;
+  // It was not run: an exception came in between.
+  free_comp(&graph_);
+  if (scope_.comp.is_empty()) free_comp(&done_);
+}
+
+tag_t plan::tag_of(size_t step) {
+  if (!tag_) {
+    core::device& d = *scope_.device.p_impl;
+    tag_ = (static_cast<tag_t>(d.attr.uid) & 0xff) << 24 |
+           (static_cast<tag_t>(d.next_collective()) & 0xfff) << 12;
+  }
+  return *tag_ | (step & 0xfff);
+}
+
+plan::node plan::placed(node what, nodes after) {
+  for (const node& before : after) order(before, what);
+  return what;
+}
+
+void plan::order(node before, node after) {
+  if (!before.is_empty() && !after.is_empty()) graph_add_edge(graph_, before, after);
+}
+
+plan::node plan::send(int rank, const void* buffer, size_t size, size_t step, nodes after) {
+  return placed(graph_add_node_op(graph_, post_send_x(rank, buffer, size, tag_of(step), COMP_NULL)
+                                              .runtime(scope_.runtime)
+                                              .device(scope_.device)
+                                              .endpoint(scope_.endpoint)
+                                              .matching_engine(scope_.matching_engine)),
+                after);
+}
+
+plan::node plan::receive(int rank, void* buffer, size_t size, size_t step, nodes after) {
+  return placed(graph_add_node_op(graph_, post_recv_x(rank, buffer, size, tag_of(step), COMP_NULL)
+                                              .runtime(scope_.runtime)
+                                              .device(scope_.device)
+                                              .endpoint(scope_.endpoint)
+                                              .matching_engine(scope_.matching_engine)),
+                after);
+}
+
+plan::node plan::then(std::function<void()> function, nodes after) {
+  auto& kept = memory_->functions.emplace_back(std::move(function));
+  const graph_node_run_cb_t run = [](void* value) {
+    (*static_cast<std::function<void()>*>(value))();
+    return status_t(errorcode_t::done);
+  };
+  return placed(graph_add_node_x(graph_, run).value(&kept)(), after);
+}
+
+std::byte* plan::scratch(size_t size) {
+  // Not value-initialised: it is only ever read where it was written.
+  return memory_->blocks.emplace_back(new std::byte[size]).get();
+}
+
+void plan::run() {
+  const comp_t graph = std::exchange(graph_, comp_t());  // from here on it frees itself
+  graph_start(graph);
+  if (!scope_.comp.is_empty()) return;
+  // If progress() throws because a peer has failed, the graph may still signal the synchronizer:
+  // then it must stay.
+  status_t status;
+  sync_wait_x(done_, &status).runtime(scope_.runtime).device(scope_.device)();
+  free_comp(&done_);
+  if (status.error.errorcode == errorcode_t::fatal)
+    throw peer_failure_error(status.rank, std::string(operation_) + ": rank " +
+                                              std::to_string(status.rank) + " has failed");
+}
+
+void check_root(const char* operation, const plan& p, int root) {
+  if (root < 0 || root >= p.n())
+    throw_invalid(operation, "root", std::to_string(root), "0.." + std::to_string(p.n() - 1));
+}
+
+void check_buffer(const char* operation, const char* argument, const void* buffer, size_t size) {
+  if (buffer == nullptr && size > 0)
+    throw_invalid(operation, argument, "nullptr", "an address",
+                  "it holds " + std::to_string(size) + " bytes at this rank");
+}
+
+void check_function(const char* operation, reduce_op_t op) {
+  if (op == nullptr) throw_invalid(operation, "op", "nullptr", "a function");
+}
+
+size_t checked_bytes(const char* operation, size_t count, size_t item_size, size_t blocks) {
+  size_t block, all;
+  if (__builtin_mul_overflow(count, item_size, &block) ||
+      __builtin_mul_overflow(block, blocks, &all))
+    throw_invalid(operation, "count",
+                  std::to_string(count) + " (items of " + std::to_string(item_size) + " bytes, " +
+                      std::to_string(blocks) + " blocks)",
+                  "at most " + std::to_string(std::numeric_limits<size_t>::max()) + " bytes in all");
+  return block;
+}
+
+size_t checked_pieces(const char* operation, const plan& p, int ring_nsteps) {
+  if (ring_nsteps < 0)
+    throw_invalid(operation, "ring_nsteps", std::to_string(ring_nsteps), "at least 0");
+  return ring_nsteps > 0 ? static_cast<size_t>(ring_nsteps)
+                         : static_cast<size_t>(p.n() > 1 ? p.n() - 1 : 1);
+}
+
+void reject_algorithm(const char* operation, int value) {
+  throw_invalid(operation, "algorithm", std::to_string(value), "a value of its enumeration");
+}
+
+}  // namespace lci::coll

@@ -1,0 +1,110 @@
+// A collective operation as one rank sees it: sends, receives and functions with a partial order, a
+// completion graph that runs once.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lci.hpp"
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+
+namespace lci::coll {
+
+/// Where a plan's messages travel, and who is told of the end. Taken from an operation's arguments.
+struct scope {
+  runtime_t runtime;
+  device_t device;
+  endpoint_t endpoint;
+  matching_engine_t matching_engine;
+  comp_t comp;
+};
+template <class Args>
+scope scope_of(const Args& a) {
+  return {a.runtime, a.device, a.endpoint, a.matching_engine, a.comp};
+}
+
+/// Built, then run, by one thread.
+///
+/// Tags. Messages of different operations must not meet: a tag is made of the device (8 bits), the
+/// operation's number on that device (12 bits) and the step within it (12 bits), all the same at
+/// both ends. Numbers and steps repeat after 4096; what meets then are messages of one pair of
+/// ranks, which are matched in the order in which they were posted.
+class plan {
+ public:
+  using node = graph_node_t;
+  using nodes = std::initializer_list<node>;
+
+  plan(const char* operation, const scope& s);
+  ~plan();
+  plan(const plan&) = delete;
+  plan& operator=(const plan&) = delete;
+
+  int me() const { return me_; }
+  int n() const { return n_; }
+
+  /// Nodes that begin when all of `after` have ended; empty nodes among these are left out. Both
+  /// ends of a message name the same step; no two messages of a pair of ranks may.
+  node send(int rank, const void* buffer, size_t size, size_t step, nodes after = {});
+  node receive(int rank, void* buffer, size_t size, size_t step, nodes after = {});
+  node then(std::function<void()> function, nodes after = {});
+  void order(node before, node after);
+
+  /// Memory that lives until the plan has ended.
+  std::byte* scratch(size_t size);
+
+  /// Starts the plan; waits for its end if there is no completion object to be told.
+  void run();
+
+ private:
+  struct memory;
+  /// The first message takes the operation's number: a call with bad arguments uses none up, also
+  /// where one rank alone makes it.
+  tag_t tag_of(size_t step);
+  node placed(node what, nodes after);
+
+  const char* operation_;
+  scope scope_;
+  int me_, n_;
+  std::optional<tag_t> tag_;  // of step 0
+  comp_t done_;   // what the graph signals
+  comp_t graph_;  // frees itself at its end
+  memory* memory_;
+};
+
+// --- what operations ask of their arguments; these throw invalid_argument_error ---
+
+void check_root(const char* operation, const plan& p, int root);
+void check_buffer(const char* operation, const char* argument, const void* buffer, size_t size);
+void check_function(const char* operation, reduce_op_t op);
+/// count * item_size * blocks, which must be a number of bytes.
+size_t checked_bytes(const char* operation, size_t count, size_t item_size, size_t blocks = 1);
+/// `ring_nsteps`, or its default.
+size_t checked_pieces(const char* operation, const plan& p, int ring_nsteps);
+[[noreturn]] void reject_algorithm(const char* operation, int value);
+
+// --- pieces ---
+
+/// Where piece i of n begins, when `total` is cut evenly.
+inline size_t piece_begin(size_t total, size_t i, size_t n) {
+  return total / n * i + (i < total % n ? i : total % n);
+}
+
+inline void copy(void* to, const void* from, size_t size) {
+  if (size > 0 && to != from) std::memmove(to, from, size);
+}
+
+/// An array of items and the function that combines two of them.
+struct reduction {
+  size_t count;
+  size_t item_size;
+  reduce_op_t op;
+  size_t bytes() const { return count * item_size; }
+};
+
+}  // namespace lci::coll
