@@ -58,7 +58,7 @@ graph_node_t graph_add_node_op(comp_t graph, Functor&& op) {
     return collective->node = detail::graph_add_value(graph, run, std::move(value));
   } else {
     static_assert(std::is_same_v<result_t, status_t>,
-                  "a node must be a post, or a collective operation");
+                  "a node must be an operation that returns a status_t, or a collective");
     auto value = std::make_unique<functor_t>(std::forward<Functor>(op));
     functor_t* post = value.get();
     const graph_node_run_cb_t run = [](void* p) { return static_cast<functor_t*>(p)->call(); };

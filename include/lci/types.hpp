@@ -131,7 +131,7 @@ struct rmr_t {
   uint64_t base = 0;         ///< address of its first byte at the owner
   uint64_t size = 0;         ///< bytes registered
   uint64_t opaque_rkey = 0;  ///< key the owner's network asks for; 0 means empty
-  int32_t device_uid = 0;    ///< attribute `uid` of the device that takes this key
+  int64_t device_uid = 0;    ///< attribute `uid` of the device that takes this key
 
   constexpr bool is_empty() const { return opaque_rkey == 0; }
   friend constexpr bool operator==(const rmr_t& a, const rmr_t& b) {
