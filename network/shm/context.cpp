@@ -1,12 +1,9 @@
 #include "network/shm/context.hpp"
 
-#include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <ctime>
 
@@ -38,8 +35,8 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
 
   address mine;
   mine.pid = getpid();
-  mine.fd = segment_->fd();
-  mine.size = segment_->size();
+  segment_->describe(mine);
+  mine.space = process_space();
   mine.start_time = process_start_time(mine.pid);
   mine.probe = reinterpret_cast<uint64_t>(&probe_);
   const auto all = exchange.allgather({reinterpret_cast<const char*>(&mine), sizeof mine});
@@ -51,6 +48,9 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
                             "; all ranks must run the same version of LCI");
     std::memcpy(&peers_[r].where, all[r].data(), sizeof(address));
   }
+  // Nobody watches himself, nor what runs where its process id means nothing.
+  for (peer& p : peers_) p.gone = p.where.space != mine.space;
+  peers_[static_cast<size_t>(rank_)].gone = true;
   peers_[static_cast<size_t>(rank_)].mapped.store(segment_->view().base(),
                                                   std::memory_order_relaxed);
   const auto neighbour = (static_cast<size_t>(rank_) + 1) % peers_.size();
@@ -58,9 +58,20 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
 }
 
 context::~context() {
-  own().header().finalized.store(1, std::memory_order_release);
-  for (peer& p : peers_)
-    if (p.pidfd >= 0) close(p.pidfd);
+  segment_->close_file();  // whoever would connect now is too late; and it leaves us a descriptor
+  say_goodbye();
+}
+
+void context::say_goodbye() {
+  // To all, also those we never talked to: they watch us nevertheless.
+  for (size_t r = 0; r < peers_.size(); ++r) {
+    peer& p = peers_[r];
+    if (static_cast<int>(r) == rank_ || has_left(static_cast<int>(r))) continue;
+    if (std::byte* base = p.mapped.load(std::memory_order_acquire))
+      segment_view(base).goodbye_of(rank_).store(1, std::memory_order_release);
+    else if (p.where.space == peers_[static_cast<size_t>(rank_)].where.space)
+      shm::say_goodbye(p.where, rank_);
+  }
 }
 
 std::unique_ptr<network::device> context::create_device(const device_attr_t& attr,
@@ -85,22 +96,6 @@ segment_view context::segment_of(int rank) {
 
 // --- the watch ---
 
-void context::open_watch() {
-  watching_ = true;
-  for (size_t r = 0; r < peers_.size(); ++r) {
-    peer& p = peers_[r];
-    if (static_cast<int>(r) == rank_) continue;
-    // Mapped while it lives, so that afterwards one can tell a goodbye from a crash.
-    try {
-      segment_of(static_cast<int>(r));
-      p.pidfd = static_cast<int>(syscall(SYS_pidfd_open, p.where.pid, 0));
-      p.lost = p.pidfd < 0 && errno == ESRCH;  // it ended before this watch began
-    } catch (const std::exception&) {
-      p.gone = true;
-    }
-  }
-}
-
 void context::watch_peers() {
   const uint64_t now = milliseconds();
   uint64_t due = next_watch_.load(std::memory_order_relaxed);
@@ -109,18 +104,11 @@ void context::watch_peers() {
                                            std::memory_order_relaxed))
     return;
   std::lock_guard guard(watch_mutex_);
-  if (!watching_) open_watch();
-  std::vector<pollfd> fds;
-  for (const peer& p : peers_) fds.push_back({p.gone ? -1 : p.pidfd, POLLIN, 0});
-  ::poll(fds.data(), fds.size(), 0);
   for (size_t r = 0; r < peers_.size(); ++r) {
     peer& p = peers_[r];
-    if (p.gone || ((fds[r].revents & POLLIN) == 0 && !p.lost)) continue;
+    if (p.gone || !p.watch.has_ended(p.where.pid, p.where.start_time)) continue;
     p.gone = true;
-    if (segment_view(p.mapped.load(std::memory_order_acquire))
-            .header()
-            .finalized.load(std::memory_order_acquire) != 0)
-      continue;
+    if (has_left(static_cast<int>(r))) continue;  // it has said so before it ended
     failures_.push_back(static_cast<int>(r));
     p.failed.store(true, std::memory_order_release);
     n_failures_.store(failures_.size(), std::memory_order_release);

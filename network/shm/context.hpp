@@ -10,6 +10,7 @@
 
 #include "network/fabric.hpp"
 #include "network/shm/cma.hpp"
+#include "network/shm/process.hpp"
 #include "network/shm/segment.hpp"
 
 namespace lci::network::shm {
@@ -43,19 +44,22 @@ class context final : public network::context {
   bool has_failed(int peer) const {
     return peers_[static_cast<size_t>(peer)].failed.load(std::memory_order_acquire);
   }
+  /// Whether the peer has said goodbye.
+  bool has_left(int peer) const {
+    return own().goodbye_of(peer).load(std::memory_order_acquire) != 0;
+  }
 
  private:
   struct peer {
     address where;
     std::atomic<std::byte*> mapped{nullptr};
-    mapping map;      // under mutex_
-    int pidfd = -1;   // under watch_mutex_
-    bool lost = false;  // under watch_mutex_: there was no process to watch any more
-    bool gone = false;  // under watch_mutex_: nothing more will be said of it
+    mapping map;          // under mutex_
+    process_watch watch;  // under watch_mutex_
+    bool gone = false;    // under watch_mutex_: nothing more will be said of it
     std::atomic<bool> failed{false};
   };
 
-  void open_watch();
+  void say_goodbye();
 
   int rank_;
   std::unique_ptr<own_segment> segment_;
@@ -67,7 +71,6 @@ class context final : public network::context {
   std::atomic<uint32_t> next_device_{0};
 
   std::mutex watch_mutex_;
-  bool watching_ = false;  // under watch_mutex_
   std::atomic<uint64_t> next_watch_{0};  // milliseconds, steady clock
   std::vector<int> failures_;            // under watch_mutex_
   std::atomic<size_t> n_failures_{0};

@@ -137,8 +137,7 @@ out_lane* device::open_lane(int peer, errorcode_t& why) {
   if (state != open_state(number_)) {
     // Not there yet, unless it has been there or its owner has left.
     const bool was_there = state > open_state(number_);
-    const bool left = segment.header().finalized.load(std::memory_order_acquire) != 0;
-    why = was_there || left || context_.has_failed(peer) ? errorcode_t::fatal
+    why = was_there || context_.has_left(peer) || context_.has_failed(peer) ? errorcode_t::fatal
                                                          : errorcode_t::retry_nomem;
     return nullptr;
   }

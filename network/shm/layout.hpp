@@ -1,7 +1,7 @@
 // What lies in a rank's segment of shared memory. The rank that receives owns the segment; its
 // peers map it and write into their lanes. Everything is reached by offsets.
 //
-//   segment_header | device_entry[max_devices] | directories | lane, lane, lane, ...
+//   segment_header | device_entry[max_devices] | directories | goodbyes | lane, lane, lane, ...
 //
 // A lane carries messages from one thread of one rank to one device: a ring of 64-byte slots, each
 // published by one store of its word, and a ring of bytes for what does not fit into a slot. One
@@ -16,9 +16,10 @@
 
 namespace lci::network::shm {
 
-constexpr uint64_t segment_magic = 0x4c43492d73686d32ull;  // "LCI-shm2"
+constexpr uint64_t segment_magic = 0x4c43492d73686d33ull;  // "LCI-shm3"
 constexpr uint32_t max_devices = 1024;                      // alive at a time, in one rank
 constexpr uint32_t max_lanes_per_device = 16384;
+constexpr uint32_t max_ranks = 1u << 22;                    // more processes than a host can have
 
 struct segment_header {
   uint64_t magic;
@@ -26,7 +27,6 @@ struct segment_header {
   uint32_t n_lanes;      // that fit into the segment
   uint64_t data_size;    // of a lane's byte ring; a power of two
   uint64_t lane_stride;  // bytes from one lane to the next
-  std::atomic<uint32_t> finalized;  // its owner has said goodbye
   std::atomic<uint32_t> fresh_lanes;  // lanes that were ever taken
   /// Stack of returned lanes: low half index + 1, high half a count against ABA.
   std::atomic<uint64_t> free_lanes;
@@ -42,6 +42,10 @@ struct alignas(2 * cache_line) device_entry {
   std::atomic<uint32_t> bell;                  // futex
 };
 using directory_entry = std::atomic<uint32_t>;  // lane + 1; 0: not yet announced
+/// 1 once that rank has said goodbye to the segment's owner. It is left here, and not with the one
+/// who leaves, so that it can be read when that process and its segment are long gone.
+using goodbye = std::atomic<uint8_t>;
+static_assert(sizeof(goodbye) == 1);
 
 /// A slot is full when the low half of its word is the message's number plus one.
 struct alignas(cache_line) slot {
@@ -79,10 +83,12 @@ constexpr size_t devices_offset() {
 constexpr size_t directory_offset() {
   return devices_offset() + max_devices * sizeof(device_entry);
 }
+constexpr size_t goodbye_offset(int rank) {
+  return directory_offset() + sizeof(directory_entry) * max_devices * max_lanes_per_device +
+         static_cast<size_t>(rank);
+}
 constexpr size_t lanes_offset() {
-  const size_t end =
-      directory_offset() + sizeof(directory_entry) * max_devices * max_lanes_per_device;
-  return (end + 4095) / 4096 * 4096;
+  return (goodbye_offset(0) + max_ranks + 4095) / 4096 * 4096;
 }
 
 /// Typed access to a mapped segment.
@@ -100,6 +106,9 @@ class segment_view {
   directory_entry* directory(uint32_t device) const {
     return reinterpret_cast<directory_entry*>(base_ + directory_offset()) +
            size_t{device} * max_lanes_per_device;
+  }
+  goodbye& goodbye_of(int rank) const {
+    return *reinterpret_cast<goodbye*>(base_ + goodbye_offset(rank));
   }
   lane_header& lane(uint32_t index) const {
     return *reinterpret_cast<lane_header*>(base_ + lanes_offset() +

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "lci/errors.hpp"
+#include "network/shm/process.hpp"
 
 namespace lci::network::shm {
 
@@ -54,7 +56,12 @@ own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
     throw resource_error("shm: can't make a segment of " + std::to_string(size) + " bytes: " + why +
                          "; lower LCI_ATTR_SHM_SEGMENT_SIZE");
   }
-  map_ = mapping(fd_, size);
+  try {
+    map_ = mapping(fd_, size);
+  } catch (...) {
+    close(fd_);
+    throw;
+  }
   // A new file is all zero: rings are empty, devices absent, lanes free.
   segment_header& h = view().header();
   h.n_slots = static_cast<uint32_t>(n_slots);
@@ -64,39 +71,61 @@ own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
   h.magic = segment_magic;
 }
 
-own_segment::~own_segment() { close(fd_); }
-
-uint64_t process_start_time(int pid) {
-  char path[64], text[1024];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
-  std::FILE* f = std::fopen(path, "re");
-  if (f == nullptr) return 0;
-  const size_t n = std::fread(text, 1, sizeof text - 1, f);
-  std::fclose(f);
-  text[n] = 0;
-  // The name, in parentheses, may hold anything; the fields after it are numbers.
-  const char* p = std::strrchr(text, ')');
-  if (p == nullptr) return 0;
-  unsigned long long start = 0;
-  const int got = std::sscanf(
-      p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-      &start);
-  return got == 1 ? start : 0;
+void own_segment::describe(address& a) const {
+  struct stat s {};
+  fstat(fd_, &s);
+  a.fd = fd_;
+  a.size = map_.size();
+  a.file_system = s.st_dev;
+  a.file = s.st_ino;
 }
+
+void own_segment::close_file() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+namespace {
+
+bool is_segment(const struct stat& s, const address& a) {
+  return s.st_dev == a.file_system && s.st_ino == a.file &&
+         static_cast<uint64_t>(s.st_size) == a.size;
+}
+
+/// The peer's segment as a file; -1 with `errno`, which is ENOENT if the peer has left.
+int open_segment(const address& a) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", a.pid, a.fd);
+  // The peer may have closed it and got the number for something else, which must not be touched;
+  // before it is opened (that may have effects) and afterwards (it may have changed in between).
+  struct stat s {};
+  if (stat(path, &s) != 0) return -1;
+  int fd = -1;
+  if (is_segment(s, a)) {
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &s) == 0 && is_segment(s, a))) return fd;
+    close(fd);
+  }
+  errno = ENOENT;
+  return -1;
+}
+
+}  // namespace
 
 mapping map_peer(const address& a, int rank) {
   const std::string who =
       "shm: rank " + std::to_string(rank) + " (pid " + std::to_string(a.pid) + ")";
-  if (process_start_time(a.pid) != a.start_time)
-    throw peer_failure_error(rank, who + " has exited before a connection was made");
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", a.pid, a.fd);
-  const int fd = open(path, O_RDWR | O_CLOEXEC);
-  if (fd < 0 && errno == ENOENT)
-    throw peer_failure_error(rank, who + " is exiting; no connection had been made");
-  if (fd < 0)
-    throw resource_error(who + ": can't open its segment " + path + ": " + error_text() +
-                         "; all ranks of a host must share its process ids and user");
+  if (a.space != process_space())
+    throw resource_error(who + " runs on another host, or in another process-id namespace of this "
+                               "one; shared memory doesn't reach it");
+  const int fd = open_segment(a);
+  if (fd < 0) {
+    const int error = errno;
+    if (error == ENOENT || process_watch().has_ended(a.pid, a.start_time))
+      throw peer_failure_error(rank, who + " has left before a connection was made");
+    throw resource_error(who + ": can't open its segment, descriptor " + std::to_string(a.fd) +
+                         ": " + std::strerror(error) + "; all ranks of a host must run as one user");
+  }
   mapping m;
   try {
     m = mapping(fd, a.size);
@@ -108,6 +137,14 @@ mapping map_peer(const address& a, int rank) {
   if (m.view().header().magic != segment_magic)
     throw resource_error(who + ": its segment is of another version of LCI");
   return m;
+}
+
+void say_goodbye(const address& a, int me) {
+  const int fd = open_segment(a);
+  if (fd < 0) return;
+  const uint8_t yes = 1;
+  (void)!pwrite(fd, &yes, 1, static_cast<off_t>(goodbye_offset(me)));
+  close(fd);
 }
 
 uint32_t take_lane(const segment_view& segment) {

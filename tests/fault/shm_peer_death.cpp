@@ -1,6 +1,7 @@
 // A process of the job is killed in the middle of things: the others are told who it was, and go on
 // without it. Started as `lcirun -n 3 sh shm_survivors.sh shm_peer_death`: the shell between hides
 // the death from the launcher, which would end the whole job.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -38,9 +39,51 @@ int progress_until_failure(double seconds) {
 
 }  // namespace
 
+/// Scenes in which nobody has talked to the one who goes. Nothing of it was mapped.
+int strangers(const std::string& scene) {
+  const int me = lci::get_rank_me(), victim = lci::get_rank_n() - 1;
+  const auto rcomp = lci::register_rcomp(lci::alloc_counter());
+  const auto post = [&] {
+    try {
+      for (int i = 0; i < 1000; ++i) (void)lci::post_am(victim, "x", 1, lci::COMP_NULL_RETRY, rcomp);
+    } catch (const lci::peer_failure_error& e) {
+      return e.failed_rank() == victim;
+    }
+    return false;
+  };
+  if (me == victim) {
+    if (scene == "stranger dies" || scene == "nothing to watch by") std::raise(SIGKILL);
+    lci::g_runtime_fina();
+    if (scene == "stranger leaves") return 0;
+    // "stranger becomes another": its descriptors' numbers now mean other files.
+    std::vector<std::FILE*> files;
+    for (int i = 0; i < 100; ++i) files.push_back(std::tmpfile());
+    sleep(3);
+    for (std::FILE* f : files) {
+      expect(f != nullptr && std::fseek(f, 0, SEEK_END) == 0 && std::ftell(f) == 0,
+             "what the process opened later is left alone");
+      std::fclose(f);
+    }
+    return failures == 0 ? 0 : 1;
+  }
+  usleep(500'000);
+  if (scene == "nothing to watch by") {
+    rlimit limit{3, 3};
+    expect(setrlimit(RLIMIT_NOFILE, &limit) == 0, "the limit can be set");
+  }
+  if (scene == "stranger dies" || scene == "nothing to watch by")
+    expect(progress_until_failure(20) == victim, "progress() tells which rank has failed");
+  else
+    expect(progress_until_failure(1) == -1, "who said goodbye has not failed");
+  if (scene != "nothing to watch by") expect(post(), "a post to who is no longer there throws");
+  lci::g_runtime_fina();
+  return failures == 0 ? 0 : 1;
+}
+
 int main(int argc, char** argv) {
   const std::string scene = argc > 1 ? argv[1] : "idle";
   lci::g_runtime_init();
+  if (scene.find(' ') != std::string::npos) return strangers(scene);
   const int me = lci::get_rank_me(), n = lci::get_rank_n(), victim = n - 1;
   auto cq = lci::alloc_cq();
   auto counter = lci::alloc_counter();

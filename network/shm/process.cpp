@@ -1,0 +1,107 @@
+#include "network/shm/process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace lci::network::shm {
+
+namespace {
+
+/// Reads a small file; the text ends with 0. False with `errno` if it can't be.
+template <size_t N>
+bool read_file(const char* path, char (&text)[N]) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t n = read(fd, text, N - 1);
+  const int error = errno;
+  close(fd);
+  errno = error;
+  if (n < 0) return false;
+  text[n] = 0;
+  return true;
+}
+
+struct process_stat {
+  char state = 0;
+  uint64_t start_time = 0;
+};
+
+/// False with `errno` if it can't be read.
+bool read_stat(int pid, process_stat& s) {
+  char path[64], text[1024];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  if (!read_file(path, text)) return false;
+  errno = 0;
+  // The name, in parentheses, may hold anything; the fields after it are numbers.
+  const char* p = std::strrchr(text, ')');
+  if (p == nullptr) return false;
+  unsigned long long start = 0;
+  const int got = std::sscanf(
+      p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+      &s.state, &start);
+  s.start_time = start;
+  return got == 2;
+}
+
+/// Whether what runs under this number is no longer the process that started then.
+bool is_another(int pid, uint64_t start_time) {
+  process_stat s;
+  if (read_stat(pid, s))
+    // One that was not yet waited for has ended all the same.
+    return s.state == 'Z' || s.state == 'X' || (start_time != 0 && s.start_time != start_time);
+  if (errno == ENOENT || errno == ESRCH) return true;
+  return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
+
+uint64_t process_start_time(int pid) {
+  process_stat s;
+  return read_stat(pid, s) ? s.start_time : 0;
+}
+
+namespace {
+
+uint64_t find_process_space() {
+  char boot[64] = {};
+  if (!read_file("/proc/sys/kernel/random/boot_id", boot)) boot[0] = 0;
+  struct stat space {};
+  if (stat("/proc/self/ns/pid", &space) != 0) space.st_ino = 0;
+  uint64_t hash = 0xcbf29ce484222325ull ^ space.st_ino;  // FNV-1a
+  for (const char* p = boot; *p != 0; ++p)
+    hash = (hash ^ static_cast<unsigned char>(*p)) * 0x100000001b3ull;
+  return hash;
+}
+
+}  // namespace
+
+uint64_t process_space() {
+  static const uint64_t space = find_process_space();
+  return space;
+}
+
+process_watch::~process_watch() {
+  if (fd_ >= 0) close(fd_);
+}
+
+bool process_watch::has_ended(int pid, uint64_t start_time) {
+  if (fd_ < 0) {
+    fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (fd_ < 0 && errno == ESRCH) return true;
+    // From here on the number can't change its meaning; it may have before.
+    if (is_another(pid, start_time)) return true;
+    if (fd_ < 0) return false;
+  }
+  pollfd p{fd_, POLLIN, 0};
+  return ::poll(&p, 1, 0) == 1 && (p.revents & POLLIN) != 0;
+}
+
+}  // namespace lci::network::shm

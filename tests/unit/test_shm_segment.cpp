@@ -1,0 +1,82 @@
+// Finding a peer's segment by its process and descriptor, and telling it goodbye.
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+
+#include "lci/errors.hpp"
+#include "network/shm/process.hpp"
+#include "network/shm/segment.hpp"
+
+using namespace lci::network::shm;
+
+namespace {
+
+address address_of(const own_segment& s) {
+  address a;
+  s.describe(a);
+  a.pid = getpid();
+  a.start_time = process_start_time(a.pid);
+  a.space = process_space();
+  return a;
+}
+
+}  // namespace
+
+TEST_CASE("a descriptor's number that means another file is not mapped") {
+  auto segment = std::make_unique<own_segment>(0, 16, 65536);
+  const address a = address_of(*segment);
+  CHECK(map_peer(a, 1).view().header().magic == segment_magic);
+  say_goodbye(a, 7);
+  CHECK(segment->view().goodbye_of(7).load() == 1);
+  CHECK(segment->view().goodbye_of(6).load() == 0);
+  segment.reset();
+  CHECK_THROWS_AS(map_peer(a, 1), lci::peer_failure_error);
+
+  const bool as_large = GENERATE(false, true);
+  const int other = memfd_create("other", MFD_CLOEXEC);
+  REQUIRE(dup2(other, a.fd) == a.fd);
+  if (as_large) REQUIRE(ftruncate(other, static_cast<off_t>(a.size)) == 0);
+  CHECK_THROWS_AS(map_peer(a, 1), lci::peer_failure_error);
+  say_goodbye(a, 7);
+  char byte = 0;
+  CHECK(pread(other, &byte, 1, static_cast<off_t>(goodbye_offset(7))) == (as_large ? 1 : 0));
+  CHECK(byte == 0);
+  if (a.fd != other) close(a.fd);
+  close(other);
+}
+
+TEST_CASE("a process of another host or process-id namespace is told from one that has left") {
+  const own_segment segment(0, 16, 65536);
+  address a = address_of(segment);
+  a.space += 1;
+  CHECK_THROWS_AS(map_peer(a, 1), lci::resource_error);
+}
+
+TEST_CASE("the end of a process is seen, whether it was waited for or not") {
+  CHECK_FALSE(process_watch().has_ended(getpid(), process_start_time(getpid())));
+  CHECK(process_watch().has_ended(getpid(), process_start_time(getpid()) + 1));  // an older one
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const uint64_t start = process_start_time(child);
+  CHECK(start != 0);
+  process_watch early;
+  CHECK_FALSE(early.has_ended(child, start));
+  kill(child, SIGKILL);
+  siginfo_t info;
+  REQUIRE(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
+  CHECK(early.has_ended(child, start));
+  CHECK(process_watch().has_ended(child, start));
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  CHECK(early.has_ended(child, start));
+  CHECK(process_watch().has_ended(child, start));
+}
