@@ -15,10 +15,6 @@ constexpr uint32_t polls_between_watches = 4096;
 
 std::atomic<uint64_t> next_rkey{1};
 
-uint32_t open_state(uint32_t number) {
-  return number / max_devices * 4 + device_entry::open;
-}
-
 }  // namespace
 
 device::device(context& c, const device_attr_t&, size_t eager_size)
@@ -32,35 +28,21 @@ device::device(context& c, const device_attr_t&, size_t eager_size)
   limits_.put_then_send_ordered = true;
   limits_.ordered = true;
 
-  const uint32_t before = entry_.state_and_generation.load(std::memory_order_acquire);
-  if ((before & 3) == device_entry::open)
+  const uint64_t before = entry_.announced.load(std::memory_order_acquire);
+  if ((device_entry::state_in(before) & 3) == device_entry::open)
     throw resource_error("alloc_device: more than " + std::to_string(max_devices) +
                          " devices at a time; free some");
-  directory_entry* directory = c.own().directory(number_ % max_devices);
-  const uint32_t used = std::min(entry_.n_lanes.load(std::memory_order_relaxed),
-                                 max_lanes_per_device);
-  for (uint32_t i = 0; i < used; ++i) directory[i].store(0, std::memory_order_relaxed);
-  entry_.n_lanes.store(0, std::memory_order_relaxed);
-  // R1: pairs with A1 in open_lane()
-  entry_.state_and_generation.store(open_state(number_), std::memory_order_release);
+  clear_directory(c.own(), number_ % max_devices);
+  // R1: pairs with A1 in make_lane()
+  entry_.announced.store(device_entry::pack(open_state(), 0), std::memory_order_release);
 }
 
 device::~device() {
-  entry_.state_and_generation.store(number_ / max_devices * 4 + device_entry::closed,
-                                    std::memory_order_release);
-  for (auto& lane : owned_out_) close_lane(*lane);
+  static_assert(device_entry::closed == device_entry::open + 1);
+  entry_.announced.fetch_add(device_entry::pack(1, 0), std::memory_order_acq_rel);
+  for (auto& lane : owned_out_) close_end(lane->segment(), lane->index(), lane_header::sender);
   adopt_lanes();
-  for (auto& lane : owned_in_) {
-    const uint32_t other = lane->shared().closed.fetch_or(lane_header::receiver,
-                                                          std::memory_order_acq_rel);
-    if ((other & lane_header::sender) != 0) return_lane(context_.own(), lane->index());
-  }
-}
-
-void device::close_lane(out_lane& lane) {
-  const uint32_t other =
-      lane.shared().closed.fetch_or(lane_header::sender, std::memory_order_acq_rel);
-  if ((other & lane_header::receiver) != 0) return_lane(lane.segment(), lane.index());
+  for (auto& lane : owned_in_) close_end(context_.own(), lane->index(), lane_header::receiver);
 }
 
 // --- sending ---
@@ -68,9 +50,9 @@ void device::close_lane(out_lane& lane) {
 errorcode_t device::inject(int peer, message_head head, const void* payload, size_t size) {
   // The whole of the common case without a call, so that it needs no registers saved.
   const int thread = thread_index_if_known();
-  out_lane* const* row = LCI_LIKELY(thread >= 0) ? lanes_of(thread) : nullptr;
+  const lane_slot* row = LCI_LIKELY(thread >= 0) ? lanes_of(thread) : nullptr;
   if (LCI_LIKELY(row != nullptr)) {
-    out_lane* lane = row[peer];
+    out_lane* lane = row[peer].load(std::memory_order_acquire);  // A5: see R5
     if (LCI_LIKELY(lane != nullptr && size - 1 < out_lane::max_behind_head &&
                    !lane->shared_by_threads && lane->has_room_now())) {
       lane->push_head_and(head, payload, size);
@@ -87,7 +69,7 @@ errorcode_t device::inject_slowly(int peer, message_head head, const void* paylo
 
 errorcode_t device::send(const net_op& op) {
   const size_t size = op.segments[0].size + (op.n_segments > 1 ? op.segments[1].size : 0);
-  out_lane* lane = lane_to(op.peer);
+  out_lane* lane = lane_of(thread_index(), op.peer);
   if (LCI_UNLIKELY(lane == nullptr)) {
     errorcode_t why = errorcode_t::retry_nomem;
     if ((lane = open_lane(op.peer, why)) == nullptr) return why;
@@ -122,49 +104,6 @@ errorcode_t device::no_room(const out_lane& lane, int peer) {
 
 void device::ring_bell(device_entry& entry) { ring(entry); }
 
-out_lane* device::open_lane(int peer, errorcode_t& why) {
-  const uint32_t number = number_ % max_devices;
-  std::lock_guard guard(mutex_);
-  segment_view segment;
-  try {
-    segment = context_.segment_of(peer);
-  } catch (const peer_failure_error&) {
-    why = errorcode_t::fatal;
-    return nullptr;
-  }
-  device_entry& entry = segment.device(number);
-  const uint32_t state = entry.state_and_generation.load(std::memory_order_acquire);  // A1
-  if (state != open_state(number_)) {
-    // Not there yet, unless it has been there or its owner has left.
-    const bool was_there = state > open_state(number_);
-    why = was_there || context_.has_left(peer) || context_.has_failed(peer) ? errorcode_t::fatal
-                                                         : errorcode_t::retry_nomem;
-    return nullptr;
-  }
-  const uint32_t index = take_lane(segment);
-  if (index == ~0u)
-    throw resource_error("shm: the segment of rank " + std::to_string(peer) +
-                         " has no lane left; raise LCI_ATTR_SHM_SEGMENT_SIZE");
-  const uint32_t place = entry.n_lanes.fetch_add(1, std::memory_order_acq_rel);
-  if (place >= max_lanes_per_device)
-    throw resource_error("shm: a device of rank " + std::to_string(peer) + " has " +
-                         std::to_string(max_lanes_per_device) +
-                         " lanes; let fewer threads send through one device");
-  segment.lane(index).source = context_.rank();
-  segment.directory(number)[place].store(index + 1, std::memory_order_release);  // R2: A2
-
-  const auto thread = static_cast<size_t>(thread_index());
-  out_lane** row = rows_[thread].load(std::memory_order_relaxed);
-  if (row == nullptr) {
-    owned_rows_.push_back(std::make_unique<out_lane*[]>(static_cast<size_t>(context_.size())));
-    row = owned_rows_.back().get();
-    rows_[thread].store(row, std::memory_order_release);
-  }
-  owned_out_.push_back(
-      std::make_unique<out_lane>(segment, index, entry, thread_index() == max_thread_index));
-  return row[peer] = owned_out_.back().get();
-}
-
 // --- remote memory ---
 
 errorcode_t device::put_or_get(const net_op& op) {
@@ -172,7 +111,7 @@ errorcode_t device::put_or_get(const net_op& op) {
   if (op.has_imm) {
     // Make sure that the immediate can follow before anything is written.
     errorcode_t why = errorcode_t::retry_nomem;
-    lane = lane_to(op.peer);
+    lane = lane_of(thread_index(), op.peer);
     if (lane == nullptr && (lane = open_lane(op.peer, why)) == nullptr) return why;
     if (lane->shared_by_threads && !lane->lock.try_lock()) return errorcode_t::retry_lock;
     if (!lane->has_room()) {
@@ -211,35 +150,15 @@ registration device::register_memory(void*, size_t) {
 
 // --- receiving ---
 
-void device::adopt_lanes() {
-  std::lock_guard guard(mutex_);
-  const uint32_t announced =
-      std::min(entry_.n_lanes.load(std::memory_order_acquire), max_lanes_per_device);
-  const directory_entry* directory = context_.own().directory(number_ % max_devices);
-  const uint32_t before = n_in_lanes_.load(std::memory_order_relaxed);
-  for (uint32_t n = before; n < announced; ++n) {
-    const uint32_t lane = directory[n].load(std::memory_order_acquire);  // A2: pairs with R2
-    if (lane == 0) break;  // taken, and about to be announced
-    if (lane > context_.own().header().n_lanes) break;  // not trusted
-    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1));
-  }
-  if (owned_in_.size() == before) return;
-  // A new array each time: pollers may still read the old one.
-  lane_arrays_.push_back(std::make_unique<in_lane*[]>(owned_in_.size()));
-  in_lane** lanes = lane_arrays_.back().get();
-  for (size_t i = 0; i < owned_in_.size(); ++i) lanes[i] = owned_in_[i].get();
-  in_lanes_.store(lanes, std::memory_order_release);  // R3: pairs with A3
-  n_in_lanes_.store(static_cast<uint32_t>(owned_in_.size()), std::memory_order_release);  // R4: A4
-}
-
 int device::poll(event_sink& sink, int max_events) {
   (void)max_events;  // a batch from each lane is what keeps them even
   uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
-  if (LCI_UNLIKELY(entry_.n_lanes.load(std::memory_order_relaxed) != n_lanes)) {
+  if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) !=
+                   n_lanes)) {
     adopt_lanes();
     n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
   }
-  in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);  // A3: or a later, longer one
+  in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);  // A2: or a later, longer one
   // Most polls find nothing: they must be short, since a message waits for them to end.
   for (uint32_t i = 0; i < n_lanes; ++i)
     if (lanes[i]->ready()) return drain(sink, lanes + i, n_lanes - i);
@@ -271,8 +190,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
 
 bool device::prepare_answer(in_lane& lane) {
   const int thread = thread_index_if_known();
-  out_lane* const* row = thread >= 0 ? lanes_of(thread) : nullptr;
-  out_lane* back = row != nullptr ? row[lane.source()] : nullptr;
+  const out_lane* back = thread >= 0 ? lane_of(thread, lane.source()) : nullptr;
   if (back == nullptr || back->shared_by_threads || lane.source() == context_.rank() ||
       !lane.is_answered(back->sent()))
     return false;
@@ -290,7 +208,8 @@ void device::look_after_peers(event_sink& sink) {
 
 bool device::anything_ready() const {
   const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);
-  if (entry_.n_lanes.load(std::memory_order_acquire) != n_lanes) return true;
+  if (device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)) != n_lanes)
+    return true;
   in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < n_lanes; ++i)
     if (lanes[i]->ready()) return true;

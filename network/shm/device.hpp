@@ -11,11 +11,13 @@
 #include "network/fabric.hpp"
 #include "network/shm/context.hpp"
 #include "network/shm/lane.hpp"
+#include "network/shm/lane_pool.hpp"
 
 namespace lci::network::shm {
 
 /// Each thread that sends has its own lane to each peer, made at its first message, so that threads
-/// which share the device share nothing while sending. Several threads may poll: each non-empty
+/// which share the device share nothing while sending. Where lanes or thread indices run out, threads
+/// share one lane to the peer, under its lock: they have it in the row of the last index. Several threads may poll: each non-empty
 /// lane is taken by one of them. Sends, puts and gets are finished when post() returns.
 class device final : public network::device {
  public:
@@ -32,20 +34,29 @@ class device final : public network::device {
   void wait(int64_t timeout_us) override;
 
  private:
-  using lane_row = std::unique_ptr<out_lane*[]>;
+  using lane_slot = std::atomic<out_lane*>;
 
   /// The thread's lanes by peer, or null if it has none yet.
-  out_lane** lanes_of(int thread) const {
-    return rows_[static_cast<size_t>(thread)].load(std::memory_order_acquire);
+  lane_slot* lanes_of(int thread) const {
+    return rows_[static_cast<size_t>(thread)].load(std::memory_order_acquire);  // A6: see R6
   }
-  /// The calling thread's lane to `peer`, or null if it isn't open yet.
-  out_lane* lane_to(int peer) const {
-    out_lane** row = lanes_of(thread_index());
-    return LCI_LIKELY(row != nullptr) ? row[peer] : nullptr;
+  /// The thread's lane to `peer`, or null if it isn't open yet.
+  out_lane* lane_of(int thread, int peer) const {
+    const lane_slot* row = lanes_of(thread);
+    return LCI_LIKELY(row != nullptr) ? row[peer].load(std::memory_order_acquire)  // A5: see R5
+                                      : nullptr;
   }
-  /// Null (with the reason in `why`) if the peer's device doesn't exist yet, or no longer.
+  /// What the entry of this device says in its high half, here and at the peers, while it is open.
+  uint32_t open_state() const { return number_ / max_devices * 4 + device_entry::open; }
+
+  // device_lanes.cpp
+  /// Null (with the reason in `why`) if the peer's device doesn't exist yet, or no longer, or if
+  /// there is no lane to be had.
   LCI_COLD out_lane* open_lane(int peer, errorcode_t& why);
-  void close_lane(out_lane& lane);
+  LCI_COLD out_lane* make_lane(int peer, lane_use use, errorcode_t& why);
+  LCI_COLD void set_lane(int thread, int peer, out_lane* lane);
+  LCI_COLD void warn_of_shortage(int peer);
+  LCI_COLD void adopt_lanes();
 
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload,
                                          size_t size);
@@ -59,7 +70,6 @@ class device final : public network::device {
       ring_bell(lane.entry());
   }
   LCI_COLD void ring_bell(device_entry& entry);
-  LCI_COLD void adopt_lanes();
   LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes);
   /// If the message that waits will be answered, as the last one was, fetches the slot that the
   /// answer will take, while the message is handled.
@@ -79,8 +89,9 @@ class device final : public network::device {
   std::vector<std::unique_ptr<in_lane>> owned_in_;    // under mutex_
   std::vector<std::unique_ptr<in_lane*[]>> lane_arrays_;  // under mutex_; the last is in use
   std::vector<std::unique_ptr<out_lane>> owned_out_;  // under mutex_
-  std::vector<lane_row> owned_rows_;                  // under mutex_
-  std::array<std::atomic<out_lane**>, max_thread_index + 1> rows_{};
+  std::vector<std::unique_ptr<lane_slot[]>> owned_rows_;  // under mutex_
+  bool warned_of_shortage_ = false;                   // under mutex_
+  std::array<std::atomic<lane_slot*>, max_thread_index + 1> rows_{};
 };
 
 }  // namespace lci::network::shm

@@ -27,6 +27,7 @@ struct segment_header {
   uint32_t n_lanes;      // that fit into the segment
   uint64_t data_size;    // of a lane's byte ring; a power of two
   uint64_t lane_stride;  // bytes from one lane to the next
+  std::atomic<uint32_t> lanes_in_use;
   std::atomic<uint32_t> fresh_lanes;  // lanes that were ever taken
   /// Stack of returned lanes: low half index + 1, high half a count against ABA.
   std::atomic<uint64_t> free_lanes;
@@ -36,12 +37,17 @@ struct segment_header {
 /// max_devices, in generation k / max_devices.
 struct alignas(2 * cache_line) device_entry {
   enum state : uint32_t { absent = 0, open = 1, closed = 2 };
-  std::atomic<uint32_t> state_and_generation;  // generation * 4 + state
-  std::atomic<uint32_t> n_lanes;               // entries taken in its directory
-  std::atomic<uint32_t> sleepers;              // threads in wait(): ring the bell after sending
-  std::atomic<uint32_t> bell;                  // futex
+  /// What it is, and how many lanes its directory holds: in one word, so that no lane is announced to
+  /// a device that is just being closed. High half: generation * 4 + state.
+  std::atomic<uint64_t> announced;
+  std::atomic<uint32_t> sleepers;  // threads in wait(): ring the bell after sending
+  std::atomic<uint32_t> bell;      // futex
+
+  static uint32_t lanes_in(uint64_t word) { return static_cast<uint32_t>(word); }
+  static uint32_t state_in(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
+  static uint64_t pack(uint32_t state, uint32_t lanes) { return uint64_t{state} << 32 | lanes; }
 };
-using directory_entry = std::atomic<uint32_t>;  // lane + 1; 0: not yet announced
+using directory_entry = std::atomic<uint32_t>;  // lane + 1; 0: free
 /// 1 once that rank has said goodbye to the segment's owner. It is left here, and not with the one
 /// who leaves, so that it can be read when that process and its segment are long gone.
 using goodbye = std::atomic<uint8_t>;

@@ -147,40 +147,4 @@ void say_goodbye(const address& a, int me) {
   close(fd);
 }
 
-uint32_t take_lane(const segment_view& segment) {
-  segment_header& h = segment.header();
-  uint64_t top = h.free_lanes.load(std::memory_order_acquire);  // A1: pairs with R1
-  while (static_cast<uint32_t>(top) != 0) {
-    const uint32_t lane = static_cast<uint32_t>(top) - 1;
-    if (lane >= h.n_lanes) return ~0u;
-    const uint64_t next = ((top >> 32) + 1) << 32 | segment.lane(lane).next_free;
-    if (h.free_lanes.compare_exchange_weak(top, next, std::memory_order_acq_rel,
-                                           std::memory_order_acquire)) {
-      // It carried messages before: make it as empty as a new one.
-      lane_header& l = segment.lane(lane);
-      for (uint32_t i = 0; i < h.n_slots; ++i)
-        slots_of(l)[i].word.store(0, std::memory_order_relaxed);
-      l.head.store(0, std::memory_order_relaxed);
-      l.data_head.store(0, std::memory_order_relaxed);
-      l.closed.store(0, std::memory_order_relaxed);
-      return lane;
-    }
-  }
-  uint32_t fresh = h.fresh_lanes.load(std::memory_order_relaxed);
-  while (fresh < h.n_lanes)
-    if (h.fresh_lanes.compare_exchange_weak(fresh, fresh + 1, std::memory_order_relaxed))
-      return fresh;
-  return ~0u;
-}
-
-void return_lane(const segment_view& segment, uint32_t lane) {
-  segment_header& h = segment.header();
-  uint64_t top = h.free_lanes.load(std::memory_order_relaxed);
-  do {
-    segment.lane(lane).next_free = static_cast<uint32_t>(top);
-  } while (!h.free_lanes.compare_exchange_weak(top, ((top >> 32) + 1) << 32 | (lane + 1),
-                                               std::memory_order_acq_rel,  // R1: pairs with A1
-                                               std::memory_order_relaxed));
-}
-
 }  // namespace lci::network::shm

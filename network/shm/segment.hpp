@@ -68,8 +68,4 @@ mapping map_peer(const address& a, int rank);
 /// Nothing happens if the owner has left before.
 void say_goodbye(const address& a, int me);
 
-/// Lane pool of a segment, usable by its owner and by its peers. ~0 if none is left.
-uint32_t take_lane(const segment_view& segment);
-void return_lane(const segment_view& segment, uint32_t lane);
-
 }  // namespace lci::network::shm

@@ -1,4 +1,7 @@
 // Several threads a rank, one device for all of them or one each: exactly once and intact.
+#include <latch>
+#include <thread>
+
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/window.hpp"
 
@@ -134,4 +137,63 @@ TEST_CASE("puts and gets of several threads move the right bytes", "[threads][rm
     });
     env.barrier();
   });
+}
+
+namespace {
+
+/// `threads` threads, all alive at once, send each of `sizes` to so many ranks; all arrive.
+void crowd(int threads, int targets, const std::vector<size_t>& sizes, const tuner& tune = {}) {
+  on_ranks(
+      [&](rank_env& env) {
+        const int each = threads * static_cast<int>(sizes.size()) * targets;
+        inbox box(env, inbox_kind::handler, each);
+        const auto rcomps = env.all_gather(box.rcomp());
+        auto sent = lci::alloc_counter_x().runtime(env.rt)();
+        std::vector<std::vector<char>> out;
+        for (const size_t size : sizes)
+          out.push_back(message(size, size + static_cast<uint64_t>(env.rank)));
+        std::latch all_alive(threads), all_sent(threads);
+        std::vector<std::thread> crowd;
+        for (int t = 0; t < threads; ++t)
+          crowd.emplace_back([&] {
+            env.enter();
+            all_alive.arrive_and_wait();
+            for (int k = 1; k <= targets; ++k)
+              for (const auto& text : out)
+                env.post([&] {
+                  const int to = (env.rank + k) % env.size;
+                  return lci::post_am_x(to, text.data(), text.size(), sent,
+                                        rcomps[static_cast<size_t>(to)])
+                      .allow_done(false)
+                      .runtime(env.rt)();
+                });
+            all_sent.arrive_and_wait();
+          });
+        const auto all = box.collect();
+        env.until("all to be sent", [&] {
+          return lci::counter_get_x(sent).runtime(env.rt)() >= static_cast<int64_t>(each);
+        });
+        for (auto& t : crowd) t.join();
+        env.barrier();
+        size_t wrong = 0;
+        for (const auto& a : all)
+          wrong += !matches(a.data.data(), a.data.size(),
+                            a.data.size() + static_cast<uint64_t>(a.status.rank));
+        EXPECT_EQ(wrong, size_t{0});
+        EXPECT(box.empty());
+        lci::free_comp_x(&sent).runtime(env.rt)();
+      },
+      tune);
+}
+
+}  // namespace
+
+TEST_CASE("more threads than there are thread indices send at once", "[threads]") {
+  // Ranks in one process share the indices.
+  const int ranks = ranks_in_one_process() ? rank_count() : 1;
+  crowd(1100 / ranks + 1, 1, {8, 20'000});
+}
+
+TEST_CASE("threads share lanes where there are too few", "[threads]") {
+  crowd(40, rank_count(), {8, 2000, 20'000}, [](lci::global_attr_t& attr) { attr.shm_segment_size = 1 << 20; });
 }

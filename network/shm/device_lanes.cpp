@@ -1,0 +1,109 @@
+// How a device comes by its lanes: those it opens to send, and those that others opened to it.
+#include <algorithm>
+
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
+#include "network/shm/device.hpp"
+#include "network/shm/lane_pool.hpp"
+
+namespace lci::network::shm {
+
+out_lane* device::open_lane(int peer, errorcode_t& why) {
+  std::lock_guard guard(mutex_);
+  const int thread = thread_index();
+  out_lane* lane = lane_of(thread, peer);
+  if (lane != nullptr) return lane;  // by another thread of the last index
+  if (thread != max_thread_index) lane = make_lane(peer, lane_use::one_thread, why);
+  if (lane == nullptr && why != errorcode_t::fatal) {
+    lane = lane_of(max_thread_index, peer);
+    if (lane == nullptr) lane = make_lane(peer, lane_use::threads, why);
+    if (lane != nullptr) set_lane(max_thread_index, peer, lane);
+  }
+  if (lane != nullptr) set_lane(thread, peer, lane);
+  return lane;
+}
+
+void device::set_lane(int thread, int peer, out_lane* lane) {
+  auto& place = rows_[static_cast<size_t>(thread)];
+  lane_slot* row = place.load(std::memory_order_relaxed);
+  if (row == nullptr) {
+    owned_rows_.push_back(std::make_unique<lane_slot[]>(static_cast<size_t>(context_.size())));
+    row = owned_rows_.back().get();
+    place.store(row, std::memory_order_release);  // R6: pairs with A6 in lanes_of()
+  }
+  row[peer].store(lane, std::memory_order_release);  // R5: pairs with A5 in lane_of()
+}
+
+out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
+  const uint32_t number = number_ % max_devices;
+  segment_view segment;
+  try {
+    segment = context_.segment_of(peer);
+  } catch (const peer_failure_error&) {
+    why = errorcode_t::fatal;
+    return nullptr;
+  }
+  device_entry& entry = segment.device(number);
+  const uint32_t state =
+      device_entry::state_in(entry.announced.load(std::memory_order_acquire));  // A1
+  if (state != open_state()) {
+    // Not there yet, unless it has been there or its owner has left.
+    const bool was_there = state > open_state();
+    why = was_there || context_.has_left(peer) || context_.has_failed(peer)
+              ? errorcode_t::fatal
+              : errorcode_t::retry_nomem;
+    return nullptr;
+  }
+  why = errorcode_t::retry_nomem;
+  const uint32_t index = take_lane(segment, use);
+  if (index == ~0u) {
+    if (use == lane_use::threads) warn_of_shortage(peer);
+    return nullptr;
+  }
+  owned_out_.push_back(
+      std::make_unique<out_lane>(segment, index, entry, use == lane_use::threads));
+  out_lane& lane = *owned_out_.back();
+  lane.shared().source = context_.rank();
+  const announcement result = announce_lane(segment, number, open_state(), index, use);
+  if (result == announcement::made) return &lane;
+  owned_out_.pop_back();
+  if (result == announcement::closed) {
+    why = errorcode_t::fatal;
+    close_end(segment, index, lane_header::sender);
+  } else {
+    return_lane(segment, index);
+    if (use == lane_use::threads) warn_of_shortage(peer);
+  }
+  return nullptr;
+}
+
+void device::warn_of_shortage(int peer) {
+  if (warned_of_shortage_) return;
+  warned_of_shortage_ = true;
+  log_warning("shm: rank " + std::to_string(peer) +
+              " has no lane left for this rank; messages to it wait for one. Raise "
+              "LCI_ATTR_SHM_SEGMENT_SIZE, or let fewer threads and devices send");
+}
+
+void device::adopt_lanes() {
+  std::lock_guard guard(mutex_);
+  const uint32_t announced =
+      std::min(device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)),  // A3
+               max_lanes_per_device);
+  const directory_entry* directory = context_.own().directory(number_ % max_devices);
+  const uint32_t before = n_in_lanes_.load(std::memory_order_relaxed);
+  for (uint32_t n = before; n < announced; ++n) {
+    const uint32_t lane = directory[n].load(std::memory_order_acquire);
+    if (lane == 0 || lane > context_.own().header().n_lanes) break;  // not trusted
+    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1));
+  }
+  if (owned_in_.size() == before) return;
+  // A new array each time: pollers may still read the old one.
+  lane_arrays_.push_back(std::make_unique<in_lane*[]>(owned_in_.size()));
+  in_lane** lanes = lane_arrays_.back().get();
+  for (size_t i = 0; i < owned_in_.size(); ++i) lanes[i] = owned_in_[i].get();
+  in_lanes_.store(lanes, std::memory_order_release);  // R2: pairs with A2 in poll()
+  n_in_lanes_.store(static_cast<uint32_t>(owned_in_.size()), std::memory_order_release);  // R4: A4
+}
+
+}  // namespace lci::network::shm
