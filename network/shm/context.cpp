@@ -10,6 +10,7 @@
 #include "lci/errors.hpp"
 #include "network/shm/bell.hpp"
 #include "network/shm/device.hpp"
+#include "network/shm/device_entries.hpp"
 
 namespace lci::network::shm {
 
@@ -81,6 +82,16 @@ std::unique_ptr<network::device> context::create_device(const device_attr_t& att
                          " bytes is too small for messages of " + std::to_string(eager_size) +
                          "; raise LCI_ATTR_SHM_LANE_DATA_SIZE or lower LCI_ATTR_PACKET_SIZE");
   return std::make_unique<device>(*this, attr, eager_size);
+}
+
+context::place context::open_device() {
+  std::lock_guard guard(mutex_);
+  const uint32_t number = next_device_++;
+  const uint32_t entry = open_entry(own(), number);
+  if (entry == ~0u)
+    throw resource_error("alloc_device: more than " + std::to_string(max_devices) +
+                         " devices at a time; free some");
+  return {number, entry};
 }
 
 segment_view context::segment_of(int rank) {

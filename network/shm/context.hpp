@@ -33,8 +33,12 @@ class context final : public network::context {
   /// The peer's segment, mapped at the first call. Throws peer_failure_error or resource_error.
   segment_view segment_of(int peer);
 
-  /// The number that the next device gets; the same at all ranks.
-  uint32_t next_device() { return next_device_.fetch_add(1, std::memory_order_relaxed); }
+  struct place {
+    uint32_t number;  // of a device, the same at all ranks
+    uint32_t entry;   // in the own segment
+  };
+  /// For the next device. Throws resource_error if there are too many.
+  place open_device();
 
   /// Looks, now and then, whether peers have died. Cheap enough for idle loops.
   void watch_peers();
@@ -68,7 +72,7 @@ class context final : public network::context {
   bool attach_works_ = false;
   size_t n_slots_, data_size_;
   std::mutex mutex_;
-  std::atomic<uint32_t> next_device_{0};
+  uint32_t next_device_ = 0;  // under mutex_
 
   std::mutex watch_mutex_;
   std::atomic<uint64_t> next_watch_{0};  // milliseconds, steady clock

@@ -5,6 +5,7 @@
 
 #include "lci/errors.hpp"
 #include "network/shm/bell.hpp"
+#include "network/shm/device_entries.hpp"
 
 namespace lci::network::shm {
 
@@ -19,30 +20,22 @@ std::atomic<uint64_t> next_rkey{1};
 
 device::device(context& c, const device_attr_t&, size_t eager_size)
     : context_(c),
-      number_(c.next_device()),
-      entry_(c.own().device(number_ % max_devices)),
+      place_(c.open_device()),
+      entry_(c.own().device(place_.entry)),
       eager_size_(eager_size) {
   limits_.max_inject = limits_.max_send = eager_size;
   limits_.max_rma = size_t{1} << 30;
   limits_.rma = limits_.put_imm = c.attach_works();
   limits_.put_then_send_ordered = true;
   limits_.ordered = true;
-
-  const uint64_t before = entry_.announced.load(std::memory_order_acquire);
-  if ((device_entry::state_in(before) & 3) == device_entry::open)
-    throw resource_error("alloc_device: more than " + std::to_string(max_devices) +
-                         " devices at a time; free some");
-  clear_directory(c.own(), number_ % max_devices);
-  // R1: pairs with A1 in make_lane()
-  entry_.announced.store(device_entry::pack(open_state(), 0), std::memory_order_release);
 }
 
 device::~device() {
-  static_assert(device_entry::closed == device_entry::open + 1);
-  entry_.announced.fetch_add(device_entry::pack(1, 0), std::memory_order_acq_rel);
+  close_entry(context_.own(), place_.entry);
   for (auto& lane : owned_out_) close_end(lane->segment(), lane->index(), lane_header::sender);
   adopt_lanes();
   for (auto& lane : owned_in_) close_end(context_.own(), lane->index(), lane_header::receiver);
+  free_entry(context_.own(), place_.entry);
 }
 
 // --- sending ---

@@ -16,9 +16,9 @@
 namespace lci::network::shm {
 
 /// Each thread that sends has its own lane to each peer, made at its first message, so that threads
-/// which share the device share nothing while sending. Where lanes or thread indices run out, threads
-/// share one lane to the peer, under its lock: they have it in the row of the last index. Several threads may poll: each non-empty
-/// lane is taken by one of them. Sends, puts and gets are finished when post() returns.
+/// which share the device share nothing while sending. Where lanes or thread indices run out,
+/// threads share one lane to the peer, under its lock: it is in the row of the last index. Several
+/// threads may poll: each non-empty lane is taken by one of them. Sends, puts and gets are finished when post() returns.
 class device final : public network::device {
  public:
   device(context& c, const device_attr_t& attr, size_t eager_size);
@@ -46,8 +46,6 @@ class device final : public network::device {
     return LCI_LIKELY(row != nullptr) ? row[peer].load(std::memory_order_acquire)  // A5: see R5
                                       : nullptr;
   }
-  /// What the entry of this device says in its high half, here and at the peers, while it is open.
-  uint32_t open_state() const { return number_ / max_devices * 4 + device_entry::open; }
 
   // device_lanes.cpp
   /// Null (with the reason in `why`) if the peer's device doesn't exist yet, or no longer, or if
@@ -78,8 +76,8 @@ class device final : public network::device {
   LCI_COLD void look_after_peers(event_sink& sink);
 
   context& context_;
-  const uint32_t number_;      // of this device, the same at all ranks
-  device_entry& entry_;        // in the own segment
+  const context::place place_;  // in the own segment
+  device_entry& entry_;
   const size_t eager_size_;
   std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};

@@ -4,6 +4,7 @@
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
 #include "network/shm/device.hpp"
+#include "network/shm/device_entries.hpp"
 #include "network/shm/lane_pool.hpp"
 
 namespace lci::network::shm {
@@ -35,7 +36,6 @@ void device::set_lane(int thread, int peer, out_lane* lane) {
 }
 
 out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
-  const uint32_t number = number_ % max_devices;
   segment_view segment;
   try {
     segment = context_.segment_of(peer);
@@ -43,28 +43,22 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
     why = errorcode_t::fatal;
     return nullptr;
   }
-  device_entry& entry = segment.device(number);
-  const uint32_t state =
-      device_entry::state_in(entry.announced.load(std::memory_order_acquire));  // A1
-  if (state != open_state()) {
-    // Not there yet, unless it has been there or its owner has left.
-    const bool was_there = state > open_state();
-    why = was_there || context_.has_left(peer) || context_.has_failed(peer)
-              ? errorcode_t::fatal
-              : errorcode_t::retry_nomem;
-    return nullptr;
-  }
-  why = errorcode_t::retry_nomem;
+  uint32_t entry = 0;
+  const presence there = find_entry(segment, place_.number, entry);
+  const bool never = there == presence::closed || context_.has_left(peer) ||
+                     context_.has_failed(peer);
+  why = never ? errorcode_t::fatal : errorcode_t::retry_nomem;
+  if (never || there == presence::not_yet) return nullptr;
   const uint32_t index = take_lane(segment, use);
   if (index == ~0u) {
     if (use == lane_use::threads) warn_of_shortage(peer);
     return nullptr;
   }
   owned_out_.push_back(
-      std::make_unique<out_lane>(segment, index, entry, use == lane_use::threads));
+      std::make_unique<out_lane>(segment, index, segment.device(entry), use == lane_use::threads));
   out_lane& lane = *owned_out_.back();
   lane.shared().source = context_.rank();
-  const announcement result = announce_lane(segment, number, open_state(), index, use);
+  const announcement result = announce_lane(segment, entry, open_state(place_.number), index, use);
   if (result == announcement::made) return &lane;
   owned_out_.pop_back();
   if (result == announcement::closed) {
@@ -90,7 +84,7 @@ void device::adopt_lanes() {
   const uint32_t announced =
       std::min(device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)),  // A3
                max_lanes_per_device);
-  const directory_entry* directory = context_.own().directory(number_ % max_devices);
+  const directory_entry* directory = context_.own().directory(place_.entry);
   const uint32_t before = n_in_lanes_.load(std::memory_order_relaxed);
   for (uint32_t n = before; n < announced; ++n) {
     const uint32_t lane = directory[n].load(std::memory_order_acquire);

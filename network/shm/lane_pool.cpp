@@ -57,8 +57,8 @@ void return_lane(const segment_view& segment, uint32_t lane) {
   h.lanes_in_use.fetch_sub(1, std::memory_order_release);  // R2: pairs with A2
 }
 
-// A place is taken by the store that fills it, and only then counted. So all places that are counted
-// are filled, and a sender that dies in between is helped by the next one.
+// A place is taken by the store that fills it, and only then counted. So all places that are
+// counted are filled, and a sender that dies in between is helped by the next one.
 announcement announce_lane(const segment_view& segment, uint32_t device, uint32_t state,
                            uint32_t lane, lane_use use) {
   auto& announced = segment.device(device).announced;

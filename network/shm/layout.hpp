@@ -27,18 +27,18 @@ struct segment_header {
   uint32_t n_lanes;      // that fit into the segment
   uint64_t data_size;    // of a lane's byte ring; a power of two
   uint64_t lane_stride;  // bytes from one lane to the next
+  std::atomic<uint32_t> devices_made;  // so far: all below this number
   std::atomic<uint32_t> lanes_in_use;
   std::atomic<uint32_t> fresh_lanes;  // lanes that were ever taken
   /// Stack of returned lanes: low half index + 1, high half a count against ABA.
   std::atomic<uint64_t> free_lanes;
 };
 
-/// How a device presents itself to its peers. The k-th device of a rank uses entry k modulo
-/// max_devices, in generation k / max_devices.
+/// How a device presents itself to its peers; see device_entries.hpp.
 struct alignas(2 * cache_line) device_entry {
-  enum state : uint32_t { absent = 0, open = 1, closed = 2 };
+  enum state : uint32_t { absent = 0, open = 1, closed = 2, free = 3 };
   /// What it is, and how many lanes its directory holds: in one word, so that no lane is announced to
-  /// a device that is just being closed. High half: generation * 4 + state.
+  /// a device that is just being closed. High half: the device's number * 4 + state.
   std::atomic<uint64_t> announced;
   std::atomic<uint32_t> sleepers;  // threads in wait(): ring the bell after sending
   std::atomic<uint32_t> bell;      // futex

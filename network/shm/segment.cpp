@@ -124,7 +124,8 @@ mapping map_peer(const address& a, int rank) {
     if (error == ENOENT || process_watch().has_ended(a.pid, a.start_time))
       throw peer_failure_error(rank, who + " has left before a connection was made");
     throw resource_error(who + ": can't open its segment, descriptor " + std::to_string(a.fd) +
-                         ": " + std::strerror(error) + "; all ranks of a host must run as one user");
+                         ": " + std::strerror(error) +
+                         "; all ranks of a host must run as one user");
   }
   mapping m;
   try {
