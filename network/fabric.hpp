@@ -94,7 +94,8 @@ class device {
   const limits& get_limits() const { return limits_; }
 
   /// `done` (finished, no event), `posted` (on_complete follows), `retry_lock`, `retry_nomem`
-  /// (nothing happened), or `fatal`: the peer has failed.
+  /// (nothing happened), or `fatal`: the peer has failed. Throws resource_error if the system refuses
+  /// a put or get to a peer that lives: it will not complete, and nobody was told.
   virtual errorcode_t post(const net_op& op) = 0;
 
   /// The send that is posted most, by its arguments alone: `head`, then `size` bytes of `payload`,

@@ -37,7 +37,8 @@ class LCI_API bootstrap_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The operating system refused a resource for good (memory, a file descriptor, a mapping).
+/// The operating system refused a resource for good (memory, a file descriptor, a mapping), or access
+/// to the memory of a rank that lives.
 class LCI_API resource_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

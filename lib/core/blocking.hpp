@@ -84,9 +84,7 @@ class blocking_guard {
     }
     if (thrown != nullptr) std::rethrow_exception(thrown);
     status = comp_->status();
-    if (status.error.errorcode == errorcode_t::fatal)
-      device_.has_failed(status.rank) ? throw_peer_failure(status.rank)
-                                      : throw_refused(status.rank);
+    if (status.error.errorcode == errorcode_t::fatal) device_.throw_fatal(status.rank);
     return status;
   }
 

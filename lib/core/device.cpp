@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "lib/base/check.hpp"
+#include "lib/base/log.hpp"
 #include "lib/core/endpoint.hpp"
 #include "lib/core/net_context.hpp"
 #include "lib/core/protocol.hpp"
@@ -183,6 +184,20 @@ void device::throw_if_failed(int peer) const {
   std::lock_guard guard(failure_mutex_);
   for (const auto& [rank, what] : failures_)
     if (rank == peer) throw peer_failure_error(rank, what);
+}
+
+void device::note_refusal(int peer, const char* what) {
+  log_warning(what);
+  std::lock_guard guard(failure_mutex_);
+  refusals_[peer] = what;
+}
+
+void device::throw_fatal(int peer) const {
+  throw_if_failed(peer);
+  std::lock_guard guard(failure_mutex_);
+  const auto refusal = refusals_.find(peer);
+  if (refusal != refusals_.end()) throw resource_error(refusal->second);
+  throw_refused(peer);
 }
 
 void device::throw_failure() {

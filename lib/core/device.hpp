@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -104,6 +105,8 @@ class device final : public network::event_sink {
 
   bool any_failure() const { return any_failure_.load(std::memory_order_seq_cst); }
   LCI_COLD bool has_failed(int peer) const;
+  /// Throws what is known of an operation with `peer` that ended as `fatal`.
+  [[noreturn]] LCI_COLD void throw_fatal(int peer) const;
 
   /// No backlog that later requests must queue behind, and no peer has failed.
   bool undisturbed() const {
@@ -163,6 +166,9 @@ class device final : public network::event_sink {
   size_t piece_room() const { return eager_limit - sizeof(uint64_t) * 2; }
   uint64_t pieces_of(uint64_t size) const { return (size + piece_room() - 1) / piece_room(); }
   errorcode_t post_piece(operation* op, size_t offset, size_t size);
+  /// The same for an operation that can only end: what the network refuses is `fatal`, and noted.
+  errorcode_t post_later_piece(operation* op, size_t offset, size_t size);
+  LCI_COLD void note_refusal(int peer, const char* what);
   errorcode_t send_piece(operation* op, size_t size);
   bool submit(backlog::item& item);
   LCI_NOINLINE bool do_deferred_work();
@@ -178,6 +184,7 @@ class device final : public network::event_sink {
   mutable std::mutex failure_mutex_;
   std::vector<std::pair<int, std::string>> failures_;  // under failure_mutex_
   size_t reported_failures_ = 0;                       // under failure_mutex_
+  std::map<int, std::string> refusals_;  // by peer that lives, the latest; under failure_mutex_
   std::unique_ptr<receive_buffers> receives_;  // null: the network needs none
 
   uint64_t find_pool_lkey(const core::packet_pool& pool) const;

@@ -370,7 +370,14 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   op->remote_comp = a.remote_comp;
   if (d.limits.local_registration && a.size > 0 && op->reg.lkey == 0) register_buffer(d, op, a);
   d.pending.fetch_add(1, std::memory_order_relaxed);
-  switch (const errorcode_t result = d.start_rma(op)) {
+  errorcode_t result;
+  try {
+    result = d.start_rma(op);
+  } catch (const resource_error&) {
+    d.forget(op);
+    throw;
+  }
+  switch (result) {
     case errorcode_t::posted:
     case errorcode_t::posted_backlog:
       return wait.result(result);

@@ -191,6 +191,16 @@ errorcode_t device::post_piece(operation* op, size_t offset, size_t size) {
   return net->post(piece);
 }
 
+errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) {
+  try {
+    return post_piece(op, offset, size);
+  } catch (const resource_error& e) {
+    // Whoever makes progress here need not be the one who has posted it.
+    note_refusal(op->status.rank, e.what());
+    return errorcode_t::fatal;
+  }
+}
+
 bool device::try_advance(operation* op) {
   const bool writing = op->doing() == op_state::writing;
   // An emulated put ends with its acknowledgements; we are one of its visitors until all is posted.
@@ -210,7 +220,7 @@ bool device::try_advance(operation* op) {
     if (last && by_imm && op->pieces.load(std::memory_order_acquire) > 1) return false;
     op->pieces.fetch_add(1, std::memory_order_relaxed);
     const errorcode_t result =
-        by_messages ? send_piece(op, size) : post_piece(op, op->next_offset, size);
+        by_messages ? send_piece(op, size) : post_later_piece(op, op->next_offset, size);
     if (result != errorcode_t::posted) op->pieces.fetch_sub(1, std::memory_order_relaxed);
     if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {

@@ -14,10 +14,9 @@ void permit_attach();
 /// Whether `peer`'s memory can be read and written: tried on its probe word.
 bool can_attach(const address& peer);
 
-enum class attach_result { done, peer_gone, refused };
-
-/// Copies `size` bytes from the peer's memory, or to it.
-attach_result read_memory(int pid, void* to, uint64_t from, size_t size);
-attach_result write_memory(int pid, const void* from, uint64_t to, size_t size);
+/// Copies `size` bytes from the peer's memory, or to it. 0, or an errno: ESRCH if the process has
+/// ended, anything else if the kernel refuses (EFAULT: no such memory; EPERM: not of this process).
+int read_memory(int pid, void* to, uint64_t from, size_t size);
+int write_memory(int pid, const void* from, uint64_t to, size_t size);
 
 }  // namespace lci::network::shm

@@ -1,6 +1,8 @@
 #include "network/shm/device.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "lci/errors.hpp"
@@ -113,7 +115,7 @@ errorcode_t device::put_or_get(const net_op& op) {
     }
   }
   const segment& local = op.segments[0];
-  auto result = attach_result::done;
+  int error = 0;
   if (op.peer == context_.rank()) {
     void* remote = reinterpret_cast<void*>(op.remote_addr);
     if (local.size > 0) {
@@ -122,17 +124,30 @@ errorcode_t device::put_or_get(const net_op& op) {
     }
   } else {
     const int pid = context_.pid_of(op.peer);
-    result = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
-                                  : read_memory(pid, local.base, op.remote_addr, local.size);
+    error = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
+                                 : read_memory(pid, local.base, op.remote_addr, local.size);
   }
   if (lane != nullptr) {
-    if (result == attach_result::done) {
+    if (error == 0) {
       lane->push_immediate(op.imm);
       after_send(*lane);
     }
     if (lane->shared_by_threads) lane->lock.unlock();
   }
-  return result == attach_result::done ? errorcode_t::done : errorcode_t::fatal;
+  if (LCI_LIKELY(error == 0)) return errorcode_t::done;
+  if (error != ESRCH) throw_refused(op, error);
+  return errorcode_t::fatal;
+}
+
+void device::throw_refused(const net_op& op, int error) const {
+  char where[160];
+  std::snprintf(where, sizeof where, "shm: %s rank %d (pid %d), %zu bytes at 0x%llx: ",
+                op.kind == verb::put ? "process_vm_writev to" : "process_vm_readv from", op.peer,
+                context_.pid_of(op.peer), op.segments[0].size,
+                static_cast<unsigned long long>(op.remote_addr));
+  throw resource_error(where + std::string(std::strerror(error)) +
+                       (error == EFAULT ? "; the memory must stay mapped at both ranks"
+                                        : "; LCI_ATTR_SHM_CMA=0 does without this call"));
 }
 
 registration device::register_memory(void*, size_t) {

@@ -18,7 +18,8 @@ namespace lci::network::shm {
 /// Each thread that sends has its own lane to each peer, made at its first message, so that threads
 /// which share the device share nothing while sending. Where lanes or thread indices run out,
 /// threads share one lane to the peer, under its lock: it is in the row of the last index. Several
-/// threads may poll: each non-empty lane is taken by one of them. Sends, puts and gets are finished when post() returns.
+/// threads may poll: each non-empty lane is taken by one of them. Sends, puts and gets are finished
+/// when post() returns.
 class device final : public network::device {
  public:
   device(context& c, const device_attr_t& attr, size_t eager_size);
@@ -61,6 +62,7 @@ class device final : public network::device {
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
+  [[noreturn]] LCI_COLD void throw_refused(const net_op& op, int error) const;
   LCI_COLD errorcode_t no_room(const out_lane& lane, int peer);
   void after_send(out_lane& lane) {
     compiler_barrier();  // see bell.hpp: the sleeper's membarrier does the rest
