@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <mutex>
 
 #include "lci/errors.hpp"
 #include "network/bootstrap/kinds.hpp"
@@ -55,6 +56,8 @@ const std::vector<const bootstrap_kind*>& bootstrap_kinds() {
 double bootstrap_timeout() { return timeout; }
 
 bootstrap& process_bootstrap(const bootstrap_options& options) {
+  static std::mutex mutex;  // threads may make their runtimes at the same time
+  std::lock_guard guard(mutex);
   // Its destructor, at the process's end, says good-bye to the launcher.
   static std::unique_ptr<bootstrap> instance;
   std::string name = options.kind;

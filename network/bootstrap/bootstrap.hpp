@@ -2,7 +2,8 @@
 // other before there is a network. One file beside this one per kind of launcher.
 //
 // One bootstrap per process, shared by its runtimes: launchers' protocols allow one session only.
-// Not thread-safe: callers hold the process-wide start-up lock.
+// A bootstrap is used by one thread at a time, which its callers see to; process_bootstrap(), which
+// finds or makes it, may be called by any.
 #pragma once
 
 #include <memory>
