@@ -2,6 +2,7 @@
 // kernels) that refuse remote access.
 #include <algorithm>
 
+#include "lib/base/race_detector.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/memory_region.hpp"
 
@@ -51,6 +52,7 @@ bool device::receive_signal(int peer, wire::message& m) {
   wire::signal_body body;
   comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
   if (!wire::take_body(m, body) || comp == nullptr) return false;
+  comes_back(&rt);  // what this is the signal of: data that came in messages, acknowledged since
   status_t status(errorcode_t::done);
   status.rank = peer;
   status.buffer = reinterpret_cast<void*>(body.addr);
@@ -71,6 +73,7 @@ bool device::receive_put(int peer, wire::message& m) {
     ack.policy = wire::refused;
   else
     std::memcpy(to, m.data, m.size);
+  leaves_process(&rt);  // with the acknowledgement; the signal follows the last of them
   send_or_queue(peer, ack);
   return to != nullptr;
 }
