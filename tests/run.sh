@@ -12,6 +12,7 @@ The last line is "N passed, N failed, N skipped"; the exit status is 0 only with
 
   --sanitize address   build and run with AddressSanitizer, leak and undefined-behaviour checks
   --sanitize thread    build and run with ThreadSanitizer
+  --without SUITE      leave a suite out; `variants` are conformance tests with other settings
   --debug              without optimisation (default: release)
   --clang              compile with clang++ (default: g++, or $CXX)
   --build-only         stop before the tests
@@ -22,13 +23,16 @@ TEXT
 }
 
 kind=release buildtype=release sanitize=none list=no build_only=no install=yes compiler=""
-suites=()
+suites=() without=()
 while [ $# -gt 0 ]; do
   case "$1" in
     --sanitize)
       [ $# -ge 2 ] || { echo "run.sh: --sanitize takes address or thread" >&2; exit 2; }
       sanitize="$2"; shift ;;
     --sanitize=*) sanitize="${1#*=}" ;;
+    --without)
+      [ $# -ge 2 ] || { echo "run.sh: --without takes a suite" >&2; exit 2; }
+      without+=("$2"); shift ;;
     --release) kind=release buildtype=release ;;
     --debug) kind=debug buildtype=debug ;;
     --clang) compiler=clang++ ;;
@@ -128,6 +132,10 @@ arguments=(-C "$build" "${rebuild[@]+"${rebuild[@]}"}" --logbase $log --print-er
 if [ $sanitize = address ]; then arguments+=(--timeout-multiplier 4); fi
 if [ $sanitize = thread ]; then arguments+=(--timeout-multiplier 8); fi
 summary=()
+for s in "${without[@]+"${without[@]}"}"; do
+  arguments+=(--no-suite "$s")
+  summary+=(--left-out "$s=left out by --without")
+done
 if [ ${#suites[@]} -gt 0 ]; then
   for s in "${suites[@]}"; do arguments+=(--suite "$s"); done
 else

@@ -3,40 +3,22 @@
 // and back for a race.
 #pragma once
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define LCI_RACE_DETECTOR 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define LCI_RACE_DETECTOR 1
-#endif
-
-#ifdef LCI_RACE_DETECTOR
+// There only in programs built with ThreadSanitizer.
 extern "C" {
-void __tsan_acquire(void*);
-void __tsan_release(void*);
+void __tsan_acquire(void* channel) __attribute__((weak));
+void __tsan_release(void* channel) __attribute__((weak));
 }
-#endif
 
 namespace lci {
 
 /// What this thread did so far comes before what any thread does after comes_back(channel).
 /// Nothing but a note for the detector: the order itself must come from elsewhere.
 inline void leaves_process(void* channel) {
-#ifdef LCI_RACE_DETECTOR
-  __tsan_release(channel);
-#else
-  (void)channel;
-#endif
+  if (__tsan_release != nullptr) __tsan_release(channel);
 }
 
 inline void comes_back(void* channel) {
-#ifdef LCI_RACE_DETECTOR
-  __tsan_acquire(channel);
-#else
-  (void)channel;
-#endif
+  if (__tsan_acquire != nullptr) __tsan_acquire(channel);
 }
 
 }  // namespace lci

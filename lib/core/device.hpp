@@ -32,7 +32,7 @@ class device final : public network::event_sink {
          const device_attr_t& attr);
   ~device();
 
-  // --- posting (post.cpp) ---
+  // --- posting (send_packet.cpp) ---
 
   /// Sends header and payload; both are free on return. Does nothing unless it says `done`.
   errorcode_t inject(int peer, network::message_head head, const void* payload, size_t size) {

@@ -1,0 +1,90 @@
+// Posting receives: each is filed in the matching engine, unless its message is there already.
+#include <cstdlib>
+
+#include "lib/core/fill_receive.hpp"
+#include "lib/core/post_common.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// A receive meets a message that has come before it.
+LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation* op,
+                                         unexpected* u) {
+  if (!u->rendezvous) {
+    const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
+    std::free(u);
+    comp_impl_t* comp = op->comp;
+    d.rt.operations.release(op);
+    if (a.allow_done || comp == nullptr) return status;
+    d.signal_from_post(comp, status);
+    return errorcode_t::posted;
+  }
+  // The answer goes where the request came from, if that device still exists.
+  device* via = d.rt.devices.get(static_cast<size_t>(u->device_uid));
+  const int peer = u->peer;
+  const tag_t tag = u->tag;
+  const wire::rts_body rts = u->rts;
+  std::free(u);
+  (via != nullptr ? *via : d).start_receive(op, peer, tag, rts);
+  return errorcode_t::posted;
+}
+
+/// Takes a receive back that has not been matched yet, and forgets it. False if there is none.
+template <class F>
+bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it) {
+  operation* found = nullptr;
+  engine.remove_if(key, matching_entry_type_t::recv, [&](void* entry) {
+    auto* op = static_cast<operation*>(entry);
+    if (found != nullptr || !is_it(op)) return false;
+    found = op;
+    return true;
+  });
+  if (found != nullptr) d.rt.operations.release(found);
+  return found != nullptr;
+}
+
+/// Files a receive, unless its message is there already.
+inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy,
+                             bool retry_allowed) {
+  matching_engine& engine = *a.matching_engine.p_impl;
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  op->become(op_state::recv_posted);
+  if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
+  const uint64_t key = engine.make_key(a.rank, a.tag, policy);
+  const uint32_t handle = op->handle();
+  void* match = engine.insert(key, op, matching_entry_type_t::recv);
+  if (LCI_UNLIKELY(match != nullptr))
+    return receive_unexpected(d, a, op, static_cast<unexpected*>(match));
+  // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
+  if (LCI_UNLIKELY(d.any_failure()) && looks_at_rank(policy) && d.has_failed(a.rank) &&
+      withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
+    throw_peer_failure(a.rank);
+  return errorcode_t::posted;
+}
+
+LCI_NOINLINE status_t post_recv_waiting(device& d, post_recv_args& a, matching_policy_t policy) {
+  const bool retry_allowed = may_retry(a);
+  blocking_guard wait("post_recv", d, a);
+  return wait.result(file_receive(d, a, policy, retry_allowed), [&] {
+    matching_engine& engine = *a.matching_engine.p_impl;
+    return withdraw_receive(d, engine, engine.make_key(a.rank, a.tag, policy),
+                            [&](operation* op) { return op->comp == wait.comp(); });
+  });
+}
+
+}  // namespace
+
+status_t post_recv(post_recv_args& a) {
+  device& d = *a.device.p_impl;
+  matching_policy_t policy = a.matching_policy;
+  if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG))
+    policy = wildcard_policy(a.rank, a.tag, policy);
+  if (LCI_UNLIKELY(!valid_receive(d, a, policy))) reject_receive(d, a, policy);
+  if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp)))
+    return post_recv_waiting(d, a, policy);
+  return file_receive(d, a, policy, may_retry(a));
+}
+
+}  // namespace lci::core

@@ -1,0 +1,47 @@
+// How the library's messages get to the fabric when they are not injected by a post itself.
+#include "lib/core/device.hpp"
+
+namespace lci::core {
+
+errorcode_t device::send_packet(int peer, packet* p, size_t size) {
+  operation* op = rt.operations.allocate();
+  if (op == nullptr) return errorcode_t::retry_nomem;
+  op->belong_to(this);
+  op->become(op_state::send);
+  op->carrier = p;
+  op->status.rank = peer;
+  op->pieces.store(1, std::memory_order_relaxed);
+  pending.fetch_add(1, std::memory_order_relaxed);
+  network::net_op request;
+  request.peer = peer;
+  request.n_segments = 1;
+  request.segments[0] = {&p->head, sizeof(wire::header) + size, pool_lkey(*p->pool)};
+  request.context = op;
+  const errorcode_t result = net->post(request);
+  if (result == errorcode_t::posted) return errorcode_t::done;  // the packet is on its way
+  if (result == errorcode_t::done) {
+    on_complete(op);
+    return errorcode_t::done;
+  }
+  pending.fetch_sub(1, std::memory_order_relaxed);
+  rt.operations.release(op);
+  return result;
+}
+
+void device::send_or_queue(int peer, const void* message, size_t size) {
+  if (LCI_LIKELY(backlog.empty() && size <= limits.max_inject)) {
+    network::net_op op;
+    op.inject = true;
+    op.peer = peer;
+    op.n_segments = 1;
+    op.segments[0] = {const_cast<void*>(message), size, 0};
+    if (LCI_LIKELY(!error_t(net->post(op)).is_retry())) return;
+  }
+  backlog::item item;
+  item.peer = peer;
+  const auto* bytes = static_cast<const std::byte*>(message);
+  item.message.assign(bytes, bytes + size);
+  backlog.push(std::move(item));
+}
+
+}  // namespace lci::core
