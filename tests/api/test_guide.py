@@ -1,0 +1,48 @@
+"""The code in docs/guide compiles."""
+
+import re
+import unittest
+
+from compiling import SOURCE, compile_text
+
+PRELUDE = """
+#include <lci.hpp>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <vector>
+// What the guide takes for granted.
+extern int rank;
+extern void* buffer;
+extern size_t size;
+extern lci::tag_t tag;
+extern lci::device_t device;
+extern lci::rcomp_t handle;
+extern std::mutex one_by_one;
+"""
+PAGES = sorted((SOURCE / "docs" / "guide").glob("*.md"))
+
+
+class Guide(unittest.TestCase):
+    def test_code_compiles(self):
+        self.assertGreaterEqual(len(PAGES), 7)
+        for page in PAGES:
+            blocks = re.findall(r"^```cpp\n(.*?)^```$", page.read_text(), re.M | re.S)
+            self.assertTrue(blocks or page.name == "launching.md", f"{page.name} shows no code")
+            text = PRELUDE + "".join(
+                f'void block_{i}() {{\n#line 1 "{page.name}, block {i + 1}"\n{block}}}\n'
+                for i, block in enumerate(blocks))
+            with self.subTest(page=page.name):
+                done = compile_text("g++", text, "-std=c++17", "-Wall", "-Wextra", "-Werror",
+                                    "-fsyntax-only")
+                self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_links_lead_somewhere(self):
+        for page in PAGES:
+            prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+            for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose):
+                with self.subTest(page=page.name, target=target):
+                    self.assertTrue((page.parent / target).exists())
