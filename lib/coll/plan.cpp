@@ -34,12 +34,14 @@ plan::~plan() {
   if (scope_.comp.is_empty()) free_comp(&done_);
 }
 
+tag_t next_tag(device_t device) {
+  core::device& d = *device.p_impl;
+  return (static_cast<tag_t>(d.attr.uid) & 0xff) << 24 |
+         (static_cast<tag_t>(d.next_collective()) & 0xfff) << 12;
+}
+
 tag_t plan::tag_of(size_t step) {
-  if (!tag_) {
-    core::device& d = *scope_.device.p_impl;
-    tag_ = (static_cast<tag_t>(d.attr.uid) & 0xff) << 24 |
-           (static_cast<tag_t>(d.next_collective()) & 0xfff) << 12;
-  }
+  if (!tag_) tag_ = next_tag(scope_.device);
   return *tag_ | (step & 0xfff);
 }
 

@@ -29,12 +29,13 @@ scope scope_of(const Args& a) {
   return {a.runtime, a.device, a.endpoint, a.matching_engine, a.comp};
 }
 
+/// The tag of an operation's step 0. Messages of different operations must not meet: a tag is made of
+/// the device (8 bits), the operation's number on that device (12 bits) and the step within it (12
+/// bits), all the same at both ends. Numbers and steps repeat after 4096; what meets then are
+/// messages of one pair of ranks, which are matched in the order in which they were posted.
+tag_t next_tag(device_t device);
+
 /// Built, then run, by one thread.
-///
-/// Tags. Messages of different operations must not meet: a tag is made of the device (8 bits), the
-/// operation's number on that device (12 bits) and the step within it (12 bits), all the same at
-/// both ends. Numbers and steps repeat after 4096; what meets then are messages of one pair of
-/// ranks, which are matched in the order in which they were posted.
 class plan {
  public:
   using node = graph_node_t;
