@@ -28,6 +28,7 @@ struct limits {
   bool put_then_send_ordered = false;  ///< a send posted after a put to the same peer arrives
                                        ///< after the put's data, without waiting in between
   bool ordered = false;        ///< sends of one thread to one peer arrive in posting order
+  bool sends_land_at_once = false;  ///< a send that says `done` is in the target's memory
   bool local_registration = false;  ///< segments of posted operations need an lkey
   size_t receive_buffers = 0;  ///< buffers the core must keep posted with post_recv(); 0: none
 };

@@ -22,7 +22,8 @@ class backlog {
  public:
   struct item {
     int peer = 0;
-    std::vector<std::byte> message;   // a whole message to be sent, or
+    std::vector<std::byte> message;   // a whole message to be sent, and
+    operation* completes = nullptr;   // what ends when it has been (null: nobody asks), or
     operation* resume = nullptr;      // an operation whose next pieces are to be posted, or
     network::net_op op;               // a request as it is, whose buffers stay valid
     enum class type { message, resume, op } what = type::message;

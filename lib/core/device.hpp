@@ -39,7 +39,10 @@ class device final : public network::event_sink {
     return net->inject(peer, head, payload, size);
   }
   /// The same through a packet, for what is too large to inject.
-  errorcode_t send_packet(int peer, packet* p, size_t size);
+  /// `completes`, if given, is a `send` with one piece, which ends when the packet has been sent.
+  errorcode_t send_packet(int peer, packet* p, size_t size, operation* completes = nullptr);
+  /// Sends what an item of the backlog says. False: not now.
+  bool submit(backlog::item& item);
   /// As inject(), but what can't be sent now waits in the backlog. For the library's own messages.
   void send_or_queue(int peer, const void* message, size_t size);
   template <class Message>
@@ -170,7 +173,6 @@ class device final : public network::event_sink {
   errorcode_t post_later_piece(operation* op, size_t offset, size_t size);
   LCI_COLD void note_refusal(int peer, const char* what);
   errorcode_t send_piece(operation* op, size_t size);
-  bool submit(backlog::item& item);
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
   /// Receives that name the failed peer end; `thrown` is the first exception of a handler.

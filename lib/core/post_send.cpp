@@ -16,21 +16,52 @@ bool is_eager(const device& d, const Args& a) {
          (a.size <= d.eager_limit && a.size <= a.packet_pool.p_impl->payload_size());
 }
 
-/// Puts a whole eager message into the backlog: the caller's buffer is free.
+/// A whole eager message, to be sent when it can be: the caller's buffer is free.
 template <class Args>
-status_t queue_eager(device& d, const Args& a, const wire::header& head) {
+backlog::item copy_of(const Args& a, const wire::header& head) {
   backlog::item item;
   item.peer = a.rank;
   item.message.resize(sizeof head + a.size);
   std::memcpy(item.message.data(), &head, sizeof head);
   if (a.size > 0) std::memcpy(item.message.data() + sizeof head, a.local_buffer, a.size);
-  d.backlog.push(std::move(item));
-  return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
+  return item;
+}
+
+template <class Args>
+void give_back_packet(const Args& a) {
+  class packet_pool& pool = *a.packet_pool.p_impl;
+  if (pool.owns(a.local_buffer)) pool.put(packet::of(buffer_of(a)));
+}
+
+/// An eager message whose sender wants to know when the network is through with it.
+template <class Args>
+status_t send_tracked(device& d, Args& a, const wire::header& head, const char* what) {
+  const bool retry_allowed = may_retry(a);
+  const bool at_once = d.backlog.empty();
+  if (!at_once && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  op->become(op_state::send);
+  op->pieces.store(1, std::memory_order_relaxed);
+  d.pending.fetch_add(1, std::memory_order_relaxed);
+  backlog::item item = copy_of(a, head);
+  item.completes = op;
+  if (!at_once || !d.submit(item)) {
+    if (retry_allowed) {
+      d.forget(op);
+      return errorcode_t::retry_nomem;
+    }
+    d.backlog.push(std::move(item));
+  }
+  give_back_packet(a);
+  return wait.result(errorcode_t::posted);
 }
 
 /// Eager protocols: injection, by packet, from a user's packet, by backlog.
 template <class Args>
-status_t send_eager(device& d, const Args& a, const wire::header& head) {
+status_t send_eager(device& d, Args& a, const wire::header& head, const char* what) {
+  if (!ends_with_copy(d, a)) return send_tracked(d, a, head, what);
   class packet_pool& pool = *a.packet_pool.p_impl;
   const bool user_packet = pool.owns(a.local_buffer);
   errorcode_t result = errorcode_t::retry_backlog;
@@ -54,9 +85,10 @@ status_t send_eager(device& d, const Args& a, const wire::header& head) {
   if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
   if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
   if (may_retry(a)) return result;
-  status_t status = queue_eager(d, a, head);
-  if (user_packet) pool.put(packet::of(buffer_of(a)));
-  return status;
+  if (a.comp_semantic != comp_semantic_t::memory) return send_tracked(d, a, head, what);
+  d.backlog.push(copy_of(a, head));
+  give_back_packet(a);
+  return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }
 
 /// Rendezvous: tells the receiver; the rest is the progress engine's.
@@ -96,7 +128,7 @@ LCI_NOINLINE status_t post_am_general(post_am_args& a) {
   if (a.remote_comp == 0)
     throw_invalid("post_am", "remote_comp", "0", "a handle that register_rcomp() gave the target");
   wire::header head = wire::unpack(head_of(a));
-  if (is_eager(d, a)) return send_eager(d, a, head);
+  if (is_eager(d, a)) return send_eager(d, a, head, "post_am");
   head.what = wire::kind::rts_am;
   return send_rendezvous(d, a, head, "post_am");
 }
@@ -109,7 +141,7 @@ LCI_NOINLINE status_t post_send_general(post_send_args& a) {
                   std::to_string(static_cast<int>(a.matching_policy)),
                   "none, rank_only, tag_only or rank_tag");
   wire::header head = wire::unpack(head_of(a));
-  if (is_eager(d, a)) return send_eager(d, a, head);
+  if (is_eager(d, a)) return send_eager(d, a, head, "post_send");
   head.what = wire::kind::rts_send;
   return send_rendezvous(d, a, head, "post_send");
 }

@@ -298,16 +298,22 @@ bool device::submit(backlog::item& item) {
       op.peer = item.peer;
       op.n_segments = 1;
       op.segments[0] = {item.message.data(), item.message.size(), 0};
-      if (item.message.size() <= limits.max_inject) {
+      errorcode_t result;
+      if (item.message.size() <= limits.max_inject &&
+          (item.completes == nullptr || limits.sends_land_at_once)) {
         op.inject = true;
-        return !error_t(net->post(op)).is_retry();
+        result = net->post(op);
+        if (error_t(result).is_done() && item.completes != nullptr) on_complete(item.completes);
+      } else {
+        packet* p = packet_pool.p_impl->get();
+        if (p == nullptr) return false;
+        std::memcpy(&p->head, item.message.data(), item.message.size());
+        result = send_packet(item.peer, p, item.message.size() - sizeof(wire::header),
+                             item.completes);
+        if (!error_t(result).is_done()) packet_pool.p_impl->put(p);
       }
-      packet* p = packet_pool.p_impl->get();
-      if (p == nullptr) return false;
-      std::memcpy(&p->head, item.message.data(), item.message.size());
-      const errorcode_t result =
-          send_packet(item.peer, p, item.message.size() - sizeof(wire::header));
-      if (!error_t(result).is_done()) packet_pool.p_impl->put(p);
+      if (result == errorcode_t::fatal && item.completes != nullptr)
+        on_operation_failure(item.completes, item.peer);
       return !error_t(result).is_retry();
     }
   }

@@ -20,13 +20,19 @@ inline bool may_retry(const Args& a) {
   return a.allow_retry && a.local_comp.p_impl != nullptr;
 }
 
+/// Whether the operation is over as soon as the network has taken a copy of the message.
+template <class Args>
+inline bool ends_with_copy(const device& d, const Args& a) {
+  return a.comp_semantic == comp_semantic_t::memory || d.limits.sends_land_at_once;
+}
+
 /// Whether the arguments are good, and the message can be injected from the user's buffer with
 /// nothing else to think of. If not, the general path finds out why.
 template <class Args>
 inline bool goes_plain(const device& d, const Args& a) {
   return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks) &&
          a.size < d.inject_end && a.local_buffer != nullptr && a.tag <= max_tag &&
-         a.allow_done && d.undisturbed() && !a.packet_pool.p_impl->contains(a.local_buffer);
+         a.allow_done && ends_with_copy(d, a) && d.undisturbed() && !a.packet_pool.p_impl->contains(a.local_buffer);
 }
 
 /// What a receive from anywhere or of any tag looks at.

@@ -3,15 +3,18 @@
 
 namespace lci::core {
 
-errorcode_t device::send_packet(int peer, packet* p, size_t size) {
-  operation* op = rt.operations.allocate();
-  if (op == nullptr) return errorcode_t::retry_nomem;
-  op->belong_to(this);
-  op->become(op_state::send);
+errorcode_t device::send_packet(int peer, packet* p, size_t size, operation* completes) {
+  operation* op = completes;
+  if (op == nullptr) {
+    op = rt.operations.allocate();
+    if (op == nullptr) return errorcode_t::retry_nomem;
+    op->belong_to(this);
+    op->become(op_state::send);
+    op->status.rank = peer;
+    op->pieces.store(1, std::memory_order_relaxed);
+    pending.fetch_add(1, std::memory_order_relaxed);
+  }
   op->carrier = p;
-  op->status.rank = peer;
-  op->pieces.store(1, std::memory_order_relaxed);
-  pending.fetch_add(1, std::memory_order_relaxed);
   network::net_op request;
   request.peer = peer;
   request.n_segments = 1;
@@ -23,6 +26,8 @@ errorcode_t device::send_packet(int peer, packet* p, size_t size) {
     on_complete(op);
     return errorcode_t::done;
   }
+  op->carrier = nullptr;
+  if (completes != nullptr) return result;
   pending.fetch_sub(1, std::memory_order_relaxed);
   rt.operations.release(op);
   return result;

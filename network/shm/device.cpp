@@ -30,6 +30,7 @@ device::device(context& c, const device_attr_t&, size_t eager_size)
   limits_.rma = limits_.put_imm = c.attach_works();
   limits_.put_then_send_ordered = true;
   limits_.ordered = true;
+  limits_.sends_land_at_once = true;
 }
 
 device::~device() {

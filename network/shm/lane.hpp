@@ -47,7 +47,10 @@ class alignas(cache_line) out_lane {
   static constexpr size_t max_behind_head = slot::capacity - sizeof(message_head);
   void push_head_and(message_head head, const void* rest, size_t rest_size) {
     slot& s = slots_[tail_ & mask_];
-    std::memcpy(s.payload, &head, sizeof head);
+    // Word by word: as a whole it would go through the stack.
+    const uint64_t first = head.words[0], second = head.words[1];
+    std::memcpy(s.payload, &first, sizeof first);
+    std::memcpy(s.payload + sizeof first, &second, sizeof second);
     copy_small(s.payload + sizeof head, rest, rest_size);
     publish(s, static_cast<uint32_t>(sizeof head + rest_size));
   }

@@ -1,0 +1,60 @@
+// What the end of a send means.
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "lci.hpp"
+
+namespace {
+
+/// Sends to ourselves over a slow network that refuses often. How many of the five ended within
+/// their post, before the network could say anything.
+int ends_at_once(lci::comp_semantic_t semantic, bool allow_retry, uint64_t seed) {
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  lci::global_attr_t attr = before;
+  attr.backend = lci::attr_backend_t::sim;
+  attr.sim_seed = seed;
+  attr.sim_max_delay = 40;
+  attr.sim_retry_percent = 50;
+  lci::set_g_default_attr(attr);
+  auto rt = lci::alloc_runtime();
+  lci::set_g_default_attr(before);
+  auto counter = lci::alloc_counter_x().runtime(rt)();
+  const auto rcomp = lci::register_rcomp_x(counter).runtime(rt)();
+  auto sync = lci::alloc_sync_x().runtime(rt)();
+  const auto progress = [&] { lci::progress_x().runtime(rt)(); };
+  int at_once = 0;
+  int64_t posts = 0;
+  for (const size_t size : {size_t{1}, size_t{100}, size_t{3000}, size_t{100}, size_t{1}}) {
+    std::vector<char> out(size, 'x');
+    const auto post = lci::post_am_x(0, out.data(), size, sync, rcomp)
+                          .comp_semantic(semantic)
+                          .allow_retry(allow_retry)
+                          .runtime(rt);
+    lci::status_t s = post();
+    for (; s.is_retry(); s = post()) progress();
+    ++posts;
+    at_once += s.is_done();
+    while (!s.is_done() && !lci::sync_test_x(sync, &s).runtime(rt)()) progress();
+    CHECK(s.is_done());
+    while (!(lci::test_drained_x().runtime(rt)().is_done() &&
+             lci::counter_get_x(counter).runtime(rt)() == posts))
+      progress();
+  }
+  lci::free_comp_x(&sync).runtime(rt)();
+  lci::free_comp_x(&counter).runtime(rt)();
+  lci::free_runtime(&rt);
+  return at_once;
+}
+
+}  // namespace
+
+TEST_CASE("a send that is to be complete for the network ends when the network says so") {
+  using semantic = lci::comp_semantic_t;
+  int copied = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed)
+    for (const bool allow_retry : {true, false}) {
+      copied += ends_at_once(semantic::memory, allow_retry, seed);
+      CHECK(ends_at_once(semantic::network, allow_retry, seed) == 0);
+    }
+  CHECK(copied > 50);  // a copy is enough otherwise
+}
