@@ -11,67 +11,13 @@
 #include <lci.hpp>
 #include <vector>
 
+#include "halo_block.hpp"
+
 namespace {
-
-// A block of points with one layer of its neighbours' points around it.
-struct block {
-  std::array<int, 3> size;  // without the layer
-  std::vector<double> points, next;
-
-  explicit block(std::array<int, 3> s)
-      : size(s), points(static_cast<size_t>(s[0] + 2) * (s[1] + 2) * (s[2] + 2)), next(points) {}
-  size_t at(int x, int y, int z) const {  // -1 and size are the layer
-    return (static_cast<size_t>(x + 1) * (size[1] + 2) + y + 1) * (size[2] + 2) + z + 1;
-  }
-  template <class F>
-  void each(F f) const {
-    for (int x = 0; x < size[0]; ++x)
-      for (int y = 0; y < size[1]; ++y)
-        for (int z = 0; z < size[2]; ++z) f(x, y, z);
-  }
-  void step() {
-    each([&](int x, int y, int z) {
-      const auto p = [&](int dx, int dy, int dz) { return points[at(x + dx, y + dy, z + dz)]; };
-      next[at(x, y, z)] = (p(0, 0, 0) + p(-1, 0, 0) + p(1, 0, 0) + p(0, -1, 0) + p(0, 1, 0) +
-                           p(0, 0, -1) + p(0, 0, 1)) / 7;
-    });
-    points.swap(next);
-  }
-};
-
-// One of the six faces: what goes to that neighbour and what comes from it.
-struct face {
-  block* of;
-  int axis, side;  // side 0: low, 1: high
-  std::vector<double> out, in;
-
-  face(block* b, int a, int s) : of(b), axis(a), side(s) {
-    out.resize(static_cast<size_t>(b->size[(a + 1) % 3]) * b->size[(a + 2) % 3]);
-    in.resize(out.size());
-  }
-  template <class F>
-  void each(int depth, F f) {  // f(index of the point, index in the buffer)
-    size_t i = 0;
-    std::array<int, 3> p;
-    p[axis] = depth;
-    for (int u = 0; u < of->size[(axis + 1) % 3]; ++u)
-      for (int v = 0; v < of->size[(axis + 2) % 3]; ++v) {
-        p[(axis + 1) % 3] = u, p[(axis + 2) % 3] = v;
-        f(of->at(p[0], p[1], p[2]), i++);
-      }
-  }
-  void pack() {
-    each(side == 0 ? 0 : of->size[axis] - 1, [&](size_t at, size_t i) { out[i] = of->points[at]; });
-  }
-  void unpack() {
-    each(side == 0 ? -1 : of->size[axis], [&](size_t at, size_t i) { of->points[at] = in[i]; });
-  }
-};
 
 template <class T, void (T::*method)()>
 lci::status_t call(void* object) {
-  (static_cast<T*>(object)->*method)();
-  return lci::errorcode_t::done;
+  return (static_cast<T*>(object)->*method)(), lci::errorcode_t::done;
 }
 
 double start_value(int x, int y, int z) { return (x * 31 + y * 17 + z * 7) % 101 * 0.37; }
@@ -117,8 +63,8 @@ int main(int argc, char** argv) {
       const size_t bytes = f.out.size() * sizeof(double);
       // What leaves a low face comes to a high one.
       const lci::tag_t tags = odd * 6 + static_cast<lci::tag_t>(f.axis) * 2;
-      const auto pack = lci::graph_add_node_x(graph, call<face, &face::pack>).value(&f)();
-      const auto unpack = lci::graph_add_node_x(graph, call<face, &face::unpack>).value(&f)();
+      const auto pack = lci::graph_add_node_x(graph, call<face, &face::pack>).value(&f)(),
+                 unpack = lci::graph_add_node_x(graph, call<face, &face::unpack>).value(&f)();
       const auto send = lci::graph_add_node_op(
           graph, lci::post_send_x(peer, f.out.data(), bytes, tags + f.side, lci::COMP_NULL));
       const auto receive = lci::graph_add_node_op(
@@ -135,18 +81,16 @@ int main(int argc, char** argv) {
   }
 
   // The same by one rank alone, without blocks.
-  const auto at = [&](int x, int y, int z) {
-    return (static_cast<size_t>((x + edge) % edge) * edge + (y + edge) % edge) * edge +
-           (z + edge) % edge;
+  const auto at = [edge](int x, int y, int z) {
+    return ((x + edge) % edge * edge + (y + edge) % edge) * edge + (z + edge) % edge;
   };
   const block whole({edge, edge, edge});
   std::vector<double> serial(static_cast<size_t>(edge) * edge * edge), next(serial);
   whole.each([&](int x, int y, int z) { serial[at(x, y, z)] = start_value(x, y, z); });
   for (int i = 0; i < steps; ++i, serial.swap(next))
     whole.each([&](int x, int y, int z) {
-      next[at(x, y, z)] = (serial[at(x, y, z)] + serial[at(x - 1, y, z)] + serial[at(x + 1, y, z)] +
-                           serial[at(x, y - 1, z)] + serial[at(x, y + 1, z)] +
-                           serial[at(x, y, z - 1)] + serial[at(x, y, z + 1)]) / 7;
+      next[at(x, y, z)] =
+          mean([&](int dx, int dy, int dz) { return serial[at(x + dx, y + dy, z + dz)]; });
     });
   int different = 0;
   mine.each([&](int x, int y, int z) {
