@@ -148,6 +148,9 @@ bool serve() {
   std::free(msg.buf);
   if (head.is_answer) {
     auto* f = reinterpret_cast<future*>(head.id);
+    // R4: pairs with R3. The caller wrote before it sent; the order went through another process,
+    // which tools that look at this one can't see.
+    if (f->ready.load(std::memory_order_acquire)) throw std::logic_error("answered twice");
     f->result = body;
     f->ready.store(true, std::memory_order_release);  // R1: pairs with R2
     return true;
@@ -159,6 +162,7 @@ bool serve() {
 
 // Starts a call; `f` must live until it is ready.
 void call(int rank, int rpc, const bytes& arguments, future* f) {
+  f->ready.store(false, std::memory_order_release);  // R3: pairs with R4
   send(rank, rpc, {reinterpret_cast<uint64_t>(f), 0}, arguments);
 }
 
@@ -230,7 +234,6 @@ uint64_t run_calls(int me, int n, size_t thread, uint64_t ncalls, int rpc_add, i
     std::string& right = expected[i % window];
     if (i >= window && irpc::wait(&f) != right) ++wrong;
     if (i >= ncalls) continue;
-    f.ready.store(false, std::memory_order_relaxed);
     const int target =
         static_cast<int>((static_cast<uint64_t>(me) + i + thread) % static_cast<uint64_t>(n));
     if (i % 2 == 0) {
