@@ -18,16 +18,8 @@ void barrier_at_once(const scope& s) {
   const int me = get_rank_me_x().runtime(s.runtime)(), n = get_rank_n_x().runtime(s.runtime)();
   const tag_t tag = next_tag(s.device);
   each_round(me, n, [&](int to, int from, size_t round) {
-    post_send_x(to, nullptr, 0, tag | round, COMP_NULL)
-        .runtime(s.runtime)
-        .device(s.device)
-        .endpoint(s.endpoint)
-        .matching_engine(s.matching_engine)();
-    post_recv_x(from, nullptr, 0, tag | round, COMP_NULL)
-        .runtime(s.runtime)
-        .device(s.device)
-        .endpoint(s.endpoint)
-        .matching_engine(s.matching_engine)();
+    within(s, post_send_x(to, nullptr, 0, tag | round, COMP_NULL))();
+    within(s, post_recv_x(from, nullptr, 0, tag | round, COMP_NULL))();
   });
 }
 

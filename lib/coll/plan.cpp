@@ -55,21 +55,13 @@ void plan::order(node before, node after) {
 }
 
 plan::node plan::send(int rank, const void* buffer, size_t size, size_t step, nodes after) {
-  return placed(graph_add_node_op(graph_, post_send_x(rank, buffer, size, tag_of(step), COMP_NULL)
-                                              .runtime(scope_.runtime)
-                                              .device(scope_.device)
-                                              .endpoint(scope_.endpoint)
-                                              .matching_engine(scope_.matching_engine)),
-                after);
+  const post_send_x post(rank, buffer, size, tag_of(step), COMP_NULL);
+  return placed(graph_add_node_op(graph_, within(scope_, post)), after);
 }
 
 plan::node plan::receive(int rank, void* buffer, size_t size, size_t step, nodes after) {
-  return placed(graph_add_node_op(graph_, post_recv_x(rank, buffer, size, tag_of(step), COMP_NULL)
-                                              .runtime(scope_.runtime)
-                                              .device(scope_.device)
-                                              .endpoint(scope_.endpoint)
-                                              .matching_engine(scope_.matching_engine)),
-                after);
+  const post_recv_x post(rank, buffer, size, tag_of(step), COMP_NULL);
+  return placed(graph_add_node_op(graph_, within(scope_, post)), after);
 }
 
 plan::node plan::then(std::function<void()> function, nodes after) {

@@ -29,6 +29,13 @@ scope scope_of(const Args& a) {
   return {a.runtime, a.device, a.endpoint, a.matching_engine, a.comp};
 }
 
+/// A post that travels there.
+template <class Post>
+Post within(const scope& s, Post post) {
+  post.runtime(s.runtime).device(s.device).endpoint(s.endpoint).matching_engine(s.matching_engine);
+  return post;
+}
+
 /// The tag of an operation's step 0. Messages of different operations must not meet: a tag is made of
 /// the device (8 bits), the operation's number on that device (12 bits) and the step within it (12
 /// bits), all the same at both ends. Numbers and steps repeat after 4096; what meets then are

@@ -56,7 +56,10 @@ device::~device() {
 
 void device::close() {
   constexpr int patience = 100000;  // rounds without any event, most of them of 100 us
-  for (int idle = 0; idle < patience && !(backlog.empty() && net->flushed());) {
+  const auto over = [this] {
+    return backlog.empty() && late_signals_.load(std::memory_order_acquire) == 0 && net->flushed();
+  };
+  for (int idle = 0; idle < patience && !over();) {
     try {
       idle = progress() ? 0 : idle + 1;
     } catch (const peer_failure_error&) {

@@ -138,8 +138,9 @@ class device final : public network::event_sink {
   endpoint_t progress_endpoint;
 
  private:
-  /// Answers a request to send that can't be served, so that its sender does not wait for ever.
-  LCI_COLD bool refuse(int peer, const wire::rts_body& rts);
+  void send_fin(int peer, uint64_t operation, uint8_t policy = 0);
+  /// Answers a request that can't be served, so that its origin does not wait for ever.
+  LCI_COLD bool refuse(int peer, uint64_t operation);
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
   // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp). False: the packet is rejected.
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
@@ -181,6 +182,7 @@ class device final : public network::event_sink {
   LCI_COLD void throw_if_failed(int peer) const;
 
   std::atomic<uint32_t> collectives_{0};
+  std::atomic<int> late_signals_{0};  // of signal_from_post(), whose turn has not come
   std::atomic<bool> any_failure_{false};
   std::atomic<bool> unreported_failure_{false};
   mutable std::mutex failure_mutex_;

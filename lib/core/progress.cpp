@@ -185,12 +185,8 @@ void* device::file_unexpected(matching_engine& engine, uint64_t key, int peer, t
   return match;
 }
 
-bool device::refuse(int peer, const wire::rts_body& rts) {
-  wire::header fin;
-  fin.what = wire::kind::fin;
-  fin.policy = wire::refused;
-  fin.tag = rts.operation;
-  send_or_queue(peer, fin);
+bool device::refuse(int peer, uint64_t operation) {
+  send_fin(peer, operation, wire::refused);
   return false;
 }
 
@@ -200,12 +196,12 @@ bool device::receive_rts(int peer, wire::message& m) {
   if (m.head.what == wire::kind::rts_am) {
     comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
     operation* op = comp == nullptr ? nullptr : rt.operations.allocate();
-    if (op == nullptr) return refuse(peer, body);
+    if (op == nullptr) return refuse(peer, body.operation);
     op->comp = comp;
     op->status.buffer = rt.allocate(body.size);
     if (op->status.buffer == nullptr) {
       rt.operations.release(op);
-      return refuse(peer, body);
+      return refuse(peer, body.operation);
     }
     op->status.size = body.size;
     op->allocated = true;
@@ -214,7 +210,7 @@ bool device::receive_rts(int peer, wire::message& m) {
     return true;
   }
   matching_engine* engine = rt.engines.get(m.head.engine);
-  if (engine == nullptr) return refuse(peer, body);
+  if (engine == nullptr) return refuse(peer, body.operation);
   const auto policy = static_cast<matching_policy_t>(m.head.policy);
   const uint64_t key = engine->make_key(peer, m.head.tag, policy);
   void* memory = std::malloc(sizeof(unexpected));
@@ -231,16 +227,20 @@ namespace {
 
 /// A signal whose turn comes when progress() is called next.
 struct late_signal {
-  device& from;
+  std::atomic<int64_t>& pending;
+  std::atomic<int>& late;
   comp_impl_t* comp;
   status_t status;
 
   static bool run(void* self) {
     const std::unique_ptr<late_signal> signal(static_cast<late_signal*>(self));
     struct ending {
-      device& from;
-      ~ending() { from.pending.fetch_sub(1, std::memory_order_release); }
-    } const at_end{signal->from};
+      late_signal& of;
+      ~ending() {
+        of.pending.fetch_sub(1, std::memory_order_release);
+        of.late.fetch_sub(1, std::memory_order_release);  // last: the device may go then
+      }
+    } const at_end{*signal};
     signal->comp->signal(signal->status);
     return true;
   }
@@ -258,7 +258,8 @@ void device::signal_from_post(comp_impl_t* comp, const status_t& status) {
   if (!may_post(*comp)) return comp->signal(status);
   if (tls_in_progress) {
     pending.fetch_add(1, std::memory_order_relaxed);
-    rt.deferred.push({late_signal::run, new late_signal{*this, comp, status}});
+    late_signals_.fetch_add(1, std::memory_order_relaxed);
+    rt.deferred.push({late_signal::run, new late_signal{pending, late_signals_, comp, status}});
     return;
   }
   const inside_progress mark;

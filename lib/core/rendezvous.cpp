@@ -105,6 +105,14 @@ bool device::receive_rtr(int peer, wire::message& m) {
   });
 }
 
+void device::send_fin(int peer, uint64_t operation, uint8_t policy) {
+  wire::header fin;
+  fin.what = wire::kind::fin;
+  fin.policy = policy;
+  fin.tag = operation;
+  send_or_queue(peer, fin);
+}
+
 bool device::receive_fin(int peer, const wire::message& m) {
   const bool refused = m.head.policy == wire::refused;
   const uint8_t doors = door_receiver | door_data | (refused ? door_fragments : 0);
@@ -225,12 +233,15 @@ bool device::try_advance(operation* op) {
     if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {
       op->failed.store(true, std::memory_order_relaxed);
-      // Acknowledgements of earlier pieces may still come, or the news that the peer has failed.
-      const uint64_t unposted = acknowledged ? pieces_of(op->total - op->next_offset) : 0;
-      if (acknowledged && op->take_from_left(unposted) <= unposted) (void)op->gate.close();
       break;
     }
     op->next_offset += size;
+  }
+  if (acknowledged && op->next_offset < op->total) {
+    // Of pieces that have been posted, acknowledgements may still come, or the news that the peer
+    // has failed; of the others nothing will.
+    const uint64_t unposted = pieces_of(op->total - op->next_offset);
+    if (op->take_from_left(unposted) <= unposted) (void)op->gate.close();
   }
   acknowledged ? leave(op) : on_complete(op);
   return true;
@@ -258,20 +269,11 @@ void device::on_complete(void* context) {
 void device::finish(operation* op) {
   if (LCI_UNLIKELY(op->failed.load(std::memory_order_relaxed))) return fail(op);
   switch (op->doing()) {
-    case op_state::reading: {
-      wire::header fin;
-      fin.what = wire::kind::fin;
-      fin.tag = op->peer_operation;
-      send_or_queue(op->status.rank, fin);
+    case op_state::reading:
+      send_fin(op->status.rank, op->peer_operation);
       break;
-    }
     case op_state::writing:
-      if (op->transfer == wire::transfer::write) {
-        wire::header fin;
-        fin.what = wire::kind::fin;
-        fin.tag = op->peer_operation;
-        send_or_queue(op->status.rank, fin);
-      }
+      if (op->transfer == wire::transfer::write) send_fin(op->status.rank, op->peer_operation);
       break;
     case op_state::put:
     case op_state::get:

@@ -81,7 +81,7 @@ bool device::receive_put(int peer, wire::message& m) {
 bool device::receive_put_ack(int peer, const wire::message& m) {
   const bool refused = m.head.policy == wire::refused;
   const auto count = [refused](operation* op, uint8_t) {
-    if (refused) op->failed.store(true, std::memory_order_relaxed);
+    if (refused) op->failed.store(true, std::memory_order_relaxed);  // before the last one is counted
     const uint64_t left = op->take_from_left(1);
     if (left == 1) (void)op->gate.close();
     return left != 0;
@@ -94,14 +94,7 @@ bool device::receive_get(int peer, wire::message& m) {
   if (!wire::take_body(m, body)) return false;
   void* from = rt.check_region(body.rkey, body.addr, body.size);
   operation* op = from == nullptr ? nullptr : rt.operations.allocate();
-  if (op == nullptr) {
-    wire::header fin;
-    fin.what = wire::kind::fin;
-    fin.policy = wire::refused;
-    fin.tag = m.head.tag;
-    send_or_queue(peer, fin);
-    return false;
-  }
+  if (op == nullptr) return refuse(peer, m.head.tag);
   op->belong_to(this);
   op->become(op_state::writing);
   op->transfer = wire::transfer::copy;

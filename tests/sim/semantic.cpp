@@ -48,6 +48,43 @@ int ends_at_once(lci::comp_semantic_t semantic, bool allow_retry, uint64_t seed)
 
 }  // namespace
 
+TEST_CASE("a put or get that the target refuses ends as failed, however many pieces are left") {
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    lci::global_attr_t attr = before;
+    attr.backend = lci::attr_backend_t::sim;
+    attr.sim_seed = seed;
+    attr.sim_ranks = 2;
+    attr.sim_rma = false;
+    attr.sim_retry_percent = 60;
+    attr.sim_max_delay = 1;  // answers come while there is more to post
+    attr.packet_size = 1024;
+    lci::set_g_default_attr(attr);
+    auto rt = lci::alloc_runtime(), target = lci::alloc_runtime();
+    lci::set_g_default_attr(before);
+    std::vector<char> memory(100'000), buffer(memory.size());
+    auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(target)();
+    const auto rmr = lci::get_rmr_x(mr).runtime(target)();
+    lci::deregister_memory_x(&mr).runtime(target)();
+    auto sync = lci::alloc_sync_x().threshold(2).runtime(rt)();
+    lci::post_put_x(1, buffer.data(), buffer.size(), sync, 0, rmr).allow_retry(false).runtime(rt)();
+    lci::post_get_x(1, buffer.data(), buffer.size(), sync, 0, rmr).allow_retry(false).runtime(rt)();
+    lci::status_t ends[2];
+    bool ended = false;
+    for (int i = 0; i < 100'000 && !ended; ++i) {
+      lci::progress_x().runtime(rt)();
+      lci::progress_x().runtime(target)();
+      ended = lci::sync_test_x(sync, ends).runtime(rt)();
+    }
+    REQUIRE(ended);
+    for (const auto& s : ends) CHECK(s.error.errorcode == lci::errorcode_t::fatal);
+    CHECK(lci::test_drained_x().runtime(rt)().is_done());
+    lci::free_comp_x(&sync).runtime(rt)();
+    lci::free_runtime(&rt);
+    lci::free_runtime(&target);
+  }
+}
+
 TEST_CASE("a send that is to be complete for the network ends when the network says so") {
   using semantic = lci::comp_semantic_t;
   int copied = 0;
