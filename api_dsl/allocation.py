@@ -101,4 +101,27 @@ OPERATIONS = (
        "Gives what other ranks need to access registered memory: plain bytes to be sent to them.",
        (_mr,), (a.runtime_on_demand,), source="3.3.1", group="Memory",
        result="The remote side's view of the registration."),
+    Op("get_mr_base", "void*", "Tells where registered memory begins.", (_mr,),
+       (a.runtime_on_demand,), source="ours", group="Memory", result="Address of its first byte."),
+    Op("alloc_shared", "mr_t",
+       "Allocates registered memory that ranks of the same host reach by load and store: puts, "
+       "gets and atomics on it are plain copies there. Its contents are undefined.",
+       (A("size", "size_t", "Number of bytes."),),
+       (a.runtime, a.device,
+        A("alignment", "size_t", "Alignment of the first byte, a power of two; at least 64 is "
+          "given.", "64")),
+       source="ours", group="Memory",
+       result="The registration; to be ended with free_shared, before its device is freed."),
+    Op("free_shared", "void",
+       "Frees what alloc_shared gave, when no rank uses it any more; the handle becomes empty.",
+       (A("mr", "mr_t*", "Handle of the registration."),), (a.runtime_on_demand,),
+       source="ours", group="Memory"),
+    Op("get_shared_address", "void*",
+       "Tells where shared memory of a rank is in this process. Reading and writing there needs "
+       "the same care as between threads.",
+       (A("rank", "int", "The rank that has allocated it."),
+        A("rmr", "rmr_t", "What get_rmr gave to that rank.")),
+       (a.runtime, a.device), source="ours", group="Memory",
+       result="The address, valid until the owner frees the memory or this rank its net context; "
+       "null if the owner runs on another host, or the memory is not from alloc_shared."),
 )

@@ -81,6 +81,9 @@ net_context = Resource(
         A("shm_lane_data_size", "size_t",
           "shm: bytes of those messages of a lane that are larger than a slot; rounded up to a "
           "power of two.", "262144", source=_OURS, minimum=65536, maximum=1073741824),
+        A("shared_heap_size", "size_t",
+          "Address space from which alloc_shared takes memory; sparse; 0: as much as the machine "
+          "has memory.", "0", source=_OURS),
         A("shm_cma", "bool",
           "shm: copy large messages directly between processes where the kernel allows it.",
           "true", source=_OURS),
@@ -98,6 +101,9 @@ net_context = Resource(
         A("sim_rma", "bool", "sim: serve put and get; if not, the core emulates them.", "true",
           source=_OURS),
         A("sim_max_inject", "size_t", "sim: largest inline send.", "64", source=_OURS),
+        A("sim_ranks_per_host", "size_t",
+          "sim: that many ranks, one after the other, share a host's memory; 0: all.", "0",
+          source=_OURS),
         A("support_putimm", "bool", "Whether the network can write with immediate data.", "false",
           settable=False),
     ))

@@ -139,6 +139,13 @@ class address_exchange {
   virtual std::vector<std::string> allgather(const std::string& mine) = 0;
 };
 
+/// A rank's shared heap: memory that all processes of its host can map. Empty: there is none.
+struct heap_window {
+  uint64_t base = 0;          ///< address of its first byte at the owner
+  std::byte* here = nullptr;  ///< where that byte is in this process
+  size_t size = 0;
+};
+
 /// One per runtime. Owns what devices share.
 class context {
  public:
@@ -146,6 +153,15 @@ class context {
   /// The k-th device of a rank talks to the k-th device of every other rank.
   /// `eager_size`: the largest eager message the core wants to send, its wire header included.
   virtual std::unique_ptr<device> create_device(const device_attr_t& attr, size_t eager_size) = 0;
+
+  /// This rank's shared heap, made by the first call: sparse, zero, mapped as long as the context
+  /// lives. Throws resource_error if the system refuses. By one thread at a time.
+  virtual heap_window own_heap() { return {}; }
+  /// Gives whole pages of the own heap back to the system; they read as zero afterwards.
+  virtual void discard(std::byte* begin, size_t size) { (void)begin, (void)size; }
+  /// Where the heap of `peer`, which has one, is in this process; empty if that runs on another
+  /// host. Throws resource_error, or peer_failure_error. By one thread at a time.
+  virtual heap_window heap_of(int peer) { return (void)peer, heap_window{}; }
 };
 
 /// A backend's entry in the table of backends (network/fabrics.cpp).

@@ -131,12 +131,13 @@ struct rmr_t {
   uint64_t base = 0;         ///< address of its first byte at the owner
   uint64_t size = 0;         ///< bytes registered
   uint64_t opaque_rkey = 0;  ///< key the owner's network asks for; 0 means empty
-  int64_t device_uid = 0;    ///< attribute `uid` of the device that takes this key
+  int32_t device_uid = 0;    ///< attribute `uid` of the device that takes this key
+  uint32_t shared = 0;       ///< 1: from alloc_shared(), so that peers of its host reach it directly
 
   constexpr bool is_empty() const { return opaque_rkey == 0; }
   friend constexpr bool operator==(const rmr_t& a, const rmr_t& b) {
     return a.base == b.base && a.size == b.size && a.opaque_rkey == b.opaque_rkey &&
-           a.device_uid == b.device_uid;
+           a.device_uid == b.device_uid && a.shared == b.shared;
   }
   friend constexpr bool operator!=(const rmr_t& a, const rmr_t& b) { return !(a == b); }
 };

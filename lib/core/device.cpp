@@ -21,7 +21,7 @@ constexpr size_t smallest_message = sizeof(wire::header) + sizeof(wire::rtr_body
 
 device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
                const device_attr_t& a)
-    : rt(r), n_ranks(r.size()), attr(a), runtime(&r), net_context(&context), packet_pool(&pool) {
+    : rt(r), n_ranks(r.size()), heap(&context.heap), attr(a), runtime(&r), net_context(&context), packet_pool(&pool) {
   const size_t packet_payload = pool.payload_size();
   net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
   limits = net->get_limits();

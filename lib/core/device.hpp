@@ -19,6 +19,7 @@
 #include "lib/core/pool_registration.hpp"
 #include "lib/core/receive_buffers.hpp"
 #include "lib/core/runtime.hpp"
+#include "lib/core/shared_heap.hpp"
 #include "lib/core/wire.hpp"
 #include "network/fabric.hpp"
 
@@ -77,8 +78,8 @@ class device final : public network::event_sink {
   void forget(operation* op);
   /// A buffer (a posted receive's, or one allocated for an active message) meets a request to send.
   void start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts);
-  /// Tells the target of a put or get with signal.
-  void send_signal(const operation& op);
+  /// Tells the target of a put or get with signal which memory it was about.
+  void send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size);
 
   // --- packet pools ---
 
@@ -125,6 +126,7 @@ class device final : public network::event_sink {
   int n_ranks;
   size_t inject_end;   // inject() takes payloads of fewer bytes; 0: none, not even empty ones
   size_t eager_limit;   // payload bytes of the largest message that goes without a handshake
+  shared_heap* heap;  // of the net context
   core::backlog backlog;
   network::limits limits;
   /// Operations that have been posted and not completed, posted receives excepted.

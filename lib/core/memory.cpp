@@ -22,6 +22,9 @@ void deregister_memory(deregister_memory_args& a) {
   if (a.mr == nullptr || !is_registered(*a.mr))
     throw_invalid("deregister_memory", "mr", "no registration", "from register_memory()");
   memory_region* region = a.mr->p_impl;
+  if (region->owns_memory)
+    throw_invalid("deregister_memory", "mr", "from alloc_shared()", "from register_memory()",
+                  "free_shared() ends it");
   device& d = *region->device.p_impl;
   d.rt.remove_region(region->reg.rkey);
   d.net->deregister_memory(region->reg);
@@ -33,8 +36,9 @@ rmr_t get_rmr(get_rmr_args& a) {
   if (!is_registered(a.mr))
     throw_invalid("get_rmr", "mr", "no registration", "from register_memory()");
   const memory_region& region = *a.mr.p_impl;
-  return {reinterpret_cast<uint64_t>(region.base), region.size, region.reg.rkey,
-          region.device.p_impl->attr.uid};
+  const device& d = *region.device.p_impl;
+  return {reinterpret_cast<uint64_t>(region.base), region.size, region.reg.rkey, d.attr.uid,
+          d.heap->contains(region.base, region.size)};
 }
 
 }  // namespace lci::core

@@ -6,12 +6,13 @@
 
 namespace lci::core {
 
-/// Immutable. Belongs to the device that it was registered with.
+/// Immutable once it has been handed out. Belongs to the device that it was registered with.
 class memory_region {
  public:
   device_t device;
   void* base = nullptr;
   size_t size = 0;
+  bool owns_memory = false;  // from alloc_shared()
   network::registration reg;
 };
 

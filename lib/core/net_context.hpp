@@ -4,19 +4,22 @@
 #include <memory>
 
 #include "lci/operations.hpp"
+#include "lib/core/shared_heap.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::core {
 
-/// Immutable after allocation. Owns the fabric's context; devices made from it must go first.
+/// Immutable after allocation, but for the heap, which is thread-safe. Owns the fabric's context; devices made from it must go first.
 class net_context {
  public:
-  net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n)
-      : attr(a), runtime(rt), net(std::move(n)) {}
+  net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n,
+              int rank, int n_ranks)
+      : attr(a), runtime(rt), net(std::move(n)), heap(*net, rank, n_ranks) {}
 
   net_context_attr_t attr;
   runtime_t runtime;
   std::unique_ptr<network::context> net;
+  shared_heap heap;
 };
 
 /// The entry of the table of backends that `attr.backend` names, or the best usable one.

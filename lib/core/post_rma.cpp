@@ -1,9 +1,15 @@
 // Posting puts and gets. What happens at their target is in rma.cpp.
+#include "lib/core/direct.hpp"
 #include "lib/core/post_common.hpp"
 
 namespace lci::core {
 
 namespace {
+
+template <class Args>
+void signal_target(device& d, const Args& a) {
+  d.send_signal(a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
+}
 
 /// A put or get, from the first piece to the signal.
 template <class Args>
@@ -36,7 +42,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
     case errorcode_t::posted_backlog:
       return wait.result(result);
     case errorcode_t::done:
-      if (op->signals) d.send_signal(*op);
+      if (a.remote_comp != 0) signal_target(d, a);
       d.forget(op);
       return wait.result(answer_done(d, a, buffer_of(a)));
     case errorcode_t::fatal:
@@ -53,14 +59,63 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   }
 }
 
+/// Whether a put or get is of one machine word, and asks for nothing but its bytes.
+template <class Args>
+inline bool is_plain_word(const Args& a) {
+  return a.size == 8 && a.local_buffer != nullptr && a.tag <= max_tag && a.remote_comp == 0 &&
+         a.allow_done;
+}
+
+/// The target's memory if it is mapped here and the arguments are good; looks for it if need be.
+template <class Args>
+std::byte* direct_target(const device& d, const Args& a) {
+  if (a.tag > max_tag || (a.local_buffer == nullptr && a.size != 0)) return nullptr;
+  return mapped_target(d, a, a.size);
+}
+
+/// The end of a put or get whose bytes have been moved.
+template <class Args>
+status_t finish_direct(device& d, const Args& a) {
+  if (a.remote_comp != 0) signal_target(d, a);
+  return answer_done(d, a, buffer_of(a));
+}
+
+LCI_NOINLINE status_t post_put_general(post_put_args& a) {
+  device& d = *a.device.p_impl;
+  if (std::byte* to = direct_target(d, a)) {
+    copy_directly(to, a.local_buffer, a.size);
+    return finish_direct(d, a);
+  }
+  return post_rma(d, a, op_state::put, "post_put");
+}
+
+LCI_NOINLINE status_t post_get_general(post_get_args& a) {
+  device& d = *a.device.p_impl;
+  if (const std::byte* from = direct_target(d, a)) {
+    copy_directly(a.local_buffer, from, a.size);
+    return finish_direct(d, a);
+  }
+  return post_rma(d, a, op_state::get, "post_get");
+}
+
 }  // namespace
 
 status_t post_put(post_put_args& a) {
-  return post_rma(*a.device.p_impl, a, op_state::put, "post_put");
+  if (LCI_LIKELY(is_plain_word(a)))
+    if (std::byte* to = known_target(*a.device.p_impl, a, 8); LCI_LIKELY(to != nullptr)) {
+      std::memcpy(to, a.local_buffer, 8);
+      return done_status(a, buffer_of(a));
+    }
+  return post_put_general(a);
 }
 
 status_t post_get(post_get_args& a) {
-  return post_rma(*a.device.p_impl, a, op_state::get, "post_get");
+  if (LCI_LIKELY(is_plain_word(a)))
+    if (const std::byte* from = known_target(*a.device.p_impl, a, 8); LCI_LIKELY(from != nullptr)) {
+      std::memcpy(a.local_buffer, from, 8);
+      return done_status(a, buffer_of(a));
+    }
+  return post_get_general(a);
 }
 
 }  // namespace lci::core

@@ -277,7 +277,8 @@ void device::finish(operation* op) {
       break;
     case op_state::put:
     case op_state::get:
-      if (op->signals) send_signal(*op);
+      if (op->signals)
+        send_signal(op->status.rank, op->remote_comp, op->status.tag, op->remote_addr, op->total);
       break;
     default:
       break;

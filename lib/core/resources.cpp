@@ -33,7 +33,8 @@ net_context_t alloc_net_context(alloc_net_context_args& a) {
   runtime& rt = *a.runtime.p_impl;
   const network::fabric& fabric = choose_fabric(a.attr);
   auto context =
-      std::make_unique<net_context>(a.runtime, a.attr, fabric.create(rt.exchange(), a.attr));
+      std::make_unique<net_context>(a.runtime, a.attr, fabric.create(rt.exchange(), a.attr),
+                                    rt.rank(), rt.size());
   context->attr.backend = fabric.id;
   return context.release();
 }

@@ -39,13 +39,13 @@ errorcode_t device::start_rma(operation* op) {
   return result;
 }
 
-void device::send_signal(const operation& op) {
+void device::send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size) {
   wire::framed<wire::signal_body> signal;
   signal.head.what = wire::kind::signal;
-  signal.head.word = op.remote_comp;
-  signal.head.tag = op.status.tag;
-  signal.body = {op.remote_addr, op.total};
-  send_or_queue(op.status.rank, signal);
+  signal.head.word = comp;
+  signal.head.tag = tag;
+  signal.body = {address, size};
+  send_or_queue(peer, signal);
 }
 
 bool device::receive_signal(int peer, wire::message& m) {

@@ -27,7 +27,9 @@ uint64_t milliseconds() {
 }  // namespace
 
 context::context(address_exchange& exchange, const net_context_attr_t& attr)
-    : rank_(exchange.rank()), peers_(static_cast<size_t>(exchange.size())) {
+    : rank_(exchange.rank()),
+      heap_size_(attr.shared_heap_size),
+      peers_(static_cast<size_t>(exchange.size())) {
   prepare_bells();
   permit_attach();
   n_slots_ = std::bit_ceil(std::clamp<size_t>(attr.shm_lane_slots, 16, 1 << 20));
@@ -60,6 +62,7 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
 
 context::~context() {
   segment_->close_file();  // whoever would connect now is too late; and it leaves us a descriptor
+  if (heap_ != nullptr) heap_->close_file();
   say_goodbye();
 }
 
@@ -99,10 +102,27 @@ segment_view context::segment_of(int rank) {
   if (std::byte* base = p.mapped.load(std::memory_order_acquire)) return segment_view(base);
   std::lock_guard guard(mutex_);
   if (p.mapped.load(std::memory_order_relaxed) == nullptr) {
-    p.map = map_peer(p.where, rank);
-    p.mapped.store(p.map.view().base(), std::memory_order_release);
+    p.map = map_segment(p.where, rank);
+    p.mapped.store(p.map.base(), std::memory_order_release);
   }
-  return p.map.view();
+  return segment_view(p.map.base());
+}
+
+heap_window context::own_heap() {
+  if (heap_ == nullptr) heap_ = std::make_unique<shm::own_heap>(heap_size_, own());
+  return heap_->window();
+}
+
+heap_window context::heap_of(int rank) {
+  if (rank == rank_) return heap_ == nullptr ? heap_window{} : heap_->window();
+  peer& p = peers_[static_cast<size_t>(rank)];
+  if (p.where.space != process_space()) return {};
+  if (p.heap == nullptr) {
+    auto heap = std::make_unique<peer_heap>(p.where, segment_of(rank), rank);
+    if (heap->window().size == 0) return {};
+    p.heap = std::move(heap);
+  }
+  return p.heap->window();
 }
 
 // --- the watch ---

@@ -10,6 +10,7 @@
 
 #include "network/fabric.hpp"
 #include "network/shm/cma.hpp"
+#include "network/shm/heap.hpp"
 #include "network/shm/process.hpp"
 #include "network/shm/segment.hpp"
 
@@ -23,6 +24,10 @@ class context final : public network::context {
 
   std::unique_ptr<network::device> create_device(const device_attr_t& attr,
                                                  size_t eager_size) override;
+
+  heap_window own_heap() override;
+  void discard(std::byte* begin, size_t size) override { heap_->discard(begin, size); }
+  heap_window heap_of(int peer) override;
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
@@ -58,6 +63,7 @@ class context final : public network::context {
     address where;
     std::atomic<std::byte*> mapped{nullptr};
     mapping map;          // under mutex_
+    std::unique_ptr<peer_heap> heap;
     process_watch watch;  // under watch_mutex_
     bool gone = false;    // under watch_mutex_: nothing more will be said of it
     std::atomic<bool> failed{false};
@@ -67,6 +73,8 @@ class context final : public network::context {
 
   int rank_;
   std::unique_ptr<own_segment> segment_;
+  std::unique_ptr<shm::own_heap> heap_;
+  size_t heap_size_;
   uint64_t probe_ = segment_magic;
   std::vector<peer> peers_;
   bool attach_works_ = false;

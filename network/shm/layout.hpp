@@ -13,13 +13,21 @@
 #include <cstdint>
 
 #include "lib/base/cpu.hpp"
+#include "network/shm/memory_file.hpp"
 
 namespace lci::network::shm {
 
-constexpr uint64_t segment_magic = 0x4c43492d73686d33ull;  // "LCI-shm3"
+constexpr uint64_t segment_magic = 0x4c43492d73686d34ull;  // "LCI-shm4"
 constexpr uint32_t max_devices = 1024;                      // alive at a time, in one rank
 constexpr uint32_t max_lanes_per_device = 16384;
 constexpr uint32_t max_ranks = 1u << 22;                    // more processes than a host can have
+
+/// Where the owner's shared heap is, once there is one.
+struct heap_place {
+  std::atomic<uint32_t> made;
+  file_name name;
+  uint64_t base;  // address at the owner
+};
 
 struct segment_header {
   uint64_t magic;
@@ -32,6 +40,7 @@ struct segment_header {
   std::atomic<uint32_t> fresh_lanes;  // lanes that were ever taken
   /// Stack of returned lanes: low half index + 1, high half a count against ABA.
   std::atomic<uint64_t> free_lanes;
+  heap_place heap;
 };
 
 /// How a device presents itself to its peers; see device_entries.hpp.

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "lib/base/check.hpp"
-#include "network/sim/device.hpp"
+#include "network/sim/context.hpp"
 
 namespace lci::network {
 
@@ -29,21 +29,6 @@ class seat final : public address_exchange {
   int rank_;
 };
 
-class sim_context final : public context {
- public:
-  sim_context(std::shared_ptr<sim::world> w, int rank, const net_context_attr_t& attr)
-      : world_(std::move(w)), rank_(rank), attr_(attr) {}
-
-  std::unique_ptr<device> create_device(const device_attr_t& attr, size_t eager_size) override {
-    return std::make_unique<sim::device>(world_, rank_, attr_, attr, eager_size);
-  }
-
- private:
-  std::shared_ptr<sim::world> world_;
-  int rank_;
-  net_context_attr_t attr_;
-};
-
 std::unique_ptr<address_exchange> take_seat(const net_context_attr_t& attr) {
   return std::make_unique<seat>(sim::join_world(attr.sim_ranks, attr.sim_seed));
 }
@@ -55,7 +40,7 @@ std::unique_ptr<context> create_context(address_exchange& exchange,
   if (own == nullptr)
     throw_invalid("alloc_net_context", "backend", "sim", "the backend of the whole runtime",
                   "set LCI_ATTR_BACKEND=sim before the runtime is allocated");
-  return std::make_unique<sim_context>(own->joined(), own->rank(), attr);
+  return std::make_unique<sim::context>(own->joined(), own->rank(), attr);
 }
 
 }  // namespace

@@ -49,6 +49,16 @@ void world::kill(int rank) {
   }
 }
 
+void world::announce_heap(int rank, heap_window heap) {
+  std::lock_guard lock(mutex_);
+  ranks_[static_cast<size_t>(rank)].heap = heap;
+}
+
+heap_window world::heap_of(int rank) const {
+  std::lock_guard lock(mutex_);
+  return ranks_[static_cast<size_t>(rank)].heap;
+}
+
 statistics world::stats() const {
   std::lock_guard lock(mutex_);
   statistics s = stats_;

@@ -66,6 +66,10 @@ class world {
   /// side hears that the other has failed.
   void kill(int rank);
 
+  /// Where a rank's shared heap is, for all ranks of its host.
+  void announce_heap(int rank, heap_window heap);
+  heap_window heap_of(int rank) const;
+
   statistics stats() const;
   /// What was done against the contract, in words, the first hundred. A correct core causes none.
   std::vector<std::string> violations() const;
@@ -78,6 +82,7 @@ class world {
   struct rank_state {
     std::vector<device*> devices;  // by index; null once destroyed
     bool cut_off = false;
+    heap_window heap;
   };
   struct region {
     int rank;

@@ -1,45 +1,64 @@
 // Memory that all ranks may put to and get from.
 #pragma once
 
+#include <cstdlib>
+
 #include "tests/conformance/pattern.hpp"
 
 namespace conf {
 
 /// Memory of this rank, registered with one or more of its devices, and the keys to everybody's.
-/// Made and ended by all ranks.
+/// Made and ended by all ranks. Of the heap that ranks of a host share if LCI_TEST_SHARED_WINDOWS
+/// is set: then no test may notice.
 class window {
  public:
   window(rank_env& env, size_t size) : window(env, size, {env.device}) {}
   window(rank_env& env, size_t size, const std::vector<lci::device_t>& devices)
-      : env_(env), memory_(size, '\x5a') {
+      : env_(env), size_(size), shared_(std::getenv("LCI_TEST_SHARED_WINDOWS") != nullptr) {
+    if (shared_) {
+      mrs_.push_back(lci::alloc_shared_x(size_).device(devices.front()).runtime(env.rt)());
+      data_ = static_cast<char*>(lci::get_mr_base_x(mrs_.front()).runtime(env.rt)());
+    } else {
+      memory_.resize(size);
+      data_ = memory_.data();
+    }
+    clear();
     for (const auto d : devices) {
-      mrs_.push_back(lci::register_memory_x(memory_.data(), size).device(d).runtime(env.rt)());
+      if (!shared_ || d.p_impl != devices.front().p_impl)
+        mrs_.push_back(lci::register_memory_x(data_, size).device(d).runtime(env.rt)());
       rmrs_.push_back(env.all_gather(lci::get_rmr_x(mrs_.back()).runtime(env.rt)()));
     }
   }
   ~window() {
-    for (auto& mr : mrs_) lci::deregister_memory_x(&mr).runtime(env_.rt)();
+    for (size_t i = mrs_.size(); i-- > 0;)
+      if (shared_ && i == 0)
+        lci::free_shared_x(&mrs_[i]).runtime(env_.rt)();
+      else
+        lci::deregister_memory_x(&mrs_[i]).runtime(env_.rt)();
   }
   window(const window&) = delete;
   window& operator=(const window&) = delete;
 
-  char* data() { return memory_.data(); }
-  size_t size() const { return memory_.size(); }
+  char* data() { return data_; }
+  size_t size() const { return size_; }
   /// The key to a rank's window for use on the n-th of the devices.
   lci::rmr_t of(int rank, size_t device = 0) const {
     return rmrs_[device][static_cast<size_t>(rank)];
   }
   /// Whether all but the given range is as it was at first.
   bool untouched_but(size_t from, size_t size) const {
-    for (size_t i = 0; i < memory_.size(); ++i)
-      if ((i < from || i >= from + size) && memory_[i] != '\x5a') return false;
+    for (size_t i = 0; i < size_; ++i)
+      if ((i < from || i >= from + size) && data_[i] != '\x5a') return false;
     return true;
   }
-  void clear() { memory_.assign(memory_.size(), '\x5a'); }
+  void clear() { std::memset(data_, '\x5a', size_); }
 
  private:
   rank_env& env_;
-  std::vector<char> memory_;
+  const size_t size_;
+  const bool shared_;
+  char* data_ = nullptr;
+  std::vector<char> memory_;  // unless it is shared
   std::vector<lci::mr_t> mrs_;                 // by device
   std::vector<std::vector<lci::rmr_t>> rmrs_;  // by device, by rank
 };

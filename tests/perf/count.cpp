@@ -17,6 +17,7 @@ constexpr int batch = 16;  // messages in flight: far fewer than a lane holds
 lci::device_t device;
 lci::comp_t cq, local_cq, counter;
 lci::rcomp_t to_handler, to_cq;
+lci::rmr_t shared;
 uint64_t handled = 0;
 char out[8] = "message", in[8];
 
@@ -74,6 +75,19 @@ PART part_cq_pop(int n) {
   }
 }
 
+PART part_put_shared(int n) {
+  for (int i = 0; i < n; ++i) {
+    expect(lci::post_put_x(0, out, sizeof out, counter, 0, shared).device(device)().is_done(),
+           "a put to shared memory is not done at once");
+  }
+}
+PART part_get_shared(int n) {
+  for (int i = 0; i < n; ++i) {
+    expect(lci::post_get_x(0, in, sizeof in, counter, 0, shared).device(device)().is_done(),
+           "a get from shared memory is not done at once");
+  }
+}
+
 PART part_post_recv(int n) {
   for (int i = 0; i < n; ++i) {
     expect(lci::post_recv_x(0, in, sizeof in, 7, counter).device(device)().is_posted(),
@@ -108,6 +122,8 @@ void turn() {
   part_pop_and_free(batch);
   part_cq_push(batch);
   part_cq_pop(batch);
+  part_put_shared(batch);
+  part_get_shared(batch);
 
   const int64_t counted = lci::counter_get(counter);
   part_post_recv(batch);
@@ -130,7 +146,10 @@ int main(int argc, char** argv) {
   counter = lci::alloc_counter();
   to_handler = lci::register_rcomp(on_message);
   to_cq = lci::register_rcomp(cq);
+  lci::mr_t memory = lci::alloc_shared(64);
+  shared = lci::get_rmr(memory);
   for (int i = 0; i < turns; ++i) turn();
+  lci::free_shared(&memory);
   lci::deregister_rcomp(to_cq);
   lci::deregister_rcomp(to_handler);
   for (lci::comp_t* c : {&on_message, &cq, &local_cq, &counter}) lci::free_comp(c);

@@ -38,6 +38,8 @@ PARTS = {
     "cq_pop": ("pop a completion queue", BATCH),
     "post_recv": ("post an 8-byte receive", BATCH),
     "post_send": ("post an 8-byte send", BATCH),
+    "put_shared": ("put 8 bytes to shared memory", BATCH),
+    "get_shared": ("get 8 bytes from shared memory", BATCH),
     "progress_send_16": ("progress, a send of 16: matched, copied, counted", BATCH),
 }
 

@@ -31,23 +31,23 @@ address address_of(const own_segment& s) {
 TEST_CASE("a descriptor's number that means another file is not mapped") {
   auto segment = std::make_unique<own_segment>(0, 16, 65536);
   const address a = address_of(*segment);
-  CHECK(map_peer(a, 1).view().header().magic == segment_magic);
+  CHECK(segment_view(map_segment(a, 1).base()).header().magic == segment_magic);
   say_goodbye(a, 7);
   CHECK(segment->view().goodbye_of(7).load() == 1);
   CHECK(segment->view().goodbye_of(6).load() == 0);
   segment.reset();
-  CHECK_THROWS_AS(map_peer(a, 1), lci::peer_failure_error);
+  CHECK_THROWS_AS(map_segment(a, 1), lci::peer_failure_error);
 
   const bool as_large = GENERATE(false, true);
   const int other = memfd_create("other", MFD_CLOEXEC);
-  REQUIRE(dup2(other, a.fd) == a.fd);
-  if (as_large) REQUIRE(ftruncate(other, static_cast<off_t>(a.size)) == 0);
-  CHECK_THROWS_AS(map_peer(a, 1), lci::peer_failure_error);
+  REQUIRE(dup2(other, a.segment.fd) == a.segment.fd);
+  if (as_large) REQUIRE(ftruncate(other, static_cast<off_t>(a.segment.size)) == 0);
+  CHECK_THROWS_AS(map_segment(a, 1), lci::peer_failure_error);
   say_goodbye(a, 7);
   char byte = 0;
   CHECK(pread(other, &byte, 1, static_cast<off_t>(goodbye_offset(7))) == (as_large ? 1 : 0));
   CHECK(byte == 0);
-  if (a.fd != other) close(a.fd);
+  if (a.segment.fd != other) close(a.segment.fd);
   close(other);
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("a process of another host or process-id namespace is told from one th
   const own_segment segment(0, 16, 65536);
   address a = address_of(segment);
   a.space += 1;
-  CHECK_THROWS_AS(map_peer(a, 1), lci::resource_error);
+  CHECK_THROWS_AS(map_segment(a, 1), lci::resource_error);
 }
 
 TEST_CASE("the end of a process is seen, whether it was waited for or not") {

@@ -1,0 +1,80 @@
+// Memory that all processes of a host reach by load and store: what of it this rank has given out,
+// and where that of its peers lies.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lib/base/cpu.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::core {
+
+/// Blocks of one range of addresses: the first free one that is large enough, put back together
+/// with its free neighbours. Not thread-safe.
+class block_list {
+ public:
+  explicit block_list(size_t size = 0);
+  static constexpr size_t none = ~size_t{0};
+
+  /// Offset of `size` bytes at a multiple of `alignment` (a power of two), or `none`.
+  size_t take(size_t size, size_t alignment);
+  void give(size_t offset, size_t size);
+  /// Bytes of the largest free block.
+  size_t largest() const;
+
+ private:
+  std::map<size_t, size_t> free_;  // size by offset; neighbours never touch
+};
+
+/// One per net context. Thread-safe.
+class shared_heap {
+ public:
+  shared_heap(network::context& net, int rank, int n_ranks);
+  ~shared_heap();
+
+  /// Null if the network has no shared heaps. Throws resource_error if the heap is used up.
+  std::byte* allocate(size_t size, size_t alignment);
+  void deallocate(std::byte* block, size_t size);
+  /// Whether the range lies in this rank's heap.
+  bool contains(const void* begin, size_t size) const {
+    const network::heap_window* w = own_.load(std::memory_order_acquire);  // A1
+    return w != nullptr && inside(*w, reinterpret_cast<uint64_t>(begin), size) != nullptr;
+  }
+
+  /// Where memory of `peer`'s heap is in this process; null if it can't be reached, or if that
+  /// heap was not looked for yet. `peer` must be a rank.
+  std::byte* reach_if_known(int peer, uint64_t address, size_t size) const {
+    const network::heap_window* w = windows_[peer].load(std::memory_order_acquire);  // A1
+    return LCI_LIKELY(w != nullptr) ? inside(*w, address, size) : nullptr;
+  }
+  /// The same, and looks for the heap. Throws resource_error, peer_failure_error.
+  std::byte* reach(int peer, uint64_t address, size_t size) {
+    const network::heap_window* w = windows_[peer].load(std::memory_order_acquire);  // A1
+    return inside(LCI_LIKELY(w != nullptr) ? *w : *find(peer), address, size);
+  }
+
+ private:
+  static std::byte* inside(const network::heap_window& w, uint64_t address, size_t size) {
+    const uint64_t offset = address - w.base;
+    return LCI_LIKELY(offset <= w.size && size <= w.size - offset) ? w.here + offset : nullptr;
+  }
+  LCI_COLD const network::heap_window* find(int peer);
+  const network::heap_window* publish(int peer, const network::heap_window& w);
+
+  network::context& net_;
+  const int rank_;
+  /// Null until that peer's heap was looked for; R1: written after the window that it points to.
+  std::atomic<const network::heap_window*>* windows_;
+  std::atomic<const network::heap_window*> own_{nullptr};
+  std::mutex mutex_;
+  block_list blocks_;                                                // under mutex_
+  std::vector<std::unique_ptr<network::heap_window>> owned_windows_;  // under mutex_
+};
+
+}  // namespace lci::core

@@ -1,0 +1,49 @@
+#include "network/shm/heap.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace lci::network::shm {
+
+namespace {
+
+constexpr const char* size_attribute = "LCI_ATTR_SHARED_HEAP_SIZE";
+constexpr size_t page = 4096;
+
+size_t memory_of_this_machine() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(size)
+                               : size_t{1} << 30;
+}
+
+}  // namespace
+
+own_heap::own_heap(size_t size, segment_view announce_in)
+    : file_("lci-heap", (std::max(size == 0 ? memory_of_this_machine() : size, page) + page - 1) /
+                            page * page, size_attribute),
+      map_(file_.map()) {
+  heap_place& place = announce_in.header().heap;
+  place.name = file_.name();
+  place.base = reinterpret_cast<uint64_t>(map_.base());
+  place.made.store(1, std::memory_order_release);  // R1: pairs with A1 of whoever maps it
+}
+
+heap_window own_heap::window() const {
+  return {reinterpret_cast<uint64_t>(map_.base()), map_.base(), map_.size()};
+}
+
+void own_heap::discard(std::byte* begin, size_t size) const {
+  const auto from = (static_cast<size_t>(begin - map_.base()) + page - 1) / page * page;
+  const auto to = (static_cast<size_t>(begin - map_.base()) + size) / page * page;
+  if (from < to) file_.punch(from, to - from);
+}
+
+peer_heap::peer_heap(const address& owner, segment_view segment, int rank) {
+  const heap_place& place = segment.header().heap;
+  if (place.made.load(std::memory_order_acquire) == 0) return;  // A1
+  map_ = map_peer(owner, place.name, rank, size_attribute);
+  window_ = {place.base, map_.base(), map_.size()};
+}
+
+}  // namespace lci::network::shm

@@ -1,0 +1,40 @@
+// A rank's shared heap: one sparse file of memory that its peers map as a whole.
+#pragma once
+
+#include "network/fabric.hpp"
+#include "network/shm/memory_file.hpp"
+#include "network/shm/segment.hpp"
+
+namespace lci::network::shm {
+
+/// Made when it is first asked for. By one thread at a time; its memory is everybody's.
+class own_heap {
+ public:
+  /// As large as `size`, or as the machine's memory if that is 0. Announced in the own segment.
+  /// Throws resource_error.
+  own_heap(size_t size, segment_view announce_in);
+
+  heap_window window() const;
+  void discard(std::byte* begin, size_t size) const;
+  /// From now on nobody can map it any more.
+  void close_file() { file_.close(); }
+
+ private:
+  memory_file file_;
+  mapping map_;
+};
+
+/// A peer's heap, mapped here.
+class peer_heap {
+ public:
+  /// Empty if that rank has not announced one. Throws as map_peer().
+  peer_heap(const address& owner, segment_view segment, int rank);
+
+  heap_window window() const { return window_; }
+
+ private:
+  mapping map_;
+  heap_window window_;
+};
+
+}  // namespace lci::network::shm

@@ -1,0 +1,105 @@
+#include "network/shm/memory_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "lci/errors.hpp"
+
+namespace lci::network::shm {
+
+namespace {
+
+[[noreturn]] void refuse(const char* what, size_t size, int error, const char* attribute) {
+  throw resource_error("shm: can't " + std::string(what) + " " + std::to_string(size) +
+                       " bytes: " + std::strerror(error) + "; lower " + attribute);
+}
+
+}  // namespace
+
+mapping::mapping(int fd, size_t size, const char* attribute) : size_(size) {
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (p == MAP_FAILED) refuse("map shared memory of", size, errno, attribute);
+  base_ = p;
+}
+
+mapping::~mapping() {
+  if (base_ != nullptr) munmap(base_, size_);
+}
+
+mapping& mapping::operator=(mapping&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+memory_file::memory_file(const char* name, size_t size, const char* attribute)
+    : fd_(memfd_create(name, MFD_CLOEXEC)), size_(size), attribute_(attribute) {
+  if (fd_ < 0)
+    throw resource_error("shm: memfd_create failed: " + std::string(std::strerror(errno)) +
+                         "; the kernel must be Linux 3.17 or later");
+  if (ftruncate(fd_, static_cast<off_t>(size)) == 0) return;
+  const int error = errno;
+  close();
+  refuse("make shared memory of", size, error, attribute);
+}
+
+memory_file& memory_file::operator=(memory_file&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(size_, other.size_);
+  std::swap(attribute_, other.attribute_);
+  return *this;
+}
+
+file_name memory_file::name() const {
+  struct stat s {};
+  fstat(fd_, &s);
+  return {fd_, size_, s.st_dev, s.st_ino};
+}
+
+mapping memory_file::map() const { return mapping(fd_, size_, attribute_); }
+
+void memory_file::punch(size_t offset, size_t size) const {
+  // What a kernel refuses to give back is only not given back.
+  (void)!fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                   static_cast<off_t>(size));
+}
+
+void memory_file::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+namespace {
+
+bool is_named(const struct stat& s, const file_name& name) {
+  return s.st_dev == name.file_system && s.st_ino == name.file &&
+         static_cast<uint64_t>(s.st_size) == name.size;
+}
+
+}  // namespace
+
+int open_file_of(int pid, const file_name& name) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, name.fd);
+  // The owner may have closed it and got the number for something else, which must not be touched;
+  // before it is opened (that may have effects) and afterwards (it may have changed in between).
+  struct stat s {};
+  if (stat(path, &s) != 0) return -1;
+  if (is_named(s, name)) {
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &s) == 0 && is_named(s, name))) return fd;
+    ::close(fd);
+  }
+  errno = ENOENT;
+  return -1;
+}
+
+}  // namespace lci::network::shm

@@ -1,0 +1,31 @@
+// What the devices of one rank of a simulated world share.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "network/sim/world.hpp"
+
+namespace lci::network::sim {
+
+/// Ranks of one simulated host reach each other's shared heaps; they are all in this process.
+class context final : public network::context {
+ public:
+  context(std::shared_ptr<world> w, int rank, const net_context_attr_t& attr)
+      : world_(std::move(w)), rank_(rank), attr_(attr) {}
+  ~context() override;
+
+  std::unique_ptr<network::device> create_device(const device_attr_t& attr,
+                                                 size_t eager_size) override;
+  heap_window own_heap() override;
+  void discard(std::byte* begin, size_t size) override;
+  heap_window heap_of(int peer) override;
+
+ private:
+  std::shared_ptr<world> world_;
+  int rank_;
+  net_context_attr_t attr_;
+  heap_window heap_;
+};
+
+}  // namespace lci::network::sim

@@ -1,0 +1,178 @@
+// Memory that ranks of one host reach by load and store.
+#include <atomic>
+#include <cstdlib>
+
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/window.hpp"
+
+using namespace conf;
+
+namespace {
+
+char* base_of(rank_env& env, lci::mr_t mr) {
+  return static_cast<char*>(lci::get_mr_base_x(mr).runtime(env.rt)());
+}
+
+/// Whether `peer` is to reach this rank's shared memory directly.
+bool same_host(const rank_env& env, int peer) {
+  const char* per_host = std::getenv("LCI_ATTR_SIM_RANKS_PER_HOST");
+  const int n = per_host == nullptr ? 0 : std::atoi(per_host);
+  return n == 0 || peer / n == env.rank / n;
+}
+
+}  // namespace
+
+TEST_CASE("shared memory is read and written by all ranks of the host", "[shared]") {
+  on_ranks([](rank_env& env) {
+    constexpr size_t n = 1000;
+    auto mr = lci::alloc_shared_x(n * sizeof(int)).runtime(env.rt)();
+    auto* mine = reinterpret_cast<int*>(base_of(env, mr));
+    for (size_t i = 0; i < n; ++i) mine[i] = -1;
+    const auto rmrs = env.all_gather(lci::get_rmr_x(mr).runtime(env.rt)());
+    for (int r = 0; r < env.size; ++r) {
+      auto* theirs = static_cast<int*>(
+          lci::get_shared_address_x(r, rmrs[static_cast<size_t>(r)]).runtime(env.rt)());
+      EXPECT_EQ(theirs != nullptr, same_host(env, r));
+      if (theirs != nullptr) theirs[env.rank] = 1000 + env.rank;
+      if (r == env.rank) EXPECT(theirs == mine);
+    }
+    env.barrier();
+    for (int r = 0; r < env.size; ++r)
+      EXPECT_EQ(mine[r], same_host(env, r) ? 1000 + r : -1);
+    EXPECT_EQ(mine[n - 1], -1);
+    env.barrier();
+    lci::free_shared_x(&mr).runtime(env.rt)();
+    EXPECT(mr.is_empty());
+  });
+}
+
+TEST_CASE("puts to shared memory are over when they return", "[shared]") {
+  on_ranks([](rank_env& env) {
+    auto mr = lci::alloc_shared_x(4096).runtime(env.rt)();
+    char* mine = base_of(env, mr);
+    std::memset(mine, 0, 4096);
+    const auto rmrs = env.all_gather(lci::get_rmr_x(mr).runtime(env.rt)());
+    const int to = env.right();
+    const auto rmr = rmrs[static_cast<size_t>(to)];
+    const auto* theirs = static_cast<const char*>(
+        lci::get_shared_address_x(to, rmr).runtime(env.rt)());
+    for (const size_t size : {size_t{0}, size_t{1}, size_t{4}, size_t{8}, size_t{13}, size_t{4000}}) {
+      if (theirs == nullptr) break;
+      const auto out = message(size, size + static_cast<uint64_t>(env.rank));
+      std::vector<char> back(size, '\x11');
+      int me = 0;
+      lci::status_t s = env.post([&] {
+        return lci::post_put_x(to, size == 0 ? nullptr : out.data(), size, lci::COMP_NULL_RETRY, 96,
+                               rmr)
+            .user_context(&me)
+            .runtime(env.rt)();
+      });
+      EXPECT(s.is_done());
+      EXPECT_EQ(s.rank, to);
+      EXPECT_EQ(s.size, size);
+      EXPECT(s.user_context == &me);
+      EXPECT(std::memcmp(theirs + 96, out.data(), size) == 0);
+      s = env.post([&] {
+        return lci::post_get_x(to, size == 0 ? nullptr : back.data(), size, lci::COMP_NULL_RETRY, 96,
+                               rmr)
+            .runtime(env.rt)();
+      });
+      EXPECT(s.is_done());
+      EXPECT(back == out);
+    }
+    if (theirs == nullptr) EXPECT(!same_host(env, to));
+    env.barrier();
+    lci::free_shared_x(&mr).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a put to shared memory signals its completion object where done is not wanted",
+          "[shared]") {
+  on_ranks([](rank_env& env) {
+    auto mr = lci::alloc_shared_x(64).runtime(env.rt)();
+    const auto rmrs = env.all_gather(lci::get_rmr_x(mr).runtime(env.rt)());
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    const uint64_t value = 42;
+    const auto s = env.post([&] {
+      return lci::post_put_x(env.right(), &value, sizeof value, sync, 0,
+                             rmrs[static_cast<size_t>(env.right())])
+          .allow_done(false)
+          .runtime(env.rt)();
+    });
+    EXPECT(s.is_posted());
+    EXPECT_EQ(finished(env, sync, s).size, sizeof value);
+    env.barrier();
+    uint64_t got = 0;
+    std::memcpy(&got, base_of(env, mr), sizeof got);
+    EXPECT_EQ(got, value);
+    lci::free_comp_x(&sync).runtime(env.rt)();
+    env.barrier();
+    lci::free_shared_x(&mr).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("blocks of shared memory are aligned, apart, and used again", "[shared]") {
+  on_ranks([](rank_env& env) {
+    std::vector<lci::mr_t> blocks;
+    std::vector<std::pair<char*, size_t>> places;
+    const size_t sizes[] = {0, 1, 63, 64, 65, 5000, 1 << 20};
+    for (int round = 0; round < 3; ++round) {
+      for (const size_t size : sizes)
+        for (const size_t alignment : {size_t{1}, size_t{64}, size_t{4096}, size_t{1} << 21}) {
+          blocks.push_back(lci::alloc_shared_x(size).alignment(alignment).runtime(env.rt)());
+          char* at = base_of(env, blocks.back());
+          EXPECT(reinterpret_cast<uintptr_t>(at) % std::max<size_t>(alignment, 64) == 0);
+          for (const auto& [other, n] : places) EXPECT(at + size <= other || other + n <= at);
+          places.emplace_back(at, size);
+          std::memset(at, round, size);
+        }
+      // Every second one goes first, so that free blocks lie between used ones.
+      for (size_t i = 0; i < blocks.size(); i += 2) lci::free_shared_x(&blocks[i]).runtime(env.rt)();
+      for (size_t i = 1; i < blocks.size(); i += 2) lci::free_shared_x(&blocks[i]).runtime(env.rt)();
+      blocks.clear();
+      places.clear();
+    }
+    auto whole = lci::alloc_shared_x(900 << 20).runtime(env.rt)();  // only if all came back
+    lci::free_shared_x(&whole).runtime(env.rt)();
+  }, [](lci::global_attr_t& attr) { attr.shared_heap_size = size_t{1} << 30; });
+}
+
+TEST_CASE("shared memory is refused with the reason", "[shared]") {
+  on_ranks(
+      [](rank_env& env) {
+        const auto rt = env.rt;
+        EXPECT_INVALID(lci::alloc_shared_x(8).alignment(48).runtime(rt)(), "alignment", "48");
+        bool refused = false;
+        try {
+          (void)lci::alloc_shared_x(1 << 20).runtime(rt)();
+        } catch (const lci::resource_error& e) {
+          refused = std::string(e.what()).find("LCI_ATTR_SHARED_HEAP_SIZE") != std::string::npos;
+        }
+        EXPECT(refused);
+        char user[8];
+        auto registered = lci::register_memory_x(user, sizeof user).runtime(rt)();
+        auto shared = lci::alloc_shared_x(8).runtime(rt)();
+        EXPECT_INVALID(lci::free_shared_x(&registered).runtime(rt)(), "mr", "alloc_shared");
+        EXPECT_INVALID(lci::deregister_memory_x(&shared).runtime(rt)(), "mr", "free_shared");
+        EXPECT_INVALID(lci::get_mr_base_x(lci::MR_HOST).runtime(rt)(), "mr", "no registration");
+        auto rmr = lci::get_rmr_x(registered).runtime(rt)();
+        EXPECT(lci::get_shared_address_x(env.rank, rmr).runtime(rt)() == nullptr);
+        EXPECT_INVALID(lci::get_shared_address_x(env.size, rmr).runtime(rt)(), "rank",
+                       std::to_string(env.size));
+        rmr = lci::get_rmr_x(shared).runtime(rt)();
+        const uint64_t value = 1;
+        EXPECT_INVALID(lci::post_put_x(env.rank, &value, 8, lci::COMP_NULL, 1, rmr).runtime(rt)(),
+                       "remote_disp", "1");
+        EXPECT_INVALID(
+            lci::post_put_x(env.rank, nullptr, 8, lci::COMP_NULL, 0, rmr).runtime(rt)(),
+            "local_buffer", "nullptr");
+        EXPECT_INVALID(
+            lci::post_get_x(-1, user, 8, lci::COMP_NULL, 0, rmr).runtime(rt)(), "rank", "-1");
+        // A key that was made up does not lead out of the heap.
+        rmr.base += 1 << 30;
+        EXPECT(lci::get_shared_address_x(env.rank, rmr).runtime(rt)() == nullptr);
+        lci::free_shared_x(&shared).runtime(rt)();
+        lci::deregister_memory_x(&registered).runtime(rt)();
+      },
+      [](lci::global_attr_t& attr) { attr.shared_heap_size = 1 << 16; });
+}
