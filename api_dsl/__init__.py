@@ -1,6 +1,7 @@
 """The interface of LCI, described once. `API` is all of it; codegen/ makes the rest from it."""
 
-from api_dsl import (allocation, collectives, communication, completion, enums, environment, resources, setup)
+from api_dsl import (allocation, atomics, collectives, communication, completion, enums,
+                     environment, resources, setup)
 from api_dsl.schema import Api
 
 API = Api(
@@ -8,8 +9,8 @@ API = Api(
     aliases=resources.ALIASES,
     constants=resources.CONSTANTS,
     resources=resources.ALL,
-    operations=(setup.OPERATIONS + communication.OPERATIONS + completion.OPERATIONS +
-                allocation.OPERATIONS + collectives.OPERATIONS),
+    operations=(setup.OPERATIONS + communication.OPERATIONS + atomics.OPERATIONS +
+                completion.OPERATIONS + allocation.OPERATIONS + collectives.OPERATIONS),
     functions=setup.FUNCTIONS,
     variables=environment.VARIABLES,
 )

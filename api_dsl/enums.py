@@ -168,8 +168,36 @@ allreduce_algorithm = _algorithms("allreduce", _DIRECT, _TREE, _RING)
 allgather_algorithm = _algorithms("allgather", _DIRECT, _RING)
 gather_algorithm = _algorithms("gather", _DIRECT, _TREE)
 
+atomic_op = Enum(
+    "atomic_op_t",
+    "What an atomic operation does to the remote value. Each gives back the value before, if a "
+    "result is asked for: fetch-and-add is `add` with a result.",
+    (
+        V("fetch", "Nothing: reads it."),
+        V("store", "Replaces it by the operand, without a result."),
+        V("swap", "Replaces it by the operand."),
+        V("compare_swap", "Replaces it by the operand if it has the bits of `compare`."),
+        V("add", "Adds the operand; integers wrap around."),
+        V("bit_and", "Bitwise and with the operand; integers only."),
+        V("bit_or", "Bitwise or; integers only."),
+        V("bit_xor", "Bitwise exclusive or; integers only."),
+    ),
+    source="ours")
+
+atomic_type = Enum(
+    "atomic_type_t", "Types of the values of atomic operations.",
+    (
+        V("int32", "Signed, 4 bytes."),
+        V("uint32", "Unsigned, 4 bytes."),
+        V("int64", "Signed, 8 bytes."),
+        V("uint64", "Unsigned, 8 bytes."),
+        V("float32", "Floating point, 4 bytes."),
+        V("float64", "Floating point, 8 bytes."),
+    ),
+    source="ours")
+
 ALL = (errorcode, direction, matching_policy, matching_entry_type, comp_semantic, backend,
        rdv_protocol, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
        ibv_prefetch_strategy, ibv_td_strategy, net_lock_mode,
        broadcast_algorithm, reduce_scatter_algorithm, allreduce_algorithm, allgather_algorithm,
-       gather_algorithm)
+       gather_algorithm, atomic_op, atomic_type)

@@ -144,7 +144,8 @@ class device final : public network::event_sink {
   /// Answers a request that can't be served, so that its origin does not wait for ever.
   LCI_COLD bool refuse(int peer, uint64_t operation);
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
-  // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp). False: the packet is rejected.
+  // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp,
+  // atomics.cpp). False: the packet is rejected.
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
   bool dispatch(int peer, wire::message& m, void*& recv_context);
   bool receive_am(int peer, const wire::message& m, void*& recv_context);
@@ -162,6 +163,8 @@ class device final : public network::event_sink {
   bool receive_put(int peer, wire::message& m);
   bool receive_put_ack(int peer, const wire::message& m);
   bool receive_get(int peer, wire::message& m);
+  bool receive_atomic(int peer, wire::message& m);
+  bool receive_atomic_reply(int peer, wire::message& m);
 
   /// A packet from `peer` names an operation: `act(op, door)` does what it says, or refuses. False if
   /// there is no such operation of this peer's behind one of the doors, or it was refused.

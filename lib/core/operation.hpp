@@ -35,6 +35,7 @@ enum class op_state : uint8_t {
   await_data,     // rendezvous, receiver: for FIN, fragments or an immediate
   put,            // for the network, or for acknowledgements of an emulated put
   get,            // for the network, or for the fragments of an emulated get
+  atomic,         // for the target's reply
   send,           // a posted eager send that the network still reads
 };
 
@@ -44,7 +45,8 @@ enum op_door : uint8_t {
   door_data = 2,       // await_data: FIN, fragments or an immediate
   door_fragments = 4,  // emulated get: fragments
   door_acks = 8,       // emulated put: acknowledgements
-  any_door = 15,
+  door_reply = 16,     // atomic: its result
+  any_door = 31,
 };
 
 /// Belongs to one thread at a time, except while its gate is open: then packets that come to its

@@ -121,6 +121,10 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
       return receive_put_ack(peer, m);
     case wire::kind::get_request:
       return receive_get(peer, m);
+    case wire::kind::atomic_request:
+      return receive_atomic(peer, m);
+    case wire::kind::atomic_reply:
+      return receive_atomic_reply(peer, m);
     case wire::kind::none:
       break;
   }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "lci/attributes.hpp"
 #include "lci/types.hpp"
 #include "network/fabric.hpp"
 
@@ -28,7 +29,9 @@ enum class kind : uint8_t {
   put_data,      // a put by messages: put_body, payload
   put_ack,       // `tag` is the origin's operation handle
   get_request,   // a get by messages: get_body; answered with fragments
-  last = get_request,
+  atomic_request,  // atomic_body; `engine` says which operation on which type; `tag` as put_data
+  atomic_reply,  // atomic_result; `tag` is the origin's operation handle
+  last = atomic_reply,
 };
 
 /// What precedes every message. `word` and `tag` mean what `kind` says.
@@ -106,7 +109,27 @@ struct get_body {  // the header's tag is the origin's handle
   uint64_t size;
 };
 
-/// Policy of a `fin` or `put_ack`: the operation could not be done at the target.
+struct atomic_body {  // the header's tag is the origin's handle
+  uint64_t addr;
+  uint64_t rkey;
+  uint64_t operand;
+  uint64_t compare;
+};
+struct atomic_result {
+  uint64_t value;  // before the operation
+};
+/// An atomic operation and its type as the header's `engine`.
+inline uint16_t pack_atomic(atomic_op_t op, atomic_type_t type) {
+  return static_cast<uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(type) << 8);
+}
+inline atomic_op_t atomic_op_of(const header& head) {
+  return static_cast<atomic_op_t>(head.engine & 0xff);
+}
+inline atomic_type_t atomic_type_of(const header& head) {
+  return static_cast<atomic_type_t>(head.engine >> 8);
+}
+
+/// Policy of a `fin`, `put_ack` or `atomic_reply`: it could not be done at the target.
 constexpr uint8_t refused = 1;
 
 /// A header and its body, contiguous, ready to be sent.

@@ -42,7 +42,13 @@ int progress_until_failure(double seconds) {
 /// Scenes in which nobody has talked to the one who goes. Nothing of it was mapped.
 int strangers(const std::string& scene) {
   const int me = lci::get_rank_me(), victim = lci::get_rank_n() - 1;
-  const auto rcomp = lci::register_rcomp(lci::alloc_counter());
+  auto counter = lci::alloc_counter();
+  const auto rcomp = lci::register_rcomp(counter);
+  const auto leave = [&] {
+    lci::deregister_rcomp(rcomp);
+    lci::free_comp(&counter);
+    lci::g_runtime_fina();
+  };
   const auto post = [&] {
     try {
       for (int i = 0; i < 1000; ++i) (void)lci::post_am(victim, "x", 1, lci::COMP_NULL_RETRY, rcomp);
@@ -53,7 +59,7 @@ int strangers(const std::string& scene) {
   };
   if (me == victim) {
     if (scene == "stranger dies" || scene == "nothing to watch by") std::raise(SIGKILL);
-    lci::g_runtime_fina();
+    leave();
     if (scene == "stranger leaves") return 0;
     // "stranger becomes another": its descriptors' numbers now mean other files.
     std::vector<std::FILE*> files;
@@ -80,7 +86,7 @@ int strangers(const std::string& scene) {
     expect(progress_until_failure(1) == -1, "who said goodbye has not failed");
   open_files_at_most(files.rlim_cur);
   expect(post(), "a post to who is no longer there throws");
-  lci::g_runtime_fina();
+  leave();
   return failures == 0 ? 0 : 1;
 }
 

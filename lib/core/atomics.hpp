@@ -1,0 +1,40 @@
+// Atomic operations as the processor of the memory's host does them. All paths end here or in the
+// same instructions of another process on that host, so that they agree with each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "lci/attributes.hpp"
+
+namespace lci::core {
+
+constexpr bool is_integer(atomic_type_t type) { return type < atomic_type_t::float32; }
+constexpr bool is_bitwise(atomic_op_t op) { return op >= atomic_op_t::bit_and; }
+
+constexpr size_t size_of(atomic_type_t type) {
+  return type == atomic_type_t::int64 || type == atomic_type_t::uint64 ||
+                 type == atomic_type_t::float64
+             ? 8
+             : 4;
+}
+
+/// Whether both exist, and go together.
+constexpr bool is_supported(atomic_op_t op, atomic_type_t type) {
+  return op >= atomic_op_t::fetch && op <= atomic_op_t::bit_xor && type >= atomic_type_t::int32 &&
+         type <= atomic_type_t::float64 && (is_integer(type) || !is_bitwise(op));
+}
+
+/// The bits of a value of `size` bytes.
+inline uint64_t bits_of(const void* value, size_t size) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, value, size);
+  return bits;
+}
+
+/// Does a supported operation on `at`, which is aligned to the type's size. The bits before it.
+uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t operand,
+                      uint64_t compare);
+
+}  // namespace lci::core
