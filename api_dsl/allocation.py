@@ -21,6 +21,10 @@ def _free(what, doc, group, source):
 _pool = A("packet_pool", "packet_pool_t", "The packet pool.")
 _device = A("device", "device_t", "The device.")
 _mr = A("mr", "mr_t", "A registration from register_memory.", may_be_empty=True)
+_alignment = A("alignment", "size_t", "Alignment of the first byte, a power of two; at least 64 is "
+               "given.", "64")
+_symmetric = A("symmetric", "symmetric_t", "The memory, from alloc_symmetric.")
+_of_rank = A("rank", "int", "The rank whose part it is.")
 
 OPERATIONS = (
     _alloc("net_context", "Opens a network.", (a.runtime,), "Net context", "4.2.1"),
@@ -107,9 +111,7 @@ OPERATIONS = (
        "Allocates registered memory that ranks of the same host reach by load and store: puts, "
        "gets and atomics on it are plain copies there. Its contents are undefined.",
        (A("size", "size_t", "Number of bytes."),),
-       (a.runtime, a.device,
-        A("alignment", "size_t", "Alignment of the first byte, a power of two; at least 64 is "
-          "given.", "64")),
+       (a.runtime, a.device, _alignment),
        source="ours", group="Memory",
        result="The registration; to be ended with free_shared, before its device is freed."),
     Op("free_shared", "void",
@@ -124,4 +126,22 @@ OPERATIONS = (
        (a.runtime, a.device), source="ours", group="Memory",
        result="The address, valid until the owner frees the memory or this rank its net context; "
        "null if the owner runs on another host, or the memory is not from alloc_shared."),
+    Op("alloc_symmetric", "symmetric_t",
+       "Allocates shared memory at all ranks: each gets a part of its own, and knows how to reach "
+       "those of the others. Collective; if one rank gets none, all throw.",
+       (A("size", "size_t", "Number of bytes of this rank's part; other ranks' may differ."),),
+       (a.runtime, a.device, _alignment), source="ours", group="Memory",
+       result="The memory; to be freed with free_symmetric, before its device is freed."),
+    Op("free_symmetric", "void",
+       "Frees what alloc_symmetric gave; the handle becomes empty. Collective: waits for all ranks.",
+       (A("symmetric", "symmetric_t*", "Handle of the memory."),), (a.runtime,),
+       source="ours", group="Memory"),
+    Op("get_symmetric_mr", "mr_t", "Gives the registration of this rank's part.", (_symmetric,),
+       (a.runtime_on_demand,), source="ours", group="Memory", result="The registration."),
+    Op("get_symmetric_rmr", "rmr_t", "Gives what is needed to access a rank's part.",
+       (_symmetric, _of_rank), (a.runtime_on_demand,), source="ours", group="Memory",
+       result="The remote side's view of that part."),
+    Op("get_symmetric_address", "void*", "Tells where a rank's part is in this process.",
+       (_symmetric, _of_rank), (a.runtime_on_demand,), source="ours", group="Memory",
+       result="The address of its first byte; null if that rank runs on another host."),
 )

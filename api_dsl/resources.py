@@ -205,11 +205,16 @@ mr = Resource(
     "mr", "A registered range of local memory, bound to a device.", source="3.3.1",
     impl="lci::core::memory_region", header="lib/core/memory_region.hpp", has_attr=False)
 
+symmetric = Resource(
+    "symmetric", "Shared memory that all ranks have allocated together, a part each.",
+    source="ours", impl="lci::core::symmetric", header="lib/coll/symmetric.hpp", has_attr=False)
+
 graph_node = Resource(
     "graph_node", "A node of a completion graph.", source="3.2.5",
     impl="lci::core::graph_node", header="", has_attr=False)
 
-ALL = (runtime, net_context, device, endpoint, packet_pool, matching_engine, comp, mr, graph_node)
+ALL = (runtime, net_context, device, endpoint, packet_pool, matching_engine, comp, mr, symmetric,
+       graph_node)
 
 ALIASES = (
     Alias("comp_handler_t", "void (*)(status_t status)",

@@ -176,3 +176,57 @@ TEST_CASE("shared memory is refused with the reason", "[shared]") {
       },
       [](lci::global_attr_t& attr) { attr.shared_heap_size = 1 << 16; });
 }
+
+TEST_CASE("symmetric memory is reached at every rank by the same offset", "[shared]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    // Parts may have different sizes, also none.
+    auto memory = lci::alloc_symmetric_x(static_cast<size_t>(env.rank) * 8).runtime(rt)();
+    auto sync = lci::alloc_sync_x().runtime(rt)();
+    const auto mr = lci::get_symmetric_mr_x(memory).runtime(rt)();
+    EXPECT(lci::get_symmetric_address_x(memory, env.rank).runtime(rt)() == base_of(env, mr));
+    const auto value = 7000 + static_cast<uint64_t>(env.rank);
+    for (int r = 0; r < env.size; ++r) {
+      const auto rmr = lci::get_symmetric_rmr_x(memory, r).runtime(rt)();
+      EXPECT_EQ(rmr.size, static_cast<uint64_t>(r) * 8);
+      EXPECT_EQ(lci::get_symmetric_address_x(memory, r).runtime(rt)() != nullptr, same_host(env, r));
+      if (r <= env.rank) continue;
+      finished(env, sync, env.post([&] {
+        return lci::post_put_x(r, &value, 8, sync, static_cast<uintptr_t>(env.rank) * 8, rmr)
+            .runtime(rt)();
+      }));
+    }
+    env.barrier();
+    for (int r = 0; r < env.rank; ++r) {
+      uint64_t got = 0;
+      std::memcpy(&got, base_of(env, mr) + 8 * r, 8);
+      EXPECT_EQ(got, 7000 + static_cast<uint64_t>(r));
+    }
+    EXPECT_INVALID(lci::get_symmetric_rmr_x(memory, env.size).runtime(rt)(), "rank",
+                   std::to_string(env.size));
+    EXPECT_INVALID(lci::get_symmetric_address_x(memory, -1).runtime(rt)(), "rank", "-1");
+    lci::free_comp_x(&sync).runtime(rt)();
+    lci::free_symmetric_x(&memory).runtime(rt)();
+    EXPECT(memory.is_empty());
+  });
+}
+
+TEST_CASE("symmetric memory that one rank can't have is refused to all", "[shared]") {
+  on_ranks(
+      [](rank_env& env) {
+        const size_t size = env.rank == env.size - 1 ? 1 << 20 : 64;
+        bool refused = false;
+        try {
+          (void)lci::alloc_symmetric_x(size).runtime(env.rt)();
+        } catch (const lci::resource_error& e) {
+          const std::string text = e.what();
+          refused = text.find(env.rank == env.size - 1 ? "LCI_ATTR_SHARED_HEAP_SIZE"
+                                                       : "rank " + std::to_string(env.size - 1)) !=
+                    std::string::npos;
+        }
+        EXPECT(refused);
+        auto memory = lci::alloc_symmetric_x(64).runtime(env.rt)();  // all of it came back
+        lci::free_symmetric_x(&memory).runtime(env.rt)();
+      },
+      [](lci::global_attr_t& attr) { attr.shared_heap_size = 1 << 16; });
+}

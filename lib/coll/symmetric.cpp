@@ -1,0 +1,80 @@
+// Symmetric memory: each rank allocates its part, and all learn of all of them.
+#include "lib/coll/symmetric.hpp"
+
+#include <memory>
+#include <string>
+
+#include "generated/core_operations.hpp"
+#include "lib/base/check.hpp"
+
+namespace lci::coll {
+namespace {
+
+/// What a rank tells of its part. All ranks learn whether all have got theirs.
+struct part {
+  rmr_t rmr;
+  bool allocated = false;
+};
+
+void check_rank(const char* what, const core::symmetric& s, int rank) {
+  if (static_cast<size_t>(rank) >= s.rmrs.size())
+    throw_invalid(what, "rank", std::to_string(rank), "0.." + std::to_string(s.rmrs.size() - 1));
+}
+
+}  // namespace
+}  // namespace lci::coll
+
+namespace lci::core {
+
+symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
+  auto memory = std::make_unique<symmetric>();
+  memory->device = a.device;
+  coll::part mine;
+  std::string why;
+  try {
+    memory->mr = alloc_shared_x(a.size).alignment(a.alignment).runtime(a.runtime).device(a.device)();
+    mine = {get_rmr_x(memory->mr).runtime(a.runtime)(), true};
+  } catch (const resource_error& e) {
+    why = e.what();  // the others wait for our answer: they are told before we give up
+  }
+  std::vector<coll::part> all(static_cast<size_t>(get_rank_n_x().runtime(a.runtime)()));
+  allgather_x(&mine, all.data(), sizeof mine).runtime(a.runtime).device(a.device)();
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r].allocated) continue;
+    if (mine.allocated) free_shared_x(&memory->mr).runtime(a.runtime)();
+    throw resource_error(why.empty() ? "alloc_symmetric: rank " + std::to_string(r) +
+                                           " could not allocate its part"
+                                     : why);
+  }
+  for (size_t r = 0; r < all.size(); ++r) {
+    const int rank = static_cast<int>(r);
+    memory->rmrs.push_back(all[r].rmr);
+    memory->addresses.push_back(
+        get_shared_address_x(rank, all[r].rmr).runtime(a.runtime).device(a.device)());
+  }
+  return memory.release();
+}
+
+void free_symmetric(free_symmetric_args& a) {
+  if (a.symmetric == nullptr || a.symmetric->is_empty())
+    throw_invalid("free_symmetric", "symmetric", "empty", "from alloc_symmetric()");
+  const std::unique_ptr<symmetric> memory(a.symmetric->p_impl);
+  *a.symmetric = symmetric_t();
+  // Not before everybody has come here: until then somebody may still be using our part.
+  barrier_x().runtime(a.runtime).device(memory->device)();
+  free_shared_x(&memory->mr).runtime(a.runtime)();
+}
+
+mr_t get_symmetric_mr(get_symmetric_mr_args& a) { return a.symmetric.p_impl->mr; }
+
+rmr_t get_symmetric_rmr(get_symmetric_rmr_args& a) {
+  coll::check_rank("get_symmetric_rmr", *a.symmetric.p_impl, a.rank);
+  return a.symmetric.p_impl->rmrs[static_cast<size_t>(a.rank)];
+}
+
+void* get_symmetric_address(get_symmetric_address_args& a) {
+  coll::check_rank("get_symmetric_address", *a.symmetric.p_impl, a.rank);
+  return a.symmetric.p_impl->addresses[static_cast<size_t>(a.rank)];
+}
+
+}  // namespace lci::core
