@@ -39,6 +39,13 @@ LIMIT_OF = {
     "sendrecv rate": "ring64",
     "am rate handler window 1024": "ring64 of 1024",
     "sendrecv bandwidth": "cma",
+    "put rate": "ring64",
+    "get rate": "ring64",
+    "put latency": "handoff",
+    "get latency": "handoff",
+    "putsignal latency": "handoff",
+    "barrier latency": "handoff",
+    "atomic latency": "atomic",
 }
 
 
@@ -59,6 +66,7 @@ def launch_table(perf, lcirun, rounds, seconds):
         "ring64 of 1024": floor("ring64", "--slots", "1024"),
         "cma": floor("cma", *large),
         "memcpy": floor("memcpy", *large),
+        "atomic": floor("atomic"),
         "am latency handler": ours("am", "latency"),
         "am latency cq": ours("am", "latency", "--comp", "cq"),
         "am latency sync": ours("am", "latency", "--comp", "sync"),
@@ -74,6 +82,14 @@ def launch_table(perf, lcirun, rounds, seconds):
         "am rate 2 threads shared": ours("am", "rate", "--threads", "2", "--bind", "cross"),
         "am rate 2 threads dedicated": ours("am", "rate", "--threads", "2", "--bind", "cross",
                                             "--devices", "dedicated"),
+        "put rate": ours("put", "rate"),
+        "get rate": ours("get", "rate"),
+        "put latency": ours("put", "latency"),
+        "get latency": ours("get", "latency"),
+        "put bandwidth": ours("put", "bandwidth", *large),
+        "putsignal latency": ours("putsignal", "latency"),
+        "barrier latency": ours("barrier", "latency"),
+        "atomic latency": ours("atomic", "latency"),
         "am rate 1 process": ours("am", "rate", ranks=1),
         "am latency 1 process": ours("am", "latency", ranks=1),
     }

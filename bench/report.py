@@ -27,6 +27,13 @@ RATIOS = (
     ("am rate, handler, window 1024", "am rate handler window 1024", 8, "ring64 of 1024", 56),
     ("sendrecv bandwidth, 64 KiB", "sendrecv bandwidth", 65536, "cma", 65536),
     ("sendrecv bandwidth, 1 MiB", "sendrecv bandwidth", 1048576, "cma", 1048576),
+    ("put rate, shared memory", "put rate", 8, "ring64", 56),
+    ("get rate, shared memory", "get rate", 8, "ring64", 56),
+    ("put latency, shared memory", "put latency", 8, "handoff", 8),
+    ("get latency, shared memory", "get latency", 8, "handoff", 8),
+    ("put with signal, one way", "putsignal latency", 8, "handoff", 8),
+    ("barrier of 2 ranks", "barrier latency", 8, "handoff", 8),
+    ("64-bit fetch-and-add", "atomic latency", 8, "atomic", 8),
 )
 LIMITS = {
     "handoff": "a cache line to the other core and one back, one way",
@@ -34,6 +41,7 @@ LIMITS = {
     "ring64 of 1024": "plain ring, 1024 slots of 64 bytes",
     "cma": "process_vm_readv",
     "memcpy": "memcpy within a process",
+    "atomic": "fetch-and-add on a word in the cache",
 }
 # Parts of tests/perf that are shown, and what was promised of them.
 INSTRUCTIONS = (

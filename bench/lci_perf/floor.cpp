@@ -65,7 +65,8 @@ void run_pair(const options& o, const std::function<void()>& first,
 }
 
 int run_floor(const options& o) {
-  if (core_count() < 2 && o.metric != metric_kind::memcpy) {
+  if (core_count() < 2 && o.metric != metric_kind::memcpy &&
+      o.metric != metric_kind::atomic) {
     std::fprintf(stderr, "lci_perf: floor %s needs two cores; this process may use only one\n",
                  name_of(o.metric));
     return 1;
@@ -79,6 +80,9 @@ int run_floor(const options& o) {
       break;
     case metric_kind::cma:
       floor_cma(o);
+      break;
+    case metric_kind::atomic:
+      floor_atomic(o);
       break;
     default:
       floor_memcpy(o);

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "bench/lci_perf/floor.hpp"
+#include "bench/lci_perf/one_sided.hpp"
 #include "bench/lci_perf/session.hpp"
 
 namespace lci_perf {
@@ -19,7 +20,10 @@ int run_lci(const options& o) {
                    "itself\n",
                    ranks, name_of(o.op), name_of(o.metric));
     }
+    lci::barrier();  // the launcher ends the job with the first rank: not before it was said why
     code = 2;
+  } else if (is_one_sided(o.op)) {
+    run_one_sided(o, ranks, rank);
   } else {
     session(o, ranks, rank).run();
   }

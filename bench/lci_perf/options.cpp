@@ -12,12 +12,14 @@ template <class T>
 using names = std::map<std::string, T>;
 
 const names<op_kind> op_names = {
-    {"am", op_kind::am}, {"sendrecv", op_kind::sendrecv}, {"floor", op_kind::floor}};
+    {"am", op_kind::am},         {"sendrecv", op_kind::sendrecv},   {"put", op_kind::put},
+    {"get", op_kind::get},       {"atomic", op_kind::atomic},       {"putsignal", op_kind::putsignal},
+    {"barrier", op_kind::barrier}, {"floor", op_kind::floor}};
 const names<metric_kind> metric_names = {
     {"latency", metric_kind::latency},     {"rate", metric_kind::rate},
     {"bandwidth", metric_kind::bandwidth}, {"handoff", metric_kind::handoff},
     {"ring64", metric_kind::ring64},       {"cma", metric_kind::cma},
-    {"memcpy", metric_kind::memcpy}};
+    {"memcpy", metric_kind::memcpy},       {"atomic", metric_kind::atomic}};
 const names<comp_kind> comp_names = {
     {"handler", comp_kind::handler}, {"cq", comp_kind::cq}, {"sync", comp_kind::sync}};
 const names<bind_kind> bind_names = {
@@ -48,8 +50,15 @@ std::string contradiction(const options& o) {
   const bool floor = o.op == op_kind::floor;
   if (floor != is_floor_metric(o.metric)) {
     return std::string(name_of(o.op)) + " can't measure " + name_of(o.metric) + "; it measures " +
-           (floor ? "handoff, ring64, cma, memcpy" : "latency, rate, bandwidth");
+           (floor ? "handoff, ring64, cma, memcpy, atomic" : "latency, rate, bandwidth");
   }
+  const bool one_value = o.op == op_kind::atomic || o.op == op_kind::barrier;
+  if (one_value && o.metric == metric_kind::bandwidth)
+    return std::string(name_of(o.op)) + " has no bandwidth; it measures latency, rate";
+  if (is_one_sided(o.op) && o.threads != 1)
+    return "--threads: " + std::string(name_of(o.op)) + " is measured with 1";
+  if (one_value && !o.sizes.empty())
+    return std::string("--size: ") + name_of(o.op) + " has one size only";
   if (o.window % 4 != 0) {
     return "--window: " + std::to_string(o.window) +
            " is not a multiple of 4 (messages are acknowledged a quarter of a window at a time)";
@@ -61,7 +70,8 @@ std::string contradiction(const options& o) {
     return "--zero-copy: needs `am` with --comp cq or --comp sync (handlers read messages in "
            "place anyway, receives name their own buffer)";
   }
-  if (!o.sizes.empty() && (o.metric == metric_kind::handoff || o.metric == metric_kind::ring64)) {
+  if (!o.sizes.empty() && (o.metric == metric_kind::handoff || o.metric == metric_kind::ring64 ||
+                           o.metric == metric_kind::atomic)) {
     return std::string("--size: ") + name_of(o.metric) + " has messages of one size only";
   }
   for (const size_t size : o.sizes) {
@@ -98,8 +108,10 @@ options parse(int argc, char** argv) {
   app.add_option("OP", op, "what to measure")->required()->check(CLI::IsMember(keys(op_names)));
   app.add_option("METRIC", metric,
                  "am, sendrecv: latency (one way), rate (one-way stream), bandwidth\n"
+                 "put, get, atomic, barrier: latency (of one, complete), rate; put, get: bandwidth\n"
+                 "putsignal: latency (one way), rate, bandwidth\n"
                  "floor: handoff (a cache line's way to the other core), ring64 (a plain ring of "
-                 "64-byte slots), cma (process_vm_readv), memcpy")
+                 "64-byte slots), cma (process_vm_readv), memcpy, atomic (fetch-and-add)")
       ->required()
       ->check(CLI::IsMember(keys(metric_names)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');

@@ -8,10 +8,13 @@
 
 namespace lci_perf {
 
-enum class op_kind { am, sendrecv, floor };
-enum class metric_kind { latency, rate, bandwidth, handoff, ring64, cma, memcpy };
+enum class op_kind { am, sendrecv, put, get, atomic, putsignal, barrier, floor };
+enum class metric_kind { latency, rate, bandwidth, handoff, ring64, cma, memcpy, atomic };
 enum class comp_kind { handler, cq, sync };
 enum class bind_kind { pack, cross, none };
+
+/// Whether one rank alone does all, to the other one's memory or together with it.
+inline bool is_one_sided(op_kind op) { return op >= op_kind::put && op <= op_kind::barrier; }
 
 struct options {
   op_kind op = op_kind::am;

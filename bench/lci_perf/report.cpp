@@ -20,6 +20,7 @@ const char* unit_of(metric_kind m) {
   switch (m) {
     case metric_kind::latency:
     case metric_kind::handoff:
+    case metric_kind::atomic:
       return "ns";
     case metric_kind::rate:
     case metric_kind::ring64:

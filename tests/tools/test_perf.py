@@ -51,6 +51,19 @@ class Measuring(unittest.TestCase):
                     self.check(out[0], op, metric, 8)
                     self.assertEqual(out[0]["ranks"], 1)
 
+    def test_one_sided_operations_on_one_rank_and_on_two(self):
+        for ranks in ("1", "2"):
+            for op, metrics in (("put", UNITS), ("get", UNITS), ("putsignal", UNITS),
+                                ("atomic", ("latency", "rate")), ("barrier", ("latency", "rate"))):
+                for metric in metrics:
+                    with self.subTest(ranks=ranks, op=op, metric=metric):
+                        sizes = ("--size", "8,3000") if op.startswith(("put", "get")) else ()
+                        out = lines(run(LCIRUN, "-n", ranks, PERF, op, metric, *sizes, "--json",
+                                        *SHORT))
+                        self.assertEqual(len(out), 2 if sizes else 1)
+                        for entry, size in zip(out, (8, 3000)):
+                            self.check(entry, op, metric, size)
+
     def test_several_threads_on_a_shared_device_or_on_their_own(self):
         for devices in ("shared", "dedicated"):
             for op, comp in (("am", "handler"), ("am", "cq"), ("sendrecv", "sync")):
@@ -98,8 +111,8 @@ class Floor(unittest.TestCase):
     def test_each_limit_of_the_machine_is_measured_without_a_launcher(self):
         cores = len(os.sched_getaffinity(0))
         for metric, unit in (("handoff", "ns"), ("ring64", "msg/s"), ("cma", "MB/s"),
-                             ("memcpy", "MB/s")):
-            if cores < 2 and metric != "memcpy":
+                             ("memcpy", "MB/s"), ("atomic", "ns")):
+            if cores < 2 and metric not in ("memcpy", "atomic"):
                 continue
             with self.subTest(metric=metric):
                 done = run(PERF, "floor", metric, "--rounds", "2", "--iterations", "1000",
@@ -135,7 +148,10 @@ class Misuse(unittest.TestCase):
         for arguments, reason in (
                 ((), "OP is required"),
                 (("am",), "METRIC is required"),
-                (("put", "rate"), "put"),
+                (("accumulate", "rate"), "accumulate"),
+                (("atomic", "bandwidth"), "atomic has no bandwidth"),
+                (("barrier", "rate", "--size", "8"), "barrier has one size only"),
+                (("put", "rate", "--threads", "2"), "--threads: put"),
                 (("am", "speed"), "speed"),
                 (("am", "handoff"), "am can't measure handoff"),
                 (("floor", "rate"), "floor can't measure rate"),
