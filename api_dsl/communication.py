@@ -51,6 +51,8 @@ _SIGNAL = ("remote_comp", "Remote completion handle to signal at the target; 0: 
 _DELIVERED = ("tag", "Delivered with the signal.")
 _UNMATCHED = ("direction", "matching_engine", "matching_policy")
 
+_BY_NAME = {x.name: x for x in post_comm.positional + post_comm.optional}
+
 OPERATIONS = (
     post_comm,
     Derived("post_am", "post_comm",
@@ -86,4 +88,14 @@ OPERATIONS = (
             (_INTO, ("rank", "The target."), ("size", "Bytes to read."), _OFFSET,
              ("rmr", "Registration of the target."), _SIGNAL, _DELIVERED),
             source="3.2.4", result=_STATUS, group=_G),
+    Op("post_flush", "status_t",
+       "Posts a flush: it ends when all puts, gets and atomics that were posted before it through "
+       "the device, and all messages that were `posted`, have ended, at the target too where their "
+       "`comp_semantic` says so.",
+       (A("rank", "int", "The target, or ALL_RANKS."), _BY_NAME["local_comp"]),
+       (a.runtime, a.device, a.endpoint, _BY_NAME["user_context"], _BY_NAME["allow_done"],
+        _BY_NAME["allow_posted"]),
+       source="ours", group=_G,
+       result="`done` (there was nothing to wait for), or `posted` (`local_comp` will be signalled; "
+       "`fatal` if the target has failed)."),
 )

@@ -21,6 +21,8 @@ enum class matching_entry_type_t { send = 0, recv = 1 };
 
 /// Receive from any rank (turns the matching policy into `tag_only`, or `none` with ANY_TAG).
 constexpr int ANY_SOURCE = -1;
+/// Flush all ranks.
+constexpr int ALL_RANKS = -1;
 /// Receive any tag (turns the matching policy into `rank_only`, or `none` with ANY_SOURCE).
 constexpr tag_t ANY_TAG = ~tag_t{0};
 

@@ -21,7 +21,7 @@ constexpr size_t smallest_message = sizeof(wire::header) + sizeof(wire::rtr_body
 
 device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
                const device_attr_t& a)
-    : rt(r), n_ranks(r.size()), heap(&context.heap), attr(a), runtime(&r), net_context(&context), packet_pool(&pool) {
+    : rt(r), n_ranks(r.size()), heap(&context.heap), flushes(r.size()), attr(a), runtime(&r), net_context(&context), packet_pool(&pool) {
   const size_t packet_payload = pool.payload_size();
   net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
   limits = net->get_limits();
@@ -55,6 +55,7 @@ device::~device() {
 }
 
 void device::close() {
+  closing_.store(true, std::memory_order_release);  // what waits for peers' answers won't get one
   constexpr int patience = 100000;  // rounds without any event, most of them of 100 us
   const auto over = [this] {
     return backlog.empty() && late_signals_.load(std::memory_order_acquire) == 0 && net->flushed();
@@ -163,10 +164,13 @@ void device::open(operation* op, op_door door, bool stay) {
 void device::leave(operation* op) {
   if (!op->gate.leave()) return;
   // Closed, and nobody else is inside: it is ours.
-  if (op->doing() == op_state::writing && !op->failed.load(std::memory_order_relaxed))
+  if (op->doing() == op_state::writing && !op->failed.load(std::memory_order_relaxed)) {
+    // The ack may come before the network says that the last piece is through: we stay meanwhile.
+    if (op->acknowledged) open(op, door_acks, true);
     advance(op);
-  else
+  } else {
     finish(op);
+  }
 }
 
 void device::on_operation_failure(void* context, int peer) {

@@ -13,6 +13,7 @@
 
 #include "lci/operations.hpp"
 #include "lib/core/backlog.hpp"
+#include "lib/core/flush_tracker.hpp"
 #include "lib/core/matching_engine.hpp"
 #include "lib/core/operation.hpp"
 #include "lib/core/packet_pool.hpp"
@@ -69,6 +70,16 @@ class device final : public network::event_sink {
   /// by whoever handles them. Afterwards the operation is no longer the caller's, unless it stays.
   void open(operation* op, op_door door, bool stay = false);
 
+  /// The operation, just made by a post, is under way to its peer: flushes wait for it.
+  void count_in(operation* op) {
+    pending.fetch_add(1, std::memory_order_relaxed);
+    op->counted = true;
+    op->parity = flushes.begin(op->status.rank) != 0;
+  }
+  /// Signals once all operations to `status.rank` (negative: to all) have ended that were begun
+  /// before `generation` was asked for.
+  void signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation);
+
   /// First attempt at a put or get: `done` (the operation is still the caller's), `posted`, a retry
   /// (nothing happened), or `fatal`.
   errorcode_t start_rma(operation* op);
@@ -78,6 +89,8 @@ class device final : public network::event_sink {
   void forget(operation* op);
   /// A buffer (a posted receive's, or one allocated for an active message) meets a request to send.
   void start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts);
+  /// Tells the origin of an operation that it has arrived, or was refused.
+  void send_ack(int peer, uint64_t operation, uint8_t policy = 0);
   /// Tells the target of a put or get with signal which memory it was about.
   void send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size);
 
@@ -131,6 +144,7 @@ class device final : public network::event_sink {
   network::limits limits;
   /// Operations that have been posted and not completed, posted receives excepted.
   alignas(cache_line) std::atomic<int64_t> pending{0};
+  flush_tracker flushes;
 
   device_attr_t attr;
   runtime_t runtime;
@@ -140,6 +154,7 @@ class device final : public network::event_sink {
   endpoint_t progress_endpoint;
 
  private:
+  struct waiting_flush;  // flush.cpp
   void send_fin(int peer, uint64_t operation, uint8_t policy = 0);
   /// Answers a request that can't be served, so that its origin does not wait for ever.
   LCI_COLD bool refuse(int peer, uint64_t operation);
@@ -153,15 +168,16 @@ class device final : public network::event_sink {
                                  size_t size);
   LCI_NOINLINE void receive_send(int peer, network::message_head head, const std::byte* data,
                                  size_t size);
+  LCI_NOINLINE bool receive_acked(int peer, wire::message& m);
   LCI_NOINLINE void* file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
-                                     const std::byte* data, size_t size);
+                                     const std::byte* data, size_t size, uint64_t ack = 0);
   bool receive_rts(int peer, wire::message& m);
   bool receive_rtr(int peer, wire::message& m);
   bool receive_fin(int peer, const wire::message& m);
   bool receive_fragment(int peer, wire::message& m);
   bool receive_signal(int peer, wire::message& m);
   bool receive_put(int peer, wire::message& m);
-  bool receive_put_ack(int peer, const wire::message& m);
+  bool receive_ack(int peer, const wire::message& m);
   bool receive_get(int peer, wire::message& m);
   bool receive_atomic(int peer, wire::message& m);
   bool receive_atomic_reply(int peer, wire::message& m);
@@ -171,6 +187,8 @@ class device final : public network::event_sink {
   template <class Act>
   bool visit(uint32_t handle, uint8_t doors, int peer, Act act);
   void leave(operation* op);
+  /// A transfer whose pieces are through, and whose gate we are still inside of.
+  void await_ack(operation* op);
   /// Payload bytes of a message that carries a piece of a transfer.
   size_t piece_room() const { return eager_limit - sizeof(uint64_t) * 2; }
   uint64_t pieces_of(uint64_t size) const { return (size + piece_room() - 1) / piece_room(); }
@@ -187,7 +205,8 @@ class device final : public network::event_sink {
   LCI_COLD void throw_if_failed(int peer) const;
 
   std::atomic<uint32_t> collectives_{0};
-  std::atomic<int> late_signals_{0};  // of signal_from_post(), whose turn has not come
+  std::atomic<int> late_signals_{0};  // of signal_from_post() and of flushes, whose turn has not come
+  std::atomic<bool> closing_{false};
   std::atomic<bool> any_failure_{false};
   std::atomic<bool> unreported_failure_{false};
   mutable std::mutex failure_mutex_;
@@ -226,7 +245,7 @@ struct unexpected {
   size_t size;       // of the whole message
   bool rendezvous;
   int device_uid;    // where it came from, and the answer to an RTS goes
-  wire::rts_body rts;
+  wire::rts_body rts;  // of an eager one: `operation` only
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 

@@ -37,6 +37,7 @@ enum class op_state : uint8_t {
   get,            // for the network, or for the fragments of an emulated get
   atomic,         // for the target's reply
   send,           // a posted eager send that the network still reads
+  await_ack,      // a message that has been sent, for the target to say that it was delivered
 };
 
 /// Which packets may name an operation: the doors of its gate.
@@ -44,7 +45,7 @@ enum op_door : uint8_t {
   door_receiver = 1,   // await_receiver: RTR or FIN
   door_data = 2,       // await_data: FIN, fragments or an immediate
   door_fragments = 4,  // emulated get: fragments
-  door_acks = 8,       // emulated put: acknowledgements
+  door_acks = 8,       // emulated put, messages that want one: acknowledgements
   door_reply = 16,     // atomic: its result
   any_door = 31,
 };
@@ -73,6 +74,10 @@ struct alignas(cache_line) operation {
   bool allocated : 1 = false;   // status.buffer was allocated for an active message
   bool registered : 1 = false;  // `reg` was made for this operation
   bool signals : 1 = false;     // put, get: the target is told
+  bool acknowledged : 1 = false;  // sender: ends with the target's ack
+  bool acknowledges : 1 = false;  // receiver: tells the sender when all is delivered
+  bool counted : 1 = false;     // by the device's flush tracker, in generations of this parity
+  bool parity : 1 = false;
   operation* next_free = nullptr;
   packet* carrier = nullptr;  // buffer-copy send: given back afterwards
   network::registration reg;  // of status.buffer
@@ -83,7 +88,7 @@ struct alignas(cache_line) operation {
   uint64_t remote_key = 0;
   uint64_t total = 0;         // bytes to move
   uint64_t next_offset = 0;   // the first byte whose move has not been posted
-  // Not yet arrived: bytes (await_data, emulated get) or acknowledgements (emulated put).
+  // Not yet arrived: bytes (await_data, emulated get) or acknowledgements (door_acks).
   std::atomic<uint64_t> left{0};
   std::atomic<int> pieces{0};  // under way, plus one while pieces are still being posted
 
@@ -182,6 +187,7 @@ class operation_table {
     op->comp = nullptr;
     op->status = status_t(errorcode_t::done);
     op->in_place = op->allocated = op->registered = op->signals = false;
+    op->acknowledged = op->acknowledges = op->counted = op->parity = false;
     op->carrier = nullptr;
     op->reg = {};
     op->failed.store(false, std::memory_order_relaxed);

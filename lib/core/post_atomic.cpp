@@ -86,7 +86,7 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   message.head.engine = wire::pack_atomic(a.op, a.type);
   message.head.tag = op->handle();
   message.body = {a.rmr.base + a.remote_disp, a.rmr.opaque_rkey, operand_of(a), compare_of(a)};
-  d.pending.fetch_add(1, std::memory_order_relaxed);
+  d.count_in(op);
   d.open(op, door_reply);
   d.send_or_queue(a.rank, message);
   return wait.result(errorcode_t::posted);

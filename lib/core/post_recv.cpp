@@ -13,7 +13,11 @@ LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation
                                          unexpected* u) {
   if (!u->rendezvous) {
     const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
+    const uint64_t ack = u->rts.operation;
+    device* via = d.rt.devices.get(static_cast<size_t>(u->device_uid));
     std::free(u);
+    if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via != nullptr))
+      via->send_ack(status.rank, ack);
     comp_impl_t* comp = op->comp;
     d.rt.operations.release(op);
     if (a.allow_done || comp == nullptr) return status;

@@ -29,7 +29,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   op->signals = a.remote_comp != 0;
   op->remote_comp = a.remote_comp;
   if (d.limits.local_registration && a.size > 0 && op->reg.lkey == 0) register_buffer(d, op, a);
-  d.pending.fetch_add(1, std::memory_order_relaxed);
+  d.count_in(op);
   errorcode_t result;
   try {
     result = d.start_rma(op);

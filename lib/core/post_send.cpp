@@ -9,21 +9,28 @@ namespace lci::core {
 
 namespace {
 
+/// Whether the sender is told by the target that the message was delivered.
+template <class Args>
+bool wants_ack(const Args& a) {
+  return a.comp_semantic == comp_semantic_t::remote;
+}
+
 /// Whether the message goes without a handshake: then it must fit into a packet, if it needs one.
 template <class Args>
 bool is_eager(const device& d, const Args& a) {
-  return a.size < d.inject_end ||
-         (a.size <= d.eager_limit && a.size <= a.packet_pool.p_impl->payload_size());
+  const size_t size = a.size + (wants_ack(a) ? sizeof(wire::ack_body) : 0);
+  return size < d.inject_end ||
+         (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
 }
 
 /// A whole eager message, to be sent when it can be: the caller's buffer is free.
-template <class Args>
-backlog::item copy_of(const Args& a, const wire::header& head) {
+template <class Front, class Args>
+backlog::item copy_of(const Args& a, const Front& front) {
   backlog::item item;
   item.peer = a.rank;
-  item.message.resize(sizeof head + a.size);
-  std::memcpy(item.message.data(), &head, sizeof head);
-  if (a.size > 0) std::memcpy(item.message.data() + sizeof head, a.local_buffer, a.size);
+  item.message.resize(sizeof front + a.size);
+  std::memcpy(item.message.data(), &front, sizeof front);
+  if (a.size > 0) std::memcpy(item.message.data() + sizeof front, a.local_buffer, a.size);
   return item;
 }
 
@@ -44,7 +51,7 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::send);
   op->pieces.store(1, std::memory_order_relaxed);
-  d.pending.fetch_add(1, std::memory_order_relaxed);
+  d.count_in(op);
   backlog::item item = copy_of(a, head);
   item.completes = op;
   if (!at_once || !d.submit(item)) {
@@ -58,9 +65,35 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
   return wait.result(errorcode_t::posted);
 }
 
+/// An eager message whose sender wants to know when it has been delivered.
+template <class Args>
+status_t send_acked(device& d, Args& a, const wire::header& head, const char* what) {
+  const bool retry_allowed = may_retry(a);
+  const bool at_once = d.backlog.empty();
+  if (!at_once && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  op->become(op_state::await_ack);
+  op->acknowledged = true;
+  op->left.store(1, std::memory_order_relaxed);
+  wire::framed<wire::ack_body> front;
+  front.head = head;
+  front.head.what = head.what == wire::kind::am ? wire::kind::am_acked : wire::kind::send_acked;
+  front.body.operation = op->handle() | wire::wants_ack;
+  backlog::item item = copy_of(a, front);
+  d.count_in(op);
+  d.open(op, door_acks);
+  // From here on the message will be sent: the ack may find us at any time.
+  if (!at_once || !d.submit(item)) d.backlog.push(std::move(item));
+  give_back_packet(a);
+  return wait.result(errorcode_t::posted);
+}
+
 /// Eager protocols: injection, by packet, from a user's packet, by backlog.
 template <class Args>
 status_t send_eager(device& d, Args& a, const wire::header& head, const char* what) {
+  if (wants_ack(a)) return send_acked(d, a, head, what);
   if (!ends_with_copy(d, a)) return send_tracked(d, a, head, what);
   class packet_pool& pool = *a.packet_pool.p_impl;
   const bool user_packet = pool.owns(a.local_buffer);
@@ -100,14 +133,17 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::await_receiver);
+  op->acknowledged = wants_ack(a);
+  op->left.store(1, std::memory_order_relaxed);
   op->total = a.size;
   op->next_offset = 0;
   if (a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
   if (d.limits.rma && op->reg.rkey == 0) register_buffer(d, op, a);
   wire::framed<wire::rts_body> rts;
   rts.head = head;
-  rts.body = {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey, op->handle()};
-  d.pending.fetch_add(1, std::memory_order_relaxed);
+  rts.body = {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey,
+              op->handle() | (wants_ack(a) ? wire::wants_ack : 0)};
+  d.count_in(op);
   d.open(op, door_receiver);
   d.send_or_queue(a.rank, rts);
   return wait.result(errorcode_t::posted);

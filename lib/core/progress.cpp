@@ -117,8 +117,11 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
       return receive_signal(peer, m);
     case wire::kind::put_data:
       return receive_put(peer, m);
-    case wire::kind::put_ack:
-      return receive_put_ack(peer, m);
+    case wire::kind::ack:
+      return receive_ack(peer, m);
+    case wire::kind::am_acked:
+    case wire::kind::send_acked:
+      return receive_acked(peer, m);
     case wire::kind::get_request:
       return receive_get(peer, m);
     case wire::kind::atomic_request:
@@ -179,14 +182,55 @@ void device::receive_send(int peer, network::message_head head, const std::byte*
 }
 
 void* device::file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
-                              const std::byte* data, size_t size) {
+                              const std::byte* data, size_t size, uint64_t ack) {
   void* memory = std::malloc(sizeof(unexpected) + size);
   if (memory == nullptr) throw std::bad_alloc();
-  auto* u = new (memory) unexpected{peer, tag, size, false, attr.uid, {}};
+  auto* u = new (memory) unexpected{peer, tag, size, false, attr.uid, {0, 0, 0, ack}};
   if (size > 0) std::memcpy(u->payload(), data, size);
   void* match = engine.insert(key, u, matching_entry_type_t::send);
   if (match != nullptr) std::free(u);
   return match;
+}
+
+bool device::receive_acked(int peer, wire::message& m) {
+  wire::ack_body body;
+  if (!wire::take_body(m, body)) return false;
+  bool delivered = false;
+  // Also if a handler throws: the message has been delivered to it.
+  struct answer {
+    device& by;
+    int peer;
+    uint64_t operation;
+    const bool& delivered;
+    ~answer() {
+      if (delivered) by.send_ack(peer, operation);
+    }
+  } const answer{*this, peer, body.operation, delivered};
+  if (m.head.what == wire::kind::am_acked) {
+    comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+    if (comp == nullptr) return send_ack(peer, body.operation, wire::refused), false;
+    delivered = true;
+    if (comp->attr.am_in_place)
+      comp->signal(arrived(peer, m.data, m.size, m.head.tag));
+    else
+      deliver_copy(comp, peer, m.head.tag, m.data, m.size);
+    return true;
+  }
+  matching_engine* engine = rt.engines.get(m.head.engine);
+  if (engine == nullptr) return send_ack(peer, body.operation, wire::refused), false;
+  const uint64_t key =
+      engine->make_key(peer, m.head.tag, static_cast<matching_policy_t>(m.head.policy));
+  void* match = engine->take(key, matching_entry_type_t::recv);
+  if (match == nullptr)
+    match = file_unexpected(*engine, key, peer, m.head.tag, m.data, m.size, body.operation);
+  if (match == nullptr) return true;  // whoever posts the receive sends the ack
+  auto* op = static_cast<operation*>(match);
+  const status_t status = fill_receive(*op, peer, m.head.tag, m.data, m.size);
+  comp_impl_t* comp = op->comp;
+  rt.operations.release(op);
+  delivered = true;
+  if (comp != nullptr) comp->signal(status);
+  return true;
 }
 
 bool device::refuse(int peer, uint64_t operation) {

@@ -23,7 +23,8 @@ inline bool may_retry(const Args& a) {
 /// Whether the operation is over as soon as the network has taken a copy of the message.
 template <class Args>
 inline bool ends_with_copy(const device& d, const Args& a) {
-  return a.comp_semantic == comp_semantic_t::memory || d.limits.sends_land_at_once;
+  return a.comp_semantic == comp_semantic_t::memory ||
+         (a.comp_semantic == comp_semantic_t::network && d.limits.sends_land_at_once);
 }
 
 /// Whether the arguments are good, and the message can be injected from the user's buffer with

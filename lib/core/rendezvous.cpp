@@ -40,6 +40,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   op->status.error =
       rts.size > capacity ? errorcode_t::done_truncated : errorcode_t::done;
   op->peer_operation = static_cast<uint32_t>(rts.operation);
+  op->acknowledges = (rts.operation & wire::wants_ack) != 0;
   op->total = op->status.size;
   op->next_offset = 0;
   pending.fetch_add(1, std::memory_order_relaxed);
@@ -266,14 +267,26 @@ void device::on_complete(void* context) {
   finish(op);
 }
 
+void device::await_ack(operation* op) {
+  op->become(op_state::await_ack);
+  leave(op);
+}
+
 void device::finish(operation* op) {
-  if (LCI_UNLIKELY(op->failed.load(std::memory_order_relaxed))) return fail(op);
+  if (LCI_UNLIKELY(op->failed.load(std::memory_order_relaxed))) {
+    if (op->doing() == op_state::writing && op->acknowledged) {  // its gate is open
+      (void)op->gate.close();
+      return await_ack(op);
+    }
+    return fail(op);
+  }
   switch (op->doing()) {
     case op_state::reading:
-      send_fin(op->status.rank, op->peer_operation);
+      if (!op->acknowledges) send_fin(op->status.rank, op->peer_operation);
       break;
     case op_state::writing:
       if (op->transfer == wire::transfer::write) send_fin(op->status.rank, op->peer_operation);
+      if (op->acknowledged) return await_ack(op);
       break;
     case op_state::put:
     case op_state::get:
@@ -288,6 +301,7 @@ void device::finish(operation* op) {
 
 void device::forget(operation* op) {
   if (op->registered) net->deregister_memory(op->reg);
+  if (op->counted) flushes.end(op->status.rank, op->parity);
   rt.operations.release(op);
   pending.fetch_sub(1, std::memory_order_release);
 }
@@ -299,6 +313,9 @@ void device::fail(operation* op) {
     op->comp = nullptr;
     op->in_place = true;
   }
+  // A sender whose memory can't be read is told, too, unless an ack tells it.
+  if (op->doing() == op_state::reading && !op->acknowledges)
+    send_fin(op->status.rank, op->peer_operation, wire::refused);
   complete(op);
 }
 
@@ -312,11 +329,20 @@ void device::complete(operation* op) {
   struct ending {
     device& owner;
     void* buffer;
+    int peer;
+    bool counted, parity, acknowledges;
+    uint32_t peer_operation;
+    bool failed;
     ~ending() {
       if (buffer != nullptr) owner.rt.deallocate(buffer);
+      if (acknowledges) owner.send_ack(peer, peer_operation, failed ? wire::refused : 0);
+      if (counted) owner.flushes.end(peer, parity);
       owner.pending.fetch_sub(1, std::memory_order_release);
     }
-  } const at_end{owner, op->in_place ? status.buffer : nullptr};
+  } const at_end{owner,       op->in_place ? status.buffer : nullptr,
+                 status.rank, op->counted,
+                 op->parity,  op->acknowledges,
+                 op->peer_operation, status.error.errorcode == errorcode_t::fatal};
   rt.operations.release(op);
   if (comp != nullptr) comp->signal(status);
 }

@@ -66,27 +66,31 @@ bool device::receive_put(int peer, wire::message& m) {
   wire::put_body body;
   if (!wire::take_body(m, body)) return false;
   void* to = rt.check_region(body.rkey, body.addr, m.size);
-  wire::header ack;
-  ack.what = wire::kind::put_ack;
-  ack.tag = m.head.tag;
-  if (to == nullptr)
-    ack.policy = wire::refused;
-  else
-    std::memcpy(to, m.data, m.size);
+  if (to != nullptr) std::memcpy(to, m.data, m.size);
   leaves_process(&rt);  // with the acknowledgement; the signal follows the last of them
-  send_or_queue(peer, ack);
+  send_ack(peer, m.head.tag, to != nullptr ? 0 : wire::refused);
   return to != nullptr;
 }
 
-bool device::receive_put_ack(int peer, const wire::message& m) {
+void device::send_ack(int peer, uint64_t operation, uint8_t policy) {
+  wire::header ack;
+  ack.what = wire::kind::ack;
+  ack.policy = policy;
+  ack.tag = operation;
+  send_or_queue(peer, ack);
+}
+
+bool device::receive_ack(int peer, const wire::message& m) {
   const bool refused = m.head.policy == wire::refused;
-  const auto count = [refused](operation* op, uint8_t) {
+  const auto count = [refused](operation* op, uint8_t door) {
+    // A receiver that reads says only that all is delivered, if we wait for that.
+    if (door == door_receiver && !op->acknowledged) return false;
     if (refused) op->failed.store(true, std::memory_order_relaxed);  // before the last one is counted
     const uint64_t left = op->take_from_left(1);
     if (left == 1) (void)op->gate.close();
     return left != 0;
   };
-  return visit(static_cast<uint32_t>(m.head.tag), door_acks, peer, count);
+  return visit(static_cast<uint32_t>(m.head.tag), door_acks | door_receiver, peer, count);
 }
 
 bool device::receive_get(int peer, wire::message& m) {

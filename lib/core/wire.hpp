@@ -27,11 +27,13 @@ enum class kind : uint8_t {
   fragment,      // a piece of a transfer by copies: fragment_body, payload
   signal,        // a put or get with signal has touched this memory: signal_body
   put_data,      // a put by messages: put_body, payload
-  put_ack,       // `tag` is the origin's operation handle
+  ack,           // of put_data, or of a message that wants one; `tag` is the origin's handle
   get_request,   // a get by messages: get_body; answered with fragments
   atomic_request,  // atomic_body; `engine` says which operation on which type; `tag` as put_data
   atomic_reply,  // atomic_result; `tag` is the origin's operation handle
-  last = atomic_reply,
+  am_acked,      // as am and send, with ack_body before the payload: an ack follows once it has been
+  send_acked,    // delivered
+  last = send_acked,
 };
 
 /// What precedes every message. `word` and `tag` mean what `kind` says.
@@ -84,8 +86,10 @@ struct rts_body {
   uint64_t size;       // of the whole message
   uint64_t addr;       // where it lies at the sender
   uint64_t rkey;       // 0: can't be read
-  uint64_t operation;  // the sender's handle
+  uint64_t operation;  // the sender's handle, with wants_ack
 };
+/// Beside an operation's handle: its owner waits for an ack.
+constexpr uint64_t wants_ack = uint64_t{1} << 32;
 struct rtr_body {
   uint64_t size;  // how much of the message the receiver takes
   uint64_t addr;
@@ -94,6 +98,9 @@ struct rtr_body {
 };
 struct fragment_body {  // the header's tag is the receiver's handle
   uint64_t offset;
+};
+struct ack_body {
+  uint64_t operation;  // the sender's handle, with wants_ack
 };
 struct signal_body {
   uint64_t addr;
@@ -129,7 +136,7 @@ inline atomic_type_t atomic_type_of(const header& head) {
   return static_cast<atomic_type_t>(head.engine >> 8);
 }
 
-/// Policy of a `fin`, `put_ack` or `atomic_reply`: it could not be done at the target.
+/// Policy of a `fin`, `ack` or `atomic_reply`: it could not be done at the target.
 constexpr uint8_t refused = 1;
 
 /// A header and its body, contiguous, ready to be sent.

@@ -119,7 +119,7 @@ class pair_of_ranks {
 /// A packet that answers an operation which may well exist.
 std::vector<std::byte> answer(random_source& random) {
   constexpr wire::kind kinds[] = {wire::kind::rtr, wire::kind::fin, wire::kind::fragment,
-                                  wire::kind::put_ack};
+                                  wire::kind::ack};
   wire::header head;
   head.what = kinds[random.up_to(3)];
   head.policy = static_cast<uint8_t>(random.up_to(2));

@@ -238,10 +238,12 @@ lci::status_t mixed_job::post(operation& op) {
   switch (op.what) {
     case kind::am:
     case kind::echo:
-      return lci::post_am_x(op.peer, op.buffer, op.size, op.comp, target).COMMON.tag(op.id)();
+      return lci::post_am_x(op.peer, op.buffer, op.size, op.comp, target).COMMON.tag(op.id)
+          .comp_semantic(op.semantic)();
     case kind::send:
       return lci::post_send_x(op.peer, op.buffer, op.size, op.tag, op.comp)
-          .COMMON.matching_policy(op.policy)();
+          .COMMON.matching_policy(op.policy)
+          .comp_semantic(op.semantic)();
     case kind::recv: {
       // Half of the receives that may say so by a wildcard do.
       const bool wildcard = op.id % 2 == 0;
@@ -257,6 +259,15 @@ lci::status_t mixed_job::post(operation& op) {
           .COMMON.tag(op.id)
           .remote_comp(target)();
     case kind::get:
+      if (op.atomic)
+        return lci::post_atomic_x(op.peer, lci::atomic_op_t::fetch, nullptr, op.buffer, op.comp,
+                                  op.slice, window)
+            .runtime(rank.runtime)
+            .device(own.device)
+            .user_context(context)
+            .allow_done(op.allow_done)
+            .allow_retry(op.allow_retry)();
+      [[fallthrough]];
     case kind::get_signal:
       return lci::post_get_x(op.peer, op.buffer, op.size, op.comp, op.slice, window)
           .COMMON.tag(op.id)
@@ -328,7 +339,9 @@ std::string mixed_job::text(const operation& op) const {
     << op.peer << ", device " << op.device << ", " << op.size << " bytes of " << op.capacity
     << ", policy " << static_cast<int>(op.policy) << ", tag " << op.tag << ", completion "
     << static_cast<int>(op.how) << (op.allow_done ? "" : ", not done")
-    << (op.allow_retry ? "" : ", not retry") << (op.mr.is_empty() ? "" : ", registered") << ")";
+    << (op.allow_retry ? "" : ", not retry") << (op.atomic ? ", atomic" : "")
+    << (op.semantic == lci::comp_semantic_t::memory ? "" : ", ")
+    << (op.semantic == lci::comp_semantic_t::memory ? "" : lci::to_string(op.semantic)) << (op.mr.is_empty() ? "" : ", registered") << ")";
   return s.str();
 }
 

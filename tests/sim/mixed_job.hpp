@@ -77,6 +77,8 @@ class mixed_job {
     completion how = completion::cq;
     bool allow_done = true, allow_retry = true;
     bool user_packet = false;
+    bool atomic = false;  // a get of one word, by an atomic fetch
+    lci::comp_semantic_t semantic = lci::comp_semantic_t::memory;
     std::vector<std::byte> memory;  // local buffer, with guard bytes behind it
     void* buffer = nullptr;
     lci::mr_t mr;
@@ -108,6 +110,7 @@ class mixed_job {
   void plan();
   size_t some_size();
   operation& add(kind what, int rank, int peer, size_t size);
+  lci::comp_semantic_t some_semantic(const operation& op);
   void add_message();
   void add_matched_pair();
   void add_memory_access();

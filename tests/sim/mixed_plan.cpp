@@ -46,6 +46,13 @@ mixed_job::operation& mixed_job::add(kind what, int rank, int peer, size_t size)
   return op;
 }
 
+// Of a message. Where one thread plays all ranks, none may wait in a post for another's answer.
+lci::comp_semantic_t mixed_job::some_semantic(const operation& op) {
+  using lci::comp_semantic_t;
+  if (op.how == completion::none || random_.percent(60)) return comp_semantic_t::memory;
+  return random_.percent(50) ? comp_semantic_t::network : comp_semantic_t::remote;
+}
+
 void mixed_job::add_message() {
   const int from = static_cast<int>(random_.up_to(options_.ranks - 1));
   const int to = static_cast<int>(random_.up_to(options_.ranks - 1));
@@ -56,6 +63,7 @@ void mixed_job::add_message() {
   if (op.target_comp == 1 && op.size > eager_size_) op.target_comp = 0;
   op.user_packet = user_packets_ && random_.percent(10) && op.size <= eager_size_;
   if (op.size <= eager_size_ && random_.percent(15)) op.how = completion::none;
+  op.semantic = some_semantic(op);
   if (random_.percent(15)) {
     op.what = kind::echo;
     op.target_comp = 4;
@@ -84,6 +92,7 @@ void mixed_job::add_matched_pair() {
     op.policy = policy;
     if (sends && size <= eager_size_ && random_.percent(15)) op.how = completion::none;
     if (sends) op.user_packet = user_packets_ && random_.percent(10) && size <= eager_size_;
+    if (sends) op.semantic = some_semantic(op);
   }
   operation& first = operations_[operations_.size() - 2];
   operation& second = operations_.back();
@@ -105,6 +114,11 @@ void mixed_job::add_memory_access() {
   const int to = static_cast<int>(random_.up_to(options_.ranks - 1));
   const kind kinds[] = {kind::put, kind::put_signal, kind::get, kind::get_signal};
   operation& op = add(kinds[random_.up_to(3)], from, to, some_size());
+  if (op.what == kind::get && random_.percent(30)) {
+    op.atomic = true;
+    op.size = op.capacity = sizeof(uint64_t);
+    ranks_[to].window_used = (ranks_[to].window_used + 7) / 8 * 8;
+  }
   op.slice = ranks_[to].window_used;
   ranks_[to].window_used += op.size;
   op.expects_arrival = op.what == kind::put_signal || op.what == kind::get_signal;
