@@ -148,14 +148,8 @@ errorcode_t inject_put(device& d, const post_put_args& put) {
   op.remote_key = put.rmr.opaque_rkey;
   const errorcode_t result = d.net->post(op);
   if (result == errorcode_t::fatal) throw_peer_failure(put.rank);
-  if (result == errorcode_t::done && put.remote_comp != 0) {
-    wire::framed<wire::signal_body> signal;
-    signal.head.what = wire::kind::signal;
-    signal.head.word = put.remote_comp;
-    signal.head.tag = put.tag;
-    signal.body = {op.remote_addr, put.size};
-    d.send_or_queue(put.rank, signal);
-  }
+  if (result == errorcode_t::done && put.remote_comp != 0)
+    d.send_signal(put.rank, put.remote_comp, put.tag, op.remote_addr, put.size);
   return result;
 }
 
