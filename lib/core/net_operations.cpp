@@ -117,7 +117,7 @@ void with_imm(post_put_args& put, net_imm_data_t imm) {
   put.tag = imm;
 }
 
-/// Owns the copy that a put is made from until that has ended. Says something only if it failed.
+/// Holds the copy that a put is made from until that has ended. Says something only if it failed.
 class copied_put final : public comp_impl_t {
  public:
   copied_put(raw_network& raw, const void* from, size_t size)
@@ -125,8 +125,8 @@ class copied_put final : public comp_impl_t {
     if (size > 0) std::memcpy(copy_.get(), from, size);
   }
   void signal(status_t status) override {
-    const std::unique_ptr<copied_put> end(this);
     if (!status.is_done()) raw_.report(net_opcode_t::ERROR, status);
+    raw_.drop(this);  // ends this object
   }
   const void* data() const { return copy_.get(); }
 
@@ -157,13 +157,21 @@ error_t put_copy(device& d, post_put_args put) {
   const bool in_order = put.remote_comp == 0 || d.limits.put_then_send_ordered;
   if (d.limits.rma && put.size > 0 && put.size <= d.limits.max_inject && in_order)
     return inject_put(d, put);
-  auto copy = std::make_unique<copied_put>(d.raw(), put.local_buffer, put.size);
+  raw_network& raw = d.raw();
+  auto made = std::make_unique<copied_put>(raw, put.local_buffer, put.size);
+  copied_put* const copy = made.get();
+  raw.keep(std::move(made));
   put.local_buffer = copy->data();
-  put.local_comp = comp_t(copy.get());
-  const error_t result = post_put(put).error;
-  if (!result.is_posted()) return result;
-  (void)copy.release();  // by signal()
-  return errorcode_t::done;
+  put.local_comp = comp_t(copy);
+  try {
+    const error_t result = post_put(put).error;
+    if (result.is_posted()) return errorcode_t::done;  // signal() may have dropped the copy already
+    raw.drop(copy);
+    return result;
+  } catch (...) {
+    raw.drop(copy);
+    throw;
+  }
 }
 
 }  // namespace

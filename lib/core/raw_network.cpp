@@ -1,6 +1,7 @@
 #include "lib/core/raw_network.hpp"
 
 #include <memory>
+#include <utility>
 
 #include "lib/core/device.hpp"
 
@@ -38,6 +39,17 @@ size_t raw_network::take(size_t max, net_status_t* out) {
   size_t n = 0;
   while (n < max && statuses_.pop(out[n])) ++n;
   return n;
+}
+
+void raw_network::keep(std::unique_ptr<comp_impl_t> comp) {
+  std::lock_guard guard(kept_mutex_);
+  comp_impl_t* const key = comp.get();
+  kept_.emplace(key, std::move(comp));
+}
+
+void raw_network::drop(comp_impl_t* comp) {
+  std::lock_guard guard(kept_mutex_);
+  kept_.erase(comp);
 }
 
 raw_network& device::raw() {

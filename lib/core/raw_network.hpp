@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
 
 #include "lci/completion.hpp"
 #include "lib/concurrent/segmented_queue.hpp"
@@ -25,6 +28,10 @@ class raw_network {
   /// The oldest statuses, at most `max`; how many.
   size_t take(size_t max, net_status_t* out);
 
+  /// Owns a completion object until drop(), or until the device goes and nobody will signal it.
+  void keep(std::unique_ptr<comp_impl_t> comp);
+  void drop(comp_impl_t* comp);
+
   matching_engine engine;
 
  private:
@@ -40,6 +47,8 @@ class raw_network {
 
   core::runtime& rt_;
   segmented_queue<net_status_t> statuses_;
+  std::mutex kept_mutex_;
+  std::map<comp_impl_t*, std::unique_ptr<comp_impl_t>> kept_;  // under kept_mutex_
 
  public:
   // Completion objects: one for each kind of end.
