@@ -1,7 +1,7 @@
 """The interface of LCI, described once. `API` is all of it; codegen/ makes the rest from it."""
 
 from api_dsl import (allocation, atomics, collectives, communication, completion, enums,
-                     environment, resources, setup)
+                     environment, network, resources, setup)
 from api_dsl.schema import Api
 
 API = Api(
@@ -10,7 +10,8 @@ API = Api(
     constants=resources.CONSTANTS,
     resources=resources.ALL,
     operations=(setup.OPERATIONS + communication.OPERATIONS + atomics.OPERATIONS +
-                completion.OPERATIONS + allocation.OPERATIONS + collectives.OPERATIONS),
+                completion.OPERATIONS + allocation.OPERATIONS + network.OPERATIONS +
+                collectives.OPERATIONS),
     functions=setup.FUNCTIONS,
     variables=environment.VARIABLES,
 )

@@ -141,6 +141,18 @@ ibv_td_strategy = Enum(
     ),
     source="4.2.3")
 
+net_opcode = Enum(
+    "net_opcode_t", "What a raw network operation's status tells of.",
+    (
+        V("SEND", "A send of this rank: its buffer may be reused."),
+        V("RECV", "A message has filled a posted receive."),
+        V("WRITE", "A put of this rank is complete."),
+        V("REMOTE_WRITE", "A put with immediate data has landed in this rank's memory."),
+        V("READ", "A get of this rank is complete."),
+        V("ERROR", "An operation has failed: its peer is gone, or a message was cut."),
+    ),
+    source="v2", declared_in=_TYPES)
+
 net_lock_mode = Enum(
     "attr_net_lock_mode_t", "Calls into libfabric that LCI guards with locks of its own.",
     (
@@ -198,6 +210,6 @@ atomic_type = Enum(
 
 ALL = (errorcode, direction, matching_policy, matching_entry_type, comp_semantic, backend,
        rdv_protocol, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
-       ibv_prefetch_strategy, ibv_td_strategy, net_lock_mode,
+       ibv_prefetch_strategy, ibv_td_strategy, net_opcode, net_lock_mode,
        broadcast_algorithm, reduce_scatter_algorithm, allreduce_algorithm, allgather_algorithm,
        gather_algorithm, atomic_op, atomic_type)

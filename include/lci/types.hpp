@@ -128,6 +128,25 @@ struct status_t {
 };
 static_assert(sizeof(status_t) == 40, "a status is copied into queues: keep it small");
 
+/// What a raw network operation's status tells of.
+enum class net_opcode_t {
+  SEND,          ///< a send of this rank: its buffer may be reused
+  RECV,          ///< a message has filled a posted receive
+  WRITE,         ///< a put of this rank is complete
+  REMOTE_WRITE,  ///< a put with immediate data has landed in this rank's memory
+  READ,          ///< a get of this rank is complete
+  ERROR,         ///< an operation has failed: its peer is gone, or a message was cut
+};
+
+/// What became of a raw network operation: handed out by net_poll_cq.
+struct net_status_t {
+  net_opcode_t opcode = net_opcode_t::ERROR;
+  int rank = -1;                 ///< the peer
+  void* user_context = nullptr;  ///< as given to the post; null for REMOTE_WRITE
+  size_t length = 0;             ///< bytes moved
+  net_imm_data_t imm_data = 0;   ///< of RECV and REMOTE_WRITE: the sender's
+};
+
 /// A registered range of some rank's memory; plain bytes, to be sent to whoever may access it.
 struct rmr_t {
   uint64_t base = 0;         ///< address of its first byte at the owner

@@ -9,6 +9,7 @@
 #include "lib/core/endpoint.hpp"
 #include "lib/core/net_context.hpp"
 #include "lib/core/protocol.hpp"
+#include "lib/core/raw_network.hpp"
 
 namespace lci::core {
 
@@ -43,6 +44,7 @@ device::~device() {
   rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
   pools_.clear();
   net.reset();
+  delete raw_.load(std::memory_order_acquire);
   // From here on nobody reads or writes our packets. Operations that wait for a peer's answer will
   // not get one.
   if (receives_ != nullptr) receives_->take_back();

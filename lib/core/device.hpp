@@ -26,6 +26,8 @@
 
 namespace lci::core {
 
+class raw_network;
+
 /// Thread-safe except for construction and destruction. Two threads on two devices share nothing
 /// that is written per message. Owns its fabric's device.
 class device final : public network::event_sink {
@@ -101,6 +103,11 @@ class device final : public network::event_sink {
   uint64_t pool_lkey(const core::packet_pool& pool) const {
     return LCI_LIKELY(!limits.local_registration) ? 0 : find_pool_lkey(pool);
   }
+
+  // --- raw network operations (raw_network.cpp) ---
+
+  /// Made at its first use, or when the first raw message comes.
+  LCI_COLD raw_network& raw();
 
   // --- progress (progress.cpp) ---
 
@@ -202,6 +209,9 @@ class device final : public network::event_sink {
   /// Receives that name the failed peer end; `thrown` is the first exception of a handler.
   LCI_COLD void fail_receives(int peer, std::exception_ptr& thrown);
   LCI_COLD void throw_failure();
+  /// Where a message goes that names no engine, or no completion object, of the runtime's tables.
+  LCI_COLD matching_engine* unlisted_engine(uint16_t id);
+  LCI_COLD comp_impl_t* unlisted_comp(uint32_t rcomp);
   LCI_COLD void throw_if_failed(int peer) const;
 
   std::atomic<uint32_t> collectives_{0};
@@ -214,6 +224,8 @@ class device final : public network::event_sink {
   size_t reported_failures_ = 0;                       // under failure_mutex_
   std::map<int, std::string> refusals_;  // by peer that lives, the latest; under failure_mutex_
   std::unique_ptr<receive_buffers> receives_;  // null: the network needs none
+
+  std::atomic<raw_network*> raw_{nullptr};  // owned; null until raw operations are used
 
   uint64_t find_pool_lkey(const core::packet_pool& pool) const;
   mutable std::mutex pools_mutex_;

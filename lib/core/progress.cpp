@@ -164,7 +164,9 @@ void device::deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byt
 void device::receive_send(int peer, network::message_head head, const std::byte* data,
                           size_t size) {
   matching_engine* engine = rt.engines.get(wire::engine_of(head));
-  if (LCI_UNLIKELY(engine == nullptr)) return reject();
+  if (LCI_UNLIKELY(engine == nullptr) &&
+      (engine = unlisted_engine(wire::engine_of(head))) == nullptr)
+    return reject();
   const tag_t tag = wire::tag_of(head);
   const uint64_t key = engine->make_key(peer, tag, wire::policy_of(head));
   // Most messages find their receive. To file the message its copy must exist beforehand, so ask
@@ -258,6 +260,7 @@ bool device::receive_rts(int peer, wire::message& m) {
     return true;
   }
   matching_engine* engine = rt.engines.get(m.head.engine);
+  if (engine == nullptr) engine = unlisted_engine(m.head.engine);
   if (engine == nullptr) return refuse(peer, body.operation);
   const auto policy = static_cast<matching_policy_t>(m.head.policy);
   const uint64_t key = engine->make_key(peer, m.head.tag, policy);

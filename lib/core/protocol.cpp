@@ -15,8 +15,8 @@ void reject_receive(const device& d, const post_recv_args& a, matching_policy_t 
                 "only messages of 0 bytes may have none (size = " + std::to_string(a.size) + ")");
 }
 
-void reject_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp,
-                   size_t size) {
+void reject_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp, size_t size,
+                   const char* disp_name) {
   if (rmr.is_empty())
     throw_invalid(what, "rmr", "empty", "a registered range of the target",
                   "the target gets one from register_memory() and get_rmr()");
@@ -24,7 +24,7 @@ void reject_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t
     throw_invalid(what, "rmr", "of the device with uid " + std::to_string(rmr.device_uid),
                   "of the device that is used, whose uid is " + std::to_string(d.attr.uid),
                   "the target registers the memory with each device through which it is reached");
-  throw_invalid(what, "remote_disp", std::to_string(disp),
+  throw_invalid(what, disp_name, std::to_string(disp),
                 "at most " + std::to_string(rmr.size) + " - size, where size = " +
                     std::to_string(size) + " and the target registered " +
                     std::to_string(rmr.size) + " bytes");

@@ -162,15 +162,7 @@ void free_matching_engine(free_matching_engine_args& a) {
   matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
   runtime& rt = *engine->runtime.p_impl;
   rt.remove_engine(engine->id);
-  // Receives that nothing matched, and messages that nobody received, end here. Values that the
-  // user has filed are elsewhere, and the user's.
-  engine->drain([&](void* entry, matching_entry_type_t type) {
-    if (type == matching_entry_type_t::recv) {
-      rt.operations.release(static_cast<operation*>(entry));
-    } else {
-      std::free(entry);
-    }
-  });
+  rt.discard_entries(*engine);  // values that the user has filed are elsewhere, and the user's
   delete engine;
 }
 

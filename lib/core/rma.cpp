@@ -51,6 +51,7 @@ void device::send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, ui
 bool device::receive_signal(int peer, wire::message& m) {
   wire::signal_body body;
   comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+  if (comp == nullptr) comp = unlisted_comp(m.head.word);
   if (!wire::take_body(m, body) || comp == nullptr) return false;
   comes_back(&rt);  // what this is the signal of: data that came in messages, acknowledged since
   status_t status(errorcode_t::done);

@@ -30,8 +30,8 @@ uint16_t runtime::add_engine(matching_engine* e) {
   std::lock_guard guard(engines_mutex_);
   auto free = std::find(engine_used_.begin(), engine_used_.end(), false);
   const auto id = static_cast<size_t>(free - engine_used_.begin());
-  if (id > 0xffff)
-    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65536",
+  if (id >= wire::raw_engine)
+    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65535",
                   "free some");
   if (free == engine_used_.end()) engine_used_.push_back(true);
   engine_used_[id] = true;
@@ -43,6 +43,16 @@ void runtime::remove_engine(uint16_t id) {
   std::lock_guard guard(engines_mutex_);
   engines.put(id, nullptr);
   engine_used_[id] = false;
+}
+
+void runtime::discard_entries(matching_engine& engine) {
+  engine.drain([this](void* entry, matching_entry_type_t type) {
+    if (type == matching_entry_type_t::recv) {
+      operations.release(static_cast<operation*>(entry));
+    } else {
+      std::free(entry);
+    }
+  });
 }
 
 void runtime::add_pool(packet_pool* pool) {

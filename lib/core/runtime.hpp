@@ -69,6 +69,8 @@ class runtime {
   /// same order agree on them. Thread-safe.
   uint16_t add_engine(matching_engine* e);
   void remove_engine(uint16_t id);
+  /// Ends receives that nothing matched, and messages that nobody received.
+  void discard_entries(matching_engine& engine);
 
   /// The pool that a packet's payload belongs to, or null. Thread-safe.
   packet_pool* pool_of(const void* payload);

@@ -139,6 +139,11 @@ inline atomic_type_t atomic_type_of(const header& head) {
 /// Policy of a `fin`, `ack` or `atomic_reply`: it could not be done at the target.
 constexpr uint8_t refused = 1;
 
+/// Instead of a matching engine's id: the one for raw messages of the device that they come to.
+constexpr uint16_t raw_engine = 0xffff;
+/// Instead of a remote completion handle (index 0 is none's): the signal of a raw put.
+constexpr uint32_t raw_signal = 1u << 24;
+
 /// A header and its body, contiguous, ready to be sent.
 template <class Body>
 struct framed {

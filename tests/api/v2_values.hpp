@@ -61,6 +61,12 @@ struct values {
   attr_ibv_td_strategy_t a_attr_ibv_td_strategy_t{};
   attr_comp_type_t a_attr_comp_type_t{};
   attr_cq_type_t a_attr_cq_type_t{};
+  net_status_t* a_net_status_t_ptr{};
+  net_imm_data_t a_net_imm_data_t{};
+  reduce_op_t a_reduce_op_t{};
+  broadcast_algorithm_t a_broadcast_algorithm_t{};
+  reduce_scatter_algorithm_t a_reduce_scatter_algorithm_t{};
+  allreduce_algorithm_t a_allreduce_algorithm_t{};
 };
 
 }  // namespace lci

@@ -1,0 +1,42 @@
+"""A tree that `meson install` has made, in a temporary folder: what a user has."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = os.environ.get("LCI_BUILD", "build/release")
+HERE = pathlib.Path(__file__).parent
+SOURCE = HERE.parent.parent
+
+
+def run(*command, timeout=120, **kwargs):
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True,
+                          timeout=timeout, **kwargs)
+
+
+class InstalledCase(unittest.TestCase):
+    """Its class has `root` (the prefix), `folder` (to write to) and `env`, in which it is found."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="lci-install-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        staged = run("meson", "install", "-C", BUILD, "--no-rebuild",
+                     "--destdir", cls.folder / "stage")
+        if staged.returncode:
+            raise RuntimeError(staged.stdout + staged.stderr)
+        # The tree below the configured prefix, e.g. usr/local.
+        cls.root = next(p.parent for p in (cls.folder / "stage").rglob("include") if p.is_dir())
+        cls.library = next(cls.root.rglob("liblci.so"))
+        cls.pc = next(cls.root.rglob("lci.pc"))
+        if "pcfiledir" not in cls.pc.read_text():
+            raise RuntimeError(f"{BUILD} keeps options from before lci.pc was relocatable: remove it")
+        cls.env = dict(os.environ, PKG_CONFIG_PATH=str(cls.pc.parent),
+                       LD_LIBRARY_PATH=str(cls.library.parent))
+
+    @classmethod
+    def launch(cls, ranks, program):
+        return run(cls.root / "bin" / "lcirun", "-n", ranks, program, env=cls.env)

@@ -1,0 +1,88 @@
+"""Projects of users, one for each build system: found, built and run against an installed LCI."""
+
+import re
+import shutil
+import unittest
+
+from installed import HERE, SOURCE, InstalledCase, run
+
+
+class Consumers(InstalledCase):
+    def project(self, kind, copy=None):
+        """A copy of the project in its own folder, with the program that all of them share."""
+        folder = self.folder / (copy or kind)
+        shutil.copytree(HERE / kind, folder)
+        shutil.copy(HERE / "consumer.cpp", folder)
+        return folder
+
+    def do(self, *command, **kwargs):
+        done = run(*command, env=kwargs.pop("env", self.env), **kwargs)
+        self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    def greets_its_neighbour(self, program):
+        ran = self.launch(2, program)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(sorted(ran.stdout.splitlines()),
+                         ["rank 0 of 2 got 101 from 1", "rank 1 of 2 got 100 from 0"])
+
+    def test_a_pkg_config_project(self):
+        folder = self.project("pkg_config")
+        self.do("sh", "build.sh", cwd=folder)
+        self.greets_its_neighbour(folder / "consumer")
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project(self):
+        folder = self.project("cmake")
+        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
+                f"-DCMAKE_PREFIX_PATH={self.root}")
+        self.do("cmake", "--build", folder / "build")
+        self.greets_its_neighbour(folder / "build" / "consumer")
+
+    def test_a_meson_project_with_the_installed_library(self):
+        folder = self.project("meson", "meson_installed")
+        said = self.do("meson", "setup", folder / "build", folder, "--wrap-mode=nofallback")
+        self.assertIn("dependency lci found: YES", said)
+        self.do("meson", "compile", "-C", folder / "build")
+        self.greets_its_neighbour(folder / "build" / "consumer")
+
+    def test_a_meson_project_with_a_subproject(self):
+        folder = self.project("meson", "meson_subproject")
+        (folder / "subprojects").mkdir()
+        (folder / "subprojects" / "lci").symlink_to(SOURCE, target_is_directory=True)
+        # What matters is that it builds, not how fast it is.
+        self.do("meson", "setup", folder / "build", folder, "--wrap-mode=forcefallback",
+                "-Dbuildtype=plain")
+        self.do("ninja", "-C", folder / "build", "consumer", timeout=600)
+        self.greets_its_neighbour(folder / "build" / "consumer")
+        targets = self.do("meson", "introspect", "--targets", folder / "build")
+        self.assertIn('"name": "lcirun"', targets)
+        for ours in ("conformance", "lci_perf", "irpclib"):
+            self.assertNotIn(f'"name": "{ours}"', targets)
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_cmake_gets_what_it_asks_for_or_nothing(self):
+        answers = {"": True, "2.0.0": True, "2": True, "2.0...<3": True, "2.1.0 EXACT": True,
+                   "1.7": False, "2.99": False, "3": False, "3.0...4": False, "2.0...2.0.5": False}
+        folder = self.folder / "cmake_versions"
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.19)\nproject(versions CXX)\n" +
+            "".join(f"find_package(LCI {v} QUIET)\nmessage(STATUS \"asked '{v}': ${{LCI_FOUND}}\")\n"
+                    "unset(LCI_DIR CACHE)\n" for v in answers))
+        said = self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
+                       f"-DCMAKE_PREFIX_PATH={self.root}")
+        found = {v: answer == "1" for v, answer in re.findall(r"-- asked '(.*)': (\d)", said)}
+        self.assertEqual(found, answers)
+
+    def test_the_readme_shows_these_projects(self):
+        text = (SOURCE / "README.md").read_text()
+        for language, project in (("cmake", "cmake/CMakeLists.txt"), ("meson", "meson/meson.build")):
+            with self.subTest(language=language):
+                shown = re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+                self.assertEqual(len(shown), 1)
+                self.assertIn(shown[0], (HERE / project).read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
