@@ -23,6 +23,7 @@
 #include "lci/errors.hpp"
 #include "lci/graph.hpp"
 #include "lci/handles.hpp"
+#include "lci/layout.hpp"
 #include "lci/operations.hpp"
 #include "lci/options.hpp"
 #include "lci/types.hpp"

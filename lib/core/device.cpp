@@ -60,7 +60,7 @@ void device::close() {
   closing_.store(true, std::memory_order_release);  // what waits for peers' answers won't get one
   constexpr int patience = 100000;  // rounds without any event, most of them of 100 us
   const auto over = [this] {
-    return backlog.empty() && late_signals_.load(std::memory_order_acquire) == 0 && net->flushed();
+    return backlog.empty() && tasks_.load(std::memory_order_acquire) == 0 && net->flushed();
   };
   for (int idle = 0; idle < patience && !over();) {
     try {

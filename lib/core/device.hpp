@@ -82,6 +82,12 @@ class device final : public network::event_sink {
   /// before `generation` was asked for.
   void signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation);
 
+  /// Work of this device in the list of deferred work: freeing the device lets it run a last time.
+  void begin_task() { tasks_.fetch_add(1, std::memory_order_relaxed); }
+  void end_task() { tasks_.fetch_sub(1, std::memory_order_release); }  // last: the device may go
+  /// Whether the device is being freed: what waits for a peer's answer is to give up.
+  bool closing() const { return closing_.load(std::memory_order_acquire); }
+
   /// First attempt at a put or get: `done` (the operation is still the caller's), `posted`, a retry
   /// (nothing happened), or `fatal`.
   errorcode_t start_rma(operation* op);
@@ -161,7 +167,6 @@ class device final : public network::event_sink {
   endpoint_t progress_endpoint;
 
  private:
-  struct waiting_flush;  // flush.cpp
   void send_fin(int peer, uint64_t operation, uint8_t policy = 0);
   /// Answers a request that can't be served, so that its origin does not wait for ever.
   LCI_COLD bool refuse(int peer, uint64_t operation);
@@ -215,7 +220,7 @@ class device final : public network::event_sink {
   LCI_COLD void throw_if_failed(int peer) const;
 
   std::atomic<uint32_t> collectives_{0};
-  std::atomic<int> late_signals_{0};  // of signal_from_post() and of flushes, whose turn has not come
+  std::atomic<int> tasks_{0};  // see begin_task()
   std::atomic<bool> closing_{false};
   std::atomic<bool> any_failure_{false};
   std::atomic<bool> unreported_failure_{false};

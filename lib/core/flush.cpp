@@ -31,7 +31,7 @@ bool flush_tracker::flushed(int rank, uint64_t generation) {
 }
 
 /// A flush that waits for its turn in the list of deferred work.
-struct device::waiting_flush {
+struct waiting_flush {
   device& of;
   comp_impl_t* comp;
   status_t status;
@@ -40,8 +40,8 @@ struct device::waiting_flush {
   static bool run(void* self) {
     std::unique_ptr<waiting_flush> flush(static_cast<waiting_flush*>(self));
     device& d = flush->of;
-    if (LCI_UNLIKELY(d.closing_.load(std::memory_order_acquire))) {
-      d.late_signals_.fetch_sub(1, std::memory_order_release);  // last: the device may go then
+    if (LCI_UNLIKELY(d.closing())) {
+      d.end_task();
       return true;
     }
     if (!d.flushes.flushed(flush->status.rank, flush->generation)) {
@@ -54,7 +54,7 @@ struct device::waiting_flush {
     d.pending.fetch_sub(1, std::memory_order_release);
     struct ending {
       device& of;
-      ~ending() { of.late_signals_.fetch_sub(1, std::memory_order_release); }
+      ~ending() { of.end_task(); }
     } const at_end{d};
     if (flush->comp != nullptr) flush->comp->signal(flush->status);
     return true;
@@ -63,7 +63,7 @@ struct device::waiting_flush {
 
 void device::signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation) {
   pending.fetch_add(1, std::memory_order_relaxed);
-  late_signals_.fetch_add(1, std::memory_order_relaxed);
+  begin_task();
   rt.deferred.push({waiting_flush::run, new waiting_flush{*this, comp, status, generation}});
 }
 

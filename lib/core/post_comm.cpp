@@ -27,6 +27,7 @@ Args common(const post_comm_args& a) {
   b.allow_done = a.allow_done;
   b.allow_posted = a.allow_posted;
   b.allow_retry = a.allow_retry;
+  if constexpr (requires { b.layout; }) b.layout = a.layout;
   return b;
 }
 
@@ -44,6 +45,7 @@ Args remote(const post_comm_args& a) {
   b.remote_disp = a.remote_disp;
   b.rmr = a.rmr;
   b.remote_comp = a.remote_comp;
+  b.remote_layout = a.remote_layout;
   return b;
 }
 
@@ -58,6 +60,12 @@ status_t post_comm(post_comm_args& a) {
   if (a.direction != direction_t::OUT && a.direction != direction_t::IN)
     throw_invalid("post_comm", "direction", std::to_string(static_cast<int>(a.direction)),
                   "direction_t::OUT or direction_t::IN");
+  if (!has_buffer && a.remote_layout != nullptr)
+    throw_invalid("post_comm", "remote_layout", "given", "null without an rmr",
+                  "a remote buffer needs .rmr()");
+  if (!has_buffer && has_comp && a.layout != nullptr)
+    throw_invalid("post_comm", "layout", "given", "null for an active message",
+                  "pack it into a buffer or packet first");
   if (a.direction == direction_t::OUT) {
     if (has_buffer) {
       auto b = remote<post_put_args>(a);

@@ -3,6 +3,7 @@
 
 #include "lib/core/fill_receive.hpp"
 #include "lib/core/post_common.hpp"
+#include "lib/core/post_layout.hpp"
 
 namespace lci::core {
 
@@ -81,6 +82,7 @@ LCI_NOINLINE status_t post_recv_waiting(device& d, post_recv_args& a, matching_p
 }  // namespace
 
 status_t post_recv(post_recv_args& a) {
+  if (LCI_UNLIKELY(a.layout != nullptr)) return post_recv_layout(a);
   device& d = *a.device.p_impl;
   matching_policy_t policy = a.matching_policy;
   if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG))

@@ -1,6 +1,7 @@
 // Posting puts and gets. What happens at their target is in rma.cpp.
 #include "lib/core/direct.hpp"
 #include "lib/core/post_common.hpp"
+#include "lib/core/post_layout.hpp"
 
 namespace lci::core {
 
@@ -63,7 +64,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
 template <class Args>
 inline bool is_plain_word(const Args& a) {
   return a.size == 8 && a.local_buffer != nullptr && a.tag <= max_tag && a.remote_comp == 0 &&
-         a.allow_done;
+         a.allow_done && a.layout == nullptr && a.remote_layout == nullptr;
 }
 
 /// The target's memory if it is mapped here and the arguments are good; looks for it if need be.
@@ -81,6 +82,7 @@ status_t finish_direct(device& d, const Args& a) {
 }
 
 LCI_NOINLINE status_t post_put_general(post_put_args& a) {
+  if (a.layout != nullptr || a.remote_layout != nullptr) return post_put_layout(a);
   device& d = *a.device.p_impl;
   if (std::byte* to = direct_target(d, a)) {
     copy_directly(to, a.local_buffer, a.size);
@@ -90,6 +92,7 @@ LCI_NOINLINE status_t post_put_general(post_put_args& a) {
 }
 
 LCI_NOINLINE status_t post_get_general(post_get_args& a) {
+  if (a.layout != nullptr || a.remote_layout != nullptr) return post_get_layout(a);
   device& d = *a.device.p_impl;
   if (const std::byte* from = direct_target(d, a)) {
     copy_directly(a.local_buffer, from, a.size);

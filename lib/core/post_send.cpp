@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lib/core/post_common.hpp"
+#include "lib/core/post_layout.hpp"
 
 namespace lci::core {
 
@@ -171,6 +172,7 @@ LCI_NOINLINE status_t post_am_general(post_am_args& a) {
 
 LCI_NOINLINE status_t post_send_general(post_send_args& a) {
   device& d = *a.device.p_impl;
+  if (a.layout != nullptr) return post_send_layout(a);
   check_common("post_send", d, a);
   if (static_cast<unsigned>(a.matching_policy) >= static_cast<unsigned>(matching_policy_t::max))
     throw_invalid("post_send", "matching_policy",
@@ -194,7 +196,8 @@ status_t post_am(post_am_args& a) {
 
 status_t post_send(post_send_args& a) {
   device& d = *a.device.p_impl;
-  if (LCI_LIKELY(goes_plain(d, a) && a.matching_policy < matching_policy_t::max) &&
+  if (LCI_LIKELY(goes_plain(d, a) && a.matching_policy < matching_policy_t::max &&
+                 a.layout == nullptr) &&
       LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
   return post_send_general(a);

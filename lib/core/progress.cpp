@@ -278,8 +278,7 @@ namespace {
 
 /// A signal whose turn comes when progress() is called next.
 struct late_signal {
-  std::atomic<int64_t>& pending;
-  std::atomic<int>& late;
+  device& of;
   comp_impl_t* comp;
   status_t status;
 
@@ -288,8 +287,8 @@ struct late_signal {
     struct ending {
       late_signal& of;
       ~ending() {
-        of.pending.fetch_sub(1, std::memory_order_release);
-        of.late.fetch_sub(1, std::memory_order_release);  // last: the device may go then
+        of.of.pending.fetch_sub(1, std::memory_order_release);
+        of.of.end_task();
       }
     } const at_end{*signal};
     signal->comp->signal(signal->status);
@@ -309,8 +308,8 @@ void device::signal_from_post(comp_impl_t* comp, const status_t& status) {
   if (!may_post(*comp)) return comp->signal(status);
   if (tls_in_progress) {
     pending.fetch_add(1, std::memory_order_relaxed);
-    late_signals_.fetch_add(1, std::memory_order_relaxed);
-    rt.deferred.push({late_signal::run, new late_signal{pending, late_signals_, comp, status}});
+    begin_task();
+    rt.deferred.push({late_signal::run, new late_signal{*this, comp, status}});
     return;
   }
   const inside_progress mark;

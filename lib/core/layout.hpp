@@ -1,0 +1,118 @@
+// Walking through the pieces of a layout, and keeping one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "lci/layout.hpp"
+
+namespace lci::core {
+
+/// Gives the pieces of a buffer one after the other. The layout must stay as it is meanwhile.
+class layout_cursor {
+ public:
+  /// `size`: of a contiguous buffer; a layout knows its own.
+  layout_cursor(const layout_t& layout, size_t size) : layout_(layout) {
+    if (layout.is_contiguous()) {
+      left_ = size;
+    } else if (layout.segments() != nullptr) {
+      enter_segment();
+    } else if (layout.size() > 0) {
+      left_ = layout.counts()[0];
+    }
+  }
+
+  /// Bytes that lie together from here on; 0 at the end.
+  size_t run() const { return left_; }
+  /// Their distance from the buffer's address.
+  size_t offset() const { return offset_; }
+  /// Goes on by `n` bytes, at most run().
+  void advance(size_t n) {
+    offset_ += n;
+    left_ -= n;
+    if (left_ > 0 || layout_.is_contiguous()) return;
+    if (layout_.segments() != nullptr) {
+      ++index_[0];
+      enter_segment();
+    } else {
+      enter_block();
+    }
+  }
+
+ private:
+  void enter_segment() {
+    while (index_[0] < layout_.n() && layout_.segments()[index_[0]].size == 0) ++index_[0];
+    if (index_[0] == layout_.n()) return;
+    offset_ = layout_.segments()[index_[0]].offset;
+    left_ = layout_.segments()[index_[0]].size;
+  }
+  void enter_block() {
+    block_offset_ = 0;
+    bool carry = true;
+    for (size_t i = 0; i < layout_.n(); ++i) {
+      if (carry && ++index_[i] == layout_.counts()[i + 1])
+        index_[i] = 0;
+      else
+        carry = false;
+      block_offset_ += index_[i] * layout_.strides()[i];
+    }
+    if (carry) return;  // that was the last one
+    offset_ = block_offset_;
+    left_ = layout_.counts()[0];
+  }
+
+  const layout_t& layout_;
+  size_t offset_ = 0, left_ = 0, block_offset_ = 0;
+  std::array<size_t, layout_t::max_levels> index_{};  // [0]: of the segment
+};
+
+/// Calls f(offset in one, offset in the other, bytes) for all runs that are together in both.
+template <class F>
+void for_each_run(layout_cursor one, layout_cursor other, F f) {
+  for (size_t n; (n = std::min(one.run(), other.run())) > 0;) {
+    f(one.offset(), other.offset(), n);
+    one.advance(n);
+    other.advance(n);
+  }
+}
+
+/// Copies between buffers of these layouts, as many bytes as the shorter has.
+inline void copy_layout(void* to, const layout_cursor& to_layout, const void* from,
+                        const layout_cursor& from_layout) {
+  for_each_run(to_layout, from_layout, [&](size_t t, size_t f, size_t n) {
+    // Addresses may be offsets to nullptr.
+    std::memcpy(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(to) + t),
+                reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + f), n);
+  });
+}
+
+/// A layout with arrays of its own.
+class kept_layout {
+ public:
+  /// Null: contiguous.
+  explicit kept_layout(const layout_t* l) {
+    if (l == nullptr || l->is_contiguous()) return;
+    if (l->segments() != nullptr) {
+      segments_.assign(l->segments(), l->segments() + l->n());
+      view_ = layout_t::iovec(segments_.data(), segments_.size());
+    } else {
+      numbers_.assign(l->counts(), l->counts() + l->n() + 1);
+      numbers_.insert(numbers_.end(), l->strides(), l->strides() + l->n());
+      view_ = layout_t::strided(numbers_.data(), numbers_.data() + l->n() + 1, l->n());
+    }
+  }
+  kept_layout(const kept_layout&) = delete;
+  kept_layout& operator=(const kept_layout&) = delete;
+
+  const layout_t& view() const { return view_; }
+
+ private:
+  std::vector<layout_segment_t> segments_;
+  std::vector<size_t> numbers_;  // counts, then strides
+  layout_t view_;
+};
+
+}  // namespace lci::core

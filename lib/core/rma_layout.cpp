@@ -1,0 +1,176 @@
+// Puts and gets of layouts: plain copies where the target's memory is mapped here, else one put or
+// get for each run of bytes that is in one piece at both ends.
+#include <atomic>
+#include <memory>
+
+#include "lib/core/direct.hpp"
+#include "lib/core/layout.hpp"
+#include "lib/core/post_common.hpp"
+#include "lib/core/post_layout.hpp"
+
+namespace lci::core {
+
+namespace {
+
+status_t post_piece(post_put_args& a) { return post_put(a); }
+status_t post_piece(post_get_args& a) { return post_get(a); }
+
+/// A put or get on its way, piece by piece. What can't be posted now is posted from the list of
+/// deferred work. Owns itself once it is under way; the last piece to end, or the one who posts
+/// pieces, ends it: each of them is counted.
+template <class Args>
+class layout_transfer final : public comp_impl_t {
+ public:
+  explicit layout_transfer(const Args& a)
+      : device_(*a.device.p_impl),
+        user_(a.local_comp.p_impl),
+        status_(done_status(a, buffer_of(a))),
+        signal_(a.remote_comp),
+        parity_(device_.flushes.begin(a.rank)),
+        local_(a.layout),
+        remote_(a.remote_layout),
+        from_(local_.view(), a.size),
+        to_(remote_.view(), a.size),
+        piece_(a),
+        disp_(a.remote_disp),
+        base_(buffer_of(a)) {
+    device_.pending.fetch_add(1, std::memory_order_relaxed);
+    piece_.layout = piece_.remote_layout = nullptr;
+    piece_.remote_comp = 0;
+    piece_.local_comp = comp_t(this);
+    piece_.allow_done = piece_.allow_posted = piece_.allow_retry = true;
+  }
+  ~layout_transfer() override {
+    device_.flushes.end(status_.rank, parity_);
+    device_.pending.fetch_sub(1, std::memory_order_release);
+  }
+
+  /// True if all is over: the transfer is the caller's. If not, it is on its own.
+  bool start() { return post_pieces() && let_go(); }
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  /// Tells the target what the transfer was about.
+  void tell_target() {
+    if (signal_ != 0 && !failed())
+      device_.send_signal(status_.rank, signal_, status_.tag, piece_.rmr.base + disp_, status_.size);
+  }
+
+  /// A piece has ended.
+  void signal(status_t status) override {
+    if (!status.is_done()) failed_.store(true, std::memory_order_relaxed);
+    if (let_go()) end();
+  }
+
+ private:
+  static bool run(void* self) {
+    auto* t = static_cast<layout_transfer*>(self);
+    struct ending {
+      device& of;
+      ~ending() { of.end_task(); }
+    } const at_end{t->device_};
+    if (t->device_.closing()) t->failed_.store(true, std::memory_order_relaxed);
+    if (t->post_pieces() && t->let_go()) t->end();
+    return true;
+  }
+  /// False if it stops for now, to be called again later.
+  bool post_pieces() {
+    for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
+      piece_.local_buffer =
+          reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from_.offset());
+      piece_.size = n;
+      piece_.remote_disp = disp_ + to_.offset();
+      pieces_.fetch_add(1, std::memory_order_relaxed);
+      status_t status;
+      try {
+        Args a = piece_;  // a post may change its arguments
+        status = post_piece(a);
+      } catch (const std::runtime_error&) {  // the peer has failed, or the network refuses
+        failed_.store(true, std::memory_order_relaxed);
+        status = errorcode_t::done;
+      }
+      if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
+      if (status.is_retry()) {
+        device_.begin_task();
+        device_.rt.deferred.push({run, this});
+        return false;
+      }
+      from_.advance(n);
+      to_.advance(n);
+    }
+    return true;
+  }
+  /// True for the last one: A1 pairs with itself, so that it sees what all others did.
+  bool let_go() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  void end() {
+    const std::unique_ptr<layout_transfer> ends_here(this);
+    tell_target();
+    if (failed()) status_.error = errorcode_t::fatal;
+    user_->signal(status_);
+  }
+
+  device& device_;
+  comp_impl_t* const user_;
+  status_t status_;
+  const rcomp_t signal_;
+  const uint8_t parity_;
+  const kept_layout local_, remote_;
+  layout_cursor from_, to_;
+  Args piece_;  // what all pieces have in common
+  const uint64_t disp_;
+  void* const base_;
+  std::atomic<bool> failed_{false};
+  std::atomic<int64_t> pieces_{1};  // under way, and one for whoever posts them
+};
+
+template <class Args>
+status_t post_pieces(const char* what, device& d, Args& a) {
+  const bool retry_allowed = may_retry(a);
+  if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  auto transfer = std::make_unique<layout_transfer<Args>>(a);
+  if (!transfer->start()) {
+    (void)transfer.release();
+    return wait.result(errorcode_t::posted);
+  }
+  if (transfer->failed()) d.throw_fatal(a.rank);
+  transfer->tell_target();
+  return wait.result(answer_done(d, a, buffer_of(a)));
+}
+
+template <class Args, class Copy>
+status_t post_rma_layout(const char* what, Args& a, Copy copy) {
+  device& d = *a.device.p_impl;
+  check_layout(what, "layout", a.layout, a.size);
+  const size_t extent = check_layout(what, "remote_layout", a.remote_layout, a.size);
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks) || a.tag > max_tag ||
+      (a.local_buffer == nullptr && a.size != 0 && a.layout == nullptr))
+    reject_common(what, d, a);
+  d.check_peer(a.rank);
+  check_remote(what, d, a.rmr, a.remote_disp, extent);
+  std::byte* at = mapped_target(d, a, extent);
+  if (at == nullptr) return post_pieces(what, d, a);
+  constexpr layout_t whole;
+  const layout_cursor local(a.layout != nullptr ? *a.layout : whole, a.size),
+      remote(a.remote_layout != nullptr ? *a.remote_layout : whole, a.size);
+  copy(at, remote, local);
+  if (a.remote_comp != 0)
+    d.send_signal(a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
+  return answer_done(d, a, buffer_of(a));
+}
+
+}  // namespace
+
+status_t post_put_layout(post_put_args& a) {
+  return post_rma_layout("post_put", a,
+                         [&](void* at, const layout_cursor& remote, const layout_cursor& local) {
+                           copy_layout(at, remote, a.local_buffer, local);
+                         });
+}
+
+status_t post_get_layout(post_get_args& a) {
+  return post_rma_layout("post_get", a,
+                         [&](void* at, const layout_cursor& remote, const layout_cursor& local) {
+                           copy_layout(a.local_buffer, local, at, remote);
+                         });
+}
+
+}  // namespace lci::core
