@@ -46,6 +46,7 @@ LIMIT_OF = {
     "putsignal latency": "handoff",
     "barrier latency": "handoff",
     "atomic latency": "atomic",
+    "strided bandwidth": "strided",
 }
 
 
@@ -67,6 +68,7 @@ def launch_table(perf, lcirun, rounds, seconds):
         "cma": floor("cma", *large),
         "memcpy": floor("memcpy", *large),
         "atomic": floor("atomic"),
+        "strided": floor("strided"),
         "am latency handler": ours("am", "latency"),
         "am latency cq": ours("am", "latency", "--comp", "cq"),
         "am latency sync": ours("am", "latency", "--comp", "sync"),
@@ -90,6 +92,7 @@ def launch_table(perf, lcirun, rounds, seconds):
         "putsignal latency": ours("putsignal", "latency"),
         "barrier latency": ours("barrier", "latency"),
         "atomic latency": ours("atomic", "latency"),
+        "strided bandwidth": ours("strided", "bandwidth"),
         "am rate 1 process": ours("am", "rate", ranks=1),
         "am latency 1 process": ours("am", "latency", ranks=1),
     }

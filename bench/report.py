@@ -34,6 +34,7 @@ RATIOS = (
     ("put with signal, one way", "putsignal latency", 8, "handoff", 8),
     ("barrier of 2 ranks", "barrier latency", 8, "handoff", 8),
     ("64-bit fetch-and-add", "atomic latency", 8, "atomic", 8),
+    ("strided put, 512 x 512 doubles", "strided bandwidth", 2097152, "strided", 2097152),
 )
 LIMITS = {
     "handoff": "a cache line to the other core and one back, one way",
@@ -42,6 +43,7 @@ LIMITS = {
     "cma": "process_vm_readv",
     "memcpy": "memcpy within a process",
     "atomic": "fetch-and-add on a word in the cache",
+    "strided": "the same copy, a memcpy a row",
 }
 # Parts of tests/perf that are shown, and what was promised of them.
 INSTRUCTIONS = (

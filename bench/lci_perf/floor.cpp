@@ -66,7 +66,7 @@ void run_pair(const options& o, const std::function<void()>& first,
 
 int run_floor(const options& o) {
   if (core_count() < 2 && o.metric != metric_kind::memcpy &&
-      o.metric != metric_kind::atomic) {
+      o.metric != metric_kind::atomic && o.metric != metric_kind::strided) {
     std::fprintf(stderr, "lci_perf: floor %s needs two cores; this process may use only one\n",
                  name_of(o.metric));
     return 1;
@@ -83,6 +83,9 @@ int run_floor(const options& o) {
       break;
     case metric_kind::atomic:
       floor_atomic(o);
+      break;
+    case metric_kind::strided:
+      floor_strided(o);
       break;
     default:
       floor_memcpy(o);

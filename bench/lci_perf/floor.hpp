@@ -24,5 +24,6 @@ void floor_ring(const options& o);
 void floor_cma(const options& o);
 void floor_memcpy(const options& o);
 void floor_atomic(const options& o);
+void floor_strided(const options& o);
 
 }  // namespace lci_perf

@@ -100,4 +100,19 @@ void floor_memcpy(const options& o) {
   });
 }
 
+void floor_strided(const options& o) {
+  bind_thread(o.bind, 0, 1, 0);
+  constexpr size_t pitch = matrix_rows * sizeof(double), row = block_rows * sizeof(double);
+  const page_buffer from = make_page_buffer(matrix_rows * pitch, 1);
+  auto* to = static_cast<char*>(shared_memory(matrix_rows * pitch));
+  const reporter out(o, 1,
+                     {"512 x 512 doubles out of and into 1024 x 1024, a memcpy a row, into memory "
+                      "shared as the other rank's would be",
+                      describe_binding(o.bind, 1, 1)});
+  run_sizes(o, out, [&](size_t) {
+    for (size_t i = 0; i < block_rows; ++i) std::memcpy(to + i * pitch, from.get() + i * pitch, row);
+    asm volatile("" : : "r"(to) : "memory");
+  });
+}
+
 }  // namespace lci_perf

@@ -68,6 +68,17 @@ void fetch_add(stage& s, uint64_t count, size_t) {
         .device(s.device)();
 }
 
+void put_block(stage& s, uint64_t count, size_t) {
+  constexpr size_t pitch = matrix_rows * sizeof(double);
+  const size_t counts[] = {block_rows * sizeof(double), block_rows}, strides[] = {pitch};
+  const auto block = lci::layout_t::strided(counts, strides, 1);
+  for (uint64_t i = 0; i < count; ++i)
+    lci::post_put_x(s.peer, s.buffer.get(), block_bytes, lci::COMP_NULL, 0, s.target)
+        .layout(&block)
+        .remote_layout(&block)
+        .device(s.device)();
+}
+
 void put_and_signal(stage& s, size_t size) {
   lci::post_put_x(s.peer, s.buffer.get(), size, lci::COMP_NULL, 0, s.target)
       .remote_comp(s.signal)
@@ -114,6 +125,8 @@ kind kind_of(op_kind op) {
       return {fetch_add, false, 2, "64-bit fetch-and-add on shared memory, one after the other"};
     case op_kind::putsignal:
       return {ping_pong, true, 1, "a put with signal and its answer; one way"};
+    case op_kind::strided:
+      return {put_block, false, 2, "512 x 512 doubles out of 1024 x 1024, put into the same"};
     default:
       return {barriers, true, 2, "barriers, one after the other"};
   }
@@ -140,7 +153,8 @@ void measure_sizes(const options& o, stage& s, const kind& k, const reporter& ou
 void run_one_sided(const options& o, int ranks, int rank) {
   bind_thread(o.bind, rank, 1, 0);
   const kind k = kind_of(o.op);
-  stage s(*std::max_element(o.sizes.begin(), o.sizes.end()), ranks, rank);
+  const size_t largest = *std::max_element(o.sizes.begin(), o.sizes.end());
+  stage s(o.op == op_kind::strided ? matrix_rows * matrix_rows * sizeof(double) : largest, ranks, rank);
   uint64_t command[2] = {0, 0};
   if (rank == 0) {
     measure_sizes(o, s, k, reporter(o, ranks, {k.what, describe_binding(o.bind, ranks, 1)}));

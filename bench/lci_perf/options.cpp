@@ -14,12 +14,13 @@ using names = std::map<std::string, T>;
 const names<op_kind> op_names = {
     {"am", op_kind::am},         {"sendrecv", op_kind::sendrecv},   {"put", op_kind::put},
     {"get", op_kind::get},       {"atomic", op_kind::atomic},       {"putsignal", op_kind::putsignal},
-    {"barrier", op_kind::barrier}, {"floor", op_kind::floor}};
+    {"strided", op_kind::strided}, {"barrier", op_kind::barrier},   {"floor", op_kind::floor}};
 const names<metric_kind> metric_names = {
     {"latency", metric_kind::latency},     {"rate", metric_kind::rate},
     {"bandwidth", metric_kind::bandwidth}, {"handoff", metric_kind::handoff},
     {"ring64", metric_kind::ring64},       {"cma", metric_kind::cma},
-    {"memcpy", metric_kind::memcpy},       {"atomic", metric_kind::atomic}};
+    {"memcpy", metric_kind::memcpy},       {"atomic", metric_kind::atomic},
+    {"strided", metric_kind::strided}};
 const names<comp_kind> comp_names = {
     {"handler", comp_kind::handler}, {"cq", comp_kind::cq}, {"sync", comp_kind::sync}};
 const names<bind_kind> bind_names = {
@@ -50,10 +51,10 @@ std::string contradiction(const options& o) {
   const bool floor = o.op == op_kind::floor;
   if (floor != is_floor_metric(o.metric)) {
     return std::string(name_of(o.op)) + " can't measure " + name_of(o.metric) + "; it measures " +
-           (floor ? "handoff, ring64, cma, memcpy, atomic" : "latency, rate, bandwidth");
+           (floor ? "handoff, ring64, cma, memcpy, atomic, strided" : "latency, rate, bandwidth");
   }
-  const bool one_value = o.op == op_kind::atomic || o.op == op_kind::barrier;
-  if (one_value && o.metric == metric_kind::bandwidth)
+  const bool one_value = o.op == op_kind::atomic || o.op == op_kind::barrier || o.op == op_kind::strided;
+  if (one_value && o.metric == metric_kind::bandwidth && o.op != op_kind::strided)
     return std::string(name_of(o.op)) + " has no bandwidth; it measures latency, rate";
   if (is_one_sided(o.op) && o.threads != 1)
     return "--threads: " + std::string(name_of(o.op)) + " is measured with 1";
@@ -71,7 +72,7 @@ std::string contradiction(const options& o) {
            "place anyway, receives name their own buffer)";
   }
   if (!o.sizes.empty() && (o.metric == metric_kind::handoff || o.metric == metric_kind::ring64 ||
-                           o.metric == metric_kind::atomic)) {
+                           o.metric == metric_kind::atomic || o.metric == metric_kind::strided)) {
     return std::string("--size: ") + name_of(o.metric) + " has messages of one size only";
   }
   for (const size_t size : o.sizes) {
@@ -83,8 +84,9 @@ std::string contradiction(const options& o) {
   return {};
 }
 
-std::vector<size_t> default_sizes(metric_kind m) {
+std::vector<size_t> default_sizes(op_kind op, metric_kind m) {
   if (m == metric_kind::ring64) return {56};
+  if (m == metric_kind::strided || op == op_kind::strided) return {block_bytes};
   if (!is_stream_of_bytes(m)) return {8};
   return {16, 256, 4096, 65536, 1048576};
 }
@@ -110,8 +112,11 @@ options parse(int argc, char** argv) {
                  "am, sendrecv: latency (one way), rate (one-way stream), bandwidth\n"
                  "put, get, atomic, barrier: latency (of one, complete), rate; put, get: bandwidth\n"
                  "putsignal: latency (one way), rate, bandwidth\n"
+                 "strided (a put of 512 x 512 doubles out of and into 1024 x 1024): latency, rate, "
+                 "bandwidth\n"
                  "floor: handoff (a cache line's way to the other core), ring64 (a plain ring of "
-                 "64-byte slots), cma (process_vm_readv), memcpy, atomic (fetch-and-add)")
+                 "64-byte slots), cma (process_vm_readv), memcpy, atomic (fetch-and-add), "
+                 "strided (the same block by memcpy)")
       ->required()
       ->check(CLI::IsMember(keys(metric_names)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
@@ -157,7 +162,7 @@ options parse(int argc, char** argv) {
     o.dedicated = devices == "dedicated";
     const std::string wrong = contradiction(o);
     if (!wrong.empty()) throw CLI::ValidationError(wrong);
-    if (o.sizes.empty()) o.sizes = default_sizes(o.metric);
+    if (o.sizes.empty()) o.sizes = default_sizes(o.op, o.metric);
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
     std::exit(code == 0 ? 0 : 2);

@@ -8,13 +8,17 @@
 
 namespace lci_perf {
 
-enum class op_kind { am, sendrecv, put, get, atomic, putsignal, barrier, floor };
-enum class metric_kind { latency, rate, bandwidth, handoff, ring64, cma, memcpy, atomic };
+enum class op_kind { am, sendrecv, put, get, atomic, putsignal, strided, barrier, floor };
+enum class metric_kind { latency, rate, bandwidth, handoff, ring64, cma, memcpy, atomic, strided };
 enum class comp_kind { handler, cq, sync };
 enum class bind_kind { pack, cross, none };
 
 /// Whether one rank alone does all, to the other one's memory or together with it.
 inline bool is_one_sided(op_kind op) { return op >= op_kind::put && op <= op_kind::barrier; }
+
+/// `strided`: a block of a matrix of doubles.
+constexpr size_t matrix_rows = 1024, block_rows = 512;
+constexpr size_t block_bytes = block_rows * block_rows * sizeof(double);
 
 struct options {
   op_kind op = op_kind::am;

@@ -54,14 +54,15 @@ class Measuring(unittest.TestCase):
     def test_one_sided_operations_on_one_rank_and_on_two(self):
         for ranks in ("1", "2"):
             for op, metrics in (("put", UNITS), ("get", UNITS), ("putsignal", UNITS),
-                                ("atomic", ("latency", "rate")), ("barrier", ("latency", "rate"))):
+                                ("atomic", ("latency", "rate")), ("barrier", ("latency", "rate")),
+                                ("strided", ("bandwidth",))):
                 for metric in metrics:
                     with self.subTest(ranks=ranks, op=op, metric=metric):
                         sizes = ("--size", "8,3000") if op.startswith(("put", "get")) else ()
                         out = lines(run(LCIRUN, "-n", ranks, PERF, op, metric, *sizes, "--json",
                                         *SHORT))
                         self.assertEqual(len(out), 2 if sizes else 1)
-                        for entry, size in zip(out, (8, 3000)):
+                        for entry, size in zip(out, (2097152,) if op == "strided" else (8, 3000)):
                             self.check(entry, op, metric, size)
 
     def test_several_threads_on_a_shared_device_or_on_their_own(self):
@@ -111,8 +112,8 @@ class Floor(unittest.TestCase):
     def test_each_limit_of_the_machine_is_measured_without_a_launcher(self):
         cores = len(os.sched_getaffinity(0))
         for metric, unit in (("handoff", "ns"), ("ring64", "msg/s"), ("cma", "MB/s"),
-                             ("memcpy", "MB/s"), ("atomic", "ns")):
-            if cores < 2 and metric not in ("memcpy", "atomic"):
+                             ("memcpy", "MB/s"), ("atomic", "ns"), ("strided", "MB/s")):
+            if cores < 2 and metric not in ("memcpy", "atomic", "strided"):
                 continue
             with self.subTest(metric=metric):
                 done = run(PERF, "floor", metric, "--rounds", "2", "--iterations", "1000",
