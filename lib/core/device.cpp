@@ -18,6 +18,13 @@ namespace {
 /// Rendezvous needs room for its own messages even if the user wants no eager ones.
 constexpr size_t smallest_message = sizeof(wire::header) + sizeof(wire::rtr_body);
 
+packet_pool_attr_t reserve_attr(const packet_pool_attr_t& of, size_t n) {
+  packet_pool_attr_t attr = of;
+  attr.name = "reserve";
+  attr.npackets = n;
+  return attr;
+}
+
 }  // namespace
 
 device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
@@ -34,6 +41,10 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
                    ? 0
                    : std::min(eager_limit, limits.max_inject - sizeof(wire::header)) + 1;
   register_pool(pool);
+  if (limits.receive_buffers > 0 || limits.max_inject < sizeof(wire::header) + eager_limit) {
+    reserve_ = std::make_unique<core::packet_pool>(reserve_attr(pool.attr, reserve_size));
+    register_pool(*reserve_);
+  }
   if (limits.receive_buffers > 0)
     receives_ = std::make_unique<receive_buffers>(limits.receive_buffers);
   attr.uid = static_cast<int>(rt.devices.append(this));

@@ -104,6 +104,13 @@ class device final : public network::event_sink {
 
   // --- packet pools ---
 
+  /// A packet for what must get through although others hold all packets of the pool: the library's
+  /// own messages and requests from the backlog. Null if there is none either.
+  packet* reserved_packet() {
+    packet* p = packet_pool.p_impl->get();
+    return LCI_LIKELY(p != nullptr || reserve_ == nullptr) ? p : reserve_->get();
+  }
+
   void register_pool(core::packet_pool& pool);
   void deregister_pool(core::packet_pool& pool);
   uint64_t pool_lkey(const core::packet_pool& pool) const {
@@ -211,6 +218,7 @@ class device final : public network::event_sink {
   errorcode_t send_piece(operation* op, size_t size);
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
+  packet* packet_to_receive();
   /// Receives that name the failed peer end; `thrown` is the first exception of a handler.
   LCI_COLD void fail_receives(int peer, std::exception_ptr& thrown);
   LCI_COLD void throw_failure();
@@ -232,7 +240,11 @@ class device final : public network::event_sink {
 
   std::atomic<raw_network*> raw_{nullptr};  // owned; null until raw operations are used
 
+  bool is_reserved(const packet* p) const { return p->pool == reserve_.get(); }
   uint64_t find_pool_lkey(const core::packet_pool& pool) const;
+  static constexpr int reserve_size = 16;  // packets: to keep answers going, a few at a time
+  std::unique_ptr<core::packet_pool> reserve_;  // null: this network needs no packets
+  std::atomic<int> reserved_receives_{0};       // of them, those that the network holds
   mutable std::mutex pools_mutex_;
   std::vector<pool_registration> pools_;  // under it
 };

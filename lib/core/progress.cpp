@@ -89,8 +89,11 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
 }
 
 void device::receive(int peer, const std::byte* data, size_t size, void* recv_context) {
-  if (LCI_UNLIKELY(recv_context != nullptr))
-    receives_->remove(static_cast<packet*>(recv_context));
+  if (LCI_UNLIKELY(recv_context != nullptr)) {
+    auto* p = static_cast<packet*>(recv_context);
+    receives_->remove(p);
+    if (is_reserved(p)) reserved_receives_.fetch_sub(1, std::memory_order_relaxed);
+  }
   const packet_return guard{recv_context};
   wire::message m;
   if (LCI_UNLIKELY(!wire::decode(data, size, m) || !dispatch(peer, m, recv_context)))
@@ -137,7 +140,9 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
 bool device::receive_am(int peer, const wire::message& m, void*& recv_context) {
   comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
   if (LCI_UNLIKELY(comp == nullptr)) return false;
-  const bool packet_goes_on = comp->attr.zero_copy_am && recv_context != nullptr;
+  // The program may keep packets for ever: those of the reserve it does not get.
+  const bool packet_goes_on = comp->attr.zero_copy_am && recv_context != nullptr &&
+                              !is_reserved(static_cast<packet*>(recv_context));
   if (!comp->attr.am_in_place && !packet_goes_on) {
     deliver_copy(comp, peer, m.head.tag, m.data, m.size);
     return true;
@@ -316,16 +321,26 @@ void device::signal_from_post(comp_impl_t* comp, const status_t& status) {
   comp->signal(status);
 }
 
+packet* device::packet_to_receive() {
+  if (packet* p = packet_pool.p_impl->get()) return p;
+  // Half of the reserve at most: the rest is for answers to what is received.
+  if (reserved_receives_.fetch_add(1, std::memory_order_relaxed) < reserve_size / 2)
+    if (packet* p = reserve_->get()) return p;
+  reserved_receives_.fetch_sub(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
 void device::refill_receives() {
   while (receives_->reserve()) {
-    packet* p = packet_pool.p_impl->get();
+    packet* p = packet_to_receive();
     if (p == nullptr) return receives_->cancel();
     const network::segment buffer{
         &p->head, sizeof(wire::header) + packet_pool.p_impl->payload_size(), pool_lkey(*p->pool)};
     receives_->add(p);  // before the network has it: a message may come at once
     if (error_t(net->post_recv(buffer, p)).is_done()) continue;
     receives_->remove(p);
-    packet_pool.p_impl->put(p);
+    if (is_reserved(p)) reserved_receives_.fetch_sub(1, std::memory_order_relaxed);
+    p->pool->put(p);
     return;
   }
 }
@@ -356,12 +371,12 @@ bool device::submit(backlog::item& item) {
         result = net->post(op);
         if (error_t(result).is_done() && item.completes != nullptr) on_complete(item.completes);
       } else {
-        packet* p = packet_pool.p_impl->get();
+        packet* p = reserved_packet();
         if (p == nullptr) return false;
         std::memcpy(&p->head, item.message.data(), item.message.size());
         result = send_packet(item.peer, p, item.message.size() - sizeof(wire::header),
                              item.completes);
-        if (!error_t(result).is_done()) packet_pool.p_impl->put(p);
+        if (!error_t(result).is_done()) p->pool->put(p);
       }
       if (result == errorcode_t::fatal && item.completes != nullptr)
         on_operation_failure(item.completes, item.peer);

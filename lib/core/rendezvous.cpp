@@ -169,14 +169,14 @@ errorcode_t device::send_piece(operation* op, size_t size) {
     piece.segments = {network::segment{&front, front_size, 0}, network::segment{from, size, 0}};
     return net->post(piece);
   }
-  packet* p = packet_pool.p_impl->get();
+  packet* p = reserved_packet();
   if (p == nullptr) return errorcode_t::retry_nopacket;
   p->head = front.head;
   std::memcpy(p->payload(), front.body, front_size - sizeof(wire::header));
   std::memcpy(p->payload() + front_size - sizeof(wire::header), from, size);
   const errorcode_t result =
       send_packet(op->status.rank, p, front_size - sizeof(wire::header) + size);
-  if (!error_t(result).is_done()) packet_pool.p_impl->put(p);
+  if (!error_t(result).is_done()) p->pool->put(p);
   return result;
 }
 

@@ -282,3 +282,70 @@ TEST_CASE("a packet pool that a device has can't be freed", "[packets]") {
     EXPECT(own.is_empty());
   });
 }
+
+namespace {
+
+/// What the answering handler needs; ranks of one process each have their own.
+struct answering {
+  lci::runtime_t rt;
+  lci::rcomp_t to = 0;
+  lci::comp_t done;
+  std::vector<char> reply;
+};
+thread_local answering* tls_answering = nullptr;
+
+void answer(lci::status_t request) {
+  answering& a = *tls_answering;
+  lci::post_am_x(request.rank, a.reply.data(), a.reply.size(), a.done, a.to)
+      .allow_retry(false)
+      .runtime(a.rt)();
+}
+
+}  // namespace
+
+TEST_CASE("a handler's answer goes out, and arrives, while the program holds all packets",
+          "[packets][handlers]") {
+  on_ranks(
+      [](rank_env& env) {
+        const auto rt = env.rt;
+        answering a;
+        a.rt = rt;
+        a.reply = message(1500, 77);
+        a.done = lci::alloc_counter_x().runtime(rt)();
+        tls_answering = &a;
+        auto cq = lci::alloc_cq_x().zero_copy_am(true).runtime(rt)();
+        auto handler = lci::alloc_handler_x(answer).am_in_place(true).runtime(rt)();
+        a.to = lci::register_rcomp_x(cq).runtime(rt)();
+        const auto ask = lci::register_rcomp_x(handler).runtime(rt)();
+        env.barrier();
+        std::vector<void*> kept;
+        while (void* p = lci::get_upacket_x().runtime(rt)()) kept.push_back(p);
+        EXPECT(!kept.empty());
+        env.barrier();  // nobody has any packets now
+        constexpr int questions = 60;
+        for (int i = 0; i < questions; ++i)
+          env.post([&] {
+            return lci::post_am_x(env.right(), "?", 1, lci::COMP_NULL_RETRY, ask).runtime(rt)();
+          });
+        for (int got = 0; got < questions;) {
+          const lci::status_t s = lci::cq_pop_x(cq).runtime(rt)();
+          if (s.is_retry()) {
+            env.progress();
+            continue;
+          }
+          ++got;
+          EXPECT(s.size == a.reply.size() && matches(s.buffer, s.size, 77));
+          lci::put_upacket_x(s.buffer).runtime(rt)();
+        }
+        env.barrier();
+        env.until("the device to be drained",
+                  [&] { return lci::test_drained_x().runtime(rt)().is_done(); });
+        for (void* p : kept) lci::put_upacket_x(p).runtime(rt)();
+        lci::deregister_rcomp_x(ask).runtime(rt)();
+        lci::deregister_rcomp_x(a.to).runtime(rt)();
+        for (lci::comp_t* c : {&cq, &handler, &a.done}) lci::free_comp_x(c).runtime(rt)();
+        tls_answering = nullptr;
+        env.barrier();
+      },
+      few_packets);
+}
