@@ -20,6 +20,8 @@ def _free(what, doc, group, source):
 
 _pool = A("packet_pool", "packet_pool_t", "The packet pool.")
 _device = A("device", "device_t", "The device.")
+_thread = A("progress_thread", "progress_thread_t", "The progress thread.")
+_T = "Progress thread"
 _mr = A("mr", "mr_t", "A registration from register_memory.", may_be_empty=True)
 _alignment = A("alignment", "size_t", "Alignment of the first byte, a power of two; at least 64 is "
                "given.", "64")
@@ -48,6 +50,23 @@ OPERATIONS = (
     Op("wait_drained", "void",
        "Calls progress until all that was posted to a device has completed.",
        (), (a.runtime, a.device), group="Device"),
+
+    Op("alloc_progress_thread", "progress_thread_t",
+       "Starts a thread that makes progress on a device. What its handlers throw is kept for, and "
+       "thrown by, the next progress or wait of the program on that device.",
+       (), (a.runtime, a.device, a.name, a.user_context), source="3.2.6",
+       resource="progress_thread", group=_T,
+       result="The thread; to be freed with free_progress_thread."),
+    _free("progress_thread",
+          "Stops a progress thread, and waits for it. Refused inside a handler.", _T, "3.2.6"),
+    Op("progress_thread_add_device", "void",
+       "Makes a progress thread serve a further device. Refused inside a handler, and for a device "
+       "that a progress thread serves already.", (_thread, _device), (a.runtime_on_demand,),
+       source="3.2.6", group=_T),
+    Op("progress_thread_remove_device", "void",
+       "Makes a progress thread leave a device alone; waits until it does. free_device does so, "
+       "too. Refused inside a handler.", (_thread, _device), (a.runtime_on_demand,),
+       source="3.2.6", group=_T),
 
     _alloc("endpoint", "Allocates a further way into a device.", (a.runtime, a.device),
            "Endpoint", "4.2.1"),

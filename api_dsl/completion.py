@@ -30,6 +30,12 @@ OPERATIONS = (
        (a.comp, A("status", "status_t", "The status that it is told.")), _RT, source="3.2.5",
        group=_C),
 
+    Op("check_status", "void",
+       "Throws what is known of an operation that has ended as `fatal`: peer_failure_error, or "
+       "resource_error if the system refused it. Does nothing if it has not.",
+       (A("status", "status_t", "Status of an operation that was posted to the device."),),
+       (a.runtime, a.device), source="ours", group=_C),
+
     _alloc("sync", "Allocates a synchronizer: ready after a number of signals.", _S,
            aliases=(("threshold", "sync_threshold"),)),
     Op("sync_test", "bool",

@@ -153,6 +153,16 @@ net_opcode = Enum(
     ),
     source="v2", declared_in=_TYPES)
 
+progress_mode = Enum(
+    "progress_mode_t", "What a progress thread does while nothing happens.",
+    (
+        V("none", "No progress thread: progress is the program's to make."),
+        V("spin", "Polls on: the shortest delay, at the price of a processor."),
+        V("adaptive", "Polls for a while after the last event, then sleeps as `event` does."),
+        V("event", "Sleeps soon, until a message or a request of this process comes."),
+    ),
+    source="3.2.6")
+
 net_lock_mode = Enum(
     "attr_net_lock_mode_t", "Calls into libfabric that LCI guards with locks of its own.",
     (
@@ -210,6 +220,6 @@ atomic_type = Enum(
 
 ALL = (errorcode, direction, matching_policy, matching_entry_type, comp_semantic, backend,
        rdv_protocol, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
-       ibv_prefetch_strategy, ibv_td_strategy, net_opcode, net_lock_mode,
+       ibv_prefetch_strategy, ibv_td_strategy, net_opcode, progress_mode, net_lock_mode,
        broadcast_algorithm, reduce_scatter_algorithm, allreduce_algorithm, allgather_algorithm,
        gather_algorithm, atomic_op, atomic_type)

@@ -46,6 +46,9 @@ runtime = Resource(
           "true"),
         A("alloc_default_matching_engine", "bool",
           "Allocate a default matching engine with the runtime.", "true"),
+        A("progress_thread", "progress_mode_t",
+          "Whether and how threads of the library make progress on all devices of the runtime; "
+          "none: there are no such threads.", "none", source=_OURS),
     ))
 
 net_context = Resource(
@@ -201,6 +204,19 @@ comp = Resource(
           minimum=1),
     ))
 
+progress_thread = Resource(
+    "progress_thread",
+    "A thread of the library that makes progress on devices. A mode that sleeps takes a thread for "
+    "each of them.",
+    source="3.2.6",
+    attributes=(
+        A("progress_mode", "progress_mode_t",
+          "What the thread does while nothing happens; not `none`.", "event", source=_OURS),
+        A("progress_cpu", "int",
+          "Processor that the thread is bound to, also where `progress_thread` of the runtime asks "
+          "for it; -1: those of the thread that allocates.", "-1", source=_OURS, minimum=-1),
+    ))
+
 mr = Resource(
     "mr", "A registered range of local memory, bound to a device.", source="3.3.1",
     impl="lci::core::memory_region", header="lib/core/memory_region.hpp", has_attr=False)
@@ -213,8 +229,8 @@ graph_node = Resource(
     "graph_node", "A node of a completion graph.", source="3.2.5",
     impl="lci::core::graph_node", header="", has_attr=False)
 
-ALL = (runtime, net_context, device, endpoint, packet_pool, matching_engine, comp, mr, symmetric,
-       graph_node)
+ALL = (runtime, net_context, device, endpoint, packet_pool, matching_engine, comp, progress_thread,
+       mr, symmetric, graph_node)
 
 ALIASES = (
     Alias("comp_handler_t", "void (*)(status_t status)",

@@ -97,6 +97,18 @@ class Op:
         return self.positional + self.optional
 
     @property
+    def without_buffer(self):
+        """Positional arguments before, in and after the one buffer among them, which is a pointer
+        and a number of bytes; None if there is no such pair, or more than one pointer."""
+        pointers = [i for i, f in enumerate(self.positional) if f.type in ("void*", "const void*")]
+        if len(pointers) != 1:
+            return None
+        at = pointers[0]
+        if at + 1 == len(self.positional) or self.positional[at + 1].name != "size":
+            return None
+        return self.positional[:at], self.positional[at:at + 2], self.positional[at + 2:]
+
+    @property
     def labelled(self):
         """Whether `name` and `user_context` are attributes of what is allocated."""
         return self.resource is not None
@@ -130,6 +142,13 @@ class Model:
     def attributed(self):
         """Resources whose handle has attributes."""
         return [r for r in self.api.resources if r.has_attr]
+
+    @property
+    def freed(self):
+        """(handle type, operation) of what is freed through a pointer to its handle."""
+        return [(o.positional[0].type[:-1], o.name) for o in self.operations
+                if len(o.positional) == 1 and o.positional[0].type.endswith("*")
+                and o.positional[0].type[:-1] in self.handles]
 
     @property
     def settable(self):

@@ -6,6 +6,7 @@
 // lock that another thread holds answers `retry_lock`.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -120,6 +121,12 @@ class device {
 
   /// Sleeps until poll() may find something, at most `timeout_us`. May return early.
   virtual void wait(int64_t timeout_us) = 0;
+
+  /// The sleep of a progress thread, of which a device has one at most: as wait(), but an unpark()
+  /// ends it, or the next one if there is none under way. Here a short wait(), for a network whose
+  /// sleepers can't be woken.
+  virtual void park(int64_t timeout_us) { wait(std::min<int64_t>(timeout_us, 1000)); }
+  virtual void unpark() {}
 
   /// True when everything this device has sent has left it (nothing of it waits in our memory for
   /// a peer to fetch). Asked before the device is destroyed.

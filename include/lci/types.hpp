@@ -98,6 +98,16 @@ struct buffer_t {
   }
 };
 
+/// The same of memory that is only read.
+struct const_buffer_t {
+  const void* base = nullptr;
+  size_t size = 0;
+
+  constexpr const_buffer_t() = default;
+  constexpr const_buffer_t(const void* b, size_t n) : base(b), size(n) {}
+  constexpr const_buffer_t(buffer_t b) : base(b.base), size(b.size) {}  // NOLINT: implicit on purpose
+};
+
 /// What became of an operation: returned by posts, handed to completion objects.
 struct status_t {
   error_t error;

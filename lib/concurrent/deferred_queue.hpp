@@ -21,9 +21,12 @@ class deferred_queue {
   };
 
   void push(task t) {
-    std::lock_guard guard(lock_);
-    tasks_.push_back(t);
-    count.store(static_cast<int>(tasks_.size()), std::memory_order_relaxed);
+    {
+      std::lock_guard guard(lock_);
+      tasks_.push_back(t);
+      count.store(static_cast<int>(tasks_.size()), std::memory_order_relaxed);
+    }
+    if (on_push != nullptr) on_push(on_push_argument);
   }
 
   /// Runs the tasks that are there now, once each. True if any achieved something. If a task
@@ -49,6 +52,11 @@ class deferred_queue {
 
   /// Tasks that wait. May be stale when read without a lock, which only delays the work.
   std::atomic<int> count{0};
+
+  /// Called after each push(), if set: for threads that sleep while there is nothing to run. To be
+  /// set before the first push().
+  void (*on_push)(void* argument) = nullptr;
+  void* on_push_argument = nullptr;
 
  private:
   spinlock lock_;

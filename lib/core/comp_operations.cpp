@@ -69,6 +69,10 @@ void require_delivery_outside(const char* operation, const comp_attr_t& attr) {
                   "only handlers and objects of the user can look at a message where it arrived");
 }
 
+void check_status(check_status_args& a) {
+  if (a.status.error.errorcode == errorcode_t::fatal) a.device.p_impl->throw_fatal(a.status.rank);
+}
+
 // --- synchronizer ---
 
 comp_t alloc_sync(alloc_sync_args& a) {
@@ -83,7 +87,9 @@ bool sync_test(sync_test_args& a) { return checked_sync(a.comp, "sync_test").tes
 
 void sync_wait(sync_wait_args& a) {
   synchronizer& s = checked_sync(a.comp, "sync_wait");
-  const wait_policy policy{"sync_wait", -1, false, a.do_progress ? a.device.p_impl : nullptr};
+  device* progressed = a.do_progress ? a.device.p_impl : nullptr;
+  const bool park = progressed != nullptr && progressed->served();
+  const wait_policy policy{"sync_wait", -1, park, progressed};
   wait_until(
       policy, [&] { return s.test(a.p_out); }, [&](int64_t ns) { s.sleep(ns); });
 }

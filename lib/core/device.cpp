@@ -220,11 +220,40 @@ void device::throw_fatal(int peer) const {
   throw_refused(peer);
 }
 
+void device::keep_exception(std::exception_ptr thrown) {
+  constexpr size_t most = 64;  // of a program that never asks
+  {
+    std::lock_guard guard(failure_mutex_);
+    if (kept_.size() == most) return;
+    kept_.push_back(thrown);
+    unreported_failure_.store(true, std::memory_order_relaxed);
+  }
+  std::string what = "something that is no std::exception";
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    what = e.what();
+  } catch (...) {
+  }
+  log_warning("thrown in a progress thread, and kept for the next progress(): " + what);
+}
+
 void device::throw_failure() {
   std::unique_lock guard(failure_mutex_);
+  const auto update = [this] {
+    unreported_failure_.store(!kept_.empty() || reported_failures_ < failures_.size(),
+                              std::memory_order_relaxed);
+  };
+  if (!kept_.empty()) {
+    const std::exception_ptr kept = std::move(kept_.front());
+    kept_.pop_front();
+    update();
+    guard.unlock();
+    std::rethrow_exception(kept);
+  }
   if (reported_failures_ == failures_.size()) return;
   const auto failure = failures_[reported_failures_++];
-  unreported_failure_.store(reported_failures_ < failures_.size(), std::memory_order_relaxed);
+  update();
   guard.unlock();
   throw peer_failure_error(failure.first, failure.second);
 }

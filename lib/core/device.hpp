@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <exception>
 #include <map>
 #include <memory>
@@ -128,6 +129,18 @@ class device final : public network::event_sink {
   void close();
   /// One round: backlog, deferred work, receive buffers, network. True if anything happened.
   bool progress();
+  /// The same, but what is to be told of failures waits for progress(). For progress threads.
+  bool make_progress();
+  /// For the next progress(): what a handler has thrown in a progress thread. Logged, too.
+  LCI_COLD void keep_exception(std::exception_ptr thrown);
+  /// Throws what progress() would, if there is anything.
+  void report() {
+    if (LCI_UNLIKELY(unreported_failure_.load(std::memory_order_relaxed))) throw_failure();
+  }
+  /// Whether a progress thread makes progress here.
+  bool served() const { return service.load(std::memory_order_relaxed) != nullptr; }
+  /// To be called where work has been left for progress().
+  void ring_bell() { bell.ring(*net); }
   bool drained() const;
   void on_recv(int peer, const std::byte* data, size_t size, void* recv_context) override;
   void on_complete(void* context) override;
@@ -165,6 +178,9 @@ class device final : public network::event_sink {
   /// Operations that have been posted and not completed, posted receives excepted.
   alignas(cache_line) std::atomic<int64_t> pending{0};
   flush_tracker flushes;
+
+  progress_bell bell;
+  std::atomic<progress_thread*> service{nullptr};  // who serves this device
 
   device_attr_t attr;
   runtime_t runtime;
@@ -216,6 +232,7 @@ class device final : public network::event_sink {
   errorcode_t post_later_piece(operation* op, size_t offset, size_t size);
   LCI_COLD void note_refusal(int peer, const char* what);
   errorcode_t send_piece(operation* op, size_t size);
+  bool make_progress_inline();
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
   packet* packet_to_receive();
@@ -235,6 +252,7 @@ class device final : public network::event_sink {
   mutable std::mutex failure_mutex_;
   std::vector<std::pair<int, std::string>> failures_;  // under failure_mutex_
   size_t reported_failures_ = 0;                       // under failure_mutex_
+  std::deque<std::exception_ptr> kept_;                // under failure_mutex_
   std::map<int, std::string> refusals_;  // by peer that lives, the latest; under failure_mutex_
   std::unique_ptr<receive_buffers> receives_;  // null: the network needs none
 

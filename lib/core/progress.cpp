@@ -17,15 +17,22 @@ constexpr int poll_batch = 64;
 
 }  // namespace
 
-bool device::progress() {
-  inside_progress mark;
+inline bool device::make_progress_inline() {
+  const inside_progress mark;
   // All rare, and asked for together; most calls only poll.
   bool happened = false;
   if (LCI_UNLIKELY(!backlog.empty() | (rt.deferred.count.load(std::memory_order_acquire) != 0) |
                    (limits.receive_buffers != 0)))
     happened = do_deferred_work();
   happened |= net->poll(*this, poll_batch) > 0;
-  if (LCI_UNLIKELY(unreported_failure_.load(std::memory_order_relaxed))) throw_failure();
+  return happened;
+}
+
+bool device::make_progress() { return make_progress_inline(); }
+
+bool device::progress() {
+  const bool happened = make_progress_inline();
+  report();
   return happened;
 }
 

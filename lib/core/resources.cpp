@@ -59,12 +59,19 @@ device_t alloc_device(alloc_device_args& a) {
     endpoint_attr.uid = 1;
     d->progress_endpoint = new endpoint(d.get(), endpoint_attr);
   }
+  if (d->rt.service != nullptr) d->rt.service->add("alloc_device", *d);
   return d.release();
 }
 
 void free_device(free_device_args& a) {
   check_allocated("free_device", "device", a.device);
   device* d = a.device->p_impl;
+  if (progress_thread* service = d->service.load(std::memory_order_acquire)) {
+    if (tls_in_progress)
+      throw_invalid("free_device", "caller", "a handler", "outside of progress()",
+                    "the device's progress thread can't wait for itself");
+    service->remove(*d);
+  }
   // What still waits for room must not be lost; what waits for a peer's answer can't be waited for.
   // Handlers run meanwhile, and may post: the handle that they use is emptied afterwards.
   d->close();

@@ -20,6 +20,13 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : 
   attr.max_tag = max_tag;
   attr.max_imm_tag = max_tag;
   attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;
+  deferred.on_push = progress_bells::ring_all;
+  deferred.on_push_argument = &bells;
+  if (attr.progress_thread != progress_mode_t::none) {
+    progress_thread_attr_t wanted = alloc_progress_thread_x().args().attr;
+    wanted.progress_mode = attr.progress_thread;
+    service = std::make_unique<core::progress_thread>(wanted);
+  }
   engines.append(nullptr);  // id 0 is no engine, so that an empty header names none
   engine_used_.push_back(true);
 }

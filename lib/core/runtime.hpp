@@ -12,6 +12,8 @@
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/core/deferred.hpp"
 #include "lib/core/operation.hpp"
+#include "lib/core/progress_bell.hpp"
+#include "lib/core/progress_thread.hpp"
 #include "lib/core/rcomp_table.hpp"
 #include "network/fabric.hpp"
 
@@ -56,6 +58,8 @@ class runtime {
   deferred_queue deferred;                   // thread-safe
   mpmc_array<matching_engine*> engines;      // by wire id; thread-safe
   mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
+  progress_bells bells;                      // thread-safe
+  std::unique_ptr<progress_thread> service;  // null unless the attribute asks for it
   network::address_exchange& exchange() { return *exchange_; }
 
   /// While `f(engine)` runs, no engine is freed.

@@ -39,6 +39,7 @@ void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
 
 void free_defaults(runtime_t rt) {
   runtime& r = *rt.p_impl;
+  r.service.reset();
   if (!r.default_device.is_empty()) free_device_x(&r.default_device).runtime(rt)();
   for (matching_engine_t* engine : {&r.default_coll_matching_engine, &r.default_matching_engine})
     if (!engine->is_empty()) free_matching_engine_x(engine).runtime(rt)();
@@ -79,6 +80,9 @@ void stop(const char* operation, runtime_t rt) {
       throw_invalid(operation, "runtime", "no runtime", "allocated and not yet freed",
                     "it may have been freed through a copy of the handle");
     require_no_devices(operation, *rt.p_impl);
+    if (tls_in_progress && rt.p_impl->service != nullptr)
+      throw_invalid(operation, "caller", "a handler", "outside of progress()",
+                    "the runtime's progress thread can't wait for itself");
     g_runtimes.erase(at);
   }
   // Handlers that run while the default device is freed may need the default runtime.

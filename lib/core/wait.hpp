@@ -29,14 +29,14 @@ wait_policy policy_of(const char* operation, const Args& a) {
 /// sleep at most that long (negative: for ever), and wake when another thread makes it ready.
 ///
 /// With progress the sleep is that of the network device, which other threads' signals do not
-/// end; so it is cut into pieces, short ones first.
+/// end; so it is cut into pieces, short ones first. Where a progress thread serves the device the
+/// sleep is sleep()'s; now and then we look whether that thread has something to tell.
 template <class Ready, class Sleep>
 bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
   using clock = std::chrono::steady_clock;
   using std::chrono::nanoseconds;
   constexpr nanoseconds spin = std::chrono::microseconds(20);
   constexpr nanoseconds shortest = std::chrono::microseconds(100);
-  constexpr nanoseconds longest = std::chrono::milliseconds(2);
 
   if (ready()) return true;
   if (policy.progressed && tls_in_progress)
@@ -49,9 +49,14 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
                : quiet_since + nanoseconds(static_cast<int64_t>(policy.timeout * 1e9));
   nanoseconds slice = shortest;
   for (;;) {
+    const bool served = policy.progressed != nullptr && policy.progressed->served();
+    const nanoseconds longest = std::chrono::milliseconds(served ? 20 : 2);
     bool happened = false;
     for (int i = 0; i < 32; ++i) {
-      if (policy.progressed) {
+      if (served) {
+        policy.progressed->report();
+        cpu_pause();
+      } else if (policy.progressed) {
         happened |= policy.progressed->progress();
       } else {
         cpu_pause();
@@ -68,6 +73,9 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
     const nanoseconds left = deadline - now;
     if (!policy.park) {
       sched_yield();
+    } else if (served) {
+      sleep(std::min(slice, left).count());
+      slice = std::min(2 * slice, longest);
     } else if (policy.progressed) {
       policy.progressed->net->wait(std::max<int64_t>(std::min(slice, left).count() / 1000, 1));
       slice = std::min(2 * slice, longest);

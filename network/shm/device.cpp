@@ -225,9 +225,17 @@ bool device::anything_ready() const {
   return false;
 }
 
-void device::wait(int64_t timeout_us) {
+// Why no unpark() is lost: it sets the flag before it changes the bell. If the sleeper has read the
+// changed bell, it sees the flag (A7); otherwise the kernel finds the bell changed, or a thread to wake.
+void device::unpark() {
+  unparked_.store(true, std::memory_order_relaxed);
+  ring(entry_);  // R7: releases the flag
+}
+
+void device::sleep(int64_t timeout_us, bool parked) {
   context_.watch_peers();
-  const uint32_t bell = entry_.bell.load(std::memory_order_acquire);
+  const uint32_t bell = entry_.bell.load(std::memory_order_acquire);  // A7: pairs with R7
+  if (parked && unparked_.exchange(false, std::memory_order_relaxed)) return;
   announce_sleeper(entry_);
   if (!anything_ready() &&
       failures_reported_.load(std::memory_order_relaxed) == context_.n_failures()) {

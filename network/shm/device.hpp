@@ -32,7 +32,9 @@ class device final : public network::device {
   int poll(event_sink& sink, int max_events) override;
   registration register_memory(void* base, size_t size) override;
   void deregister_memory(const registration&) override {}
-  void wait(int64_t timeout_us) override;
+  void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
+  void park(int64_t timeout_us) override { sleep(timeout_us, true); }
+  void unpark() override;
 
  private:
   using lane_slot = std::atomic<out_lane*>;
@@ -75,6 +77,7 @@ class device final : public network::device {
   /// answer will take, while the message is handled.
   bool prepare_answer(in_lane& lane);
   bool anything_ready() const;
+  void sleep(int64_t timeout_us, bool parked);
   LCI_COLD void look_after_peers(event_sink& sink);
 
   context& context_;
@@ -85,6 +88,7 @@ class device final : public network::device {
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<uint32_t> idle_polls_{0};
   std::atomic<size_t> failures_reported_{0};
+  std::atomic<bool> unparked_{false};  // an unpark() that no park() has met
   std::mutex mutex_;  // opening, adopting and closing lanes
   std::vector<std::unique_ptr<in_lane>> owned_in_;    // under mutex_
   std::vector<std::unique_ptr<in_lane*[]>> lane_arrays_;  // under mutex_; the last is in use

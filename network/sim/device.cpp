@@ -1,6 +1,7 @@
 #include "network/sim/device.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -280,6 +281,12 @@ void device::wait(int64_t timeout_us) {
     world_->advance();
   }
   if (timeout_us > 0) std::this_thread::yield();
+}
+
+void device::park(int64_t timeout_us) {
+  // Messages come as time passes, and time passes as devices poll: so poll on, but not all the time.
+  wait(0);
+  std::this_thread::sleep_for(std::chrono::microseconds(std::min<int64_t>(timeout_us, 200)));
 }
 
 bool device::flushed() {

@@ -32,6 +32,7 @@ class device final : public network::device {
   registration register_memory(void* base, size_t size) override;
   void deregister_memory(const registration& reg) override;
   void wait(int64_t timeout_us) override;
+  void park(int64_t timeout_us) override;
   bool flushed() override;
 
  private:
