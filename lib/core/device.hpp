@@ -179,7 +179,7 @@ class device final : public network::event_sink {
   alignas(cache_line) std::atomic<int64_t> pending{0};
   flush_tracker flushes;
 
-  progress_bell bell;
+  device_bell bell;
   std::atomic<progress_thread*> service{nullptr};  // who serves this device
 
   device_attr_t attr;

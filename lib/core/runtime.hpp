@@ -12,7 +12,7 @@
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/core/deferred.hpp"
 #include "lib/core/operation.hpp"
-#include "lib/core/progress_bell.hpp"
+#include "lib/core/progress_bells.hpp"
 #include "lib/core/progress_thread.hpp"
 #include "lib/core/rcomp_table.hpp"
 #include "network/fabric.hpp"

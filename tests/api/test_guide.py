@@ -6,11 +6,12 @@ import unittest
 from compiling import SOURCE, compile_text
 
 PRELUDE = """
-#include <lci.hpp>
+#include <{header}>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -23,6 +24,8 @@ extern lci::device_t device;
 extern lci::rcomp_t handle;
 extern std::mutex one_by_one;
 """
+# Pages that need more than the rest: standard and header.
+MORE = {"cpp20.md": ("c++20", "lci/cpp20.hpp")}
 PAGES = sorted((SOURCE / "docs" / "guide").glob("*.md"))
 
 
@@ -32,11 +35,12 @@ class Guide(unittest.TestCase):
         for page in PAGES:
             blocks = re.findall(r"^```cpp\n(.*?)^```$", page.read_text(), re.M | re.S)
             self.assertTrue(blocks or page.name == "launching.md", f"{page.name} shows no code")
-            text = PRELUDE + "".join(
+            standard, header = MORE.get(page.name, ("c++17", "lci.hpp"))
+            text = PRELUDE.replace("{header}", header) + "".join(
                 f'void block_{i}() {{\n#line 1 "{page.name}, block {i + 1}"\n{block}}}\n'
                 for i, block in enumerate(blocks))
             with self.subTest(page=page.name):
-                done = compile_text("g++", text, "-std=c++17", "-Wall", "-Wextra", "-Werror",
+                done = compile_text("g++", text, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
                                     "-fsyntax-only")
                 self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -1,0 +1,161 @@
+// A coroutine that awaits operations.
+#pragma once
+
+#include <coroutine>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "lci/cpp20/pending.hpp"
+
+namespace lci {
+
+template <class T>
+class task;
+
+namespace detail {
+
+class task_promise_base;
+
+/// A scheduler as its tasks see it.
+class task_queue : public operation_queue {
+ public:
+  /// Of a spawned task that is over; frees it.
+  virtual void over(task_promise_base& promise, std::coroutine_handle<> handle) = 0;
+
+ protected:
+  ~task_queue() = default;
+};
+
+class task_promise_base {
+ public:
+  struct final_awaiter {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> handle) const noexcept {
+      task_promise_base& promise = handle.promise();
+      if (promise.parent != nullptr) return promise.parent;
+      promise.scheduler->over(promise, handle);
+      return std::noop_coroutine();
+    }
+    void await_resume() const noexcept {}
+  };
+
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  final_awaiter final_suspend() const noexcept { return {}; }
+  void unhandled_exception() { thrown = std::current_exception(); }
+
+  // What a task may await: operations as functors, other tasks, and whatever else is awaitable.
+  template <class Op>
+    requires posted_operation<std::decay_t<Op>>
+  auto await_transform(Op&& op) {
+    return operation_awaiter<std::decay_t<Op>>(*scheduler, std::forward<Op>(op));
+  }
+  template <class Op>
+    requires collective_operation<std::decay_t<Op>>
+  auto await_transform(Op&& op) {
+    return collective_awaiter<std::decay_t<Op>>(*scheduler, std::forward<Op>(op));
+  }
+  template <class Other>
+    requires(!posted_operation<std::decay_t<Other>> && !collective_operation<std::decay_t<Other>>)
+  decltype(auto) await_transform(Other&& other) {
+    if constexpr (requires { std::forward<Other>(other).on(*scheduler); })
+      return std::forward<Other>(other).on(*scheduler);
+    else
+      return std::forward<Other>(other);
+  }
+
+  task_queue* scheduler = nullptr;       // set before the coroutine begins
+  std::coroutine_handle<> parent;        // the task that awaits this one; none if it was spawned
+  std::exception_ptr thrown;
+  task_promise_base* next = nullptr;     // among those spawned and not begun
+  std::coroutine_handle<> self;          // of a spawned one
+};
+
+template <class T>
+class task_promise final : public task_promise_base {
+ public:
+  task<T> get_return_object();
+  template <class Value>
+  void return_value(Value&& value) {
+    value_.emplace(std::forward<Value>(value));
+  }
+  T result() { return std::move(*value_); }
+
+ private:
+  std::optional<T> value_;
+};
+
+template <>
+class task_promise<void> final : public task_promise_base {
+ public:
+  task<void> get_return_object();
+  void return_void() const noexcept {}
+  void result() const noexcept {}
+};
+
+}  // namespace detail
+
+/// A coroutine that may `co_await` any functor that posts (`co_await post_send_x(...)`, with COMP_NULL
+/// in the place of the completion object), any collective operation, and other tasks. It begins when
+/// it is awaited or when the scheduler that it was spawned on runs; from then on it belongs to that
+/// scheduler's thread. What it throws comes out where it is awaited, or out of the scheduler's run().
+///
+/// Arguments of a coroutine are kept in its frame, but what references refer to is not, nor are the
+/// captures of a lambda: pass by value what may be gone when the coroutine goes on.
+template <class T = void>
+class [[nodiscard]] task {
+ public:
+  using promise_type = detail::task_promise<T>;
+  using handle_t = std::coroutine_handle<promise_type>;
+
+  explicit task(handle_t handle) : handle_(handle) {}
+  task(task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~task() {
+    if (handle_) handle_.destroy();
+  }
+
+  /// Begins the task; the awaiting one goes on with its result.
+  auto operator co_await() && { return awaiter{handle_}; }
+
+  /// For schedulers: the coroutine is the caller's.
+  [[nodiscard]] handle_t release() noexcept { return std::exchange(handle_, nullptr); }
+
+ private:
+  struct awaiter {
+    handle_t child;
+    bool await_ready() const noexcept { return false; }
+    template <class Parent>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Parent> parent) const noexcept {
+      static_assert(std::is_base_of_v<detail::task_promise_base, Parent>,
+                    "a task is awaited by tasks, or spawned on a scheduler");
+      child.promise().scheduler = parent.promise().scheduler;
+      child.promise().parent = parent;
+      return child;
+    }
+    T await_resume() const {
+      if (child.promise().thrown) std::rethrow_exception(child.promise().thrown);
+      return child.promise().result();
+    }
+  };
+
+  handle_t handle_;
+};
+
+namespace detail {
+
+template <class T>
+task<T> task_promise<T>::get_return_object() {
+  return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+inline task<void> task_promise<void>::get_return_object() {
+  return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+
+}  // namespace detail
+}  // namespace lci

@@ -1,0 +1,76 @@
+// Schedules of a thread that sleeps for want of work, and of those who leave it some.
+#include <catch2/catch.hpp>
+#include <memory>
+
+#include "lib/concurrent/progress_bell.hpp"
+#include "tests/model/scheduler.hpp"
+#include "tests/support/testing.hpp"
+
+namespace {
+
+using lci_model::atom;
+using lci_model::explore;
+using lci_model::futex;
+using lci_model::scheduler;
+
+constexpr int schedules = 10000 / lci_test::time_scale;
+
+/// park() and unpark() as network/shm has them: a flag, and a bell that is slept on.
+struct place {
+  void unpark() {
+    unparked.store(true);
+    bell.fetch_add(1);
+    futex::wake_all(&bell);
+  }
+  void park() {
+    const uint32_t seen = bell.load();
+    if (unparked.exchange(false)) return;
+    futex::wait(&bell, seen, -1);
+  }
+  atom<bool> unparked{false};
+  atom<uint32_t> bell{0};
+};
+
+/// One of these is shared by all fibers of a schedule.
+struct shared {
+  lci::progress_bell<atom> bell;
+  place where;
+  atom<int> work{0};
+};
+
+/// `givers` leave `each` pieces of work. With `looks_first` the sleeper looks for work before it
+/// announces its sleep: the mistake that the bell is there for.
+auto left_work(int givers, int each, bool looks_first) {
+  return [=](scheduler& s) -> std::function<std::string()> {
+    auto all = std::make_shared<shared>();
+    for (int g = 0; g < givers; ++g)
+      s.spawn([=] {
+        for (int i = 0; i < each; ++i) {
+          all->work.fetch_add(1);
+          all->bell.ring(all->where);
+        }
+      });
+    s.spawn([=] {
+      for (int done = 0; done < givers * each;) {
+        done += all->work.exchange(0);
+        if (done == givers * each) break;
+        const bool idle_before = all->work.load() == 0;
+        all->bell.announce();
+        if (looks_first ? idle_before : all->work.load() == 0) all->where.park();
+        all->bell.leave();
+      }
+    });
+    return {};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("model: nobody sleeps on work, whoever leaves it whenever") {
+  CHECK(explore(schedules, left_work(1, 4, false)) == "");
+  CHECK(explore(schedules, left_work(3, 2, false)) == "");
+}
+
+TEST_CASE("model: the scheduler finds a sleeper that looks for work too early") {
+  CHECK(explore(schedules, left_work(1, 4, true)) != "");
+}
