@@ -145,8 +145,11 @@ class Model:
 
     @property
     def freed(self):
-        """(handle type, operation) of what is freed through a pointer to its handle."""
-        return [(o.positional[0].type[:-1], o.name) for o in self.operations
+        """(handle type, operation, whether that needs a runtime) of what is freed through a pointer
+        to its handle."""
+        return [(o.positional[0].type[:-1], o.name,
+                 any(f.argument.runtime == "required" for f in o.fields))
+                for o in self.operations
                 if len(o.positional) == 1 and o.positional[0].type.endswith("*")
                 and o.positional[0].type[:-1] in self.handles]
 

@@ -14,7 +14,8 @@
 //   lci::g_runtime_fina();
 //
 // Each operation `f` also exists as a functor `f_x`, whose setters give optional arguments; the
-// last `()` makes the call. docs/reference.md describes them all. Headers are C++17.
+// last `()` makes the call. docs/reference.md describes them all. Headers are C++17; what C++20 adds is in
+// lci/cpp20.hpp.
 #pragma once
 
 #include "lci/attributes.hpp"

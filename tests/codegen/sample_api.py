@@ -46,6 +46,14 @@ alloc_device = S.Operation(
 clean = S.Operation(
     "clean", "void", "Cleans a device.", (A("device", "device_t", "The device."),),
     (_runtime_on_demand,), group="Devices")
+free_device = S.Operation(
+    "free_device", "void", "Throws a device away.",
+    (A("device", "device_t*", "The device."),), (_runtime_on_demand,), group="Devices")
+pour = S.Operation(
+    "pour", "void", "Pours paint into a bucket.",
+    (A("from", "int", "The tap."), A("bucket", "void*", "Where it goes."),
+     A("size", "size_t", "Room in the bucket."), A("slowly", "bool", "Whether it may splash.")),
+    (), group="Painting")
 rest = S.Operation(
     "rest", "void", "Waits while a device dries.", (),
     (A("watch", "bool", "Whether to look at it.", "true"), _runtime_on_demand,
@@ -58,7 +66,7 @@ API = S.Api(
     aliases=(S.Alias("brush_t", "void (*)(int wall)", "Moves a brush.", "v2"),),
     constants=(S.Constant("NO_DEVICE", "device_t", 0, "Stands for no device.", "v2"),),
     resources=(runtime, device),
-    operations=(paint, sketch, alloc_device, clean, rest),
+    operations=(paint, sketch, alloc_device, clean, free_device, pour, rest),
     functions=(S.Function("open_shop", "void", (), "Opens the shop.", group="Shop"),),
     variables=(S.Variable("LCI_WEATHER", "Read by the painter.", "ours"),),
 )

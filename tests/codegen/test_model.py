@@ -169,6 +169,20 @@ class Derives(unittest.TestCase):
                                  "post_put": "const void*", "post_recv": "void*",
                                  "post_get": "void*", "post_comm": "void*"})
 
+    def test_a_pointer_and_its_size_are_one_buffer(self):
+        model = Model(API)
+        with_buffer = {o.name for o in model.operations if o.without_buffer}
+        self.assertEqual(with_buffer, {"post_comm", "post_am", "post_send", "post_recv", "post_put",
+                                       "post_get", "register_memory", "broadcast"})
+        put = next(o for o in model.operations if o.name == "post_put")
+        before, buffer, after = ([f.name for f in part] for part in put.without_buffer)
+        self.assertEqual((before, buffer, after), (["rank"], ["local_buffer", "size"],
+                                                   ["local_comp", "remote_disp", "rmr"]))
+
+    def test_every_resource_that_is_allocated_can_be_freed(self):
+        freed = {handle for handle, _, _ in Model(API).freed}
+        self.assertEqual(freed, {r.name + "_t" for r in API.resources} - {"graph_node_t"})
+
     def test_handles_are_resolved_after_what_they_come_from(self):
         for o in self.operations.values():
             order = [s.field for s in o.steps]

@@ -10,6 +10,8 @@
 namespace conf {
 
 thread_local rank_env* current = nullptr;
+// Where a process is one rank: for threads that no rank has entered, such as progress threads.
+std::atomic<rank_env*> only{nullptr};
 
 rank_env::rank_env(lci::runtime_t runtime, int my_rank, int n_ranks, control& ctl)
     : rt(runtime),
@@ -18,7 +20,9 @@ rank_env::rank_env(lci::runtime_t runtime, int my_rank, int n_ranks, control& ct
       size(n_ranks),
       control_(ctl) {}
 
-rank_env& rank_env::mine() { return *current; }
+rank_env& rank_env::mine() {
+  return current != nullptr ? *current : *only.load(std::memory_order_acquire);
+}
 void rank_env::enter() { current = this; }
 
 double rank_env::now() {
@@ -123,6 +127,7 @@ std::vector<std::string> run_rank(lci::runtime_t rt, int rank, int size, control
                                   const std::function<void(rank_env&)>& body) {
   rank_env env(rt, rank, size, ctl);
   env.enter();
+  if (!ranks_in_one_process()) only.store(&env, std::memory_order_release);
   try {
     env.barrier();
     body(env);

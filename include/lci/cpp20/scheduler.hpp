@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "lci/cpp20/task.hpp"
@@ -128,7 +129,7 @@ class scheduler final : private detail::task_queue {
     // unless a task awaits something of the program's: so not for ever.
     constexpr double seconds = 0.01;
     if (!refused.empty()) {
-      progress_x().device(device)();
+      if (progress_x().device(device)().is_retry()) std::this_thread::yield();
       return;
     }
     const status_t s = cq_wait_for_x(ended, seconds).device(device)();

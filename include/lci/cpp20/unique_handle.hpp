@@ -21,6 +21,14 @@ struct free_handle {
   }
 };
 
+/// The same where a runtime is needed for it.
+template <class Handle>
+  requires requires(Handle handle, runtime_t runtime) { free_object(&handle, runtime); }
+struct free_handle<Handle> {
+  runtime_t runtime{};
+  void operator()(Handle& handle) const { free_object(&handle, runtime); }
+};
+
 struct deregister_handle {
   runtime_t runtime{};
   void operator()(rcomp_t& handle) const {
@@ -48,6 +56,9 @@ struct return_packet {
 /// Moves, does not copy; converts to the handle wherever one is asked for, but not where the owner
 /// would be gone before the handle is used. To be destroyed like a handle is freed: in the order that
 /// the free_ functions ask for (reverse order of allocation is right), not while others use it.
+///
+/// What is freed collectively, symmetric memory, is so by its owners, too. Of a runtime that is not the
+/// default one its owner needs to know that: `unique_handle<symmetric_t> all(memory, {runtime})`.
 ///
 /// A destructor can't throw. If the resource can't be freed (a graph that runs, a pool whose device
 /// lives), that ends the program; while another exception is on its way the resource is left behind

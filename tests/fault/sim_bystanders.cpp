@@ -1,0 +1,112 @@
+// A rank dies while others do not call the library for its news: coroutines that wait for it are told
+// by an exception with its rank, and a progress thread keeps the news for the program.
+#include <array>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <lci/cpp20.hpp>
+#include <thread>
+#include <vector>
+
+#include "network/sim/world.hpp"
+
+namespace {
+
+constexpr int gone = 1;
+
+/// Ranks 0 and 1 in one process; the tests are rank 0's.
+struct bystander_job {
+  bystander_job() {
+    const lci::global_attr_t before = lci::get_g_default_attr();
+    lci::global_attr_t attr = before;
+    attr.backend = lci::attr_backend_t::sim;
+    attr.sim_ranks = 2;
+    lci::set_g_default_attr(attr);
+    for (auto& rt : runtimes) rt = lci::unique_handle(lci::alloc_runtime());
+    lci::set_g_default_attr(before);
+    device = lci::get_default_device_x().runtime(runtimes[0])();
+  }
+  static void kill() { lci::network::sim::world::current()->kill(gone); }
+
+  std::array<lci::unique_handle<lci::runtime_t>, 2> runtimes;
+  lci::device_t device;
+};
+
+lci::task<> receive_from(int rank, lci::tag_t tag, int& told) {
+  char byte = 0;
+  try {
+    co_await lci::post_recv_x(rank, lci::buffer(byte), tag, lci::COMP_NULL);
+  } catch (const lci::peer_failure_error& e) {
+    told += e.failed_rank() == gone;
+  }
+}
+
+lci::task<> exchange_with(int rank, int& told) {
+  std::vector<char> out(1 << 20), in(1 << 20);
+  try {
+    co_await lci::when_all(lci::post_send_x(rank, lci::buffer(out), 1, lci::COMP_NULL),
+                           lci::post_recv_x(rank, lci::buffer(in), 1, lci::COMP_NULL));
+  } catch (const lci::peer_failure_error& e) {
+    told += e.failed_rank() == gone;
+  }
+}
+
+lci::task<> talk_to_itself(int& over) {
+  uint32_t out = 5, in = 0;
+  const auto both =
+      co_await lci::when_all(lci::post_recv_x(0, lci::buffer(in), 9, lci::COMP_NULL),
+                             lci::post_send_x(0, lci::buffer(out), 9, lci::COMP_NULL));
+  over += lci::value<uint32_t>(both[0]) == 5;
+}
+
+}  // namespace
+
+TEST_CASE("tasks that wait for a rank that dies are told its number, the others go on") {
+  bystander_job job;
+  lci::scheduler scheduler(job.device);
+  int told = 0, over = 0, thrown = 0;
+  for (lci::tag_t tag = 2; tag < 5; ++tag) scheduler.spawn(receive_from(gone, tag, told));
+  scheduler.spawn(exchange_with(gone, told));
+  for (int i = 0; i < 100; ++i) scheduler.poll();
+  CHECK(told == 0);
+  job.kill();
+  while (scheduler.unfinished() > 0) {
+    try {
+      scheduler.run();
+    } catch (const lci::peer_failure_error& e) {
+      CHECK(e.failed_rank() == gone);
+      ++thrown;
+    }
+  }
+  CHECK(thrown <= 1);  // by progress(), which may tell it after the last task has ended
+  CHECK(told == 4);
+  scheduler.run(receive_from(gone, 7, told));  // the post itself throws, into the task
+  CHECK(told == 5);
+  scheduler.run(talk_to_itself(over));
+  CHECK(over == 1);
+}
+
+TEST_CASE("a progress thread leaves the news of a death for the program's next progress") {
+  const auto mode = GENERATE(lci::progress_mode_t::spin, lci::progress_mode_t::event);
+  bystander_job job;
+  lci::unique_handle service(
+      lci::alloc_progress_thread_x().device(job.device).progress_mode(mode)());
+  lci::unique_handle sync(lci::alloc_sync());
+  char byte = 0;
+  lci::status_t status =
+      lci::post_recv_x(gone, lci::buffer(byte), 1, sync).device(job.device)();
+  REQUIRE(status.is_posted());
+  job.kill();
+  int thrown = 0;
+  for (int i = 0; i < 1000 && !lci::sync_test(sync, &status); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // without a call for progress
+  CHECK(status.error == lci::errorcode_t::fatal);
+  CHECK(status.rank == gone);
+  for (int i = 0; i < 100; ++i) {
+    try {
+      lci::progress_x().device(job.device)();
+    } catch (const lci::peer_failure_error& e) {
+      thrown += e.failed_rank() == gone;
+    }
+  }
+  CHECK(thrown == 1);
+}
