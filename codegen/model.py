@@ -146,12 +146,14 @@ class Model:
     @property
     def freed(self):
         """(handle type, operation, whether that needs a runtime) of what is freed through a pointer
-        to its handle."""
-        return [(o.positional[0].type[:-1], o.name,
-                 any(f.argument.runtime == "required" for f in o.fields))
-                for o in self.operations
-                if len(o.positional) == 1 and o.positional[0].type.endswith("*")
-                and o.positional[0].type[:-1] in self.handles]
+        to its handle; by the first such operation."""
+        found = {}
+        for o in self.operations:
+            handle = o.positional[0].type[:-1] if len(o.positional) == 1 else ""
+            if handle in self.handles and o.positional[0].type == handle + "*":
+                found.setdefault(handle, (handle, o.name, any(
+                    f.argument.runtime == "required" for f in o.fields)))
+        return list(found.values())
 
     @property
     def settable(self):

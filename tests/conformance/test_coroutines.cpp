@@ -191,6 +191,12 @@ TEST_CASE("any functor that posts can be awaited", "[cpp20][coroutines]") {
                                     lci::buffer_t{&context, sizeof context}, lci::COMP_NULL)
               .remote_comp(number);
       EXPECT(s.is_done());
+      const uint64_t more = 5;
+      uint64_t before = 0;
+      s = co_await lci::post_atomic_x(e.right(), lci::atomic_op_t::add, &more, &before,
+                                      lci::COMP_NULL, 5 * sizeof more, all[right]);
+      EXPECT(s.is_done());
+      EXPECT_EQ(before, uint64_t{0});
     };
     lci::scheduler scheduler(env.device);
     scheduler.run(work(env, keys, numbers[static_cast<size_t>(env.right())]));
@@ -205,6 +211,7 @@ TEST_CASE("any functor that posts can be awaited", "[cpp20][coroutines]") {
     }
     env.barrier();
     EXPECT_EQ(window[3], uint64_t{1000} + static_cast<uint64_t>(env.left()));
+    EXPECT_EQ(window[5], uint64_t{5});
   });
 }
 

@@ -37,6 +37,10 @@ struct deregister_handle {
   }
 };
 
+struct free_shared_memory {
+  void operator()(mr_t& mr) const { free_shared(&mr); }
+};
+
 struct return_packet {
   runtime_t runtime{};
   void operator()(void*& packet) const {
@@ -109,6 +113,9 @@ class [[nodiscard]] unique_handle {
 /// Owns the registration of a completion object: `unique_rcomp queue_handle(register_rcomp(queue));`
 /// Of a runtime that is not the default one: `unique_rcomp(handle, {runtime})`.
 using unique_rcomp = unique_handle<rcomp_t, detail::deregister_handle>;
+
+/// Owns what alloc_shared() gave; unique_handle is for what register_memory() gave.
+using unique_shared = unique_handle<mr_t, detail::free_shared_memory>;
 
 /// Owns a packet of get_upacket(), until a post that does not say `retry` takes it: then release() it.
 /// Owns likewise what an active message was delivered in, `unique_packet(status.buffer)`, unless its
