@@ -25,14 +25,15 @@ struct chain {
   lci::runtime_t rt;
   lci::comp_t comp;
   lci::rcomp_t sink = 0;
-  std::atomic<int> left{0}, depth{0}, deepest{0}, advanced{0};
+  std::atomic<int> left{0}, deepest{0}, advanced{0};
 };
 chain chains[64];
 
 /// Posts the next one, whose local completion object is this handler again.
 void posts_on(lci::status_t) {
   chain& c = chains[rank_env::mine().rank];
-  const int depth = c.depth.fetch_add(1) + 1;
+  thread_local int depth = 0;  // another thread may make progress as well
+  ++depth;
   c.deepest = std::max(c.deepest.load(), depth);
   c.advanced += lci::progress_x().runtime(c.rt)().is_done();
   if (c.left.fetch_sub(1) > 0) {
@@ -42,7 +43,7 @@ void posts_on(lci::status_t) {
         .allow_retry(false)
         .runtime(c.rt)();
   }
-  c.depth.fetch_sub(1);
+  --depth;
 }
 
 }  // namespace
@@ -98,7 +99,7 @@ TEST_CASE("a functor looks up what was left empty each time it is called", "[end
     env.post([&] { return post(); });
     EXPECT(post.args().device.is_empty());
     const auto arrived = [&] { return lci::counter_get_x(counter).runtime(env.rt)(); };
-    env.until("the message", [&] { return arrived() == 1; });
+    env.until("the message", [&] { return arrived() >= 1; });
     post.device(other);
     env.post(other, [&] { return post(); });
     env.until(other, "the message through the other device", [&] { return arrived() == 2; });
@@ -231,7 +232,7 @@ TEST_CASE("a handler is never entered from within itself, nor does it make progr
     chain& c = chains[env.rank];
     c.rt = env.rt;
     c.left = length;
-    c.depth = c.deepest = c.advanced = 0;
+    c.deepest = c.advanced = 0;
     c.comp = lci::alloc_handler_x(posts_on).runtime(env.rt)();
     inbox box(env, inbox_kind::counter, length + 1);
     c.sink = box.rcomp();
