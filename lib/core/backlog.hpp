@@ -32,10 +32,18 @@ class backlog {
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
   void push(item i) {
-    std::lock_guard guard(lock_);
-    items_[i.peer].push_back(std::move(i));
-    count_.fetch_add(1, std::memory_order_release);
+    {
+      std::lock_guard guard(lock_);
+      items_[i.peer].push_back(std::move(i));
+      count_.fetch_add(1, std::memory_order_release);
+    }
+    if (on_push != nullptr) on_push(on_push_argument);
   }
+
+  /// Called after each push(), if set: for threads that sleep while there is nothing to submit. To be
+  /// set before the first push().
+  void (*on_push)(void* argument) = nullptr;
+  void* on_push_argument = nullptr;
 
   /// Calls `submit(item&)` for each peer's items, oldest first, until it refuses one: that item and
   /// the later ones to the same peer stay. True if any left the queue. An item is counted until it

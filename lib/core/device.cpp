@@ -47,6 +47,11 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   }
   if (limits.receive_buffers > 0)
     receives_ = std::make_unique<receive_buffers>(limits.receive_buffers);
+  backlog.on_push = [](void* self) {
+    auto* d = static_cast<device*>(self);
+    d->bell.ring(*d->net);
+  };
+  backlog.on_push_argument = this;
   attr.uid = static_cast<int>(rt.devices.append(this));
   if (receives_ != nullptr) refill_receives();
 }
@@ -224,9 +229,7 @@ void device::keep_exception(std::exception_ptr thrown) {
   constexpr size_t most = 64;  // of a program that never asks
   {
     std::lock_guard guard(failure_mutex_);
-    if (kept_.size() == most) return;
-    kept_.push_back(thrown);
-    unreported_failure_.store(true, std::memory_order_relaxed);
+    if (kept_.size() >= most) return;
   }
   std::string what = "something that is no std::exception";
   try {
@@ -236,6 +239,9 @@ void device::keep_exception(std::exception_ptr thrown) {
   } catch (...) {
   }
   log_warning("thrown in a progress thread, and kept for the next progress(): " + what);
+  std::lock_guard guard(failure_mutex_);
+  kept_.push_back(std::move(thrown));  // it is the program's from now on, and its thread's to destroy
+  unreported_failure_.store(true, std::memory_order_relaxed);
 }
 
 void device::throw_failure() {

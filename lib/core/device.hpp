@@ -139,8 +139,6 @@ class device final : public network::event_sink {
   }
   /// Whether a progress thread makes progress here.
   bool served() const { return service.load(std::memory_order_relaxed) != nullptr; }
-  /// To be called where work has been left for progress().
-  void ring_bell() { bell.ring(*net); }
   bool drained() const;
   void on_recv(int peer, const std::byte* data, size_t size, void* recv_context) override;
   void on_complete(void* context) override;

@@ -61,7 +61,6 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
       return errorcode_t::retry_nomem;
     }
     d.backlog.push(std::move(item));
-    d.ring_bell();
   }
   give_back_packet(a);
   return wait.result(errorcode_t::posted);
@@ -122,7 +121,6 @@ status_t send_eager(device& d, Args& a, const wire::header& head, const char* wh
   if (may_retry(a)) return result;
   if (a.comp_semantic != comp_semantic_t::memory) return send_tracked(d, a, head, what);
   d.backlog.push(copy_of(a, head));
-  d.ring_bell();
   give_back_packet(a);
   return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }

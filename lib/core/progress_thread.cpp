@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -85,12 +86,15 @@ void progress_worker::bind_to(int cpu) {
 bool progress_worker::round() {
   bool happened = false;
   for (device* d : devices_) {
+    std::exception_ptr thrown;
     try {
       happened |= d->make_progress();
     } catch (...) {
-      d->keep_exception(std::current_exception());
-      happened = true;
+      thrown = std::current_exception();
     }
+    if (LCI_LIKELY(thrown == nullptr)) continue;
+    d->keep_exception(std::move(thrown));
+    happened = true;
   }
   return happened;
 }

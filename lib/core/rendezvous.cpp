@@ -258,7 +258,6 @@ void device::resume_later(operation* op) {
   item.what = backlog::item::type::resume;
   item.resume = op;
   backlog.push(std::move(item));
-  ring_bell();
 }
 
 void device::on_complete(void* context) {

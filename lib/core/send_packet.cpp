@@ -47,7 +47,6 @@ void device::send_or_queue(int peer, const void* message, size_t size) {
   const auto* bytes = static_cast<const std::byte*>(message);
   item.message.assign(bytes, bytes + size);
   backlog.push(std::move(item));
-  ring_bell();
 }
 
 }  // namespace lci::core
