@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <stdexcept>
 #include <thread>
 
@@ -59,14 +60,16 @@ struct arrivals : lci::comp_impl_t {
 /// An object that others know, at all ranks under the same number.
 template <class Object>
 struct known {
-  explicit known(rank_env& e)
-      : env(e), number(lci::register_rcomp_x(lci::comp_t(&object)).runtime(e.rt)()) {
+  /// `set` is done before other threads can see the object.
+  explicit known(rank_env& e, const std::function<void(Object&)>& set = [](Object&) {}) : env(e) {
+    set(object);
+    number = lci::register_rcomp_x(lci::comp_t(&object)).runtime(e.rt)();
     env.barrier();
   }
   ~known() { lci::deregister_rcomp_x(number).runtime(env.rt)(); }
   rank_env& env;
   Object object;
-  lci::rcomp_t number;
+  lci::rcomp_t number = 0;
 };
 
 void send_word(rank_env& env, lci::device_t device, int to, lci::rcomp_t number) {
@@ -119,9 +122,8 @@ TEST_CASE("a peer that computes answers all the same", "[service]") {
         lci::rcomp_t to = 0;
       };
       known<arrivals> answers(env);
-      known<answering> questions(env);
-      questions.object.device = env.device;
-      questions.object.to = answers.number;
+      known<answering> questions(
+          env, [&](answering& o) { o.device = env.device, o.to = answers.number; });
       const size_t size = 1 << 20;
       std::vector<char> memory(size, 'm'), mine(size, 'x');
       lci::mr_t mr = lci::register_memory_x(memory.data(), size).device(env.device)();
@@ -374,10 +376,7 @@ TEST_CASE("progress threads refuse what can't be", "[service]") {
       lci::device_t device;
       std::atomic<int> refused{0};
     };
-    known<inside> handler(env);
-    handler.object.thread = thread;
-    handler.object.device = other;
-    env.barrier();
+    known<inside> handler(env, [&](inside& o) { o.thread = thread, o.device = other; });
     send_word(env, env.device, env.right(), handler.number);
     EXPECT(comes_true([&] { return handler.object.refused.load() == 2; }));
     env.barrier();
