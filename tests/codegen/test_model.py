@@ -172,8 +172,10 @@ class Derives(unittest.TestCase):
     def test_a_pointer_and_its_size_are_one_buffer(self):
         model = Model(API)
         with_buffer = {o.name for o in model.operations if o.without_buffer}
-        self.assertEqual(with_buffer, {"post_comm", "post_am", "post_send", "post_recv", "post_put",
-                                       "post_get", "register_memory", "broadcast"})
+        self.assertLessEqual({"post_comm", "post_am", "post_send", "post_recv", "post_put", "post_get",
+                              "register_memory", "broadcast"}, with_buffer)
+        # Two buffers, or a size that is not the buffer's.
+        self.assertTrue(with_buffer.isdisjoint({"allreduce", "gather", "alltoall", "post_atomic"}))
         put = next(o for o in model.operations if o.name == "post_put")
         before, buffer, after = ([f.name for f in part] for part in put.without_buffer)
         self.assertEqual((before, buffer, after), (["rank"], ["local_buffer", "size"],
