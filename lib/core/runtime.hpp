@@ -13,6 +13,7 @@
 #include "lib/core/deferred.hpp"
 #include "lib/core/operation.hpp"
 #include "lib/core/rcomp_table.hpp"
+#include "lib/core/tracer.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::core {
@@ -44,6 +45,7 @@ class runtime {
   /// Packets of the job's other ranks that made no sense and were dropped. Thread-safe.
   std::atomic<uint64_t> rejected_packets{0};
 
+  std::unique_ptr<tracer> trace;  // null: none is taken
   runtime_attr_t attr;
   net_context_t default_net_context;
   device_t default_device;
