@@ -39,7 +39,7 @@ runtime = Resource(
           "when the runtime is freed, for Chrome's or Perfetto's viewer; empty: none.", "",
           source=_OURS, variables=("LCI_TRACE",)),
         A("trace_events", "size_t",
-          "Events of the trace that are kept for each thread, 72 bytes each; beyond, the oldest are "
+          "Events of the trace that are kept for each thread, 56 bytes each; beyond, the oldest are "
           "dropped and counted.", "262144", source=_OURS, minimum=16, maximum=1 << 32),
         A("max_imm_tag", "uint64_t", "Largest tag on the fast path of put with signal.", "0",
           settable=False),

@@ -27,5 +27,6 @@ struct trace_event {
   uint64_t size = 0, tag = 0;
   uint64_t posted = 0;
 };
+static_assert(sizeof(trace_event) == 56, "as the attribute trace_events says");
 
 }  // namespace lci::core
