@@ -67,6 +67,15 @@ OPERATIONS = (
        "Makes a progress thread leave a device alone; waits until it does. free_device does so, "
        "too. Refused inside a handler.", (_thread, _device), (a.runtime_on_demand,),
        source="3.2.6", group=_T),
+    Op("get_counters", "counters_t",
+       "Reads what a device that was allocated with `counters` has counted: messages and bytes, by "
+       "kind. Thread-safe, also while others communicate; then the numbers may be of slightly "
+       "different moments.",
+       (), (a.runtime, a.device,
+            A("rank", "int", "With which rank; ALL_RANKS: with all together.", "-1")),
+       source="ours", group="Device",
+       result="The numbers since the device was allocated. Throws invalid_argument_error if it does "
+              "not count."),
 
     _alloc("endpoint", "Allocates a further way into a device.", (a.runtime, a.device),
            "Endpoint", "4.2.1"),

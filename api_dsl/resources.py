@@ -34,6 +34,13 @@ runtime = Resource(
         A("bootstrap_timeout", "double",
           "Seconds to wait for the other ranks at start before giving up with an error.", "60",
           source=_OURS, minimum=0),
+        A("trace", "std::string",
+          "First part of the path of a message trace, which each rank writes to `<trace>.<rank>.json` "
+          "when the runtime is freed, for Chrome's or Perfetto's viewer; empty: none.", "",
+          source=_OURS, variables=("LCI_TRACE",)),
+        A("trace_events", "size_t",
+          "Events of the trace that are kept for each thread, 56 bytes each; beyond, the oldest are "
+          "dropped and counted.", "262144", source=_OURS, minimum=16, maximum=1 << 32),
         A("max_imm_tag", "uint64_t", "Largest tag on the fast path of put with signal.", "0",
           settable=False),
         A("max_imm_rcomp", "uint64_t",
@@ -151,6 +158,8 @@ device = Resource(
           "32", no_effect=True),
         A("ibv_td_strategy", "attr_ibv_td_strategy_t",
           "Which queue pairs share a thread domain.", "per_qp", source="4.2.3"),
+        A("counters", "bool",
+          "Count messages and bytes by kind and peer, for get_counters.", "false", source=_OURS),
         A("uid", "int", "Number of the device in its process.", "-1", settable=False),
     ))
 

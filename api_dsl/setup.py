@@ -4,6 +4,7 @@ from api_dsl import arguments as a
 from api_dsl.schema import Argument as A, Function, Operation as Op
 
 _G = "Runtime"
+_OURS = "ours"
 
 device_name = A("device_name", "std::string",
                 "Network card of the default net context; empty: as the attribute says.", '""')
@@ -40,6 +41,17 @@ OPERATIONS = (
        source="3.2.2", group=_G,
        result="The number of ranks in the given runtime, else in the default one or any other; "
               "-1 if none is active."),
+    Op("abort", "void",
+       "Ends the whole job, and does not return: the launcher is told, ends the other ranks and "
+       "exits with the code; without a launcher the process exits with it. By any thread, also in "
+       "handlers and without a runtime. Nothing is cleaned up: destructors do not run, and what is "
+       "buffered for output is lost unless it was flushed.",
+       (A("code", "int",
+          "Exit code of the job. The system keeps the lower 8 bits; if those are 0 although the "
+          "code is not, it becomes 1."),),
+       (A("message", "const char*",
+          "Why; printed to standard error together with the rank and the code.",
+          '"called by the program"'),), source=_OURS, group=_G),
     Op("set_allocator", "void",
        "Sets the allocator of buffers in which active messages are delivered.",
        (A("allocator", "allocator_base_t*", "The allocator; null: malloc and free."),),

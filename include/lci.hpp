@@ -21,6 +21,7 @@
 #include "lci/attributes.hpp"
 #include "lci/completion.hpp"
 #include "lci/config.hpp"
+#include "lci/counters.hpp"
 #include "lci/errors.hpp"
 #include "lci/graph.hpp"
 #include "lci/handles.hpp"

@@ -8,6 +8,7 @@
 #include "lib/base/log.hpp"
 #include "lib/core/endpoint.hpp"
 #include "lib/core/net_context.hpp"
+#include "lib/core/observed_network.hpp"
 #include "lib/core/protocol.hpp"
 #include "lib/core/raw_network.hpp"
 
@@ -32,6 +33,13 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     : rt(r), n_ranks(r.size()), heap(&context.heap), flushes(r.size()), attr(a), runtime(&r), net_context(&context), packet_pool(&pool) {
   const size_t packet_payload = pool.payload_size();
   net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
+  if (attr.counters || rt.trace != nullptr) {
+    observer = std::make_unique<device_observer>();
+    if (attr.counters) observer->counts = std::make_unique<counters>(n_ranks);
+    observer->trace = rt.trace.get();
+    net = std::make_unique<observed_network>(std::move(net), *observer);
+    not_plain_.store(true, std::memory_order_relaxed);
+  }
   limits = net->get_limits();
   LCI_ASSERT(limits.max_send >= smallest_message);
   eager_limit = std::min(packet_payload, limits.max_send - sizeof(wire::header));
@@ -53,6 +61,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   };
   backlog.on_push_argument = this;
   attr.uid = static_cast<int>(rt.devices.append(this));
+  if (observer != nullptr) observer->device = attr.uid;
   if (receives_ != nullptr) refill_receives();
 }
 
@@ -129,6 +138,7 @@ void device::on_peer_failure(int peer, const char* reason) {
     failures_.emplace_back(peer, "rank " + std::to_string(peer) + " has failed: " + reason);
   }
   any_failure_.store(true, std::memory_order_seq_cst);  // see open()
+  not_plain_.store(true, std::memory_order_relaxed);
   unreported_failure_.store(true, std::memory_order_release);
   // What waits for an answer of this peer will not get one. All end, also if a handler throws.
   std::exception_ptr thrown;

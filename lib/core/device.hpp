@@ -14,6 +14,7 @@
 
 #include "lci/operations.hpp"
 #include "lib/core/backlog.hpp"
+#include "lib/core/device_observer.hpp"
 #include "lib/core/flush_tracker.hpp"
 #include "lib/core/matching_engine.hpp"
 #include "lib/core/operation.hpp"
@@ -160,6 +161,10 @@ class device final : public network::event_sink {
   bool undisturbed() const {
     return backlog.empty() && !any_failure_.load(std::memory_order_relaxed);
   }
+  /// The same, and nobody looks on: a post may take the shortest way.
+  bool is_plain() const {
+    return backlog.empty() && !not_plain_.load(std::memory_order_relaxed);
+  }
 
   /// Number of the next collective operation on this device, the same at all ranks.
   uint32_t next_collective() { return collectives_.fetch_add(1, std::memory_order_relaxed); }
@@ -171,6 +176,7 @@ class device final : public network::event_sink {
   size_t inject_end;   // inject() takes payloads of fewer bytes; 0: none, not even empty ones
   size_t eager_limit;   // payload bytes of the largest message that goes without a handshake
   shared_heap* heap;  // of the net context
+  std::unique_ptr<device_observer> observer;  // null: nobody looks on
   core::backlog backlog;
   network::limits limits;
   /// Operations that have been posted and not completed, posted receives excepted.
@@ -246,6 +252,7 @@ class device final : public network::event_sink {
   std::atomic<int> tasks_{0};  // see begin_task()
   std::atomic<bool> closing_{false};
   std::atomic<bool> any_failure_{false};
+  std::atomic<bool> not_plain_{false};  // any_failure_, or there is an observer
   std::atomic<bool> unreported_failure_{false};
   mutable std::mutex failure_mutex_;
   std::vector<std::pair<int, std::string>> failures_;  // under failure_mutex_

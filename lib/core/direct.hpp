@@ -11,28 +11,26 @@
 
 namespace lci::core {
 
-/// Whether what a post says of remote memory is right, that memory may be mapped here, and nothing
-/// else is to be thought of.
+/// Whether what a post says of remote memory is right, and that memory may be mapped here.
 template <class Args>
 inline bool may_be_mapped(const device& d, const Args& a, size_t size) {
   return LCI_LIKELY(a.rmr.shared != 0 && a.rmr.device_uid == d.attr.uid &&
                     static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks) &&
-                    a.remote_disp <= a.rmr.size && size <= a.rmr.size - a.remote_disp &&
-                    d.undisturbed());
+                    a.remote_disp <= a.rmr.size && size <= a.rmr.size - a.remote_disp);
 }
 
 /// Where the remote memory that a post names is in this process, if it is there and the arguments are
 /// good. If not, null: the general path finds out why, or goes through the network.
 template <class Args>
 inline std::byte* mapped_target(const device& d, const Args& a, size_t size) {
-  return may_be_mapped(d, a, size) ? d.heap->reach(a.rank, a.rmr.base + a.remote_disp, size)
+  return may_be_mapped(d, a, size) && d.undisturbed() ? d.heap->reach(a.rank, a.rmr.base + a.remote_disp, size)
                                    : nullptr;
 }
 
 /// The same for what is posted most, without a call: only where the peer's heap is known.
 template <class Args>
 inline std::byte* known_target(const device& d, const Args& a, size_t size) {
-  return may_be_mapped(d, a, size)
+  return may_be_mapped(d, a, size) && LCI_LIKELY(d.is_plain())
              ? d.heap->reach_if_known(a.rank, a.rmr.base + a.remote_disp, size)
              : nullptr;
 }

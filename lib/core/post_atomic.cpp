@@ -2,6 +2,7 @@
 // the target's processor serves.
 #include "lib/core/atomics.hpp"
 #include "lib/core/direct.hpp"
+#include "lib/core/observe_post.hpp"
 #include "lib/core/post_common.hpp"
 
 namespace lci::core {
@@ -92,14 +93,18 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   return wait.result(errorcode_t::posted);
 }
 
-}  // namespace
-
-status_t post_atomic(post_atomic_args& a) {
+inline status_t post_atomic_any(post_atomic_args& a) {
   device& d = *a.device.p_impl;
   check_arguments(d, a);
   if (void* at = mapped_target(d, a, size_of(a.type)); LCI_LIKELY(at != nullptr))
     return apply_here(d, a, at);
   return request(d, a);
+}
+
+}  // namespace
+
+status_t post_atomic(post_atomic_args& a) {
+  return post_observed(post_kind::atomic, a, post_atomic_any);
 }
 
 }  // namespace lci::core

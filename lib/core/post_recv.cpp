@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "lib/core/fill_receive.hpp"
+#include "lib/core/observe_post.hpp"
 #include "lib/core/post_common.hpp"
 #include "lib/core/post_layout.hpp"
 
@@ -79,10 +80,7 @@ LCI_NOINLINE status_t post_recv_waiting(device& d, post_recv_args& a, matching_p
   });
 }
 
-}  // namespace
-
-status_t post_recv(post_recv_args& a) {
-  if (LCI_UNLIKELY(a.layout != nullptr)) return post_recv_layout(a);
+inline status_t post_recv_any(post_recv_args& a) {
   device& d = *a.device.p_impl;
   matching_policy_t policy = a.matching_policy;
   if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG))
@@ -91,6 +89,13 @@ status_t post_recv(post_recv_args& a) {
   if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp)))
     return post_recv_waiting(d, a, policy);
   return file_receive(d, a, policy, may_retry(a));
+}
+
+}  // namespace
+
+status_t post_recv(post_recv_args& a) {
+  if (LCI_UNLIKELY(a.layout != nullptr)) return post_recv_layout(a);
+  return post_observed(post_kind::recv, a, post_recv_any);
 }
 
 }  // namespace lci::core

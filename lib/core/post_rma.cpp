@@ -1,5 +1,6 @@
 // Posting puts and gets. What happens at their target is in rma.cpp.
 #include "lib/core/direct.hpp"
+#include "lib/core/observe_post.hpp"
 #include "lib/core/post_common.hpp"
 #include "lib/core/post_layout.hpp"
 
@@ -103,13 +104,16 @@ LCI_NOINLINE status_t post_get_general(post_get_args& a) {
 
 }  // namespace
 
+status_t post_put_piece(post_put_args& a) { return post_put_general(a); }
+status_t post_get_piece(post_get_args& a) { return post_get_general(a); }
+
 status_t post_put(post_put_args& a) {
   if (LCI_LIKELY(is_plain_word(a)))
     if (std::byte* to = known_target(*a.device.p_impl, a, 8); LCI_LIKELY(to != nullptr)) {
       std::memcpy(to, a.local_buffer, 8);
       return done_status(a, buffer_of(a));
     }
-  return post_put_general(a);
+  return post_observed(post_kind::put, a, post_put_general);
 }
 
 status_t post_get(post_get_args& a) {
@@ -118,7 +122,7 @@ status_t post_get(post_get_args& a) {
       std::memcpy(a.local_buffer, from, 8);
       return done_status(a, buffer_of(a));
     }
-  return post_get_general(a);
+  return post_observed(post_kind::get, a, post_get_general);
 }
 
 }  // namespace lci::core

@@ -3,6 +3,7 @@
 // if the caller forbids that.
 #include <cstring>
 
+#include "lib/core/observe_post.hpp"
 #include "lib/core/post_common.hpp"
 #include "lib/core/post_layout.hpp"
 
@@ -172,7 +173,6 @@ LCI_NOINLINE status_t post_am_general(post_am_args& a) {
 
 LCI_NOINLINE status_t post_send_general(post_send_args& a) {
   device& d = *a.device.p_impl;
-  if (a.layout != nullptr) return post_send_layout(a);
   check_common("post_send", d, a);
   if (static_cast<unsigned>(a.matching_policy) >= static_cast<unsigned>(matching_policy_t::max))
     throw_invalid("post_send", "matching_policy",
@@ -191,7 +191,7 @@ status_t post_am(post_am_args& a) {
   if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0) &&
       LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
-  return post_am_general(a);
+  return post_observed(post_kind::am, a, post_am_general);
 }
 
 status_t post_send(post_send_args& a) {
@@ -200,7 +200,8 @@ status_t post_send(post_send_args& a) {
                  a.layout == nullptr) &&
       LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
-  return post_send_general(a);
+  if (a.layout != nullptr) return post_send_layout(a);  // which posts a plain one
+  return post_observed(post_kind::send, a, post_send_general);
 }
 
 }  // namespace lci::core

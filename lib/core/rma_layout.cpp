@@ -12,8 +12,8 @@ namespace lci::core {
 
 namespace {
 
-status_t post_piece(post_put_args& a) { return post_put(a); }
-status_t post_piece(post_get_args& a) { return post_get(a); }
+status_t post_piece(post_put_args& a) { return post_put_piece(a); }
+status_t post_piece(post_get_args& a) { return post_get_piece(a); }
 
 /// A put or get on its way, piece by piece. What can't be posted now is posted from the list of
 /// deferred work. Owns itself once it is under way; the last piece to end, or the one who posts

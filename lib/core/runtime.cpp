@@ -29,6 +29,7 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : 
   }
   engines.append(nullptr);  // id 0 is no engine, so that an empty header names none
   engine_used_.push_back(true);
+  if (!attr.trace.empty()) trace = std::make_unique<tracer>(attr.trace, rank_, attr.trace_events);
 }
 
 runtime::~runtime() = default;

@@ -15,6 +15,7 @@
 #include "lib/core/progress_bells.hpp"
 #include "lib/core/progress_thread.hpp"
 #include "lib/core/rcomp_table.hpp"
+#include "lib/core/tracer.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::core {
@@ -46,6 +47,7 @@ class runtime {
   /// Packets of the job's other ranks that made no sense and were dropped. Thread-safe.
   std::atomic<uint64_t> rejected_packets{0};
 
+  std::unique_ptr<tracer> trace;  // null: none is taken
   runtime_attr_t attr;
   net_context_t default_net_context;
   device_t default_device;

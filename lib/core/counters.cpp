@@ -1,0 +1,61 @@
+#include "lib/core/counters.hpp"
+
+#include <string>
+
+#include "generated/core_operations.hpp"
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+
+namespace lci::core {
+
+namespace {
+
+constexpr std::pair<counted, count_t counters_t::*> members[] = {
+    {counted::am_sent, &counters_t::am_sent},
+    {counted::am_received, &counters_t::am_received},
+    {counted::send_sent, &counters_t::send_sent},
+    {counted::send_received, &counters_t::send_received},
+    {counted::rendezvous_sent, &counters_t::rendezvous_sent},
+    {counted::rendezvous_received, &counters_t::rendezvous_received},
+    {counted::signal_sent, &counters_t::signal_sent},
+    {counted::signal_received, &counters_t::signal_received},
+    {counted::recv, &counters_t::recv},
+    {counted::put, &counters_t::put},
+    {counted::get, &counters_t::get},
+    {counted::atomic, &counters_t::atomic},
+    {counted::retry, &counters_t::retry},
+};
+static_assert(std::size(members) == static_cast<size_t>(counted::count));
+
+}  // namespace
+
+void counters::add_row(counters_t& to, const row& from) const {
+  for (const auto& [what, member] : members) {
+    const cell& c = from.cells[static_cast<size_t>(what)];
+    (to.*member).messages += c.messages.load(std::memory_order_relaxed);
+    (to.*member).bytes += c.bytes.load(std::memory_order_relaxed);
+  }
+}
+
+counters_t counters::read(int peer) const {
+  counters_t result;
+  if (peer >= 0) {
+    add_row(result, rows_[static_cast<size_t>(peer)]);
+  } else {
+    for (const row& r : rows_) add_row(result, r);
+  }
+  return result;
+}
+
+counters_t get_counters(get_counters_args& a) {
+  const device& d = *a.device.p_impl;
+  if (d.observer == nullptr || d.observer->counts == nullptr)
+    throw_invalid("get_counters", "device", "one that does not count",
+                  "allocated with .counters(true)", "or set LCI_ATTR_COUNTERS=1");
+  if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+    throw_invalid("get_counters", "rank", std::to_string(a.rank),
+                  "ALL_RANKS or 0.." + std::to_string(d.n_ranks - 1));
+  return d.observer->counts->read(a.rank);
+}
+
+}  // namespace lci::core

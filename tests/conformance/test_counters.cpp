@@ -1,0 +1,228 @@
+// What a device counts: messages and bytes by kind and peer, the same at both ends.
+#include <numeric>
+
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/window.hpp"
+
+using namespace conf;
+
+namespace {
+
+void counting(lci::global_attr_t& attr) { attr.counters = true; }
+
+lci::counters_t with(rank_env& env, int rank) {
+  return lci::get_counters_x().device(env.device).rank(rank).runtime(env.rt)();
+}
+lci::counters_t with_all(rank_env& env) {
+  return lci::get_counters_x().device(env.device).runtime(env.rt)();
+}
+
+void expect_count(rank_env& env, const lci::count_t& count, uint64_t messages, uint64_t n_bytes) {
+  EXPECT_EQ(count.messages, messages);
+  EXPECT_EQ(count.bytes, n_bytes);
+}
+
+/// From injected to asked for beforehand; none is of the size of another kind of message.
+const std::vector<size_t> counted_sizes = {0, 5, 48, 3000, 200'000};
+const uint64_t counted_bytes = std::accumulate(counted_sizes.begin(), counted_sizes.end(), uint64_t{0});
+
+}  // namespace
+
+TEST_CASE("active messages of all sizes are counted once at each end, under the peer", "[counters]") {
+  const auto semantic = GENERATE(lci::comp_semantic_t::memory, lci::comp_semantic_t::remote);
+  on_ranks(
+      [semantic](rank_env& env) {
+        constexpr int rounds = 3;
+        inbox box(env, inbox_kind::handler, rounds * static_cast<int>(counted_sizes.size()));
+        const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        for (int i = 0; i < rounds; ++i)
+          for (const size_t size : counted_sizes) {
+            const auto out = message(size, size);
+            finished(env, sync, env.post([&] {
+              return lci::post_am_x(env.right(), out.data(), size, sync, rcomp)
+                  .comp_semantic(semantic)
+                  .runtime(env.rt)();
+            }));
+          }
+        box.collect();
+        const auto to = with(env, env.right()), from = with(env, env.left());
+        expect_count(env, to.am_sent, rounds * counted_sizes.size(), rounds * counted_bytes);
+        expect_count(env, from.am_received, rounds * counted_sizes.size(), rounds * counted_bytes);
+        expect_count(env, to.rendezvous_sent, rounds, rounds * 200'000);
+        expect_count(env, from.rendezvous_received, rounds, rounds * 200'000);
+        const auto all = with_all(env);
+        expect_count(env, all.am_sent, rounds * counted_sizes.size(), rounds * counted_bytes);
+        expect_count(env, all.am_received, rounds * counted_sizes.size(), rounds * counted_bytes);
+        expect_count(env, all.send_sent, 0, 0);
+        expect_count(env, all.recv, 0, 0);
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+      },
+      counting);
+}
+
+TEST_CASE("sends and the receives posted for them are counted", "[counters]") {
+  on_ranks(
+      [](rank_env& env) {
+        const size_t n = counted_sizes.size();
+        std::vector<std::vector<char>> in;
+        for (const size_t size : counted_sizes) in.emplace_back(size + 1);
+        auto sync = lci::alloc_sync_x().threshold(static_cast<int>(n)).runtime(env.rt)();
+        for (size_t i = 0; i < n; ++i)
+          EXPECT(lci::post_recv_x(i == 0 ? lci::ANY_SOURCE : env.left(), in[i].data(), in[i].size(),
+                                  i, sync)
+                     .matching_policy(i == 0 ? lci::matching_policy_t::tag_only
+                                             : lci::matching_policy_t::rank_tag)
+                     .runtime(env.rt)()
+                     .is_posted());
+        env.barrier();
+        for (size_t i = 0; i < n; ++i) {
+          const auto out = message(counted_sizes[i], i);
+          (void)lci::post_send_x(env.right(), out.data(), counted_sizes[i], i, lci::COMP_NULL)
+              .matching_policy(i == 0 ? lci::matching_policy_t::tag_only
+                                      : lci::matching_policy_t::rank_tag)
+              .runtime(env.rt)();
+        }
+        lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
+        const auto to = with(env, env.right()), from = with(env, env.left()), all = with_all(env);
+        expect_count(env, to.send_sent, n, counted_bytes);
+        expect_count(env, from.send_received, n, counted_bytes);
+        expect_count(env, all.send_received, n, counted_bytes);
+        expect_count(env, from.recv, n - 1, counted_bytes - counted_sizes[0] + n - 1);  // that from anywhere is nobody's
+        expect_count(env, all.recv, n, counted_bytes + n);
+        expect_count(env, all.am_sent, 0, 0);
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+      },
+      counting);
+}
+
+TEST_CASE("puts, gets and atomics are counted at their origin, their signals at both ends",
+          "[counters]") {
+  on_ranks(
+      [](rank_env& env) {
+        inbox box(env, inbox_kind::counter, 2, false);
+        window w(env, 200'000);
+        const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        std::vector<char> local(200'000);
+        const lci::rmr_t rmr = w.of(env.right());
+        const auto put = [&](size_t size, lci::rcomp_t signal) {
+          finished(env, sync, env.post([&] {
+            return lci::post_put_x(env.right(), local.data(), size, sync, 0, rmr)
+                .remote_comp(signal)
+                .runtime(env.rt)();
+          }));
+        };
+        put(8, 0);
+        put(200'000, rcomp);
+        finished(env, sync, env.post([&] {
+          return lci::post_get_x(env.right(), local.data(), 1000, sync, 0, rmr)
+              .remote_comp(rcomp)
+              .runtime(env.rt)();
+        }));
+        const uint32_t one = 1;
+        finished(env, sync, env.post([&] {
+          return lci::post_atomic_x(env.right(), lci::atomic_op_t::add, &one, nullptr, sync, 0, rmr)
+              .type(lci::atomic_type_t::uint32)
+              .runtime(env.rt)();
+        }));
+        box.collect();
+        const auto to = with(env, env.right()), from = with(env, env.left()), all = with_all(env);
+        expect_count(env, to.put, 2, 200'008);
+        expect_count(env, to.get, 1, 1000);
+        expect_count(env, to.atomic, 1, 4);
+        expect_count(env, to.signal_sent, 2, 201'000);
+        expect_count(env, from.signal_received, 2, 201'000);
+        expect_count(env, all.put, 2, 200'008);
+        expect_count(env, all.am_sent, 0, 0);
+        expect_count(env, all.send_sent, 0, 0);
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+      },
+      counting);
+}
+
+TEST_CASE("posts that say retry are counted as such, and not as messages", "[counters]") {
+  on_ranks(
+      [](rank_env& env) {
+        constexpr uint64_t enough = 10'000'000;  // more than any network holds
+        auto counter = lci::alloc_counter_x().runtime(env.rt)();
+        const auto rcomp = lci::register_rcomp_x(counter).runtime(env.rt)();
+        uint64_t accepted = 0, refused = 0;
+        char byte = 0;
+        while (refused < 3 && accepted < enough) {
+          const auto s = lci::post_am_x(env.rank, &byte, 1, lci::COMP_NULL_RETRY, rcomp)
+                             .runtime(env.rt)();
+          s.is_retry() ? ++refused : ++accepted;
+        }
+        EXPECT_EQ(refused, 3u);
+        env.until("own messages", [&] {
+          return lci::counter_get_x(counter).runtime(env.rt)() == static_cast<int64_t>(accepted);
+        });
+        const auto self = with(env, env.rank);
+        expect_count(env, self.retry, refused, refused);
+        expect_count(env, self.am_sent, accepted, accepted);
+        expect_count(env, self.am_received, accepted, accepted);
+        env.barrier();
+        lci::deregister_rcomp_x(rcomp).runtime(env.rt)();
+        lci::free_comp_x(&counter).runtime(env.rt)();
+      },
+      counting);
+}
+
+TEST_CASE("no message of several threads is missed", "[counters]") {
+  on_ranks(
+      [](rank_env& env) {
+        constexpr int threads = 4, each = 500;
+        inbox box(env, inbox_kind::counter, threads * each);
+        const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        env.parallel(threads, [&](int) {
+          const auto out = message(20, 1);
+          for (int i = 0; i < each; ++i)
+            env.post([&] {
+              return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY, rcomp)
+                  .runtime(env.rt)();
+            });
+        });
+        box.collect();
+        expect_count(env, with(env, env.right()).am_sent, threads * each, threads * each * 20);
+        expect_count(env, with(env, env.left()).am_received, threads * each, threads * each * 20);
+        env.barrier();
+      },
+      counting);
+}
+
+TEST_CASE("each device counts for itself, and only if it was asked to", "[counters]") {
+  const auto not_by_default = [](lci::global_attr_t& attr) { attr.counters = false; };
+  on_ranks([](rank_env& env) {
+    auto counts = lci::alloc_device_x().counters(true).runtime(env.rt)();
+    EXPECT(counts.get_attr_counters());
+    EXPECT(!env.device.get_attr_counters());
+    EXPECT_INVALID(with_all(env), "get_counters", "LCI_ATTR_COUNTERS");
+    const auto of = [&](int rank) {
+      return lci::get_counters_x().device(counts).rank(rank).runtime(env.rt)();
+    };
+    EXPECT_INVALID(of(env.size), "rank", std::to_string(env.size));
+    EXPECT_INVALID(of(-2), "rank", "-2");
+    inbox box(env, inbox_kind::counter, 2);
+    const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+    char byte = 0;
+    for (const auto d : {env.device, counts})
+      env.post(d, [&] {
+        return lci::post_am_x(env.right(), &byte, 1, lci::COMP_NULL_RETRY, rcomp)
+            .device(d)
+            .runtime(env.rt)();
+      });
+    env.until(counts, "the message of the device", [&] {
+      env.progress();
+      return of(env.left()).am_received.messages == 1;
+    });
+    box.collect();
+    expect_count(env, of(lci::ALL_RANKS).am_sent, 1, 1);
+    expect_count(env, of(lci::ALL_RANKS).am_received, 1, 1);
+    env.barrier();
+    lci::free_device_x(&counts).runtime(env.rt)();
+  }, not_by_default);
+}

@@ -1,0 +1,158 @@
+"""The message trace: valid for the viewers, complete, bounded, and absent unless asked for."""
+
+import collections
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+from programs import LCIRUN, run
+
+TRACED = os.environ["TRACED"]
+RANKS = 2
+ARRIVALS = {"am": {"arrive am", "arrive rts_am", "arrive am_acked"},
+            "send": {"arrive send", "arrive rts_send", "arrive send_acked"},
+            "signal": {"arrive signal"}}
+
+
+class Traced(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def traced(self, *arguments, **variables):
+        """Runs the program; its trace by rank, and its counters."""
+        done = run(LCIRUN, "-n", RANKS, TRACED, *arguments, LCI_TRACE=str(self.folder / "run"),
+                   LCI_ATTR_COUNTERS="1", **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        counters = {c["rank"]: c for c in map(json.loads, done.stdout.splitlines())}
+        self.assertEqual(set(counters), set(range(RANKS)))
+        traces = [json.loads((self.folder / f"run.{r}.json").read_text()) for r in range(RANKS)]
+        return traces, counters
+
+
+class Content(Traced):
+    def test_every_event_has_what_the_format_asks_for(self):
+        traces, _ = self.traced()
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()),
+                         [f"run.{r}.json" for r in range(RANKS)])
+        for rank, trace in enumerate(traces):
+            self.assertEqual(trace["otherData"], {"rank": rank, "dropped_events": 0})
+            seen = collections.Counter()
+            for event in trace["traceEvents"]:
+                seen[event["ph"]] += 1
+                self.assertEqual(event["pid"], rank)
+                self.assertIsInstance(event["tid"], int)
+                self.assertIsInstance(event["name"], str)
+                if event["ph"] == "M":
+                    continue
+                self.assertGreater(event["ts"], 0)
+                if event["ph"] == "X":
+                    self.assertGreaterEqual(event["dur"], 0)
+            self.assertEqual(set(seen), {"M", "X", "b", "e"})
+
+    def test_posts_arrivals_and_counters_agree(self):
+        traces, counters = self.traced()
+        for kind in ("am", "send"):
+            for rank in range(RANKS):
+                posts = self.slices(traces[rank], {f"post_{kind}"})
+                there = [self.slices(t, ARRIVALS[kind], peer=rank) for t in traces]
+                arrived = [e for events in there for e in events]
+                self.assertGreater(len(posts), 0)
+                self.assertEqual(len(posts), len(arrived), kind)
+                self.assertEqual(self.sizes(posts), self.sizes(arrived), kind)
+                self.assertEqual(counters[rank][f"{kind}_sent"], [len(posts), sum(self.sizes(posts))])
+                here = self.slices(traces[rank], ARRIVALS[kind])
+                self.assertEqual(counters[rank][f"{kind}_received"],
+                                 [len(here), sum(self.sizes(here))])
+        for rank, trace in enumerate(traces):
+            for kind in ("recv", "put", "get"):
+                posts = self.slices(trace, {f"post_{kind}"})
+                self.assertGreater(len(posts), 0)
+                self.assertEqual(counters[rank][kind], [len(posts), sum(self.sizes(posts))])
+            self.assertEqual(len(self.slices(trace, ARRIVALS["signal"])), 1)
+            self.assertEqual(counters[rank]["signal_received"], [1, 1000])
+
+    def test_what_was_posted_is_completed_once(self):
+        for trace in self.traced()[0]:
+            for kind in ("am", "send", "recv", "put", "get"):
+                posted = [e for e in self.slices(trace, {f"post_{kind}"})
+                          if e["args"]["status"].startswith("posted")]
+                completed = self.slices(trace, {f"complete {kind}"})
+                self.assertEqual(self.sizes(posted), self.sizes(completed), kind)
+            begins = {e["id"]: e for e in trace["traceEvents"] if e["ph"] == "b"}
+            ends = {e["id"]: e for e in trace["traceEvents"] if e["ph"] == "e"}
+            self.assertEqual(set(begins), set(ends))
+            self.assertGreater(len(begins), 0)
+            for key, begin in begins.items():
+                self.assertEqual(begin["name"], ends[key]["name"])
+                self.assertLessEqual(begin["ts"], ends[key]["ts"])
+
+    def test_messages_arrive_within_progress_and_after_they_were_posted(self):
+        traces, _ = self.traced()
+        for rank, trace in enumerate(traces):
+            progress = self.slices(trace, {"progress"})
+            for arrival in self.slices(trace, set().union(*ARRIVALS.values())):
+                self.assertTrue(any(self.within(arrival, p) for p in progress), arrival)
+        for tag in range(1, 41):
+            post = self.slices(traces[0], {"post_am"}, peer=1, tag=tag)
+            arrival = self.slices(traces[1], {"arrive am"}, peer=0, tag=tag)
+            self.assertEqual((len(post), len(arrival)), (2, 2))
+            self.assertLess(min(e["ts"] for e in post), min(e["ts"] for e in arrival))
+
+    @staticmethod
+    def within(inner, outer):
+        slack = 0.001  # the last digit, lost in a float
+        return (inner["tid"] == outer["tid"] and inner["ts"] >= outer["ts"] - slack and
+                inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + slack)
+
+    @staticmethod
+    def slices(trace, names, **args):
+        return [e for e in trace["traceEvents"] if e["ph"] == "X" and e["name"] in names and
+                all(e["args"][k] == v for k, v in args.items())]
+
+    @staticmethod
+    def sizes(events):
+        return sorted(e["args"]["size"] for e in events)
+
+
+class Files(Traced):
+    def test_a_full_buffer_keeps_the_latest(self):
+        for trace in self.traced(LCI_ATTR_TRACE_EVENTS="16")[0]:
+            self.assertGreater(trace["otherData"]["dropped_events"], 20)
+            slices = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+            self.assertEqual(len(slices), 16)  # of the one thread
+            tags = {e["args"]["tag"] for e in slices if "tag" in e["args"]}
+            self.assertIn(4242, tags)
+            self.assertNotIn(1, {e["args"]["tag"] for e in slices if e["name"] == "post_am"})
+
+    def test_a_second_runtime_of_the_process_does_not_overwrite_the_first(self):
+        done = run(LCIRUN, "-n", "1", TRACED, "2", LCI_TRACE=str(self.folder / "run"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("run.0.json", "run.0-2.json"):
+            self.assertTrue(json.loads((self.folder / name).read_text())["traceEvents"])
+
+    def test_a_path_that_can_not_be_written_is_an_error_at_start(self):
+        where = self.folder / "no_such_folder" / "run"
+        done = run(LCIRUN, "-n", "1", TRACED, LCI_TRACE=str(where))
+        self.assertEqual(done.returncode, 9)
+        for word in ("LCI_TRACE", f"{where}.0.json", "No such file"):
+            self.assertIn(word, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_without_the_variable_there_is_no_file(self):
+        before = os.getcwd()
+        os.chdir(self.folder)
+        try:
+            done = run(LCIRUN, "-n", RANKS, TRACED)
+        finally:
+            os.chdir(before)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
