@@ -226,3 +226,50 @@ TEST_CASE("each device counts for itself, and only if it was asked to", "[counte
     lci::free_device_x(&counts).runtime(env.rt)();
   }, not_by_default);
 }
+
+TEST_CASE("a message of a layout counts once, whatever it is cut into", "[counters][layout]") {
+  on_ranks(
+      [](rank_env& env) {
+        constexpr size_t pieces = 50, each = 16, distance = 40;
+        const size_t counts[] = {each, pieces}, strides[] = {distance};
+        const auto spread = lci::layout_t::strided(counts, strides, 1);
+        constexpr uint64_t size = pieces * each;
+        window w(env, pieces * distance);
+        std::vector<char> out(pieces * distance), in(pieces * distance), got(size);
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        auto received = lci::alloc_sync_x().runtime(env.rt)();
+        const lci::rmr_t rmr = w.of(env.right());
+        EXPECT(lci::post_recv_x(env.left(), in.data(), size, 1, received)
+                   .layout(&spread)
+                   .runtime(env.rt)()
+                   .is_posted());
+        env.barrier();
+        finished(env, sync, env.post([&] {
+          return lci::post_send_x(env.right(), out.data(), size, 1, sync)
+              .layout(&spread)
+              .runtime(env.rt)();
+        }));
+        finished(env, sync, env.post([&] {
+          return lci::post_put_x(env.right(), out.data(), size, sync, 0, rmr)
+              .layout(&spread)
+              .remote_layout(&spread)
+              .runtime(env.rt)();
+        }));
+        finished(env, sync, env.post([&] {
+          return lci::post_get_x(env.right(), got.data(), size, sync, 0, rmr)
+              .remote_layout(&spread)
+              .runtime(env.rt)();
+        }));
+        lci::sync_wait_x(received, nullptr).runtime(env.rt)();
+        const auto to = with(env, env.right()), from = with(env, env.left());
+        expect_count(env, to.send_sent, 1, size);
+        expect_count(env, from.send_received, 1, size);
+        expect_count(env, from.recv, 1, size);
+        expect_count(env, to.put, 1, size);
+        expect_count(env, to.get, 1, size);
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+        lci::free_comp_x(&received).runtime(env.rt)();
+      },
+      counting);
+}
