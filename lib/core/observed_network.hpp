@@ -31,6 +31,8 @@ class observed_network final : public network::device {
     behind_->deregister_memory(reg);
   }
   void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
+  void park(int64_t timeout_us) override { behind_->park(timeout_us); }
+  void unpark() override { behind_->unpark(); }
   bool flushed() override { return behind_->flushed(); }
 
  private:
