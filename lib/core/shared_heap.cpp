@@ -12,14 +12,14 @@ namespace lci::core {
 
 // --- blocks ---
 
-block_list::block_list(size_t size) {
+block_list::block_list(size_t size, uint64_t base) : base_(base) {
   if (size > 0) free_.emplace(0, size);
 }
 
 size_t block_list::take(size_t size, size_t alignment) {
   for (auto it = free_.begin(); it != free_.end(); ++it) {
     const auto [begin, length] = *it;
-    const size_t at = (begin + alignment - 1) & ~(alignment - 1);
+    const size_t at = ((base_ + begin + alignment - 1) & ~(alignment - 1)) - base_;
     if (at - begin > length || length - (at - begin) < size) continue;
     free_.erase(it);
     if (at > begin) free_.emplace(begin, at - begin);
@@ -76,7 +76,7 @@ std::byte* shared_heap::allocate(size_t size, size_t alignment) {
   if (own_.load(std::memory_order_relaxed) == nullptr) {
     const network::heap_window w = net_.own_heap();
     if (w.size == 0) return nullptr;
-    blocks_ = block_list(w.size);
+    blocks_ = block_list(w.size, w.base);
     own_.store(publish(rank_, w), std::memory_order_release);  // R1
   }
   const network::heap_window& own = *own_.load(std::memory_order_relaxed);

@@ -19,10 +19,11 @@ namespace lci::core {
 /// with its free neighbours. Not thread-safe.
 class block_list {
  public:
-  explicit block_list(size_t size = 0);
+  /// `base`: address of the first byte, that alignment is to be of.
+  explicit block_list(size_t size = 0, uint64_t base = 0);
   static constexpr size_t none = ~size_t{0};
 
-  /// Offset of `size` bytes at a multiple of `alignment` (a power of two), or `none`.
+  /// Offset of `size` bytes whose address is a multiple of `alignment` (a power of two), or `none`.
   size_t take(size_t size, size_t alignment);
   void give(size_t offset, size_t size);
   /// Bytes of the largest free block.
@@ -30,6 +31,7 @@ class block_list {
 
  private:
   std::map<size_t, size_t> free_;  // size by offset; neighbours never touch
+  uint64_t base_;
 };
 
 /// One per net context. Thread-safe.

@@ -26,6 +26,14 @@ TEST_CASE("blocks come from the front and join their free neighbours") {
   CHECK(block_list().take(1, 1) == block_list::none);
 }
 
+TEST_CASE("blocks are aligned by address, wherever the heap begins") {
+  block_list blocks(10000, 4096 * 5);
+  CHECK(blocks.take(8, 64) == 0);
+  CHECK(blocks.take(8, 8192) == 4096);
+  CHECK(blocks.take(8, 4096) == 8192);
+  CHECK(blocks.take(8, 16384) == block_list::none);
+}
+
 TEST_CASE("blocks taken and given at random never overlap, and all come back") {
   std::mt19937 random(7);
   constexpr size_t size = 1 << 16;
