@@ -33,9 +33,9 @@ int main(int argc, char** argv) {
   lci::g_runtime_init();
   lci::comp_t handler = lci::alloc_handler(handle);
   const lci::rcomp_t rcomp = lci::register_rcomp(handler);
-  lci::barrier();
   std::printf("rank %d waits\n", lci::get_rank_me());
   std::fflush(stdout);
+  lci::barrier();  // all have said so before the job ends
   if (lci::get_rank_me() == chosen) {
     if (place == "main") abort_now();
     if (place == "threads") {  // two at once: one of them wins, and the process ends
