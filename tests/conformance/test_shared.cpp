@@ -1,4 +1,5 @@
 // Memory that ranks of one host reach by load and store.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
@@ -71,7 +72,7 @@ TEST_CASE("puts to shared memory are over when they return", "[shared]") {
       EXPECT_EQ(s.rank, to);
       EXPECT_EQ(s.size, size);
       EXPECT(s.user_context == &me);
-      EXPECT(std::memcmp(theirs + 96, out.data(), size) == 0);
+      EXPECT(std::equal(out.begin(), out.end(), theirs + 96));
       s = env.post([&] {
         return lci::post_get_x(to, size == 0 ? nullptr : back.data(), size, lci::COMP_NULL_RETRY, 96,
                                rmr)
