@@ -109,11 +109,17 @@ TEST_CASE("the buffer of a raw put of a copy is free at once", "[net][rma]") {
           EXPECT_EQ(told.rank, env.left());
           EXPECT_EQ(told.imm_data, 77u);
         }
-        const auto arrived = [&] {
-          return matches(w.data() + offset, size, size + static_cast<uint64_t>(env.left()));
-        };
-        if (imm) EXPECT(arrived());
-        env.until("the put", arrived);
+        // Where nobody is told, the origin looks whether it is there: the target must not read
+        // what is just being written.
+        if (!imm)
+          env.until("the put", [&] {
+            std::vector<char> back(size);
+            lci::post_get_x(env.right(), back.data(), size, lci::COMP_NULL, offset, w.of(env.right()))
+                .runtime(env.rt)();
+            return matches(back.data(), size, size + static_cast<uint64_t>(env.rank));
+          });
+        if (!imm) env.barrier();
+        EXPECT(matches(w.data() + offset, size, size + static_cast<uint64_t>(env.left())));
         EXPECT(w.untouched_but(offset, size));
         env.barrier();
         EXPECT(port.quiet());
