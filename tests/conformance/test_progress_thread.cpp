@@ -361,6 +361,7 @@ TEST_CASE("progress threads refuse what can't be", "[service]") {
                    "progress_thread", "empty");
 
     struct inside : lci::comp_impl_t {
+      inside() { attr.am_in_place = true; }
       void signal(lci::status_t) override {
         is_refused([&] { lci::free_progress_thread(&thread); });
         is_refused([&] { lci::progress_thread_add_device(thread, device); });
