@@ -30,7 +30,14 @@ packet_pool_attr_t reserve_attr(const packet_pool_attr_t& of, size_t n) {
 
 device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
                const device_attr_t& a)
-    : rt(r), n_ranks(r.size()), heap(&context.heap), flushes(r.size()), attr(a), runtime(&r), net_context(&context), packet_pool(&pool) {
+    : rt(r),
+      n_ranks(r.size()),
+      heap(&context.heap),
+      flushes(r.size()),
+      attr(a),
+      runtime(&r),
+      net_context(&context),
+      packet_pool(&pool) {
   const size_t packet_payload = pool.payload_size();
   net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
   if (attr.counters || rt.trace != nullptr) {

@@ -23,8 +23,9 @@ inline bool may_be_mapped(const device& d, const Args& a, size_t size) {
 /// good. If not, null: the general path finds out why, or goes through the network.
 template <class Args>
 inline std::byte* mapped_target(const device& d, const Args& a, size_t size) {
-  return may_be_mapped(d, a, size) && d.undisturbed() ? d.heap->reach(a.rank, a.rmr.base + a.remote_disp, size)
-                                   : nullptr;
+  return may_be_mapped(d, a, size) && d.undisturbed()
+             ? d.heap->reach(a.rank, a.rmr.base + a.remote_disp, size)
+             : nullptr;
 }
 
 /// The same for what is posted most, without a call: only where the peer's heap is known.

@@ -51,10 +51,13 @@ struct waiting_flush {
     const int peer = flush->status.rank;
     if (peer >= 0 && d.any_failure() && d.has_failed(peer))
       flush->status.error = errorcode_t::fatal;
-    d.pending.fetch_sub(1, std::memory_order_release);
+    // Also if the handler throws; a drained device has signalled everything.
     struct ending {
       device& of;
-      ~ending() { of.end_task(); }
+      ~ending() {
+        of.pending.fetch_sub(1, std::memory_order_release);
+        of.end_task();
+      }
     } const at_end{d};
     if (flush->comp != nullptr) flush->comp->signal(flush->status);
     return true;

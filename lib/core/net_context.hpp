@@ -9,7 +9,8 @@
 
 namespace lci::core {
 
-/// Immutable after allocation, but for the heap, which is thread-safe. Owns the fabric's context; devices made from it must go first.
+/// Immutable after allocation, but for the heap, which is thread-safe. Owns the fabric's context;
+/// devices made from it must go first.
 class net_context {
  public:
   net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n,

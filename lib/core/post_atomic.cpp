@@ -25,7 +25,9 @@ LCI_COLD void reject_arguments(const device& d, const post_atomic_args& a) {
   if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
     throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_ranks - 1));
   if (!is_supported(a.op, a.type))
-    throw_invalid(what, "op", name_of(a.op, atomic_op_t::bit_xor) + " on " + name_of(a.type, atomic_type_t::float64),
+    throw_invalid(what, "op",
+                  name_of(a.op, atomic_op_t::bit_xor) + " on " +
+                      name_of(a.type, atomic_type_t::float64),
                   "one of atomic_op_t on one of atomic_type_t", "bit operations take integers only");
   const bool reads_only = a.op == atomic_op_t::fetch;
   if (a.operand == nullptr && !reads_only)

@@ -133,7 +133,8 @@ status_t post_send_layout(post_send_args& a) {
   inner.layout = nullptr;
   inner.local_buffer = space.data();
   // An eager message is copied once more on posting; a longer one must stay where it is.
-  const bool eager = sizeof(wire::ack_body) + a.size <= std::min(d.eager_limit, a.packet_pool.p_impl->payload_size());
+  const bool eager = sizeof(wire::ack_body) + a.size <=
+                     std::min(d.eager_limit, a.packet_pool.p_impl->payload_size());
   std::unique_ptr<packed_send> sent;
   if (!eager && !waits(a)) {
     std::unique_ptr<std::byte[]> message = space.take();

@@ -83,7 +83,10 @@ class layout_transfer final : public comp_impl_t {
       try {
         Args a = piece_;  // a post may change its arguments
         status = post_piece(a);
-      } catch (const std::runtime_error&) {  // the peer has failed, or the network refuses
+      } catch (const peer_failure_error&) {  // misuse goes to the caller: the first piece finds it
+        failed_.store(true, std::memory_order_relaxed);
+        status = errorcode_t::done;
+      } catch (const resource_error&) {
         failed_.store(true, std::memory_order_relaxed);
         status = errorcode_t::done;
       }
