@@ -1,6 +1,7 @@
 // Buffers that are not in one piece.
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <random>
 
 #include "tests/conformance/inbox.hpp"
@@ -355,6 +356,13 @@ TEST_CASE("a layout that can't be is refused before anything happens", "[layout]
     EXPECT_INVALID(lci::post_comm_x(lci::direction_t::OUT, env.rank, bytes, 100, lci::COMP_NULL)
                        .remote_layout(&hundred)
                        .runtime(env.rt)(), "remote_layout", "rmr");
+    if (std::getenv("LCI_TEST_SHARED_WINDOWS") == nullptr) {  // plain copies need no registration
+      auto other = lci::alloc_device_x().runtime(env.rt)();
+      auto mr = lci::register_memory_x(bytes, sizeof bytes).device(other).runtime(env.rt)();
+      EXPECT_INVALID(put(100, 0, nullptr, &hundred).mr(mr)(), "mr", "device");
+      lci::deregister_memory_x(&mr).runtime(env.rt)();
+      lci::free_device_x(&other).runtime(env.rt)();
+    }
     EXPECT(w.untouched_but(0, 0));
     env.barrier();
   });
