@@ -71,6 +71,12 @@ def children(pid):
         return []
 
 
+def default_signals():
+    """A shell's background job, or nohup, ignores signals: its children would not get them, either."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class LaunchTest(unittest.TestCase):
     """Each test has a mark that all its processes carry; none may be left at its end."""
 
@@ -100,7 +106,7 @@ class LaunchTest(unittest.TestCase):
         process = subprocess.Popen([LCIRUN] + [str(w) for w in words], text=True, stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=clean_environment(**{self.mark: 1}, **env),
-                                   start_new_session=new_group)
+                                   preexec_fn=default_signals, start_new_session=new_group)
         self.addCleanup(self._close, process)
         return process
 
