@@ -67,6 +67,11 @@ OPERATIONS = (
        "Makes a progress thread leave a device alone; waits until it does. free_device does so, "
        "too. Refused inside a handler.", (_thread, _device), (a.runtime_on_demand,),
        source="3.2.6", group=_T),
+    _alloc("stream",
+           "Allocates a stream of active messages. Targets need none of their own.", (a.runtime,),
+           "Stream", "ours"),
+    _free("stream",
+          "Frees a stream. What was posted in it is still delivered, in order.", "Stream", "ours"),
     Op("get_counters", "counters_t",
        "Reads what a device that was allocated with `counters` has counted: messages and bytes, by "
        "kind. Thread-safe, also while others communicate; then the numbers may be of slightly "

@@ -38,6 +38,9 @@ post_comm = Op(
        "nullptr", source="ours"),
      A("remote_layout", "const layout_t*",
        "Where the bytes lie from `remote_disp` on; null: in one piece.", "nullptr", source="ours"),
+     A("stream", "stream_t",
+       "Stream in whose order an active message is delivered; empty: in no order.",
+       "stream_t()", may_be_empty=True, source="ours"),
      A("allow_done", "bool",
        "Whether `done` may be returned; if not, the completion object is always signalled.",
        "true"),
@@ -55,6 +58,7 @@ _OFFSET = ("remote_disp", "Offset into the registered range.")
 _SIGNAL = ("remote_comp", "Remote completion handle to signal at the target; 0: none.")
 _DELIVERED = ("tag", "Delivered with the signal.")
 _UNMATCHED = ("direction", "matching_engine", "matching_policy")
+_UNORDERED = ("stream",)
 
 _BY_NAME = {x.name: x for x in post_comm.positional + post_comm.optional}
 
@@ -70,26 +74,26 @@ OPERATIONS = (
             source="3.2.4", result=_STATUS, group=_G),
     Derived("post_send", "post_comm", "Posts a send, to be matched by a receive of the target.",
             ("rank", "local_buffer", "size", "tag", "local_comp"),
-            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout"), (_CONST,),
+            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED, (_CONST,),
             (_FROM, ("rank", "The target."), ("size", "Bytes to send."),
              ("tag", "Tag to be matched.")),
             source="3.2.4", result=_STATUS, group=_G),
     Derived("post_recv", "post_comm",
             "Posts a receive. A longer message is cut to the buffer: `done_truncated`.",
             ("rank", "local_buffer", "size", "tag", "local_comp"),
-            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout"), (),
+            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED, (),
             (_INTO, ("rank", "The source, or ANY_SOURCE."), ("size", "Size of the buffer."),
              ("tag", "Tag to be matched, or ANY_TAG.")),
             source="3.2.4", result=_STATUS, group=_G),
     Derived("post_put", "post_comm", "Posts a write to registered memory of the target.",
             ("rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"),
-            _UNMATCHED, (_CONST,),
+            _UNMATCHED + _UNORDERED, (_CONST,),
             (_FROM, ("rank", "The target."), ("size", "Bytes to write."), _OFFSET,
              ("rmr", "Registration of the target."), _SIGNAL, _DELIVERED),
             source="3.2.4", result=_STATUS, group=_G),
     Derived("post_get", "post_comm", "Posts a read from registered memory of the target.",
             ("rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"),
-            _UNMATCHED, (),
+            _UNMATCHED + _UNORDERED, (),
             (_INTO, ("rank", "The target."), ("size", "Bytes to read."), _OFFSET,
              ("rmr", "Registration of the target."), _SIGNAL, _DELIVERED),
             source="3.2.4", result=_STATUS, group=_G),

@@ -226,6 +226,20 @@ progress_thread = Resource(
           "for it; -1: those of the thread that allocates.", "-1", source=_OURS, minimum=-1),
     ))
 
+stream = Resource(
+    "stream",
+    "Orders active messages: those that one rank posts to another in the same stream are delivered "
+    "one after the other, as they were posted, whatever their sizes and devices.",
+    source="ours",
+    attributes=(
+        A("window", "size_t",
+          "Messages to one rank that may be on their way; beyond, posts say retry until that rank "
+          "has delivered some.", "4096", source=_OURS, minimum=4, maximum=1 << 20),
+        A("window_bytes", "size_t",
+          "Bytes to one rank that may be on their way before posts say retry: what the target keeps "
+          "for this rank at most, but for the last message.", "16777216", source=_OURS, minimum=1),
+    ))
+
 mr = Resource(
     "mr", "A registered range of local memory, bound to a device.", source="3.3.1",
     impl="lci::core::memory_region", header="lib/core/memory_region.hpp", has_attr=False)
@@ -239,7 +253,7 @@ graph_node = Resource(
     impl="lci::core::graph_node", header="", has_attr=False)
 
 ALL = (runtime, net_context, device, endpoint, packet_pool, matching_engine, comp, progress_thread,
-       mr, symmetric, graph_node)
+       stream, mr, symmetric, graph_node)
 
 ALIASES = (
     Alias("comp_handler_t", "void (*)(status_t status)",

@@ -84,8 +84,10 @@ device::~device() {
     if (state == op_state::recv_posted) return;
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
     if (op->allocated) rt.deallocate(op->status.buffer);
+    if (op->ordered) delete op->comp;
     rt.operations.release(op);
   });
+  rt.streams.forget(*this);
 }
 
 void device::close() {
@@ -147,6 +149,7 @@ void device::on_peer_failure(int peer, const char* reason) {
   any_failure_.store(true, std::memory_order_seq_cst);  // see open()
   not_plain_.store(true, std::memory_order_relaxed);
   unreported_failure_.store(true, std::memory_order_release);
+  rt.streams.lose(peer);
   // What waits for an answer of this peer will not get one. All end, also if a handler throws.
   std::exception_ptr thrown;
   rt.operations.enter_each(this, [&](operation_table::visit v) {

@@ -49,6 +49,10 @@ class device final : public network::event_sink {
   errorcode_t send_packet(int peer, packet* p, size_t size, operation* completes = nullptr);
   /// Sends what an item of the backlog says. False: not now.
   bool submit(backlog::item& item);
+  /// The same, and what can't be sent now waits there.
+  void submit_or_queue(backlog::item item) {
+    if (!backlog.empty() || !submit(item)) backlog.push(std::move(item));
+  }
   /// As inject(), but what can't be sent now waits in the backlog. For the library's own messages.
   void send_or_queue(int peer, const void* message, size_t size);
   template <class Message>
@@ -101,6 +105,9 @@ class device final : public network::event_sink {
   void start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts);
   /// Tells the origin of an operation that it has arrived, or was refused.
   void send_ack(int peer, uint64_t operation, uint8_t policy = 0);
+  /// Signals that an active message has come, with a copy of it that is the program's to free.
+  LCI_NOINLINE void deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byte* data,
+                                 size_t size);
   /// Tells the target of a put or get with signal which memory it was about.
   void send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size);
 
@@ -198,13 +205,11 @@ class device final : public network::event_sink {
   /// Answers a request that can't be served, so that its origin does not wait for ever.
   LCI_COLD bool refuse(int peer, uint64_t operation);
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
-  // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp,
-  // atomics.cpp). False: the packet is rejected.
+  // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp, atomics.cpp, stream_order.cpp,
+  // post_stream.cpp). False: the packet is rejected.
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
   bool dispatch(int peer, wire::message& m, void*& recv_context);
   bool receive_am(int peer, const wire::message& m, void*& recv_context);
-  LCI_NOINLINE void deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byte* data,
-                                 size_t size);
   LCI_NOINLINE void receive_send(int peer, network::message_head head, const std::byte* data,
                                  size_t size);
   LCI_NOINLINE bool receive_acked(int peer, wire::message& m);
@@ -219,6 +224,9 @@ class device final : public network::event_sink {
   bool receive_ack(int peer, const wire::message& m);
   bool receive_get(int peer, wire::message& m);
   bool receive_atomic(int peer, wire::message& m);
+  bool receive_ordered(int peer, wire::message& m);
+  bool receive_ordered_rts(int peer, wire::message& m);
+  bool receive_credit(int peer, const wire::message& m);
   bool receive_atomic_reply(int peer, wire::message& m);
 
   /// A packet from `peer` names an operation: `act(op, door)` does what it says, or refuses. False if

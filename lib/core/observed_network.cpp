@@ -21,7 +21,9 @@ seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
   wire::message m;
   if (!wire::decode(bytes, known, m)) return seen;
   seen.what = m.head.what;
-  seen.tag = m.head.tag;
+  const bool ordered =
+      m.head.what == wire::kind::am_ordered || m.head.what == wire::kind::rts_ordered;
+  seen.tag = ordered ? static_cast<uint32_t>(m.head.tag) : m.head.tag;
   seen.size = size - sizeof(wire::header);
   wire::ack_body ack;
   wire::rts_body rts;
@@ -33,7 +35,13 @@ seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
       whole = wire::take_body(m, ack);
       seen.size -= whole ? sizeof ack : 0;
       break;
+    case wire::kind::am_ordered:
+      if ((m.head.policy & wire::ack_follows) == 0) break;
+      whole = wire::take_body(m, ack);
+      seen.size -= whole ? sizeof ack : 0;
+      break;
     case wire::kind::rts_am:
+    case wire::kind::rts_ordered:
     case wire::kind::rts_send:
       whole = wire::take_body(m, rts);
       seen.size = whole ? rts.size : 0;
@@ -50,7 +58,9 @@ seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
   switch (m.head.what) {
     case wire::kind::am:
     case wire::kind::am_acked:
+    case wire::kind::am_ordered:
     case wire::kind::rts_am:
+    case wire::kind::rts_ordered:
       seen.sent = counted::am_sent, seen.received = counted::am_received;
       break;
     case wire::kind::send:

@@ -76,6 +76,7 @@ struct alignas(cache_line) operation {
   bool signals : 1 = false;     // put, get: the target is told
   bool acknowledged : 1 = false;  // sender: ends with the target's ack
   bool acknowledges : 1 = false;  // receiver: tells the sender when all is delivered
+  bool ordered : 1 = false;     // receiver, of a stream: `comp` is an ordered_transfer
   bool counted : 1 = false;     // by the device's flush tracker, in generations of this parity
   bool parity : 1 = false;
   operation* next_free = nullptr;
@@ -187,7 +188,7 @@ class operation_table {
     op->comp = nullptr;
     op->status = status_t(errorcode_t::done);
     op->in_place = op->allocated = op->registered = op->signals = false;
-    op->acknowledged = op->acknowledges = op->counted = op->parity = false;
+    op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
     op->carrier = nullptr;
     op->reg = {};
     op->failed.store(false, std::memory_order_relaxed);

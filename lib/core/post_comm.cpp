@@ -66,6 +66,9 @@ status_t post_comm(post_comm_args& a) {
   if (!has_buffer && has_comp && a.layout != nullptr)
     throw_invalid("post_comm", "layout", "given", "null for an active message",
                   "pack it into a buffer or packet first");
+  if (!a.stream.is_empty() && (a.direction != direction_t::OUT || has_buffer || !has_comp))
+    throw_invalid("post_comm", "stream", "given", "empty but for an active message",
+                  "nothing else has an order");
   if (a.direction == direction_t::OUT) {
     if (has_buffer) {
       auto b = remote<post_put_args>(a);
@@ -74,6 +77,7 @@ status_t post_comm(post_comm_args& a) {
     if (has_comp) {
       auto b = common<post_am_args>(a);
       b.remote_comp = a.remote_comp;
+      b.stream = a.stream;
       return core::post_am(b);
     }
     auto b = matched<post_send_args>(a);

@@ -6,41 +6,12 @@
 #include "lib/core/observe_post.hpp"
 #include "lib/core/post_common.hpp"
 #include "lib/core/post_layout.hpp"
+#include "lib/core/post_message.hpp"
+#include "lib/core/stream.hpp"
 
 namespace lci::core {
 
 namespace {
-
-/// Whether the sender is told by the target that the message was delivered.
-template <class Args>
-bool wants_ack(const Args& a) {
-  return a.comp_semantic == comp_semantic_t::remote;
-}
-
-/// Whether the message goes without a handshake: then it must fit into a packet, if it needs one.
-template <class Args>
-bool is_eager(const device& d, const Args& a) {
-  const size_t size = a.size + (wants_ack(a) ? sizeof(wire::ack_body) : 0);
-  return size < d.inject_end ||
-         (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
-}
-
-/// A whole eager message, to be sent when it can be: the caller's buffer is free.
-template <class Front, class Args>
-backlog::item copy_of(const Args& a, const Front& front) {
-  backlog::item item;
-  item.peer = a.rank;
-  item.message.resize(sizeof front + a.size);
-  std::memcpy(item.message.data(), &front, sizeof front);
-  if (a.size > 0) std::memcpy(item.message.data() + sizeof front, a.local_buffer, a.size);
-  return item;
-}
-
-template <class Args>
-void give_back_packet(const Args& a) {
-  class packet_pool& pool = *a.packet_pool.p_impl;
-  if (pool.owns(a.local_buffer)) pool.put(packet::of(buffer_of(a)));
-}
 
 /// An eager message whose sender wants to know when the network is through with it.
 template <class Args>
@@ -97,26 +68,7 @@ template <class Args>
 status_t send_eager(device& d, Args& a, const wire::header& head, const char* what) {
   if (wants_ack(a)) return send_acked(d, a, head, what);
   if (!ends_with_copy(d, a)) return send_tracked(d, a, head, what);
-  class packet_pool& pool = *a.packet_pool.p_impl;
-  const bool user_packet = pool.owns(a.local_buffer);
-  errorcode_t result = errorcode_t::retry_backlog;
-  if (d.backlog.empty()) {
-    if (a.size < d.inject_end) {
-      result = d.inject(a.rank, wire::pack(head), a.local_buffer, a.size);
-      if (result == errorcode_t::done && user_packet)
-        pool.put(packet::of(buffer_of(a)));
-    } else {
-      packet* p = user_packet ? packet::of(buffer_of(a)) : pool.get();
-      if (p == nullptr) {
-        result = errorcode_t::retry_nopacket;
-      } else {
-        p->head = head;
-        if (!user_packet) std::memcpy(p->payload(), a.local_buffer, a.size);
-        result = d.send_packet(a.rank, p, a.size);
-        if (result != errorcode_t::done && !user_packet) pool.put(p);
-      }
-    }
-  }
+  const errorcode_t result = try_eager(d, a, head);
   if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
   if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
   if (may_retry(a)) return result;
@@ -134,17 +86,9 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
-  op->become(op_state::await_receiver);
-  op->acknowledged = wants_ack(a);
-  op->left.store(1, std::memory_order_relaxed);
-  op->total = a.size;
-  op->next_offset = 0;
-  if (a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
-  if (d.limits.rma && op->reg.rkey == 0) register_buffer(d, op, a);
   wire::framed<wire::rts_body> rts;
   rts.head = head;
-  rts.body = {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey,
-              op->handle() | (wants_ack(a) ? wire::wants_ack : 0)};
+  rts.body = expect_receiver(d, op, a, wants_ack(a));
   d.count_in(op);
   d.open(op, door_receiver);
   d.send_or_queue(a.rank, rts);
@@ -165,6 +109,7 @@ LCI_NOINLINE status_t post_am_general(post_am_args& a) {
   check_common("post_am", d, a);
   if (a.remote_comp == 0)
     throw_invalid("post_am", "remote_comp", "0", "a handle that register_rcomp() gave the target");
+  if (!a.stream.is_empty()) return post_in_stream(a);
   wire::header head = wire::unpack(head_of(a));
   if (is_eager(d, a)) return send_eager(d, a, head, "post_am");
   head.what = wire::kind::rts_am;
@@ -188,7 +133,7 @@ LCI_NOINLINE status_t post_send_general(post_send_args& a) {
 
 status_t post_am(post_am_args& a) {
   device& d = *a.device.p_impl;
-  if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0) &&
+  if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0 && a.stream.is_empty()) &&
       LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
   return post_observed(post_kind::am, a, post_am_general);

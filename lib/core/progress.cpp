@@ -138,6 +138,12 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
       return receive_atomic(peer, m);
     case wire::kind::atomic_reply:
       return receive_atomic_reply(peer, m);
+    case wire::kind::am_ordered:
+      return receive_ordered(peer, m);
+    case wire::kind::rts_ordered:
+      return receive_ordered_rts(peer, m);
+    case wire::kind::stream_credit:
+      return receive_credit(peer, m);
     case wire::kind::none:
       break;
   }

@@ -310,7 +310,7 @@ void device::fail(operation* op) {
   op->status.error = errorcode_t::fatal;
   if (op->allocated) {
     // An active message that has lost its sender never comes, as if it had not been posted.
-    op->comp = nullptr;
+    if (!op->ordered) op->comp = nullptr;
     op->in_place = true;
   }
   // A sender whose memory can't be read is told, too, unless an ack tells it.
@@ -341,7 +341,7 @@ void device::complete(operation* op) {
     }
   } const at_end{owner,       op->in_place ? status.buffer : nullptr,
                  status.rank, op->counted,
-                 op->parity,  op->acknowledges,
+                 op->parity,  op->acknowledges && !op->ordered,
                  op->peer_operation, status.error.errorcode == errorcode_t::fatal};
   rt.operations.release(op);
   if (comp != nullptr) comp->signal(status);

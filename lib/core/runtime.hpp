@@ -15,6 +15,7 @@
 #include "lib/core/progress_bells.hpp"
 #include "lib/core/progress_thread.hpp"
 #include "lib/core/rcomp_table.hpp"
+#include "lib/core/stream_table.hpp"
 #include "lib/core/tracer.hpp"
 #include "network/fabric.hpp"
 
@@ -44,6 +45,9 @@ class runtime {
     LCI_LIKELY(a == nullptr) ? std::free(p) : a->deallocate(p);
   }
 
+  // Before whatever frees memory at its end.
+  std::atomic<allocator_base_t*> allocator_{nullptr};
+
   /// Packets of the job's other ranks that made no sense and were dropped. Thread-safe.
   std::atomic<uint64_t> rejected_packets{0};
 
@@ -57,6 +61,7 @@ class runtime {
 
   operation_table operations;                // thread-safe
   rcomp_table rcomps;                        // thread-safe
+  stream_table streams{*this};               // thread-safe
   deferred_queue deferred;                   // thread-safe
   mpmc_array<matching_engine*> engines;      // by wire id; thread-safe
   mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
@@ -96,7 +101,6 @@ class runtime {
   int rank_ = 0;
   int size_ = 1;
   std::unique_ptr<network::address_exchange> exchange_;
-  std::atomic<allocator_base_t*> allocator_{nullptr};
   std::mutex engines_mutex_;
   std::vector<bool> engine_used_;  // under engines_mutex_
   std::mutex pools_mutex_;

@@ -33,7 +33,10 @@ enum class kind : uint8_t {
   atomic_reply,  // atomic_result; `tag` is the origin's operation handle
   am_acked,      // as am and send, with ack_body before the payload: an ack follows once it has been
   send_acked,    // delivered
-  last = send_acked,
+  am_ordered,    // of stream `engine`: payload, after an ack_body if `policy` says so
+  rts_ordered,   // its large ones: rts_body
+  stream_credit,  // of stream `engine`: messages before `word`, `tag` bytes in all, were delivered
+  last = stream_credit,
 };
 
 /// What precedes every message. `word` and `tag` mean what `kind` says.
@@ -138,6 +141,14 @@ inline atomic_type_t atomic_type_of(const header& head) {
 
 /// Policy of a `fin`, `ack` or `atomic_reply`: it could not be done at the target.
 constexpr uint8_t refused = 1;
+
+/// Policy of am_ordered and rts_ordered: a stream_credit is to follow the delivery.
+constexpr uint8_t asks_credit = 1;
+/// Policy of am_ordered: its sender waits for an ack, and the message begins with an ack_body.
+constexpr uint8_t ack_follows = 2;
+/// The number that a message has in its stream is the upper half of its header's `tag`.
+inline uint64_t pack_number(uint32_t number, uint64_t tag) { return tag | uint64_t{number} << 32; }
+inline uint32_t number_of(const header& head) { return static_cast<uint32_t>(head.tag >> 32); }
 
 /// Instead of a matching engine's id: the one for raw messages of the device that they come to.
 constexpr uint16_t raw_engine = 0xffff;

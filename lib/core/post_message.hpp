@@ -1,0 +1,80 @@
+// What sends and active messages share, in a stream or not: copies, packets, requests to send.
+#pragma once
+
+#include <cstring>
+
+#include "lib/core/post_common.hpp"
+
+namespace lci::core {
+
+/// Whether the sender is told by the target that the message was delivered.
+template <class Args>
+bool wants_ack(const Args& a) {
+  return a.comp_semantic == comp_semantic_t::remote;
+}
+
+/// Whether the message goes without a handshake: then it must fit into a packet, if it needs one.
+template <class Args>
+bool is_eager(const device& d, const Args& a, bool acked) {
+  const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);
+  return size < d.inject_end ||
+         (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
+}
+template <class Args>
+bool is_eager(const device& d, const Args& a) {
+  return is_eager(d, a, wants_ack(a));
+}
+
+/// A whole eager message, to be sent when it can be: the caller's buffer is free.
+template <class Front, class Args>
+backlog::item copy_of(const Args& a, const Front& front) {
+  backlog::item item;
+  item.peer = a.rank;
+  item.message.resize(sizeof front + a.size);
+  std::memcpy(item.message.data(), &front, sizeof front);
+  if (a.size > 0) std::memcpy(item.message.data() + sizeof front, a.local_buffer, a.size);
+  return item;
+}
+
+template <class Args>
+void give_back_packet(const Args& a) {
+  class packet_pool& pool = *a.packet_pool.p_impl;
+  if (pool.owns(a.local_buffer)) pool.put(packet::of(buffer_of(a)));
+}
+
+/// Eager protocols: injection, by packet, from a user's packet. What can't go now is a retry.
+template <class Args>
+errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
+  class packet_pool& pool = *a.packet_pool.p_impl;
+  const bool user_packet = pool.owns(a.local_buffer);
+  if (!d.backlog.empty()) return errorcode_t::retry_backlog;
+  errorcode_t result;
+  if (a.size < d.inject_end) {
+    result = d.inject(a.rank, wire::pack(head), a.local_buffer, a.size);
+    if (result == errorcode_t::done && user_packet) pool.put(packet::of(buffer_of(a)));
+  } else {
+    packet* p = user_packet ? packet::of(buffer_of(a)) : pool.get();
+    if (p == nullptr) return errorcode_t::retry_nopacket;
+    p->head = head;
+    if (!user_packet) std::memcpy(p->payload(), a.local_buffer, a.size);
+    result = d.send_packet(a.rank, p, a.size);
+    if (result != errorcode_t::done && !user_packet) pool.put(p);
+  }
+  return result;
+}
+
+/// Makes an operation one that waits for the answer to its request to send.
+template <class Args>
+wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool acked) {
+  op->become(op_state::await_receiver);
+  op->acknowledged = acked;
+  op->left.store(1, std::memory_order_relaxed);
+  op->total = a.size;
+  op->next_offset = 0;
+  if (a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
+  if (d.limits.rma && op->reg.rkey == 0) register_buffer(d, op, a);
+  return {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey,
+          op->handle() | (acked ? wire::wants_ack : 0)};
+}
+
+}  // namespace lci::core

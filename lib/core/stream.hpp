@@ -1,0 +1,78 @@
+// Ordered active messages at their sender: what is on its way to each peer, and what waits for room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "lci/operations.hpp"
+#include "lib/concurrent/spinlock.hpp"
+
+namespace lci::core {
+
+class device;
+
+/// What a rank posts in one stream to one peer. Everything is under `lock`, which is held while a
+/// message is handed to the network, so that no sequence number is left out: nothing that may run
+/// the user's code happens meanwhile. Messages are released in the order of their numbers.
+///
+/// Of the messages on their way at least one asks for credit whenever the window is full: one in
+/// each quarter of it does. So a full window opens again.
+struct outgoing_stream {
+  struct held_message {
+    device* by;
+    std::vector<std::byte> message;
+    size_t size;  // of the payload, also where it comes later
+    void end() const;  // it has left, or is lost: the device need not wait for it
+  };
+  void hold(device& d, std::vector<std::byte> message, size_t size);
+
+  explicit outgoing_stream(const stream_attr_t& attr)
+      : window(attr.window), window_bytes(attr.window_bytes) {}
+
+  bool is_open() const {
+    return sent - delivered < window && sent_bytes - delivered_bytes < window_bytes;
+  }
+  /// Whether a new message may go at once.
+  bool has_room() const { return held.empty() && is_open(); }
+  /// Whether the next message that is released, of `size` bytes, asks for credit.
+  bool asks_credit(size_t size) const {
+    return (unasked + 1) * 4 >= window || (unasked_bytes + size) * 4 >= window_bytes;
+  }
+  void release(size_t size) {
+    const bool asks = asks_credit(size);
+    ++sent;
+    sent_bytes += size;
+    unasked = asks ? 0 : unasked + 1;
+    unasked_bytes = asks ? 0 : unasked_bytes + size;
+  }
+
+  spinlock lock;
+  uint64_t window, window_bytes;
+  uint32_t next = 0;  // sequence number of the next message posted
+  uint32_t sent = 0;  // of the next one released
+  uint32_t delivered = 0;  // all before it have been
+  uint32_t unasked = 0;  // messages since the last that asked for credit
+  uint64_t sent_bytes = 0, delivered_bytes = 0, unasked_bytes = 0;
+  std::deque<held_message> held;  // posts that could not be told to retry
+};
+
+/// The user's handle on a stream. Immutable. What belongs to its peers is the runtime's, and
+/// outlives it: numbers go on where they were when the id is used again.
+class stream {
+ public:
+  stream(runtime_t rt, const stream_attr_t& attributes);
+  ~stream();
+  stream(const stream&) = delete;
+  stream& operator=(const stream&) = delete;
+
+  runtime_t runtime;
+  stream_attr_t attr;
+  uint16_t id;  // among the streams of this rank
+};
+
+/// Posts an active message whose other arguments have been checked.
+status_t post_in_stream(post_am_args& a);
+
+}  // namespace lci::core
