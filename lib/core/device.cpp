@@ -6,6 +6,7 @@
 
 #include "lib/base/check.hpp"
 #include "lib/base/log.hpp"
+#include "lib/core/barrier_rounds.hpp"
 #include "lib/core/endpoint.hpp"
 #include "lib/core/net_context.hpp"
 #include "lib/core/observed_network.hpp"
@@ -34,6 +35,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
       n_ranks(r.size()),
       heap(&context.heap),
       flushes(r.size()),
+      barriers(std::make_unique<barrier_rounds>()),
       attr(a),
       runtime(&r),
       net_context(&context),

@@ -28,6 +28,7 @@
 
 namespace lci::core {
 
+class barrier_rounds;
 class raw_network;
 
 /// Thread-safe except for construction and destruction. Two threads on two devices share nothing
@@ -189,6 +190,7 @@ class device final : public network::event_sink {
   /// Operations that have been posted and not completed, posted receives excepted.
   alignas(cache_line) std::atomic<int64_t> pending{0};
   flush_tracker flushes;
+  const std::unique_ptr<barrier_rounds> barriers;
 
   device_bell bell;
   std::atomic<progress_thread*> service{nullptr};  // who serves this device
@@ -207,6 +209,7 @@ class device final : public network::event_sink {
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
   // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp, atomics.cpp, stream_order.cpp,
   // post_stream.cpp). False: the packet is rejected.
+  LCI_NOINLINE void receive_rest(int peer, const std::byte* data, size_t size);
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
   bool dispatch(int peer, wire::message& m, void*& recv_context);
   bool receive_am(int peer, const wire::message& m, void*& recv_context);
@@ -219,7 +222,8 @@ class device final : public network::event_sink {
   bool receive_rtr(int peer, wire::message& m);
   bool receive_fin(int peer, const wire::message& m);
   bool receive_fragment(int peer, wire::message& m);
-  bool receive_signal(int peer, wire::message& m);
+  LCI_NOINLINE bool receive_signal(int peer, network::message_head head, const std::byte* data,
+                                   size_t size);
   bool receive_put(int peer, wire::message& m);
   bool receive_ack(int peer, const wire::message& m);
   bool receive_get(int peer, wire::message& m);

@@ -1,5 +1,7 @@
 // Posting atomic operations: done at once where the memory is mapped here, else by a request that
 // the target's processor serves.
+#include <atomic>
+
 #include "lib/core/atomics.hpp"
 #include "lib/core/direct.hpp"
 #include "lib/core/observe_post.hpp"
@@ -105,7 +107,26 @@ inline status_t post_atomic_any(post_atomic_args& a) {
 
 }  // namespace
 
+namespace {
+
+/// Whether it is what is asked for most: an addition to a 64-bit integer, with the value before.
+inline bool is_plain_fetch_add(const post_atomic_args& a) {
+  return a.op == atomic_op_t::add &&
+         (a.type == atomic_type_t::uint64 || a.type == atomic_type_t::int64) &&
+         a.operand != nullptr && a.result != nullptr && a.allow_done;
+}
+
+}  // namespace
+
 status_t post_atomic(post_atomic_args& a) {
+  if (LCI_LIKELY(is_plain_fetch_add(a)))
+    if (std::byte* at = known_target(*a.device.p_impl, a, 8);
+        LCI_LIKELY(at != nullptr && (a.rmr.base + a.remote_disp) % 8 == 0)) {
+      const uint64_t before = std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at))
+                                  .fetch_add(bits_of(a.operand, 8), std::memory_order_seq_cst);
+      std::memcpy(a.result, &before, 8);
+      return atomic_status(a, errorcode_t::done);
+    }
   return post_observed(post_kind::atomic, a, post_atomic_any);
 }
 

@@ -91,8 +91,16 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
     } else if (LCI_LIKELY(wire::is_send(head))) {
       return receive_send(peer, head, data + sizeof head, size - sizeof head);
     }
+    return receive_rest(peer, data, size);
   }
   receive(peer, data, size, recv_context);
+}
+
+void device::receive_rest(int peer, const std::byte* data, size_t size) {
+  network::message_head head;
+  std::memcpy(&head, data, sizeof head);
+  if (!wire::is_signal(head)) return receive(peer, data, size, nullptr);
+  if (!receive_signal(peer, head, data + sizeof head, size - sizeof head)) reject();
 }
 
 void device::receive(int peer, const std::byte* data, size_t size, void* recv_context) {
@@ -124,7 +132,7 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
     case wire::kind::fragment:
       return receive_fragment(peer, m);
     case wire::kind::signal:
-      return receive_signal(peer, m);
+      return receive_signal(peer, wire::pack(m.head), m.data, m.size);
     case wire::kind::put_data:
       return receive_put(peer, m);
     case wire::kind::ack:
@@ -152,7 +160,7 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
 
 bool device::receive_am(int peer, const wire::message& m, void*& recv_context) {
   comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
-  if (LCI_UNLIKELY(comp == nullptr)) return false;
+  if (LCI_UNLIKELY(comp == nullptr) && (comp = unlisted_comp(m.head.word)) == nullptr) return false;
   // The program may keep packets for ever: those of the reserve it does not get.
   const bool packet_goes_on = comp->attr.zero_copy_am && recv_context != nullptr &&
                               !is_reserved(static_cast<packet*>(recv_context));

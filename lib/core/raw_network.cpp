@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "lib/core/barrier_rounds.hpp"
 #include "lib/core/device.hpp"
 
 namespace lci::core {
@@ -68,6 +69,7 @@ matching_engine* device::unlisted_engine(uint16_t id) {
 }
 
 comp_impl_t* device::unlisted_comp(uint32_t rcomp) {
+  if (rcomp == wire::barrier_round) return barriers.get();
   return rcomp == wire::raw_signal ? &raw().remotely_written : nullptr;
 }
 

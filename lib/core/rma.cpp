@@ -1,9 +1,11 @@
 // The target's side of puts and gets: signals, and the emulation by messages for networks (or
 // kernels) that refuse remote access.
 #include <algorithm>
+#include <cstring>
 
 #include "lib/base/race_detector.hpp"
 #include "lib/core/device.hpp"
+#include "lib/core/make_status.hpp"
 #include "lib/core/memory_region.hpp"
 
 namespace lci::core {
@@ -41,25 +43,25 @@ errorcode_t device::start_rma(operation* op) {
 
 void device::send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size) {
   wire::framed<wire::signal_body> signal;
-  signal.head.what = wire::kind::signal;
-  signal.head.word = comp;
-  signal.head.tag = tag;
   signal.body = {address, size};
+  const network::message_head head = wire::pack(wire::kind::signal, 0, 0, comp, tag);
+  if (LCI_LIKELY(backlog.empty() && sizeof signal.body < inject_end) &&
+      LCI_LIKELY(inject(peer, head, &signal.body, sizeof signal.body) == errorcode_t::done))
+    return;
+  signal.head = wire::unpack(head);
   send_or_queue(peer, signal);
 }
 
-bool device::receive_signal(int peer, wire::message& m) {
+bool device::receive_signal(int peer, network::message_head head, const std::byte* data,
+                            size_t size) {
   wire::signal_body body;
-  comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
-  if (comp == nullptr) comp = unlisted_comp(m.head.word);
-  if (!wire::take_body(m, body) || comp == nullptr) return false;
+  comp_impl_t* comp = rt.rcomps.lookup(wire::word_of(head));
+  if (LCI_UNLIKELY(comp == nullptr)) comp = unlisted_comp(wire::word_of(head));
+  if (LCI_UNLIKELY(size < sizeof body || comp == nullptr)) return false;
+  std::memcpy(&body, data, sizeof body);
   comes_back(&rt);  // what this is the signal of: data that came in messages, acknowledged since
-  status_t status(errorcode_t::done);
-  status.rank = peer;
-  status.buffer = reinterpret_cast<void*>(body.addr);
-  status.size = body.size;
-  status.tag = m.head.tag;
-  comp->signal(status);
+  comp->signal(make_status(errorcode_t::done, peer, reinterpret_cast<void*>(body.addr), body.size,
+                           wire::tag_of(head), nullptr));
   return true;
 }
 

@@ -62,6 +62,9 @@ inline network::message_head pack(kind what, uint8_t policy, uint16_t engine, ui
 inline bool is_am(network::message_head head) {
   return static_cast<uint16_t>(head.words[0]) == static_cast<uint16_t>(kind::am);
 }
+inline bool is_signal(network::message_head head) {
+  return static_cast<uint8_t>(head.words[0]) == static_cast<uint8_t>(kind::signal);
+}
 /// Whether it is an eager send's, with a policy that exists.
 inline bool is_send(network::message_head head) {
   return (head.words[0] & 0xfcff) == static_cast<uint64_t>(kind::send);
@@ -154,6 +157,8 @@ inline uint32_t number_of(const header& head) { return static_cast<uint32_t>(hea
 constexpr uint16_t raw_engine = 0xffff;
 /// Instead of a remote completion handle (index 0 is none's): the signal of a raw put.
 constexpr uint32_t raw_signal = 1u << 24;
+/// The same for the rounds of the barriers on a device.
+constexpr uint32_t barrier_round = 2u << 24;
 
 /// A header and its body, contiguous, ready to be sent.
 template <class Body>
