@@ -88,6 +88,17 @@ PART part_get_shared(int n) {
   }
 }
 
+PART part_fetch_add_shared(int n) {
+  const uint64_t one = 1;
+  uint64_t before = 0;
+  for (int i = 0; i < n; ++i) {
+    expect(lci::post_atomic_x(0, lci::atomic_op_t::add, &one, &before, counter, 0, shared)
+               .device(device)()
+               .is_done(),
+           "an atomic operation on shared memory is not done at once");
+  }
+}
+
 PART part_post_recv(int n) {
   for (int i = 0; i < n; ++i) {
     expect(lci::post_recv_x(0, in, sizeof in, 7, counter).device(device)().is_posted(),
@@ -124,6 +135,7 @@ void turn() {
   part_cq_pop(batch);
   part_put_shared(batch);
   part_get_shared(batch);
+  part_fetch_add_shared(batch);
 
   const int64_t counted = lci::counter_get(counter);
   part_post_recv(batch);
