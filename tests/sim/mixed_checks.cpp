@@ -85,6 +85,11 @@ void mixed_job::arrived(int rank, int target_comp, const lci::status_t& status) 
   if (++op.arrivals > 1) error(op, "arrived more than once");
   if (status.rank != op.rank) error(op, "arrived from rank " + std::to_string(status.rank));
   if (status.size != op.size) error(op, "arrived with size " + std::to_string(status.size));
+  if (op.stream >= 0) {
+    const uint64_t turn = ranks_[op.peer].delivered[{op.rank, op.stream}]++;
+    if (turn != op.turn)
+      error(op, "had turn " + std::to_string(op.turn) + ", but came in turn " + std::to_string(turn));
+  }
   if (op.what == kind::am || op.what == kind::echo) {
     if (op.size > 0 && std::memcmp(status.buffer, payload_of(op.id, op.size).data(), op.size) != 0)
       error(op, "arrived with other bytes");
@@ -189,6 +194,7 @@ void mixed_job::free_rank(int r) {
     if (op.rank == r && (op.how == completion::counter || op.how == completion::sync) &&
         !op.comp.is_empty())
       lci::free_comp_x(&op.comp).runtime(rank.runtime)();
+  for (lci::stream_t& s : rank.streams) lci::free_stream_x(&s).runtime(rank.runtime)();
   for (lci::rcomp_t c : rank.rcomps) lci::deregister_rcomp_x(c).runtime(rank.runtime)();
   for (lci::comp_t* c : {&rank.cq, &rank.am_cq, &rank.packet_cq, &rank.handler, &rank.am_handler})
     lci::free_comp_x(c).runtime(rank.runtime)();

@@ -75,6 +75,9 @@ mixed_job::mixed_job(const mixed_options& options)
     rank.echo = lci::comp_t(rank.echo_impl.get());
     for (lci::comp_t c : {rank.am_cq, rank.packet_cq, rank.am_handler, rank.am_custom, rank.echo})
       rank.rcomps.push_back(lci::register_rcomp_x(c).runtime(rank.runtime)());
+    for (const size_t window : {4, 64})
+      rank.streams.push_back(
+          lci::alloc_stream_x().runtime(rank.runtime).window(window).window_bytes(window * 200)());
   }
   lci::set_g_default_attr(before);
   world_ = lci::network::sim::world::current();
@@ -164,6 +167,7 @@ bool mixed_job::try_post(operation& op) {
     return false;
   }
   op.accepted = true;
+  if (op.stream >= 0) op.turn = ranks_[op.rank].posted[{op.peer, op.stream}]++;
   op.user_packet = false;  // the library has it now
   if (status.is_done()) {
     if (!op.allow_done && op.how != completion::none) error(op, "said done although not allowed");
@@ -239,7 +243,8 @@ lci::status_t mixed_job::post(operation& op) {
     case kind::am:
     case kind::echo:
       return lci::post_am_x(op.peer, op.buffer, op.size, op.comp, target).COMMON.tag(op.id)
-          .comp_semantic(op.semantic)();
+          .comp_semantic(op.semantic)
+          .stream(op.stream < 0 ? lci::stream_t() : rank.streams[op.stream])();
     case kind::send:
       return lci::post_send_x(op.peer, op.buffer, op.size, op.tag, op.comp)
           .COMMON.matching_policy(op.policy)
@@ -340,6 +345,7 @@ std::string mixed_job::text(const operation& op) const {
     << ", policy " << static_cast<int>(op.policy) << ", tag " << op.tag << ", completion "
     << static_cast<int>(op.how) << (op.allow_done ? "" : ", not done")
     << (op.allow_retry ? "" : ", not retry") << (op.atomic ? ", atomic" : "")
+    << (op.stream < 0 ? "" : ", stream " + std::to_string(op.stream))
     << (op.semantic == lci::comp_semantic_t::memory ? "" : ", ")
     << (op.semantic == lci::comp_semantic_t::memory ? "" : lci::to_string(op.semantic)) << (op.mr.is_empty() ? "" : ", registered") << ")";
   return s.str();

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lci.hpp"
@@ -78,6 +79,8 @@ class mixed_job {
     bool allow_done = true, allow_retry = true;
     bool user_packet = false;
     bool atomic = false;  // a get of one word, by an atomic fetch
+    int stream = -1;      // of the rank's streams
+    uint64_t turn = 0;    // among the messages of this stream to this peer
     lci::comp_semantic_t semantic = lci::comp_semantic_t::memory;
     std::vector<std::byte> memory;  // local buffer, with guard bytes behind it
     void* buffer = nullptr;
@@ -104,6 +107,8 @@ class mixed_job {
     lci::comp_t cq, am_cq, packet_cq, handler, am_handler, custom, am_custom, echo;
     std::unique_ptr<notified> custom_impl, am_custom_impl, echo_impl;
     std::vector<lci::rcomp_t> rcomps;
+    std::vector<lci::stream_t> streams;
+    std::map<std::pair<int, int>, uint64_t> posted, delivered;  // by peer and (its) stream
     bool alive = true;
   };
 

@@ -64,6 +64,11 @@ void mixed_job::add_message() {
   op.user_packet = user_packets_ && random_.percent(10) && op.size <= eager_size_;
   if (op.size <= eager_size_ && random_.percent(15)) op.how = completion::none;
   op.semantic = some_semantic(op);
+  // Whose completion objects tell at once what comes: others are asked later.
+  if (random_.percent(40)) {
+    op.stream = static_cast<int>(random_.up_to(1));
+    op.target_comp = 2 + static_cast<int>(random_.up_to(1));
+  }
   if (random_.percent(15)) {
     op.what = kind::echo;
     op.target_comp = 4;
