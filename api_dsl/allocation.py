@@ -82,6 +82,12 @@ OPERATIONS = (
        result="The numbers since the device was allocated. Throws invalid_argument_error if it does "
               "not count."),
 
+    Op("get_reg_cache_stats", "reg_cache_stats_t",
+       "Reads what the registration cache of a device that was allocated with `use_reg_cache` has "
+       "done and holds. Thread-safe.",
+       (), (a.runtime, a.device), source="ours", group="Device",
+       result="The numbers. Throws invalid_argument_error if the device was allocated without."),
+
     _alloc("endpoint", "Allocates a further way into a device.", (a.runtime, a.device),
            "Endpoint", "4.2.1"),
     _free("endpoint", "Frees an endpoint.", "Endpoint", "4.2.1"),

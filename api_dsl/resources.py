@@ -111,6 +111,11 @@ net_context = Resource(
         A("sim_rma", "bool", "sim: serve put and get; if not, the core emulates them.", "true",
           source=_OURS),
         A("sim_max_inject", "size_t", "sim: largest inline send.", "64", source=_OURS),
+        A("sim_max_registrations", "size_t", "sim: registrations a rank may have; 0: any number.",
+          "0", source=_OURS),
+        A("sim_check_mappings", "bool",
+          "sim: refuse access through a registration if its memory has been unmapped since, even "
+          "if other memory is mapped there. Locks registered memory.", "false", source=_OURS),
         A("sim_ranks_per_host", "size_t",
           "sim: that many ranks, one after the other, share a host's memory; 0: all.", "0",
           source=_OURS),
@@ -141,7 +146,18 @@ device = Resource(
           "true"),
         A("alloc_progress_endpoint", "bool",
           "Allocate a second endpoint for what is sent inside progress.", "false"),
-        A("use_reg_cache", "bool", "Cache memory registrations.", "false"),
+        A("use_reg_cache", "bool",
+          "Cache memory registrations: the user's and the library's own are shared, and kept for a "
+          "while when they have ended. Without effect where registering costs nothing (shm).",
+          "false"),
+        A("reg_cache_bytes", "size_t",
+          "Registrations without a user are kept up to so many bytes; beyond, those go that were "
+          "used longest ago. 0: none is kept.", "1073741824", source=_OURS),
+        A("reg_cache_count", "size_t",
+          "As `reg_cache_bytes`, by the number of registrations.", "1024", source=_OURS),
+        A("reg_cache_trust", "bool",
+          "Keep registrations without watching mappings. The program promises that memory it has "
+          "registered, sent from or received into stays mapped as it is.", "false", source=_OURS),
         A("shm_enable", "bool",
           "Published switch of the shared-memory path; peers of one host always use it here.",
           "true", no_effect=True),

@@ -26,7 +26,7 @@ BASIC = {
 SIGNED = {"int", "int64_t"}
 NUMBERS = SIGNED | {"uint16_t", "uint32_t", "uint64_t", "size_t", "uintptr_t", "tag_t", "rcomp_t",
                     "net_imm_data_t", "matching_entry_key_t"}
-RETURN_ONLY = {"void", "global_attr_t", "counters_t"}
+RETURN_ONLY = {"void", "global_attr_t", "counters_t", "reg_cache_stats_t"}
 # How a type's values are written in the environment. Types missing here can't come from it.
 PARSED = {"bool", "int", "uint64_t", "size_t", "double", "std::string"}
 # Members of every functor: no argument may be called so.

@@ -28,4 +28,5 @@
 #include "lci/layout.hpp"
 #include "lci/operations.hpp"
 #include "lci/options.hpp"
+#include "lci/reg_cache_stats.hpp"
 #include "lci/types.hpp"

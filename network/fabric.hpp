@@ -31,6 +31,8 @@ struct limits {
   bool ordered = false;        ///< sends of one thread to one peer arrive in posting order
   bool sends_land_at_once = false;  ///< a send that says `done` is in the target's memory
   bool local_registration = false;  ///< segments of posted operations need an lkey
+  bool pins_memory = false;  ///< registering takes time and room, and is for the pages that are there
+                             ///< then; if not, a registration is but a name for a range
   size_t receive_buffers = 0;  ///< buffers the core must keep posted with post_recv(); 0: none
 };
 

@@ -57,6 +57,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   inject_end = limits.max_inject < sizeof(wire::header)
                    ? 0
                    : std::min(eager_limit, limits.max_inject - sizeof(wire::header)) + 1;
+  if (attr.use_reg_cache && limits.pins_memory) open_cache();
   register_pool(pool);
   if (limits.receive_buffers > 0 || limits.max_inject < sizeof(wire::header) + eager_limit) {
     reserve_ = std::make_unique<core::packet_pool>(reserve_attr(pool.attr, reserve_size));
@@ -77,6 +78,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
 device::~device() {
   rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
   pools_.clear();
+  cache.reset();
   net.reset();
   delete raw_.load(std::memory_order_acquire);
   // From here on nobody reads or writes our packets. Operations that wait for a peer's answer will
@@ -108,12 +110,29 @@ void device::close() {
   }
 }
 
+void device::open_cache() {
+  std::shared_ptr<mapping_watch> watch;
+  std::string why_not;
+  const bool keeps = attr.reg_cache_bytes > 0 && attr.reg_cache_count > 0;
+  if (keeps && !attr.reg_cache_trust) {
+    watch = mapping_watch::get(why_not);
+    if (watch == nullptr)
+      log_warning("memory registrations are only shared, not kept: " + why_not +
+                  "; LCI_ATTR_REG_CACHE_TRUST=1 keeps them if registered memory stays mapped");
+  }
+  cache = std::make_unique<registration_cache>(
+      *net,
+      registration_cache::limits{attr.reg_cache_bytes, attr.reg_cache_count, attr.reg_cache_trust},
+      std::move(watch));
+}
+
 bool device::drained() const {
   return backlog.empty() && pending.load(std::memory_order_acquire) == 0;
 }
 
 void device::register_pool(core::packet_pool& pool) {
-  pool_registration made(pool, limits.local_registration ? net.get() : nullptr);
+  pool_registration made = make_room_for(
+      [&] { return pool_registration(pool, limits.local_registration ? net.get() : nullptr); });
   std::lock_guard guard(pools_mutex_);
   pools_.push_back(std::move(made));
 }

@@ -21,6 +21,7 @@
 #include "lib/core/packet_pool.hpp"
 #include "lib/core/pool_registration.hpp"
 #include "lib/core/receive_buffers.hpp"
+#include "lib/core/registration_cache.hpp"
 #include "lib/core/runtime.hpp"
 #include "lib/core/shared_heap.hpp"
 #include "lib/core/wire.hpp"
@@ -127,6 +128,28 @@ class device final : public network::event_sink {
     return LCI_LIKELY(!limits.local_registration) ? 0 : find_pool_lkey(pool);
   }
 
+  // --- registrations ---
+
+  /// Registers [base, base + size), not empty; to be ended by deregister_range().
+  network::registration register_range(void* base, size_t size) {
+    return LCI_LIKELY(cache == nullptr) ? net->register_memory(base, size)
+                                        : cache->acquire(base, size);
+  }
+  void deregister_range(const network::registration& reg) {
+    LCI_LIKELY(cache == nullptr) ? net->deregister_memory(reg) : cache->release(reg);
+  }
+  /// Past the cache, which gives way if the network has no room: `f()` registers.
+  template <class F>
+  auto make_room_for(F f) {
+    for (;;) {
+      try {
+        return f();
+      } catch (const resource_error&) {
+        if (cache == nullptr || !cache->evict_one()) throw;
+      }
+    }
+  }
+
   // --- raw network operations (raw_network.cpp) ---
 
   /// Made at its first use, or when the first raw message comes.
@@ -187,6 +210,7 @@ class device final : public network::event_sink {
   std::unique_ptr<device_observer> observer;  // null: nobody looks on
   core::backlog backlog;
   network::limits limits;
+  std::unique_ptr<registration_cache> cache;  // null: every registration is the network's
   /// Operations that have been posted and not completed, posted receives excepted.
   alignas(cache_line) std::atomic<int64_t> pending{0};
   flush_tracker flushes;
@@ -248,6 +272,7 @@ class device final : public network::event_sink {
   errorcode_t post_later_piece(operation* op, size_t offset, size_t size);
   LCI_COLD void note_refusal(int peer, const char* what);
   errorcode_t send_piece(operation* op, size_t size);
+  LCI_COLD void open_cache();
   bool make_progress_inline();
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();

@@ -13,7 +13,11 @@ mr_t register_memory(register_memory_args& a) {
   region->device = a.device;
   region->base = a.address;
   region->size = a.size;
-  region->reg = d.net->register_memory(a.address, a.size);
+  // The shared heap gives pages back in ways of its own, which nobody is told of.
+  region->cached = d.cache != nullptr && a.size > 0 && !d.heap->contains(a.address, a.size);
+  region->reg = region->cached
+                    ? d.cache->acquire(a.address, a.size)
+                    : d.make_room_for([&] { return d.net->register_memory(a.address, a.size); });
   d.rt.add_region(region->reg.rkey, {reinterpret_cast<uint64_t>(a.address), a.size});
   return region.release();
 }
@@ -27,7 +31,7 @@ void deregister_memory(deregister_memory_args& a) {
                   "free_shared() ends it");
   device& d = *region->device.p_impl;
   d.rt.remove_region(region->reg.rkey);
-  d.net->deregister_memory(region->reg);
+  region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
   delete region;
   *a.mr = mr_t();
 }
@@ -39,6 +43,14 @@ rmr_t get_rmr(get_rmr_args& a) {
   const device& d = *region.device.p_impl;
   return {reinterpret_cast<uint64_t>(region.base), region.size, region.reg.rkey, d.attr.uid,
           d.heap->contains(region.base, region.size)};
+}
+
+reg_cache_stats_t get_reg_cache_stats(get_reg_cache_stats_args& a) {
+  device& d = *a.device.p_impl;
+  if (!d.attr.use_reg_cache)
+    throw_invalid("get_reg_cache_stats", "device", "one without a registration cache",
+                  "allocated with .use_reg_cache(true)", "or set LCI_ATTR_USE_REG_CACHE=1");
+  return d.cache == nullptr ? reg_cache_stats_t() : d.cache->stats();
 }
 
 }  // namespace lci::core

@@ -13,6 +13,7 @@ class memory_region {
   void* base = nullptr;
   size_t size = 0;
   bool owns_memory = false;  // from alloc_shared()
+  bool cached = false;       // `reg` is the cache's
   network::registration reg;
 };
 

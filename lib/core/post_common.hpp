@@ -58,7 +58,7 @@ static inline operation* make_operation(device& d, const Args& a) {
 template <class Args>
 void register_buffer(device& d, operation* op, const Args& a) {
   try {
-    op->reg = d.net->register_memory(buffer_of(a), a.size);
+    op->reg = d.register_range(buffer_of(a), a.size);
     op->registered = true;
   } catch (...) {
     d.rt.operations.release(op);

@@ -51,7 +51,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   choice how = choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     try {
-      op->reg = net->register_memory(op->status.buffer, op->total);
+      op->reg = register_range(op->status.buffer, op->total);
       op->registered = true;
     } catch (const resource_error&) {
       how = choice::copy;  // needs no registration
@@ -300,7 +300,7 @@ void device::finish(operation* op) {
 }
 
 void device::forget(operation* op) {
-  if (op->registered) net->deregister_memory(op->reg);
+  if (op->registered) deregister_range(op->reg);
   if (op->counted) flushes.end(op->status.rank, op->parity);
   rt.operations.release(op);
   pending.fetch_sub(1, std::memory_order_release);
@@ -321,7 +321,7 @@ void device::fail(operation* op) {
 
 void device::complete(operation* op) {
   device& owner = *op->owner();
-  if (op->registered) owner.net->deregister_memory(op->reg);
+  if (op->registered) owner.deregister_range(op->reg);
   if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
   const status_t status = op->status;
   comp_impl_t* comp = op->comp;

@@ -88,7 +88,8 @@ class runtime {
   void add_pool(packet_pool* pool);
   void remove_pool(packet_pool* pool);
 
-  /// Range registered under `rkey`, for puts and gets that come as messages. Thread-safe.
+  /// Range registered under `rkey`, for puts and gets that come as messages. Thread-safe. Ranges that
+  /// share a registration share its key: all of them, and what is between, until the last is removed.
   struct range {
     uint64_t base, size;
   };
@@ -106,7 +107,11 @@ class runtime {
   std::mutex pools_mutex_;
   std::vector<packet_pool*> pools_;  // under pools_mutex_
   std::mutex regions_mutex_;
-  std::unordered_map<uint64_t, range> regions_;  // under regions_mutex_
+  struct region {
+    range where;
+    size_t users;
+  };
+  std::unordered_map<uint64_t, region> regions_;  // under regions_mutex_
 };
 
 /// The process's default runtime; empty if there is none.

@@ -19,6 +19,8 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
       temper_{context_attr.sim_max_delay, std::min<size_t>(context_attr.sim_retry_percent, 90),
               context_attr.sim_max_poll},
       max_sends_(std::max<size_t>(attr.net_max_sends, 1)),
+      max_registrations_(context_attr.sim_max_registrations),
+      check_mappings_(context_attr.sim_check_mappings),
       peers_(world_->ranks_.size()) {
   limits_.max_inject = std::min(context_attr.sim_max_inject, eager_size);
   limits_.max_send = eager_size;
@@ -28,6 +30,7 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
   limits_.put_then_send_ordered = true;
   limits_.ordered = false;
   limits_.local_registration = true;
+  limits_.pins_memory = true;
   if (context_attr.sim_preposted_recvs)
     limits_.receive_buffers = std::max<size_t>(attr.net_max_recvs, 1);
 
@@ -57,9 +60,10 @@ device::~device() {
   }
   for (auto& [when, e] : inbox_)
     if (e.what == event::kind::recv) lose(*e.msg);
-  std::erase_if(world_->regions_, [&](auto& entry) {
-    return entry.second.rank == rank_ && entry.second.device_index == index_;
-  });
+  for (auto next = world_->regions_.begin(); next != world_->regions_.end();) {
+    const auto it = next++;
+    if (it->second.rank == rank_ && it->second.device_index == index_) world_->forget(it);
+  }
   world_->ranks_[rank_].devices[index_] = nullptr;
 }
 
@@ -110,6 +114,8 @@ const char* device::fault_of(const segment& s) const {
   const uint64_t start = reinterpret_cast<uint64_t>(s.base);
   if (start < it->second.base || start + s.size > it->second.base + it->second.size)
     return "a segment lies outside of what its lkey covers";
+  if (!world_->intact(it->second, start, s.size))
+    return "a segment's memory has been unmapped since it was registered";
   return nullptr;
 }
 
@@ -260,8 +266,16 @@ errorcode_t device::post_recv(segment buffer, void* context) {
 
 registration device::register_memory(void* base, size_t size) {
   std::lock_guard lock(world_->mutex_);
+  const auto mine = [this](const auto& known) { return known.second.rank == rank_; };
+  if (max_registrations_ > 0 &&
+      static_cast<size_t>(std::count_if(world_->regions_.begin(), world_->regions_.end(), mine)) >=
+          max_registrations_)
+    throw resource_error("sim: " + std::to_string(max_registrations_) +
+                         " ranges are registered already; raise LCI_ATTR_SIM_MAX_REGISTRATIONS");
+  const auto start = reinterpret_cast<uint64_t>(base);
+  const uint64_t stamp = check_mappings_ && size > 0 ? world_->pages_.pin(start, size) : 0;
   const uint64_t key = world_->new_key();
-  world_->regions_[key] = {rank_, index_, reinterpret_cast<uint64_t>(base), size};
+  world_->regions_[key] = {rank_, index_, start, size, stamp};
   return {.lkey = ~key, .rkey = key};
 }
 
@@ -272,7 +286,7 @@ void device::deregister_memory(const registration& reg) {
     world_->violation("rank " + std::to_string(rank_) +
                       " deregistered memory that this device has not registered");
   else
-    world_->regions_.erase(it);
+    world_->forget(it);
 }
 
 void device::wait(int64_t timeout_us) {

@@ -90,6 +90,8 @@ class device final : public network::device {
   const int rank_;
   const temper temper_;
   const size_t max_sends_;
+  const size_t max_registrations_;      // of the rank; 0: no limit
+  const bool check_mappings_;
   size_t index_;                        // among the devices of this rank
   std::vector<peer_state> peers_;       // by rank
   std::map<moment, event> inbox_;       // what poll() will say, and when

@@ -157,6 +157,10 @@ std::byte* world::remote_memory(const net_op& op, size_t device_index, size_t si
     why = text("outside of the registered range");
     return nullptr;
   }
+  if (!intact(r, op.remote_addr, size)) {
+    why = text("unmapped since it was registered");
+    return nullptr;
+  }
   return reinterpret_cast<std::byte*>(op.remote_addr);
 }
 
@@ -176,6 +180,11 @@ bool world::separated(int a, int b) const {
 
 void world::violation(std::string what) {
   if (violations_.size() < 100) violations_.push_back(std::move(what));
+}
+
+void world::forget(std::map<uint64_t, region>::iterator r) {
+  if (r->second.stamp != 0) pages_.unpin(r->second.base, r->second.size);
+  regions_.erase(r);
 }
 
 uint64_t world::new_key() {

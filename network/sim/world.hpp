@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "network/fabric.hpp"
+#include "network/sim/pinned_pages.hpp"
 
 namespace lci::network::sim {
 
@@ -88,6 +89,7 @@ class world {
     int rank;
     size_t device_index;
     uint64_t base, size;
+    uint64_t stamp = 0;  // of pages_; 0: not looked at
   };
   struct transfer {  // a put or get on its way
     device* source;
@@ -114,6 +116,11 @@ class world {
   bool separated(int a, int b) const;
   void violation(std::string what);
   uint64_t new_key();
+  void forget(std::map<uint64_t, region>::iterator r);
+  /// Whether a part of `r` is the memory that was registered.
+  bool intact(const region& r, uint64_t base, size_t size) const {
+    return r.stamp == 0 || pages_.intact(base, size, r.stamp);
+  }
 
   mutable std::mutex mutex_;
   random_source random_;
@@ -122,6 +129,7 @@ class world {
   int joined_ = 0;
   std::vector<rank_state> ranks_;
   std::map<uint64_t, region> regions_;  // by rkey; the lkey is its complement
+  pinned_pages pages_;
   std::map<moment, transfer> transfers_;
   statistics stats_;
   std::vector<std::string> violations_;
