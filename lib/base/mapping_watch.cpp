@@ -203,11 +203,19 @@ bool mapping_watch::take_news(subscriber& whose) {
 }
 
 bool mapping_watch::unchanged(const range& r) {
-  std::lock_guard guard(mutex_);
-  // First this: a change is under way from before the mapping changes until its thread goes on after
-  // the event was read. If there is none, all there were have been read, and noted before we got the
-  // lock. If there is one, of whatever, we don't wait for it.
-  return !change_under_way() && !r.changed();
+  // A change is under way from before the mapping changes until its thread goes on after the event
+  // was read. If there is none, all there were have been read, and noted before we got the lock. If
+  // there is one, of whatever, it is soon over, unless its thread does not run.
+  constexpr int patience = 32;
+  for (int i = 0; i < patience; ++i) {
+    {
+      std::lock_guard guard(mutex_);
+      if (r.changed()) return false;
+      if (!change_under_way()) return true;
+    }
+    std::this_thread::yield();
+  }
+  return false;
 }
 
 // Write protection without ever protecting anything: the mode of watching that costs no page faults.

@@ -56,7 +56,7 @@ class mapping_watch {
   /// Whether a range of this subscriber has changed since the last time it asked.
   bool take_news(subscriber& whose);
   /// True if what `r` covers is mapped as it was when it was added, whoever has changed something
-  /// meanwhile, if only just now. Asks the kernel.
+  /// meanwhile, if only just now. Asks the kernel; false also if that does not become clear soon.
   bool unchanged(const range& r);
 
  private:

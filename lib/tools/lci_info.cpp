@@ -8,6 +8,7 @@
 
 #include "lci.hpp"
 #include "lci/options.hpp"
+#include "lib/base/mapping_watch.hpp"
 #include "lib/tools/json.hpp"
 #include "network/bootstrap/bootstrap.hpp"
 #include "network/fabric.hpp"
@@ -69,6 +70,15 @@ std::vector<facility> list_bootstraps(const std::string& wanted) {
     all.push_back(entry);
   }
   return all;
+}
+
+/// What a device with `use_reg_cache` can do here.
+facility registration_cache() {
+  facility entry;
+  entry.name = "userfaultfd";
+  entry.usable = mapping_watch::get(entry.note) != nullptr;
+  if (!entry.usable) entry.note += ": registrations are not kept unless LCI_ATTR_REG_CACHE_TRUST is set";
+  return entry;
 }
 
 void print_facilities(const char* title, const std::vector<facility>& all) {
@@ -145,16 +155,19 @@ int run(bool json, bool verbose) {
   const std::vector<option_info_t> options = get_options();
   const std::vector<facility> fabrics = list_fabrics(value_of(options, "backend"));
   const std::vector<facility> bootstraps = list_bootstraps(value_of(options, "bootstrap"));
+  const std::vector<facility> watches = {registration_cache()};
   if (json) {
     std::printf(
-        "{\"version\": %s,\n \"fabrics\": %s,\n \"bootstraps\": %s,\n \"attributes\": %s}\n",
+        "{\"version\": %s,\n \"fabrics\": %s,\n \"bootstraps\": %s,\n \"mapping_watches\": %s,\n"
+        " \"attributes\": %s}\n",
         json_text(LCI_VERSION_STRING).c_str(), json_of(fabrics).c_str(),
-        json_of(bootstraps).c_str(), json_of(options).c_str());
+        json_of(bootstraps).c_str(), json_of(watches).c_str(), json_of(options).c_str());
     return 0;
   }
   std::printf("LCI %s\n", LCI_VERSION_STRING);
   print_facilities("fabrics", fabrics);
   print_facilities("bootstraps", bootstraps);
+  print_facilities("watches of mappings, for kept registrations", watches);
   print_options(options, verbose);
   return 0;
 }

@@ -63,6 +63,16 @@ class Listing(unittest.TestCase):
         fabrics = json.loads(run(INFO, "--json", LCI_ATTR_BACKEND="sim").stdout)["fabrics"]
         self.assertEqual([f["name"] for f in fabrics if f["in_use"]], ["sim"])
 
+    def test_whether_registrations_can_be_kept_is_told_with_a_reason_if_not(self):
+        done = run(INFO)
+        self.assertRegex(done.stdout, r"\nwatches of mappings, .*\n  userfaultfd +(not )?usable")
+        watch, = json.loads(run(INFO, "--json").stdout)["mapping_watches"]
+        self.assertEqual(watch["name"], "userfaultfd")
+        if watch["usable"]:
+            self.assertEqual(watch["note"], "")
+        else:
+            self.assertIn("LCI_ATTR_REG_CACHE_TRUST", watch["note"])
+
     def test_a_launcher_is_seen(self):
         done = run(INFO, "--json", PMI_FD="3", PMI_RANK="0", PMI_SIZE="1")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -60,8 +60,11 @@ struct fixture {
       lci::network::net_op op =
           sim_test::send_op(0, from + at, std::min(page, size - at), sim_test::id(0));
       op.segments[0].lkey = r.lkey;
-      if (job.device(0).post(op) == lci::errorcode_t::fatal) return false;
-      job.settle();
+      // Other threads may use the network, too, so that it says retry, or a poll has no luck.
+      lci::error_t said;
+      while ((said = job.device(0).post(op)).is_retry()) job.poll_all();
+      if (said == lci::errorcode_t::fatal) return false;
+      while (job.world->stats().in_flight > 0) job.poll_all();
     }
     return true;
   }
