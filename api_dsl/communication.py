@@ -41,6 +41,12 @@ post_comm = Op(
      A("stream", "stream_t",
        "Stream in whose order an active message is delivered; empty: in no order.",
        "stream_t()", may_be_empty=True, source="ours"),
+     A("operation", "operation_t*",
+       "Where the operation's name for `cancel` goes: empty unless the answer is `posted`; null: "
+       "nowhere.", "nullptr", source="ours"),
+     A("deadline", "double",
+       "Seconds after which it is cancelled, and ends as `timed_out`; negative: never.", "-1",
+       source="ours"),
      A("allow_done", "bool",
        "Whether `done` may be returned; if not, the completion object is always signalled.",
        "true"),
@@ -97,6 +103,12 @@ OPERATIONS = (
             (_INTO, ("rank", "The target."), ("size", "Bytes to read."), _OFFSET,
              ("rmr", "Registration of the target."), _SIGNAL, _DELIVERED),
             source="3.2.4", result=_STATUS, group=_G),
+    Op("cancel", "bool",
+       "Asks that an operation end. It ends once all the same: as `cancelled`, or as it would have "
+       "ended if it is too late. What has ended already, and the empty name, are no errors.",
+       (A("operation", "operation_t", "What a post's `operation` has given."),),
+       source="ours", group=_G,
+       result="Whether it was under way, and had neither been cancelled nor reached its deadline."),
     Op("post_flush", "status_t",
        "Posts a flush: it ends when all puts, gets and atomics that were posted before it through "
        "the device, and all messages that were `posted`, have ended, at the target too where their "

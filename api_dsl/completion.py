@@ -72,7 +72,8 @@ OPERATIONS = (
 
     _alloc("graph", "Allocates a completion graph: operations with a partial order.", _G, (),
            (A("comp", "comp_t",
-              "Signalled when a run has ended, `done` or `fatal`; the graph then frees itself. "
+              "Signalled when a run has ended, `done` or as its first operation that failed; the graph "
+              "then frees itself. "
               "COMP_NULL: use graph_test.", "comp_t()", may_be_empty=True), a.runtime_if_any)),
     Op("graph_add_node", "graph_node_t", "Adds a function to a graph.",
        (a.graph, A("fn", "graph_node_run_cb_t",
@@ -96,8 +97,8 @@ OPERATIONS = (
        "Asks whether a run of a graph has ended. A node that fails ends the run early: nodes that "
        "have not been started are skipped.", (a.graph,), _RT,
        source="3.2.5", group=_G,
-       result="`done`, a retry code, or `fatal` with the rank of the operation that failed; throws "
-              "what a node's function threw."),
+       result="`done`, a retry code, or `fatal`, `cancelled` or `timed_out` with the rank of the "
+              "operation that ended so; throws what a node's function threw."),
     Op("graph_wait_for", "status_t", "Waits for a run of a graph to end, for a limited time.",
        (a.graph, a.timeout), _WAITS, source="ours", group=_G,
        result="As graph_test; a retry code if the time ran out."),

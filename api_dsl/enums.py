@@ -27,7 +27,9 @@ errorcode = Enum(
         V("retry_nomem", "The network's send queue is full."),
         V("retry_backlog", "Earlier requests to this peer still wait in the backlog queue."),
         V("retry_max", "Boundary marker: no result."),
-        V("fatal", "Never returned to users: fatal errors are thrown."),
+        V("fatal", "Of an operation under way: its peer has failed, or refuses. Posts throw instead."),
+        V("cancelled", "Of an operation under way: it was cancelled, here or by its peer."),
+        V("timed_out", "Of an operation under way: it had not ended at its deadline."),
     ),
     source="3.2.5", declared_in=_TYPES)
 

@@ -22,6 +22,7 @@ BASIC = {
     "matching_entry_key_t": (8, 8), "matching_entry_val_t": (8, 8), "make_key_t": (8, 8),
     "allocator_base_t*": (8, 8), "reduce_op_t": (8, 8), "error_t": (4, 4), "rmr_t": (8, 32),
     "status_t": (8, 40), "status_t*": (8, 8), "const layout_t*": (8, 8), "net_status_t*": (8, 8),
+    "operation_t": (8, 16), "operation_t*": (8, 8),
 }
 SIGNED = {"int", "int64_t"}
 NUMBERS = SIGNED | {"uint16_t", "uint32_t", "uint64_t", "size_t", "uintptr_t", "tag_t", "rcomp_t",

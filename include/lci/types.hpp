@@ -60,7 +60,9 @@ enum class errorcode_t {
   retry_nomem,     ///< the network's send queue is full
   retry_backlog,   ///< earlier requests to this peer still wait in the backlog queue
   retry_max,
-  fatal,
+  fatal,      ///< of an operation under way: its peer has failed, or refuses
+  cancelled,  ///< likewise: it was cancelled, here or by its peer
+  timed_out,  ///< likewise: it had not ended at its deadline
 };
 
 /// Name of an error code, e.g. "retry_lock".
@@ -137,6 +139,19 @@ struct status_t {
   void* get_user_context() const { return user_context; }
 };
 static_assert(sizeof(status_t) == 40, "a status is copied into queues: keep it small");
+
+/// Names an operation that was posted, to cancel it. Plain bytes that may be copied and kept beyond the
+/// operation's end: the name is not given again as long as its runtime exists.
+struct operation_t {
+  void* impl = nullptr;
+  uint64_t serial = 0;
+
+  constexpr bool is_empty() const { return impl == nullptr; }
+  friend constexpr bool operator==(operation_t a, operation_t b) {
+    return a.impl == b.impl && a.serial == b.serial;
+  }
+  friend constexpr bool operator!=(operation_t a, operation_t b) { return !(a == b); }
+};
 
 /// What a raw network operation's status tells of.
 enum class net_opcode_t {

@@ -202,7 +202,8 @@ bool graph::run(graph_node* n, ready_list& ready) {
 }
 
 void graph::complete(graph_node* n, const status_t& status, ready_list& ready) {
-  if (LCI_UNLIKELY(status.error == errorcode_t::fatal)) fail(status.rank, nullptr);
+  if (LCI_UNLIKELY(status.error.errorcode >= errorcode_t::fatal))
+    fail(status.rank, status.error.errorcode, nullptr);
   for (const graph_node::edge& e : n->out) {
     try {
       if (e.fn && !failed_.load(std::memory_order_relaxed)) e.fn(status, n->value, e.dst->value);
@@ -229,10 +230,11 @@ void graph::finish() {
 }
 
 // The first failure counts: what comes after it may be its consequence.
-void graph::fail(int rank, std::exception_ptr thrown) {
+void graph::fail(int rank, errorcode_t why, std::exception_ptr thrown) {
   std::lock_guard guard(failure_lock_);
   if (failed_.load(std::memory_order_relaxed)) return;
   failed_rank_ = rank;
+  failed_as_ = why;
   thrown_ = std::move(thrown);
   failed_.store(true, std::memory_order_relaxed);
 }
@@ -241,16 +243,15 @@ void graph::fail_by_exception() {
   try {
     throw;
   } catch (const peer_failure_error& e) {
-    fail(e.failed_rank(), std::current_exception());
+    fail(e.failed_rank(), errorcode_t::fatal, std::current_exception());
   } catch (...) {
-    fail(-1, std::current_exception());
+    fail(-1, errorcode_t::fatal, std::current_exception());
   }
 }
 
 // What a run that has ended says, unless something was thrown.
 status_t graph::outcome() const {
-  status_t status(failed_.load(std::memory_order_relaxed) ? errorcode_t::fatal
-                                                          : errorcode_t::done);
+  status_t status(failed_.load(std::memory_order_relaxed) ? failed_as_ : errorcode_t::done);
   status.rank = failed_rank_;
   status.user_context = user_context_;
   return status;

@@ -101,7 +101,7 @@ class graph final : public comp_impl_t {
   bool run(graph_node* n, ready_list& ready);
   void complete(graph_node* n, const status_t& status, ready_list& ready);
   void finish();
-  void fail(int rank, std::exception_ptr thrown);
+  void fail(int rank, errorcode_t why, std::exception_ptr thrown);
   void fail_by_exception();
   status_t outcome() const;
   void check_structure();
@@ -124,6 +124,7 @@ class graph final : public comp_impl_t {
   spinlock failure_lock_;
   std::exception_ptr thrown_;  // under failure_lock_ while the graph runs, as is the next
   int failed_rank_ = -1;
+  errorcode_t failed_as_ = errorcode_t::fatal;  // of the operation that has failed
 };
 
 }  // namespace lci::core

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "lib/core/device.hpp"
+#include "lib/core/ticket.hpp"
 
 namespace lci::core {
 
@@ -89,10 +90,12 @@ bool device::receive_atomic_reply(int peer, wire::message& m) {
   const bool refused = m.head.policy == wire::refused;
   return visit(static_cast<uint32_t>(m.head.tag), door_reply, peer, [&](operation* op, uint8_t) {
     if (!op->gate.close()) return false;
-    if (refused)
-      op->failed.store(true, std::memory_order_relaxed);
-    else if (op->status.buffer != nullptr)
+    if (refused) {
+      op->fail_as(failure::fatal);
+    } else if (op->status.buffer != nullptr && (!op->named || ticket_of(op).hold())) {
       std::memcpy(op->status.buffer, &body.value, op->status.size);
+      if (op->named) ticket_of(op).let_go(*this);
+    }
     return true;
   });
 }

@@ -1,9 +1,11 @@
 // Requests that can't be submitted now and can't be handed back to the user either (paper 4.1.5).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -44,6 +46,20 @@ class backlog {
   /// set before the first push().
   void (*on_push)(void* argument) = nullptr;
   void* on_push_argument = nullptr;
+
+  /// Those of a cancelled operation, whose completion object this is, come next: to end it.
+  void hurry(const comp_impl_t* of) {
+    if (empty()) return;
+    const auto is_its = [of](const item& i) {
+      const operation* op = i.what == item::type::resume ? i.resume : i.completes;
+      return op != nullptr && op->comp == of;  // it is alive as long as its item is here
+    };
+    std::lock_guard guard(lock_);
+    for (auto& [peer, queue] : items_) {
+      const auto at = std::find_if(queue.begin(), queue.end(), is_its);
+      if (at != queue.end()) std::rotate(queue.begin(), at, std::next(at));
+    }
+  }
 
   /// Calls `submit(item&)` for each peer's items, oldest first, until it refuses one: that item and
   /// the later ones to the same peer stay. True if any left the queue. An item is counted until it

@@ -8,6 +8,7 @@
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/protocol.hpp"
+#include "lib/core/ticket.hpp"
 
 namespace lci::core {
 
@@ -39,7 +40,7 @@ class blocking_comp final : public comp_impl_t {
 template <class Args>
 class blocking_guard {
  public:
-  blocking_guard(const char* what, device& d, Args& a) : device_(d) {
+  blocking_guard(const char* what, device& d, Args& a) : device_(d), args_(a) {
     if (LCI_LIKELY(a.allow_posted && can_signal(a.local_comp))) return;
     if (tls_in_progress)
       throw_invalid(what, "local_comp", "COMP_NULL (or allow_posted = false)",
@@ -70,6 +71,7 @@ class blocking_guard {
   status_t result(status_t status, F withdraw) {
     if (LCI_LIKELY(comp_ == nullptr) || !status.is_posted()) return status;
     posted_ = true;
+    if constexpr (requires { args_.deadline; }) arm_deadline(args_);
     std::exception_ptr thrown;
     for (int idle = 0; !comp_->ready();) {
       try {
@@ -96,6 +98,7 @@ class blocking_guard {
   }
 
   device& device_;
+  const Args& args_;
   blocking_comp* comp_ = nullptr;
   bool posted_ = false;
 };

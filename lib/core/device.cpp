@@ -12,6 +12,7 @@
 #include "lib/core/observed_network.hpp"
 #include "lib/core/protocol.hpp"
 #include "lib/core/raw_network.hpp"
+#include "lib/core/ticket.hpp"
 
 namespace lci::core {
 
@@ -65,6 +66,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   }
   if (limits.receive_buffers > 0)
     receives_ = std::make_unique<receive_buffers>(limits.receive_buffers);
+  attention.store(limits.receive_buffers > 0 ? 1 : 0, std::memory_order_relaxed);
   backlog.on_push = [](void* self) {
     auto* d = static_cast<device*>(self);
     d->bell.ring(*d->net);
@@ -89,9 +91,11 @@ device::~device() {
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
     if (op->allocated) rt.deallocate(op->status.buffer);
     if (op->ordered) delete op->comp;
+    if (op->named) ticket_of(op).retire();
     rt.operations.release(op);
   });
   rt.streams.forget(*this);
+  rt.tickets.forget(this);
 }
 
 void device::close() {
@@ -175,7 +179,7 @@ void device::on_peer_failure(int peer, const char* reason) {
   std::exception_ptr thrown;
   rt.operations.enter_each(this, [&](operation_table::visit v) {
     if (v.op->status.rank == peer && v.op->gate.close())
-      v.op->failed.store(true, std::memory_order_relaxed);
+      v.op->fail_as(failure::fatal);
     try {
       leave(v.op);
     } catch (...) {
@@ -215,7 +219,7 @@ void device::open(operation* op, op_door door, bool stay) {
   if (LCI_LIKELY(!any_failure_.load(std::memory_order_seq_cst)) || !has_failed(peer)) return;
   visit(handle, door, peer, [](operation* late, uint8_t) {
     if (!late->gate.close()) return false;
-    late->failed.store(true, std::memory_order_relaxed);
+    late->fail_as(failure::fatal);
     return true;
   });
 }
@@ -223,7 +227,7 @@ void device::open(operation* op, op_door door, bool stay) {
 void device::leave(operation* op) {
   if (!op->gate.leave()) return;
   // Closed, and nobody else is inside: it is ours.
-  if (op->doing() == op_state::writing && !op->failed.load(std::memory_order_relaxed)) {
+  if (op->doing() == op_state::writing && !op->has_failed()) {
     // The ack may come before the network says that the last piece is through: we stay meanwhile.
     if (op->acknowledged) open(op, door_acks, true);
     advance(op);
@@ -236,7 +240,7 @@ void device::on_operation_failure(void* context, int peer) {
   (void)peer;
   auto* op = static_cast<operation*>(context);
   // The last piece ends the operation; on_complete() sees what happened to it.
-  op->failed.store(true, std::memory_order_relaxed);
+  op->fail_as(failure::fatal);
   on_complete(op);
 }
 

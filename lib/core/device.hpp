@@ -24,6 +24,7 @@
 #include "lib/core/registration_cache.hpp"
 #include "lib/core/runtime.hpp"
 #include "lib/core/shared_heap.hpp"
+#include "lib/core/timers.hpp"
 #include "lib/core/wire.hpp"
 #include "network/fabric.hpp"
 
@@ -76,6 +77,8 @@ class device final : public network::event_sink {
   /// Signals the end of an operation that has ended within its post. What may post again (a handler)
   /// is not entered from within itself: inside handlers and progress() its turn comes later.
   void signal_from_post(comp_impl_t* comp, const status_t& status);
+  /// The same where nothing of the user's may run: what is more than a queue has its turn in progress().
+  void signal_later(comp_impl_t* comp, const status_t& status);
   /// Lets packets name an operation of this device, from now on; what its owner wrote so far is seen
   /// by whoever handles them. Afterwards the operation is no longer the caller's, unless it stays.
   void open(operation* op, op_door door, bool stay = false);
@@ -211,10 +214,13 @@ class device final : public network::event_sink {
   core::backlog backlog;
   network::limits limits;
   std::unique_ptr<registration_cache> cache;  // null: every registration is the network's
+  /// Reasons why each round of progress does more than to poll: deadlines, and receive buffers.
+  std::atomic<int> attention{0};
   /// Operations that have been posted and not completed, posted receives excepted.
   alignas(cache_line) std::atomic<int64_t> pending{0};
   flush_tracker flushes;
   const std::unique_ptr<barrier_rounds> barriers;
+  timers deadlines{attention};
 
   device_bell bell;
   std::atomic<progress_thread*> service{nullptr};  // who serves this device
@@ -228,6 +234,8 @@ class device final : public network::event_sink {
 
  private:
   void send_fin(int peer, uint64_t operation, uint8_t policy = 0);
+  /// To the receiver of a transfer that its sender has not brought to its end.
+  LCI_COLD void send_broken_fin(operation* op);
   /// Answers a request that can't be served, so that its origin does not wait for ever.
   LCI_COLD bool refuse(int peer, uint64_t operation);
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
@@ -244,7 +252,7 @@ class device final : public network::event_sink {
                                      const std::byte* data, size_t size, uint64_t ack = 0);
   bool receive_rts(int peer, wire::message& m);
   bool receive_rtr(int peer, wire::message& m);
-  bool receive_fin(int peer, const wire::message& m);
+  bool receive_fin(int peer, wire::message& m);
   bool receive_fragment(int peer, wire::message& m);
   LCI_NOINLINE bool receive_signal(int peer, network::message_head head, const std::byte* data,
                                    size_t size);
@@ -256,6 +264,10 @@ class device final : public network::event_sink {
   bool receive_ordered_rts(int peer, wire::message& m);
   bool receive_credit(int peer, const wire::message& m);
   bool receive_atomic_reply(int peer, wire::message& m);
+  LCI_COLD bool receive_withdrawal(int peer, wire::message& m);
+  LCI_COLD bool receive_not_found(int peer, uint64_t word);
+  /// Deadlines that are over. True if there were any.
+  LCI_COLD bool end_what_is_due();
 
   /// A packet from `peer` names an operation: `act(op, door)` does what it says, or refuses. False if
   /// there is no such operation of this peer's behind one of the doors, or it was refused.

@@ -50,6 +50,9 @@ enum op_door : uint8_t {
   any_door = 31,
 };
 
+/// What is to be reported of an operation that does not end as it should.
+enum class failure : uint8_t { none, fatal, cancelled };
+
 /// Belongs to one thread at a time, except while its gate is open: then packets that come to its
 /// device, and failures of the peer, visit it. Visitors read what was written before the gate was
 /// opened; they write the user's memory and `left`, which counts atomically; what else they have to
@@ -68,7 +71,7 @@ struct alignas(cache_line) operation {
   handle_gate<> gate;
   // second cache line: the last one that an eager receive looks at
   std::atomic<op_state> state{op_state::idle};
-  std::atomic<bool> failed{false};  // its end is to be reported as fatal
+  std::atomic<failure> failed{failure::none};
   wire::transfer transfer = wire::transfer::copy;  // `writing`: how
   bool in_place : 1 = false;    // status.buffer is freed after the completion object was signalled
   bool allocated : 1 = false;   // status.buffer was allocated for an active message
@@ -79,6 +82,7 @@ struct alignas(cache_line) operation {
   bool ordered : 1 = false;     // receiver, of a stream: `comp` is an ordered_transfer
   bool counted : 1 = false;     // by the device's flush tracker, in generations of this parity
   bool parity : 1 = false;
+  bool named : 1 = false;       // `comp` is a ticket
   operation* next_free = nullptr;
   packet* carrier = nullptr;  // buffer-copy send: given back afterwards
   network::registration reg;  // of status.buffer
@@ -93,6 +97,8 @@ struct alignas(cache_line) operation {
   std::atomic<uint64_t> left{0};
   std::atomic<int> pieces{0};  // under way, plus one while pieces are still being posted
 
+  bool has_failed() const { return failed.load(std::memory_order_relaxed) != failure::none; }
+  void fail_as(failure how) { failed.store(how, std::memory_order_relaxed); }
   op_state doing() const { return state.load(std::memory_order_relaxed); }
   void become(op_state s) { state.store(s, std::memory_order_release); }  // R3
   device* owner() const { return dev.load(std::memory_order_relaxed); }
@@ -189,9 +195,10 @@ class operation_table {
     op->status = status_t(errorcode_t::done);
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
+    op->named = false;
     op->carrier = nullptr;
     op->reg = {};
-    op->failed.store(false, std::memory_order_relaxed);
+    op->fail_as(failure::none);
     return op;
   }
   static void give(cache& c, operation* op) {

@@ -85,6 +85,7 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   op->belong_to(&d);
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
   op->status = atomic_status(a, errorcode_t::done);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
   op->become(op_state::atomic);
   wire::framed<wire::atomic_body> message;
   message.head.what = wire::kind::atomic_request;
@@ -113,7 +114,7 @@ namespace {
 inline bool is_plain_fetch_add(const post_atomic_args& a) {
   return a.op == atomic_op_t::add &&
          (a.type == atomic_type_t::uint64 || a.type == atomic_type_t::int64) &&
-         a.operand != nullptr && a.result != nullptr && a.allow_done;
+         a.operand != nullptr && a.result != nullptr && a.allow_done && a.operation == nullptr;
 }
 
 }  // namespace

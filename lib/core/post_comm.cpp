@@ -24,6 +24,8 @@ Args common(const post_comm_args& a) {
   b.mr = a.mr;
   b.tag = a.tag;
   b.user_context = a.user_context;
+  b.operation = a.operation;
+  b.deadline = a.deadline;
   b.allow_done = a.allow_done;
   b.allow_posted = a.allow_posted;
   b.allow_retry = a.allow_retry;

@@ -9,6 +9,7 @@
 #include "lib/core/make_status.hpp"
 #include "lib/core/memory_region.hpp"
 #include "lib/core/protocol.hpp"
+#include "lib/core/ticket.hpp"
 
 namespace lci::core {
 
@@ -54,6 +55,16 @@ static inline operation* make_operation(device& d, const Args& a) {
   return op;
 }
 
+/// Gives an operation that nobody knows of yet a ticket, and the ticket's name to the caller. It is held:
+/// for an operation that lets the user's memory alone at first, let_go() follows.
+LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& name) {
+  ticket* const t = d.rt.tickets.get(d, op->comp, op->status);
+  op->comp = t;
+  op->named = true;
+  name = t->name();
+  return *t;
+}
+
 /// Registers the buffer for this operation. If the network refuses, the operation never was.
 template <class Args>
 void register_buffer(device& d, operation* op, const Args& a) {
@@ -61,6 +72,7 @@ void register_buffer(device& d, operation* op, const Args& a) {
     op->reg = d.register_range(buffer_of(a), a.size);
     op->registered = true;
   } catch (...) {
+    if (op->named) ticket_of(op).retire();
     d.rt.operations.release(op);
     throw;
   }

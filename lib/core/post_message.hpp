@@ -63,6 +63,15 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
   return result;
 }
 
+/// A request that its sender can call off alone: its memory can't be read, so the receiver asks for the
+/// data, and finds out.
+LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, wire::rts_body& rts) {
+  ticket& t = name_operation(d, op, name);
+  rts.rkey = 0;
+  rts.operation |= t.wire_word();
+  t.let_go(d);
+}
+
 /// Makes an operation one that waits for the answer to its request to send.
 template <class Args>
 wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool acked) {
@@ -73,8 +82,10 @@ wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool ack
   op->next_offset = 0;
   if (a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
   if (d.limits.rma && op->reg.rkey == 0) register_buffer(d, op, a);
-  return {a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey,
-          op->handle() | (acked ? wire::wants_ack : 0)};
+  wire::rts_body rts{a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey,
+                     op->handle() | (acked ? wire::wants_ack : 0)};
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_request(d, op, *a.operation, rts);
+  return rts;
 }
 
 }  // namespace lci::core

@@ -22,7 +22,10 @@ LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation
       via->send_ack(status.rank, ack);
     comp_impl_t* comp = op->comp;
     d.rt.operations.release(op);
-    if (a.allow_done || comp == nullptr) return status;
+    if (a.allow_done || comp == nullptr) {
+      if (a.operation != nullptr) static_cast<ticket*>(comp)->retire();
+      return status;
+    }
     d.signal_from_post(comp, status);
     return errorcode_t::posted;
   }
@@ -46,8 +49,10 @@ bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it)
     found = op;
     return true;
   });
-  if (found != nullptr) d.rt.operations.release(found);
-  return found != nullptr;
+  if (found == nullptr) return false;
+  if (found->named) ticket_of(found).retire();
+  d.rt.operations.release(found);
+  return true;
 }
 
 /// Files a receive, unless its message is there already.
@@ -60,6 +65,8 @@ inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t pol
   if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
   const uint64_t key = engine.make_key(a.rank, a.tag, policy);
   const uint32_t handle = op->handle();
+  if (LCI_UNLIKELY(a.operation != nullptr))
+    name_operation(d, op, *a.operation).filed_in(engine, key);
   void* match = engine.insert(key, op, matching_entry_type_t::recv);
   if (LCI_UNLIKELY(match != nullptr))
     return receive_unexpected(d, a, op, static_cast<unexpected*>(match));
@@ -76,7 +83,7 @@ LCI_NOINLINE status_t post_recv_waiting(device& d, post_recv_args& a, matching_p
   return wait.result(file_receive(d, a, policy, retry_allowed), [&] {
     matching_engine& engine = *a.matching_engine.p_impl;
     return withdraw_receive(d, engine, engine.make_key(a.rank, a.tag, policy),
-                            [&](operation* op) { return op->comp == wait.comp(); });
+                            [&](operation* op) { return comp_of(op) == wait.comp(); });
   });
 }
 

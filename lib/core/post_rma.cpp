@@ -23,6 +23,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);
   op->become(state);
   op->total = a.size;
   op->next_offset = 0;
@@ -65,7 +66,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
 template <class Args>
 inline bool is_plain_word(const Args& a) {
   return a.size == 8 && a.local_buffer != nullptr && a.tag <= max_tag && a.remote_comp == 0 &&
-         a.allow_done && a.layout == nullptr && a.remote_layout == nullptr;
+         a.allow_done && a.layout == nullptr && a.remote_layout == nullptr && a.operation == nullptr;
 }
 
 /// The target's memory if it is mapped here and the arguments are good; looks for it if need be.

@@ -22,6 +22,7 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
   op->become(op_state::send);
   op->pieces.store(1, std::memory_order_relaxed);
   d.count_in(op);
@@ -47,6 +48,7 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
   op->become(op_state::await_ack);
   op->acknowledged = true;
   op->left.store(1, std::memory_order_relaxed);
@@ -78,6 +80,16 @@ status_t send_eager(device& d, Args& a, const wire::header& head, const char* wh
   return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }
 
+/// What a cancel sends to the receiver. (An active message meets its receiver at once.)
+LCI_COLD void make_withdrawable(operation* op, const wire::framed<wire::rts_body>& rts) {
+  if (rts.head.what != wire::kind::rts_send) return;
+  wire::framed<wire::ack_body> withdrawal;
+  withdrawal.head = rts.head;
+  withdrawal.head.what = wire::kind::withdraw;
+  withdrawal.body.operation = rts.body.operation;
+  ticket_of(op).withdrawn_by(withdrawal);
+}
+
 /// Rendezvous: tells the receiver; the rest is the progress engine's.
 template <class Args>
 status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
@@ -89,6 +101,7 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   wire::framed<wire::rts_body> rts;
   rts.head = head;
   rts.body = expect_receiver(d, op, a, wants_ack(a));
+  if (LCI_UNLIKELY(op->named)) make_withdrawable(op, rts);
   d.count_in(op);
   d.open(op, door_receiver);
   d.send_or_queue(a.rank, rts);

@@ -82,6 +82,7 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   backlog::item item;
   op_door door;
   if (is_eager(d, a, acked)) {
+    if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
     op->become(op_state::await_ack);
     op->acknowledged = true;
     op->left.store(1, std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include "lib/core/device.hpp"
 #include "lib/core/fill_receive.hpp"
 #include "lib/core/make_status.hpp"
+#include "lib/core/ticket.hpp"
 
 namespace lci::core {
 
@@ -22,7 +23,7 @@ inline bool device::make_progress_inline() {
   // All rare, and asked for together; most calls only poll.
   bool happened = false;
   if (LCI_UNLIKELY(!backlog.empty() | (rt.deferred.count.load(std::memory_order_acquire) != 0) |
-                   (limits.receive_buffers != 0)))
+                   (attention.load(std::memory_order_relaxed) != 0)))
     happened = do_deferred_work();
   happened |= net->poll(*this, poll_batch) > 0;
   return happened;
@@ -40,6 +41,7 @@ bool device::do_deferred_work() {
   bool happened = false;
   if (!backlog.empty())
     happened |= backlog.drain([this](backlog::item& item) { return submit(item); });
+  if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_what_is_due();
   if (rt.deferred.count.load(std::memory_order_acquire) != 0) happened |= rt.deferred.run();
   if (limits.receive_buffers != 0) refill_receives();
   return happened;
@@ -152,6 +154,8 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
       return receive_ordered_rts(peer, m);
     case wire::kind::stream_credit:
       return receive_credit(peer, m);
+    case wire::kind::withdraw:
+      return receive_withdrawal(peer, m);
     case wire::kind::none:
       break;
   }
@@ -332,14 +336,16 @@ bool may_post(const comp_impl_t& comp) {
 
 void device::signal_from_post(comp_impl_t* comp, const status_t& status) {
   if (!may_post(*comp)) return comp->signal(status);
-  if (tls_in_progress) {
-    pending.fetch_add(1, std::memory_order_relaxed);
-    begin_task();
-    rt.deferred.push({late_signal::run, new late_signal{*this, comp, status}});
-    return;
-  }
+  if (tls_in_progress) return signal_later(comp, status);
   const inside_progress mark;
   comp->signal(status);
+}
+
+void device::signal_later(comp_impl_t* comp, const status_t& status) {
+  if (!may_post(*comp)) return comp->signal(status);
+  pending.fetch_add(1, std::memory_order_relaxed);
+  begin_task();
+  rt.deferred.push({late_signal::run, new late_signal{*this, comp, status}});
 }
 
 packet* device::packet_to_receive() {
@@ -381,6 +387,12 @@ bool device::submit(backlog::item& item) {
       return true;
     }
     case backlog::item::type::message: {
+      if (operation* const op = item.completes;
+          LCI_UNLIKELY(op != nullptr && op->named) && ticket_of(op).stop()) {
+        op->fail_as(failure::cancelled);
+        on_complete(op);
+        return true;
+      }
       network::net_op op;
       op.peer = item.peer;
       op.n_segments = 1;

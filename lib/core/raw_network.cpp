@@ -28,11 +28,11 @@ raw_network::~raw_network() { rt_.discard_entries(engine); }
 void raw_network::report(net_opcode_t opcode, const status_t& status) {
   const errorcode_t code = status.error.errorcode;
   const bool from_peer = opcode == net_opcode_t::RECV || opcode == net_opcode_t::REMOTE_WRITE;
-  const bool failed = code == errorcode_t::fatal || code == errorcode_t::done_truncated;
+  const bool failed = !status.is_done() || code == errorcode_t::done_truncated;
   statuses_.push({.opcode = failed ? net_opcode_t::ERROR : opcode,
                   .rank = status.rank,
                   .user_context = status.user_context,
-                  .length = code == errorcode_t::fatal ? 0 : status.size,
+                  .length = status.is_done() ? status.size : 0,
                   .imm_data = from_peer ? static_cast<net_imm_data_t>(status.tag) : 0});
 }
 

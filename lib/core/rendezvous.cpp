@@ -7,6 +7,7 @@
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/memory_region.hpp"
+#include "lib/core/ticket.hpp"
 
 namespace lci::core {
 
@@ -80,6 +81,12 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
 
 namespace {
 
+failure failure_of(uint8_t policy) {
+  return policy == wire::refused     ? failure::fatal
+         : policy == wire::cancelled ? failure::cancelled
+                                     : failure::none;
+}
+
 /// For a visitor: the operation ends as it is, once all have left.
 bool end(operation* op, uint8_t) { return op->gate.close(); }
 
@@ -90,7 +97,15 @@ bool device::receive_rtr(int peer, wire::message& m) {
   if (!wire::take_body(m, body) || m.head.policy > static_cast<uint8_t>(wire::transfer::last))
     return false;
   return visit(static_cast<uint32_t>(m.head.tag), door_receiver, peer, [&](operation* op, uint8_t) {
-    if (body.size > op->total || !op->gate.close()) return false;
+    if (body.size > op->total) return false;
+    if (LCI_UNLIKELY(op->named) && !ticket_of(op).hold()) {
+      op->fail_as(failure::cancelled);
+      // A receiver that was asked for an ack sends one all the same: that is the last of it then.
+      if (!op->acknowledged && !op->gate.close()) return false;
+      send_fin(peer, body.operation, wire::cancelled);
+      return true;
+    }
+    if (!op->gate.close()) return false;
     op->become(op_state::writing);
     op->transfer = static_cast<wire::transfer>(m.head.policy);
     // What the receiver offers may be more than we can do.
@@ -114,15 +129,36 @@ void device::send_fin(int peer, uint64_t operation, uint8_t policy) {
   send_or_queue(peer, fin);
 }
 
-bool device::receive_fin(int peer, const wire::message& m) {
-  const bool refused = m.head.policy == wire::refused;
-  const uint8_t doors = door_receiver | door_data | (refused ? door_fragments : 0);
-  return visit(static_cast<uint32_t>(m.head.tag), doors, peer,
-               [refused](operation* op, uint8_t) {
-                 if (!op->gate.close()) return false;
-                 if (refused) op->failed.store(true, std::memory_order_relaxed);
-                 return true;
-               });
+void device::send_broken_fin(operation* op) {
+  const bool by_messages = op->transfer == wire::transfer::copy;
+  wire::framed<wire::fin_body> fin;
+  fin.head.what = wire::kind::fin;
+  fin.head.policy = op->failed.load(std::memory_order_relaxed) == failure::cancelled
+                        ? wire::cancelled
+                        : wire::refused;
+  fin.head.tag = op->peer_operation;
+  fin.body.unsent = op->total - (by_messages ? op->next_offset : 0);
+  send_or_queue(op->status.rank, fin);
+}
+
+bool device::receive_fin(int peer, wire::message& m) {
+  if (LCI_UNLIKELY(m.head.policy == wire::not_found)) return receive_not_found(peer, m.head.tag);
+  const failure how = failure_of(m.head.policy);
+  wire::fin_body body{~uint64_t{0}};
+  if (how != failure::none) (void)wire::take_body(m, body);
+  const uint8_t doors = door_receiver | door_data | (how != failure::none ? door_fragments : 0);
+  return visit(static_cast<uint32_t>(m.head.tag), doors, peer, [&](operation* op, uint8_t door) {
+    if (how == failure::none) return op->gate.close();
+    if (door == door_receiver) {
+      if (!op->gate.close()) return false;
+      op->fail_as(how);
+      return true;
+    }
+    op->fail_as(how);  // before the last byte is counted
+    // What has been sent may still be on its way: it comes before the memory is the user's again.
+    if (op->take_from_left(body.unsent) <= body.unsent) (void)op->gate.close();
+    return true;
+  });
 }
 
 bool device::receive_fragment(int peer, wire::message& m) {
@@ -130,8 +166,12 @@ bool device::receive_fragment(int peer, wire::message& m) {
   if (!wire::take_body(m, body)) return false;
   const auto copy = [&](operation* op, uint8_t) {
     if (body.offset > op->total || m.size > op->total - body.offset) return false;
-    if (m.size > 0)
+    // Of a get that was cancelled the rest is only counted. (A receive waits for it.)
+    const bool held = op->named && op->doing() == op_state::get;
+    if (m.size > 0 && (!held || ticket_of(op).hold())) {
       std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
+      if (held) ticket_of(op).let_go(*this);
+    }
     if (op->take_from_left(m.size) <= m.size) (void)op->gate.close();
     return true;
   };
@@ -222,7 +262,11 @@ bool device::try_advance(operation* op) {
   bool first = writing && op->total == 0 && op->transfer != wire::transfer::write;
   while (op->next_offset < op->total || first) {
     first = false;
-    if (op->failed.load(std::memory_order_relaxed) || (acknowledged && op->gate.is_closed())) break;
+    if (op->has_failed() || (acknowledged && op->gate.is_closed())) break;
+    if (LCI_UNLIKELY(op->named) && ticket_of(op).stop()) {
+      op->fail_as(failure::cancelled);
+      break;
+    }
     const size_t size = std::min<size_t>(largest, op->total - op->next_offset);
     // The immediate says that all is there: its piece goes when the others have landed.
     const bool last = op->next_offset + size == op->total;
@@ -233,7 +277,7 @@ bool device::try_advance(operation* op) {
     if (result != errorcode_t::posted) op->pieces.fetch_sub(1, std::memory_order_relaxed);
     if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {
-      op->failed.store(true, std::memory_order_relaxed);
+      op->fail_as(failure::fatal);
       break;
     }
     op->next_offset += size;
@@ -244,6 +288,7 @@ bool device::try_advance(operation* op) {
     const uint64_t unposted = pieces_of(op->total - op->next_offset);
     if (op->take_from_left(unposted) <= unposted) (void)op->gate.close();
   }
+  if (acknowledged && LCI_UNLIKELY(op->named)) ticket_of(op).let_go(*this);
   acknowledged ? leave(op) : on_complete(op);
   return true;
 }
@@ -269,14 +314,19 @@ void device::on_complete(void* context) {
 
 void device::await_ack(operation* op) {
   op->become(op_state::await_ack);
+  if (LCI_UNLIKELY(op->named)) ticket_of(op).let_go(*this);
   leave(op);
 }
 
 void device::finish(operation* op) {
-  if (LCI_UNLIKELY(op->failed.load(std::memory_order_relaxed))) {
-    if (op->doing() == op_state::writing && op->acknowledged) {  // its gate is open
-      (void)op->gate.close();
-      return await_ack(op);
+  if (const failure how = op->failed.load(std::memory_order_relaxed);
+      LCI_UNLIKELY(how != failure::none)) {
+    if (op->doing() == op_state::writing) {
+      send_broken_fin(op);
+      if (op->acknowledged) {  // its gate is open: a receiver that lives sends its ack all the same
+        if (how == failure::fatal) (void)op->gate.close();
+        return await_ack(op);
+      }
     }
     return fail(op);
   }
@@ -300,6 +350,7 @@ void device::finish(operation* op) {
 }
 
 void device::forget(operation* op) {
+  if (op->named) ticket_of(op).retire();
   if (op->registered) deregister_range(op->reg);
   if (op->counted) flushes.end(op->status.rank, op->parity);
   rt.operations.release(op);
@@ -307,7 +358,9 @@ void device::forget(operation* op) {
 }
 
 void device::fail(operation* op) {
-  op->status.error = errorcode_t::fatal;
+  const bool cancelled = op->failed.load(std::memory_order_relaxed) == failure::cancelled;
+  op->status.error = cancelled ? errorcode_t::cancelled : errorcode_t::fatal;
+  if (cancelled) op->status.size = 0;
   if (op->allocated) {
     // An active message that has lost its sender never comes, as if it had not been posted.
     if (!op->ordered) op->comp = nullptr;
@@ -315,9 +368,20 @@ void device::fail(operation* op) {
   }
   // A sender whose memory can't be read is told, too, unless an ack tells it.
   if (op->doing() == op_state::reading && !op->acknowledges)
-    send_fin(op->status.rank, op->peer_operation, wire::refused);
+    send_fin(op->status.rank, op->peer_operation, cancelled ? wire::cancelled : wire::refused);
   complete(op);
 }
+
+namespace {
+
+/// Policy of an ack.
+uint8_t policy_of(const status_t& status) {
+  return status.is_done()                                     ? 0
+         : status.error.errorcode == errorcode_t::cancelled ? wire::cancelled
+                                                            : wire::refused;
+}
+
+}  // namespace
 
 void device::complete(operation* op) {
   device& owner = *op->owner();
@@ -332,17 +396,17 @@ void device::complete(operation* op) {
     int peer;
     bool counted, parity, acknowledges;
     uint32_t peer_operation;
-    bool failed;
+    uint8_t answer;
     ~ending() {
       if (buffer != nullptr) owner.rt.deallocate(buffer);
-      if (acknowledges) owner.send_ack(peer, peer_operation, failed ? wire::refused : 0);
+      if (acknowledges) owner.send_ack(peer, peer_operation, answer);
       if (counted) owner.flushes.end(peer, parity);
       owner.pending.fetch_sub(1, std::memory_order_release);
     }
   } const at_end{owner,       op->in_place ? status.buffer : nullptr,
                  status.rank, op->counted,
                  op->parity,  op->acknowledges && !op->ordered,
-                 op->peer_operation, status.error.errorcode == errorcode_t::fatal};
+                 op->peer_operation, policy_of(status)};
   rt.operations.release(op);
   if (comp != nullptr) comp->signal(status);
 }

@@ -7,6 +7,7 @@
 #include "lib/core/device.hpp"
 #include "lib/core/make_status.hpp"
 #include "lib/core/memory_region.hpp"
+#include "lib/core/ticket.hpp"
 
 namespace lci::core {
 
@@ -19,6 +20,7 @@ errorcode_t device::start_rma(operation* op) {
     request.head.tag = op->handle();
     request.body = {op->remote_addr, op->remote_key, op->total};
     const int peer = op->status.rank;
+    if (op->named) ticket_of(op).let_go(*this);  // whoever brings a fragment holds it
     open(op, door_fragments);
     send_or_queue(peer, request);
     return errorcode_t::posted;
@@ -84,11 +86,12 @@ void device::send_ack(int peer, uint64_t operation, uint8_t policy) {
 }
 
 bool device::receive_ack(int peer, const wire::message& m) {
-  const bool refused = m.head.policy == wire::refused;
-  const auto count = [refused](operation* op, uint8_t door) {
+  const uint8_t policy = m.head.policy;
+  const auto count = [policy](operation* op, uint8_t door) {
     // A receiver that reads says only that all is delivered, if we wait for that.
     if (door == door_receiver && !op->acknowledged) return false;
-    if (refused) op->failed.store(true, std::memory_order_relaxed);  // before the last one is counted
+    if (policy != 0)  // before the last one is counted
+      op->fail_as(policy == wire::cancelled ? failure::cancelled : failure::fatal);
     const uint64_t left = op->take_from_left(1);
     if (left == 1) (void)op->gate.close();
     return left != 0;

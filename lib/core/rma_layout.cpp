@@ -35,7 +35,10 @@ class layout_transfer final : public comp_impl_t {
         disp_(a.remote_disp),
         base_(buffer_of(a)) {
     device_.pending.fetch_add(1, std::memory_order_relaxed);
+    if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
     piece_.layout = piece_.remote_layout = nullptr;
+    piece_.operation = nullptr;
+    piece_.deadline = -1;
     piece_.remote_comp = 0;
     piece_.local_comp = comp_t(this);
     piece_.allow_done = piece_.allow_posted = piece_.allow_retry = true;
@@ -74,6 +77,10 @@ class layout_transfer final : public comp_impl_t {
   /// False if it stops for now, to be called again later.
   bool post_pieces() {
     for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
+      if (ticket_ != nullptr && ticket_->stop()) {
+        failed_.store(true, std::memory_order_relaxed);
+        break;
+      }
       piece_.local_buffer =
           reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from_.offset());
       piece_.size = n;
@@ -112,6 +119,7 @@ class layout_transfer final : public comp_impl_t {
 
   device& device_;
   comp_impl_t* const user_;
+  ticket* ticket_ = nullptr;  // the same, if it is one
   status_t status_;
   const rcomp_t signal_;
   const uint8_t parity_;
@@ -129,10 +137,22 @@ status_t post_pieces(const char* what, device& d, Args& a) {
   const bool retry_allowed = may_retry(a);
   if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
+  ticket* named = nullptr;
+  if (a.operation != nullptr) {
+    named = d.rt.tickets.get(d, a.local_comp.p_impl, done_status(a, buffer_of(a)));
+    *a.operation = named->name();
+  }
+  const comp_t given = a.local_comp;
+  if (named != nullptr) a.local_comp = comp_t(named);
   auto transfer = std::make_unique<layout_transfer<Args>>(a);
   if (!transfer->start()) {
     (void)transfer.release();
     return wait.result(errorcode_t::posted);
+  }
+  a.local_comp = given;
+  if (named != nullptr) {
+    *a.operation = {};
+    named->retire();
   }
   if (transfer->failed()) d.throw_fatal(a.rank);
   transfer->tell_target();

@@ -56,7 +56,9 @@ void runtime::remove_engine(uint16_t id) {
 void runtime::discard_entries(matching_engine& engine) {
   engine.drain([this](void* entry, matching_entry_type_t type) {
     if (type == matching_entry_type_t::recv) {
-      operations.release(static_cast<operation*>(entry));
+      auto* op = static_cast<operation*>(entry);
+      if (op->named) ticket_of(op).retire();
+      operations.release(op);
     } else {
       std::free(entry);
     }

@@ -16,6 +16,7 @@
 #include "lib/core/progress_thread.hpp"
 #include "lib/core/rcomp_table.hpp"
 #include "lib/core/stream_table.hpp"
+#include "lib/core/ticket.hpp"
 #include "lib/core/tracer.hpp"
 #include "network/fabric.hpp"
 
@@ -60,6 +61,7 @@ class runtime {
   matching_engine_t default_coll_matching_engine;
 
   operation_table operations;                // thread-safe
+  ticket_pool tickets{*this};                // thread-safe
   rcomp_table rcomps;                        // thread-safe
   stream_table streams{*this};               // thread-safe
   deferred_queue deferred;                   // thread-safe

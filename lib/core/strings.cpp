@@ -28,6 +28,10 @@ const char* get_errorcode_str(errorcode_t code) {
       return "retry_backlog";
     case errorcode_t::fatal:
       return "fatal";
+    case errorcode_t::cancelled:
+      return "cancelled";
+    case errorcode_t::timed_out:
+      return "timed_out";
     case errorcode_t::done_min:
     case errorcode_t::done_max:
     case errorcode_t::posted_min:

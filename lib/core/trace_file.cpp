@@ -18,7 +18,7 @@ const char* wire_name(uint8_t what) {
       "none",       "am",          "send",           "rts_am",       "rts_send", "rtr",        "fin",
       "fragment",   "signal",      "put",            "ack",          "get_request",
       "atomic_request", "atomic_reply", "am_acked",  "send_acked",   "am_ordered", "rts_ordered",
-      "stream_credit"};
+      "stream_credit", "withdraw"};
   static_assert(std::size(names) == static_cast<size_t>(wire::kind::last) + 1);
   return what < std::size(names) ? names[what] : "unknown";
 }

@@ -77,7 +77,9 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
       sleep(std::min(slice, left).count());
       slice = std::min(2 * slice, longest);
     } else if (policy.progressed) {
-      policy.progressed->net->wait(std::max<int64_t>(std::min(slice, left).count() / 1000, 1));
+      const nanoseconds due(policy.progressed->deadlines.left());
+      policy.progressed->net->wait(
+          std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));
       slice = std::min(2 * slice, longest);
     } else {
       sleep(for_ever ? int64_t{-1} : left.count());

@@ -36,7 +36,8 @@ enum class kind : uint8_t {
   am_ordered,    // of stream `engine`: payload, after an ack_body if `policy` says so
   rts_ordered,   // its large ones: rts_body
   stream_credit,  // of stream `engine`: messages before `word`, `tag` bytes in all, were delivered
-  last = stream_credit,
+  withdraw,      // as the rts_send that it takes back, with ack_body: if nothing has met that, a fin
+  last = withdraw,
 };
 
 /// What precedes every message. `word` and `tag` mean what `kind` says.
@@ -94,13 +95,17 @@ struct rts_body {
   uint64_t rkey;       // 0: can't be read
   uint64_t operation;  // the sender's handle, with wants_ack
 };
-/// Beside an operation's handle: its owner waits for an ack.
+/// Beside an operation's handle: its owner waits for an ack. The 31 bits above tell requests apart that
+/// can be withdrawn.
 constexpr uint64_t wants_ack = uint64_t{1} << 32;
 struct rtr_body {
   uint64_t size;  // how much of the message the receiver takes
   uint64_t addr;
   uint64_t rkey;  // 0: can't be written
   uint64_t operation;  // the receiver's handle; the header's tag is the sender's
+};
+struct fin_body {  // may be missing: then nothing has been sent
+  uint64_t unsent;  // bytes that the receiver waits for in vain
 };
 struct fragment_body {  // the header's tag is the receiver's handle
   uint64_t offset;
@@ -142,8 +147,11 @@ inline atomic_type_t atomic_type_of(const header& head) {
   return static_cast<atomic_type_t>(head.engine >> 8);
 }
 
-/// Policy of a `fin`, `ack` or `atomic_reply`: it could not be done at the target.
+/// Policy of a `fin`, `ack` or `atomic_reply`: it could not be done at the target, or was cancelled.
 constexpr uint8_t refused = 1;
+constexpr uint8_t cancelled = 2;
+/// Policy of a `fin` that answers a `withdraw`: there is no such request, or not yet.
+constexpr uint8_t not_found = 3;
 
 /// Policy of am_ordered and rts_ordered: a stream_credit is to follow the delivery.
 constexpr uint8_t asks_credit = 1;

@@ -22,6 +22,8 @@ T sample(int n) {
     return status;
   } else if constexpr (std::is_same_v<T, lci::rmr_t>) {
     return {static_cast<uint64_t>(n), 1, 1};
+  } else if constexpr (std::is_same_v<T, lci::operation_t>) {
+    return {nullptr, static_cast<uint64_t>(n)};
   } else if constexpr (std::is_pointer_v<T>) {
     return reinterpret_cast<T>(static_cast<uintptr_t>(4096 + 64 * n));
   } else if constexpr (std::is_arithmetic_v<T>) {

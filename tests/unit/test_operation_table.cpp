@@ -94,7 +94,7 @@ TEST_CASE("operation table: late and invented handles race with reuse, and are r
       inside.fetch_add(1, std::memory_order_relaxed);
       // What the owner wrote before it opened: plain memory.
       wrong += op->remote_key != handle || op->total != handle;
-      if (closes && op->gate.close()) op->failed.store(true, std::memory_order_relaxed);
+      if (closes && op->gate.close()) op->fail_as(lci::core::failure::fatal);
       if (op->gate.leave()) {
         op->remote_key = op->total = 0;
         table.release(op);

@@ -1,0 +1,45 @@
+// What tests of cancelled operations share.
+#pragma once
+
+#include "tests/conformance/window.hpp"
+
+namespace conf {
+
+/// Bytes of a message that waits for its receiver.
+inline size_t large(rank_env& env) { return 40 * lci::get_max_bcopy_size_x().runtime(env.rt)(); }
+
+inline void drain(rank_env& env) {
+  env.until("the device to be drained",
+            [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+}
+
+inline bool ended_early(const lci::status_t& s) {
+  return s.error == lci::errorcode_t::cancelled || s.error == lci::errorcode_t::timed_out;
+}
+
+/// A queue whose operations are told apart by tag or context.
+class end_queue {
+ public:
+  explicit end_queue(rank_env& env) : env_(env), comp_(lci::alloc_cq_x().runtime(env.rt)()) {}
+  ~end_queue() { lci::free_comp_x(&comp_).runtime(env_.rt)(); }
+  end_queue(const end_queue&) = delete;
+  end_queue& operator=(const end_queue&) = delete;
+  lci::comp_t comp() const { return comp_; }
+  lci::status_t next() {
+    lci::status_t s;
+    env_.until("an operation to end",
+               [&] { return !(s = lci::cq_pop_x(comp_).runtime(env_.rt)()).is_retry(); });
+    return s;
+  }
+  /// Whether nothing more comes, some progress later.
+  bool empty() {
+    for (int i = 0; i < 100; ++i) env_.progress();
+    return lci::cq_pop_x(comp_).runtime(env_.rt)().is_retry();
+  }
+
+ private:
+  rank_env& env_;
+  lci::comp_t comp_;
+};
+
+}  // namespace conf

@@ -1,0 +1,188 @@
+// Operations that have not ended in time.
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "tests/conformance/cancelling.hpp"
+
+using namespace conf;
+using lci::errorcode_t;
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+double seconds_since(clock_type::time_point begin) {
+  return std::chrono::duration<double>(clock_type::now() - begin).count();
+}
+
+}  // namespace
+
+TEST_CASE("a deadline ends a receive that nobody sends for, and not before", "[cancel]") {
+  on_ranks([](rank_env& env) {
+    end_queue ended(env);
+    char in[64] = {};
+    lci::operation_t name;
+    const auto begin = clock_type::now();
+    // The later first.
+    for (const double seconds : {0.08, 0.02, 0.0, 0.05})
+      EXPECT(lci::post_recv_x(env.left(), in, sizeof in, 3, ended.comp())
+                 .deadline(seconds)
+                 .user_context(reinterpret_cast<void*>(static_cast<uintptr_t>(seconds * 1000)))
+                 .operation(&name)
+                 .runtime(env.rt)()
+                 .is_posted());
+    for (const uintptr_t ms : {0u, 20u, 50u, 80u}) {
+      const auto s = ended.next();
+      EXPECT_EQ(s.error, errorcode_t::timed_out);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(s.user_context), ms);
+      EXPECT(seconds_since(begin) * 1000 >= static_cast<double>(ms));
+    }
+    EXPECT(!lci::cancel(name));
+    EXPECT(ended.empty());
+    env.barrier();
+  });
+}
+
+TEST_CASE("what ends in time has no deadline any more", "[cancel]") {
+  on_ranks([](rank_env& env) {
+    end_queue ended(env);
+    constexpr int n = 50;
+    char in[n] = {};
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < n; ++i)
+        lci::post_recv_x(env.left(), &in[i], 1, static_cast<lci::tag_t>(i), ended.comp())
+            .deadline(0.2 + (i * 7 % n) * 0.001)
+            .runtime(env.rt)();
+      env.barrier();
+      const char byte = 'y';
+      int late = 0;
+      for (int i = 0; i < n; ++i)
+        env.post([&] {
+          return lci::post_send_x(env.right(), &byte, 1, static_cast<lci::tag_t>(i),
+                                  lci::COMP_NULL_RETRY)
+              .runtime(env.rt)();
+        });
+      for (int i = 0; i < n; ++i) {
+        const auto s = ended.next();
+        EXPECT(s.is_done() || s.error == errorcode_t::timed_out);  // a slow machine
+        late += s.error == errorcode_t::timed_out;
+      }
+      // Those that came too late find receives of their own.
+      for (; late > 0; --late)
+        lci::post_recv_x(env.left(), in, 1, 0, lci::COMP_NULL)
+            .matching_policy(lci::matching_policy_t::rank_tag)
+            .deadline(0.01)
+            .runtime(env.rt)();
+      EXPECT(ended.empty());
+      env.barrier();
+    }
+  });
+}
+
+TEST_CASE("a graph ends early when one of its operations reaches its deadline", "[cancel]") {
+  on_ranks([](rank_env& env) {
+    auto graph = lci::alloc_graph_x().runtime(env.rt)();
+    char in;
+    std::atomic<int> after{0};
+    const auto receive = lci::graph_add_node_op(
+        graph, lci::post_recv_x(env.left(), &in, 1, 3, lci::COMP_NULL).deadline(0.02).runtime(env.rt));
+    const auto next = lci::graph_add_node_x(graph,
+                                            [](void* count) {
+                                              ++*static_cast<std::atomic<int>*>(count);
+                                              return lci::status_t(errorcode_t::done);
+                                            })
+                          .value(&after)();
+    lci::graph_add_edge(graph, receive, next);
+    lci::graph_start(graph);
+    lci::status_t s;
+    env.until("the graph", [&] { return !(s = lci::graph_test(graph)).is_retry(); });
+    EXPECT_EQ(s.error, errorcode_t::timed_out);
+    EXPECT_EQ(s.rank, env.left());
+    EXPECT_EQ(after.load(), 0);
+    lci::free_comp_x(&graph).runtime(env.rt)();
+    env.barrier();
+  });
+}
+
+TEST_CASE("blocking posts return at their deadlines", "[cancel]") {
+  on_ranks([](rank_env& env) {
+    const size_t size = large(env);
+    std::vector<char> data(size);
+    const auto begin = clock_type::now();
+    lci::operation_t name;
+    auto s = lci::post_recv_x(env.left(), data.data(), size, 3, lci::COMP_NULL)
+                 .deadline(0.03)
+                 .operation(&name)
+                 .runtime(env.rt)();
+    EXPECT_EQ(s.error, errorcode_t::timed_out);
+    EXPECT(name.is_empty());
+    EXPECT(seconds_since(begin) >= 0.03);
+    s = lci::post_send_x(env.right(), data.data(), size, 5, lci::COMP_NULL)
+            .deadline(0.03)
+            .runtime(env.rt)();
+    EXPECT_EQ(s.error, errorcode_t::timed_out);
+    s = lci::post_send_x(env.right(), data.data(), 8, 4, lci::COMP_NULL)
+            .comp_semantic(lci::comp_semantic_t::remote)
+            .deadline(0.03)
+            .runtime(env.rt)();
+    EXPECT_EQ(s.error, errorcode_t::timed_out);
+    // What has gone all the same is received, so that its ack comes.
+    EXPECT(lci::post_recv_x(env.left(), data.data(), 8, 4, lci::COMP_NULL).runtime(env.rt)().is_done());
+    drain(env);
+    env.barrier();
+  });
+}
+
+TEST_CASE("a progress thread that sleeps keeps deadlines", "[cancel]") {
+  on_ranks([](rank_env& env) {
+    auto device = lci::alloc_device_x().runtime(env.rt)();
+    lci::progress_thread_t thread;
+    try {
+      thread = lci::alloc_progress_thread_x()
+                   .progress_mode(lci::progress_mode_t::event)
+                   .runtime(env.rt)();
+      lci::progress_thread_add_device_x(thread, device).runtime(env.rt)();
+    } catch (const lci::invalid_argument_error&) {
+      // One serves the device already: that may sleep, too.
+    }
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    char in;
+    for (int i = 0; i < 3; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is asleep
+      const auto begin = clock_type::now();
+      lci::post_recv_x(env.left(), &in, 1, 8, sync).device(device).deadline(0.01).runtime(env.rt)();
+      lci::status_t s;
+      EXPECT(lci::sync_wait_for_x(sync, 30 * lci_test::time_scale, &s)
+                 .do_progress(false)
+                 .runtime(env.rt)());
+      EXPECT_EQ(s.error, errorcode_t::timed_out);
+      EXPECT(seconds_since(begin) >= 0.01);
+    }
+    env.barrier();
+    lci::free_comp_x(&sync).runtime(env.rt)();
+    if (!thread.is_empty()) lci::free_progress_thread_x(&thread).runtime(env.rt)();
+    lci::free_device_x(&device).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a deadline that is no number is refused", "[cancel]") {
+  on_ranks([](rank_env& env) {
+    char byte = 0;
+    lci::operation_t name;
+    EXPECT_INVALID(lci::post_recv_x(env.rank, &byte, 1, 3, lci::COMP_NULL)
+                       .deadline(std::nan(""))
+                       .runtime(env.rt)(),
+                   "deadline", "seconds");
+    EXPECT_INVALID(lci::post_recv_x(env.size, &byte, 1, 3, lci::COMP_NULL_RETRY)
+                       .operation(&name)
+                       .runtime(env.rt)(),
+                   "rank", "0..");
+    EXPECT(name.is_empty());
+    EXPECT_INVALID(lci::post_send_x(env.size, &byte, 1, 3, lci::COMP_NULL_RETRY)
+                       .deadline(1)
+                       .runtime(env.rt)(),
+                   "rank", "0..");
+  });
+}
