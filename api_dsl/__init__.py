@@ -1,7 +1,7 @@
 """The interface of LCI, described once. `API` is all of it; codegen/ makes the rest from it."""
 
 from api_dsl import (allocation, atomics, collectives, communication, completion, enums,
-                     environment, network, resources, setup)
+                     environment, network, peers, resources, setup)
 from api_dsl.schema import Api
 
 API = Api(
@@ -11,7 +11,7 @@ API = Api(
     resources=resources.ALL,
     operations=(setup.OPERATIONS + communication.OPERATIONS + atomics.OPERATIONS +
                 completion.OPERATIONS + allocation.OPERATIONS + network.OPERATIONS +
-                collectives.OPERATIONS),
+                peers.OPERATIONS + collectives.OPERATIONS),
     functions=setup.FUNCTIONS,
     variables=environment.VARIABLES,
 )

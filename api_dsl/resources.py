@@ -29,11 +29,18 @@ runtime = Resource(
           "Largest piece into which a rendezvous transfer is cut.", "8388608", source=_OURS,
           minimum=4096),
         A("bootstrap", "std::string",
-          "Where the process learns its rank from, e.g. `local` or `pmi1`; empty: automatic.",
-          "", source="4.5"),
+          "Where the process learns its rank from, e.g. `local` or `pmi1`; `none`: the runtime is a "
+          "job of its own, whatever started the process, and peers outside may be connected; empty: "
+          "automatic.", "", source="4.5"),
         A("bootstrap_timeout", "double",
           "Seconds to wait for the other ranks at start before giving up with an error.", "60",
           source=_OURS, minimum=0),
+        A("max_peers", "int",
+          "Peers outside of the job that may be connected at a time, see `connect`; -1: 1024 where "
+          "`bootstrap` is `none`, else 0.", "-1", source=_OURS, minimum=-1, maximum=65536),
+        A("accept_strangers", "bool",
+          "Whether other processes of the user may connect by themselves, if `max_peers` leaves room.",
+          "true", source=_OURS),
         A("trace", "std::string",
           "First part of the path of a message trace, which each rank writes to `<trace>.<rank>.json` "
           "when the runtime is freed, for Chrome's or Perfetto's viewer; empty: none.", "",

@@ -72,6 +72,10 @@ struct registration {
   void* handle = nullptr;
 };
 
+/// How a connection with a peer outside of the job has ended: this side has ended it, the other side
+/// has, or its process has died.
+enum class departure : uint8_t { dismissed, left, died };
+
 /// Where poll() puts what happened. Implemented by the core. Methods may post, never poll.
 class event_sink {
  public:
@@ -84,6 +88,10 @@ class event_sink {
   virtual void on_remote_write(int peer, uint32_t imm) = 0;
   /// `peer` is gone. Said once per peer. Operations posted to it will not complete.
   virtual void on_peer_failure(int peer, const char* reason) = 0;
+  /// The connection with `peer`, which is no rank of the job, has ended: nothing more will come from
+  /// it, and operations posted to it will not complete. Said once per connection, to each device that
+  /// was there when it ended. (Ranks of the job fail, see above, or leave without a word.)
+  virtual void on_peer_departure(int peer, departure how) { (void)peer, (void)how; }
   /// A posted operation failed with its peer; comes before or after on_peer_failure().
   virtual void on_operation_failure(void* context, int peer) = 0;
 
@@ -148,6 +156,39 @@ class address_exchange {
   virtual std::vector<std::string> allgather(const std::string& mine) = 0;
 };
 
+/// The core's list of peers outside of the job, and of their ids, which follow those of the job's
+/// ranks. Thread-safe; its methods call nothing of the network.
+class guest_book {
+ public:
+  int first() const { return first_; }        ///< the smallest id
+  int capacity() const { return capacity_; }  ///< how many ids there are
+  bool accepts_strangers() const { return accepts_strangers_; }
+
+  /// An id for a connection that is about to be made; -1 if all are taken.
+  virtual int admit() = 0;
+  /// The connection is made: from now on the program may post to the id.
+  virtual void welcome(int peer) = 0;
+  /// The connection has ended, all devices have been told, and nothing of it will come any more.
+  virtual void retire(int peer, departure how) = 0;
+
+ protected:
+  guest_book(int first, int capacity, bool accepts)
+      : first_(first), capacity_(capacity), accepts_strangers_(accepts) {}
+  ~guest_book() = default;
+
+ private:
+  const int first_;
+  const int capacity_;
+  const bool accepts_strangers_;
+};
+
+/// What has become of an attempt to connect.
+struct contact {
+  enum class state : uint8_t { under_way, made, refused, gone };
+  state what = state::under_way;
+  std::string reason;  ///< `refused`, `gone`: in words, with the remedy
+};
+
 /// A rank's shared heap: memory that all processes of its host can map. Empty: there is none.
 struct heap_window {
   uint64_t base = 0;          ///< address of its first byte at the owner
@@ -171,6 +212,23 @@ class context {
   /// Where the heap of `peer`, which has one, is in this process; empty if that runs on another
   /// host. Throws resource_error, or peer_failure_error. By one thread at a time.
   virtual heap_window heap_of(int peer) { return (void)peer, heap_window{}; }
+
+  // --- peers outside of the job; see guest_book. Thread-safe, and callable inside of a sink ---
+
+  /// Lets such peers be connected, and come if the book says so. Before the first device is made, at
+  /// most once; never called where there shall be none.
+  virtual void open_to_guests(guest_book& book) { (void)book; }
+  /// By this printable text contexts of other processes find this one. Empty: they can't.
+  virtual std::string own_address() { return {}; }
+  /// Begins to connect with the context of that address, and returns the id that it will have; the own
+  /// rank if the address is this context's. Never waits. Throws invalid_argument_error if the text is
+  /// no address of this network, resource_error if there is no id left.
+  virtual int connect(const std::string& address);
+  /// How that goes. After `refused` and `gone` the id is no longer the caller's.
+  virtual contact contact_with(int peer) { return (void)peer, contact{}; }
+  /// Ends a connection, or an attempt to connect: the peer is told, poll() tells the sinks. The id is
+  /// retired then. No effect on one that is not in use, or is being retired.
+  virtual void disconnect(int peer) { (void)peer; }
 };
 
 /// A backend's entry in the table of backends (network/fabrics.cpp).

@@ -52,9 +52,9 @@ counters_t get_counters(get_counters_args& a) {
   if (d.observer == nullptr || d.observer->counts == nullptr)
     throw_invalid("get_counters", "device", "one that does not count",
                   "allocated with .counters(true)", "or set LCI_ATTR_COUNTERS=1");
-  if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+  if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("get_counters", "rank", std::to_string(a.rank),
-                  "ALL_RANKS or 0.." + std::to_string(d.n_ranks - 1));
+                  "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
   return d.observer->counts->read(a.rank);
 }
 

@@ -33,9 +33,10 @@ packet_pool_attr_t reserve_attr(const packet_pool_attr_t& of, size_t n) {
 device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
                const device_attr_t& a)
     : rt(r),
+      n_peers(r.n_peers()),
       n_ranks(r.size()),
       heap(&context.heap),
-      flushes(r.size()),
+      flushes(r.n_peers()),
       barriers(std::make_unique<barrier_rounds>()),
       attr(a),
       runtime(&r),
@@ -45,7 +46,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
   if (attr.counters || rt.trace != nullptr) {
     observer = std::make_unique<device_observer>();
-    if (attr.counters) observer->counts = std::make_unique<counters>(n_ranks);
+    if (attr.counters) observer->counts = std::make_unique<counters>(n_peers);
     observer->trace = rt.trace.get();
     net = std::make_unique<observed_network>(std::move(net), *observer);
     not_plain_.store(true, std::memory_order_relaxed);
@@ -175,7 +176,27 @@ void device::on_peer_failure(int peer, const char* reason) {
   not_plain_.store(true, std::memory_order_relaxed);
   unreported_failure_.store(true, std::memory_order_release);
   rt.streams.lose(peer);
-  // What waits for an answer of this peer will not get one. All end, also if a handler throws.
+  end_operations(peer);
+}
+
+void device::on_peer_departure(int peer, network::departure how) {
+  rt.guests->end(peer, how);
+  if (how == network::departure::died) {
+    std::lock_guard guard(failure_mutex_);
+    failures_.emplace_back(peer, "rank " + std::to_string(peer) +
+                                     ", a peer outside of the job, has failed: its process has ended "
+                                     "without a goodbye; disconnect() frees the id");
+    unreported_failure_.store(true, std::memory_order_release);
+  }
+  {
+    std::lock_guard guard(failure_mutex_);
+    refusals_.erase(peer);
+  }
+  end_operations(peer);
+}
+
+void device::end_operations(int peer) {
+  // All end, also if a handler throws.
   std::exception_ptr thrown;
   rt.operations.enter_each(this, [&](operation_table::visit v) {
     if (v.op->status.rank == peer && v.op->gate.close())
@@ -216,7 +237,7 @@ void device::open(operation* op, op_door door, bool stay) {
   const int peer = op->status.rank;
   op->gate.open(door, stay);
   // Either whoever has learnt of a failure finds the gate open, or we learn of it here.
-  if (LCI_LIKELY(!any_failure_.load(std::memory_order_seq_cst)) || !has_failed(peer)) return;
+  if (LCI_LIKELY(!may_have_failed(peer)) || !has_failed(peer)) return;
   visit(handle, door, peer, [](operation* late, uint8_t) {
     if (!late->gate.close()) return false;
     late->fail_as(failure::fatal);
@@ -245,12 +266,14 @@ void device::on_operation_failure(void* context, int peer) {
 }
 
 bool device::has_failed(int peer) const {
+  if (peer >= n_ranks) return !rt.guests->connected(peer);
   std::lock_guard guard(failure_mutex_);
   return std::any_of(failures_.begin(), failures_.end(),
                      [&](const auto& failure) { return failure.first == peer; });
 }
 
 void device::throw_if_failed(int peer) const {
+  if (peer >= n_ranks) return rt.guests->check(peer);
   std::lock_guard guard(failure_mutex_);
   for (const auto& [rank, what] : failures_)
     if (rank == peer) throw peer_failure_error(rank, what);
@@ -303,7 +326,12 @@ void device::throw_failure() {
     std::rethrow_exception(kept);
   }
   if (reported_failures_ == failures_.size()) return;
-  const auto failure = failures_[reported_failures_++];
+  const auto failure = failures_[reported_failures_];
+  // Of peers outside of the job nothing is kept here: many may come and die.
+  if (failure.first < n_ranks)
+    ++reported_failures_;
+  else
+    failures_.erase(failures_.begin() + static_cast<std::ptrdiff_t>(reported_failures_));
   update();
   guard.unlock();
   throw peer_failure_error(failure.first, failure.second);

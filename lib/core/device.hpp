@@ -179,14 +179,20 @@ class device final : public network::event_sink {
   void on_complete(void* context) override;
   void on_remote_write(int peer, uint32_t imm) override;
   void on_peer_failure(int peer, const char* reason) override;
+  void on_peer_departure(int peer, network::departure how) override;
   void on_operation_failure(void* context, int peer) override;
 
-  /// Throws peer_failure_error if a failure of `peer` has been seen.
+  /// Throws peer_failure_error if a failure of `peer` has been seen, invalid_argument_error if nobody
+  /// has this id.
   void check_peer(int peer) const {
-    if (LCI_UNLIKELY(any_failure_.load(std::memory_order_relaxed))) throw_if_failed(peer);
+    if (LCI_UNLIKELY(any_failure_.load(std::memory_order_relaxed) | (peer >= n_ranks)))
+      throw_if_failed(peer);
   }
 
-  bool any_failure() const { return any_failure_.load(std::memory_order_seq_cst); }
+  /// Whether has_failed() is worth a look.
+  bool may_have_failed(int peer) const {
+    return any_failure_.load(std::memory_order_seq_cst) | (peer >= n_ranks);
+  }
   LCI_COLD bool has_failed(int peer) const;
   /// Throws what is known of an operation with `peer` that ended as `fatal`.
   [[noreturn]] LCI_COLD void throw_fatal(int peer) const;
@@ -206,7 +212,8 @@ class device final : public network::event_sink {
   // What the hot paths read comes first.
   std::unique_ptr<network::device> net;
   core::runtime& rt;
-  int n_ranks;
+  int n_peers;         // ranks of the job, and ids for peers outside behind them
+  int n_ranks;         // of the job
   size_t inject_end;   // inject() takes payloads of fewer bytes; 0: none, not even empty ones
   size_t eager_limit;   // payload bytes of the largest message that goes without a handshake
   shared_heap* heap;  // of the net context
@@ -289,6 +296,8 @@ class device final : public network::event_sink {
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
   packet* packet_to_receive();
+  /// What waits for an answer of that peer, or for its message, ends.
+  LCI_COLD void end_operations(int peer);
   /// Receives that name the failed peer end; `thrown` is the first exception of a handler.
   LCI_COLD void fail_receives(int peer, std::exception_ptr& thrown);
   LCI_COLD void throw_failure();

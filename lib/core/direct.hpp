@@ -15,7 +15,7 @@ namespace lci::core {
 template <class Args>
 inline bool may_be_mapped(const device& d, const Args& a, size_t size) {
   return LCI_LIKELY(a.rmr.shared != 0 && a.rmr.device_uid == d.attr.uid &&
-                    static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks) &&
+                    static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) &&
                     a.remote_disp <= a.rmr.size && size <= a.rmr.size - a.remote_disp);
 }
 

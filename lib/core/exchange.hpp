@@ -8,6 +8,9 @@
 
 namespace lci::core {
 
+/// The `bootstrap` of a runtime that is a job of its own.
+constexpr const char* no_bootstrap = "none";
+
 /// The exchange of a runtime whose fabric brings none. All of a process use one bootstrap, which the
 /// first one's options make.
 std::unique_ptr<network::address_exchange> bootstrap_exchange(

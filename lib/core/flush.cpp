@@ -49,7 +49,7 @@ struct waiting_flush {
       return false;
     }
     const int peer = flush->status.rank;
-    if (peer >= 0 && d.any_failure() && d.has_failed(peer))
+    if (peer >= 0 && d.may_have_failed(peer) && d.has_failed(peer))
       flush->status.error = errorcode_t::fatal;
     // Also if the handler throws; a drained device has signalled everything.
     struct ending {
@@ -72,9 +72,9 @@ void device::signal_when_flushed(comp_impl_t* comp, const status_t& status, uint
 
 status_t post_flush(post_flush_args& a) {
   device& d = *a.device.p_impl;
-  if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+  if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("post_flush", "rank", std::to_string(a.rank),
-                  "ALL_RANKS or 0.." + std::to_string(d.n_ranks - 1));
+                  "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
   if (a.rank != ALL_RANKS) d.check_peer(a.rank);
   const uint64_t generation = d.flushes.generation();
   const status_t done = make_status(errorcode_t::done, a.rank, nullptr, 0, 0, a.user_context);

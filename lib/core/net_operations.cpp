@@ -20,8 +20,8 @@ void check_buffer(const char* what, const void* buffer, size_t size) {
 
 template <class Args>
 void check_target(const char* what, const device& d, const Args& a) {
-  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
-    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_ranks - 1));
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
+    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_peers - 1));
   check_buffer(what, a.buffer, a.size);
   d.check_peer(a.rank);
 }

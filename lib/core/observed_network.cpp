@@ -128,6 +128,9 @@ class watching_sink final : public network::event_sink {
     }
     behind_.on_peer_failure(peer, reason);
   }
+  void on_peer_departure(int peer, network::departure how) override {
+    behind_.on_peer_departure(peer, how);
+  }
   void on_operation_failure(void* context, int peer) override {
     behind_.on_operation_failure(context, peer);
   }

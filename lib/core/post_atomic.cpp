@@ -24,8 +24,8 @@ std::string name_of(Enum value, Enum last) {
 
 LCI_COLD void reject_arguments(const device& d, const post_atomic_args& a) {
   const char* const what = "post_atomic";
-  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
-    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_ranks - 1));
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
+    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_peers - 1));
   if (!is_supported(a.op, a.type))
     throw_invalid(what, "op",
                   name_of(a.op, atomic_op_t::bit_xor) + " on " +
@@ -44,7 +44,7 @@ LCI_COLD void reject_arguments(const device& d, const post_atomic_args& a) {
 }
 
 void check_arguments(const device& d, const post_atomic_args& a) {
-  if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks) ||
+  if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
                    !is_supported(a.op, a.type) ||
                    (a.operand == nullptr) != (a.op == atomic_op_t::fetch) ||
                    a.result == nullptr || a.op == atomic_op_t::store ||

@@ -80,8 +80,8 @@ void register_buffer(device& d, operation* op, const Args& a) {
 
 template <class Args>
 LCI_COLD void reject_common(const char* what, const device& d, const Args& a) {
-  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
-    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_ranks - 1));
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
+    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_peers - 1));
   if (a.local_buffer == nullptr && a.size != 0)
     throw_invalid(what, "local_buffer", "nullptr", "an address",
                   "only messages of 0 bytes may have none (size = " + std::to_string(a.size) + ")");
@@ -93,7 +93,7 @@ LCI_COLD void reject_common(const char* what, const device& d, const Args& a) {
 /// The checks of every operation, in three compares.
 template <class Args>
 inline void check_common(const char* what, const device& d, const Args& a) {
-  if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks) ||
+  if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
                    (a.local_buffer == nullptr && a.size != 0) || a.tag > max_tag))
     reject_common(what, d, a);
   d.check_peer(a.rank);

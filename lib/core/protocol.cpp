@@ -4,9 +4,9 @@ namespace lci::core {
 
 void reject_receive(const device& d, const post_recv_args& a, matching_policy_t policy) {
   const auto bits = static_cast<unsigned>(policy);
-  if ((bits & 1) != 0 && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+  if ((bits & 1) != 0 && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("post_recv", "rank", std::to_string(a.rank),
-                  "0.." + std::to_string(d.n_ranks - 1) + ", or ANY_SOURCE");
+                  "0.." + std::to_string(d.n_peers - 1) + ", or ANY_SOURCE");
   if ((bits & 2) != 0 && a.tag > max_tag)
     throw_invalid("post_recv", "tag", std::to_string(a.tag),
                   "0.." + std::to_string(max_tag) + ", or ANY_TAG",

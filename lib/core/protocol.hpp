@@ -31,7 +31,7 @@ inline bool ends_with_copy(const device& d, const Args& a) {
 /// nothing else to think of. If not, the general path finds out why.
 template <class Args>
 inline bool goes_plain(const device& d, const Args& a) {
-  return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks) &&
+  return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) &&
          a.size < d.inject_end && a.local_buffer != nullptr && a.tag <= max_tag &&
          a.allow_done && ends_with_copy(d, a) && d.is_plain() && a.operation == nullptr &&
          !a.packet_pool.p_impl->contains(a.local_buffer);
@@ -53,7 +53,7 @@ inline bool looks_at_rank(matching_policy_t policy) {
 
 inline bool valid_receive(const device& d, const post_recv_args& a, matching_policy_t policy) {
   const auto bits = static_cast<unsigned>(policy);
-  return ((bits & 1) == 0 || static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_ranks)) &&
+  return ((bits & 1) == 0 || static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers)) &&
          (a.local_buffer != nullptr || a.size == 0) && ((bits & 2) == 0 || a.tag <= max_tag);
 }
 

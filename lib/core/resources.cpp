@@ -34,7 +34,8 @@ net_context_t alloc_net_context(alloc_net_context_args& a) {
   const network::fabric& fabric = choose_fabric(a.attr);
   auto context =
       std::make_unique<net_context>(a.runtime, a.attr, fabric.create(rt.exchange(), a.attr),
-                                    rt.rank(), rt.size());
+                                    rt.rank(), rt.n_peers());
+  if (rt.guests != nullptr) context->net->open_to_guests(*rt.guests);
   context->attr.backend = fabric.id;
   return context.release();
 }

@@ -164,7 +164,7 @@ status_t post_rma_layout(const char* what, Args& a, Copy copy) {
   device& d = *a.device.p_impl;
   check_layout(what, "layout", a.layout, a.size);
   const size_t extent = check_layout(what, "remote_layout", a.remote_layout, a.size);
-  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks) || a.tag > max_tag ||
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) || a.tag > max_tag ||
       (a.local_buffer == nullptr && a.size != 0 && a.layout == nullptr))
     reject_common(what, d, a);
   d.check_peer(a.rank);

@@ -10,6 +10,12 @@
 
 namespace lci::core {
 
+namespace {
+
+constexpr int default_max_peers = 1024;  // of a runtime that is a job of its own
+
+}  // namespace
+
 runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : attr(a) {
   const network::fabric& fabric = choose_fabric(net_attr);
   exchange_ = fabric.own_exchange != nullptr
@@ -17,6 +23,9 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : 
                   : bootstrap_exchange({attr.bootstrap, attr.bootstrap_timeout});
   rank_ = exchange_->rank();
   size_ = exchange_->size();
+  if (attr.max_peers < 0) attr.max_peers = attr.bootstrap == no_bootstrap ? default_max_peers : 0;
+  if (attr.max_peers > 0)
+    guests = std::make_unique<core::guests>(*this, size_, attr.max_peers, attr.accept_strangers);
   attr.max_tag = max_tag;
   attr.max_imm_tag = max_tag;
   attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;

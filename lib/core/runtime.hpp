@@ -11,6 +11,7 @@
 #include "lci/operations.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/core/deferred.hpp"
+#include "lib/core/guests.hpp"
 #include "lib/core/operation.hpp"
 #include "lib/core/progress_bells.hpp"
 #include "lib/core/progress_thread.hpp"
@@ -33,6 +34,8 @@ class runtime {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  /// Ranks, and ids for peers outside of the job behind them.
+  int n_peers() const { return size_ + (guests == nullptr ? 0 : guests->capacity()); }
 
   /// Where active messages' payloads are allocated. Null means malloc and free.
   allocator_base_t* allocator() const { return allocator_.load(std::memory_order_acquire); }
@@ -69,6 +72,7 @@ class runtime {
   mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
   progress_bells bells;                      // thread-safe
   std::unique_ptr<progress_thread> service;  // null unless the attribute asks for it
+  std::unique_ptr<core::guests> guests;      // thread-safe; null: there are none
   network::address_exchange& exchange() { return *exchange_; }
 
   /// While `f(engine)` runs, no engine is freed.

@@ -75,9 +75,9 @@ void* get_mr_base(get_mr_base_args& a) {
 
 void* get_shared_address(get_shared_address_args& a) {
   device& d = *a.device.p_impl;
-  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("get_shared_address", "rank", std::to_string(a.rank),
-                  "0.." + std::to_string(d.n_ranks - 1));
+                  "0.." + std::to_string(d.n_peers - 1));
   check_remote("get_shared_address", d, a.rmr, 0, a.rmr.size);
   d.check_peer(a.rank);
   return a.rmr.shared == 0 ? nullptr : d.heap->reach(a.rank, a.rmr.base, a.rmr.size);

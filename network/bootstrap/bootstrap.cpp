@@ -64,6 +64,7 @@ bootstrap& process_bootstrap(const bootstrap_options& options) {
   if (name.empty()) {
     if (const char* text = env_text("LCI_ATTR_BOOTSTRAP")) name = text;
   }
+  if (name == "none") name = "local";  // of a process whose runtimes are jobs of their own
   if (instance != nullptr) {
     if (!options.kind.empty() && options.kind != instance->name()) {
       throw bootstrap_error("bootstrap '" + options.kind +

@@ -58,11 +58,22 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
                                                   std::memory_order_relaxed);
   const auto neighbour = (static_cast<size_t>(rank_) + 1) % peers_.size();
   attach_works_ = attr.shm_cma && can_attach(peers_[neighbour].where);
+  mine_ = mine;
+}
+
+void context::open_to_guests(guest_book& book) {
+  guests_ = std::make_unique<shm::guests>(*this, book, mine_, attach_works_);
+  news_ = &guests_->lobby().news();
+}
+
+int context::connect(const std::string& to) {
+  return guests_ == nullptr ? network::context::connect(to) : guests_->connect(to);
 }
 
 context::~context() {
   segment_->close_file();  // whoever would connect now is too late; and it leaves us a descriptor
   if (heap_ != nullptr) heap_->close_file();
+  if (guests_ != nullptr) guests_->close_file();
   say_goodbye();
 }
 
@@ -84,6 +95,7 @@ std::unique_ptr<network::device> context::create_device(const device_attr_t& att
     throw resource_error("shm: a lane's ring of " + std::to_string(data_size_) +
                          " bytes is too small for messages of " + std::to_string(eager_size) +
                          "; raise LCI_ATTR_SHM_LANE_DATA_SIZE or lower LCI_ATTR_PACKET_SIZE");
+  if (guests_ != nullptr) guests_->need_room_for(eager_size);
   return std::make_unique<device>(*this, attr, eager_size);
 }
 
@@ -114,6 +126,7 @@ heap_window context::own_heap() {
 }
 
 heap_window context::heap_of(int rank) {
+  if (is_guest(rank)) return {};  // may go while its memory is in use
   if (rank == rank_) return heap_ == nullptr ? heap_window{} : heap_->window();
   peer& p = peers_[static_cast<size_t>(rank)];
   if (p.where.space != process_space()) return {};
@@ -130,7 +143,7 @@ heap_window context::heap_of(int rank) {
 void context::watch_peers() {
   const uint64_t now = milliseconds();
   uint64_t due = next_watch_.load(std::memory_order_relaxed);
-  if (now < due || peers_.size() == 1) return;
+  if (now < due || (peers_.size() == 1 && guests_ == nullptr)) return;
   if (!next_watch_.compare_exchange_strong(due, now + watch_interval_ms,
                                            std::memory_order_relaxed))
     return;
@@ -143,7 +156,9 @@ void context::watch_peers() {
     failures_.push_back(static_cast<int>(r));
     p.failed.store(true, std::memory_order_release);
     n_failures_.store(failures_.size(), std::memory_order_release);
+    news_->fetch_add(1, std::memory_order_release);  // R8: pairs with A8
   }
+  if (guests_ != nullptr) guests_->watch();
 }
 
 int context::failure(size_t i) {

@@ -10,6 +10,7 @@
 
 #include "network/fabric.hpp"
 #include "network/shm/cma.hpp"
+#include "network/shm/guests.hpp"
 #include "network/shm/heap.hpp"
 #include "network/shm/process.hpp"
 #include "network/shm/segment.hpp"
@@ -29,9 +30,26 @@ class context final : public network::context {
   void discard(std::byte* begin, size_t size) override { heap_->discard(begin, size); }
   heap_window heap_of(int peer) override;
 
+  void open_to_guests(guest_book& book) override;
+  std::string own_address() override { return guests_ == nullptr ? "" : guests_->address_text(); }
+  int connect(const std::string& to) override;
+  contact contact_with(int peer) override { return guests_->contact_with(peer); }
+  void disconnect(int peer) override { guests_->disconnect(peer); }
+
+  /// Null: there are none.
+  shm::guests* guests() const { return guests_.get(); }
+  bool is_guest(int peer) const { return peer >= size(); }
+  /// Ranks, and ids of guests behind them.
+  int n_ids() const { return size() + (guests_ == nullptr ? 0 : guests_->book().capacity()); }
+  /// Changed whenever devices have something to look at.
+  uint64_t news() const { return news_->load(std::memory_order_acquire); }  // A8: pairs with R8
+
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
-  int pid_of(int peer) const { return peers_[static_cast<size_t>(peer)].where.pid; }
+  /// 0 for a guest that is not connected.
+  int pid_of(int peer) const {
+    return is_guest(peer) ? guests_->pid_of(peer) : peers_[static_cast<size_t>(peer)].where.pid;
+  }
   segment_view own() const { return segment_->view(); }
   bool attach_works() const { return attach_works_; }
 
@@ -51,6 +69,7 @@ class context final : public network::context {
   size_t n_failures() const { return n_failures_.load(std::memory_order_acquire); }
   int failure(size_t i);
   bool has_failed(int peer) const {
+    if (is_guest(peer)) return !guests_->connected(peer);
     return peers_[static_cast<size_t>(peer)].failed.load(std::memory_order_acquire);
   }
   /// Whether the peer has said goodbye.
@@ -77,6 +96,10 @@ class context final : public network::context {
   size_t heap_size_;
   uint64_t probe_ = segment_magic;
   std::vector<peer> peers_;
+  address mine_;
+  std::unique_ptr<shm::guests> guests_;
+  std::atomic<uint64_t> own_news_{0};
+  std::atomic<uint64_t>* news_ = &own_news_;  // in the lobby where there is one
   bool attach_works_ = false;
   size_t n_slots_, data_size_;
   std::mutex mutex_;

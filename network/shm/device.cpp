@@ -31,13 +31,19 @@ device::device(context& c, const device_attr_t&, size_t eager_size)
   limits_.put_then_send_ordered = true;
   limits_.ordered = true;
   limits_.sends_land_at_once = true;
+  if (c.guests() != nullptr) next_ending_ = c.guests()->add_device();
+  news_seen_.store(c.news() - 1, std::memory_order_relaxed);  // look at what is there already
 }
 
 device::~device() {
   close_entry(context_.own(), place_.entry);
-  for (auto& lane : owned_out_) close_end(lane->segment(), lane->index(), lane_header::sender);
+  for (auto& lane : owned_out_)
+    if (std::find(spare_out_.begin(), spare_out_.end(), lane.get()) == spare_out_.end())
+      close_end(lane->segment(), lane->index(), lane_header::sender);
+  leave_guests();
   adopt_lanes();
-  for (auto& lane : owned_in_) close_end(context_.own(), lane->index(), lane_header::receiver);
+  for (auto& lane : owned_in_)
+    if (lane->source() >= 0) close_end(context_.own(), lane->index(), lane_header::receiver);
   free_entry(context_.own(), place_.entry);
 }
 
@@ -73,6 +79,8 @@ errorcode_t device::send(const net_op& op) {
   if (LCI_UNLIKELY(lane->shared_by_threads)) {
     if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
     std::lock_guard guard(lane->lock, std::adopt_lock);
+    if (LCI_UNLIKELY(lane_of(thread_index(), op.peer) != lane))
+      return errorcode_t::retry_lock;  // taken away
     return push(*lane, op, size);
   }
   return push(*lane, op, size);
@@ -109,7 +117,13 @@ errorcode_t device::put_or_get(const net_op& op) {
     errorcode_t why = errorcode_t::retry_nomem;
     lane = lane_of(thread_index(), op.peer);
     if (lane == nullptr && (lane = open_lane(op.peer, why)) == nullptr) return why;
-    if (lane->shared_by_threads && !lane->lock.try_lock()) return errorcode_t::retry_lock;
+    if (lane->shared_by_threads) {
+      if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
+      if (lane_of(thread_index(), op.peer) != lane) {  // taken away
+        lane->lock.unlock();
+        return errorcode_t::retry_lock;
+      }
+    }
     if (!lane->has_room()) {
       if (lane->shared_by_threads) lane->lock.unlock();
       return no_room(*lane, op.peer);
@@ -125,7 +139,10 @@ errorcode_t device::put_or_get(const net_op& op) {
     }
   } else {
     const int pid = context_.pid_of(op.peer);
-    error = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
+    if (pid == 0)
+      error = ESRCH;
+    else
+      error = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
                                  : read_memory(pid, local.base, op.remote_addr, local.size);
   }
   if (lane != nullptr) {
@@ -175,7 +192,7 @@ int device::poll(event_sink& sink, int max_events) {
   const uint32_t polls = idle_polls_.load(std::memory_order_relaxed) + 1;
   idle_polls_.store(polls, std::memory_order_relaxed);
   if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
-                   (failures_reported_.load(std::memory_order_relaxed) != context_.n_failures())))
+                   (news_seen_.load(std::memory_order_relaxed) != context_.news())))
     look_after_peers(sink);
   return 0;
 }
@@ -186,6 +203,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
     in_lane& lane = *lanes[i];
     if (!lane.ready() || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
+    if (LCI_UNLIKELY(lane.source() < 0)) continue;
     const bool lone = !lane.in_a_stream(idle_polls_.load(std::memory_order_relaxed));
     events += lane.drain(
         lone && prepare_answer(lane) ? 1 : lane_batch,
@@ -194,6 +212,9 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
         },
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
   }
+  // Others are heard, too, while much comes.
+  if (LCI_UNLIKELY(news_seen_.load(std::memory_order_relaxed) != context_.news()))
+    look_after_peers(sink);
   return events > 0 ? events : -1;
 }
 
@@ -209,10 +230,13 @@ bool device::prepare_answer(in_lane& lane) {
 
 void device::look_after_peers(event_sink& sink) {
   context_.watch_peers();
+  const uint64_t news = context_.news();
   size_t seen = failures_reported_.load(std::memory_order_relaxed);
   while (LCI_UNLIKELY(seen < context_.n_failures()))
     if (failures_reported_.compare_exchange_strong(seen, seen + 1, std::memory_order_relaxed))
       sink.on_peer_failure(context_.failure(seen++), "its process has ended without a goodbye");
+  if (context_.guests() == nullptr || look_after_guests(sink))
+    news_seen_.store(news, std::memory_order_relaxed);
 }
 
 bool device::anything_ready() const {
@@ -238,7 +262,7 @@ void device::sleep(int64_t timeout_us, bool parked) {
   if (parked && unparked_.exchange(false, std::memory_order_relaxed)) return;
   announce_sleeper(entry_);
   if (!anything_ready() &&
-      failures_reported_.load(std::memory_order_relaxed) == context_.n_failures()) {
+      news_seen_.load(std::memory_order_relaxed) == context_.news()) {
     // Peers that die ring no bell: look up now and then.
     sleep_until_bell(entry_, bell, std::min<int64_t>(timeout_us, 100000));
   }

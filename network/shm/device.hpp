@@ -57,7 +57,20 @@ class device final : public network::device {
   LCI_COLD out_lane* make_lane(int peer, lane_use use, errorcode_t& why);
   LCI_COLD void set_lane(int thread, int peer, out_lane* lane);
   LCI_COLD void warn_of_shortage(int peer);
+  void adopt_listed();  // the same under mutex_
   LCI_COLD void adopt_lanes();
+
+  // device_guests.cpp
+  LCI_COLD out_lane* make_guest_lane(int peer, errorcode_t& why);  // under mutex_
+  LCI_COLD void take_lane_away(int peer);
+  LCI_COLD void adopt_guest_lanes();
+  void adopt_guest_lane(int peer, uint32_t index);  // under mutex_
+  in_lane* guest_lane_of(int peer) const;           // under mutex_
+  /// False if messages wait in the lane, or another thread takes them just now.
+  bool close_guest_lane(const guests::ending& e);
+  /// False if there is something left to look at.
+  LCI_COLD bool look_after_guests(event_sink& sink);
+  void leave_guests();
 
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload,
                                          size_t size);
@@ -88,6 +101,7 @@ class device final : public network::device {
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<uint32_t> idle_polls_{0};
   std::atomic<size_t> failures_reported_{0};
+  std::atomic<uint64_t> news_seen_{0};  // of the context
   std::atomic<bool> unparked_{false};  // an unpark() that no park() has met
   std::mutex mutex_;  // opening, adopting and closing lanes
   std::vector<std::unique_ptr<in_lane>> owned_in_;    // under mutex_
@@ -95,6 +109,10 @@ class device final : public network::device {
   std::vector<std::unique_ptr<out_lane>> owned_out_;  // under mutex_
   std::vector<std::unique_ptr<lane_slot[]>> owned_rows_;  // under mutex_
   bool warned_of_shortage_ = false;                   // under mutex_
+  std::vector<in_lane*> guest_in_;    // under mutex_: of owned_in_, those that guests have, or had
+  std::vector<out_lane*> spare_out_;  // under mutex_: of owned_out_, those that lead nowhere
+  std::atomic<bool> looking_{false};  // a thread is looking after guests
+  uint64_t next_ending_ = 0;          // under looking_: of guests, see guests::find_ending()
   std::array<std::atomic<lane_slot*>, max_thread_index + 1> rows_{};
 };
 

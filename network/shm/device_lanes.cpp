@@ -14,10 +14,12 @@ out_lane* device::open_lane(int peer, errorcode_t& why) {
   const int thread = thread_index();
   out_lane* lane = lane_of(thread, peer);
   if (lane != nullptr) return lane;  // by another thread of the last index
-  if (thread != max_thread_index) lane = make_lane(peer, lane_use::one_thread, why);
-  if (lane == nullptr && why != errorcode_t::fatal) {
+  const bool guest = context_.is_guest(peer);
+  if (thread != max_thread_index && !guest) lane = make_lane(peer, lane_use::one_thread, why);
+  if (lane == nullptr && (why != errorcode_t::fatal || guest)) {
     lane = lane_of(max_thread_index, peer);
-    if (lane == nullptr) lane = make_lane(peer, lane_use::threads, why);
+    if (lane == nullptr)
+      lane = guest ? make_guest_lane(peer, why) : make_lane(peer, lane_use::threads, why);
     if (lane != nullptr) set_lane(max_thread_index, peer, lane);
   }
   if (lane != nullptr) set_lane(thread, peer, lane);
@@ -28,7 +30,7 @@ void device::set_lane(int thread, int peer, out_lane* lane) {
   auto& place = rows_[static_cast<size_t>(thread)];
   lane_slot* row = place.load(std::memory_order_relaxed);
   if (row == nullptr) {
-    owned_rows_.push_back(std::make_unique<lane_slot[]>(static_cast<size_t>(context_.size())));
+    owned_rows_.push_back(std::make_unique<lane_slot[]>(static_cast<size_t>(context_.n_ids())));
     row = owned_rows_.back().get();
     place.store(row, std::memory_order_release);  // R6: pairs with A6 in lanes_of()
   }
@@ -81,6 +83,10 @@ void device::warn_of_shortage(int peer) {
 
 void device::adopt_lanes() {
   std::lock_guard guard(mutex_);
+  adopt_listed();
+}
+
+void device::adopt_listed() {
   const uint32_t announced =
       std::min(device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)),  // A3
                max_lanes_per_device);

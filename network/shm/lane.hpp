@@ -25,21 +25,35 @@ class alignas(cache_line) out_lane {
  public:
   out_lane(const segment_view& segment, uint32_t index, device_entry& entry, bool by_many)
       : shared_by_threads(by_many),
-        shared_(segment.lane(index)),
-        slots_(slots_of(shared_)),
+        shared_(&segment.lane(index)),
+        slots_(slots_of(*shared_)),
         mask_(segment.header().n_slots - 1),
         data_size_(segment.header().data_size),
-        data_(data_of(shared_, segment.header().n_slots)),
-        entry_(entry),
+        data_(data_of(*shared_, segment.header().n_slots)),
+        entry_(&entry),
         limit_(segment.header().n_slots),
         segment_(segment),
         index_(index) {}
+
+  /// Makes it the end of another lane. Under `lock`.
+  void lead_to(const segment_view& segment, uint32_t index, device_entry& entry) {
+    shared_ = &segment.lane(index);
+    slots_ = slots_of(*shared_);
+    mask_ = segment.header().n_slots - 1;
+    data_size_ = segment.header().data_size;
+    data_ = data_of(*shared_, segment.header().n_slots);
+    entry_ = &entry;
+    tail_ = data_tail_ = data_head_ = 0;
+    limit_ = segment.header().n_slots;
+    segment_ = segment;
+    index_ = index;
+  }
 
   /// Without looking at what the receiver has given back meanwhile.
   bool has_room_now() const { return tail_ < limit_; }
   bool has_room() {
     if (LCI_LIKELY(has_room_now())) return true;
-    limit_ = shared_.head.load(std::memory_order_acquire) + mask_ + 1;  // A2
+    limit_ = shared_->head.load(std::memory_order_acquire) + mask_ + 1;  // A2
     return tail_ < limit_;
   }
 
@@ -80,7 +94,7 @@ class alignas(cache_line) out_lane {
       offset = 0;
     }
     if (data_tail_ + skip + room > data_limit()) {
-      data_head_ = shared_.data_head.load(std::memory_order_acquire);  // A2
+      data_head_ = shared_->data_head.load(std::memory_order_acquire);  // A2
       if (data_tail_ + skip + room > data_limit()) return false;
     }
     std::memcpy(data_ + offset, a, a_size);
@@ -96,12 +110,12 @@ class alignas(cache_line) out_lane {
   uint64_t sent() const { return tail_; }
   void prefetch_next() const { prefetch_for_write(&slots_[tail_ & mask_]); }
 
-  device_entry& entry() { return entry_; }
-  lane_header& shared() { return shared_; }
+  device_entry& entry() { return *entry_; }
+  lane_header& shared() { return *shared_; }
   const segment_view& segment() const { return segment_; }
   uint32_t index() const { return index_; }
   bool receiver_closed() const {
-    return (shared_.closed.load(std::memory_order_acquire) & lane_header::receiver) != 0;
+    return (shared_->closed.load(std::memory_order_acquire) & lane_header::receiver) != 0;
   }
 
   const bool shared_by_threads;  // then it is used under `lock`
@@ -122,12 +136,12 @@ class alignas(cache_line) out_lane {
 
   static constexpr uint64_t slots_ahead = 1;
 
-  lane_header& shared_;
+  lane_header* shared_;
   slot* slots_;
   uint64_t mask_;  // number of slots - 1
   uint64_t data_size_;
   std::byte* data_;
-  device_entry& entry_;
+  device_entry* entry_;
   uint64_t tail_ = 0;   // messages sent
   uint64_t limit_;      // tail_ may not pass this
   uint64_t data_tail_ = 0;
@@ -173,9 +187,23 @@ class alignas(cache_line) in_lane {
   template <class OnMessage, class OnImmediate>
   int drain(int max, OnMessage on_message, OnImmediate on_immediate);
 
+  /// Negative: of nobody any more. Changed under lock, and under that of the device.
   int source() const { return source_; }
   uint32_t index() const { return index_; }
   lane_header& shared() { return shared_; }
+
+  /// The lane's ends belong to somebody else from now on, who begins anew; or to nobody. Under lock.
+  void begin(int source) {
+    data_head_ = answers_before_ = 0;
+    idle_polls_before_ = 0;
+    source_ = source;
+    head_.store(0, std::memory_order_relaxed);
+  }
+  void end() {
+    source_ = -1;
+    // No message has that number, so nothing seems to wait here: another device may have the lane.
+    head_.store(uint64_t{1} << 31, std::memory_order_relaxed);
+  }
 
   spinlock lock;
 

@@ -15,7 +15,8 @@ void clear(const segment_view& segment, uint32_t lane) {
     slots_of(l)[i].word.store(0, std::memory_order_relaxed);
   l.head.store(0, std::memory_order_relaxed);
   l.data_head.store(0, std::memory_order_relaxed);
-  l.closed.store(0, std::memory_order_relaxed);
+  l.uses.fetch_add(1, std::memory_order_relaxed);
+  l.closed.store(0, std::memory_order_release);
 }
 
 }  // namespace

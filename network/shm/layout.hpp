@@ -17,7 +17,7 @@
 
 namespace lci::network::shm {
 
-constexpr uint64_t segment_magic = 0x4c43492d73686d34ull;  // "LCI-shm4"
+constexpr uint64_t segment_magic = 0x4c43492d73686d35ull;  // "LCI-shm5"
 constexpr uint32_t max_devices = 1024;                      // alive at a time, in one rank
 constexpr uint32_t max_lanes_per_device = 16384;
 constexpr uint32_t max_ranks = 1u << 22;                    // more processes than a host can have
@@ -85,6 +85,7 @@ struct lane_header {
   int32_t source;                  // rank of the sender
   uint32_t next_free;              // in the stack of returned lanes: index + 1
   std::atomic<uint32_t> closed;    // bits of closed_by; whoever sets the second returns the lane
+  std::atomic<uint32_t> uses;      // how often it was taken again
   // Written by the receiver only, read by the sender when it runs out of room.
   alignas(cache_line) std::atomic<uint64_t> head;  // messages consumed
   std::atomic<uint64_t> data_head;                 // bytes consumed
