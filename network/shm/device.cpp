@@ -81,6 +81,7 @@ errorcode_t device::send(const net_op& op) {
     std::lock_guard guard(lane->lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane_of(thread_index(), op.peer) != lane))
       return errorcode_t::retry_lock;  // taken away
+    if (context_.is_guest(op.peer) && context_.has_failed(op.peer)) return errorcode_t::fatal;
     return push(*lane, op, size);
   }
   return push(*lane, op, size);

@@ -64,7 +64,8 @@ class device final : public network::device {
   LCI_COLD out_lane* make_guest_lane(int peer, errorcode_t& why);  // under mutex_
   LCI_COLD void take_lane_away(int peer);
   LCI_COLD void adopt_guest_lanes();
-  void adopt_guest_lane(int peer, uint32_t index);  // under mutex_
+  void adopt_announced(int peer, seat_number here);  // under mutex_
+  void adopt_guest_lane(int peer, uint32_t index);   // under mutex_
   in_lane* guest_lane_of(int peer) const;           // under mutex_
   /// False if messages wait in the lane, or another thread takes them just now.
   bool close_guest_lane(const guests::ending& e);

@@ -57,12 +57,14 @@ void device::take_lane_away(int peer) {
 
 void device::adopt_guest_lanes() {
   std::lock_guard guard(mutex_);
-  const lobby_view lobby = context_.guests()->lobby();
-  context_.guests()->for_each_connected([&](int peer, seat_number here) {
-    const uint32_t lane = lobby.announced_lane(here, place_.entry);
-    if (lane == 0 || lane > context_.own().header().n_lanes) return;  // not trusted
-    if (guest_lane_of(peer) == nullptr) adopt_guest_lane(peer, lane - 1);
-  });
+  context_.guests()->for_each_connected(
+      [&](int peer, seat_number here) { adopt_announced(peer, here); });
+}
+
+void device::adopt_announced(int peer, seat_number here) {
+  const uint32_t lane = context_.guests()->lobby().announced_lane(here, place_.entry);
+  if (lane == 0 || lane > context_.own().header().n_lanes) return;  // not trusted
+  if (guest_lane_of(peer) == nullptr) adopt_guest_lane(peer, lane - 1);
 }
 
 void device::adopt_guest_lane(int peer, uint32_t index) {
@@ -91,6 +93,8 @@ in_lane* device::guest_lane_of(int peer) const {
 
 bool device::close_guest_lane(const guests::ending& e) {
   std::lock_guard guard(mutex_);
+  // A short visit may be over before its lane was seen.
+  if (e.how != departure::dismissed) adopt_announced(e.peer, e.here);
   if (in_lane* lane = guest_lane_of(e.peer)) {
     if (!lane->lock.try_lock()) return false;
     std::lock_guard polled(lane->lock, std::adopt_lock);

@@ -24,7 +24,8 @@ std::string explain(refusal why) {
       return "one of both has too small rings for the other's messages; give both the same "
              "LCI_ATTR_SHM_LANE_DATA_SIZE and LCI_ATTR_PACKET_SIZE";
     case refusal::no_attach:
-      return "the kernel lets one of both not copy from the other's memory; set LCI_ATTR_SHM_CMA=0";
+      return "one of both can't copy from the other's memory: the kernel doesn't allow it, or the "
+             "address is not whole; LCI_ATTR_SHM_CMA=0 does without";
     case refusal::unreachable:
     case refusal::none:
       break;

@@ -1,0 +1,299 @@
+// A server, and clients of it, that nobody has started together. `server` prints its address and
+// serves until it is told to end; `client` connects some times, asks for everything that can be asked
+// for, and looks at the answers; others see below.
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <lci.hpp>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace {
+
+enum class wish : uint32_t { echo, send_back, window, report, end };
+
+struct request {
+  wish what;
+  lci::rcomp_t answer_to;
+  uint64_t size;
+};
+struct report {
+  uint64_t served, died, descriptors, mappings, resident_kib, drained;
+};
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "peer_helper: %s\n", what.c_str());
+  std::_Exit(3);
+}
+void require(bool good, const char* what) {
+  if (!good) fail(what);
+}
+
+uint64_t descriptors() {
+  DIR* d = opendir("/proc/self/fd");
+  uint64_t n = 0;
+  while (readdir(d) != nullptr) ++n;
+  closedir(d);
+  return n - 3;  // . and .. and the directory itself
+}
+
+uint64_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<uint64_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+
+uint64_t resident_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmRSS:", 0) == 0) return std::strtoull(line.c_str() + 6, nullptr, 10);
+  return 0;
+}
+
+// --- the server ---
+
+class server {
+ public:
+  int run() {
+    cq_ = lci::alloc_cq();
+    const lci::rcomp_t rcomp = lci::register_rcomp(cq_);
+    window_.resize(1 << 20);
+    mr_ = lci::register_memory(window_.data(), window_.size());
+    std::printf("%s %u\n", lci::get_address().c_str(), rcomp);
+    std::fflush(stdout);
+    while (!over_) {
+      try {
+        serve_one();
+      } catch (const lci::peer_failure_error& e) {
+        // Also of clients that leave before they have their answer.
+        if (std::strstr(e.what(), "without a goodbye") != nullptr) {
+          ++report_.died;
+          lci::disconnect(e.failed_rank());
+        }
+      }
+    }
+    lci::deregister_memory(&mr_);
+    lci::free_comp(&cq_);
+    return 0;
+  }
+
+ private:
+  void serve_one() {
+    if (!lci::progress().is_done()) usleep(20);
+    const lci::status_t s = lci::cq_pop(cq_);
+    if (!s.is_done()) return;
+    struct freeing {
+      void* p;
+      ~freeing() { std::free(p); }
+    } const at_end{s.buffer};
+    require(s.size >= sizeof(request), "a request is cut");
+    request r;
+    std::memcpy(&r, s.buffer, sizeof r);
+    answer(s.rank, r, static_cast<const char*>(s.buffer) + sizeof r, s.size - sizeof r);
+    ++report_.served;
+  }
+
+  void answer(int client, const request& r, const char* data, size_t size) {
+    switch (r.what) {
+      case wish::echo:
+        lci::post_am(client, data, size, lci::COMP_NULL, r.answer_to);
+        break;
+      case wish::send_back: {
+        std::vector<char> buffer(r.size);
+        const lci::status_t got = lci::post_recv(client, buffer.data(), buffer.size(), 7, lci::COMP_NULL);
+        require(got.size == r.size && got.rank == client, "a send came from somebody else");
+        lci::post_send(client, buffer.data(), buffer.size(), 8, lci::COMP_NULL);
+        break;
+      }
+      case wish::window: {
+        const lci::rmr_t rmr = lci::get_rmr(mr_);
+        lci::post_am(client, &rmr, sizeof rmr, lci::COMP_NULL, r.answer_to);
+        break;
+      }
+      case wish::report:
+        report_.descriptors = descriptors();
+        report_.mappings = mappings();
+        report_.resident_kib = resident_kib();
+        report_.drained = lci::test_drained().is_done();
+        lci::post_am(client, &report_, sizeof report_, lci::COMP_NULL, r.answer_to);
+        break;
+      case wish::end:
+        over_ = true;
+        break;
+    }
+  }
+
+  lci::comp_t cq_;
+  lci::mr_t mr_;
+  std::vector<char> window_;
+  report report_{};
+  bool over_ = false;
+};
+
+// --- clients ---
+
+class client {
+ public:
+  explicit client(char** words) : address_(words[0]), rcomp_(std::strtoul(words[1], nullptr, 10)) {
+    cq_ = lci::alloc_cq();
+    answers_ = lci::register_rcomp(cq_);
+  }
+  ~client() { lci::free_comp(&cq_); }
+
+  void connect() {
+    const lci::status_t s = lci::connect(address_);
+    require(s.is_done() && s.rank > 0, "connect() did not say done with an id");
+    peer_ = s.rank;
+  }
+  void disconnect() {
+    const int gone = peer_;
+    lci::disconnect(gone);
+    try {
+      lci::post_am(gone, &gone, sizeof gone, lci::COMP_NULL, rcomp_);
+      fail("a post after disconnect() was accepted");
+    } catch (const lci::peer_failure_error&) {
+    } catch (const lci::invalid_argument_error&) {  // the id is free already
+    }
+  }
+
+  void ask(wish what, const std::vector<char>& data = {}, uint64_t size = 0) {
+    std::vector<char> message(sizeof(request) + data.size());
+    const request r{what, answers_, size};
+    std::memcpy(message.data(), &r, sizeof r);
+    if (!data.empty()) std::memcpy(message.data() + sizeof r, data.data(), data.size());
+    lci::post_am(peer_, message.data(), message.size(), lci::COMP_NULL, rcomp_);
+  }
+  std::vector<char> hear() {
+    lci::status_t s;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!(s = lci::cq_pop(cq_)).is_done()) {
+      require(std::chrono::steady_clock::now() < end, "no answer");
+      if (!lci::progress().is_done()) usleep(20);
+    }
+    require(s.rank == peer_, "an answer came under another id");
+    std::vector<char> data(static_cast<char*>(s.buffer), static_cast<char*>(s.buffer) + s.size);
+    std::free(s.buffer);
+    return data;
+  }
+
+  std::vector<char> pattern(size_t size) {
+    std::vector<char> data(size);
+    std::iota(data.begin(), data.end(), static_cast<char>(getpid() + ++seed_));
+    return data;
+  }
+
+  void everything() {
+    for (const size_t size : {8u, 500u, 5000u, 300000u}) {
+      const auto data = pattern(size);
+      ask(wish::echo, data);
+      require(hear() == data, "an echo differs");
+    }
+    for (const size_t size : {16u, 4000u, 200000u}) {
+      const auto data = pattern(size);
+      std::vector<char> back(size);
+      ask(wish::send_back, {}, size);
+      lci::post_send(peer_, data.data(), size, 7, lci::COMP_NULL);
+      const auto s = lci::post_recv(peer_, back.data(), size, 8, lci::COMP_NULL);
+      require(s.size == size && s.rank == peer_ && back == data, "what was sent back differs");
+    }
+    ask(wish::window);
+    const auto raw = hear();
+    lci::rmr_t rmr;
+    require(raw.size() == sizeof rmr, "a registration is cut");
+    std::memcpy(&rmr, raw.data(), sizeof rmr);
+    // Each client has a part of its own.
+    const size_t part = 4096, offset = static_cast<size_t>(getpid()) % 256 * part;
+    const auto data = pattern(part);
+    std::vector<char> back(part);
+    lci::post_put_x(peer_, data.data(), part, lci::COMP_NULL, offset, rmr)
+        .comp_semantic(lci::comp_semantic_t::remote)();
+    lci::post_get(peer_, back.data(), part, lci::COMP_NULL, offset, rmr);
+    require(back == data, "what was put is not what is got");
+  }
+
+  report look() {
+    ask(wish::report);
+    const auto raw = hear();
+    report r;
+    require(raw.size() == sizeof r, "a report is cut");
+    std::memcpy(&r, raw.data(), sizeof r);
+    return r;
+  }
+
+ private:
+  const std::string address_;
+  const lci::rcomp_t rcomp_;
+  lci::comp_t cq_;
+  lci::rcomp_t answers_;
+  int peer_ = -1;
+  int seed_ = 0;
+};
+
+int run_client(const std::string& mode, char** words, int times) {
+  client c(words);
+  for (int i = 0; i < times; ++i) {
+    c.connect();
+    if (mode == "client") c.everything();
+    if (mode == "report") {
+      const report r = c.look();
+      std::printf("%lu %lu %lu %lu %lu %lu\n", r.served, r.died, r.descriptors, r.mappings,
+                  r.resident_kib, r.drained);
+    }
+    if (mode == "end") c.ask(wish::end);
+    if (mode == "victim") {  // killed while it has much under way
+      std::puts("ready");
+      std::fflush(stdout);
+      const auto data = c.pattern(300000);
+      for (;;) c.ask(wish::echo, data), c.hear();
+    }
+    if (mode != "leaver") c.disconnect();  // which lets the runtime's end part them
+  }
+  // The server's end may come first; what it is told last must have left us.
+  for (int i = 0; i < 10; ++i) lci::progress();
+  return 0;
+}
+
+/// Addresses that lead nowhere: which exception, and its text.
+int try_address(const char* address, double timeout) {
+  try {
+    lci::connect_x(address).timeout(timeout)();
+    std::puts("connected");
+  } catch (const lci::invalid_argument_error& e) {
+    std::printf("invalid_argument_error %s\n", e.what());
+  } catch (const lci::peer_failure_error& e) {
+    std::printf("peer_failure_error %s\n", e.what());
+  } catch (const lci::resource_error& e) {
+    std::printf("resource_error %s\n", e.what());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 98;
+  const std::string mode = argv[1];
+  lci::g_runtime_init();
+  int result = 97;
+  if (mode == "server") result = server().run();
+  if (mode == "address") {  // and no progress
+    std::printf("%s 0\n", lci::get_address().c_str());
+    std::fflush(stdout);
+    pause();
+  }
+  if (mode == "self") {
+    const lci::status_t s = lci::connect(lci::get_address());
+    result = s.is_done() && s.rank == lci::get_rank_me() ? 0 : 4;
+  }
+  if (mode == "try" && argc > 2) result = try_address(argv[2], argc > 3 ? std::atof(argv[3]) : 60);
+  if (argc > 4) result = run_client(mode, argv + 2, std::atoi(argv[4]));
+  lci::g_runtime_fina();
+  return result;
+}

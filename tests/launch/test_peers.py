@@ -1,0 +1,193 @@
+"""Processes that nobody has started together: they connect, talk, leave and die as they like."""
+
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+from support import PATIENCE, LaunchTest, clean_environment, run
+
+HELPER = os.environ['PEER_HELPER']
+
+
+class Peers(LaunchTest):
+    def setUp(self):
+        super().setUp()
+        self.started = []
+
+    def tearDown(self):
+        for process in self.started:  # servers that the test does not end
+            self._close(process)
+        super().tearDown()
+
+    def begin(self, *words, **env):
+        """A process on its own, without lcirun."""
+        process = subprocess.Popen([HELPER] + [str(w) for w in words], text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE,
+                                   env=clean_environment(LCI_ATTR_BOOTSTRAP='none',
+                                                         **{self.mark: 1}, **env))
+        self.started.append(process)
+        return process
+
+    def once(self, *words, **env):
+        return run(HELPER, *words, LCI_ATTR_BOOTSTRAP='none', **{self.mark: 1}, **env)
+
+    def serve(self, **env):
+        server = self.begin('server', **env)
+        self.where = server.stdout.readline().split()
+        self.assertEqual(len(self.where), 2, 'the server did not start')
+        self.assertRegex(self.where[0], r'^shm://[!-~]+$')
+        return server
+
+    def ends_well(self, process):
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0, err)
+        return out
+
+    def client(self, mode, times=1, **env):
+        result = self.once(mode, *self.where, times, **env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def look(self):
+        names = ('served', 'died', 'descriptors', 'mappings', 'resident', 'drained')
+        return dict(zip(names, map(int, self.client('report').split())))
+
+    def end(self, server):
+        self.client('end')
+        self.ends_well(server)
+
+    def visits(self, **env):
+        server = self.serve(**env)
+        for _ in range(3):  # what is made once is made
+            self.client('client', 2, **env)
+        before = self.look()
+        crowd = [self.begin('client', *self.where, 5, **env) for _ in range(4)]
+        for process in crowd:
+            self.ends_well(process)
+        for _ in range(6):
+            self.client('client', 1, **env)
+        self.client('leaver', **env)
+        after = self.look()
+        self.assertEqual(after['drained'], 1)
+        self.assertEqual(after['died'], 0)
+        self.assertEqual(after['descriptors'], before['descriptors'])
+        # Allocators may map a little more; a connection would be two mappings, 30 of them 60.
+        self.assertLess(after['mappings'], before['mappings'] + 10)
+        self.assertLess(after['resident'], before['resident'] + 6000)
+        self.end(server)
+
+    def test_clients_come_and_go_and_nothing_is_left_of_them(self):
+        self.visits()
+
+    def test_without_copies_by_the_kernel(self):
+        self.visits(LCI_ATTR_SHM_CMA=0)
+
+    def test_ids_are_used_again(self):
+        """With three ids, twenty connections one after the other."""
+        server = self.serve(LCI_ATTR_MAX_PEERS=3)
+        self.client('client', 20)
+        self.end(server)
+
+    def test_killed_clients_cost_nothing(self):
+        server = self.serve()
+        self.client('client', 2)
+        before = self.look()
+        for _ in range(4):
+            victim = self.begin('victim', *self.where, 1)
+            self.assertEqual(victim.stdout.readline(), 'ready\n')
+            self.client('client')  # in between
+            victim.send_signal(signal.SIGKILL)
+            victim.wait()
+        for _ in range(100):
+            after = self.look()
+            if after['died'] == 4:
+                break
+        self.assertEqual(after['died'], 4)
+        self.assertEqual(after['drained'], 1)
+        self.assertEqual(after['descriptors'], before['descriptors'])
+        self.assertLess(after['mappings'], before['mappings'] + 6)
+        self.end(server)
+
+    def test_a_killed_server_is_a_failure_of_its_client(self):
+        server = self.serve()
+        victim = self.begin('victim', *self.where, 1)
+        self.assertEqual(victim.stdout.readline(), 'ready\n')
+        server.send_signal(signal.SIGKILL)
+        server.wait()
+        _, err = victim.communicate(timeout=PATIENCE)
+        self.assertNotEqual(victim.returncode, 0)
+        self.assertIn('peer_failure_error', err)
+        self.assertRegex(err, 'rank 1, a peer outside of the job, has failed')
+
+    def test_one_that_accepts_nobody(self):
+        self.serve(LCI_ATTR_ACCEPT_STRANGERS=0)
+        said = self.once('try', self.where[0]).stdout
+        self.assertRegex(said, '^resource_error .*refuses.*LCI_ATTR_ACCEPT_STRANGERS')
+
+    def test_one_that_is_full(self):
+        self.serve(LCI_ATTR_MAX_PEERS=1)
+        victim = self.begin('victim', *self.where, 1)
+        self.assertEqual(victim.stdout.readline(), 'ready\n')
+        said = self.once('try', self.where[0]).stdout
+        self.assertRegex(said, '^resource_error .*refuses.*LCI_ATTR_MAX_PEERS')
+
+    def test_one_that_makes_no_progress(self):
+        process = self.begin('address')
+        address = process.stdout.readline().split()[0]
+        said = self.once('try', address, '0.3').stdout
+        self.assertRegex(said, '^peer_failure_error .*did not answer in time')
+        process.send_signal(signal.SIGKILL)
+
+    def test_one_that_has_ended(self):
+        for way in (signal.SIGKILL, None):
+            server = self.serve()
+            if way is None:
+                self.end(server)
+            else:
+                server.send_signal(way)
+                server.wait()
+            said = self.once('try', self.where[0]).stdout
+            self.assertRegex(said, '^peer_failure_error .*has ended')
+
+    def test_one_that_ends_while_it_is_asked(self):
+        process = self.begin('address')
+        address = process.stdout.readline().split()[0]
+        asking = self.begin('try', address)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        self.assertRegex(self.ends_well(asking), '^peer_failure_error .*has ended')
+
+    def test_what_is_no_address(self):
+        self.serve()
+        good = self.where[0]
+        for bad in ('', 'shm://', 'tcp://host:1', good + ' ', good[:-1] + 'x', good[1:],
+                    good.replace('/', '//', 1), '\u00e4' * 500):
+            said = self.once('try', bad).stdout
+            self.assertRegex(said, '^invalid_argument_error connect: address = .*get_address',
+                             bad)
+        # Of the right form, and not what this process has.
+        numbers = good.split('.')
+        for i in range(1, len(numbers) - 1):
+            changed = numbers[:]
+            changed[i] = {'3': '4'}.get(changed[i], changed[i][:-1] + ('1' if changed[i][-1] != '1' else '2'))
+            said = self.once('try', '.'.join(changed), '2').stdout
+            self.assertRegex(said, '^(peer_failure|resource|invalid_argument)_error', i)
+        self.assertRegex(self.once('try', re.sub('shm://.', 'shm://f' if good[6] != 'f' else 'shm://e',
+                                                 good)).stdout,
+                         '^resource_error .*another host')
+        self.client('client')  # it has taken no harm
+
+    def test_ones_own_address(self):
+        self.assertEqual(self.once('self').returncode, 0)
+
+    def test_without_room_for_peers(self):
+        result = self.once('self', LCI_ATTR_MAX_PEERS=0)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn('get_address: max_peers = 0', result.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()
