@@ -240,6 +240,8 @@ struct fabric {
   std::unique_ptr<context> (*create)(address_exchange& exchange, const net_context_attr_t& attr);
   /// Where ranks come from, if not from the process's bootstrap (sim: several ranks a process).
   std::unique_ptr<address_exchange> (*own_exchange)(const net_context_attr_t& attr) = nullptr;
+  /// The same for a runtime that is a job of its own, in reach of the others.
+  std::unique_ptr<address_exchange> (*own_lone_exchange)(const net_context_attr_t& attr) = nullptr;
 };
 
 /// All backends built into this library, best first.

@@ -75,6 +75,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   backlog.on_push_argument = this;
   attr.uid = static_cast<int>(rt.devices.append(this));
   if (observer != nullptr) observer->device = attr.uid;
+  look_at_peers_.store(rt.guests != nullptr, std::memory_order_relaxed);
   if (receives_ != nullptr) refill_receives();
 }
 
@@ -172,7 +173,8 @@ void device::on_peer_failure(int peer, const char* reason) {
     std::lock_guard guard(failure_mutex_);
     failures_.emplace_back(peer, "rank " + std::to_string(peer) + " has failed: " + reason);
   }
-  any_failure_.store(true, std::memory_order_seq_cst);  // see open()
+  any_failure_.store(true, std::memory_order_seq_cst);
+  look_at_peers_.store(true, std::memory_order_seq_cst);  // see open()
   not_plain_.store(true, std::memory_order_relaxed);
   unreported_failure_.store(true, std::memory_order_release);
   rt.streams.lose(peer);
@@ -237,7 +239,7 @@ void device::open(operation* op, op_door door, bool stay) {
   const int peer = op->status.rank;
   op->gate.open(door, stay);
   // Either whoever has learnt of a failure finds the gate open, or we learn of it here.
-  if (LCI_LIKELY(!may_have_failed(peer)) || !has_failed(peer)) return;
+  if (LCI_LIKELY(!may_have_failed()) || !has_failed(peer)) return;
   visit(handle, door, peer, [](operation* late, uint8_t) {
     if (!late->gate.close()) return false;
     late->fail_as(failure::fatal);
@@ -267,6 +269,7 @@ void device::on_operation_failure(void* context, int peer) {
 
 bool device::has_failed(int peer) const {
   if (peer >= n_ranks) return !rt.guests->connected(peer);
+  if (!any_failure_.load(std::memory_order_seq_cst)) return false;
   std::lock_guard guard(failure_mutex_);
   return std::any_of(failures_.begin(), failures_.end(),
                      [&](const auto& failure) { return failure.first == peer; });
@@ -274,6 +277,7 @@ bool device::has_failed(int peer) const {
 
 void device::throw_if_failed(int peer) const {
   if (peer >= n_ranks) return rt.guests->check(peer);
+  if (!any_failure_.load(std::memory_order_relaxed)) return;
   std::lock_guard guard(failure_mutex_);
   for (const auto& [rank, what] : failures_)
     if (rank == peer) throw peer_failure_error(rank, what);

@@ -185,14 +185,11 @@ class device final : public network::event_sink {
   /// Throws peer_failure_error if a failure of `peer` has been seen, invalid_argument_error if nobody
   /// has this id.
   void check_peer(int peer) const {
-    if (LCI_UNLIKELY(any_failure_.load(std::memory_order_relaxed) | (peer >= n_ranks)))
-      throw_if_failed(peer);
+    if (LCI_UNLIKELY(look_at_peers_.load(std::memory_order_relaxed))) throw_if_failed(peer);
   }
 
   /// Whether has_failed() is worth a look.
-  bool may_have_failed(int peer) const {
-    return any_failure_.load(std::memory_order_seq_cst) | (peer >= n_ranks);
-  }
+  bool may_have_failed() const { return look_at_peers_.load(std::memory_order_seq_cst); }
   LCI_COLD bool has_failed(int peer) const;
   /// Throws what is known of an operation with `peer` that ended as `fatal`.
   [[noreturn]] LCI_COLD void throw_fatal(int peer) const;
@@ -309,7 +306,8 @@ class device final : public network::event_sink {
   std::atomic<uint32_t> collectives_{0};
   std::atomic<int> tasks_{0};  // see begin_task()
   std::atomic<bool> closing_{false};
-  std::atomic<bool> any_failure_{false};
+  std::atomic<bool> any_failure_{false};    // of a rank of the job
+  std::atomic<bool> look_at_peers_{false};  // any_failure_, or there may be peers outside of the job
   std::atomic<bool> not_plain_{false};  // any_failure_, or there is an observer
   std::atomic<bool> unreported_failure_{false};
   mutable std::mutex failure_mutex_;

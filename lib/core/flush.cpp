@@ -49,7 +49,7 @@ struct waiting_flush {
       return false;
     }
     const int peer = flush->status.rank;
-    if (peer >= 0 && d.may_have_failed(peer) && d.has_failed(peer))
+    if (peer >= 0 && d.may_have_failed() && d.has_failed(peer))
       flush->status.error = errorcode_t::fatal;
     // Also if the handler throws; a drained device has signalled everything.
     struct ending {

@@ -71,7 +71,7 @@ inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t pol
   if (LCI_UNLIKELY(match != nullptr))
     return receive_unexpected(d, a, op, static_cast<unexpected*>(match));
   // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
-  if (LCI_UNLIKELY(d.may_have_failed(a.rank)) && looks_at_rank(policy) && d.has_failed(a.rank) &&
+  if (LCI_UNLIKELY(d.may_have_failed()) && looks_at_rank(policy) && d.has_failed(a.rank) &&
       withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
     d.throw_fatal(a.rank);
   return errorcode_t::posted;

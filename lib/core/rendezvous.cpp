@@ -46,7 +46,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   op->next_offset = 0;
   pending.fetch_add(1, std::memory_order_relaxed);
   // A receive may meet a request whose sender has died since: there is nobody to answer to.
-  if (LCI_UNLIKELY(may_have_failed(peer)) && has_failed(peer))
+  if (LCI_UNLIKELY(may_have_failed()) && has_failed(peer))
     return fail(op);
 
   choice how = choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);

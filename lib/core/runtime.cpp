@@ -18,8 +18,9 @@ constexpr int default_max_peers = 1024;  // of a runtime that is a job of its ow
 
 runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : attr(a) {
   const network::fabric& fabric = choose_fabric(net_attr);
-  exchange_ = fabric.own_exchange != nullptr
-                  ? fabric.own_exchange(net_attr)
+  const auto own = attr.bootstrap == no_bootstrap ? fabric.own_lone_exchange : fabric.own_exchange;
+  exchange_ = own != nullptr
+                  ? own(net_attr)
                   : bootstrap_exchange({attr.bootstrap, attr.bootstrap_timeout});
   rank_ = exchange_->rank();
   size_ = exchange_->size();

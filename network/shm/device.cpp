@@ -200,12 +200,14 @@ int device::poll(event_sink& sink, int max_events) {
 
 int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
   int events = 0;
+  bool busy = false;
   for (uint32_t i = 0; i < n_lanes; ++i) {
     in_lane& lane = *lanes[i];
     if (!lane.ready() || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane.source() < 0)) continue;
     const bool lone = !lane.in_a_stream(idle_polls_.load(std::memory_order_relaxed));
+    busy |= !lone;
     events += lane.drain(
         lone && prepare_answer(lane) ? 1 : lane_batch,
         [&](int source, const std::byte* data, size_t size) {
@@ -213,8 +215,8 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
         },
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
   }
-  // Others are heard, too, while much comes.
-  if (LCI_UNLIKELY(news_seen_.load(std::memory_order_relaxed) != context_.news()))
+  // While much comes polls are never idle: then others are heard nevertheless.
+  if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(news_seen_.load(std::memory_order_relaxed) != context_.news()))
     look_after_peers(sink);
   return events > 0 ? events : -1;
 }

@@ -17,7 +17,13 @@ constexpr size_t default_heap_size = size_t{1} << 30;
 
 }  // namespace
 
+void context::open_to_guests(guest_book& book) {
+  book_ = &book;
+  world_->open(rank_, book);
+}
+
 context::~context() {
+  if (book_ != nullptr) world_->close(rank_);
   if (heap_.size == 0) return;
   world_->announce_heap(rank_, {});
   munmap(heap_.here, heap_.size);
@@ -49,9 +55,10 @@ void context::discard(std::byte* begin, size_t size) {
 }
 
 heap_window context::heap_of(int peer) {
+  if (peer >= world_->job_size_of(rank_)) return {};  // may go while its memory is in use
   const auto per_host = static_cast<int>(attr_.sim_ranks_per_host);
-  if (per_host > 0 && peer / per_host != rank_ / per_host) return {};
-  return world_->heap_of(peer);
+  if (per_host > 0 && peer / per_host != (rank_ - world_->base_of(rank_)) / per_host) return {};
+  return world_->heap_of(world_->base_of(rank_) + peer);
 }
 
 }  // namespace lci::network::sim

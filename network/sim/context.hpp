@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "network/sim/world.hpp"
 
@@ -21,9 +22,18 @@ class context final : public network::context {
   void discard(std::byte* begin, size_t size) override;
   heap_window heap_of(int peer) override;
 
+  void open_to_guests(guest_book& book) override;
+  std::string own_address() override { return book_ == nullptr ? "" : world_->address_of(rank_); }
+  int connect(const std::string& to) override {
+    return book_ == nullptr ? network::context::connect(to) : world_->connect(rank_, to);
+  }
+  contact contact_with(int peer) override { return world_->contact_with(rank_, peer); }
+  void disconnect(int peer) override { world_->disconnect(rank_, peer); }
+
  private:
   std::shared_ptr<world> world_;
-  int rank_;
+  int rank_;  // station
+  guest_book* book_ = nullptr;
   net_context_attr_t attr_;
   heap_window heap_;
 };

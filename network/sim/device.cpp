@@ -12,6 +12,12 @@ namespace {
 constexpr size_t at_once_percent = 12;
 }  // namespace
 
+size_t device::n_ids() const {
+  std::lock_guard lock(world_->mutex_);
+  const auto& station = world_->ranks_[static_cast<size_t>(rank_)];
+  return static_cast<size_t>(station.job_size) + station.links.size();
+}
+
 device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& context_attr,
                const device_attr_t& attr, size_t eager_size)
     : world_(std::move(w)),
@@ -21,7 +27,7 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
       max_sends_(std::max<size_t>(attr.net_max_sends, 1)),
       max_registrations_(context_attr.sim_max_registrations),
       check_mappings_(context_attr.sim_check_mappings),
-      peers_(world_->ranks_.size()) {
+      peers_(n_ids()) {
   limits_.max_inject = std::min(context_attr.sim_max_inject, eager_size);
   limits_.max_send = eager_size;
   limits_.max_rma = context_attr.sim_rma ? context_attr.max_msg_size : 0;
@@ -38,8 +44,9 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
   auto& mine = world_->ranks_[rank_].devices;
   index_ = mine.size();
   mine.push_back(this);
-  for (int peer = 0; peer < world_->size(); ++peer)
-    if (world_->separated(rank_, peer))
+  const auto& station = world_->ranks_[static_cast<size_t>(rank_)];
+  for (int peer = 0; peer < station.job_size; ++peer)
+    if (world_->separated(rank_, station.base + peer))
       schedule(world_->soon(temper_.max_delay), {.what = event::kind::peer_failure, .peer = peer});
 }
 
@@ -47,19 +54,21 @@ device::~device() {
   std::lock_guard lock(world_->mutex_);
   std::erase_if(world_->transfers_, [&](auto& entry) { return entry.second.source == this; });
   // What has not left for good dies with the device: see flushed().
-  for (int peer = 0; peer < world_->size(); ++peer) {
-    device* d = world_->find(peer, index_);
+  for (size_t other = 0; other < world_->ranks_.size(); ++other) {
+    device* d = world_->find(static_cast<int>(other), index_);
     if (d == nullptr || d == this) continue;
     std::erase_if(d->inbox_, [&](auto& entry) {
       const auto& [when, e] = entry;
-      if (e.what != event::kind::recv || e.peer != rank_) return false;
+      if (e.what != event::kind::recv || e.msg->source != rank_) return false;
       if (e.msg->read && when.first <= world_->clock_) return false;
       lose(*e.msg);
       return true;
     });
   }
-  for (auto& [when, e] : inbox_)
+  for (auto& [when, e] : inbox_) {
     if (e.what == event::kind::recv) lose(*e.msg);
+    if (e.what == event::kind::departure) world_->dealt_with(rank_, e.peer);
+  }
   for (auto next = world_->regions_.begin(); next != world_->regions_.end();) {
     const auto it = next++;
     if (it->second.rank == rank_ && it->second.device_index == index_) world_->forget(it);
@@ -76,8 +85,10 @@ errorcode_t device::post(const net_op& op) {
                       " bytes: " + fault);
     return errorcode_t::fatal;
   }
-  device* target = world_->find(op.peer, index_);
-  if (world_->separated(rank_, op.peer) || world_->departed(op.peer, index_))
+  const int station = world_->station_of(rank_, op.peer);
+  if (station < 0) return errorcode_t::fatal;  // not connected
+  device* target = world_->find(station, index_);
+  if (world_->separated(rank_, station) || world_->departed(station, index_))
     return errorcode_t::fatal;
   // A peer that has not made its device yet is as good as a full queue.
   if (target == nullptr || peers_[op.peer].outstanding >= max_sends_) {
@@ -92,7 +103,7 @@ errorcode_t device::post(const net_op& op) {
 }
 
 const char* device::fault_of(const net_op& op) const {
-  if (op.peer < 0 || op.peer >= world_->size()) return "there is no such rank";
+  if (op.peer < 0 || static_cast<size_t>(op.peer) >= peers_.size()) return "there is no such rank";
   if (op.n_segments > max_segments) return "too many segments";
   const size_t size = total_size(op);
   if (op.inject && op.kind == verb::get) return "a get cannot be inject";
@@ -126,7 +137,7 @@ errorcode_t device::send(const net_op& op, device& target) {
   msg->silent = op.inject || world_->random_.percent(at_once_percent);
   if (msg->silent) msg->read_buffer();
   const uint64_t arrival = std::max(world_->soon(temper_.max_delay), peers_[op.peer].last_put);
-  target.schedule(arrival, {.what = event::kind::recv, .peer = rank_, .msg = msg});
+  target.schedule(arrival, {.what = event::kind::recv, .peer = id_at(op.peer, target.rank_), .msg = msg});
   peers_[op.peer].outstanding += 1;
   world_->stats_.sent += 1;
   if (msg->silent) return errorcode_t::done;
@@ -138,13 +149,14 @@ errorcode_t device::send(const net_op& op, device& target) {
 }
 
 errorcode_t device::move_memory(const net_op& op) {
-  world::transfer t{.source = this, .op = op, .payload = {}, .silent = op.inject};
+  const int target = world_->station_of(rank_, op.peer);
+  world::transfer t{.source = this, .target = target, .op = op, .payload = {}, .silent = op.inject};
   peers_[op.peer].outstanding += 1;
   world_->stats_.rma_posted += 1;
   const size_t size = total_size(op);
   std::string why;
   if (world_->random_.percent(at_once_percent) &&
-      (size == 0 || world_->remote_memory(op, index_, size, why) != nullptr)) {
+      (size == 0 || world_->remote_memory(op, target, index_, size, why) != nullptr)) {
     t.silent = true;
     world_->apply(t);
     return errorcode_t::done;
@@ -175,11 +187,21 @@ int device::poll(event_sink& sink, int max_events) {
       if (!lock) return n > 0 ? n : -1;
       if (n == 0) {
         world_->advance();
+        world_->answer_knocks(rank_);
         if (world_->random_.percent(temper_.retry_percent / 2)) return -1;
         if (temper_.max_poll > 0) limit = std::min(limit, world_->random_.up_to(temper_.max_poll));
       }
       if (static_cast<uint64_t>(n) == limit || !next_event(e)) return n;
     }
+    struct dealing {  // also if the sink throws
+      device& d;
+      const event& e;
+      ~dealing() {
+        if (e.what != event::kind::departure) return;
+        std::lock_guard lock(d.world_->mutex_);
+        d.world_->dealt_with(d.rank_, e.peer);
+      }
+    } const dealt{*this, e};
     tell(e, sink);
   }
 }
@@ -189,6 +211,8 @@ bool device::next_event(event& out) {
   for (auto it = inbox_.begin(); it != inbox_.end() && it->first.first <= world_->clock_; ++it) {
     if (it->second.what == event::kind::recv && limits_.receive_buffers > 0 && buffers_.empty())
       continue;  // waits in the network
+    if (it->second.what == event::kind::departure && anything_from(it->second.peer))
+      continue;  // is told last
     out = std::move(inbox_.extract(it).mapped());
     switch (out.what) {
       case event::kind::recv:
@@ -206,6 +230,7 @@ bool device::next_event(event& out) {
         forget_messages_from(out.peer, 100);
         break;
       case event::kind::remote_write:
+      case event::kind::departure:
         break;
     }
     return true;
@@ -246,6 +271,9 @@ void device::tell(const event& e, event_sink& sink) {
       break;
     case event::kind::operation_failure:
       sink.on_operation_failure(e.context, e.peer);
+      break;
+    case event::kind::departure:
+      sink.on_peer_departure(e.peer, e.how);
       break;
   }
 }
@@ -308,11 +336,11 @@ bool device::flushed() {
   world_->advance();
   for (const auto& [when, t] : world_->transfers_)
     if (t.source == this) return false;
-  for (int peer = 0; peer < world_->size(); ++peer) {
-    const device* d = world_->find(peer, index_);
+  for (size_t other = 0; other < world_->ranks_.size(); ++other) {
+    const device* d = world_->find(static_cast<int>(other), index_);
     if (d == nullptr) continue;
     for (const auto& [when, e] : d->inbox_)
-      if (e.what == event::kind::recv && e.peer == rank_ &&
+      if (e.what == event::kind::recv && e.msg->source == rank_ &&
           (!e.msg->read || when.first > world_->clock_))
         return false;
   }
@@ -330,7 +358,7 @@ void device::message::read_buffer() {
 
 void device::free_slot(const message& m) {
   device* source = world_->find(m.source, index_);
-  if (m.silent && source != nullptr) source->peers_[rank_].outstanding -= 1;
+  if (m.silent && source != nullptr) source->peers_[m.op.peer].outstanding -= 1;
 }
 
 void device::lose(message& m) {
@@ -344,8 +372,34 @@ void device::fail_operation(int peer, void* context) {
            {.what = event::kind::operation_failure, .peer = peer, .context = context});
 }
 
-// Everything that is under way may or may not have happened; each operation ends once, somehow.
+int device::id_at(int peer, int station) const {
+  const int id = world_->peer_at(station, rank_);
+  return id >= 0 ? id : world_->link_of(rank_, peer).there;
+}
+
+bool device::anything_from(int peer) const {
+  return std::any_of(inbox_.begin(), inbox_.end(), [=](const auto& entry) {
+    const event& e = entry.second;
+    return e.peer == peer &&
+           (e.what == event::kind::recv || e.what == event::kind::remote_write);
+  });
+}
+
+void device::part_from(int peer, departure how) {
+  settle(peer);
+  if (how != departure::left) forget_messages_from(peer, how == departure::died ? 50 : 100);
+  schedule(world_->soon(temper_.max_delay),
+           {.what = event::kind::departure, .peer = peer, .how = how});
+}
+
 void device::cut_off_from(int peer) {
+  settle(peer);
+  forget_messages_from(peer, 50);
+  schedule(world_->soon(temper_.max_delay), {.what = event::kind::peer_failure, .peer = peer});
+}
+
+// Everything that is under way may or may not have happened; each operation ends once, somehow.
+void device::settle(int peer) {
   random_source& random = world_->random_;
   for (auto it = world_->transfers_.begin(); it != world_->transfers_.end();) {
     const auto here = it++;
@@ -367,8 +421,6 @@ void device::cut_off_from(int peer) {
     if (e.what == event::kind::complete && random.percent(50))
       e.what = event::kind::operation_failure;
   }
-  forget_messages_from(peer, 50);
-  schedule(world_->soon(temper_.max_delay), {.what = event::kind::peer_failure, .peer = peer});
 }
 
 void device::forget_messages_from(int peer, size_t percent) {

@@ -45,17 +45,18 @@ class device final : public network::device {
     std::vector<std::byte> payload;
     bool read = false;    // `payload` holds the bytes, `op` is no longer looked at
     bool silent = false;  // no completion follows: the sender's slot is free on delivery
-    int source;
+    int source;             // station
 
     void read_buffer();
   };
   struct event {
-    enum class kind { recv, complete, remote_write, peer_failure, operation_failure };
+    enum class kind { recv, complete, remote_write, peer_failure, operation_failure, departure };
     kind what;
     int peer;
     uint32_t imm = 0;
     void* context = nullptr;
     std::shared_ptr<message> msg = nullptr;  // recv; complete, operation_failure of a send
+    departure how = departure::left;  // departure
     segment buffer{};  // recv: the preposted buffer that was filled; `context` is its context
   };
   struct peer_state {
@@ -66,6 +67,8 @@ class device final : public network::device {
     segment where;
     void* context;
   };
+
+  size_t n_ids() const;
 
   // All of the following run under the world's mutex.
   /// What `op` asks for against the contract, or null.
@@ -79,6 +82,13 @@ class device final : public network::device {
   void fill_receive_buffer(event& e);
   void fail_operation(int peer, void* context);
   void cut_off_from(int peer);
+  /// The connection with a peer outside of the job ends.
+  void part_from(int peer, departure how);
+  /// What is under way to the peer happens or fails.
+  void settle(int peer);
+  bool anything_from(int peer) const;
+  /// Our id at the station where `peer`, an id here, is.
+  int id_at(int peer, int station) const;
   /// Each with this probability.
   void forget_messages_from(int peer, size_t percent);
   void free_slot(const message& m);
@@ -87,7 +97,7 @@ class device final : public network::device {
   static void tell(const event& e, event_sink& sink);
 
   const std::shared_ptr<world> world_;
-  const int rank_;
+  const int rank_;  // station
   const temper temper_;
   const size_t max_sends_;
   const size_t max_registrations_;      // of the rank; 0: no limit

@@ -14,10 +14,11 @@ namespace {
 class seat final : public address_exchange {
  public:
   seat(std::pair<std::shared_ptr<sim::world>, int> joined)
-      : world_(std::move(joined.first)), rank_(joined.second) {}
+      : world_(std::move(joined.first)), station_(joined.second) {}
 
-  int rank() const override { return rank_; }
-  int size() const override { return world_->size(); }
+  int rank() const override { return station_ - world_->base_of(station_); }
+  int size() const override { return world_->job_size_of(station_); }
+  int station() const { return station_; }
   std::vector<std::string> allgather(const std::string&) override {
     throw_invalid("allgather", "backend", "sim", "one whose ranks are processes of their own",
                   "use another backend");
@@ -26,11 +27,15 @@ class seat final : public address_exchange {
 
  private:
   std::shared_ptr<sim::world> world_;
-  int rank_;
+  int station_;
 };
 
 std::unique_ptr<address_exchange> take_seat(const net_context_attr_t& attr) {
   return std::make_unique<seat>(sim::join_world(attr.sim_ranks, attr.sim_seed));
+}
+
+std::unique_ptr<address_exchange> take_lone_seat(const net_context_attr_t& attr) {
+  return std::make_unique<seat>(sim::join_world_alone(attr.sim_seed));
 }
 
 std::unique_ptr<context> create_context(address_exchange& exchange,
@@ -40,7 +45,7 @@ std::unique_ptr<context> create_context(address_exchange& exchange,
   if (own == nullptr)
     throw_invalid("alloc_net_context", "backend", "sim", "the backend of the whole runtime",
                   "set LCI_ATTR_BACKEND=sim before the runtime is allocated");
-  return std::make_unique<sim::context>(own->joined(), own->rank(), attr);
+  return std::make_unique<sim::context>(own->joined(), own->station(), attr);
 }
 
 }  // namespace
@@ -50,7 +55,8 @@ fabric sim_fabric() {
           .name = "sim",
           .unusable_reason = [] { return std::string(); },
           .create = create_context,
-          .own_exchange = take_seat};
+          .own_exchange = take_seat,
+          .own_lone_exchange = take_lone_seat};
 }
 
 }  // namespace lci::network

@@ -1,6 +1,7 @@
 #include "network/sim/world.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "lib/base/check.hpp"
@@ -11,6 +12,7 @@ namespace lci::network::sim {
 namespace {
 std::mutex newest_mutex;
 std::weak_ptr<world> newest;  // under newest_mutex; what world::current() returns
+std::atomic<uint64_t> n_worlds{0};
 }  // namespace
 
 std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed) {
@@ -19,7 +21,7 @@ std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed) {
   if (!w || w->joined_ == w->size()) {
     w = std::make_shared<world>(ranks, seed);
     newest = w;
-  } else if (w->ranks_.size() != ranks) {
+  } else if (static_cast<size_t>(w->size()) != ranks) {
     throw_invalid("alloc_net_context", "sim_ranks", std::to_string(ranks),
                   std::to_string(w->size()) + " as for the ranks that joined before",
                   "free them, or give all ranks of a world the same value");
@@ -27,7 +29,24 @@ std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed) {
   return {w, w->joined_++};
 }
 
-world::world(size_t ranks, uint64_t seed) : random_(seed), ranks_(ranks) {}
+std::pair<std::shared_ptr<world>, int> join_world_alone(uint64_t seed) {
+  std::lock_guard newest_lock(newest_mutex);
+  std::shared_ptr<world> w = newest.lock();
+  if (!w) {
+    w = std::make_shared<world>(1, seed);
+    newest = w;
+    return {w, w->joined_++};
+  }
+  std::lock_guard lock(w->mutex_);
+  const int station = static_cast<int>(w->ranks_.size());
+  w->ranks_.push_back({.base = station});
+  return {w, station};
+}
+
+world::world(size_t ranks, uint64_t seed)
+    : random_(seed), number_(++n_worlds), job_size_(static_cast<int>(ranks)), ranks_(ranks) {
+  for (rank_state& r : ranks_) r.job_size = job_size_;
+}
 
 std::shared_ptr<world> world::current() {
   std::lock_guard lock(newest_mutex);
@@ -35,17 +54,23 @@ std::shared_ptr<world> world::current() {
 }
 
 void world::kill(int rank) {
-  if (rank < 0 || rank >= size())
-    throw_invalid("sim::world::kill", "rank", std::to_string(rank),
-                  "0.." + std::to_string(size() - 1));
   std::lock_guard lock(mutex_);
-  if (std::exchange(ranks_[rank].cut_off, true)) return;
-  for (int other = 0; other < size(); ++other) {
+  if (rank < 0 || static_cast<size_t>(rank) >= ranks_.size())
+    throw_invalid("sim::world::kill", "rank", std::to_string(rank),
+                  "0.." + std::to_string(ranks_.size() - 1));
+  rank_state& victim = ranks_[rank];
+  if (std::exchange(victim.cut_off, true)) return;
+  for (int other = victim.base; other < victim.base + victim.job_size; ++other) {
     if (other == rank) continue;
     for (device* d : ranks_[other].devices)
-      if (d != nullptr) d->cut_off_from(rank);
-    for (device* d : ranks_[rank].devices)
-      if (d != nullptr) d->cut_off_from(other);
+      if (d != nullptr) d->cut_off_from(rank - victim.base);
+    for (device* d : victim.devices)
+      if (d != nullptr) d->cut_off_from(other - victim.base);
+  }
+  for (size_t i = 0; i < victim.links.size(); ++i) {
+    if (victim.links[i].now != link::phase::connected) continue;
+    begin_end(victim.links[i].station, victim.links[i].there, departure::died);
+    begin_end(rank, victim.book->first() + static_cast<int>(i), departure::died);
   }
 }
 
@@ -101,9 +126,9 @@ void world::apply(transfer& t) {
   const net_op& op = t.op;
   device& source = *t.source;
   const size_t size = total_size(op);
-  device* target = find(op.peer, source.index_);
+  device* target = find(t.target, source.index_);
   std::string why;
-  std::byte* remote = size > 0 ? remote_memory(op, source.index_, size, why) : nullptr;
+  std::byte* remote = size > 0 ? remote_memory(op, t.target, source.index_, size, why) : nullptr;
   if (target == nullptr || (size > 0 && remote == nullptr)) {
     if (target != nullptr) violation(why);
     stats_.rma_failed += 1;
@@ -128,7 +153,7 @@ void world::apply(transfer& t) {
   using kind = device::event::kind;
   if (op.has_imm)
     target->schedule(soon(source.temper_.max_delay),
-                     {.what = kind::remote_write, .peer = source.rank_, .imm = op.imm});
+                     {.what = kind::remote_write, .peer = source.id_at(op.peer, t.target), .imm = op.imm});
   if (t.silent)
     source.peers_[op.peer].outstanding -= 1;
   else
@@ -136,7 +161,7 @@ void world::apply(transfer& t) {
                     {.what = kind::complete, .peer = op.peer, .context = op.context});
 }
 
-std::byte* world::remote_memory(const net_op& op, size_t device_index, size_t size,
+std::byte* world::remote_memory(const net_op& op, int target, size_t device_index, size_t size,
                                 std::string& why) {
   const auto text = [&](const char* problem) {
     return std::string(op.kind == verb::put ? "put" : "get") + " of " + std::to_string(size) +
@@ -144,7 +169,7 @@ std::byte* world::remote_memory(const net_op& op, size_t device_index, size_t si
            std::to_string(op.peer) + ": " + problem;
   };
   const auto it = regions_.find(op.remote_key);
-  if (it == regions_.end() || it->second.rank != op.peer) {
+  if (it == regions_.end() || it->second.rank != target) {
     why = text("nothing is registered there under this key");
     return nullptr;
   }

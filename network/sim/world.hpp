@@ -63,7 +63,7 @@ class world {
   /// The world that was joined last, or null if it is gone.
   static std::shared_ptr<world> current();
 
-  /// Cuts `rank` off from all others, for ever: what is in flight from or to it may vanish, each
+  /// Cuts `rank`, or the station of that number, off from all others, for ever: what is in flight from or to it may vanish, each
   /// side hears that the other has failed.
   void kill(int rank);
 
@@ -74,16 +74,53 @@ class world {
   statistics stats() const;
   /// What was done against the contract, in words, the first hundred. A correct core causes none.
   std::vector<std::string> violations() const;
-  int size() const { return static_cast<int>(ranks_.size()); }
+  /// Ranks of the world's job. Stations behind them are of runtimes that are jobs of their own.
+  int size() const { return job_size_; }
+
+  /// Of the job that has this station: its size, and the station of its rank 0.
+  int job_size_of(int station) const;
+  int base_of(int station) const;
+
+  // Peers outside of the job (links.cpp): see network::context, of which `station` is the caller's.
+  std::string address_of(int station) const;
+  void open(int station, guest_book& book);
+  void close(int station);
+  int connect(int station, const std::string& address);
+  contact contact_with(int station, int peer);
+  void disconnect(int station, int peer);
 
  private:
   friend class device;
   friend std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed);
+  friend std::pair<std::shared_ptr<world>, int> join_world_alone(uint64_t seed);
+
+  /// What a station has of a peer outside of its job.
+  struct link {
+    enum class phase { idle, knocking, connected, unsuccessful, ending, over };
+    phase now = phase::idle;
+    int station = -1;     // the peer's
+    int there = -1;       // our id there
+    uint64_t number = 0;  // knocking: tells attempts apart
+    contact result = {};  // unsuccessful
+    departure how = departure::left;  // ending
+    bool dismissed = false;           // ending: the program has let go of the id
+    int devices_left = 0;             // ending: those that have not said so yet
+  };
+  struct knock {
+    int from, peer;
+    uint64_t number;
+    int to;
+  };
 
   struct rank_state {
     std::vector<device*> devices;  // by index; null once destroyed
     bool cut_off = false;
     heap_window heap;
+    int base = 0;      // station of its job's rank 0
+    int job_size = 1;  // the ranks' stations follow each other
+    guest_book* book = nullptr;  // null: can't be reached from outside of the job
+    int n_contexts = 0;          // that have opened the book
+    std::vector<link> links;     // by id
   };
   struct region {
     int rank;
@@ -93,6 +130,7 @@ class world {
   };
   struct transfer {  // a put or get on its way
     device* source;
+    int target;  // station
     net_op op;
     std::vector<std::byte> payload;  // of a put whose source buffer was given back
     bool owns_payload = false;
@@ -109,7 +147,18 @@ class world {
   void apply_due_transfers();
   void apply(transfer& t);
   /// Where the remote side of `op` lies, or null (and why) if the key doesn't allow it.
-  std::byte* remote_memory(const net_op& op, size_t device_index, size_t size, std::string& why);
+  std::byte* remote_memory(const net_op& op, int target, size_t device_index, size_t size,
+                           std::string& why);
+  // links.cpp
+  link& link_of(int station, int peer);
+  /// Where that peer is; -1 if it isn't connected.
+  int station_of(int station, int peer);
+  /// The id of a rank of the station's job, -1 for others.
+  int peer_at(int station, int of);
+  void answer_knocks(int station);
+  void begin_end(int station, int peer, departure how);
+  void dealt_with(int station, int peer);
+  void finish(int station, int peer, departure how);
   /// The device of `rank` with this index, or null.
   device* find(int rank, size_t index) const;
   bool departed(int rank, size_t index) const;
@@ -126,7 +175,11 @@ class world {
   random_source random_;
   uint64_t clock_ = 0;
   uint64_t sequence_ = 0;
+  const uint64_t number_;  // among the worlds of this process
+  const int job_size_;
   int joined_ = 0;
+  uint64_t n_links_ = 0;
+  std::map<moment, knock> knocks_;
   std::vector<rank_state> ranks_;
   std::map<uint64_t, region> regions_;  // by rkey; the lkey is its complement
   pinned_pages pages_;
@@ -138,6 +191,9 @@ class world {
 /// Makes the caller the next rank of the world that is filling up, or rank 0 of a new one. Throws
 /// invalid_argument_error if that world has another size or seed.
 std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed);
+
+/// Makes the caller a job of its own in the world that was joined last, or in a new one.
+std::pair<std::shared_ptr<world>, int> join_world_alone(uint64_t seed);
 
 /// Bytes of all segments of `op`.
 size_t total_size(const net_op& op);
