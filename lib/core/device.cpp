@@ -194,6 +194,7 @@ void device::on_peer_departure(int peer, network::departure how) {
     std::lock_guard guard(failure_mutex_);
     refusals_.erase(peer);
   }
+  rt.streams.lose(peer);
   end_operations(peer);
 }
 

@@ -66,6 +66,7 @@ void guests::retire(int peer, network::departure how) {
 }
 
 void guests::clear(int peer) {
+  rt_.streams.begin_anew(peer);
   rt_.for_each_engine([&](matching_engine& engine) {
     engine.remove_if(matching_entry_type_t::send, [&](void* entry) {
       auto* u = static_cast<unexpected*>(entry);

@@ -36,6 +36,11 @@ struct outgoing_stream {
   }
   /// Whether a new message may go at once.
   bool has_room() const { return held.empty() && is_open(); }
+  /// The id is another peer's from now on.
+  void begin_anew() {
+    next = sent = delivered = unasked = 0;
+    sent_bytes = delivered_bytes = unasked_bytes = 0;
+  }
   /// Whether the next message that is released, of `size` bytes, asks for credit.
   bool asks_credit(size_t size) const {
     return (unasked + 1) * 4 >= window || (unasked_bytes + size) * 4 >= window_bytes;

@@ -28,6 +28,17 @@ incoming_stream::~incoming_stream() {
   for (const auto& [number, m] : waiting_) drop(m);
 }
 
+void incoming_stream::begin_anew() {
+  std::map<uint32_t, ordered_message> lost;
+  {
+    std::lock_guard guard(lock_);
+    lost.swap(waiting_);
+    next_ = 0;
+    bytes_ = 0;
+  }
+  for (const auto& [number, m] : lost) drop(m);
+}
+
 void incoming_stream::drop(const ordered_message& m) {
   if (m.owned && m.data != nullptr) rt_.deallocate(m.data);
 }
@@ -126,7 +137,7 @@ void ordered_transfer::signal(status_t status) {
     message_.owned = true;
   } else {
     // After a message that a dead peer has left behind in parts, there are none in order.
-    if (device_.any_failure() && device_.has_failed(status.rank)) return;
+    if (device_.may_have_failed() && device_.has_failed(status.rank)) return;
     message_.comp = 0;
   }
   (void)in_.arrive(device_, number_, message_);

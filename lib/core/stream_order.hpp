@@ -41,6 +41,9 @@ class incoming_stream {
   /// dropped, if there can't be one of this number.
   bool arrive(device& d, uint32_t number, ordered_message m);
 
+  /// The id is another peer's from now on.
+  void begin_anew();
+
  private:
   bool is_turn(uint32_t number) const { return number == next_ && !delivering_; }
   void take_turns(device& d, ordered_message m);

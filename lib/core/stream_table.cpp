@@ -69,6 +69,14 @@ void stream_table::lose(int peer) {
   }
 }
 
+void stream_table::begin_anew(int peer) {
+  outgoing_.for_each_with(peer, [](outgoing_stream& out) {
+    std::lock_guard guard(out.lock);
+    out.begin_anew();
+  });
+  incoming_.for_each_with(peer, [](incoming_stream& in) { in.begin_anew(); });
+}
+
 stream::stream(runtime_t rt, const stream_attr_t& attributes)
     : runtime(rt), attr(attributes), id(rt.p_impl->streams.add(attributes)) {}
 

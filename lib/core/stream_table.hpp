@@ -46,6 +46,11 @@ class stream_peers {
       if (T* each = r->get(i)) f(*each);
   }
   template <class F>
+  void for_each_with(int peer, F f) {
+    for (size_t i = 0, n = rows_.size(); i < n; ++i)
+      if (T* each = find(static_cast<uint16_t>(i), peer)) f(*each);
+  }
+  template <class F>
   void for_each(F f) {
     std::lock_guard guard(mutex_);
     for (T& each : owned_) f(each);
@@ -74,6 +79,8 @@ class stream_table {
   void forget(device& d);
   /// The peer has failed: what waits for room there is lost.
   void lose(int peer);
+  /// The id is another peer's from now on: numbers begin anew.
+  void begin_anew(int peer);
 
  private:
   runtime& rt_;

@@ -188,6 +188,19 @@ class Peers(LaunchTest):
         self.assertNotEqual(result.returncode, 0)
         self.assertIn('get_address: max_peers = 0', result.stderr)
 
+    def test_the_example(self):
+        service = os.environ['SERVICE']
+        server = subprocess.Popen([service], text=True, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env=clean_environment(**{self.mark: 1}))
+        self.started.append(server)
+        where = server.stdout.readline().strip()
+        for numbers, sum_of_them in ((('3', '4'), '7'), (('0.5',), '0.5'), (('1',) * 1000, '1000')):
+            said = run(service, where, *numbers, **{self.mark: 1})
+            self.assertEqual((said.returncode, said.stdout), (0, sum_of_them + '\n'), said.stderr)
+        self.assertEqual(run(service, where, **{self.mark: 1}).returncode, 0)
+        self.ends_well(server)
+
 
 if __name__ == '__main__':
     unittest.main()
