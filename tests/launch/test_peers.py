@@ -73,7 +73,8 @@ class Peers(LaunchTest):
         after = self.look()
         self.assertEqual(after['drained'], 1)
         self.assertEqual(after['died'], 0)
-        self.assertEqual(after['descriptors'], before['descriptors'])
+        # The one that asks may be watched by a descriptor already, or not yet.
+        self.assertLessEqual(after['descriptors'], before['descriptors'] + 1)
         # Allocators may map a little more; a connection would be two mappings, 30 of them 60.
         self.assertLess(after['mappings'], before['mappings'] + 10)
         self.assertLess(after['resident'], before['resident'] + 6000)
@@ -107,7 +108,8 @@ class Peers(LaunchTest):
                 break
         self.assertEqual(after['died'], 4)
         self.assertEqual(after['drained'], 1)
-        self.assertEqual(after['descriptors'], before['descriptors'])
+        # The one that asks may be watched by a descriptor already, or not yet.
+        self.assertLessEqual(after['descriptors'], before['descriptors'] + 1)
         self.assertLess(after['mappings'], before['mappings'] + 6)
         self.end(server)
 
