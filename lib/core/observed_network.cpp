@@ -156,9 +156,12 @@ errorcode_t observed_network::post(const network::net_op& op) {
 
 errorcode_t observed_network::inject(int peer, network::message_head head, const void* payload,
                                      size_t size) {
-  std::byte bytes[sizeof head];
+  // What a signal is about stands behind its head.
+  std::byte bytes[sizeof head + sizeof(wire::signal_body)];
   std::memcpy(bytes, &head, sizeof head);
-  const seen_message m = look_at(bytes, sizeof bytes, sizeof bytes + size);
+  const size_t known = std::min(size, sizeof bytes - sizeof head);
+  if (known > 0) std::memcpy(bytes + sizeof head, payload, known);
+  const seen_message m = look_at(bytes, sizeof head + known, sizeof head + size);
   const errorcode_t result = behind_->inject(peer, head, payload, size);
   count_sent(observer_, peer, m, result);
   return result;

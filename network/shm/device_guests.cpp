@@ -70,9 +70,10 @@ void device::adopt_announced(int peer, seat_number here) {
 void device::adopt_guest_lane(int peer, uint32_t index) {
   for (in_lane* lane : guest_in_) {
     if (lane->index() != index) continue;
+    if (lane->source() >= 0) return;  // somebody's: no good can come of it
+    // Nobody's: whoever holds its lock lets go at once, and runs no handler.
     std::lock_guard guard(lane->lock);
-    if (lane->source() < 0) lane->begin(peer);
-    return;  // if it was somebody's: no good can come of it
+    return lane->begin(peer);
   }
   // The first time that this device gets the lane: it goes the way of the ranks' lanes, into the
   // directory, which says what is polled.

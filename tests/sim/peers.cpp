@@ -207,6 +207,18 @@ TEST_CASE("what is under way to a peer that parts ends once, and nothing of it r
           return false;
         }
       });
+      // Streams count messages by id: those of each visitor begin anew.
+      auto stream = lci::alloc_stream_x().runtime(guest.rt)();
+      for (int i = 0; i < 3; ++i)
+        lci::post_am_x(ids.there, &i, sizeof i, guest.ends, server.rcomp)
+            .stream(stream).allow_retry(false).runtime(guest.rt)();
+      for (int i = 0; i < 3; ++i) {
+        lci::status_t s;
+        run(all, [&] { return (s = lci::cq_pop_x(server.cq).runtime(server.rt)()).is_done(); });
+        CHECK(*static_cast<int*>(s.buffer) == i);
+        std::free(s.buffer);
+      }
+      lci::free_stream_x(&stream).runtime(guest.rt)();
       // From the server: a receive that nothing will match, a large message, a small one.
       std::vector<char> buffer(40'000), large(40'000);
       lci::post_recv_x(ids.here, buffer.data(), buffer.size(), 99, server.ends)
