@@ -21,9 +21,9 @@ namespace lci {
 
 namespace {
 
-constexpr uint64_t page = 4096;  // smaller than the system's is refused by the kernel, and so unwatched
-constexpr uint64_t down(uint64_t address) { return address / page * page; }
-constexpr uint64_t up(uint64_t address) { return down(address + page - 1); }
+const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+uint64_t down(uint64_t address) { return address / page * page; }
+uint64_t up(uint64_t address) { return down(address + page - 1); }
 
 // Not in older headers. Without page faults of the kernel's, which we have no use for, no privilege
 // is needed.

@@ -85,7 +85,7 @@ void print_facilities(const char* title, const std::vector<facility>& all) {
   std::printf("\n%s\n", title);
   for (const facility& f : all) {
     const char* state = f.in_use ? "in use" : f.usable ? "usable" : "not usable";
-    std::printf("  %-8s %-11s%s\n", f.name.c_str(), state, f.note.c_str());
+    std::printf("  %-11s %-11s%s\n", f.name.c_str(), state, f.note.c_str());
   }
 }
 

@@ -14,9 +14,9 @@ namespace lci::network::sim {
 
 namespace {
 
-constexpr uint64_t page = 4096;
-constexpr uint64_t first_page(uint64_t base) { return base / page * page; }
-constexpr uint64_t last_page(uint64_t base, size_t size) {
+const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+uint64_t first_page(uint64_t base) { return base / page * page; }
+uint64_t last_page(uint64_t base, size_t size) {
   return first_page(base + (size == 0 ? 0 : size - 1));
 }
 

@@ -34,6 +34,7 @@ class mapping {
 /// With the cache, on a network that notices the use of stale registrations if it can.
 void cached(lci::global_attr_t& attr) {
   attr.use_reg_cache = true;
+  attr.reg_cache_trust = false;
   attr.sim_check_mappings = true;
   attr.npackets = 1000;  // locked as they are registered
 }
