@@ -146,7 +146,8 @@ LCI_NOINLINE status_t post_send_general(post_send_args& a) {
 
 status_t post_am(post_am_args& a) {
   device& d = *a.device.p_impl;
-  if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0 && a.stream.is_empty()) &&
+  if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0 &&
+                 (a.stream.is_empty() & (a.operation == nullptr))) &&
       LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
   return post_observed(post_kind::am, a, post_am_general);
@@ -155,7 +156,7 @@ status_t post_am(post_am_args& a) {
 status_t post_send(post_send_args& a) {
   device& d = *a.device.p_impl;
   if (LCI_LIKELY(goes_plain(d, a) && a.matching_policy < matching_policy_t::max &&
-                 a.layout == nullptr) &&
+                 ((a.layout == nullptr) & (a.operation == nullptr))) &&
       LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
   if (a.layout != nullptr) return post_send_layout(a);  // which posts a plain one

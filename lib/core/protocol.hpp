@@ -33,7 +33,7 @@ template <class Args>
 inline bool goes_plain(const device& d, const Args& a) {
   return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) &&
          a.size < d.inject_end && a.local_buffer != nullptr && a.tag <= max_tag &&
-         a.allow_done && ends_with_copy(d, a) && d.is_plain() && a.operation == nullptr &&
+         a.allow_done && ends_with_copy(d, a) && d.is_plain() &&
          !a.packet_pool.p_impl->contains(a.local_buffer);
 }
 

@@ -139,6 +139,7 @@ void ordered_transfer::signal(status_t status) {
     // After a message that a dead peer has left behind in parts, there are none in order.
     if (device_.may_have_failed() && device_.has_failed(status.rank)) return;
     message_.comp = 0;
+    message_.owned = true;  // there is nothing to be kept of it
   }
   (void)in_.arrive(device_, number_, message_);
 }

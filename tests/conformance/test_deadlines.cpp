@@ -128,6 +128,7 @@ TEST_CASE("blocking posts return at their deadlines", "[cancel]") {
             .deadline(0.03)
             .runtime(env.rt)();
     EXPECT_EQ(s.error, errorcode_t::timed_out);
+    env.barrier();
     // What has gone all the same is received, so that its ack comes.
     EXPECT(lci::post_recv_x(env.left(), data.data(), 8, 4, lci::COMP_NULL).runtime(env.rt)().is_done());
     drain(env);
@@ -171,6 +172,19 @@ TEST_CASE("a deadline that is no number is refused", "[cancel]") {
   on_ranks([](rank_env& env) {
     char byte = 0;
     lci::operation_t name;
+    // Beyond all measure is for ever.
+    auto sync = lci::alloc_sync_x().runtime(env.rt)();
+    for (const double seconds : {1e300, static_cast<double>(INFINITY)}) {
+      lci::post_recv_x(env.rank, &byte, 1, 3, sync)
+          .deadline(seconds)
+          .operation(&name)
+          .runtime(env.rt)();
+      for (int i = 0; i < 10; ++i) env.progress();
+      EXPECT(!lci::sync_test_x(sync, nullptr).runtime(env.rt)());
+      EXPECT(lci::cancel(name));
+      EXPECT_EQ(finished(env, sync, errorcode_t::posted).error, errorcode_t::cancelled);
+    }
+    lci::free_comp_x(&sync).runtime(env.rt)();
     EXPECT_INVALID(lci::post_recv_x(env.rank, &byte, 1, 3, lci::COMP_NULL)
                        .deadline(std::nan(""))
                        .runtime(env.rt)(),
