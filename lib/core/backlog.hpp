@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -31,6 +32,9 @@ class backlog {
     enum class type { message, resume, op } what = type::message;
   };
 
+  /// `bit` of `flags` is set while the backlog is not empty: for those who ask for more than that.
+  backlog(std::atomic<uint8_t>& flags, uint8_t bit) : flags_(flags), bit_(bit) {}
+
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
   void push(item i) {
@@ -38,6 +42,7 @@ class backlog {
       std::lock_guard guard(lock_);
       items_[i.peer].push_back(std::move(i));
       count_.fetch_add(1, std::memory_order_release);
+      flags_.fetch_or(bit_, std::memory_order_release);
     }
     if (on_push != nullptr) on_push(on_push_argument);
   }
@@ -86,16 +91,22 @@ class backlog {
     item i = take(peer);
     try {
       if (submit(i)) {
-        count_.fetch_sub(1, std::memory_order_release);
+        count_down();
         return true;
       }
     } catch (...) {
-      count_.fetch_sub(1, std::memory_order_release);
+      count_down();
       throw;
     }
     std::lock_guard guard(lock_);
     items_[peer].push_front(std::move(i));
     return false;
+  }
+
+  void count_down() {
+    std::lock_guard guard(lock_);  // the flag follows the count
+    if (count_.fetch_sub(1, std::memory_order_release) == 1)
+      flags_.fetch_and(static_cast<uint8_t>(~bit_), std::memory_order_release);
   }
 
   item take(int peer) {
@@ -111,7 +122,9 @@ class backlog {
   std::vector<std::pair<int, size_t>> peers_;  // under draining_
   spinlock lock_;
   std::map<int, std::deque<item>> items_;  // by peer, none empty; under lock_
-  std::atomic<size_t> count_{0};
+  std::atomic<size_t> count_{0};           // changed under lock_
+  std::atomic<uint8_t>& flags_;
+  const uint8_t bit_;
 };
 
 }  // namespace lci::core

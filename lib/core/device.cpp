@@ -49,7 +49,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     if (attr.counters) observer->counts = std::make_unique<counters>(n_peers);
     observer->trace = rt.trace.get();
     net = std::make_unique<observed_network>(std::move(net), *observer);
-    not_plain_.store(true, std::memory_order_relaxed);
+    not_plain.fetch_or(somebody_looks_on, std::memory_order_relaxed);
   }
   limits = net->get_limits();
   LCI_ASSERT(limits.max_send >= smallest_message);
@@ -175,7 +175,7 @@ void device::on_peer_failure(int peer, const char* reason) {
   }
   any_failure_.store(true, std::memory_order_seq_cst);
   look_at_peers_.store(true, std::memory_order_seq_cst);  // see open()
-  not_plain_.store(true, std::memory_order_relaxed);
+  not_plain.fetch_or(peer_failed, std::memory_order_relaxed);
   unreported_failure_.store(true, std::memory_order_release);
   rt.streams.lose(peer);
   end_operations(peer);

@@ -200,7 +200,7 @@ class device final : public network::event_sink {
   }
   /// The same, and nobody looks on: a post may take the shortest way.
   bool is_plain() const {
-    return backlog.empty() && !not_plain_.load(std::memory_order_relaxed);
+    return not_plain.load(std::memory_order_acquire) == 0;  // as backlog.empty()
   }
 
   /// Number of the next collective operation on this device, the same at all ranks.
@@ -215,7 +215,10 @@ class device final : public network::event_sink {
   size_t eager_limit;   // payload bytes of the largest message that goes without a handshake
   shared_heap* heap;  // of the net context
   std::unique_ptr<device_observer> observer;  // null: nobody looks on
-  core::backlog backlog;
+  /// Bits: why posts may not take the shortest way.
+  enum plain_bit : uint8_t { backlog_waits = 1, peer_failed = 2, somebody_looks_on = 4 };
+  std::atomic<uint8_t> not_plain{0};
+  core::backlog backlog{not_plain, backlog_waits};
   network::limits limits;
   std::unique_ptr<registration_cache> cache;  // null: every registration is the network's
   /// Reasons why each round of progress does more than to poll: deadlines, and receive buffers.
@@ -308,7 +311,6 @@ class device final : public network::event_sink {
   std::atomic<bool> closing_{false};
   std::atomic<bool> any_failure_{false};    // of a rank of the job
   std::atomic<bool> look_at_peers_{false};  // any_failure_, or there may be peers outside of the job
-  std::atomic<bool> not_plain_{false};  // any_failure_, or there is an observer
   std::atomic<bool> unreported_failure_{false};
   mutable std::mutex failure_mutex_;
   std::vector<std::pair<int, std::string>> failures_;  // under failure_mutex_

@@ -142,25 +142,33 @@ LCI_NOINLINE status_t post_send_general(post_send_args& a) {
   return send_rendezvous(d, a, head, "post_send");
 }
 
+// Out of line, so that the shortest ways need no stack for them.
+LCI_NOINLINE status_t post_am_other(post_am_args& a) {
+  return post_observed(post_kind::am, a, post_am_general);
+}
+LCI_NOINLINE status_t post_send_other(post_send_args& a) {
+  if (a.layout != nullptr) return post_send_layout(a);  // which posts a plain one
+  return post_observed(post_kind::send, a, post_send_general);
+}
+
 }  // namespace
 
 status_t post_am(post_am_args& a) {
   device& d = *a.device.p_impl;
   if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0 &&
-                 (a.stream.is_empty() & (a.operation == nullptr))) &&
+                 is_bare(a.tag, a.stream.p_impl, a.operation)) &&
       LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
-  return post_observed(post_kind::am, a, post_am_general);
+  return post_am_other(a);
 }
 
 status_t post_send(post_send_args& a) {
   device& d = *a.device.p_impl;
   if (LCI_LIKELY(goes_plain(d, a) && a.matching_policy < matching_policy_t::max &&
-                 ((a.layout == nullptr) & (a.operation == nullptr))) &&
+                 is_bare(a.tag, a.layout, a.operation)) &&
       LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
     return done_status(a, buffer_of(a));
-  if (a.layout != nullptr) return post_send_layout(a);  // which posts a plain one
-  return post_observed(post_kind::send, a, post_send_general);
+  return post_send_other(a);
 }
 
 }  // namespace lci::core
