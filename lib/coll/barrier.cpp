@@ -1,6 +1,5 @@
 #include "generated/core_operations.hpp"
 #include "lib/coll/plan.hpp"
-#include "lib/core/barrier_rounds.hpp"
 
 namespace lci::coll {
 namespace {
@@ -21,16 +20,12 @@ void barrier_at_once(const scope& s) {
                   "pass .comp() to be told of its end");
   core::device& d = *s.device.p_impl;
   const int me = d.rt.rank(), n = d.rt.size();
-  const uint64_t number = d.barriers->begin();
+  const uint64_t number = d.begin_barrier();
   const char nothing = 0;
   each_round(me, n, [&](int to, int from, size_t round) {
     post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round).tag(round).runtime(s.runtime)
         .device(s.device).endpoint(s.endpoint)();
-    for (int idle = 0; !d.barriers->heard(round, number);) {
-      d.check_peer(from);
-      idle = d.progress() ? 0 : idle + 1;
-      if (idle > 1000) d.net->wait(100);
-    }
+    d.await_barrier(from, round, number);
   });
 }
 

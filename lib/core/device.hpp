@@ -158,6 +158,13 @@ class device final : public network::event_sink {
   /// Made at its first use, or when the first raw message comes.
   LCI_COLD raw_network& raw();
 
+  // --- barriers (barrier_rounds.cpp) ---
+
+  /// Number of the barrier that begins, from 1; the same at all ranks.
+  uint64_t begin_barrier();
+  /// Makes progress until `from` has sent its message of this round. Throws if it has failed.
+  void await_barrier(int from, size_t round, uint64_t barrier);
+
   // --- progress (progress.cpp) ---
 
   /// Waits until what was sent has left, for a while. Before destruction.

@@ -38,6 +38,7 @@ void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::hea
                   size_t size) {
   {
     std::lock_guard guard(out.lock);
+    out.catch_up();
     head.tag = wire::pack_number(out.next++, head.tag);
     std::memcpy(item.message.data(), &head, sizeof head);
     if (!out.has_room()) return out.hold(d, std::move(item.message), size);
@@ -51,6 +52,7 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
   errorcode_t result = errorcode_t::retry_backlog;
   {
     std::lock_guard guard(out.lock);
+    out.catch_up();
     const bool room = out.has_room();
     head.tag = wire::pack_number(out.next, a.tag);
     if (room && out.asks_credit(a.size)) head.policy |= wire::asks_credit;
@@ -74,6 +76,7 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   const bool retry_allowed = may_retry(a);
   if (retry_allowed) {
     std::lock_guard guard(out.lock);
+    out.catch_up();
     if (!out.has_room() || !d.backlog.empty()) return errorcode_t::retry_backlog;
   }
   blocking_guard wait("post_am", d, a);
@@ -131,6 +134,7 @@ bool device::receive_credit(int peer, const wire::message& m) {
   std::vector<outgoing_stream::held_message> released;
   {
     std::lock_guard guard(out->lock);
+    out->catch_up();
     const auto news = static_cast<int32_t>(m.head.word - out->delivered);
     if (news <= 0) return true;  // it was overtaken
     if (static_cast<uint32_t>(news) > out->sent - out->delivered ||

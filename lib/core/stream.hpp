@@ -1,12 +1,14 @@
 // Ordered active messages at their sender: what is on its way to each peer, and what waits for room.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
 #include "lci/operations.hpp"
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci::core {
@@ -36,8 +38,13 @@ struct outgoing_stream {
   }
   /// Whether a new message may go at once.
   bool has_room() const { return held.empty() && is_open(); }
-  /// The id is another peer's from now on.
-  void begin_anew() {
+  /// The id is another peer's from now on. Without the lock: whoever holds that may be waiting for the
+  /// network, which calls this. The next to have it sees to the rest.
+  void begin_anew() { connection.fetch_add(1, std::memory_order_relaxed); }
+  void catch_up() {
+    const uint32_t now = connection.load(std::memory_order_relaxed);
+    if (LCI_LIKELY(now == counted_for)) return;
+    counted_for = now;
     next = sent = delivered = unasked = 0;
     sent_bytes = delivered_bytes = unasked_bytes = 0;
   }
@@ -54,6 +61,8 @@ struct outgoing_stream {
   }
 
   spinlock lock;
+  std::atomic<uint32_t> connection{0};  // how often the peer's id has changed hands; no lock
+  uint32_t counted_for = 0;             // the connection that these are of
   uint64_t window, window_bytes;
   uint32_t next = 0;  // sequence number of the next message posted
   uint32_t sent = 0;  // of the next one released

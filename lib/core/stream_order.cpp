@@ -33,8 +33,10 @@ void incoming_stream::begin_anew() {
   {
     std::lock_guard guard(lock_);
     lost.swap(waiting_);
+    ++connection_;
     next_ = 0;
     bytes_ = 0;
+    delivering_ = false;  // who still does sees that its turns are over
   }
   for (const auto& [number, m] : lost) drop(m);
 }
@@ -44,6 +46,7 @@ void incoming_stream::drop(const ordered_message& m) {
 }
 
 bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
+  uint32_t connection;
   {
     std::unique_lock guard(lock_);
     if (!is_turn(number) && !m.owned) {
@@ -61,12 +64,13 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
       return false;
     }
     delivering_ = true;
+    connection = connection_;
   }
-  take_turns(d, m);
+  take_turns(d, m, connection);
   return true;
 }
 
-void incoming_stream::take_turns(device& d, ordered_message m) {
+void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connection) {
   std::exception_ptr thrown;
   for (bool more = true; more;) {
     try {
@@ -83,6 +87,7 @@ void incoming_stream::take_turns(device& d, ordered_message m) {
     wire::header credit;
     {
       std::lock_guard guard(lock_);
+      if (connection != connection_) break;
       ++next_;
       bytes_ += m.size;
       credit.word = next_;

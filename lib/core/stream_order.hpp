@@ -46,7 +46,7 @@ class incoming_stream {
 
  private:
   bool is_turn(uint32_t number) const { return number == next_ && !delivering_; }
-  void take_turns(device& d, ordered_message m);
+  void take_turns(device& d, ordered_message m, uint32_t connection);
   void deliver(device& d, const ordered_message& m);
   void drop(const ordered_message& m);
 
@@ -57,6 +57,7 @@ class incoming_stream {
   uint32_t next_ = 0;        // number of the next message to be delivered; under lock_
   uint64_t bytes_ = 0;       // of those before; under lock_
   bool delivering_ = false;  // under lock_
+  uint32_t connection_ = 0;  // how often the peer's id has changed hands; under lock_
   std::map<uint32_t, ordered_message> waiting_;  // by number; under lock_
 };
 

@@ -70,10 +70,7 @@ void stream_table::lose(int peer) {
 }
 
 void stream_table::begin_anew(int peer) {
-  outgoing_.for_each_with(peer, [](outgoing_stream& out) {
-    std::lock_guard guard(out.lock);
-    out.begin_anew();
-  });
+  outgoing_.for_each_with(peer, [](outgoing_stream& out) { out.begin_anew(); });
   incoming_.for_each_with(peer, [](incoming_stream& in) { in.begin_anew(); });
 }
 
