@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "lci/errors.hpp"
 #include "lci/operations.hpp"
 #include "lib/core/backlog.hpp"
 #include "lib/core/device_observer.hpp"

@@ -1,15 +1,6 @@
 #include "lib/core/observe_post.hpp"
 
-#include <string>
-
-#include "lib/base/check.hpp"
-
 namespace lci::core {
-
-void reject_deadline(double seconds) {
-  throw_invalid("post", "deadline", std::to_string(seconds), "a number of seconds",
-                "a negative one means that there is none");
-}
 
 watched_comp* watch(device& d, post_kind what, comp_t given) {
   tracer* const trace = d.observer->trace;

@@ -4,7 +4,7 @@
 
 #include "lib/core/atomics.hpp"
 #include "lib/core/direct.hpp"
-#include "lib/core/observe_post.hpp"
+#include "lib/core/enter_post.hpp"
 #include "lib/core/post_common.hpp"
 
 namespace lci::core {
@@ -128,7 +128,7 @@ status_t post_atomic(post_atomic_args& a) {
       std::memcpy(a.result, &before, 8);
       return atomic_status(a, errorcode_t::done);
     }
-  return post_observed(post_kind::atomic, a, post_atomic_any);
+  return enter_post(post_kind::atomic, a, post_atomic_any);
 }
 
 }  // namespace lci::core

@@ -72,6 +72,16 @@ LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, w
   t.let_go(d);
 }
 
+/// Makes an operation one that waits for the target to say that its eager message was delivered.
+template <class Args>
+wire::ack_body expect_ack(device& d, operation* op, const Args& a) {
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
+  op->become(op_state::await_ack);
+  op->acknowledged = true;
+  op->left.store(1, std::memory_order_relaxed);
+  return {op->handle() | wire::wants_ack};
+}
+
 /// Makes an operation one that waits for the answer to its request to send.
 template <class Args>
 wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool acked) {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "lib/core/fill_receive.hpp"
-#include "lib/core/observe_post.hpp"
+#include "lib/core/enter_post.hpp"
 #include "lib/core/post_common.hpp"
 #include "lib/core/post_layout.hpp"
 
@@ -102,7 +102,7 @@ inline status_t post_recv_any(post_recv_args& a) {
 
 status_t post_recv(post_recv_args& a) {
   if (LCI_UNLIKELY(a.layout != nullptr)) return post_recv_layout(a);
-  return post_observed(post_kind::recv, a, post_recv_any);
+  return enter_post(post_kind::recv, a, post_recv_any);
 }
 
 }  // namespace lci::core

@@ -1,6 +1,6 @@
 // Posting puts and gets. What happens at their target is in rma.cpp.
 #include "lib/core/direct.hpp"
-#include "lib/core/observe_post.hpp"
+#include "lib/core/enter_post.hpp"
 #include "lib/core/post_common.hpp"
 #include "lib/core/post_layout.hpp"
 
@@ -114,7 +114,7 @@ status_t post_put(post_put_args& a) {
       std::memcpy(to, a.local_buffer, 8);
       return done_status(a, buffer_of(a));
     }
-  return post_observed(post_kind::put, a, post_put_general);
+  return enter_post(post_kind::put, a, post_put_general);
 }
 
 status_t post_get(post_get_args& a) {
@@ -123,7 +123,7 @@ status_t post_get(post_get_args& a) {
       std::memcpy(a.local_buffer, from, 8);
       return done_status(a, buffer_of(a));
     }
-  return post_observed(post_kind::get, a, post_get_general);
+  return enter_post(post_kind::get, a, post_get_general);
 }
 
 }  // namespace lci::core

@@ -3,7 +3,7 @@
 // if the caller forbids that.
 #include <cstring>
 
-#include "lib/core/observe_post.hpp"
+#include "lib/core/enter_post.hpp"
 #include "lib/core/post_common.hpp"
 #include "lib/core/post_layout.hpp"
 #include "lib/core/post_message.hpp"
@@ -48,14 +48,8 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   blocking_guard wait(what, d, a);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
-  op->become(op_state::await_ack);
-  op->acknowledged = true;
-  op->left.store(1, std::memory_order_relaxed);
-  wire::framed<wire::ack_body> front;
-  front.head = head;
+  wire::framed<wire::ack_body> front{head, expect_ack(d, op, a)};
   front.head.what = head.what == wire::kind::am ? wire::kind::am_acked : wire::kind::send_acked;
-  front.body.operation = op->handle() | wire::wants_ack;
   backlog::item item = copy_of(a, front);
   d.count_in(op);
   d.open(op, door_acks);
@@ -144,11 +138,11 @@ LCI_NOINLINE status_t post_send_general(post_send_args& a) {
 
 // Out of line, so that the shortest ways need no stack for them.
 LCI_NOINLINE status_t post_am_other(post_am_args& a) {
-  return post_observed(post_kind::am, a, post_am_general);
+  return enter_post(post_kind::am, a, post_am_general);
 }
 LCI_NOINLINE status_t post_send_other(post_send_args& a) {
   if (a.layout != nullptr) return post_send_layout(a);  // which posts a plain one
-  return post_observed(post_kind::send, a, post_send_general);
+  return enter_post(post_kind::send, a, post_send_general);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // puts them into that order again. A window of messages and bytes keeps what it has to put aside
 // small.
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -85,13 +84,9 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   backlog::item item;
   op_door door;
   if (is_eager(d, a, acked)) {
-    if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
-    op->become(op_state::await_ack);
-    op->acknowledged = true;
-    op->left.store(1, std::memory_order_relaxed);
     head.policy = wire::ack_follows;
     door = door_acks;
-    item = copy_of(a, wire::framed<wire::ack_body>{head, {op->handle() | wire::wants_ack}});
+    item = copy_of(a, wire::framed<wire::ack_body>{head, expect_ack(d, op, a)});
     give_back_packet(a);
   } else {
     head.what = wire::kind::rts_ordered;

@@ -1,10 +1,17 @@
 #include "lib/core/ticket.hpp"
 
 #include <mutex>
+#include <string>
 
+#include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
 
 namespace lci::core {
+
+void reject_deadline(double seconds) {
+  throw_invalid("post", "deadline", std::to_string(seconds), "a number of seconds",
+                "a negative one means that there is none");
+}
 
 // --- how it ends: under lock_ ---
 

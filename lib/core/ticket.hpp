@@ -113,6 +113,9 @@ inline comp_impl_t* comp_of(const operation* op) {
   return op->named ? ticket_of(op).behind() : op->comp;
 }
 
+/// For a deadline that is no number.
+[[noreturn]] LCI_COLD void reject_deadline(double seconds);
+
 /// Of a post whose operation is under way.
 template <class Args>
 void arm_deadline(const Args& a) {

@@ -74,7 +74,7 @@ bool more_than_one(const char* variable) {
 /// N processes that each take themselves for rank 0 of 1 would be a silent disaster, so traces of
 /// a launcher that none of the kinds can use are an error. (SLURM_JOB_ID alone is no such trace:
 /// a batch script has it too.)
-bool detected() {
+bool local_detected() {
   const bool ompi = more_than_one("OMPI_COMM_WORLD_SIZE");
   const bool slurm = more_than_one("SLURM_STEP_NUM_TASKS");
   const bool pmix = env_text("PMIX_RANK") != nullptr &&
@@ -91,10 +91,10 @@ bool detected() {
                         bootstrap_remedy);
 }
 
-std::unique_ptr<bootstrap> create() { return std::make_unique<local_bootstrap>(); }
+std::unique_ptr<bootstrap> create_local() { return std::make_unique<local_bootstrap>(); }
 
 }  // namespace
 
-const bootstrap_kind local_kind = {"local", detected, create};
+const bootstrap_kind local_kind = {"local", local_detected, create_local};
 
 }  // namespace lci::network

@@ -325,17 +325,17 @@ class pmi1_bootstrap final : public bootstrap {
   std::optional<pmi1::channel> channel_;
 };
 
-bool detected() {
+bool pmi1_detected() {
   for (const char* name : {"PMI_FD", "PMI_PORT", "PMI_RANK", "PMI_SIZE", "PMI_ID"}) {
     if (env_text(name) != nullptr) return true;
   }
   return false;
 }
 
-std::unique_ptr<bootstrap> create() { return std::make_unique<pmi1_bootstrap>(); }
+std::unique_ptr<bootstrap> create_pmi1() { return std::make_unique<pmi1_bootstrap>(); }
 
 }  // namespace
 
-const bootstrap_kind pmi1_kind = {"pmi1", detected, create};
+const bootstrap_kind pmi1_kind = {"pmi1", pmi1_detected, create_pmi1};
 
 }  // namespace lci::network

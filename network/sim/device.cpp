@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <thread>
+
+#include "lci/errors.hpp"
 
 namespace lci::network::sim {
 

@@ -27,6 +27,30 @@ inline std::vector<char> message(size_t size, uint64_t seed) {
   return m;
 }
 
+/// Sends `out` to the right and receives `in` from the left, both of `size` bytes, which signal `sync`, a
+/// synchronizer of two; then `out` is the message made with `tag` and the rank.
+inline void exchange_around(rank_env& env, lci::device_t device, lci::comp_t sync, char* out, char* in,
+                            size_t size, lci::tag_t tag) {
+  fill(out, size, tag + static_cast<uint64_t>(env.rank));
+  env.post(device, [&] {
+    return lci::post_recv_x(env.left(), in, size, tag, sync)
+        .runtime(env.rt)
+        .device(device)
+        .allow_done(false)();
+  });
+  env.post(device, [&] {
+    return lci::post_send_x(env.right(), out, size, tag, sync)
+        .runtime(env.rt)
+        .device(device)
+        .allow_done(false)();
+  });
+  lci::status_t both[2];
+  env.until(device, "send and receive",
+            [&] { return lci::sync_test_x(sync, both).runtime(env.rt)(); });
+  EXPECT(both[0].is_done() && both[1].is_done());
+  EXPECT(matches(in, size, tag + static_cast<uint64_t>(env.left())));
+}
+
 /// A buffer whose surroundings are watched.
 class guarded {
  public:

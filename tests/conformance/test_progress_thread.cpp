@@ -248,7 +248,10 @@ TEST_CASE("one progress thread serves several devices, until they are taken away
     INFO("mode " << lci::to_string(mode));
     on_ranks([mode](rank_env& env) {
       known<arrivals> inbox(env);
-      const auto devices = env.devices(3, false);
+      // Not the harness's devices: its barrier would make progress on them.
+      std::vector<lci::device_t> devices;
+      for (int i = 0; i < 3; ++i) devices.push_back(lci::alloc_device_x().runtime(env.rt)());
+      env.barrier();
       lci::progress_thread_t thread = start(devices[0], mode);
       lci::progress_thread_add_device(thread, devices[1]);
       lci::progress_thread_add_device(thread, devices[2]);
@@ -272,6 +275,7 @@ TEST_CASE("one progress thread serves several devices, until they are taken away
       EXPECT(comes_true([&] { return inbox.object.count() == 5; }));
       env.barrier();
       lci::free_progress_thread(&thread);
+      for (auto& d : devices) lci::free_device_x(&d).runtime(env.rt)();
     });
   }
 }

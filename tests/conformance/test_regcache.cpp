@@ -132,24 +132,7 @@ TEST_CASE("threads that map, send and unmap never send what was there before", "
             const size_t bytes = size + static_cast<size_t>(i % 3) * 10'000;
             mapping out(bytes, last), in(bytes);
             last = out.data();
-            fill(out.data(), bytes, tag + static_cast<uint64_t>(env.rank));
-            env.post(device, [&] {
-              return lci::post_recv_x(env.left(), in.data(), bytes, tag, sync)
-                  .runtime(env.rt)
-                  .device(device)
-                  .allow_done(false)();
-            });
-            env.post(device, [&] {
-              return lci::post_send_x(env.right(), out.data(), bytes, tag, sync)
-                  .runtime(env.rt)
-                  .device(device)
-                  .allow_done(false)();
-            });
-            lci::status_t both[2];
-            env.until(device, "send and receive",
-                      [&] { return lci::sync_test_x(sync, both).runtime(env.rt)(); });
-            EXPECT(both[0].is_done() && both[1].is_done());
-            EXPECT(matches(in.data(), bytes, tag + static_cast<uint64_t>(env.left())));
+            exchange_around(env, device, sync, out.data(), in.data(), bytes, tag);
           }
           lci::free_comp_x(&sync).runtime(env.rt)();
         });

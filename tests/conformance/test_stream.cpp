@@ -26,7 +26,6 @@ class ordered_inbox final : public lci::comp_impl_t {
     EXPECT(!from.busy.exchange(true));
     EXPECT_EQ(s.tag, from.next);
     EXPECT(matches(s.buffer, s.size, s.tag + static_cast<uint64_t>(s.rank)));
-    from.bytes += s.size;
     ++from.next;
     if (!attr.am_in_place && s.size > 0) std::free(s.buffer);
     from.busy.store(false);
@@ -49,7 +48,7 @@ class ordered_inbox final : public lci::comp_impl_t {
  private:
   struct source {
     std::atomic<bool> busy{false};
-    uint64_t next = 0, bytes = 0;
+    uint64_t next = 0;
     std::atomic<uint64_t> count{0};
   };
   rank_env& env;

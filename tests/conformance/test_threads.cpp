@@ -72,23 +72,8 @@ TEST_CASE("sends and receives of several threads find each other", "[threads][se
       auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
       for (int i = 0; i < 20; ++i) {
         const auto tag = static_cast<lci::tag_t>(t * 1000 + i);
-        const auto out = message(size, tag + static_cast<uint64_t>(env.rank));
-        std::vector<char> in(size);
-        auto received = lci::post_recv_x(env.left(), in.data(), size, tag, sync)
-                            .runtime(env.rt)
-                            .device(device)
-                            .allow_done(false)();
-        EXPECT(received.is_posted());
-        env.post(device, [&] {
-          return lci::post_send_x(env.right(), out.data(), size, tag, sync)
-              .runtime(env.rt)
-              .device(device)
-              .allow_done(false)();
-        });
-        lci::status_t both[2];
-        env.until(device, "send and receive",
-                  [&] { return lci::sync_test_x(sync, both).runtime(env.rt)(); });
-        EXPECT(matches(in.data(), size, tag + static_cast<uint64_t>(env.left())));
+        std::vector<char> out(size), in(size);
+        exchange_around(env, device, sync, out.data(), in.data(), size, tag);
       }
       lci::free_comp_x(&sync).runtime(env.rt)();
     });

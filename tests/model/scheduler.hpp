@@ -13,7 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/testing.hpp"
+
 namespace lci_model {
+
+/// How many interleavings a test explores.
+constexpr int schedules = 8000 / lci_test::time_scale;
 
 /// One schedule. Everything happens in the calling thread.
 class scheduler {

@@ -14,8 +14,8 @@ namespace {
 using lci_model::atom;
 using lci_model::explore;
 using lci_model::scheduler;
+using lci_model::schedules;
 
-constexpr int schedules = 6000 / lci_test::time_scale;
 constexpr uint8_t left_door = 1, right_door = 2;
 
 /// How handles were looked up before there was a gate: a look, then the deed.

@@ -12,8 +12,7 @@ using lci_model::atom;
 using lci_model::explore;
 using lci_model::futex;
 using lci_model::scheduler;
-
-constexpr int schedules = 10000 / lci_test::time_scale;
+using lci_model::schedules;
 
 /// park() and unpark() as network/shm has them: a flag, and a bell that is slept on.
 struct place {

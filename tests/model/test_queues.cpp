@@ -14,8 +14,7 @@ namespace {
 using lci_model::atom;
 using lci_model::explore;
 using lci_model::scheduler;
-
-constexpr int schedules = 6000 / lci_test::time_scale;
+using lci_model::schedules;
 
 // Two words, so that an item that is written and read at once shows.
 struct item {

@@ -15,8 +15,7 @@ using lci_model::atom;
 using lci_model::explore;
 using lci_model::futex;
 using lci_model::scheduler;
-
-constexpr int schedules = 6000 / lci_test::time_scale;
+using lci_model::schedules;
 
 using cell = lci::signal_cell<uint64_t, atom, futex>;
 using array = lci::signal_array<uint64_t, atom, futex>;

@@ -17,7 +17,7 @@ using lci_test::in_threads;
 
 namespace {
 
-status_t numbered(int rank, size_t n) {
+status_t item(int rank, size_t n) {
   status_t s(lci::errorcode_t::done);
   s.rank = rank;
   s.size = n;
@@ -50,7 +50,7 @@ outcome pump(Queue& q, int pairs, size_t each) {
   auto results = in_threads(2 * pairs, [&](int i) {
     outcome o;
     if (i % 2 == 0) {
-      for (size_t n = 1; n <= each; ++n) push_all(q, numbered(i / 2, n));
+      for (size_t n = 1; n <= each; ++n) push_all(q, item(i / 2, n));
       return o;
     }
     std::vector<size_t> last(static_cast<size_t>(pairs), 0);
@@ -80,7 +80,7 @@ outcome pump(Queue& q, int pairs, size_t each) {
   return all;
 }
 
-constexpr size_t many = 200000 / lci_test::time_scale;
+constexpr size_t items = 200000 / lci_test::time_scale;
 
 }  // namespace
 
@@ -91,8 +91,8 @@ TEST_CASE("bounded queue: first in, first out; refuses when full; empties") {
   for (int round = 0; round < 3; ++round) {
     CHECK(q.idle());
     CHECK(!q.pop(s));
-    for (size_t i = 0; i < 8; ++i) CHECK(q.push(numbered(0, i)));
-    CHECK(!q.push(numbered(0, 9)));
+    for (size_t i = 0; i < 8; ++i) CHECK(q.push(item(0, i)));
+    CHECK(!q.push(item(0, 9)));
     CHECK(!q.idle());
     for (size_t i = 0; i < 8; ++i) {
       REQUIRE(q.pop(s));
@@ -106,9 +106,9 @@ TEST_CASE("bounded queue: first in, first out; refuses when full; empties") {
 TEST_CASE("bounded queue: many threads lose nothing and keep each producer's order") {
   for (size_t capacity : {2, 64, 65536}) {
     lci::bounded_queue<status_t> q(capacity);
-    const outcome o = pump(q, 3, many / 4);
-    CHECK(o.count == 3 * (many / 4));
-    CHECK(o.sum == 3 * (many / 4) * (many / 4 + 1) / 2);
+    const outcome o = pump(q, 3, items / 4);
+    CHECK(o.count == 3 * (items / 4));
+    CHECK(o.sum == 3 * (items / 4) * (items / 4 + 1) / 2);
     CHECK(o.torn == 0);
     CHECK(o.disordered == 0);
     CHECK(q.idle());
@@ -120,7 +120,7 @@ TEST_CASE("segmented queue: first in, first out, without a bound") {
   status_t s;
   CHECK(!q.pop(s));
   for (int round = 0; round < 2; ++round) {
-    for (size_t i = 0; i < 10000; ++i) q.push(numbered(0, i));
+    for (size_t i = 0; i < 10000; ++i) q.push(item(0, i));
     CHECK(!q.idle());
     for (size_t i = 0; i < 10000; ++i) {
       REQUIRE(q.pop(s));
@@ -137,7 +137,7 @@ TEST_CASE("segmented queue: is small while nothing waits in it, however much has
   lci::segmented_queue<status_t> q;
   status_t s;
   for (size_t i = 0; i < 100000; ++i) {
-    q.push(numbered(0, i));
+    q.push(item(0, i));
     REQUIRE(q.pop(s));
   }
   CHECK(q.segments() <= 2);
@@ -146,9 +146,9 @@ TEST_CASE("segmented queue: is small while nothing waits in it, however much has
 
 TEST_CASE("segmented queue: many threads lose nothing and keep each producer's order") {
   lci::segmented_queue<status_t> q;
-  const outcome o = pump(q, 3, many);
-  CHECK(o.count == 3 * many);
-  CHECK(o.sum == 3 * many * (many + 1) / 2);
+  const outcome o = pump(q, 3, items);
+  CHECK(o.count == 3 * items);
+  CHECK(o.sum == 3 * items * (items + 1) / 2);
   CHECK(o.torn == 0);
   CHECK(o.disordered == 0);
   CHECK(q.idle());
@@ -160,7 +160,7 @@ TEST_CASE("segmented queue: threads that push and pop in turn always find an ite
     int bad = 0;
     status_t s;
     for (size_t i = 0; i < many; ++i) {
-      q.push(numbered(t, i));
+      q.push(item(t, i));
       while (!q.pop(s)) std::this_thread::yield();
       bad += !sound(s);
     }

@@ -1,0 +1,49 @@
+// The way into every post: one that has a name or a deadline, one to a device that is looked at, or, as
+// mostly, neither.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "lib/core/device.hpp"
+#include "lib/core/observe_post.hpp"
+#include "lib/core/ticket.hpp"
+
+namespace lci::core {
+
+/// Whether the operation is to have a name or a deadline. (The sign alone: it is asked at each post.)
+template <class Args>
+inline bool is_named(const Args& a) {
+  return a.operation != nullptr || std::bit_cast<int64_t>(a.deadline) >= 0;
+}
+
+/// Posts by `post` an operation that can be cancelled, or has a deadline.
+template <class Args>
+LCI_COLD status_t post_named(post_kind what, Args& a, status_t (*post)(Args&)) {
+  if (std::isnan(a.deadline)) reject_deadline(a.deadline);
+  operation_t here;
+  if (a.operation == nullptr) a.operation = &here;
+  *a.operation = {};
+  status_t status;
+  try {
+    device& d = *a.device.p_impl;
+    status = d.observer != nullptr ? observe_post(d, what, a, post) : post(a);
+  } catch (...) {
+    *a.operation = {};
+    throw;
+  }
+  status.is_posted() ? arm_deadline(a) : void(*a.operation = {});
+  return status;
+}
+
+/// Posts by `post`, which does the work of this kind of operation.
+template <class Args>
+inline status_t enter_post(post_kind what, Args& a, status_t (*post)(Args&)) {
+  if (LCI_UNLIKELY(is_named(a))) return post_named(what, a, post);
+  device& d = *a.device.p_impl;
+  if (LCI_UNLIKELY(d.observer != nullptr)) return observe_post(d, what, a, post);
+  return post(a);
+}
+
+}  // namespace lci::core
