@@ -268,7 +268,7 @@ TEST_CASE("one progress thread serves several devices, until they are taken away
                  .is_done());
       sleep_for(0.02);
       EXPECT_EQ(inbox.object.count(), 3);  // nobody makes progress there
-      env.until(devices[1], "the message", [&] { return inbox.object.count() == 4; });
+      env.until(devices[1], "the message", [&] { return inbox.object.count() >= 4; });
       lci::progress_thread_add_device(thread, devices[1]);  // the own message may still wait for room
       send_word(env, devices[1], env.right(), inbox.number);
       EXPECT(comes_true([&] { return inbox.object.count() == 5; }));
