@@ -72,6 +72,17 @@ net_context = Resource(
           source="4.2"),
         A("ofi_provider_name", "std::string", "Provider to ask libfabric for; empty: any.", "",
           source="4.2.4"),
+        A("ofi_mr_mode", "std::string",
+          "ofi: register memory in ways that the provider does not ask for: `basic` (virtual addresses, "
+          "keys of the provider), `local` (also what is only sent or received), or `basic,local`. For "
+          "tests.", "",
+          source=_OURS),
+        A("ofi_cq_data", "bool",
+          "ofi: send what goes beside a message as data of the provider's, if it has such; if not, "
+          "behind the message.", "true", source=_OURS),
+        A("ofi_rma", "bool",
+          "ofi: let the provider serve puts and gets, if it can; if not, the core emulates them.",
+          "true", source=_OURS),
         A("max_msg_size", "size_t",
           "Largest single message given to the network; larger ones are cut.", "0x7FFFFFFF",
           minimum=4096),

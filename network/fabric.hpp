@@ -51,7 +51,8 @@ struct message_head {
   uint64_t words[2];
 };
 
-/// One request to the network. All posting goes through this one struct.
+/// One request to the network. All posting goes through this one struct. More than one segment: only
+/// with `inject`.
 struct net_op {
   verb kind = verb::send;
   bool inject = false;   ///< the segments are free when post() returns; no completion event comes

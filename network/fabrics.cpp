@@ -1,12 +1,21 @@
 // The table of backends, best first.
 #include "network/fabric.hpp"
+#ifdef LCI_WITH_OFI
+#include "network/ofi/fabric.hpp"
+#endif
 #include "network/shm/fabric.hpp"
 #include "network/sim/fabric.hpp"
 
 namespace lci::network {
 
 const std::vector<fabric>& fabrics() {
-  static const std::vector<fabric> table = {shm_fabric(), sim_fabric()};
+  static const std::vector<fabric> table = {
+      shm_fabric(),
+#ifdef LCI_WITH_OFI
+      ofi_fabric(),
+#endif
+      sim_fabric(),
+  };
   return table;
 }
 

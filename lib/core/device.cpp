@@ -65,8 +65,11 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     reserve_ = std::make_unique<core::packet_pool>(reserve_attr(pool.attr, reserve_size));
     register_pool(*reserve_);
   }
-  if (limits.receive_buffers > 0)
-    receives_ = std::make_unique<receive_buffers>(limits.receive_buffers);
+  if (limits.receive_buffers > 0) {
+    packets_to_receive_ = pool.promise(limits.receive_buffers);
+    receives_ = std::make_unique<receive_buffers>(
+        std::min<size_t>(limits.receive_buffers, packets_to_receive_ + reserve_size / 2));
+  }
   attention.store(limits.receive_buffers > 0 ? 1 : 0, std::memory_order_relaxed);
   backlog.on_push = [](void* self) {
     auto* d = static_cast<device*>(self);
@@ -88,6 +91,7 @@ device::~device() {
   // From here on nobody reads or writes our packets. Operations that wait for a peer's answer will
   // not get one.
   if (receives_ != nullptr) receives_->take_back();
+  packet_pool.p_impl->take_back_promise(packets_to_receive_);
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted) return;
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);

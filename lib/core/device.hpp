@@ -121,6 +121,8 @@ class device final : public network::event_sink {
 
   /// A packet for what must get through although others hold all packets of the pool: the library's
   /// own messages and requests from the backlog. Null if there is none either.
+  /// Whether the network has fewer receive buffers than it should.
+  bool lacks_receives() const { return receives_ != nullptr && !receives_->all_out(); }
   packet* reserved_packet() {
     packet* p = packet_pool.p_impl->get();
     return LCI_LIKELY(p != nullptr || reserve_ == nullptr) ? p : reserve_->get();
@@ -331,6 +333,7 @@ class device final : public network::event_sink {
 
   bool is_reserved(const packet* p) const { return p->pool == reserve_.get(); }
   uint64_t find_pool_lkey(const core::packet_pool& pool) const;
+  size_t packets_to_receive_ = 0;  // of the pool, at most
   static constexpr int reserve_size = 16;  // packets: to keep answers going, a few at a time
   std::unique_ptr<core::packet_pool> reserve_;  // null: this network needs no packets
   std::atomic<int> reserved_receives_{0};       // of them, those that the network holds

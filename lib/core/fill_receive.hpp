@@ -9,8 +9,14 @@
 
 namespace lci::core {
 
+/// The same for a buffer that has a layout.
+LCI_COLD inline void fill_shaped(operation& op, const void* data, size_t size) {
+  op.shape->scatter(op.status.buffer, 0, data, size);
+  op.shape.reset();
+}
+
 /// Copies the message into the receive's buffer, as far as it fits; returns what to report.
-inline status_t fill_receive(const operation& op, int peer, tag_t tag, const void* data,
+inline status_t fill_receive(operation& op, int peer, tag_t tag, const void* data,
                              size_t size) {
   const status_t& wanted = op.status;
   auto code = errorcode_t::done;
@@ -18,7 +24,9 @@ inline status_t fill_receive(const operation& op, int peer, tag_t tag, const voi
     size = wanted.size;
     code = errorcode_t::done_truncated;
   }
-  if (size < cache_line)
+  if (LCI_UNLIKELY(op.shaped))
+    fill_shaped(op, data, size);
+  else if (size < cache_line)
     copy_small(static_cast<std::byte*>(wanted.buffer), data, size);
   else
     std::memcpy(wanted.buffer, data, size);

@@ -41,6 +41,26 @@ class layout_cursor {
       enter_block();
     }
   }
+  /// Goes to where `position` bytes of the message have been passed, which must be less than all.
+  /// Of a list of segments, `starts` has the bytes that come before each of them.
+  void seek(size_t position, const std::vector<size_t>& starts) {
+    if (layout_.is_contiguous()) return advance(position);
+    if (layout_.segments() != nullptr) {
+      const auto next = std::upper_bound(starts.begin(), starts.end(), position);
+      index_[0] = static_cast<size_t>(next - starts.begin()) - 1;
+      enter_segment();
+      return advance(position - starts[index_[0]]);
+    }
+    size_t block = position / layout_.counts()[0];
+    offset_ = 0;
+    for (size_t i = 0; i < layout_.n(); ++i) {
+      index_[i] = block % layout_.counts()[i + 1];
+      block /= layout_.counts()[i + 1];
+      offset_ += index_[i] * layout_.strides()[i];
+    }
+    left_ = layout_.counts()[0];
+    advance(position % layout_.counts()[0]);
+  }
 
  private:
   void enter_segment() {
@@ -97,6 +117,12 @@ class kept_layout {
     if (l == nullptr || l->is_contiguous()) return;
     if (l->segments() != nullptr) {
       segments_.assign(l->segments(), l->segments() + l->n());
+      starts_.reserve(segments_.size());
+      size_t sum = 0;
+      for (const layout_segment_t& s : segments_) {
+        starts_.push_back(sum);
+        sum += s.size;
+      }
       view_ = layout_t::iovec(segments_.data(), segments_.size());
     } else {
       numbers_.assign(l->counts(), l->counts() + l->n() + 1);
@@ -109,8 +135,23 @@ class kept_layout {
 
   const layout_t& view() const { return view_; }
 
+  /// Copies `n` bytes of the message, from `position` on, out of the buffer at `base`, or into it.
+  void gather(void* to, const void* base, size_t position, size_t n) const {
+    if (n > 0) copy_layout(to, layout_cursor(layout_t(), n), base, at(position));
+  }
+  void scatter(void* base, size_t position, const void* from, size_t n) const {
+    if (n > 0) copy_layout(base, at(position), from, layout_cursor(layout_t(), n));
+  }
+
  private:
+  layout_cursor at(size_t position) const {
+    layout_cursor c(view_, 0);
+    c.seek(position, starts_);
+    return c;
+  }
+
   std::vector<layout_segment_t> segments_;
+  std::vector<size_t> starts_;   // of the segments, in the message
   std::vector<size_t> numbers_;  // counts, then strides
   layout_t view_;
 };

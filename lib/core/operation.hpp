@@ -16,6 +16,7 @@
 #include "lib/concurrent/handle_gate.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/layout.hpp"
 #include "lib/core/wire.hpp"
 #include "network/fabric.hpp"
 
@@ -83,6 +84,7 @@ struct alignas(cache_line) operation {
   bool counted : 1 = false;     // by the device's flush tracker, in generations of this parity
   bool parity : 1 = false;
   bool named : 1 = false;       // `comp` is a ticket
+  bool shaped : 1 = false;      // status.buffer has a layout, `shape`: nobody but us can get at it
   operation* next_free = nullptr;
   packet* carrier = nullptr;  // buffer-copy send: given back afterwards
   network::registration reg;  // of status.buffer
@@ -96,6 +98,7 @@ struct alignas(cache_line) operation {
   // Not yet arrived: bytes (await_data, emulated get) or acknowledgements (door_acks).
   std::atomic<uint64_t> left{0};
   std::atomic<int> pieces{0};  // under way, plus one while pieces are still being posted
+  std::unique_ptr<kept_layout> shape;  // if `shaped`; one that is left over goes when the next comes
 
   bool has_failed() const { return failed.load(std::memory_order_relaxed) != failure::none; }
   void fail_as(failure how) { failed.store(how, std::memory_order_relaxed); }
@@ -115,6 +118,7 @@ struct alignas(cache_line) operation {
 };
 static_assert(offsetof(operation, state) == cache_line);
 static_assert(offsetof(operation, peer_operation) == 2 * cache_line);
+static_assert(sizeof(operation) == 3 * cache_line);
 
 /// Makes and finds operations. Thread-safe. Handles are an index (24 bits) and a generation (8
 /// bits, changed by each reuse), so that a stale or invented one is recognised. Each thread keeps
@@ -195,7 +199,7 @@ class operation_table {
     op->status = status_t(errorcode_t::done);
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
-    op->named = false;
+    op->named = op->shaped = false;
     op->carrier = nullptr;
     op->reg = {};
     op->fail_as(failure::none);

@@ -2,6 +2,7 @@
 // when the own one is empty (paper 4.1.2).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,18 @@ class packet_pool {
   }
   void* arena() const { return arena_; }
   size_t arena_size() const { return arena_size_; }
+  /// How many of up to `n` packets a device may keep in its network for messages to come: not so many that
+  /// all devices together leave less than half for other uses. Thread-safe.
+  size_t promise(size_t n) {
+    size_t promised = promised_.load(std::memory_order_relaxed);
+    size_t granted;
+    do {
+      granted = std::min(n, attr.npackets / 2 - promised);
+    } while (!promised_.compare_exchange_weak(promised, promised + granted, std::memory_order_relaxed));
+    return granted;
+  }
+  void take_back_promise(size_t n) { promised_.fetch_sub(n, std::memory_order_relaxed); }
+
   /// Packets not handed out. Exact only while nobody uses the pool.
   size_t home() const;
 
@@ -86,6 +99,7 @@ class packet_pool {
   alignas(cache_line) std::atomic<size_t> fresh_{0};  // packets that were ever handed out
   mpmc_array<deque*> deques_;                         // by thread index
   mutable spinlock create_lock_;
+  std::atomic<size_t> promised_{0};
 };
 
 }  // namespace lci::core

@@ -1,5 +1,6 @@
-// Sends and receives of layouts: the message travels in one piece, packed before it goes and unpacked
-// when it has come. What layouts have in common with puts and gets: their checks.
+// Sends and receives of layouts. A short message is packed on posting. A longer one is gathered fragment
+// by fragment as it goes (rendezvous.cpp), and put in its places as it comes: neither side has memory for
+// the whole of it. What layouts have in common with puts and gets: their checks.
 #include "lib/core/post_layout.hpp"
 
 #include <array>
@@ -38,70 +39,8 @@ bool measure(const layout_t& l, size_t& size, size_t& extent) {
   return true;
 }
 
-/// Memory for a packed message: small ones, which are copied on posting, cost no allocation.
-class packing_space {
- public:
-  explicit packing_space(size_t size) {
-    if (size > small_.size()) large_.reset(new std::byte[size]);
-  }
-  std::byte* data() { return large_ != nullptr ? large_.get() : small_.data(); }
-  std::unique_ptr<std::byte[]> take() { return std::move(large_); }
-
- private:
-  std::array<std::byte, 8192> small_;
-  std::unique_ptr<std::byte[]> large_;
-};
-
-/// Keeps a packed message until it has been sent.
-class packed_send final : public comp_impl_t {
- public:
-  packed_send(std::unique_ptr<std::byte[]> message, comp_impl_t* user, void* buffer)
-      : message_(std::move(message)), user_(user), buffer_(buffer) {}
-  void signal(status_t status) override {
-    const std::unique_ptr<packed_send> ends_here(this);
-    status.buffer = buffer_;
-    user_->signal(status);
-  }
-
- private:
-  const std::unique_ptr<std::byte[]> message_;
-  comp_impl_t* const user_;
-  void* const buffer_;
-};
-
-/// Where a message arrives that is to be unpacked.
-class unpacked_receive final : public comp_impl_t {
- public:
-  explicit unpacked_receive(const post_recv_args& a)
-      : message_(new std::byte[std::max<size_t>(a.size, 1)]),
-        layout_(a.layout),
-        user_(a.local_comp.p_impl),
-        buffer_(a.local_buffer) {}
-  void* message() { return message_.get(); }
-  /// Moves what has arrived to its places.
-  void unpack(status_t& status) {
-    if (status.is_done())
-      copy_layout(buffer_, layout_cursor(layout_.view(), status.size), message_.get(),
-                  layout_cursor(layout_t(), status.size));
-    status.buffer = buffer_;
-  }
-  void signal(status_t status) override {
-    const std::unique_ptr<unpacked_receive> ends_here(this);
-    unpack(status);
-    user_->signal(status);
-  }
-
- private:
-  const std::unique_ptr<std::byte[]> message_;
-  const kept_layout layout_;
-  comp_impl_t* const user_;
-  void* const buffer_;
-};
-
-template <class Args>
-bool waits(const Args& a) {
-  return !a.allow_posted || !can_signal(a.local_comp);
-}
+// Packed on the stack; larger ones, of packets larger than usual, in memory of their own.
+constexpr size_t usual_size = 8192;
 
 }  // namespace
 
@@ -126,44 +65,29 @@ size_t check_layout(const char* operation, const char* argument, const layout_t*
 status_t post_send_layout(post_send_args& a) {
   check_layout("post_send", "layout", a.layout, a.size);
   device& d = *a.device.p_impl;
-  packing_space space(a.size);
-  copy_layout(space.data(), layout_cursor(layout_t(), a.size), a.local_buffer,
+  const bool eager = a.size <= std::min(d.eager_limit, a.packet_pool.p_impl->payload_size());
+  if (!eager || a.comp_semantic != comp_semantic_t::memory) return post_send_pieces(a);
+  std::array<std::byte, usual_size> small;
+  std::unique_ptr<std::byte[]> large;
+  if (a.size > small.size()) large = std::make_unique_for_overwrite<std::byte[]>(a.size);
+  std::byte* const packed = large != nullptr ? large.get() : small.data();
+  copy_layout(packed, layout_cursor(layout_t(), a.size), a.local_buffer,
               layout_cursor(*a.layout, a.size));
   post_send_args inner = a;
   inner.layout = nullptr;
-  inner.local_buffer = space.data();
-  // An eager message is copied once more on posting; a longer one must stay where it is.
-  const bool eager = sizeof(wire::ack_body) + a.size <=
-                     std::min(d.eager_limit, a.packet_pool.p_impl->payload_size());
-  std::unique_ptr<packed_send> sent;
-  if (!eager && !waits(a)) {
-    std::unique_ptr<std::byte[]> message = space.take();
-    if (message == nullptr) {  // short, but not eager here
-      message.reset(new std::byte[a.size]);
-      std::memcpy(message.get(), space.data(), a.size);
-    }
-    inner.local_buffer = message.get();
-    sent = std::make_unique<packed_send>(std::move(message), a.local_comp.p_impl, buffer_of(a));
-    inner.local_comp = comp_t(sent.get());
-  }
-  status_t status = post_send(inner);
-  if (status.is_posted()) (void)sent.release();
-  status.buffer = buffer_of(a);
-  return status;
+  inner.local_buffer = packed;
+  inner.allow_done = true;
+  const status_t status = post_send(inner);  // which copies it
+  if (!status.is_done()) return status;
+  return answer_done(d, a, buffer_of(a), status.error.errorcode);
 }
 
 status_t post_recv_layout(post_recv_args& a) {
   check_layout("post_recv", "layout", a.layout, a.size);
-  auto receive = std::make_unique<unpacked_receive>(a);
+  if (has_layout(a.layout)) return post_recv_pieces(a);
   post_recv_args inner = a;
   inner.layout = nullptr;
-  inner.local_buffer = receive->message();
-  inner.mr = mr_t();
-  if (!waits(a)) inner.local_comp = comp_t(receive.get());
-  status_t status = post_recv(inner);
-  if (status.is_done()) receive->unpack(status);
-  if (status.is_posted()) (void)receive.release();
-  return status;
+  return post_recv(inner);
 }
 
 }  // namespace lci::core

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lib/core/post_common.hpp"
+#include "lib/core/post_layout.hpp"
 
 namespace lci::core {
 
@@ -90,9 +91,11 @@ wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool ack
   op->left.store(1, std::memory_order_relaxed);
   op->total = a.size;
   op->next_offset = 0;
-  if (a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
-  if (d.limits.rma && op->reg.rkey == 0) register_buffer(d, op, a);
-  wire::rts_body rts{a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->reg.rkey,
+  if constexpr (requires { a.layout; })
+    if (LCI_UNLIKELY(has_layout(a.layout))) give_shape(op, *a.layout);
+  if (!op->shaped && a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
+  if (d.limits.rma && op->reg.rkey == 0 && !op->shaped) register_buffer(d, op, a);
+  wire::rts_body rts{a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->shaped ? 0 : op->reg.rkey,
                      op->handle() | (acked ? wire::wants_ack : 0)};
   if (LCI_UNLIKELY(a.operation != nullptr)) name_request(d, op, *a.operation, rts);
   return rts;

@@ -55,13 +55,15 @@ bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it)
   return true;
 }
 
-/// Files a receive, unless its message is there already.
+/// Files a receive, unless its message is there already. `shaped`: into a layout.
+template <bool shaped>
 inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy,
                              bool retry_allowed) {
   matching_engine& engine = *a.matching_engine.p_impl;
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::recv_posted);
+  if constexpr (shaped) give_shape(op, *a.layout);
   if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
   const uint64_t key = engine.make_key(a.rank, a.tag, policy);
   const uint32_t handle = op->handle();
@@ -77,32 +79,40 @@ inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t pol
   return errorcode_t::posted;
 }
 
+template <bool shaped>
 LCI_NOINLINE status_t post_recv_waiting(device& d, post_recv_args& a, matching_policy_t policy) {
   const bool retry_allowed = may_retry(a);
   blocking_guard wait("post_recv", d, a);
-  return wait.result(file_receive(d, a, policy, retry_allowed), [&] {
+  return wait.result(file_receive<shaped>(d, a, policy, retry_allowed), [&] {
     matching_engine& engine = *a.matching_engine.p_impl;
     return withdraw_receive(d, engine, engine.make_key(a.rank, a.tag, policy),
                             [&](operation* op) { return comp_of(op) == wait.comp(); });
   });
 }
 
+template <bool shaped>
 inline status_t post_recv_any(post_recv_args& a) {
   device& d = *a.device.p_impl;
   matching_policy_t policy = a.matching_policy;
   if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG))
     policy = wildcard_policy(a.rank, a.tag, policy);
-  if (LCI_UNLIKELY(!valid_receive(d, a, policy))) reject_receive(d, a, policy);
+  if (LCI_UNLIKELY(!valid_receive(d, a, policy) &&
+                   !(shaped && valid_receive(d, with_some_buffer(a), policy))))
+    reject_receive(d, a, policy);
   if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp)))
-    return post_recv_waiting(d, a, policy);
-  return file_receive(d, a, policy, may_retry(a));
+    return post_recv_waiting<shaped>(d, a, policy);
+  return file_receive<shaped>(d, a, policy, may_retry(a));
 }
 
 }  // namespace
 
 status_t post_recv(post_recv_args& a) {
   if (LCI_UNLIKELY(a.layout != nullptr)) return post_recv_layout(a);
-  return enter_post(post_kind::recv, a, post_recv_any);
+  return enter_post(post_kind::recv, a, post_recv_any<false>);
+}
+
+status_t post_recv_pieces(post_recv_args& a) {
+  return enter_post(post_kind::recv, a, post_recv_any<true>);
 }
 
 }  // namespace lci::core

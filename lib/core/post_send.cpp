@@ -123,15 +123,27 @@ LCI_NOINLINE status_t post_am_general(post_am_args& a) {
   return send_rendezvous(d, a, head, "post_am");
 }
 
-LCI_NOINLINE status_t post_send_general(post_send_args& a) {
-  device& d = *a.device.p_impl;
+void check_send(const device& d, const post_send_args& a) {
   check_common("post_send", d, a);
   if (static_cast<unsigned>(a.matching_policy) >= static_cast<unsigned>(matching_policy_t::max))
     throw_invalid("post_send", "matching_policy",
                   std::to_string(static_cast<int>(a.matching_policy)),
                   "none, rank_only, tag_only or rank_tag");
+}
+
+LCI_NOINLINE status_t post_send_general(post_send_args& a) {
+  device& d = *a.device.p_impl;
+  check_send(d, a);
   wire::header head = wire::unpack(head_of(a));
   if (is_eager(d, a)) return send_eager(d, a, head, "post_send");
+  head.what = wire::kind::rts_send;
+  return send_rendezvous(d, a, head, "post_send");
+}
+
+LCI_COLD status_t post_send_in_pieces(post_send_args& a) {
+  device& d = *a.device.p_impl;
+  check_send(d, with_some_buffer(a));
+  wire::header head = wire::unpack(head_of(a));
   head.what = wire::kind::rts_send;
   return send_rendezvous(d, a, head, "post_send");
 }
@@ -141,11 +153,15 @@ LCI_NOINLINE status_t post_am_other(post_am_args& a) {
   return enter_post(post_kind::am, a, post_am_general);
 }
 LCI_NOINLINE status_t post_send_other(post_send_args& a) {
-  if (a.layout != nullptr) return post_send_layout(a);  // which posts a plain one
+  if (has_layout(a.layout)) return post_send_layout(a);
   return enter_post(post_kind::send, a, post_send_general);
 }
 
 }  // namespace
+
+status_t post_send_pieces(post_send_args& a) {
+  return enter_post(post_kind::send, a, post_send_in_pieces);
+}
 
 status_t post_am(post_am_args& a) {
   device& d = *a.device.p_impl;

@@ -24,6 +24,7 @@ class receive_buffers {
     cancel();
     return false;
   }
+  bool all_out() const { return count_.load(std::memory_order_relaxed) >= capacity_; }
   void cancel() { count_.fetch_sub(1, std::memory_order_relaxed); }
 
   void add(packet* p) {

@@ -3,6 +3,8 @@
 // sender writes to (with a FIN message or an immediate), or, where the network has no remote
 // access, where the sender's fragments are to be copied to.
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
@@ -49,7 +51,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   if (LCI_UNLIKELY(may_have_failed()) && has_failed(peer))
     return fail(op);
 
-  choice how = choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
+  choice how = op->shaped ? choice::copy : choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     try {
       op->reg = register_range(op->status.buffer, op->total);
@@ -109,7 +111,7 @@ bool device::receive_rtr(int peer, wire::message& m) {
     op->become(op_state::writing);
     op->transfer = static_cast<wire::transfer>(m.head.policy);
     // What the receiver offers may be more than we can do.
-    if (!limits.rma) op->transfer = wire::transfer::copy;
+    if (!limits.rma || op->shaped) op->transfer = wire::transfer::copy;
     if (op->transfer == wire::transfer::write_imm && !limits.put_imm)
       op->transfer = wire::transfer::write;
     op->total = body.size;
@@ -169,7 +171,10 @@ bool device::receive_fragment(int peer, wire::message& m) {
     // Of a get that was cancelled the rest is only counted. (A receive waits for it.)
     const bool held = op->named && op->doing() == op_state::get;
     if (m.size > 0 && (!held || ticket_of(op).hold())) {
-      std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
+      if (op->shaped)
+        op->shape->scatter(op->status.buffer, body.offset, m.data, m.size);
+      else
+        std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
       if (held) ticket_of(op).let_go(*this);
     }
     if (op->take_from_left(m.size) <= m.size) (void)op->gate.close();
@@ -181,6 +186,11 @@ bool device::receive_fragment(int peer, wire::message& m) {
 void device::on_remote_write(int peer, uint32_t imm) {
   if (!visit(imm, door_data, peer, end)) reject();
 }
+
+namespace {
+// Of a buffer that is not in one piece: they meet in the cache on their way into the network.
+constexpr size_t largest_gathered = 8192;
+}  // namespace
 
 errorcode_t device::send_piece(operation* op, size_t size) {
   struct {
@@ -200,10 +210,16 @@ errorcode_t device::send_piece(operation* op, size_t size) {
     front.body[0] = op->next_offset;
     front_size = sizeof(wire::framed<wire::fragment_body>);
   }
-  auto* from = static_cast<std::byte*>(op->status.buffer) + op->next_offset;
   network::net_op piece;
   piece.peer = op->status.rank;
+  auto* const base = static_cast<std::byte*>(op->status.buffer);
   if (front_size + size <= limits.max_inject) {
+    std::array<std::byte, largest_gathered> gathered;
+    std::byte* from = base + op->next_offset;
+    if (op->shaped) {
+      op->shape->gather(gathered.data(), base, op->next_offset, size);
+      from = gathered.data();
+    }
     piece.inject = true;
     piece.n_segments = size > 0 ? 2 : 1;
     piece.segments = {network::segment{&front, front_size, 0}, network::segment{from, size, 0}};
@@ -213,7 +229,11 @@ errorcode_t device::send_piece(operation* op, size_t size) {
   if (p == nullptr) return errorcode_t::retry_nopacket;
   p->head = front.head;
   std::memcpy(p->payload(), front.body, front_size - sizeof(wire::header));
-  std::memcpy(p->payload() + front_size - sizeof(wire::header), from, size);
+  std::byte* const to = p->payload() + front_size - sizeof(wire::header);
+  if (op->shaped)
+    op->shape->gather(to, base, op->next_offset, size);
+  else
+    std::memcpy(to, base + op->next_offset, size);
   const errorcode_t result =
       send_packet(op->status.rank, p, front_size - sizeof(wire::header) + size);
   if (!error_t(result).is_done()) p->pool->put(p);
@@ -256,8 +276,9 @@ bool device::try_advance(operation* op) {
   const bool acknowledged = op->doing() == op_state::put && !limits.rma;
   const bool by_messages = acknowledged || (writing && op->transfer == wire::transfer::copy);
   const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
-  const size_t largest =
-      by_messages ? piece_room() : std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma);
+  const size_t largest = op->shaped    ? std::min(piece_room(), largest_gathered)
+                         : by_messages ? piece_room()
+                                       : std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma);
   // A receiver that waits for an immediate or for fragments must get one, if only an empty one.
   bool first = writing && op->total == 0 && op->transfer != wire::transfer::write;
   while (op->next_offset < op->total || first) {
@@ -351,6 +372,7 @@ void device::finish(operation* op) {
 
 void device::forget(operation* op) {
   if (op->named) ticket_of(op).retire();
+  if (op->shaped) op->shape.reset();
   if (op->registered) deregister_range(op->reg);
   if (op->counted) flushes.end(op->status.rank, op->parity);
   rt.operations.release(op);
@@ -387,6 +409,7 @@ void device::complete(operation* op) {
   device& owner = *op->owner();
   if (op->registered) owner.deregister_range(op->reg);
   if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
+  if (op->shaped) op->shape.reset();
   const status_t status = op->status;
   comp_impl_t* comp = op->comp;
   // Also if the handler throws. Last, so that a drained device has signalled everything.

@@ -123,6 +123,8 @@ void on_ranks(const std::function<void(rank_env&)>& body, const tuner& tune = {}
 int rank_count();
 /// Whether all ranks live in this process (the sim fabric).
 bool ranks_in_one_process();
+/// Whether libfabric carries the messages.
+bool over_libfabric();
 
 template <class T>
 std::string shown(const T& value) {

@@ -136,6 +136,56 @@ TEST_CASE("sends and receives of any layouts move the right bytes, and no others
   });
 }
 
+TEST_CASE("large messages of layouts are gathered and scattered on their way", "[layout]") {
+  on_ranks([](rank_env& env) {
+    auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
+    pieces blocks, list;
+    blocks.blocks({100, 60, 50}, {130, 9000});
+    make_pieces(list, 7, blocks.size());
+    const size_t size = blocks.size();
+    // From blocks to a list, to one piece, from one piece, and one that is longer than its receive.
+    struct {
+      const pieces *from, *to;
+      size_t wanted;
+    } const ways[] = {{&blocks, &list, size},  {&list, &blocks, size}, {&blocks, nullptr, size},
+                      {nullptr, &list, size},  {&list, nullptr, 1000}, {nullptr, nullptr, size}};
+    for (const auto semantic : {lci::comp_semantic_t::memory, lci::comp_semantic_t::remote})
+      for (const auto& way : ways) {
+        const auto out = message(500'000, static_cast<uint64_t>(env.rank));
+        std::vector<char> in(600'000, '\x33');
+        env.post([&] {
+          return lci::post_recv_x(env.left(), in.data(), way.wanted, 3, sync)
+              .layout(way.to != nullptr ? &way.to->layout : nullptr)
+              .allow_done(false)
+              .runtime(env.rt)();
+        });
+        env.post([&] {
+          return lci::post_send_x(env.right(), out.data(), size, 3, sync)
+              .layout(way.from != nullptr ? &way.from->layout : nullptr)
+              .comp_semantic(semantic)
+              .allow_done(false)
+              .runtime(env.rt)();
+        });
+        lci::status_t both[2];
+        env.until("send and receive", [&] { return lci::sync_test_x(sync, both).runtime(env.rt)(); });
+        EXPECT(both[0].is_done() && both[1].is_done());
+        const auto theirs = message(500'000, static_cast<uint64_t>(env.left()));
+        auto expected = way.from != nullptr ? way.from->gather(theirs.data())
+                                            : std::vector<char>(theirs.begin(), theirs.begin() + 300'000);
+        expected.resize(way.wanted);
+        if (way.to != nullptr) {
+          EXPECT(way.to->gather(in.data()) == expected);
+          EXPECT(way.to->rest_is(in.data(), in.size(), '\x33'));
+        } else {
+          EXPECT(std::equal(expected.begin(), expected.end(), in.begin()));
+          EXPECT_EQ(in[way.wanted], '\x33');
+        }
+      }
+    env.barrier();
+    lci::free_comp_x(&sync).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("puts and gets of any layouts move the right bytes, and no others", "[layout]") {
   on_ranks([](rank_env& env) {
     constexpr size_t disp = 64;

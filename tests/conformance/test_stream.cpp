@@ -1,4 +1,6 @@
 // Streams: active messages are delivered in the order of their posts.
+#include <sched.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <stdexcept>
@@ -90,8 +92,14 @@ struct outbox {
 /// A post without progress in between: false if it is told to retry for a reason that stays.
 template <class F>
 bool accepted(F post) {
-  for (int i = 0; i < 1000; ++i)  // sim says so from time to time, too
-    if (!post().is_retry()) return true;
+  for (int i = 0; i < 1000;) {
+    const lci::status_t status = post();
+    if (!status.is_retry()) return true;
+    if (status.error == lci::errorcode_t::retry_backlog)
+      ++i;
+    else
+      sched_yield();  // a lock, a connection that is being made: they take their time
+  }
   return false;
 }
 

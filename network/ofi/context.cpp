@@ -1,0 +1,39 @@
+#include "network/ofi/context.hpp"
+
+#include "lci/errors.hpp"
+#include "network/ofi/device.hpp"
+#include "network/ofi/tag.hpp"
+
+namespace lci::network::ofi {
+
+context::context(address_exchange& exchange, const net_context_attr_t& attr)
+    : exchange_(exchange), attr_(attr), provider_(attr) {
+  if (size() > message_tag::max_ranks)
+    throw resource_error("ofi: a job may have " + std::to_string(message_tag::max_ranks) +
+                         " ranks, but has " + std::to_string(size()));
+  fid_fabric* fabric = nullptr;
+  check(library::get().fabric(provider_.info().fabric_attr, &fabric, nullptr), "fi_fabric of " + provider_.name());
+  fabric_.reset(fabric);
+}
+
+std::unique_ptr<network::device> context::create_device(const device_attr_t& attr,
+                                                        size_t eager_size) {
+  return std::make_unique<device>(*this, attr, eager_size);
+}
+
+std::vector<std::string> context::exchange_addresses(const std::string& mine) {
+  // The provider's name in front: others could not understand the address.
+  const std::string kind = provider_.name() + '\0';
+  std::vector<std::string> all = exchange_.allgather(kind + mine);
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r].compare(0, kind.size(), kind) != 0)
+      throw bootstrap_error("ofi: rank " + std::to_string(r) + " uses " +
+                            all[r].substr(0, all[r].find('\0')) + ", but rank " +
+                            std::to_string(rank()) + " " + provider_.name() +
+                            "; set LCI_ATTR_OFI_PROVIDER_NAME for all");
+    all[r].erase(0, kind.size());
+  }
+  return all;
+}
+
+}  // namespace lci::network::ofi

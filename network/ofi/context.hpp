@@ -1,0 +1,38 @@
+// What the devices of one runtime share: the provider, and how addresses are exchanged.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "network/fabric.hpp"
+#include "network/ofi/handles.hpp"
+#include "network/ofi/provider.hpp"
+
+namespace lci::network::ofi {
+
+/// Devices are made collectively: each has an endpoint of its own, whose address its peers need.
+class context final : public network::context {
+ public:
+  context(address_exchange& exchange, const net_context_attr_t& attr);
+
+  std::unique_ptr<network::device> create_device(const device_attr_t& attr,
+                                                 size_t eager_size) override;
+
+  const net_context_attr_t& attr() const { return attr_; }
+  const ofi::provider& provider() const { return provider_; }
+  fid_fabric& fabric() const { return *fabric_; }
+  int rank() const { return exchange_.rank(); }
+  int size() const { return exchange_.size(); }
+
+  /// All ranks' endpoint addresses. Collective. Throws bootstrap_error if the ranks don't fit together.
+  std::vector<std::string> exchange_addresses(const std::string& mine);
+
+ private:
+  address_exchange& exchange_;
+  const net_context_attr_t attr_;
+  const ofi::provider provider_;
+  owned<fid_fabric> fabric_;
+};
+
+}  // namespace lci::network::ofi

@@ -1,0 +1,128 @@
+// A device over libfabric: a domain, an endpoint, a completion queue and the peers' addresses.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "network/fabric.hpp"
+#include "network/ofi/context.hpp"
+#include "network/ofi/memory.hpp"
+#include "network/ofi/request.hpp"
+#include "network/ofi/tag.hpp"
+
+namespace lci::network::ofi {
+
+/// Thread-safe: the provider locks as it needs to (FI_THREAD_SAFE). Where it does so for long, the
+/// attribute `ofi_lock_mode` puts locks of ours before it, that are tried only: who does not get one has
+/// `retry_lock` and does something else.
+class device final : public network::device {
+ public:
+  device(context& c, const device_attr_t& attr, size_t eager_size);
+  ~device() override;
+
+  errorcode_t post(const net_op& op) override;
+  errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override;
+  int poll(event_sink& sink, int max_events) override;
+  errorcode_t post_recv(segment buffer, void* context) override;
+  registration register_memory(void* base, size_t size) override;
+  void deregister_memory(const registration& reg) override;
+  void wait(int64_t timeout_us) override { sleep(timeout_us); }
+  void park(int64_t timeout_us) override { sleep(timeout_us); }
+  void unpark() override;
+  bool flushed() override;
+
+ private:
+  static constexpr size_t batch = 32;          // completions taken at a time
+  static constexpr size_t max_injected = 1024;  // they are put together on the stack
+
+  /// Of a peer, as far as this device knows.
+  enum class fate : uint8_t { alive, left, failed };
+  struct peer {
+    fi_addr_t address = FI_ADDR_NOTAVAIL;
+    std::atomic<fate> what{fate::alive};
+    std::atomic<bool> sent_to{false};  // so it wants a goodbye
+    bool dismissed = false;            // flushing_: a goodbye is on its way, or has come to its end
+    std::atomic<bool> noted{false};    // it has read that goodbye
+  };
+
+  // device_setup.cpp
+  void open_endpoint(const device_attr_t& attr);
+  /// How long a message fits into the receive buffers of all.
+  size_t learn_addresses(size_t eager_size);
+  void set_limits(const device_attr_t& attr, size_t eager_size);
+
+  errorcode_t send(const net_op& op, message_tag::kind what);
+  segment copy_with_trailer(request& r, const segment& message, uint64_t tag);
+  /// Behind the `bytes` is room for a trailer.
+  errorcode_t inject_bytes(int peer, std::byte* bytes, size_t size);
+  errorcode_t put_or_get(const net_op& op);
+  errorcode_t inject_put(const net_op& op);
+  /// What a call's result means to the core.
+  errorcode_t outcome(ssize_t result, int peer, errorcode_t good);
+  bool is_gone(int peer) const {
+    return peers_[static_cast<size_t>(peer)].what.load(std::memory_order_acquire) != fate::alive;
+  }
+  uint64_t tag_of(message_tag::kind what) const { return message_tag{what, context_.rank()}.packed(); }
+
+  // device_poll.cpp
+  /// For a post that finds none: providers get on, and make connections, when their queue is read. What is
+  /// read is told by the next poll, so a program may post again and again without one.
+  LCI_COLD void make_room();
+  void handle(const fi_cq_data_entry& e, event_sink& sink);
+  void handle_message(const fi_cq_data_entry& e, event_sink& sink);
+  void handle_put(uint64_t bits, event_sink& sink);
+  LCI_COLD void handle_error(event_sink& sink);
+  LCI_COLD void handle_control(const message_tag& tag);
+  LCI_COLD int tell_news(event_sink& sink);
+  LCI_COLD void repost(request& buffer);
+  LCI_COLD void answer_goodbye(int peer);
+
+  // device_peers.cpp
+  LCI_COLD void fail_peer(int peer, const std::string& reason);
+  bool send_control(int peer, message_tag::kind what);
+  void sleep(int64_t timeout_us);
+
+  context& context_;
+  const provider& provider_;
+  const uint64_t lock_mode_;
+  owned<fid_domain> domain_;
+  owned<fid_cq> queue_;
+  owned<fid_av> addresses_;
+  owned<fid_ep> endpoint_;
+  std::unique_ptr<registrar> registrar_;
+  std::unique_ptr<peer[]> peers_;
+  size_t trailer_ = 0;  // bytes behind each message
+  int wait_fd_ = -1;   // of the completion queue; -1: the provider has none
+  int wake_fd_ = -1;   // of unpark()
+
+  request_pool requests_;
+  alignas(cache_line) std::atomic<int64_t> under_way_{0};  // requests that will tell the core, or us
+  spinlock send_lock_, receive_lock_, poll_lock_;  // tried only, as lock_mode_ says
+  std::mutex memory_lock_;                         // as lock_mode_ says
+
+  /// What happened outside of a poll, or could not be told in it.
+  std::atomic<bool> news_{false};
+  std::mutex news_mutex_;
+  struct failure {
+    int peer;
+    std::string reason;
+  };
+  std::vector<failure> failures_;          // under news_mutex_
+  std::vector<fi_cq_data_entry> untold_;   // under news_mutex_: a handler has thrown before them
+  std::vector<request*> unposted_;         // under news_mutex_: receive buffers
+  std::vector<int> unanswered_;            // under news_mutex_: goodbyes of these peers
+
+  // flushed(): by one thread
+  bool flushing_ = false;
+  std::chrono::steady_clock::time_point patience_ends_;
+};
+
+}  // namespace lci::network::ofi

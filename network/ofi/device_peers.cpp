@@ -1,0 +1,96 @@
+// Peers that fail, and how a device takes its leave. An endpoint that is closed may lose what it has not
+// yet sent, and what a peer has not yet read. So a device says goodbye to all whom it has sent
+// something, and waits for their note that they have read it.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "network/ofi/device.hpp"
+
+namespace lci::network::ofi {
+
+namespace {
+
+// A peer that makes no progress can't answer a goodbye; it may be computing for hours.
+constexpr std::chrono::seconds longest_farewell{2};
+
+}  // namespace
+
+void device::fail_peer(int rank, const std::string& reason) {
+  fate before = fate::alive;
+  // One that has left is not expected to answer.
+  if (!peers_[static_cast<size_t>(rank)].what.compare_exchange_strong(before, fate::failed,
+                                                                       std::memory_order_acq_rel))
+    return;
+  std::lock_guard guard(news_mutex_);
+  failures_.push_back({rank, provider_.name() + ": " + reason});
+  news_.store(true, std::memory_order_release);
+}
+
+bool device::send_control(int rank, message_tag::kind what) {
+  net_op op;
+  op.peer = rank;
+  return send(op, what) == errorcode_t::posted || is_gone(rank);
+}
+
+void device::handle_control(const message_tag& tag) {
+  peer& p = peers_[static_cast<size_t>(tag.rank)];
+  if (tag.what == message_tag::kind::noted) return p.noted.store(true, std::memory_order_release);
+  answer_goodbye(tag.rank);
+}
+
+void device::answer_goodbye(int rank) {
+  if (send_control(rank, message_tag::kind::noted)) {
+    fate before = fate::alive;
+    peers_[static_cast<size_t>(rank)].what.compare_exchange_strong(before, fate::left,
+                                                                    std::memory_order_acq_rel);
+    return;
+  }
+  std::lock_guard guard(news_mutex_);
+  unanswered_.push_back(rank);
+  news_.store(true, std::memory_order_release);
+}
+
+bool device::flushed() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!flushing_) {
+    flushing_ = true;
+    patience_ends_ = now + longest_farewell;
+  }
+  if (now >= patience_ends_) return true;
+  bool all = true;
+  for (int r = 0; r < context_.size(); ++r) {
+    peer& p = peers_[static_cast<size_t>(r)];
+    if (r == context_.rank() || !p.sent_to.load(std::memory_order_relaxed)) continue;
+    if (is_gone(r)) continue;  // one that has left has read all, or does not want to
+    if (!p.dismissed) p.dismissed = send_control(r, message_tag::kind::goodbye);
+    all = all && p.dismissed && p.noted.load(std::memory_order_acquire);
+  }
+  return all && under_way_.load(std::memory_order_acquire) == 0;
+}
+
+void device::unpark() {
+  const uint64_t one = 1;
+  (void)!write(wake_fd_, &one, sizeof one);
+}
+
+void device::sleep(int64_t timeout_us) {
+  if (timeout_us <= 0 || news_.load(std::memory_order_acquire)) return;
+  // Connections are made by polls, which nothing announces.
+  constexpr int64_t longest_us = 10000;
+  timeout_us = std::min(timeout_us, longest_us);
+  fid* queue = &queue_->fid;
+  pollfd fds[2] = {{wake_fd_, POLLIN, 0}, {wait_fd_, POLLIN, 0}};
+  const bool wakes = wait_fd_ >= 0;
+  if (wakes && fi_trywait(&context_.fabric(), &queue, 1) != 0) return;  // something is there
+  if (!wakes) timeout_us = std::min<int64_t>(timeout_us, 50);
+  const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};
+  if (ppoll(fds, wakes ? 2 : 1, &time, nullptr) > 0 && (fds[0].revents & POLLIN) != 0) {
+    uint64_t count;
+    (void)!read(wake_fd_, &count, sizeof count);
+  }
+}
+
+}  // namespace lci::network::ofi

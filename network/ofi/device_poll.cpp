@@ -1,0 +1,164 @@
+// What a device hands out: messages, completions, failures.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "lib/base/log.hpp"
+#include "network/ofi/device.hpp"
+
+namespace lci::network::ofi {
+
+int device::poll(event_sink& sink, int max_events) {
+  std::array<fi_cq_data_entry, batch> entries;
+  int told = 0;
+  if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
+  ssize_t n;
+  {
+    const bool guarded = (lock_mode_ & LCI_NET_TRYLOCK_POLL) != 0;
+    if (guarded && !poll_lock_.try_lock()) return told > 0 ? told : -1;
+    n = fi_cq_read(queue_.get(), entries.data(),
+                   static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));
+    if (guarded) poll_lock_.unlock();  // others may poll while we handle what we have
+  }
+  if (LCI_LIKELY(n == -FI_EAGAIN)) return told;
+  if (LCI_UNLIKELY(n < 0)) {
+    if (n == -FI_EAVAIL) handle_error(sink);
+    return told + 1;
+  }
+  // A handler may throw: what comes behind it is told next time.
+  struct rest {
+    device& of;
+    const fi_cq_data_entry *next, *end;
+    ~rest() {
+      if (LCI_LIKELY(next == end)) return;
+      std::lock_guard guard(of.news_mutex_);
+      of.untold_.insert(of.untold_.end(), next, end);
+      of.news_.store(true, std::memory_order_release);
+    }
+  } left{*this, entries.data(), entries.data() + n};
+  while (left.next != left.end) handle(*left.next++, sink);
+  return told + static_cast<int>(n);
+}
+
+void device::make_room() {
+  const bool guarded = (lock_mode_ & LCI_NET_TRYLOCK_POLL) != 0;
+  if (guarded && !poll_lock_.try_lock()) return;
+  std::array<fi_cq_data_entry, batch> entries;
+  const ssize_t n = fi_cq_read(queue_.get(), entries.data(), entries.size());
+  if (guarded) poll_lock_.unlock();
+  if (n <= 0) return;
+  std::lock_guard guard(news_mutex_);
+  untold_.insert(untold_.end(), entries.begin(), entries.begin() + n);
+  news_.store(true, std::memory_order_release);
+}
+
+void device::handle(const fi_cq_data_entry& e, event_sink& sink) {
+  if (LCI_UNLIKELY((e.flags & FI_REMOTE_WRITE) != 0)) return handle_put(e.data, sink);
+  request& r = *static_cast<request*>(e.op_context);
+  if (r.what == request::kind::recv) return handle_message(e, sink);
+  void* const context = r.context;
+  const bool of_core = r.what != request::kind::control;
+  requests_.give(r);
+  under_way_.fetch_sub(1, std::memory_order_relaxed);
+  if (of_core) sink.on_complete(context);
+}
+
+void device::handle_message(const fi_cq_data_entry& e, event_sink& sink) {
+  request& r = *static_cast<request*>(e.op_context);
+  uint64_t bits = e.data;
+  bool understood = (e.flags & FI_REMOTE_CQ_DATA) != 0;
+  if (LCI_UNLIKELY(trailer_ != 0)) {
+    understood = e.len >= trailer_size;
+    if (understood) std::memcpy(&bits, r.buffer + e.len - trailer_size, trailer_size);
+  }
+  message_tag tag;
+  understood = understood && message_tag::unpack(bits, context_.size(), tag);
+  if (LCI_UNLIKELY(!understood || tag.what != message_tag::kind::message)) {
+    if (understood)
+      handle_control(tag);
+    else
+      log_warning("ofi: a message of " + std::to_string(e.len) + " bytes is none of LCI's; ignored");
+    return repost(r);
+  }
+  const std::byte* const data = r.buffer;
+  void* const context = r.context;
+  requests_.give(r);
+  sink.on_recv(tag.rank, data, e.len - trailer_, context);
+}
+
+void device::handle_put(uint64_t bits, event_sink& sink) {
+  const uint64_t rank = bits >> 32;
+  if (rank < static_cast<uint64_t>(context_.size()))
+    sink.on_remote_write(static_cast<int>(rank), static_cast<uint32_t>(bits));
+}
+
+void device::handle_error(event_sink& sink) {
+  fi_cq_err_entry e{};
+  if (fi_cq_readerr(queue_.get(), &e, 0) != 1) return;
+  if (e.op_context == nullptr) {
+    log_warning("ofi: " + error_text(e.err));
+    return;
+  }
+  request& r = *static_cast<request*>(e.op_context);
+  if (r.what == request::kind::recv) {
+    // Of no peer that one would know: those that wait for it learn from what they send.
+    if (e.err == FI_ETRUNC)
+      log_warning("ofi: a message of more than " + std::to_string(r.size) + " bytes is ignored");
+    return repost(r);
+  }
+  const int peer = r.peer;
+  const bool of_core = r.what != request::kind::control;
+  void* const context = r.context;
+  requests_.give(r);
+  under_way_.fetch_sub(1, std::memory_order_relaxed);
+  fail_peer(peer, error_text(e.err));
+  if (of_core) sink.on_operation_failure(context, peer);
+}
+
+void device::repost(request& r) {
+  const ssize_t result =
+      fi_recv(endpoint_.get(), r.buffer, r.size, r.descriptor, FI_ADDR_UNSPEC, &r.space);
+  if (result == 0) return;
+  std::lock_guard guard(news_mutex_);
+  unposted_.push_back(&r);
+  news_.store(true, std::memory_order_release);
+}
+
+int device::tell_news(event_sink& sink) {
+  std::vector<failure> failures;
+  std::vector<fi_cq_data_entry> untold;
+  std::vector<request*> unposted;
+  std::vector<int> unanswered;
+  {
+    std::lock_guard guard(news_mutex_);
+    failures.swap(failures_);
+    untold.swap(untold_);
+    unposted.swap(unposted_);
+    unanswered.swap(unanswered_);
+    news_.store(false, std::memory_order_relaxed);
+  }
+  for (request* r : unposted) repost(*r);
+  for (const int peer : unanswered) answer_goodbye(peer);
+  struct rest {  // if a handler throws
+    device& of;
+    std::vector<fi_cq_data_entry>& untold;
+    std::vector<failure>& failures;
+    size_t next = 0, next_failure = 0;
+    ~rest() {
+      if (LCI_LIKELY(next == untold.size() && next_failure == failures.size())) return;
+      std::lock_guard guard(of.news_mutex_);
+      of.untold_.insert(of.untold_.begin(), untold.begin() + static_cast<ptrdiff_t>(next), untold.end());
+      of.failures_.insert(of.failures_.begin(), failures.begin() + static_cast<ptrdiff_t>(next_failure),
+                          failures.end());
+      of.news_.store(true, std::memory_order_release);
+    }
+  } left{*this, untold, failures};
+  while (left.next < untold.size()) handle(untold[left.next++], sink);
+  while (left.next_failure < failures.size()) {
+    const failure& f = failures[left.next_failure++];
+    sink.on_peer_failure(f.peer, f.reason.c_str());
+  }
+  return static_cast<int>(untold.size() + failures.size());
+}
+
+}  // namespace lci::network::ofi

@@ -1,0 +1,120 @@
+// How a device comes and goes.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "network/ofi/device.hpp"
+
+namespace lci::network::ofi {
+
+device::device(context& c, const device_attr_t& attr, size_t eager_size)
+    : context_(c), provider_(c.provider()), lock_mode_(attr.ofi_lock_mode) {
+  if (!provider_.carries_data()) trailer_ = trailer_size;
+  open_endpoint(attr);
+  set_limits(attr, learn_addresses(eager_size));
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0)
+    throw resource_error(std::string("ofi: no eventfd: ") + std::strerror(errno) +
+                         "; raise `ulimit -n`");
+}
+
+device::~device() {
+  // First the endpoint: it still has the core's buffers.
+  endpoint_.reset();
+  requests_.for_each([&](const request& r) {
+    if (r.copy_registration.handle != nullptr) registrar_->remove(r.copy_registration);
+  });
+  if (wake_fd_ >= 0) close(wake_fd_);
+}
+
+void device::open_endpoint(const device_attr_t& attr) {
+  fi_info& info = provider_.info();
+  const std::string where = " of " + provider_.name() + " on " + provider_.domain();
+  fid_domain* domain = nullptr;
+  check(fi_domain(&context_.fabric(), &info, &domain, nullptr), "fi_domain" + where);
+  domain_.reset(domain);
+
+  fi_cq_attr cq{};
+  cq.format = FI_CQ_FORMAT_DATA;
+  cq.size = std::min(attr.net_max_cqes, info.tx_attr->size + info.rx_attr->size);
+  cq.wait_obj = FI_WAIT_FD;
+  fid_cq* queue = nullptr;
+  if (fi_cq_open(domain, &cq, &queue, nullptr) != 0) {
+    cq.wait_obj = FI_WAIT_NONE;
+    check(fi_cq_open(domain, &cq, &queue, nullptr), "fi_cq_open" + where);
+  }
+  queue_.reset(queue);
+  if (cq.wait_obj == FI_WAIT_FD && fi_control(&queue->fid, FI_GETWAIT, &wait_fd_) != 0) wait_fd_ = -1;
+
+  fi_av_attr av{};
+  av.type = FI_AV_TABLE;
+  av.count = static_cast<size_t>(context_.size());
+  fid_av* addresses = nullptr;
+  check(fi_av_open(domain, &av, &addresses, nullptr), "fi_av_open" + where);
+  addresses_.reset(addresses);
+
+  fid_ep* endpoint = nullptr;
+  check(fi_endpoint(domain, &info, &endpoint, nullptr), "fi_endpoint" + where);
+  endpoint_.reset(endpoint);
+  check(fi_ep_bind(endpoint, &addresses->fid, 0), "fi_ep_bind" + where);
+  check(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), "fi_ep_bind" + where);
+  check(fi_ep_bind(endpoint, &queue->fid, FI_RECV), "fi_ep_bind" + where);
+  check(fi_enable(endpoint), "fi_enable" + where);
+  registrar_ = std::make_unique<registrar>(provider_, *domain, *endpoint);
+}
+
+void device::set_limits(const device_attr_t& attr, size_t eager_size) {
+  const fi_info& info = provider_.info();
+  const net_context_attr_t& context = context_.attr();
+  const size_t largest = std::min(info.ep_attr->max_msg_size, eager_size);
+  const size_t inject = std::min({info.tx_attr->inject_size, largest,
+                                  context.max_inject_size + sizeof(message_head) + trailer_,
+                                  max_injected});
+  if (largest <= trailer_)
+    throw resource_error("ofi: messages of " + provider_.name() + " have at most " +
+                         std::to_string(info.ep_attr->max_msg_size) + " bytes");
+  limits_.max_inject = inject < trailer_ ? 0 : inject - trailer_;
+  limits_.max_send = largest - trailer_;
+  limits_.rma = provider_.rma();
+  limits_.max_rma = limits_.rma ? std::min(info.ep_attr->max_msg_size, context.max_msg_size) : 0;
+  limits_.put_imm = provider_.puts_carry_data();
+  limits_.ordered = provider_.keeps_order(FI_ORDER_SAS);
+  limits_.put_then_send_ordered = provider_.keeps_order(FI_ORDER_SAW);
+  limits_.local_registration = provider_.needs(FI_MR_LOCAL);
+  limits_.pins_memory = provider_.needs(FI_MR_ALLOCATED);
+  limits_.receive_buffers = std::min(std::max<size_t>(attr.net_max_recvs, 1), info.rx_attr->size);
+}
+
+size_t device::learn_addresses(size_t eager_size) {
+  std::string mine(256, '\0');
+  size_t length = mine.size();
+  int result = fi_getname(&endpoint_->fid, mine.data(), &length);
+  if (result == -FI_ETOOSMALL) {
+    mine.resize(length);
+    result = fi_getname(&endpoint_->fid, mine.data(), &length);
+  }
+  check(result, "fi_getname");
+  mine.resize(length);
+  // In front: how long a message fits into our receive buffers.
+  const uint64_t longest = eager_size;
+  mine.insert(0, reinterpret_cast<const char*>(&longest), sizeof longest);
+  const std::vector<std::string> all = context_.exchange_addresses(mine);
+  peers_ = std::make_unique<peer[]>(all.size());
+  uint64_t shortest = longest;
+  for (size_t r = 0; r < all.size(); ++r) {
+    uint64_t its_longest = 0;
+    const bool whole = all[r].size() > sizeof its_longest;
+    if (whole) std::memcpy(&its_longest, all[r].data(), sizeof its_longest);
+    shortest = std::min(shortest, its_longest);
+    if (!whole || fi_av_insert(addresses_.get(), all[r].data() + sizeof its_longest, 1,
+                               &peers_[r].address, 0, nullptr) != 1)
+      throw bootstrap_error("ofi: the address of rank " + std::to_string(r) +
+                            " is not understood; all ranks must run the same version of libfabric");
+  }
+  return shortest;
+}
+
+}  // namespace lci::network::ofi

@@ -1,0 +1,45 @@
+// Owners of libfabric's objects, and its errors as exceptions.
+#pragma once
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#include <memory>
+#include <string>
+
+#include "lci/errors.hpp"
+#include "network/ofi/library.hpp"
+
+namespace lci::network::ofi {
+
+struct close_fid {
+  template <class T>
+  void operator()(T* object) const {
+    fi_close(&object->fid);
+  }
+};
+/// Closes its object; members must stand in the order in which libfabric wants them opened.
+template <class T>
+using owned = std::unique_ptr<T, close_fid>;
+
+struct free_info {
+  void operator()(fi_info* info) const { library::get().freeinfo(info); }
+};
+using owned_info = std::unique_ptr<fi_info, free_info>;
+
+inline std::string error_text(int error) { return library::get().strerror(error); }
+
+/// Throws resource_error if a call was refused. `what`: the call, and with which argument.
+inline void check(ssize_t result, const std::string& what) {
+  if (result >= 0) return;
+  const auto error = static_cast<int>(-result);
+  throw resource_error("ofi: " + what + ": " + error_text(error) + " (" + std::to_string(error) +
+                       "); FI_LOG_LEVEL=warn makes libfabric say more");
+}
+
+}  // namespace lci::network::ofi

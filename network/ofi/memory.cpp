@@ -1,0 +1,77 @@
+#include "network/ofi/memory.hpp"
+
+#include <sys/resource.h>
+
+#include <atomic>
+#include <string>
+
+namespace lci::network::ofi {
+
+namespace {
+
+constexpr uint64_t for_peers = FI_REMOTE_READ | FI_REMOTE_WRITE;
+constexpr uint64_t for_sending = FI_SEND | FI_WRITE | FI_REMOTE_READ;
+constexpr uint64_t for_all = for_sending | FI_RECV | FI_READ | for_peers;
+
+/// Of all devices of the process: the core looks ranges up by key alone.
+uint64_t next_key() {
+  static std::atomic<uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::string remedy_of(int error) {
+  if (error != FI_ENOMEM && error != FI_EPERM) return "";
+  rlimit locked{};
+  if (getrlimit(RLIMIT_MEMLOCK, &locked) != 0 || locked.rlim_cur == RLIM_INFINITY) return "";
+  return "; at most " + std::to_string(locked.rlim_cur) + " bytes may be locked: raise `ulimit -l`";
+}
+
+}  // namespace
+
+fid_mr* registrar::open(void* base, size_t size, uint64_t access, uint64_t key, int& error) {
+  fid_mr* mr = nullptr;
+  error = -fi_mr_reg(&domain_, base, size, access, 0, key, 0, &mr, nullptr);
+  if (error != 0) return nullptr;
+  if (!provider_.needs(FI_MR_ENDPOINT)) return mr;
+  error = -fi_mr_bind(mr, &endpoint_.fid, 0);
+  if (error == 0) error = -fi_mr_enable(mr);
+  if (error == 0) return mr;
+  fi_close(&mr->fid);
+  return nullptr;
+}
+
+registration registrar::add(void* base, size_t size) {
+  const bool virtual_addresses = provider_.needs(FI_MR_VIRT_ADDR);
+  const bool own_keys = !provider_.needs(FI_MR_PROV_KEY);
+  auto begin = reinterpret_cast<uintptr_t>(base);
+  const uintptr_t end = begin + size;
+  if (!virtual_addresses) begin = begin >> page_bits << page_bits;
+  const uint64_t page = virtual_addresses ? 0 : begin >> page_bits;
+
+  fid_mr* mr = nullptr;
+  int error = 0;
+  uint64_t key = 0;
+  uint64_t access = for_all;
+  for (int tries = 0; mr == nullptr; ++tries) {
+    key = next_key() & ((uint64_t{1} << key_bits) - 1);
+    mr = open(reinterpret_cast<void*>(begin), end - begin, access, key, error);
+    if (mr != nullptr) break;
+    if (error == FI_ENOKEY && tries < 1000) continue;  // after 2^28 registrations keys come again
+    if (error == FI_EFAULT && access == for_all) {     // memory that may only be read
+      access = for_sending;
+      continue;
+    }
+    throw resource_error("ofi: " + provider_.name() + " can't register " + std::to_string(size) +
+                         " bytes: " + error_text(error) + remedy_of(error));
+  }
+  if (!own_keys) key = fi_mr_key(mr);
+  registration reg;
+  reg.handle = mr;
+  if (provider_.needs(FI_MR_LOCAL)) reg.lkey = reinterpret_cast<uint64_t>(fi_mr_desc(mr));
+  reg.rkey = (page << key_bits | key) + 1;
+  return reg;
+}
+
+void registrar::remove(const registration& reg) { fi_close(&static_cast<fid_mr*>(reg.handle)->fid); }
+
+}  // namespace lci::network::ofi

@@ -1,0 +1,44 @@
+// Which of libfabric's providers serves, and what it can do: read from its fi_info, never assumed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lci/attributes.hpp"
+#include "network/ofi/handles.hpp"
+
+namespace lci::network::ofi {
+
+/// Immutable once made.
+class provider {
+ public:
+  /// The one that the attributes ask for, or the best. Throws invalid_argument_error if there is none.
+  explicit provider(const net_context_attr_t& attr);
+
+  fi_info& info() const { return *info_; }
+  /// As libfabric has it, such as "tcp;ofi_rxm".
+  std::string name() const { return info_->fabric_attr->prov_name; }
+  std::string domain() const { return info_->domain_attr->name; }
+
+  bool needs(uint64_t mr_mode_bit) const { return (mr_mode_ & mr_mode_bit) != 0; }
+  /// Whether messages carry 32 bits beside their bytes; if not, those stand behind the bytes.
+  bool carries_data() const { return carries_data_; }
+  /// Whether puts carry 64 bits that the target sees.
+  bool puts_carry_data() const { return rma_ && carries_data_ && info_->domain_attr->cq_data_size >= 8; }
+  /// Whether puts and gets are served: by remote keys that fit in ours, ending when data is in place.
+  bool rma() const { return rma_; }
+  bool keeps_order(uint64_t order) const {
+    return (info_->tx_attr->msg_order & info_->rx_attr->msg_order & order) == order;
+  }
+
+ private:
+  owned_info info_;
+  uint64_t mr_mode_ = 0;
+  bool carries_data_ = false;
+  bool rma_ = false;
+};
+
+/// Empty if there is a provider to be had without asking for one, else the reason and the remedy.
+std::string why_unusable();
+
+}  // namespace lci::network::ofi
