@@ -9,11 +9,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "lci/errors.hpp"
 #include "lci/operations.hpp"
+#include "lib/concurrent/spinlock.hpp"
 #include "lib/core/backlog.hpp"
 #include "lib/core/device_observer.hpp"
 #include "lib/core/flush_tracker.hpp"
@@ -93,6 +95,17 @@ class device final : public network::event_sink {
   /// Signals once all operations to `status.rank` (negative: to all) have ended that were begun
   /// before `generation` was asked for.
   void signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation);
+
+  /// What ends with operations of this device. Those that are left when it goes are deleted: nobody will
+  /// end them then.
+  void keep(comp_impl_t* c) {
+    std::lock_guard guard(kept_lock_);
+    kept_.insert(c);
+  }
+  void let_go(comp_impl_t* c) {
+    std::lock_guard guard(kept_lock_);
+    kept_.erase(c);
+  }
 
   /// Work of this device in the list of deferred work: freeing the device lets it run a last time.
   void begin_task() { tasks_.fetch_add(1, std::memory_order_relaxed); }
@@ -318,6 +331,8 @@ class device final : public network::event_sink {
 
   std::atomic<uint32_t> collectives_{0};
   std::atomic<int> tasks_{0};  // see begin_task()
+  spinlock kept_lock_;
+  std::unordered_set<comp_impl_t*> kept_;  // under kept_lock_
   std::atomic<bool> closing_{false};
   std::atomic<bool> any_failure_{false};    // of a rank of the job
   std::atomic<bool> look_at_peers_{false};  // any_failure_, or there may be peers outside of the job

@@ -2,6 +2,7 @@
 // is as good as before: they post, through the handle that is being freed or through defaults.
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <vector>
 
 #include "lci.hpp"
 
@@ -75,4 +76,35 @@ TEST_CASE("a handler posts by defaults while the default runtime is freed") {
   for (uint64_t seed = 1; seed <= 20; ++seed) arrivals += arrivals_while_closing(seed, true);
   CHECK(arrivals > 5);
   CHECK(lci::get_g_runtime().is_empty());
+}
+
+TEST_CASE("a put of a layout that its target never serves goes with its device") {
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    lci::global_attr_t attr = before;
+    attr.backend = lci::attr_backend_t::sim;
+    attr.sim_seed = seed;
+    attr.sim_ranks = 2;
+    attr.sim_rma = false;  // the target would have to answer
+    lci::set_g_default_attr(attr);
+    auto rt = lci::alloc_runtime(), target = lci::alloc_runtime();
+    lci::set_g_default_attr(before);
+    std::vector<char> memory(10'000), buffer(memory.size());
+    auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(target)();
+    const size_t counts[] = {100, 10}, strides[] = {900};
+    const lci::layout_t layout = lci::layout_t::strided(counts, strides, 1);
+    auto counter = lci::alloc_counter_x().runtime(rt)();
+    const lci::status_t posted = lci::post_put_x(1, buffer.data(), layout.size(), counter, 0,
+                                                 lci::get_rmr_x(mr).runtime(target)())
+                                     .layout(&layout)
+                                     .remote_layout(&layout)
+                                     .allow_retry(false)
+                                     .runtime(rt)();
+    CHECK(posted.is_posted());
+    for (int i = 0; i < 100; ++i) lci::progress_x().runtime(rt)();
+    lci::free_comp_x(&counter).runtime(rt)();
+    lci::free_runtime(&rt);  // a leak is the sanitizer's to find
+    lci::deregister_memory_x(&mr).runtime(target)();
+    lci::free_runtime(&target);
+  }
 }
