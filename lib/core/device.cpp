@@ -100,7 +100,7 @@ device::~device() {
     if (op->named) ticket_of(op).retire();
     rt.operations.release(op);
   });
-  for (comp_impl_t* c : std::exchange(kept_, {})) delete c;
+  for (comp_impl_t* c : std::exchange(dependents_, {})) delete c;
   rt.streams.forget(*this);
   rt.tickets.forget(this);
 }

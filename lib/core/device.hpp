@@ -98,13 +98,13 @@ class device final : public network::event_sink {
 
   /// What ends with operations of this device. Those that are left when it goes are deleted: nobody will
   /// end them then.
-  void keep(comp_impl_t* c) {
-    std::lock_guard guard(kept_lock_);
-    kept_.insert(c);
+  void add_dependent(comp_impl_t* c) {
+    std::lock_guard guard(dependents_lock_);
+    dependents_.insert(c);
   }
-  void let_go(comp_impl_t* c) {
-    std::lock_guard guard(kept_lock_);
-    kept_.erase(c);
+  void remove_dependent(comp_impl_t* c) {
+    std::lock_guard guard(dependents_lock_);
+    dependents_.erase(c);
   }
 
   /// Work of this device in the list of deferred work: freeing the device lets it run a last time.
@@ -331,8 +331,8 @@ class device final : public network::event_sink {
 
   std::atomic<uint32_t> collectives_{0};
   std::atomic<int> tasks_{0};  // see begin_task()
-  spinlock kept_lock_;
-  std::unordered_set<comp_impl_t*> kept_;  // under kept_lock_
+  spinlock dependents_lock_;
+  std::unordered_set<comp_impl_t*> dependents_;  // under dependents_lock_
   std::atomic<bool> closing_{false};
   std::atomic<bool> any_failure_{false};    // of a rank of the job
   std::atomic<bool> look_at_peers_{false};  // any_failure_, or there may be peers outside of the job

@@ -34,7 +34,7 @@ class layout_transfer final : public comp_impl_t {
         piece_(a),
         disp_(a.remote_disp),
         base_(buffer_of(a)) {
-    device_.keep(this);
+    device_.add_dependent(this);
     device_.pending.fetch_add(1, std::memory_order_relaxed);
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
     piece_.layout = piece_.remote_layout = nullptr;
@@ -45,7 +45,7 @@ class layout_transfer final : public comp_impl_t {
     piece_.allow_done = piece_.allow_posted = piece_.allow_retry = true;
   }
   ~layout_transfer() override {
-    device_.let_go(this);
+    device_.remove_dependent(this);
     device_.flushes.end(status_.rank, parity_);
     device_.pending.fetch_sub(1, std::memory_order_release);
   }
