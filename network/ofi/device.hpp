@@ -93,6 +93,7 @@ class device final : public network::device {
   context& context_;
   const provider& provider_;
   const uint64_t lock_mode_;
+  owned_info info_;  // the provider's, with the sizes of our queues
   owned<fid_domain> domain_;
   owned<fid_cq> queue_;
   owned<fid_av> addresses_;

@@ -111,7 +111,8 @@ void device::handle_error(event_sink& sink) {
   void* const context = r.context;
   requests_.give(r);
   under_way_.fetch_sub(1, std::memory_order_relaxed);
-  fail_peer(peer, error_text(e.err));
+  // A key that is refused says nothing of the peer.
+  if (e.err != FI_EACCES && e.err != FI_EKEYREJECTED) fail_peer(peer, error_text(e.err));
   if (of_core) sink.on_operation_failure(context, peer);
 }
 

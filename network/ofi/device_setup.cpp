@@ -31,7 +31,12 @@ device::~device() {
 }
 
 void device::open_endpoint(const device_attr_t& attr) {
-  fi_info& info = provider_.info();
+  // Providers make buffers for as many calls as there may be under way: some 16 KiB each with ofi_rxm.
+  info_.reset(library::get().dupinfo(&provider_.info()));
+  if (info_ == nullptr) throw resource_error("ofi: fi_dupinfo: out of memory");
+  fi_info& info = *info_;
+  info.tx_attr->size = std::min(info.tx_attr->size, attr.net_max_sends);
+  info.rx_attr->size = std::min(info.rx_attr->size, attr.net_max_recvs);
   const std::string where = " of " + provider_.name() + " on " + provider_.domain();
   fid_domain* domain = nullptr;
   check(fi_domain(&context_.fabric(), &info, &domain, nullptr), "fi_domain" + where);
@@ -67,7 +72,7 @@ void device::open_endpoint(const device_attr_t& attr) {
 }
 
 void device::set_limits(const device_attr_t& attr, size_t eager_size) {
-  const fi_info& info = provider_.info();
+  const fi_info& info = *info_;
   const net_context_attr_t& context = context_.attr();
   const size_t largest = std::min(info.ep_attr->max_msg_size, eager_size);
   const size_t inject = std::min({info.tx_attr->inject_size, largest,

@@ -1,3 +1,4 @@
+// The entry of libfabric in the table of backends.
 #pragma once
 
 #include "network/fabric.hpp"

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 namespace lci::network::ofi {
 
 namespace {
@@ -14,6 +16,9 @@ void find(void* handle, const char* name, F& function, std::string& missing) {
 
 library load() {
   library l;
+  // Its psm providers would take over the program's fatal signals, to print the stack.
+  setenv("IPATH_NO_BACKTRACE", "1", 0);
+  setenv("HFI_NO_BACKTRACE", "1", 0);
   void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);  // for good
   if (handle == nullptr) {
     l.missing = std::string(dlerror()) + "; install libfabric (Debian: libfabric1)";

@@ -76,10 +76,12 @@ int rank_of(const fi_info& info) {
   return rank;
 }
 
-const fi_info* best_of(const fi_info* all, bool asked_for) {
+/// `domain`: empty, or what it must be: not every provider looks at the hint.
+const fi_info* best_of(const fi_info* all, bool asked_for, const std::string& domain = "") {
   const fi_info* best = nullptr;
   int best_rank = -1;
   for (const fi_info* i = all; i != nullptr; i = i->next) {
+    if (!domain.empty() && domain != i->domain_attr->name) continue;
     const int rank = asked_for ? std::max(rank_of(*i), 0) : rank_of(*i);
     if (rank > best_rank) {
       best = i;
@@ -114,15 +116,16 @@ provider::provider(const net_context_attr_t& attr) {
   // Puts that end when they are in place are worth a provider's other ways.
   bool delivery = true;
   owned_info all = find(name, domain, delivery, modes, error);
-  if (best_of(all.get(), !name.empty()) == nullptr) {
+  if (best_of(all.get(), !name.empty(), domain) == nullptr) {
     delivery = false;
     all = find(name, domain, delivery, modes, error);
   }
-  const fi_info* best = best_of(all.get(), !name.empty());
+  const fi_info* best = best_of(all.get(), !name.empty(), domain);
   if (best == nullptr) {
     int ignored = 0;
     const std::string here = listed(find("", "", false, known_mr_modes, ignored));
-    const bool of_device = !domain.empty() && find(name, "", false, known_mr_modes, ignored) != nullptr;
+    const owned_info elsewhere = find(name, "", false, known_mr_modes, ignored);
+    const bool of_device = !domain.empty() && best_of(elsewhere.get(), !name.empty()) != nullptr;
     throw_invalid("alloc_net_context", of_device ? "device_name" : "ofi_provider_name",
                   of_device ? domain : name,
                   here.empty() ? "one of libfabric's providers of reliable datagrams: it has none here"

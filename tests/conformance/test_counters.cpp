@@ -145,7 +145,7 @@ TEST_CASE("puts, gets and atomics are counted at their origin, their signals at 
 }
 
 TEST_CASE("posts that say retry are counted as such, and not as messages", "[counters]") {
-  if (over_libfabric()) LCI_SKIP("libfabric's tcp provider takes any number of messages");
+  if (over_libfabric()) LCI_SKIP("libfabric's providers take any number of messages");
   on_ranks(
       [](rank_env& env) {
         constexpr uint64_t enough = 10'000'000;  // more than any network holds
