@@ -87,7 +87,7 @@ TEST_CASE("the buffer of a raw put of a copy is free at once", "[net][rma]") {
   on_ranks([](rank_env& env) {
     raw_port port(env);
     const size_t largest = lci::get_max_bcopy_size_x().runtime(env.rt)();
-    window w(env, largest + 2 * offset);
+    window w(env, largest + 2 * offset, {env.device}, true);
     for (const size_t size : {size_t{0}, size_t{1}, size_t{64}, largest}) {
       for (const bool imm : {false, true}) {
         w.clear();
@@ -109,7 +109,7 @@ TEST_CASE("the buffer of a raw put of a copy is free at once", "[net][rma]") {
           EXPECT_EQ(told.imm_data, 77u);
         }
         // Where nobody is told, the origin looks whether it is there: the target must not read
-        // what is just being written. It asks the network: a get may be a plain copy.
+        // what is just being written.
         std::vector<char> back(size);
         while (!imm && !matches(back.data(), size, size + static_cast<uint64_t>(env.rank))) {
           port.post([&] {

@@ -13,8 +13,11 @@ namespace conf {
 class window {
  public:
   window(rank_env& env, size_t size) : window(env, size, {env.device}) {}
-  window(rank_env& env, size_t size, const std::vector<lci::device_t>& devices)
-      : env_(env), size_(size), shared_(std::getenv("LCI_TEST_SHARED_WINDOWS") != nullptr) {
+  /// `never_shared`: for a test that looks while the network writes, which a plain load must not.
+  window(rank_env& env, size_t size, const std::vector<lci::device_t>& devices, bool never_shared = false)
+      : env_(env),
+        size_(size),
+        shared_(!never_shared && std::getenv("LCI_TEST_SHARED_WINDOWS") != nullptr) {
     if (shared_) {
       mrs_.push_back(lci::alloc_shared_x(size_).device(devices.front()).runtime(env.rt)());
       data_ = static_cast<char*>(lci::get_mr_base_x(mrs_.front()).runtime(env.rt)());
