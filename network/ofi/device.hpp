@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,6 +12,7 @@
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/fabric.hpp"
+#include "network/ofi/attempt.hpp"
 #include "network/ofi/context.hpp"
 #include "network/ofi/memory.hpp"
 #include "network/ofi/request.hpp"
@@ -48,7 +48,7 @@ class device final : public network::device {
   struct peer {
     fi_addr_t address = FI_ADDR_NOTAVAIL;
     std::atomic<fate> what{fate::alive};
-    std::atomic<bool> sent_to{false};  // so it wants a goodbye
+    std::atomic<bool> met{false};      // something went there, or came from there: it wants a goodbye
     bool dismissed = false;            // flushing_: a goodbye is on its way, or has come to its end
     std::atomic<bool> noted{false};    // it has read that goodbye
   };
@@ -65,21 +65,39 @@ class device final : public network::device {
   errorcode_t inject_bytes(int peer, std::byte* bytes, size_t size);
   errorcode_t put_or_get(const net_op& op);
   errorcode_t inject_put(const net_op& op);
-  /// What a call's result means to the core.
-  errorcode_t outcome(ssize_t result, int peer, errorcode_t good);
+  /// Makes a call that sends to `rank`, unless that is gone or another thread has the lock. Returns
+  /// `good`, or what the call's failure means to the core.
+  template <class F>
+  errorcode_t send_to(int rank, errorcode_t good, F call);
+  /// The same for a call that takes a request, to be ended at its completion.
+  template <class F>
+  errorcode_t begin(const net_op& op, request::kind what, F call);
+  void end(request& r);
+  /// Lets a peer know of us that will see nothing of what we do there: it must say goodbye to us, too.
+  bool introduce(int rank) {
+    return LCI_LIKELY(peers_[static_cast<size_t>(rank)].met.load(std::memory_order_relaxed)) ||
+           send_control(rank, message_tag::kind::hello);
+  }
   bool is_gone(int peer) const {
     return peers_[static_cast<size_t>(peer)].what.load(std::memory_order_acquire) != fate::alive;
   }
   uint64_t tag_of(message_tag::kind what) const { return message_tag{what, context_.rank()}.packed(); }
 
   // device_poll.cpp
+  /// A completion of libfabric's; `failed` among its flags: `data` is the error.
+  using completion = fi_cq_data_entry;
+  static constexpr uint64_t failed = uint64_t{1} << 63;
+  /// Takes up to `most` off the queue; -FI_EAGAIN: there is none, -FI_EBUSY: another thread has the lock.
+  ssize_t read_queue(completion* to, size_t most);
+  LCI_COLD ssize_t read_failure(completion& to);
   /// For a post that finds none: providers get on, and make connections, when their queue is read. What is
   /// read is told by the next poll, so a program may post again and again without one.
   LCI_COLD void make_room();
-  void handle(const fi_cq_data_entry& e, event_sink& sink);
-  void handle_message(const fi_cq_data_entry& e, event_sink& sink);
+  void keep(const completion* begin, const completion* end);
+  void handle(const completion& e, event_sink& sink);
+  void handle_message(const completion& e, event_sink& sink);
   void handle_put(uint64_t bits, event_sink& sink);
-  LCI_COLD void handle_error(event_sink& sink);
+  LCI_COLD void handle_failure(const completion& e, event_sink& sink);
   LCI_COLD void handle_control(const message_tag& tag);
   LCI_COLD int tell_news(event_sink& sink);
   LCI_COLD void repost(request& buffer);
@@ -117,7 +135,7 @@ class device final : public network::device {
     std::string reason;
   };
   std::vector<failure> failures_;          // under news_mutex_
-  std::vector<fi_cq_data_entry> untold_;   // under news_mutex_: a handler has thrown before them
+  std::vector<completion> untold_;         // under news_mutex_: a handler has thrown before them
   std::vector<request*> unposted_;         // under news_mutex_: receive buffers
   std::vector<int> unanswered_;            // under news_mutex_: goodbyes of these peers
 

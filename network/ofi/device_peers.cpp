@@ -1,6 +1,6 @@
 // Peers that fail, and how a device takes its leave. An endpoint that is closed may lose what it has not
-// yet sent, and what a peer has not yet read. So a device says goodbye to all whom it has sent
-// something, and waits for their note that they have read it.
+// yet sent, and what a peer has not yet read. So a device says goodbye to all that it has sent something
+// or heard from, and waits for their note that they have read it, or for their own goodbye.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -37,6 +37,7 @@ bool device::send_control(int rank, message_tag::kind what) {
 
 void device::handle_control(const message_tag& tag) {
   peer& p = peers_[static_cast<size_t>(tag.rank)];
+  if (tag.what == message_tag::kind::hello) return;
   if (tag.what == message_tag::kind::noted) return p.noted.store(true, std::memory_order_release);
   answer_goodbye(tag.rank);
 }
@@ -63,7 +64,7 @@ bool device::flushed() {
   bool all = true;
   for (int r = 0; r < context_.size(); ++r) {
     peer& p = peers_[static_cast<size_t>(r)];
-    if (r == context_.rank() || !p.sent_to.load(std::memory_order_relaxed)) continue;
+    if (r == context_.rank() || !p.met.load(std::memory_order_relaxed)) continue;
     if (is_gone(r)) continue;  // one that has left has read all, or does not want to
     if (!p.dismissed) p.dismissed = send_control(r, message_tag::kind::goodbye);
     all = all && p.dismissed && p.noted.load(std::memory_order_acquire);

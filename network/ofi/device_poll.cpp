@@ -1,39 +1,46 @@
 // What a device hands out: messages, completions, failures.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "lib/base/log.hpp"
 #include "network/ofi/device.hpp"
 
 namespace lci::network::ofi {
 
-int device::poll(event_sink& sink, int max_events) {
-  std::array<fi_cq_data_entry, batch> entries;
-  int told = 0;
-  if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
+ssize_t device::read_queue(completion* to, size_t most) {
   ssize_t n;
   {
-    const bool guarded = (lock_mode_ & LCI_NET_TRYLOCK_POLL) != 0;
-    if (guarded && !poll_lock_.try_lock()) return told > 0 ? told : -1;
-    n = fi_cq_read(queue_.get(), entries.data(),
-                   static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));
-    if (guarded) poll_lock_.unlock();  // others may poll while we handle what we have
+    const attempt lock(poll_lock_, (lock_mode_ & LCI_NET_TRYLOCK_POLL) != 0);
+    if (lock.failed()) return -FI_EBUSY;
+    n = fi_cq_read(queue_.get(), to, most);
+    if (LCI_UNLIKELY(n == -FI_EAVAIL)) n = read_failure(*to);
   }
+  return n;
+}
+
+ssize_t device::read_failure(completion& to) {
+  fi_cq_err_entry e{};
+  const ssize_t n = fi_cq_readerr(queue_.get(), &e, 0);
+  if (n != 1) return -FI_EAGAIN;  // another thread has got it
+  to = {};
+  to.op_context = e.op_context;
+  to.flags = failed;
+  to.data = static_cast<uint64_t>(e.err);
+  return 1;
+}
+
+int device::poll(event_sink& sink, int max_events) {
+  std::array<completion, batch> entries;
+  int told = 0;
+  if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
+  const ssize_t n = read_queue(entries.data(), static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));
   if (LCI_LIKELY(n == -FI_EAGAIN)) return told;
-  if (LCI_UNLIKELY(n < 0)) {
-    if (n == -FI_EAVAIL) handle_error(sink);
-    return told + 1;
-  }
-  // A handler may throw: what comes behind it is told next time.
-  struct rest {
+  if (LCI_UNLIKELY(n < 0)) return told > 0 || n != -FI_EBUSY ? told : -1;
+  struct rest {  // if a handler throws
     device& of;
-    const fi_cq_data_entry *next, *end;
+    const completion *next, *end;
     ~rest() {
-      if (LCI_LIKELY(next == end)) return;
-      std::lock_guard guard(of.news_mutex_);
-      of.untold_.insert(of.untold_.end(), next, end);
-      of.news_.store(true, std::memory_order_release);
+      if (LCI_UNLIKELY(next != end)) of.keep(next, end);
     }
   } left{*this, entries.data(), entries.data() + n};
   while (left.next != left.end) handle(*left.next++, sink);
@@ -41,29 +48,29 @@ int device::poll(event_sink& sink, int max_events) {
 }
 
 void device::make_room() {
-  const bool guarded = (lock_mode_ & LCI_NET_TRYLOCK_POLL) != 0;
-  if (guarded && !poll_lock_.try_lock()) return;
-  std::array<fi_cq_data_entry, batch> entries;
-  const ssize_t n = fi_cq_read(queue_.get(), entries.data(), entries.size());
-  if (guarded) poll_lock_.unlock();
-  if (n <= 0) return;
+  std::array<completion, batch> entries;
+  const ssize_t n = read_queue(entries.data(), entries.size());
+  if (n > 0) keep(entries.data(), entries.data() + n);
+}
+
+void device::keep(const completion* begin, const completion* end) {
   std::lock_guard guard(news_mutex_);
-  untold_.insert(untold_.end(), entries.begin(), entries.begin() + n);
+  untold_.insert(untold_.end(), begin, end);
   news_.store(true, std::memory_order_release);
 }
 
-void device::handle(const fi_cq_data_entry& e, event_sink& sink) {
-  if (LCI_UNLIKELY((e.flags & FI_REMOTE_WRITE) != 0)) return handle_put(e.data, sink);
+void device::handle(const completion& e, event_sink& sink) {
+  if (LCI_UNLIKELY((e.flags & (FI_REMOTE_WRITE | failed)) != 0))
+    return (e.flags & failed) != 0 ? handle_failure(e, sink) : handle_put(e.data, sink);
   request& r = *static_cast<request*>(e.op_context);
   if (r.what == request::kind::recv) return handle_message(e, sink);
   void* const context = r.context;
   const bool of_core = r.what != request::kind::control;
-  requests_.give(r);
-  under_way_.fetch_sub(1, std::memory_order_relaxed);
+  end(r);
   if (of_core) sink.on_complete(context);
 }
 
-void device::handle_message(const fi_cq_data_entry& e, event_sink& sink) {
+void device::handle_message(const completion& e, event_sink& sink) {
   request& r = *static_cast<request*>(e.op_context);
   uint64_t bits = e.data;
   bool understood = (e.flags & FI_REMOTE_CQ_DATA) != 0;
@@ -73,6 +80,10 @@ void device::handle_message(const fi_cq_data_entry& e, event_sink& sink) {
   }
   message_tag tag;
   understood = understood && message_tag::unpack(bits, context_.size(), tag);
+  if (LCI_LIKELY(understood)) {
+    std::atomic<bool>& met = peers_[static_cast<size_t>(tag.rank)].met;
+    if (!met.load(std::memory_order_relaxed)) met.store(true, std::memory_order_relaxed);
+  }
   if (LCI_UNLIKELY(!understood || tag.what != message_tag::kind::message)) {
     if (understood)
       handle_control(tag);
@@ -92,27 +103,25 @@ void device::handle_put(uint64_t bits, event_sink& sink) {
     sink.on_remote_write(static_cast<int>(rank), static_cast<uint32_t>(bits));
 }
 
-void device::handle_error(event_sink& sink) {
-  fi_cq_err_entry e{};
-  if (fi_cq_readerr(queue_.get(), &e, 0) != 1) return;
+void device::handle_failure(const completion& e, event_sink& sink) {
+  const int error = static_cast<int>(e.data);
   if (e.op_context == nullptr) {
-    log_warning("ofi: " + error_text(e.err));
+    log_warning("ofi: " + error_text(error));
     return;
   }
   request& r = *static_cast<request*>(e.op_context);
   if (r.what == request::kind::recv) {
     // Of no peer that one would know: those that wait for it learn from what they send.
-    if (e.err == FI_ETRUNC)
+    if (error == FI_ETRUNC)
       log_warning("ofi: a message of more than " + std::to_string(r.size) + " bytes is ignored");
     return repost(r);
   }
   const int peer = r.peer;
   const bool of_core = r.what != request::kind::control;
   void* const context = r.context;
-  requests_.give(r);
-  under_way_.fetch_sub(1, std::memory_order_relaxed);
+  end(r);
   // A key that is refused says nothing of the peer.
-  if (e.err != FI_EACCES && e.err != FI_EKEYREJECTED) fail_peer(peer, error_text(e.err));
+  if (error != FI_EACCES && error != FI_EKEYREJECTED) fail_peer(peer, error_text(error));
   if (of_core) sink.on_operation_failure(context, peer);
 }
 
@@ -127,7 +136,7 @@ void device::repost(request& r) {
 
 int device::tell_news(event_sink& sink) {
   std::vector<failure> failures;
-  std::vector<fi_cq_data_entry> untold;
+  std::vector<completion> untold;
   std::vector<request*> unposted;
   std::vector<int> unanswered;
   {
@@ -142,7 +151,7 @@ int device::tell_news(event_sink& sink) {
   for (const int peer : unanswered) answer_goodbye(peer);
   struct rest {  // if a handler throws
     device& of;
-    std::vector<fi_cq_data_entry>& untold;
+    std::vector<completion>& untold;
     std::vector<failure>& failures;
     size_t next = 0, next_failure = 0;
     ~rest() {

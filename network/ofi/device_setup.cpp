@@ -90,7 +90,7 @@ void device::set_limits(const device_attr_t& attr, size_t eager_size) {
   limits_.put_then_send_ordered = provider_.keeps_order(FI_ORDER_SAW);
   limits_.local_registration = provider_.needs(FI_MR_LOCAL);
   limits_.pins_memory = provider_.needs(FI_MR_ALLOCATED);
-  limits_.receive_buffers = std::min(std::max<size_t>(attr.net_max_recvs, 1), info.rx_attr->size);
+  limits_.receive_buffers = info.rx_attr->size;
 }
 
 size_t device::learn_addresses(size_t eager_size) {
