@@ -67,7 +67,8 @@ comp_semantic = Enum(
 backend = Enum(
     "attr_backend_t", "Networks that a net context can open.",
     (
-        V("none", "Automatic: the best one that is usable here."),
+        V("none", "Automatic: shared memory within a host, the best usable network between hosts.",
+          also="auto"),
         V("ibv", "InfiniBand and RoCE through libibverbs."),
         V("ofi", "Any provider of libfabric."),
         V("ucx", "UCX."),

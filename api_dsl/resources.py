@@ -68,8 +68,13 @@ runtime = Resource(
 net_context = Resource(
     "net_context", "One opened network: what its devices share.", source="4.2.1",
     attributes=(
-        A("backend", "attr_backend_t", "Network to use; none: the best usable one.", "none",
+        A("backend", "attr_backend_t",
+          "Network to use; none: shared memory within a host, the best usable network between hosts. Read "
+          "afterwards: the one between hosts, or shm if there is but one host.", "none",
           source="4.2"),
+        A("ranks_per_host", "size_t",
+          "Automatic backend: take so many ranks, one after the other, for those of a host; 0: find out "
+          "who shares one. All ranks the same. For tests.", "0", source=_OURS),
         A("ofi_provider_name", "std::string", "Provider to ask libfabric for; empty: any.", "",
           source="4.2.4"),
         A("ofi_mr_mode", "std::string",

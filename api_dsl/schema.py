@@ -10,6 +10,7 @@ class EnumValue:
     name: str
     doc: str
     value: Optional[int] = None  # None: one more than the value before
+    also: str = ""  # another name that options take for it
 
 
 @dataclass(frozen=True)

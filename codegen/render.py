@@ -69,7 +69,7 @@ class _Filters:
     def accepted(self, a):
         enum = self.model.enums.get(a.type)
         if enum is not None:
-            text = "one of " + ", ".join(v.name for v in enum.values)
+            text = "one of " + ", ".join(v.also or v.name for v in enum.values)
         elif a.flags:
             names = [v.name.split("_")[-1].lower() for v in self.model.enums[a.flags].values]
             text = "a number, or names separated by commas: none, " + ", ".join(names)
@@ -98,7 +98,8 @@ class _Filters:
         if enum is None:
             return []
         if not enum.flags:
-            return [(v.name, f"{enum.name}::{v.name}") for v in enum.values]
+            return [(name, f"{enum.name}::{v.name}")
+                    for v in enum.values for name in (v.name, v.also) if name]
         return [("none", "0")] + [(v.name.split("_")[-1].lower(), v.name) for v in enum.values]
 
     # --- operations ---

@@ -214,6 +214,10 @@ class context {
   /// host. Throws resource_error, or peer_failure_error. By one thread at a time.
   virtual heap_window heap_of(int peer) { return (void)peer, heap_window{}; }
 
+  /// Whether this network leads to that rank. Both ends answer alike, and each rank of such a pair leads
+  /// to the same others.
+  virtual bool reaches(int peer) const { return (void)peer, true; }
+
   // --- peers outside of the job; see guest_book. Thread-safe, and callable inside of a sink ---
 
   /// Lets such peers be connected, and come if the book says so. Before the first device is made, at

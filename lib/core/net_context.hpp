@@ -23,7 +23,4 @@ class net_context {
   shared_heap heap;
 };
 
-/// The entry of the table of backends that `attr.backend` names, or the best usable one.
-const network::fabric& choose_fabric(const net_context_attr_t& attr);
-
 }  // namespace lci::core

@@ -5,6 +5,7 @@
 #include "lib/core/device.hpp"
 #include "lib/core/endpoint.hpp"
 #include "lib/core/net_context.hpp"
+#include "network/open.hpp"
 
 namespace lci::core {
 
@@ -31,12 +32,11 @@ auto* take(const char* operation, const char* argument, Handle* handle) {
 
 net_context_t alloc_net_context(alloc_net_context_args& a) {
   runtime& rt = *a.runtime.p_impl;
-  const network::fabric& fabric = choose_fabric(a.attr);
-  auto context =
-      std::make_unique<net_context>(a.runtime, a.attr, fabric.create(rt.exchange(), a.attr),
-                                    rt.rank(), rt.n_peers());
+  network::opened opened = network::open_network(rt.exchange(), a.attr);
+  auto context = std::make_unique<net_context>(a.runtime, a.attr, std::move(opened.net), rt.rank(),
+                                               rt.n_peers());
   if (rt.guests != nullptr) context->net->open_to_guests(*rt.guests);
-  context->attr.backend = fabric.id;
+  context->attr.backend = opened.backend;
   return context.release();
 }
 

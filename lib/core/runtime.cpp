@@ -4,9 +4,9 @@
 
 #include "lib/base/check.hpp"
 #include "lib/core/exchange.hpp"
-#include "lib/core/net_context.hpp"
 #include "lib/core/packet_pool.hpp"
 #include "lib/core/protocol.hpp"
+#include "network/open.hpp"
 
 namespace lci::core {
 
@@ -17,7 +17,7 @@ constexpr int default_max_peers = 1024;  // of a runtime that is a job of its ow
 }  // namespace
 
 runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : attr(a) {
-  const network::fabric& fabric = choose_fabric(net_attr);
+  const network::fabric& fabric = network::choose_fabric(net_attr);
   const auto own = attr.bootstrap == no_bootstrap ? fabric.own_lone_exchange : fabric.own_exchange;
   exchange_ = own != nullptr
                   ? own(net_attr)

@@ -27,7 +27,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
   if (LCI_UNLIKELY(is_gone(rank))) return errorcode_t::fatal;
   ssize_t result;
   {
-    const attempt lock(send_lock_, (lock_mode_ & LCI_NET_TRYLOCK_SEND) != 0);
+    const attempt lock = try_for(send_lock_, LCI_NET_TRYLOCK_SEND);
     if (lock.failed()) return errorcode_t::retry_lock;
     result = call(p.address);
   }
@@ -161,7 +161,7 @@ errorcode_t device::inject_put(const net_op& op) {
 }
 
 errorcode_t device::post_recv(segment buffer, void* context) {
-  const attempt lock(receive_lock_, (lock_mode_ & LCI_NET_TRYLOCK_RECV) != 0);
+  const attempt lock = try_for(receive_lock_, LCI_NET_TRYLOCK_RECV);
   if (lock.failed()) return errorcode_t::retry_lock;
   request& r = requests_.take();
   r.what = request::kind::recv;

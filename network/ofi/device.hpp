@@ -65,6 +65,10 @@ class device final : public network::device {
   errorcode_t inject_bytes(int peer, std::byte* bytes, size_t size);
   errorcode_t put_or_get(const net_op& op);
   errorcode_t inject_put(const net_op& op);
+  /// The lock for a call of that kind, an LCI_NET_* bit.
+  attempt try_for(spinlock& lock, uint64_t kind) {
+    return attempt(provider_.one_call_at_a_time() ? send_lock_ : lock, (lock_mode_ & kind) != 0);
+  }
   /// Makes a call that sends to `rank`, unless that is gone or another thread has the lock. Returns
   /// `good`, or what the call's failure means to the core.
   template <class F>
@@ -124,7 +128,7 @@ class device final : public network::device {
 
   request_pool requests_;
   alignas(cache_line) std::atomic<int64_t> under_way_{0};  // requests that will tell the core, or us
-  spinlock send_lock_, receive_lock_, poll_lock_;  // tried only, as lock_mode_ says
+  spinlock send_lock_, receive_lock_, poll_lock_;  // tried only, as lock_mode_ says; see try_for()
   std::mutex memory_lock_;                         // as lock_mode_ says
 
   /// What happened outside of a poll, or could not be told in it.

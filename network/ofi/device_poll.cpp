@@ -10,7 +10,7 @@ namespace lci::network::ofi {
 ssize_t device::read_queue(completion* to, size_t most) {
   ssize_t n;
   {
-    const attempt lock(poll_lock_, (lock_mode_ & LCI_NET_TRYLOCK_POLL) != 0);
+    const attempt lock = try_for(poll_lock_, LCI_NET_TRYLOCK_POLL);
     if (lock.failed()) return -FI_EBUSY;
     n = fi_cq_read(queue_.get(), to, most);
     if (LCI_UNLIKELY(n == -FI_EAVAIL)) n = read_failure(*to);
@@ -126,9 +126,12 @@ void device::handle_failure(const completion& e, event_sink& sink) {
 }
 
 void device::repost(request& r) {
-  const ssize_t result =
-      fi_recv(endpoint_.get(), r.buffer, r.size, r.descriptor, FI_ADDR_UNSPEC, &r.space);
-  if (result == 0) return;
+  {
+    const attempt lock = try_for(receive_lock_, LCI_NET_TRYLOCK_RECV);
+    if (!lock.failed() &&
+        fi_recv(endpoint_.get(), r.buffer, r.size, r.descriptor, FI_ADDR_UNSPEC, &r.space) == 0)
+      return;
+  }
   std::lock_guard guard(news_mutex_);
   unposted_.push_back(&r);
   news_.store(true, std::memory_order_release);

@@ -10,8 +10,15 @@
 
 namespace lci::network::ofi {
 
+namespace {
+
+constexpr uint64_t every_call =
+    LCI_NET_TRYLOCK_SEND | LCI_NET_TRYLOCK_RECV | LCI_NET_TRYLOCK_POLL | LCI_NET_LOCK_MR;
+
+}  // namespace
+
 device::device(context& c, const device_attr_t& attr, size_t eager_size)
-    : context_(c), provider_(c.provider()), lock_mode_(attr.ofi_lock_mode) {
+    : context_(c), provider_(c.provider()), lock_mode_(attr.ofi_lock_mode | (c.provider().one_call_at_a_time() ? every_call : 0)) {
   if (!provider_.carries_data()) trailer_ = trailer_size;
   open_endpoint(attr);
   set_limits(attr, learn_addresses(eager_size));

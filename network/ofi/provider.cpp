@@ -139,6 +139,7 @@ provider::provider(const net_context_attr_t& attr) {
   if (forced.local) mr_mode_ |= FI_MR_LOCAL;
   info_->tx_attr->op_flags = 0;  // each call says what it wants
   info_->domain_attr->av_type = FI_AV_TABLE;
+  one_call_at_a_time_ = this->name() == "net";
   carries_data_ = attr.ofi_cq_data && info_->domain_attr->cq_data_size >= 4;
   // An address within a range needs the range's: it shares the 64 bits with a key of our choice.
   rma_ = delivery && attr.ofi_rma && (info_->caps & FI_RMA) != 0 &&

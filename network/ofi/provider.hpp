@@ -27,6 +27,9 @@ class provider {
   bool puts_carry_data() const { return rma_ && carries_data_ && info_->domain_attr->cq_data_size >= 8; }
   /// Whether puts and gets are served: by remote keys that fit in ours, ending when data is in place.
   bool rma() const { return rma_; }
+  /// Whether its calls must not be made by several threads at once, whatever it says: `net` of libfabric 1.17, an experiment that became
+  /// `tcp` in 1.18, breaks down if threads send and poll at once.
+  bool one_call_at_a_time() const { return one_call_at_a_time_; }
   bool keeps_order(uint64_t order) const {
     return (info_->tx_attr->msg_order & info_->rx_attr->msg_order & order) == order;
   }
@@ -36,6 +39,7 @@ class provider {
   uint64_t mr_mode_ = 0;
   bool carries_data_ = false;
   bool rma_ = false;
+  bool one_call_at_a_time_ = false;
 };
 
 /// Empty if there is a provider to be had without asking for one, else the reason and the remedy.

@@ -56,7 +56,8 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
   peers_[static_cast<size_t>(rank_)].gone = true;
   peers_[static_cast<size_t>(rank_)].mapped.store(segment_->view().base(),
                                                   std::memory_order_relaxed);
-  const auto neighbour = (static_cast<size_t>(rank_) + 1) % peers_.size();
+  size_t neighbour = (static_cast<size_t>(rank_) + 1) % peers_.size();
+  while (!reaches(static_cast<int>(neighbour))) neighbour = (neighbour + 1) % peers_.size();
   attach_works_ = attr.shm_cma && can_attach(peers_[neighbour].where);
   mine_ = mine;
 }

@@ -44,6 +44,11 @@ class context final : public network::context {
   /// Changed whenever devices have something to look at.
   uint64_t news() const { return news_->load(std::memory_order_acquire); }  // A8: pairs with R8
 
+  /// Ranks of this host, as far as processes are concerned: those that see each other by number.
+  bool reaches(int peer) const override {
+    return peers_[static_cast<size_t>(peer)].where.space == peers_[static_cast<size_t>(rank_)].where.space;
+  }
+
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
   /// 0 for a guest that is not connected.

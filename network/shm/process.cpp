@@ -73,11 +73,18 @@ namespace {
 uint64_t find_process_space() {
   char boot[64] = {};
   if (!read_file("/proc/sys/kernel/random/boot_id", boot)) boot[0] = 0;
-  struct stat space {};
-  if (stat("/proc/self/ns/pid", &space) != 0) space.st_ino = 0;
-  uint64_t hash = 0xcbf29ce484222325ull ^ space.st_ino;  // FNV-1a
-  for (const char* p = boot; *p != 0; ++p)
-    hash = (hash ^ static_cast<unsigned char>(*p)) * 0x100000001b3ull;
+  uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
+  const auto mix = [&](const auto& what) {
+    unsigned char bytes[sizeof what];
+    std::memcpy(bytes, &what, sizeof what);
+    for (const unsigned char b : bytes) hash = (hash ^ b) * 0x100000001b3ull;
+  };
+  mix(boot);
+  for (const char* name : {"/proc/self/ns/pid", "/proc/self/ns/user"}) {
+    struct stat space {};
+    mix(stat(name, &space) == 0 ? uint64_t{space.st_ino} : 0);
+  }
+  mix(geteuid());
   return hash;
 }
 

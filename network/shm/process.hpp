@@ -9,7 +9,8 @@ namespace lci::network::shm {
 /// from a later one that got its number.
 uint64_t process_start_time(int pid);
 
-/// The same for all processes that can see each other by number, and no others.
+/// The same for all processes that can see each other by number and open each other's files, and no
+/// others: those of one boot of one kernel, in one container as far as that goes, of one user.
 uint64_t process_space();
 
 /// Watches one process. Not thread-safe.

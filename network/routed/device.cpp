@@ -1,0 +1,64 @@
+#include "network/routed/device.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace lci::network::routed {
+
+namespace {
+
+// A look at a far network takes as long as several at shared memory, and its messages are under way for
+// much longer: most polls leave it out.
+constexpr uint32_t polls_between_far_ones = 4;
+
+// Only the near network ends a sleep: the far one is looked at so often at least.
+constexpr int64_t longest_sleep_us = 1000;
+
+}  // namespace
+
+device::device(const context& c, address_exchange& exchange, std::unique_ptr<network::device> near,
+               std::unique_ptr<network::device> far)
+    : context_(c), near_(std::move(near)), far_(std::move(far)) {
+  set_limits(exchange);
+}
+
+void device::set_limits(address_exchange& exchange) {
+  const network::limits &a = near_->get_limits(), &b = far_->get_limits();
+  limits_.max_inject = std::min(a.max_inject, b.max_inject);
+  limits_.max_send = std::min(a.max_send, b.max_send);
+  limits_.max_rma = std::min(a.max_rma, b.max_rma);
+  limits_.rma = a.rma && b.rma;
+  limits_.put_imm = a.put_imm && b.put_imm;
+  limits_.put_then_send_ordered = a.put_then_send_ordered && b.put_then_send_ordered;
+  limits_.ordered = a.ordered && b.ordered;
+  limits_.sends_land_at_once = a.sends_land_at_once && b.sends_land_at_once;
+  limits_.local_registration = b.local_registration;
+  limits_.pins_memory = b.pins_memory;
+  limits_.receive_buffers = b.receive_buffers;
+  // Hosts may differ in what their kernels allow within them; all ranks must do alike.
+  const std::string mine{limits_.rma ? '+' : '-', limits_.put_imm ? '+' : '-'};
+  for (const std::string& one : exchange.allgather(mine)) {
+    limits_.rma = limits_.rma && !one.empty() && one[0] == '+';
+    limits_.put_imm = limits_.put_imm && one.size() > 1 && one[1] == '+';
+  }
+}
+
+int device::poll(event_sink& sink, int max_events) {
+  const int near = near_->poll(sink, max_events);
+  // Not a counter of anything: increments lost between threads do no harm.
+  const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
+  polls_.store(polls, std::memory_order_relaxed);
+  if (polls % polls_between_far_ones != 0) return near;
+  const int far = far_->poll(sink, max_events);
+  return near < 0 || far < 0 ? std::max(near, far) : near + far;
+}
+
+void device::wait(int64_t timeout_us) { near_->wait(std::min(timeout_us, longest_sleep_us)); }
+void device::park(int64_t timeout_us) { near_->park(std::min(timeout_us, longest_sleep_us)); }
+
+bool device::flushed() {
+  const bool near = near_->flushed();
+  return far_->flushed() && near;
+}
+
+}  // namespace lci::network::routed

@@ -1,0 +1,46 @@
+// A device of each of two networks, as one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "network/fabric.hpp"
+#include "network/routed/context.hpp"
+
+namespace lci::network::routed {
+
+/// Thread-safe as its parts. Can do what both can do: the limits are the narrower ones, the same for all
+/// peers. Memory is registered with the far network; the near one needs none of that.
+class device final : public network::device {
+ public:
+  /// Collective.
+  device(const context& c, address_exchange& exchange, std::unique_ptr<network::device> near,
+         std::unique_ptr<network::device> far);
+
+  errorcode_t post(const net_op& op) override { return way_to(op.peer).post(op); }
+  errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override {
+    return way_to(peer).inject(peer, head, payload, size);
+  }
+  int poll(event_sink& sink, int max_events) override;
+  errorcode_t post_recv(segment buffer, void* context) override {
+    return far_->post_recv(buffer, context);
+  }
+  registration register_memory(void* base, size_t size) override {
+    return far_->register_memory(base, size);
+  }
+  void deregister_memory(const registration& reg) override { far_->deregister_memory(reg); }
+  void wait(int64_t timeout_us) override;
+  void park(int64_t timeout_us) override;
+  void unpark() override { near_->unpark(); }
+  bool flushed() override;
+
+ private:
+  network::device& way_to(int peer) const { return context_.is_near(peer) ? *near_ : *far_; }
+  void set_limits(address_exchange& exchange);
+
+  const context& context_;
+  std::unique_ptr<network::device> near_, far_;
+  std::atomic<uint32_t> polls_{0};
+};
+
+}  // namespace lci::network::routed
