@@ -32,19 +32,21 @@ std::string value_of(const std::vector<option_info_t>& options, const std::strin
 }
 
 std::vector<facility> list_fabrics(const std::string& wanted) {
+  const bool automatic = wanted == to_string(attr_backend_t::none);
   std::vector<facility> all;
-  bool chosen = false;
+  bool leads_out = false;
   for (const network::fabric& f : network::fabrics()) {
     facility entry;
     entry.name = f.name;
     entry.note = f.unusable_reason();
     entry.usable = entry.note.empty();
-    // sim is for tests: never taken unless asked for.
-    const bool automatic = f.id != attr_backend_t::sim;
-    const bool asked_for = wanted == to_string(attr_backend_t::none) ? automatic : wanted == f.name;
-    entry.in_use = entry.usable && asked_for && !chosen;
-    chosen |= entry.in_use;
-    if (entry.usable && !automatic) entry.note = "for tests: only if LCI_ATTR_BACKEND asks for it";
+    const bool of_host = f.id == attr_backend_t::shm, of_tests = f.id == attr_backend_t::sim;
+    const bool between = automatic && !of_host && !of_tests && !leads_out;
+    entry.in_use = entry.usable && (automatic ? of_host : wanted == f.name);
+    if (entry.usable && of_tests) entry.note = "for tests: only if LCI_ATTR_BACKEND asks for it";
+    if (entry.usable && automatic && of_host) entry.note = "within a host";
+    if (entry.usable && between) entry.note = "in use between hosts, if there are several";
+    leads_out |= entry.usable && between;
     all.push_back(entry);
   }
   for (const attr_backend_t id : {attr_backend_t::ofi, attr_backend_t::ibv, attr_backend_t::ucx}) {

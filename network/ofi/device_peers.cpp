@@ -80,7 +80,7 @@ void device::unpark() {
 void device::sleep(int64_t timeout_us) {
   if (timeout_us <= 0 || news_.load(std::memory_order_acquire)) return;
   // Connections are made by polls, which nothing announces.
-  constexpr int64_t longest_us = 10000;
+  constexpr int64_t longest_us = 20000;
   timeout_us = std::min(timeout_us, longest_us);
   fid* queue = &queue_->fid;
   pollfd fds[2] = {{wake_fd_, POLLIN, 0}, {wait_fd_, POLLIN, 0}};
