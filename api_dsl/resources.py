@@ -88,6 +88,10 @@ net_context = Resource(
         A("ofi_rma", "bool",
           "ofi: let the provider serve puts and gets, if it can; if not, the core emulates them.",
           "true", source=_OURS),
+        A("peer_timeout", "double",
+          "ofi, ibv: seconds after which a peer counts as failed whose host does not answer any more; 0: "
+          "peers are not watched. Watched are those that this rank has sent something to, or heard from.",
+          "30", source=_OURS, minimum=0, maximum=86400),
         A("max_msg_size", "size_t",
           "Largest single message given to the network; larger ones are cut.", "0x7FFFFFFF",
           minimum=4096),

@@ -176,6 +176,9 @@ uint64_t device::find_pool_lkey(const core::packet_pool& pool) const {
 void device::on_peer_failure(int peer, const char* reason) {
   {
     std::lock_guard guard(failure_mutex_);
+    // Where messages go by two networks, both may notice.
+    for (const auto& [known, what] : failures_)
+      if (known == peer) return;
     failures_.emplace_back(peer, "rank " + std::to_string(peer) + " has failed: " + reason);
   }
   any_failure_.store(true, std::memory_order_seq_cst);

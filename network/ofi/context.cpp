@@ -1,13 +1,33 @@
 #include "network/ofi/context.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "lci/errors.hpp"
 #include "network/ofi/device.hpp"
 #include "network/ofi/tag.hpp"
 
 namespace lci::network::ofi {
 
+namespace {
+
+/// The provider's own address, if it is one of IP.
+sockaddr_storage address_of(const fi_info& info) {
+  sockaddr_storage address{};
+  const bool ip = info.addr_format == FI_SOCKADDR || info.addr_format == FI_SOCKADDR_IN ||
+                  info.addr_format == FI_SOCKADDR_IN6;
+  if (ip && info.src_addr != nullptr)
+    std::memcpy(&address, info.src_addr, std::min(info.src_addrlen, sizeof address));
+  return address;
+}
+
+}  // namespace
+
 context::context(address_exchange& exchange, const net_context_attr_t& attr)
-    : exchange_(exchange), attr_(attr), provider_(attr) {
+    : exchange_(exchange),
+      attr_(attr),
+      provider_(attr),
+      peers_(exchange, address_of(provider_.info()), attr.peer_timeout) {
   if (size() > message_tag::max_ranks)
     throw resource_error("ofi: a job may have " + std::to_string(message_tag::max_ranks) +
                          " ranks, but has " + std::to_string(size()));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "network/fabric.hpp"
+#include "network/liveness/liveness.hpp"
 #include "network/ofi/handles.hpp"
 #include "network/ofi/provider.hpp"
 
@@ -22,6 +23,7 @@ class context final : public network::context {
   const net_context_attr_t& attr() const { return attr_; }
   const ofi::provider& provider() const { return provider_; }
   fid_fabric& fabric() const { return *fabric_; }
+  liveness& peers() { return peers_; }
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
 
@@ -33,6 +35,7 @@ class context final : public network::context {
   const net_context_attr_t attr_;
   const ofi::provider provider_;
   owned<fid_fabric> fabric_;
+  liveness peers_;
 };
 
 }  // namespace lci::network::ofi

@@ -32,7 +32,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
     result = call(p.address);
   }
   if (LCI_LIKELY(result == 0)) {
-    if (!p.met.load(std::memory_order_relaxed)) p.met.store(true, std::memory_order_relaxed);
+    meet(rank);
     return good;
   }
   if (result == -FI_EAGAIN || result == -FI_ENOMEM) {

@@ -82,6 +82,12 @@ class device final : public network::device {
     return LCI_LIKELY(peers_[static_cast<size_t>(rank)].met.load(std::memory_order_relaxed)) ||
            send_control(rank, message_tag::kind::hello);
   }
+  void meet(int rank) {
+    std::atomic<bool>& met = peers_[static_cast<size_t>(rank)].met;
+    if (LCI_LIKELY(met.load(std::memory_order_relaxed))) return;
+    met.store(true, std::memory_order_relaxed);
+    context_.peers().meet(rank);
+  }
   bool is_gone(int peer) const {
     return peers_[static_cast<size_t>(peer)].what.load(std::memory_order_acquire) != fate::alive;
   }
@@ -108,6 +114,13 @@ class device final : public network::device {
   LCI_COLD void answer_goodbye(int peer);
 
   // device_peers.cpp
+  LCI_COLD void look_after_peers();
+  void count_idle() {
+    // Not a counter of anything: increments lost between threads only make the looks rarer.
+    const uint32_t idle = idle_.load(std::memory_order_relaxed) + 1;
+    idle_.store(idle, std::memory_order_relaxed);
+    if (LCI_UNLIKELY(idle % 1024 == 0)) look_after_peers();
+  }
   LCI_COLD void fail_peer(int peer, const std::string& reason);
   bool send_control(int peer, message_tag::kind what);
   void sleep(int64_t timeout_us);
@@ -128,6 +141,8 @@ class device final : public network::device {
 
   request_pool requests_;
   alignas(cache_line) std::atomic<int64_t> under_way_{0};  // requests that will tell the core, or us
+  std::atomic<uint32_t> idle_{0};  // polls and posts in vain
+  std::atomic<size_t> departures_seen_{0};
   spinlock send_lock_, receive_lock_, poll_lock_;  // tried only, as lock_mode_ says; see try_for()
   std::mutex memory_lock_;                         // as lock_mode_ says
 

@@ -29,6 +29,23 @@ void device::fail_peer(int rank, const std::string& reason) {
   news_.store(true, std::memory_order_release);
 }
 
+void device::look_after_peers() {
+  liveness& peers = context_.peers();
+  peers.look();
+  size_t seen = departures_seen_.load(std::memory_order_relaxed);
+  while (LCI_UNLIKELY(seen < peers.n_departures())) {
+    if (!departures_seen_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) continue;
+    const liveness::departure d = peers.departure_at(seen++);
+    if (d.died) {
+      fail_peer(d.rank, d.reason);
+    } else {
+      fate before = fate::alive;
+      peers_[static_cast<size_t>(d.rank)].what.compare_exchange_strong(before, fate::left,
+                                                                        std::memory_order_acq_rel);
+    }
+  }
+}
+
 bool device::send_control(int rank, message_tag::kind what) {
   net_op op;
   op.peer = rank;
@@ -78,7 +95,9 @@ void device::unpark() {
 }
 
 void device::sleep(int64_t timeout_us) {
-  if (timeout_us <= 0 || news_.load(std::memory_order_acquire)) return;
+  if (timeout_us <= 0) return;
+  look_after_peers();
+  if (news_.load(std::memory_order_acquire)) return;
   // Connections are made by polls, which nothing announces.
   constexpr int64_t longest_us = 20000;
   timeout_us = std::min(timeout_us, longest_us);

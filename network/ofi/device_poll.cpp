@@ -34,7 +34,10 @@ int device::poll(event_sink& sink, int max_events) {
   int told = 0;
   if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
   const ssize_t n = read_queue(entries.data(), static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));
-  if (LCI_LIKELY(n == -FI_EAGAIN)) return told;
+  if (LCI_LIKELY(n == -FI_EAGAIN)) {
+    count_idle();
+    return told;
+  }
   if (LCI_UNLIKELY(n < 0)) return told > 0 || n != -FI_EBUSY ? told : -1;
   struct rest {  // if a handler throws
     device& of;
@@ -50,7 +53,10 @@ int device::poll(event_sink& sink, int max_events) {
 void device::make_room() {
   std::array<completion, batch> entries;
   const ssize_t n = read_queue(entries.data(), entries.size());
-  if (n > 0) keep(entries.data(), entries.data() + n);
+  if (n > 0)
+    keep(entries.data(), entries.data() + n);
+  else
+    count_idle();
 }
 
 void device::keep(const completion* begin, const completion* end) {
@@ -80,10 +86,7 @@ void device::handle_message(const completion& e, event_sink& sink) {
   }
   message_tag tag;
   understood = understood && message_tag::unpack(bits, context_.size(), tag);
-  if (LCI_LIKELY(understood)) {
-    std::atomic<bool>& met = peers_[static_cast<size_t>(tag.rank)].met;
-    if (!met.load(std::memory_order_relaxed)) met.store(true, std::memory_order_relaxed);
-  }
+  if (LCI_LIKELY(understood)) meet(tag.rank);
   if (LCI_UNLIKELY(!understood || tag.what != message_tag::kind::message)) {
     if (understood)
       handle_control(tag);

@@ -1,5 +1,5 @@
 // A process of the job is killed in the middle of things: the others are told who it was, and go on
-// without it. Started as `lcirun -n 3 sh shm_survivors.sh shm_peer_death`: the shell between hides
+// without it. Started as `lcirun -n 3 sh survivors.sh peer_death`: the shell between hides
 // the death from the launcher, which would end the whole job.
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,0 +1,167 @@
+#include "network/liveness/liveness.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
+
+namespace lci::network {
+
+namespace {
+
+constexpr char farewell = 'b';
+constexpr uint64_t listener_mark = ~uint64_t{0};
+constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // over a descriptor; without it: a rank
+
+// A peer that is not there may have left a moment ago, and its last messages be on their way to us.
+constexpr std::chrono::milliseconds benefit_of_doubt{300};
+
+void add(int events, int fd, uint64_t mark) {
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLRDHUP;
+  e.data.u64 = mark;
+  epoll_ctl(events, EPOLL_CTL_ADD, fd, &e);
+}
+
+}  // namespace
+
+liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_address, double timeout_s)
+    : own_rank_(exchange.rank()),
+      timeout_(std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_s))),
+      where_(static_cast<size_t>(exchange.size())),
+      met_(new std::atomic<bool>[where_.size()]()) {
+  sockaddr_storage mine = length_of(own_address) > 0 ? own_address : first_address();
+  if (timeout_s > 0 && exchange.size() > 1 && length_of(mine) > 0) {
+    listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(where_.size(), 4096)));
+    events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
+    if (listener_.get() >= 0 && events_.get() >= 0)
+      add(events_.get(), listener_.get(), listener_mark);
+    else
+      mine = {};
+  }
+  // Who has no address is not watched.
+  if (listener_.get() < 0) mine = {};
+  const std::vector<std::string> all =
+      exchange.allgather({reinterpret_cast<const char*>(&mine), length_of(mine)});
+  for (size_t r = 0; r < all.size(); ++r) {
+    std::memcpy(&where_[r], all[r].data(), std::min(all[r].size(), sizeof where_[r]));
+    if (all[r].size() != length_of(where_[r])) where_[r] = {};
+    const bool self = static_cast<int>(r) == own_rank_;
+    met_[r].store(self || events_.get() < 0 || length_of(where_[r]) == 0, std::memory_order_relaxed);
+  }
+}
+
+liveness::~liveness() {
+  std::lock_guard guard(mutex_);
+  accept_all();
+  for (auto& [fd, connection] : watchers_) (void)!send(fd, &farewell, 1, MSG_NOSIGNAL);
+}
+
+void liveness::watch(int rank) {
+  std::lock_guard guard(mutex_);
+  const auto r = static_cast<size_t>(rank);
+  if (met_[r].exchange(true, std::memory_order_relaxed)) return;
+  watched w;
+  w.since = clock::now();
+  w.connection = begin_to_connect(where_[r], std::chrono::duration_cast<std::chrono::milliseconds>(timeout_));
+  if (w.connection.get() < 0) {
+    if (!warned_)
+      log_warning("no connection to watch rank " + std::to_string(rank) + " by: " + std::strerror(errno) +
+                  "; its death may go unnoticed");
+    warned_ = true;
+    return;
+  }
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT;
+  e.data.u64 = r;
+  epoll_ctl(events_.get(), EPOLL_CTL_ADD, w.connection.get(), &e);
+  undecided_.insert(rank);
+  watched_.emplace(rank, std::move(w));
+}
+
+liveness::departure liveness::departure_at(size_t i) {
+  std::lock_guard guard(mutex_);
+  return departures_[i];
+}
+
+void liveness::look() {
+  if (events_.get() < 0) return;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;  // somebody is looking
+  epoll_event events[16];
+  const int n = epoll_wait(events_.get(), events, 16, 0);
+  for (int i = 0; i < n; ++i) {
+    const uint64_t mark = events[i].data.u64;
+    if (mark == listener_mark) {
+      accept_all();
+    } else if ((mark & watcher_mark) != 0) {
+      watchers_.erase(static_cast<int>(mark & ~watcher_mark));  // it sends nothing: its end has come
+    } else if (auto it = watched_.find(static_cast<int>(mark)); it != watched_.end()) {
+      handle(it->first, it->second, events[i].events);
+    }
+  }
+  if (!undecided_.empty()) handle_due();
+}
+
+void liveness::accept_all() {
+  if (listener_.get() < 0) return;
+  for (;;) {
+    socket_handle s(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (s.get() < 0) return;
+    // Not from our job: there is one of each peer, or two for a moment.
+    if (watchers_.size() >= 2 * where_.size()) continue;
+    add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
+    watchers_.emplace(s.get(), std::move(s));
+  }
+}
+
+void liveness::handle(int rank, watched& w, uint32_t events) {
+  const int fd = w.connection.get();
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) == 0) {
+    // Connected: from now on only its end is of interest.
+    w.connected = true;
+    undecided_.erase(rank);
+    epoll_event e{};
+    e.events = EPOLLIN | EPOLLRDHUP;
+    e.data.u64 = static_cast<uint64_t>(rank);
+    epoll_ctl(events_.get(), EPOLL_CTL_MOD, fd, &e);
+    return;
+  }
+  char said = 0;
+  const ssize_t got = recv(fd, &said, 1, 0);
+  if (got == 1 && said == farewell) return depart(rank, false, "it has left");
+  const int error = got < 0 ? errno : 0;
+  if (error == EAGAIN) return;
+  w.reason = std::string(w.connected ? "its process or host has ended, or is cut off" : "it does not answer") +
+             (error != 0 ? std::string(": ") + std::strerror(error) : "");
+  w.since = clock::now();
+  w.connection = {};  // closes it, and takes it from the queue
+  undecided_.insert(rank);
+}
+
+void liveness::handle_due() {
+  const auto now = clock::now();
+  std::vector<int> due;
+  for (const int rank : undecided_) {
+    const watched& w = watched_.at(rank);
+    if (now - w.since >= (w.reason.empty() ? timeout_ : clock::duration(benefit_of_doubt))) due.push_back(rank);
+  }
+  for (const int rank : due) {
+    const std::string reason = watched_.at(rank).reason;
+    depart(rank, true, reason.empty() ? "it does not answer" : reason);
+  }
+}
+
+void liveness::depart(int rank, bool died, const std::string& why) {
+  undecided_.erase(rank);
+  watched_.erase(rank);
+  departures_.push_back({rank, died, why});
+  n_departures_.store(departures_.size(), std::memory_order_release);  // R1: pairs with A1
+}
+
+}  // namespace lci::network

@@ -1,0 +1,79 @@
+// Who of the peers on other hosts still runs. Networks tell a sender that its peer is gone, if at all,
+// and whoever only waits nothing: so there is a TCP connection to each peer that was met, on which the
+// kernels at both ends keep watch, also while the programs compute.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "network/fabric.hpp"
+#include "network/liveness/socket.hpp"
+
+namespace lci::network {
+
+/// One per context. Thread-safe; no method waits. Nothing is ever sent but one byte, when it ends.
+class liveness {
+ public:
+  /// Collective. `own_address`: an address of this host that peers reach; family 0: one is looked for.
+  /// `timeout_s`: after which a peer counts as dead whose host does not answer; 0: nobody is watched.
+  liveness(address_exchange& exchange, const sockaddr_storage& own_address, double timeout_s);
+  ~liveness();
+
+  /// From now on the peer is watched.
+  void meet(int rank) {
+    if (!met_[static_cast<size_t>(rank)].load(std::memory_order_relaxed)) watch(rank);
+  }
+
+  struct departure {
+    int rank;
+    bool died;  ///< if not, it has ended its context
+    std::string reason;
+  };
+  /// Departures so far, in the order in which they were seen.
+  size_t n_departures() const { return n_departures_.load(std::memory_order_acquire); }  // A1
+  departure departure_at(size_t i);
+
+  /// Sees what has happened since; cheap enough for now and then.
+  void look();
+
+ private:
+  using clock = std::chrono::steady_clock;
+  /// Our connection to a peer.
+  struct watched {
+    socket_handle connection;
+    clock::time_point since;  // connecting since; or, if `reason` is set, in doubt since
+    bool connected = false;
+    std::string reason;       // why it is in doubt
+  };
+
+  LCI_COLD void watch(int rank);
+  void accept_all();                                        // under mutex_
+  void handle(int rank, watched& w, uint32_t events);       // under mutex_
+  void handle_due();                                        // under mutex_
+  void depart(int rank, bool died, const std::string& why);  // under mutex_
+
+  const int own_rank_;
+  const clock::duration timeout_;
+  std::vector<sockaddr_storage> where_;
+  std::unique_ptr<std::atomic<bool>[]> met_;
+  socket_handle listener_, events_;
+
+  std::mutex mutex_;
+  std::unordered_map<int, watched> watched_;             // under mutex_
+  std::unordered_map<int, socket_handle> watchers_;      // under mutex_, by descriptor: peers' ends
+  std::unordered_set<int> undecided_;                    // under mutex_: connecting, or in doubt
+  std::vector<departure> departures_;                    // under mutex_
+  std::atomic<size_t> n_departures_{0};
+  bool warned_ = false;                                  // under mutex_
+};
+
+}  // namespace lci::network
