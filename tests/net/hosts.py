@@ -1,0 +1,138 @@
+"""Hosts of a test: each with a network, processes, mounts and a name of its own, joined by a bridge.
+
+Made of namespaces of this machine, so only root can; nothing of them is left behind.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+
+def missing():
+    """Why there can be no such hosts here; empty if there can."""
+    if os.geteuid() != 0:
+        return 'only root can make network namespaces'
+    for tool in ('ip', 'unshare', 'nsenter'):
+        if shutil.which(tool) is None:
+            return f'no {tool} (Debian: iproute2, util-linux)'
+    name = f'lci-{os.getpid()}-try'
+    made = subprocess.run(['ip', 'netns', 'add', name], capture_output=True, text=True)
+    if made.returncode != 0:
+        return 'no network namespaces: ' + made.stderr.strip()
+    subprocess.run(['ip', 'netns', 'del', name], check=True)
+    return ''
+
+
+def ip(*words):
+    subprocess.run(['ip', *words], check=True, capture_output=True, text=True)
+
+
+class Host:
+    def __init__(self, network, number):
+        self.name = f'{network.name}h{number}'
+        self.address = f'10.78.0.{number + 1}'
+        self.port = f'p{number}'  # of the bridge
+        ip('netns', 'add', self.name)
+        # The first process of a namespace of processes: they end with it.
+        self.init = subprocess.Popen(
+            ['ip', 'netns', 'exec', self.name, 'unshare', '--pid', '--fork', '--kill-child', '--mount-proc',
+             '--uts', '--ipc', 'sh', '-c', f'hostname host{number}; exec sleep 100000'])
+        ip('link', 'add', 'eth0', 'netns', self.name, 'type', 'veth', 'peer', 'name', self.port,
+           'netns', network.name)
+        ip('-n', self.name, 'addr', 'add', self.address + '/24', 'dev', 'eth0')
+        for device in ('lo', 'eth0'):
+            ip('-n', self.name, 'link', 'set', device, 'up')
+        ip('-n', network.name, 'link', 'set', self.port, 'master', 'bridge', 'up')
+
+    def first_process(self):
+        """Its number as seen from here."""
+        children = f'/proc/{self.init.pid}/task/{self.init.pid}/children'
+        for _ in range(1000):
+            try:
+                with open(children) as f:
+                    found = f.read().split()
+                # `sleep` has it when unshare and the shell have done their work.
+                if found:
+                    with open(f'/proc/{found[0]}/comm') as f:
+                        if f.read().strip() == 'sleep':
+                            return int(found[0])
+            except OSError:
+                pass
+            time.sleep(0.01)
+        raise RuntimeError(f'{self.name}: no first process')
+
+    def close(self):
+        self.init.kill()
+        self.init.wait()
+        subprocess.run(['ip', 'netns', 'del', self.name], capture_output=True)
+
+
+class Network:
+    """To be used with `with`."""
+
+    def __init__(self, n_hosts):
+        self.name = f'lci{os.getpid()}'
+        self.hosts = []
+        ip('netns', 'add', self.name)
+        try:
+            ip('-n', self.name, 'link', 'add', 'bridge', 'type', 'bridge')
+            ip('-n', self.name, 'link', 'set', 'bridge', 'up')
+            for number in range(n_hosts):
+                self.hosts.append(Host(self, number))
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def close(self):
+        for host in self.hosts:
+            host.close()
+        subprocess.run(['ip', 'netns', 'del', self.name], capture_output=True)
+
+    def cut(self, host):
+        """Takes its cable out, without its noticing."""
+        ip('-n', self.name, 'link', 'set', self.hosts[host].port, 'down')
+
+    def mend(self, host):
+        ip('-n', self.name, 'link', 'set', self.hosts[host].port, 'up')
+
+    def filter(self, host, rule):
+        """An nftables rule for what comes to that host; empty: none any more."""
+        table = 'table inet faults'
+        text = f'{table}\ndelete {table}\n'
+        if rule:
+            text += table + ' { chain in { type filter hook input priority 0; ' + rule + ';\n}\n}\n'
+        subprocess.run(['ip', 'netns', 'exec', self.hosts[host].name, 'nft', '-f', '-'], input=text,
+                       text=True, check=True, capture_output=True)
+
+    def launch(self, lcirun, n_ranks, command, **env):
+        """Starts a job, as many ranks on each host; its output is one text."""
+        per_host = n_ranks // len(self.hosts)
+        place = ' '.join(f'{i}) host={h.first_process()};;' for i, h in enumerate(self.hosts))
+        script = (f'case $((PMI_RANK / {per_host})) in {place} esac; '
+                  'exec nsenter --target $host --net --pid --mount --uts --ipc -- "$@"')
+        full = {**os.environ, **{k: str(v) for k, v in env.items()}}
+        return subprocess.Popen(
+            [lcirun, '-n', str(n_ranks), 'sh', '-c', script, 'sh', *[str(w) for w in command]],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=full,
+            start_new_session=True)
+
+    def run(self, lcirun, n_ranks, command, timeout=120, **env):
+        """Runs a job to its end; its exit status (None: it was stopped in the end) and output."""
+        return finish(self.launch(lcirun, n_ranks, command, **env), timeout)
+
+
+def finish(job, timeout):
+    try:
+        out, _ = job.communicate(timeout=timeout)
+        return job.returncode, out
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        return None, job.communicate()[0]

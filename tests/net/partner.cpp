@@ -1,0 +1,115 @@
+// A rank of a job of several hosts between which something goes wrong. Started as
+// `partner SCENE RANKS_PER_HOST SECONDS`; prints "ready" when it has met all ranks, and "over" at its end.
+//
+//   exchange  messages of all sizes with all ranks, for so many seconds
+//   waiting   says nothing until it is told that the ranks of other hosts have failed
+//   sending   sends to them until it is told so
+//
+// Told of the failures, it exchanges messages with the ranks of its own host once more.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <lci.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "rank %d: FAILED: %s\n", lci::get_rank_me(), what.c_str());
+  std::_Exit(1);
+}
+
+/// Sends to all of `ranks` and receives from them.
+void talk(const std::set<int>& ranks, size_t size) {
+  const auto me = static_cast<char>(lci::get_rank_me());
+  std::vector<char> out(size, me);
+  std::vector<std::vector<char>> in(static_cast<size_t>(lci::get_rank_n()), std::vector<char>(size, -1));
+  auto sync = lci::alloc_sync_x().threshold(static_cast<int>(2 * ranks.size()))();
+  for (const int r : ranks) {
+    std::vector<char>& from = in[static_cast<size_t>(r)];
+    while (lci::post_recv_x(r, from.data(), size, 1, sync).allow_done(false)().is_retry()) lci::progress();
+    while (lci::post_send_x(r, out.data(), size, 1, sync).allow_done(false)().is_retry()) lci::progress();
+  }
+  while (!lci::sync_test(sync, nullptr)) lci::progress();
+  lci::free_comp(&sync);
+  for (const int r : ranks)
+    if (in[static_cast<size_t>(r)] != std::vector<char>(size, static_cast<char>(r)))
+      fail("the message of rank " + std::to_string(r) + " is not what it has sent");
+}
+
+void talk_for(const std::set<int>& ranks, double seconds) {
+  // All ranks make as many rounds: the first decides.
+  int rounds = 0;
+  for (const double end = now() + seconds; ; ++rounds) {
+    for (const size_t size : {8, 3000, 100'000}) talk(ranks, size);
+    int go_on = now() < end;
+    lci::broadcast(&go_on, sizeof go_on, 0);
+    if (go_on == 0) break;
+  }
+  if (lci::get_rank_me() == 0) std::printf("%d rounds\n", rounds + 1);
+}
+
+void lose(std::set<int> there, bool sends, double patience) {
+  auto counter = lci::alloc_counter();
+  const auto rcomp = lci::register_rcomp(counter);
+  const std::string text(1000, 'x');
+  const double begin = now();
+  while (!there.empty()) {
+    if (now() - begin > patience)
+      fail("nothing was said of rank " + std::to_string(*there.begin()) + " for " +
+           std::to_string(patience) + " s");
+    try {
+      if (sends)
+        for (const int r : there) (void)lci::post_am(r, text.data(), text.size(), lci::COMP_NULL_RETRY, rcomp);
+    } catch (const lci::peer_failure_error&) {  // progress() tells of it, too, once
+    }
+    try {
+      lci::progress();
+    } catch (const lci::peer_failure_error& e) {
+      if (there.erase(e.failed_rank()) == 0) fail("told twice: " + std::string(e.what()));
+      std::printf("%s (after %.1f s)\n", e.what(), now() - begin);
+    }
+  }
+  lci::deregister_rcomp(rcomp);
+  lci::free_comp(&counter);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: partner exchange|waiting|sending RANKS_PER_HOST SECONDS\n");
+    return 2;
+  }
+  const std::string scene = argv[1];
+  const int per_host = std::atoi(argv[2]);
+  const double seconds = std::atof(argv[3]);
+  lci::g_runtime_init();
+  const int me = lci::get_rank_me();
+  std::set<int> all, here, elsewhere;
+  for (int r = 0; r < lci::get_rank_n(); ++r) {
+    all.insert(r);
+    (r / per_host == me / per_host ? here : elsewhere).insert(r);
+  }
+  talk(all, 8);
+  std::printf("ready\n");
+  std::fflush(stdout);
+  if (scene == "exchange") {
+    talk_for(all, seconds);
+  } else {
+    lose(elsewhere, scene == "sending", seconds);
+    talk(here, 8);
+    talk(here, 100'000);
+  }
+  lci::g_runtime_fina();
+  std::printf("over\n");
+  return 0;
+}

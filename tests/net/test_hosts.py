@@ -1,0 +1,126 @@
+"""Jobs of several hosts: which network serves whom, and what happens when the way between them is bad."""
+
+import os
+import shutil
+import sys
+import time
+import unittest
+
+from hosts import Network, finish, missing
+
+LCIRUN = os.environ['LCIRUN']
+PARTNER = os.environ['PARTNER']
+HELLO = os.environ['HELLO']
+WHY_NOT = ('built without libfabric (Debian: libfabric-dev)' if os.environ['WITH_OFI'] != 'true'
+           else missing())
+TIMEOUT = 3  # seconds after which a peer counts as failed
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class TwoHosts(unittest.TestCase):
+    n_hosts = 2
+
+    @classmethod
+    def setUpClass(cls):
+        cls.network = Network(cls.n_hosts)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.network.close()
+
+    def partners(self, n_ranks, scene, seconds, fault=None, timeout=120, **env):
+        """Runs a job; `fault` happens when all its ranks are ready. Its output, if it ends well."""
+        per_host = n_ranks // self.n_hosts
+        job = self.network.launch(LCIRUN, n_ranks, [PARTNER, scene, per_host, seconds],
+                                  LCI_ATTR_PEER_TIMEOUT=TIMEOUT, **env)
+        ready = ''
+        if fault is not None:
+            while ready.count('ready') < n_ranks:
+                line = job.stdout.readline()
+                self.assertTrue(line, ready)
+                ready += line
+            fault()
+            self.begin = time.monotonic()
+        code, out = finish(job, timeout)
+        self.took = time.monotonic() - self.begin if fault is not None else None
+        self.assertEqual(code, 0, ready + out)
+        return ready + out
+
+    def told_of_all(self, out, n_ranks):
+        """Each rank was told of each rank of other hosts."""
+        per_host = n_ranks // self.n_hosts
+        self.assertEqual(out.count(' has failed: '), n_ranks * (n_ranks - per_host), out)
+
+    def test_messages_of_all_sizes_with_all_ranks(self):
+        for per_host in (1, 2):
+            with self.subTest(ranks_per_host=per_host):
+                out = self.partners(per_host * self.n_hosts, 'exchange', 1)
+                self.assertIn(' rounds', out)
+
+    def test_shared_memory_does_not_lead_to_another_host(self):
+        code, out = self.network.run(LCIRUN, self.n_hosts, [HELLO], LCI_ATTR_BACKEND='shm')
+        self.assertNotEqual(code, 0)
+        self.assertIn('LCI_ATTR_BACKEND=auto chooses', out)
+
+    def test_hosts_without_a_network_between(self):
+        code, out = self.network.run(LCIRUN, self.n_hosts, [HELLO], FI_PROVIDER='shm')
+        self.assertNotEqual(code, 0)
+        self.assertIn('a network between hosts that all ranks can use', out)
+
+    def test_a_cut_link_is_told_to_who_waits(self):
+        self.cut_link('waiting')
+
+    def test_a_cut_link_is_told_to_who_sends(self):
+        self.cut_link('sending')
+
+    def cut_link(self, scene):
+        for per_host in (1, 2):
+            with self.subTest(ranks_per_host=per_host):
+                try:
+                    n = per_host * self.n_hosts
+                    fault = [lambda host=host: self.network.cut(host) for host in range(1, self.n_hosts)]
+                    out = self.partners(n, scene, 30, lambda: [f() for f in fault])
+                    self.told_of_all(out, n)
+                    # Keepalive counts whole seconds; then devices say goodbye in vain, for 2 seconds.
+                    self.assertLess(self.took, TIMEOUT + 7, out)
+                finally:
+                    for host in range(1, self.n_hosts):
+                        self.network.mend(host)
+
+    def test_a_link_that_is_cut_for_a_moment_loses_nothing(self):
+        def fault():
+            self.network.cut(1)
+            time.sleep(0.5)
+            self.network.mend(1)
+        self.partners(self.n_hosts, 'exchange', 3, fault)
+
+    def filtered(self, rule, act):
+        if shutil.which('nft') is None:
+            self.skipTest('no nft (Debian: nftables)')
+        try:
+            act(lambda: self.network.filter(1, rule))
+        finally:
+            self.network.filter(1, '')
+
+    def test_lost_packets_cost_time_only(self):
+        self.filtered('meta l4proto tcp numgen random mod 100 < 2 drop',
+                      lambda fault: self.partners(self.n_hosts, 'exchange', 3, fault))
+
+    def test_reset_connections_are_told(self):
+        for scene in ('waiting', 'sending'):
+            def act(fault, scene=scene):
+                out = self.partners(self.n_hosts, scene, 30, fault)
+                self.told_of_all(out, self.n_hosts)
+            with self.subTest(scene):
+                self.filtered('meta l4proto tcp reject with tcp reset', act)
+
+
+class ThreeHosts(TwoHosts):
+    n_hosts = 3
+
+
+if __name__ == '__main__':
+    if WHY_NOT:
+        print(WHY_NOT)
+        sys.exit(77)
+    unittest.main()
