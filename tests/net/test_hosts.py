@@ -76,10 +76,10 @@ class TwoHosts(unittest.TestCase):
     def cut_link(self, scene):
         for per_host in (1, 2):
             with self.subTest(ranks_per_host=per_host):
+                n = per_host * self.n_hosts
                 try:
-                    n = per_host * self.n_hosts
-                    fault = [lambda host=host: self.network.cut(host) for host in range(1, self.n_hosts)]
-                    out = self.partners(n, scene, 30, lambda: [f() for f in fault])
+                    out = self.partners(n, scene, 30,
+                                        lambda: [self.network.cut(h) for h in range(1, self.n_hosts)])
                     self.told_of_all(out, n)
                     # Keepalive counts whole seconds; then devices say goodbye in vain, for 2 seconds.
                     self.assertLess(self.took, TIMEOUT + 7, out)
@@ -97,10 +97,13 @@ class TwoHosts(unittest.TestCase):
     def filtered(self, rule, act):
         if shutil.which('nft') is None:
             self.skipTest('no nft (Debian: nftables)')
+        def filter_all(rule):
+            for host in range(1, self.n_hosts):
+                self.network.filter(host, rule)
         try:
-            act(lambda: self.network.filter(1, rule))
+            act(lambda: filter_all(rule))
         finally:
-            self.network.filter(1, '')
+            filter_all('')
 
     def test_lost_packets_cost_time_only(self):
         self.filtered('meta l4proto tcp numgen random mod 100 < 2 drop',

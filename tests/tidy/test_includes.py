@@ -12,7 +12,7 @@ RULES = {
     "lib/concurrent": PUBLIC + ("lib/base/",),
     "lib/comp": PUBLIC + ("lib/base/", "lib/concurrent/", "generated/"),
     "lib/core": PUBLIC + ("lib/base/", "lib/concurrent/", "lib/comp/", "network/fabric.hpp",
-                          "network/bootstrap/bootstrap.hpp", "generated/"),
+                          "network/open.hpp", "network/bootstrap/bootstrap.hpp", "generated/"),
     "lib/coll": PUBLIC + ("lib/base/", "lib/core/device.hpp", "generated/"),
     "lib/layers": PUBLIC,
     "lib/tools": PUBLIC + ("lib/base/mapping_watch.hpp", "network/fabric.hpp",
@@ -24,7 +24,7 @@ RULES = {
     "bench": PUBLIC,
     "examples": PUBLIC,
 }
-FABRIC = PUBLIC + ("lib/base/", "lib/concurrent/", "network/fabric.hpp")
+FABRIC = PUBLIC + ("lib/base/", "lib/concurrent/", "network/fabric.hpp", "network/liveness/")
 NOT_FABRICS = {"bootstrap", "launcher"}
 # Headers of a vendor's network or of a launcher: for the one folder that wraps them.
 VENDOR = ("infiniband/", "rdma/", "ucp/", "uct/", "ucs/", "mpi.h", "pmi.h", "pmi2.h", "pmix")
