@@ -66,9 +66,11 @@ ibv_mr* registrar::open(void* base, size_t size) {
 
 registration registrar::add(void* base, size_t size) {
   registration reg;
+  reg.rkey = 1;
+  if (size == 0) return reg;  // libibverbs would refuse, and nobody looks at the key of no bytes
   const ibv_mr* key = everything_.get();
   if (key == nullptr) {
-    ibv_mr* const mr = open(base, std::max<size_t>(size, 1));
+    ibv_mr* const mr = open(base, size);
     if (mr == nullptr) refused("can't register " + std::to_string(size) + " bytes", errno);
     reg.handle = mr;
     key = mr;
