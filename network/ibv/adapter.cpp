@@ -15,7 +15,8 @@ namespace {
 std::string why_none(int error) {
   std::error_code ignored;
   if (std::filesystem::is_empty("/sys/class/infiniband", ignored) || ignored)
-    return "no RDMA device: the kernel knows of none, or has no driver loaded (`rdma link` lists them)";
+    return "no RDMA device: the kernel knows of none, or has no driver loaded (`rdma link` lists them); "
+           "LCI_ATTR_BACKEND=ofi reaches other hosts without";
   const std::string what = "there is an RDMA device, but libibverbs can't use it";
   if (!std::filesystem::exists("/dev/infiniband", ignored))
     return what + ": /dev/infiniband is missing; load the module ib_uverbs, or pass the device to the container";
