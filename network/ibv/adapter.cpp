@@ -1,5 +1,7 @@
 #include "network/ibv/adapter.hpp"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -24,11 +26,12 @@ std::string why_none(int error) {
          "; install its driver's library (Debian: ibverbs-providers)";
 }
 
-std::string why_not_opened(const char* name, int error) {
-  std::string text = std::string("can't open ") + name + ": " + std::strerror(error);
-  if (error == EACCES || error == EPERM)
-    text += "; give this user access to /dev/infiniband/uverbs*, as a group or by udev";
-  return text;
+std::string why_not_opened(const ibv_device& device, int error) {
+  // libibverbs tries several ways, and errno is of the last.
+  const std::string file = std::string("/dev/infiniband/") + device.dev_name;
+  const bool forbidden = access(file.c_str(), R_OK | W_OK) != 0 && errno == EACCES;
+  return std::string("can't open ") + device.name + ": " + std::strerror(forbidden ? EACCES : error) +
+         (forbidden ? "; give this user the right to read and write " + file + ", by its group or udev" : "");
 }
 
 /// By the provider's own entry: ibv_query_device_ex() is inline and would have to be linked with libibverbs.
@@ -63,7 +66,7 @@ void adapter::find(const std::string& wanted) {
     known = true;
     const owned<ibv_context> opened(library::get().open_device(device));
     if (opened == nullptr)
-      why_not = why_not_opened(name, errno);
+      why_not = why_not_opened(*device, errno);
     else if (use(*opened, device))
       return;
     else if (why_not.empty())
@@ -90,7 +93,7 @@ bool adapter::use(ibv_context& opened, ibv_device* device) {
 
 owned<ibv_context> adapter::open() const {
   ibv_context* const opened = library::get().open_device(device_);
-  if (opened == nullptr) throw resource_error("ibv: " + why_not_opened(name(), errno));
+  if (opened == nullptr) throw resource_error("ibv: " + why_not_opened(*device_, errno));
   return owned<ibv_context>(opened);
 }
 
