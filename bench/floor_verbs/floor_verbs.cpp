@@ -53,7 +53,7 @@ class half {
     receives.attr = {n_receives, 1, 0};
     receives_ = ibv_create_srq(domain_, &receives);
     memory_ = ibv_reg_mr(domain_, buffers_.data(), buffers_.size(), IBV_ACCESS_LOCAL_WRITE);
-    if (memory_ == nullptr || receives_ == nullptr || completions_ == nullptr) fail("floor_verbs: making queues");
+    if (memory_ == nullptr || receives_ == nullptr || completions_ == nullptr) fail("floor_verbs: queues");
     ibv_qp_init_attr init{};
     init.send_cq = init.recv_cq = completions_;
     init.srq = receives_;
@@ -73,7 +73,8 @@ class half {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
-    int error = ibv_modify_qp(pair_, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    int error = ibv_modify_qp(
+        pair_, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     attr = {};
     attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = port_.active_mtu;
@@ -87,16 +88,18 @@ class half {
     attr.ah_attr.grh.sgid_index = static_cast<uint8_t>(std::max(gid_index_, 0));
     attr.ah_attr.grh.hop_limit = 64;
     if (error == 0)
-      error = ibv_modify_qp(pair_, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-                                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+      error = ibv_modify_qp(pair_, &attr,
+                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     attr = {};
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = 16;
     attr.retry_cnt = attr.rnr_retry = 7;
     attr.max_rd_atomic = 1;
     if (error == 0)
-      error = ibv_modify_qp(pair_, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT |
-                                              IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+      error = ibv_modify_qp(pair_, &attr,
+                            IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT |
+                                IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
     if (error != 0) errno = error, fail("floor_verbs: ibv_modify_qp");
     mine.stage.store(2, std::memory_order_release);
     await(other.stage, 2);
@@ -203,11 +206,13 @@ int main(int argc, char** argv) {
   for (double& time : microseconds) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < count; ++i) mine.send(), mine.await_message();
-    time = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / count / 2;
+    const std::chrono::duration<double, std::micro> all = std::chrono::steady_clock::now() - start;
+    time = all.count() / count / 2;
   }
   ends[0].stage.store(3, std::memory_order_release);
   std::sort(microseconds.begin(), microseconds.end());
-  std::printf("%.3f us (from %.3f to %.3f)\n", microseconds[rounds / 2], microseconds[0], microseconds[rounds - 1]);
+  std::printf("%.3f us (from %.3f to %.3f)\n", microseconds[rounds / 2], microseconds[0],
+              microseconds[rounds - 1]);
   int status = 0;
   waitpid(pid, &status, 0);
   return status == 0 ? 0 : 1;

@@ -21,7 +21,8 @@ std::string why_none(int error) {
            "LCI_ATTR_BACKEND=ofi reaches other hosts without";
   const std::string what = "there is an RDMA device, but libibverbs can't use it";
   if (!std::filesystem::exists("/dev/infiniband", ignored))
-    return what + ": /dev/infiniband is missing; load the module ib_uverbs, or pass the device to the container";
+    return what + ": /dev/infiniband is missing; load the module ib_uverbs, or pass the device to the "
+                  "container";
   return what + (error != 0 ? std::string(": ") + std::strerror(error) : "") +
          "; install its driver's library (Debian: ibverbs-providers)";
 }
@@ -70,7 +71,8 @@ void adapter::find(const std::string& wanted) {
     else if (use(*opened, device))
       return;
     else if (why_not.empty())
-      why_not = std::string("no port of ") + name + " is active; look at `rdma link` and its network interface";
+      why_not = std::string("no port of ") + name +
+                " is active; look at `rdma link` and its network interface";
   }
   if (!known) throw_invalid("alloc_net_context", "device_name", wanted, "one of: " + names);
   throw resource_error("ibv: " + why_not);

@@ -1,12 +1,10 @@
 // Peers that fail, and how a device takes its leave. What a queue pair has been acknowledged is in the
 // peer's memory, and stays there when the queue pair goes; so a device that leaves waits for that. Its
 // last message to each peer is a goodbye: who has read it expects no answers any more.
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "lib/base/log.hpp"

@@ -53,13 +53,15 @@ device::sizes device::choose_sizes(const device_attr_t& attr) const {
   // A queue of completions that overflows loses them, and says so to nobody who counts on them.
   const auto room = std::min<size_t>(attr.net_max_cqes, static_cast<size_t>(can.max_cqe));
   sizes s{};
-  s.receives = static_cast<uint32_t>(std::clamp<size_t>(attr.net_max_recvs, 1, static_cast<size_t>(can.max_srq_wr)));
+  const auto most_receives = static_cast<size_t>(can.max_srq_wr);
+  s.receives = static_cast<uint32_t>(std::clamp<size_t>(attr.net_max_recvs, 1, most_receives));
   const size_t left = room > s.receives ? room - s.receives : 0;
   if (left / n < fewest_sends)
-    throw resource_error("ibv: " + std::to_string(room) + " completions are too few for " + std::to_string(n) +
-                         " ranks and " + std::to_string(s.receives) +
-                         " receive buffers; raise LCI_ATTR_NET_MAX_CQES (" + context_.card().name() + " can have " +
-                         std::to_string(can.max_cqe) + "), or lower LCI_ATTR_NET_MAX_RECVS");
+    throw resource_error("ibv: " + std::to_string(room) + " completions are too few for " +
+                         std::to_string(n) + " ranks and " + std::to_string(s.receives) +
+                         " receive buffers; raise LCI_ATTR_NET_MAX_CQES (" + context_.card().name() +
+                         " can have " + std::to_string(can.max_cqe) +
+                         "), or lower LCI_ATTR_NET_MAX_RECVS");
   const size_t sends = std::max<size_t>(attr.net_max_sends, fewest_sends);
   s.sends = static_cast<uint32_t>(std::min({sends, left / n, static_cast<size_t>(can.max_qp_wr)}));
   s.completions = static_cast<int>(s.receives + n * s.sends);

@@ -84,7 +84,8 @@ registration registrar::add(void* base, size_t size) {
 void registrar::advise(void* base, size_t size, uint32_t lkey) {
   ibv_sge range{reinterpret_cast<uintptr_t>(base), static_cast<uint32_t>(std::min<size_t>(size, UINT32_MAX)),
                 lkey};
-  const int error = ibv_advise_mr(&domain_, static_cast<ibv_advise_mr_advice>(advice_of(prefetch_)), 0, &range, 1);
+  const auto advice = static_cast<ibv_advise_mr_advice>(advice_of(prefetch_));
+  const int error = ibv_advise_mr(&domain_, advice, 0, &range, 1);
   if (error != 0 && !advice_refused_.exchange(true, std::memory_order_relaxed))
     log_warning(std::string("ibv: the advice of ibv_prefetch_strategy is refused: ") + std::strerror(error) +
                 "; pages come when they are used");

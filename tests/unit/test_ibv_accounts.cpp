@@ -10,7 +10,8 @@
 using namespace lci::network::ibv;
 
 TEST_CASE("the number of a work request says what it is", "[unit]") {
-  for (const work_id id : {work_id{false, 0, 0}, work_id{false, work_id::max_peers - 1, ~0u}, work_id{true, 0, 7}}) {
+  constexpr int last = work_id::max_peers - 1;
+  for (const work_id id : {work_id{false, 0, 0}, work_id{false, last, ~0u}, work_id{true, 0, 7}}) {
     const work_id again = work_id::unpack(id.packed());
     CHECK(again.receive == id.receive);
     CHECK(again.peer == id.peer);
