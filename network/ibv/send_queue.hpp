@@ -25,7 +25,7 @@ class send_queue {
     depth_ = depth;
     reserved_ = std::min(reserved, depth - 1);
     longest_silence_ = std::max<uint32_t>(depth / 4, 1);
-    owners_ = std::make_unique<std::atomic<void*>[]>(depth);
+    owners_.reset(new std::atomic<void*>[depth]());
   }
 
   // --- by who holds the queue pair's lock ---
