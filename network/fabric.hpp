@@ -60,6 +60,8 @@ struct net_op {
   uint8_t n_segments = 0;
   uint32_t imm = 0;
   int peer = 0;
+  bool urgent = false;  ///< a message of the library's own, by which others' operations end: it may take
+                         ///< the room that a network keeps for such
   std::array<segment, max_segments> segments;  ///< source of send/put, destination of get
   uint64_t remote_addr = 0;                    ///< put/get: address at the peer
   uint64_t remote_key = 0;                     ///< put/get: rkey of the peer's registration

@@ -1,5 +1,8 @@
 // The table of backends, best first.
 #include "network/fabric.hpp"
+#ifdef LCI_WITH_IBV
+#include "network/ibv/fabric.hpp"
+#endif
 #ifdef LCI_WITH_OFI
 #include "network/ofi/fabric.hpp"
 #endif
@@ -13,6 +16,9 @@ const std::vector<fabric>& fabrics() {
       shm_fabric(),
 #ifdef LCI_WITH_OFI
       ofi_fabric(),
+#endif
+#ifdef LCI_WITH_IBV
+      ibv_fabric(),
 #endif
       sim_fabric(),
   };

@@ -395,6 +395,7 @@ bool device::submit(backlog::item& item) {
       }
       network::net_op op;
       op.peer = item.peer;
+      op.urgent = item.completes == nullptr;
       op.n_segments = 1;
       op.segments[0] = {item.message.data(), item.message.size(), 0};
       errorcode_t result;

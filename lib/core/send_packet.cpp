@@ -37,6 +37,7 @@ void device::send_or_queue(int peer, const void* message, size_t size) {
   if (LCI_LIKELY(backlog.empty() && size <= limits.max_inject)) {
     network::net_op op;
     op.inject = true;
+    op.urgent = true;
     op.peer = peer;
     op.n_segments = 1;
     op.segments[0] = {const_cast<void*>(message), size, 0};

@@ -200,10 +200,17 @@ int rank_count() {
   return ranks_in_one_process() ? environment_ranks() : lci_test::process_count();
 }
 bool ranks_in_one_process() { return environment_ranks() > 0; }
-bool over_libfabric() {
+namespace {
+
+bool backend_is(const std::string& name) {
   const char* const backend = std::getenv("LCI_ATTR_BACKEND");
-  return backend != nullptr && std::string(backend) == "ofi";
+  return backend != nullptr && backend == name;
 }
+
+}  // namespace
+
+bool over_libfabric() { return backend_is("ofi"); }
+bool over_libibverbs() { return backend_is("ibv"); }
 
 void on_ranks(const std::function<void(rank_env&)>& body, const tuner& tune) {
   const lci::global_attr_t before = lci::get_g_default_attr();

@@ -125,6 +125,7 @@ int rank_count();
 bool ranks_in_one_process();
 /// Whether libfabric carries the messages.
 bool over_libfabric();
+bool over_libibverbs();
 
 template <class T>
 std::string shown(const T& value) {

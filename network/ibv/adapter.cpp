@@ -1,0 +1,112 @@
+#include "network/ibv/adapter.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "lci/errors.hpp"
+#include "lib/base/check.hpp"
+
+namespace lci::network::ibv {
+
+namespace {
+
+/// Why libibverbs lists nothing.
+std::string why_none(int error) {
+  std::error_code ignored;
+  if (std::filesystem::is_empty("/sys/class/infiniband", ignored) || ignored)
+    return "no RDMA device: the kernel knows of none, or has no driver loaded (`rdma link` lists them); "
+           "LCI_ATTR_BACKEND=ofi reaches other hosts without";
+  const std::string what = "there is an RDMA device, but libibverbs can't use it";
+  if (!std::filesystem::exists("/dev/infiniband", ignored))
+    return what + ": /dev/infiniband is missing; load the module ib_uverbs, or pass the device to the "
+                  "container";
+  return what + (error != 0 ? std::string(": ") + std::strerror(error) : "") +
+         "; install its driver's library (Debian: ibverbs-providers)";
+}
+
+std::string why_not_opened(const ibv_device& device, int error) {
+  // libibverbs tries several ways, and errno is of the last.
+  const std::string file = std::string("/dev/infiniband/") + device.dev_name;
+  const bool forbidden = access(file.c_str(), R_OK | W_OK) != 0 && errno == EACCES;
+  return std::string("can't open ") + device.name + ": " + std::strerror(forbidden ? EACCES : error) +
+         (forbidden ? "; give this user the right to read and write " + file + ", by its group or udev" : "");
+}
+
+/// By the provider's own entry: ibv_query_device_ex() is inline and would have to be linked with libibverbs.
+ibv_odp_caps paging_of(ibv_context& opened) {
+  ibv_device_attr_ex more{};
+  const verbs_context* const provider = verbs_get_ctx_op(&opened, query_device_ex);
+  if (provider == nullptr || provider->query_device_ex(&opened, nullptr, &more, sizeof more) != 0) return {};
+  return more.odp_caps;
+}
+
+}  // namespace
+
+adapter::adapter(const net_context_attr_t& attr) {
+  if (const std::string& missing = library::get().missing; !missing.empty())
+    throw resource_error("ibv: " + missing);
+  find(attr.device_name);
+  gid_ = choose_gid(*open(), name(), port_, port_attr_, attr);
+}
+
+void adapter::find(const std::string& wanted) {
+  int n = 0;
+  errno = 0;
+  list_.reset(library::get().get_device_list(&n));
+  if (list_ == nullptr || n == 0) throw resource_error("ibv: " + why_none(errno));
+  std::string names, why_not;
+  bool known = false;
+  for (int i = 0; i < n; ++i) {
+    ibv_device* const device = list_.get()[i];
+    const char* const name = library::get().get_device_name(device);
+    names += std::string(i == 0 ? "" : ", ") + name;
+    if (!wanted.empty() && wanted != name) continue;
+    known = true;
+    const owned<ibv_context> opened(library::get().open_device(device));
+    if (opened == nullptr)
+      why_not = why_not_opened(*device, errno);
+    else if (use(*opened, device))
+      return;
+    else if (why_not.empty())
+      why_not = std::string("no port of ") + name +
+                " is active; look at `rdma link` and its network interface";
+  }
+  if (!known) throw_invalid("alloc_net_context", "device_name", wanted, "one of: " + names);
+  throw resource_error("ibv: " + why_not);
+}
+
+bool adapter::use(ibv_context& opened, ibv_device* device) {
+  const library& l = library::get();
+  if (l.query_device(&opened, &device_attr_) != 0) return false;
+  for (int port = 1; port <= device_attr_.phys_port_cnt; ++port) {
+    port_attr_ = {};
+    if (l.query_port(&opened, static_cast<uint8_t>(port), &port_attr_) != 0) continue;
+    if (port_attr_.state != IBV_PORT_ACTIVE) continue;
+    device_ = device;
+    port_ = static_cast<uint8_t>(port);
+    paging_ = paging_of(opened);
+    return true;
+  }
+  return false;
+}
+
+owned<ibv_context> adapter::open() const {
+  ibv_context* const opened = library::get().open_device(device_);
+  if (opened == nullptr) throw resource_error("ibv: " + why_not_opened(*device_, errno));
+  return owned<ibv_context>(opened);
+}
+
+std::string why_unusable() {
+  try {
+    const adapter any{net_context_attr_t{}};
+    return "";
+  } catch (const std::runtime_error& e) {
+    const std::string text = e.what();
+    return text.compare(0, 5, "ibv: ") == 0 ? text.substr(5) : text;
+  }
+}
+
+}  // namespace lci::network::ibv

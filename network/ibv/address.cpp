@@ -1,0 +1,49 @@
+#include "network/ibv/address.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "lci/errors.hpp"
+
+namespace lci::network::ibv {
+
+namespace {
+
+constexpr size_t pairs_at_once = 64;  // an exchange carries a few hundred bytes of each rank
+
+[[noreturn]] void misfit(size_t rank, const char* how) {
+  throw bootstrap_error("ibv: rank " + std::to_string(rank) + " " + how);
+}
+
+}  // namespace
+
+std::vector<remote_end> exchange_addresses(address_exchange& exchange, const address& mine,
+                                           const std::vector<uint32_t>& pairs) {
+  const auto rank = static_cast<size_t>(exchange.rank());
+  std::vector<remote_end> ends(pairs.size());
+  // The address, then the numbers in as many rounds as they take: each rank finds its own in one of them.
+  std::string blob(reinterpret_cast<const char*>(&mine), sizeof mine);
+  for (size_t begin = 0; begin < pairs.size(); begin += pairs_at_once) {
+    const size_t n = std::min(pairs_at_once, pairs.size() - begin);
+    const size_t front = begin == 0 ? sizeof mine : 0;
+    blob.resize(front);
+    blob.append(reinterpret_cast<const char*>(&pairs[begin]), n * sizeof(uint32_t));
+    const std::vector<std::string> all = exchange.allgather(blob);
+    for (size_t r = 0; r < all.size(); ++r) {
+      if (all[r].size() != blob.size()) misfit(r, "uses another network or version of LCI; all must agree");
+      if (begin == 0) std::memcpy(&ends[r].device, all[r].data(), sizeof mine);
+      if (rank < begin || rank >= begin + n) continue;
+      std::memcpy(&ends[r].pair, all[r].data() + front + (rank - begin) * sizeof(uint32_t), sizeof(uint32_t));
+    }
+  }
+  for (size_t r = 0; r < ends.size(); ++r) {
+    if (ends[r].device.magic != address::magic_number)
+      misfit(r, "uses another network, version of LCI, or byte order; all must agree");
+    if (ends[r].device.has_gid != mine.has_gid)
+      misfit(r, mine.has_gid != 0 ? "has no GID, but we use ours" : "uses its GID, but we have none");
+  }
+  return ends;
+}
+
+}  // namespace lci::network::ibv

@@ -1,0 +1,137 @@
+// What a device posts.
+#include "network/ibv/device.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+namespace lci::network::ibv {
+
+namespace {
+
+/// A lock that is tried.
+class attempt {
+ public:
+  explicit attempt(spinlock& lock) : lock_(lock), held_(lock.try_lock()) {}
+  ~attempt() {
+    if (held_) lock_.unlock();
+  }
+  attempt(const attempt&) = delete;
+  attempt& operator=(const attempt&) = delete;
+  bool failed() const { return LCI_UNLIKELY(!held_); }
+
+ private:
+  spinlock& lock_;
+  const bool held_;
+};
+
+/// The pieces of a work request. Those without any bytes are left out: they have no key either.
+struct pieces {
+  void add(const void* base, size_t size, uint64_t lkey) {
+    if (size == 0) return;
+    list[n++] = {reinterpret_cast<uintptr_t>(base), static_cast<uint32_t>(size), static_cast<uint32_t>(lkey)};
+    total += size;
+  }
+
+  std::array<ibv_sge, max_segments> list;
+  int n = 0;
+  size_t total = 0;
+};
+
+}  // namespace
+
+errorcode_t device::inject(int to, message_head head, const void* payload, size_t size) {
+  pieces all;
+  all.add(&head, sizeof head, 0);
+  all.add(payload, size, 0);
+  ibv_send_wr work{};
+  work.sg_list = all.list.data();
+  work.num_sge = all.n;
+  work.opcode = IBV_WR_SEND;
+  work.send_flags = IBV_SEND_INLINE;
+  return submit(to, work, nullptr);
+}
+
+errorcode_t device::post(const net_op& op) {
+  pieces all;
+  for (int i = 0; i < op.n_segments; ++i)
+    all.add(op.segments[i].base, op.segments[i].size, op.segments[i].lkey);
+  ibv_send_wr work{};
+  work.sg_list = all.list.data();
+  work.num_sge = all.n;
+  // A card need not fetch what is small. (A read says no where its bytes go if it is inline.)
+  if (op.kind != verb::get && all.total <= inline_size_) work.send_flags = IBV_SEND_INLINE;
+  work.wr.rdma.remote_addr = op.remote_addr;
+  work.wr.rdma.rkey = registrar::key_of(op.remote_key);
+  switch (op.kind) {
+    case verb::send:
+      work.opcode = IBV_WR_SEND;
+      break;
+    case verb::get:
+      work.opcode = IBV_WR_RDMA_READ;
+      break;
+    case verb::put:
+      work.opcode = op.has_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+      work.imm_data = op.imm;  // in the byte order of the job, which is one
+      break;
+  }
+  return submit(op.peer, work, &op);
+}
+
+errorcode_t device::submit(int to, ibv_send_wr& work, const net_op* op) {
+  peer& p = peer_at(to);
+  if (LCI_UNLIKELY(is_gone(to))) return errorcode_t::fatal;
+  const bool silent = op == nullptr || op->inject;
+  errorcode_t result;
+  {
+    const attempt lock(*p.lock);
+    if (lock.failed()) return errorcode_t::retry_lock;
+    result = hand_over(p, work, silent ? nullptr : op->context, silent, op != nullptr && op->urgent);
+  }
+  if (LCI_UNLIKELY(result == errorcode_t::retry_nomem)) read_ahead();
+  return result;
+}
+
+errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool silent, bool reserved) {
+  if (LCI_UNLIKELY(!p.queue.has_room(reserved))) return errorcode_t::retry_nomem;
+  const auto rank = static_cast<int>(&p - peers_.get());
+  const bool signalled = !silent || p.queue.must_signal();
+  if (signalled) work.send_flags |= IBV_SEND_SIGNALED;
+  work.wr_id = work_id{false, rank, p.queue.begin(owner)}.packed();
+  ibv_send_wr* refused = nullptr;
+  const int error = ibv_post_send(p.pair.get(), &work, &refused);
+  if (LCI_UNLIKELY(error != 0)) {
+    if (error == ENOMEM) return errorcode_t::retry_nomem;
+    fail_peer(rank, std::string("ibv_post_send: ") + std::strerror(error));
+    return errorcode_t::fatal;
+  }
+  p.queue.end(signalled);
+  return silent ? errorcode_t::done : errorcode_t::posted;
+}
+
+errorcode_t device::post_recv(segment buffer, void* context) {
+  const attempt lock(receive_lock_);
+  if (lock.failed()) return errorcode_t::retry_lock;
+  uint32_t slot;
+  if (LCI_UNLIKELY(!slots_.take(slot))) return errorcode_t::retry_nomem;
+  slots_[slot].buffer = buffer;
+  slots_[slot].context = context;
+  slots_.publish(slot);
+  const errorcode_t result = post_buffer(slot);
+  if (LCI_UNLIKELY(result != errorcode_t::done)) slots_.give(slot);
+  return result;
+}
+
+errorcode_t device::post_buffer(uint32_t slot) {
+  const segment& buffer = slots_[slot].buffer;
+  ibv_sge piece{reinterpret_cast<uintptr_t>(buffer.base), static_cast<uint32_t>(buffer.size),
+                static_cast<uint32_t>(buffer.lkey)};
+  ibv_recv_wr work{};
+  work.wr_id = work_id{true, 0, slot}.packed();
+  work.sg_list = &piece;
+  work.num_sge = 1;
+  ibv_recv_wr* refused = nullptr;
+  return LCI_LIKELY(ibv_post_srq_recv(receives_.get(), &work, &refused) == 0) ? errorcode_t::done
+                                                                              : errorcode_t::retry_nomem;
+}
+
+}  // namespace lci::network::ibv

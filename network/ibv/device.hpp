@@ -1,0 +1,136 @@
+// A device over libibverbs: a completion queue, a shared receive queue, and a queue pair for each peer.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "network/fabric.hpp"
+#include "network/ibv/address.hpp"
+#include "network/ibv/completion.hpp"
+#include "network/ibv/context.hpp"
+#include "network/ibv/domains.hpp"
+#include "network/ibv/memory.hpp"
+#include "network/ibv/pair_numbers.hpp"
+#include "network/ibv/receive_slots.hpp"
+#include "network/ibv/send_queue.hpp"
+
+namespace lci::network::ibv {
+
+/// Thread-safe. Providers guard each of their queues with a lock of its own; before each of these stands
+/// one of ours, that is tried only: who does not get it has `retry_lock` and does something else.
+class device final : public network::device {
+ public:
+  device(context& c, const device_attr_t& attr, size_t eager_size);
+  ~device() override;
+
+  errorcode_t post(const net_op& op) override;
+  errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override;
+  int poll(event_sink& sink, int max_events) override;
+  errorcode_t post_recv(segment buffer, void* context) override;
+  registration register_memory(void* base, size_t size) override { return registrar_->add(base, size); }
+  void deregister_memory(const registration& reg) override { registrar_->remove(reg); }
+  void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
+  void park(int64_t timeout_us) override { sleep(timeout_us, true); }
+  void unpark() override;
+  bool flushed() override;
+
+ private:
+  static constexpr int batch = 32;  // completions taken at a time
+
+  /// Of a peer, as far as this device knows.
+  enum class fate : uint8_t { alive, left, failed };
+  struct alignas(cache_line) peer {
+    owned<ibv_qp> pair;
+    spinlock* lock = nullptr;  // own_lock, or the device's
+    spinlock own_lock;
+    std::atomic<fate> what{fate::alive};
+    bool dismissed = false;  // flushed(): a goodbye is posted
+    send_queue queue;
+  };
+
+  // device_setup.cpp
+  struct sizes {
+    uint32_t sends;     // of each send queue
+    uint32_t receives;  // of the receive queue
+    int completions;    // of the completion queue: more than all these can't be under way
+  };
+  sizes choose_sizes(const device_attr_t& attr) const;
+  void make_queues(const sizes& s);
+  void make_pairs(const device_attr_t& attr, const sizes& s);
+  /// How long a message fits into the receive buffers of all.
+  size_t connect(size_t eager_size);
+  void set_limits(size_t inject, size_t longest);
+
+  // device.cpp
+  /// What the core asks for, in a work request whose pieces are there; `done` or `posted` if it went.
+  errorcode_t submit(int to, ibv_send_wr& work, const net_op* op);
+  errorcode_t hand_over(peer& p, ibv_send_wr& work, void* owner, bool silent, bool reserved);
+  errorcode_t post_buffer(uint32_t slot);
+  peer& peer_at(int rank) { return peers_[static_cast<size_t>(rank)]; }
+  bool is_gone(int rank) { return peer_at(rank).what.load(std::memory_order_acquire) != fate::alive; }
+
+  // device_poll.cpp
+  /// Both by who holds poll_lock_.
+  int read_queue(completion* to, int max);
+  completion look_at(const ibv_wc& wc);
+  /// For a post that finds no room, and for who wants to sleep: takes what is there, for the next poll to
+  /// tell. So a program may post again and again without one.
+  LCI_COLD void read_ahead();
+  void handle(const completion& c, event_sink& sink);
+  /// Gives the buffer back to the receive queue.
+  void repost(uint32_t slot);
+  LCI_COLD int tell_news(event_sink& sink);
+
+  // device_peers.cpp
+  LCI_COLD void fail_peer(int peer, const std::string& reason);
+  LCI_COLD void fail_all(const std::string& reason);
+  void handle_control(int peer, uint32_t what);
+  bool dismiss(peer& p);
+  /// What the card says of itself and of queue pairs that carry nothing.
+  LCI_COLD void read_card_events();
+  void sleep(int64_t timeout_us, bool parked);
+
+  context& context_;
+  // In the order in which they are made.
+  owned<ibv_context> card_;
+  owned<ibv_pd> domain_;
+  owned<ibv_comp_channel> channel_;
+  owned<ibv_cq> completions_;
+  owned<ibv_srq> receives_;
+  std::unique_ptr<domains> domains_;
+  std::unique_ptr<registrar> registrar_;
+  std::unique_ptr<peer[]> peers_;
+  pair_numbers numbers_;
+  receive_slots slots_;
+  uint32_t inline_size_ = 0;  // as much goes into a work request itself
+  int wake_fd_ = -1;          // of unpark()
+
+  alignas(cache_line) spinlock send_lock_;  // tried only: all queue pairs', if they have none of their own
+  alignas(cache_line) spinlock receive_lock_;  // tried only
+  alignas(cache_line) spinlock poll_lock_;     // tried only
+  uint32_t idle_polls_ = 0;                    // under poll_lock_
+
+  /// What happened outside of a poll, or could not be told in it.
+  alignas(cache_line) std::atomic<bool> news_{false};
+  std::mutex news_mutex_;
+  struct failure {
+    int peer;
+    std::string reason;
+  };
+  std::vector<failure> failures_;    // under news_mutex_
+  std::vector<completion> untold_;   // under news_mutex_: read ahead, or a handler has thrown before them
+  std::vector<uint32_t> unposted_;   // under news_mutex_: slots of receive buffers
+
+  // flushed(): by one thread
+  bool flushing_ = false;
+  std::chrono::steady_clock::time_point patience_ends_;
+};
+
+}  // namespace lci::network::ibv

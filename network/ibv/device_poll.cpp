@@ -1,0 +1,169 @@
+// What a device hands out: messages, completions, failures.
+#include <algorithm>
+#include <utility>
+
+#include "network/ibv/device.hpp"
+
+namespace lci::network::ibv {
+
+namespace {
+
+// Asking the card for its own events is a system call.
+constexpr uint32_t idle_polls_per_look = 1 << 16;
+
+}  // namespace
+
+int device::poll(event_sink& sink, int max_events) {
+  int told = 0;
+  if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
+  if (!poll_lock_.try_lock()) return told > 0 ? told : -1;
+  std::array<completion, batch> taken;
+  const int n = read_queue(taken.data(), std::clamp(max_events, 1, batch));
+  poll_lock_.unlock();  // others may poll while we handle what we have
+  if (LCI_LIKELY(n == 0)) return told;
+  // A handler may throw: what comes behind it is told next time.
+  struct rest {
+    device& of;
+    const completion *next, *end;
+    ~rest() {
+      if (LCI_LIKELY(next == end)) return;
+      std::lock_guard guard(of.news_mutex_);
+      of.untold_.insert(of.untold_.end(), next, end);
+      of.news_.store(true, std::memory_order_release);
+    }
+  } left{*this, taken.data(), taken.data() + n};
+  while (left.next != left.end) handle(*left.next++, sink);
+  return told + n;
+}
+
+int device::read_queue(completion* to, int max) {
+  std::array<ibv_wc, batch> entries;
+  const int n = ibv_poll_cq(completions_.get(), max, entries.data());
+  if (LCI_LIKELY(n == 0)) {
+    if (LCI_UNLIKELY(++idle_polls_ % idle_polls_per_look == 0)) read_card_events();
+    return 0;
+  }
+  if (LCI_UNLIKELY(n < 0)) {
+    fail_all("ibv_poll_cq says " + std::to_string(n));
+    return 0;
+  }
+  for (int i = 0; i < n; ++i) to[i] = look_at(entries[static_cast<size_t>(i)]);
+  return n;
+}
+
+completion device::look_at(const ibv_wc& wc) {
+  using kind = completion::kind;
+  const work_id id = work_id::unpack(wc.wr_id);
+  completion c{};
+  c.status = wc.status;
+  const bool good = wc.status == IBV_WC_SUCCESS;
+  if (!id.receive) {
+    c.what = LCI_LIKELY(good) ? kind::sent : kind::not_sent;
+    c.peer = id.peer;
+    c.context = peer_at(id.peer).queue.complete(id.sequence);
+    return c;
+  }
+  c.slot = id.sequence;
+  c.peer = numbers_.peer_of(wc.qp_num);
+  c.size = wc.byte_len;
+  c.imm = wc.imm_data;
+  if (LCI_UNLIKELY(!good))
+    c.what = kind::not_received;
+  else if (wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+    c.what = kind::put_with_imm;
+  else
+    c.what = LCI_LIKELY((wc.wc_flags & IBV_WC_WITH_IMM) == 0) ? kind::message : kind::control;
+  return c;
+}
+
+void device::read_ahead() {
+  std::array<completion, batch> taken;
+  if (!poll_lock_.try_lock()) return;
+  const int n = read_queue(taken.data(), batch);
+  poll_lock_.unlock();
+  if (n == 0) return;
+  std::lock_guard guard(news_mutex_);
+  untold_.insert(untold_.end(), taken.begin(), taken.begin() + n);
+  news_.store(true, std::memory_order_release);
+}
+
+void device::handle(const completion& c, event_sink& sink) {
+  switch (c.what) {
+    case completion::kind::sent:
+      if (c.context != nullptr) sink.on_complete(c.context);
+      return;
+    case completion::kind::message: {
+      const receive_slots::slot& slot = slots_.look_at(c.slot);
+      const auto* const data = static_cast<const std::byte*>(slot.buffer.base);
+      void* const context = slot.context;
+      slots_.give(c.slot);
+      return sink.on_recv(c.peer, data, c.size, context);
+    }
+    case completion::kind::put_with_imm:
+      repost(c.slot);
+      return sink.on_remote_write(c.peer, c.imm);
+    case completion::kind::control:
+      repost(c.slot);
+      return handle_control(c.peer, c.imm);
+    case completion::kind::not_received:
+      repost(c.slot);
+      if (c.peer >= 0 && c.status != IBV_WC_WR_FLUSH_ERR)
+        fail_peer(c.peer, std::string("receiving: ") + library::get().wc_status_str(c.status));
+      return;
+    case completion::kind::not_sent:
+      // Requests behind the one that failed are flushed; its own completion comes first.
+      if (c.status != IBV_WC_WR_FLUSH_ERR)
+        fail_peer(c.peer, std::string("sending: ") + library::get().wc_status_str(c.status));
+      read_card_events();
+      if (c.context != nullptr) sink.on_operation_failure(c.context, c.peer);
+      return;
+  }
+}
+
+void device::repost(uint32_t slot) {
+  (void)slots_.look_at(slot);
+  if (receive_lock_.try_lock()) {
+    const errorcode_t result = post_buffer(slot);
+    receive_lock_.unlock();
+    if (LCI_LIKELY(result == errorcode_t::done)) return;
+  }
+  std::lock_guard guard(news_mutex_);
+  unposted_.push_back(slot);
+  news_.store(true, std::memory_order_release);
+}
+
+int device::tell_news(event_sink& sink) {
+  std::vector<failure> failures;
+  std::vector<completion> untold;
+  std::vector<uint32_t> unposted;
+  {
+    std::lock_guard guard(news_mutex_);
+    failures.swap(failures_);
+    untold.swap(untold_);
+    unposted.swap(unposted_);
+    news_.store(false, std::memory_order_relaxed);
+  }
+  for (const uint32_t slot : unposted) repost(slot);
+  struct rest {  // if a handler throws
+    device& of;
+    std::vector<completion>& untold;
+    std::vector<failure>& failures;
+    size_t next = 0, next_failure = 0;
+    ~rest() {
+      if (LCI_LIKELY(next == untold.size() && next_failure == failures.size())) return;
+      std::lock_guard guard(of.news_mutex_);
+      of.untold_.insert(of.untold_.begin(), untold.begin() + static_cast<ptrdiff_t>(next), untold.end());
+      of.failures_.insert(of.failures_.begin(), failures.begin() + static_cast<ptrdiff_t>(next_failure),
+                          failures.end());
+      of.news_.store(true, std::memory_order_release);
+    }
+  } left{*this, untold, failures};
+  while (left.next < untold.size()) handle(untold[left.next++], sink);
+  while (left.next_failure < failures.size()) {
+    const failure& f = failures[left.next_failure++];
+    sink.on_peer_failure(f.peer, f.reason.c_str());
+  }
+  return static_cast<int>(untold.size() + failures.size());
+}
+
+}  // namespace lci::network::ibv

@@ -1,0 +1,149 @@
+// How a device comes and goes.
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
+#include "network/ibv/device.hpp"
+#include "network/ibv/queue_pair.hpp"
+
+namespace lci::network::ibv {
+
+namespace {
+
+constexpr uint32_t fewest_sends = 4;  // of a queue pair, however many there are
+
+/// Events are looked for, not waited for.
+void never_block(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
+
+uint32_t some_packet_number() { return std::random_device{}() & 0xffffff; }
+
+}  // namespace
+
+device::device(context& c, const device_attr_t& attr, size_t eager_size) : context_(c) {
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0)
+    throw resource_error(std::string("ibv: no eventfd: ") + std::strerror(errno) +
+                         "; raise `ulimit -n`");
+  card_ = c.card().open();
+  never_block(card_->async_fd);
+  domain_ = made(library::get().alloc_pd(card_.get()), "ibv_alloc_pd");
+  registrar_ = std::make_unique<registrar>(*domain_, c.paging(), c.attr().ibv_prefetch_strategy);
+  const sizes s = choose_sizes(attr);
+  make_queues(s);
+  make_pairs(attr, s);
+  limits_.receive_buffers = s.receives;
+  set_limits(eager_size, connect(eager_size));
+}
+
+device::~device() {
+  if (wake_fd_ >= 0) close(wake_fd_);
+}
+
+device::sizes device::choose_sizes(const device_attr_t& attr) const {
+  const ibv_device_attr& can = context_.card().device_attr();
+  const auto n = static_cast<size_t>(context_.size());
+  // A queue of completions that overflows loses them, and says so to nobody who counts on them.
+  const auto room = std::min<size_t>(attr.net_max_cqes, static_cast<size_t>(can.max_cqe));
+  sizes s{};
+  const auto most_receives = static_cast<size_t>(can.max_srq_wr);
+  s.receives = static_cast<uint32_t>(std::clamp<size_t>(attr.net_max_recvs, 1, most_receives));
+  const size_t left = room > s.receives ? room - s.receives : 0;
+  if (left / n < fewest_sends)
+    throw resource_error("ibv: " + std::to_string(room) + " completions are too few for " +
+                         std::to_string(n) + " ranks and " + std::to_string(s.receives) +
+                         " receive buffers; raise LCI_ATTR_NET_MAX_CQES (" + context_.card().name() +
+                         " can have " + std::to_string(can.max_cqe) +
+                         "), or lower LCI_ATTR_NET_MAX_RECVS");
+  const size_t sends = std::max<size_t>(attr.net_max_sends, fewest_sends);
+  s.sends = static_cast<uint32_t>(std::min({sends, left / n, static_cast<size_t>(can.max_qp_wr)}));
+  s.completions = static_cast<int>(s.receives + n * s.sends);
+  return s;
+}
+
+void device::make_queues(const sizes& s) {
+  const library& l = library::get();
+  channel_ = made(l.create_comp_channel(card_.get()), "ibv_create_comp_channel");
+  never_block(channel_->fd);
+  completions_ = made(l.create_cq(card_.get(), s.completions, nullptr, channel_.get(), 0),
+                      "ibv_create_cq of " + std::to_string(s.completions) + " entries");
+  ibv_srq_init_attr receives{};
+  receives.attr.max_wr = s.receives;
+  receives.attr.max_sge = 1;
+  receives_ = made(l.create_srq(domain_.get(), &receives),
+                   "ibv_create_srq of " + std::to_string(s.receives) + " entries");
+  slots_.make(s.receives);
+}
+
+void device::make_pairs(const device_attr_t& attr, const sizes& s) {
+  const auto n = static_cast<size_t>(context_.size());
+  domains_ = std::make_unique<domains>(*card_, *domain_, attr.ibv_td_strategy);
+  pair_maker maker{*completions_, *receives_, s.sends,
+                   static_cast<uint32_t>(std::min(context_.attr().max_inject_size + sizeof(message_head),
+                                                  pair_maker::largest_inline))};
+  const auto reserved = static_cast<uint32_t>(std::lround(attr.net_send_reserved_pct * s.sends));
+  peers_ = std::make_unique<peer[]>(n);
+  numbers_.make(n);
+  for (size_t r = 0; r < n; ++r) {
+    peer& p = peers_[r];
+    p.pair = maker.make(domains_->next());
+    p.lock = attr.ibv_td_strategy == attr_ibv_td_strategy_t::per_qp ? &p.own_lock : &send_lock_;
+    p.queue.make(s.sends, reserved);
+    numbers_.add(p.pair->qp_num, static_cast<int>(r));
+  }
+  inline_size_ = maker.inline_size();
+  // One line a job: it is the default that can't be had.
+  static std::atomic<bool> said{false};
+  if (domains_->error() != 0 && context_.rank() == 0 && !said.exchange(true, std::memory_order_relaxed))
+    log_warning(std::string("ibv: ") + context_.card().name() + " has no thread domains (" +
+                std::strerror(domains_->error()) + "): queue pairs share its registers as its driver "
+                "sees fit; LCI_ATTR_IBV_TD_STRATEGY=none asks for none");
+}
+
+size_t device::connect(size_t eager_size) {
+  const adapter& card = context_.card();
+  address mine;
+  mine.first_packet = some_packet_number();
+  mine.longest = eager_size;
+  mine.has_gid = card.gid().index >= 0;
+  std::memcpy(mine.gid, card.gid().value.raw, sizeof mine.gid);
+  mine.lid = card.port_attr().lid;
+  mine.mtu = static_cast<uint8_t>(card.port_attr().active_mtu);
+  mine.reads_served = static_cast<uint8_t>(std::clamp(card.device_attr().max_qp_rd_atom, 0, most_reads));
+  mine.reads_made = static_cast<uint8_t>(std::clamp(card.device_attr().max_qp_init_rd_atom, 0, most_reads));
+
+  const auto n = static_cast<size_t>(context_.size());
+  std::vector<uint32_t> pairs(n);
+  for (size_t r = 0; r < n; ++r) pairs[r] = peers_[r].pair->qp_num;
+  const std::vector<remote_end> ends = exchange_addresses(context_.exchange(), mine, pairs);
+  uint64_t shortest = eager_size;
+  for (size_t r = 0; r < n; ++r) {
+    connect_pair(*peers_[r].pair, card, mine, ends[r], static_cast<int>(r));
+    shortest = std::min(shortest, ends[r].device.longest);
+  }
+  // What comes to a queue pair that is not connected is lost, and sent again after a long while.
+  context_.exchange().allgather("");
+  return shortest;
+}
+
+void device::set_limits(size_t eager_size, size_t longest) {
+  const net_context_attr_t& attr = context_.attr();
+  limits_.max_send = std::min(eager_size, longest);
+  limits_.max_inject = std::min<size_t>(inline_size_, limits_.max_send);
+  limits_.rma = true;
+  limits_.max_rma = std::min<size_t>(context_.card().port_attr().max_msg_sz, attr.max_msg_size);
+  limits_.put_imm = true;
+  limits_.put_then_send_ordered = true;
+  limits_.ordered = true;
+  limits_.local_registration = true;
+  limits_.pins_memory = registrar_->pins();
+}
+
+}  // namespace lci::network::ibv

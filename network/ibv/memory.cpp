@@ -1,0 +1,98 @@
+#include "network/ibv/memory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "lib/base/log.hpp"
+
+namespace lci::network::ibv {
+
+namespace {
+
+constexpr int for_all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+constexpr int for_sending = IBV_ACCESS_REMOTE_READ;
+
+int advice_of(attr_ibv_prefetch_strategy_t strategy) {
+  switch (strategy) {
+    case attr_ibv_prefetch_strategy_t::prefetch_write:
+      return IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+    case attr_ibv_prefetch_strategy_t::prefetch_no_fault:
+      return IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+    default:
+      return IBV_ADVISE_MR_ADVICE_PREFETCH;
+  }
+}
+
+}  // namespace
+
+attr_ibv_odp_strategy_t usable_paging(const adapter& card, const net_context_attr_t& attr) {
+  using strategy = attr_ibv_odp_strategy_t;
+  if (attr.ibv_odp_strategy == strategy::none) return strategy::none;
+  // Packets are registered as all other memory is: so receive buffers must be paged, too.
+  constexpr uint32_t all = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_SRQ_RECV | IBV_ODP_SUPPORT_WRITE |
+                           IBV_ODP_SUPPORT_READ;
+  const ibv_odp_caps& can = card.paging();
+  const bool some = (can.general_caps & IBV_ODP_SUPPORT) != 0 &&
+                    (can.per_transport_caps.rc_odp_caps & all) == all;
+  if (!some) {
+    log_warning(std::string("ibv: ") + card.name() +
+                " can't page memory on demand (ibv_odp_strategy); registering pins it");
+    return strategy::none;
+  }
+  if (attr.ibv_odp_strategy == strategy::implicit_odp && (can.general_caps & IBV_ODP_SUPPORT_IMPLICIT) == 0) {
+    log_warning(std::string("ibv: ") + card.name() +
+                " can't register the whole address space (ibv_odp_strategy); each range is, and is paged");
+    return strategy::explicit_odp;
+  }
+  return attr.ibv_odp_strategy;
+}
+
+registrar::registrar(ibv_pd& domain, attr_ibv_odp_strategy_t paging, attr_ibv_prefetch_strategy_t prefetch)
+    : domain_(domain), paging_(paging), prefetch_(prefetch) {
+  if (paging_ != attr_ibv_odp_strategy_t::implicit_odp) return;
+  everything_ = made(library::get().reg_mr(&domain_, nullptr, SIZE_MAX, for_all | IBV_ACCESS_ON_DEMAND),
+                     "ibv_reg_mr of the whole address space");
+}
+
+ibv_mr* registrar::open(void* base, size_t size) {
+  const int on_demand = pins() ? 0 : IBV_ACCESS_ON_DEMAND;
+  ibv_mr* const mr = library::get().reg_mr(&domain_, base, size, for_all | on_demand);
+  if (mr != nullptr || errno != EFAULT) return mr;
+  // Memory that may only be read.
+  return library::get().reg_mr(&domain_, base, size, for_sending | on_demand);
+}
+
+registration registrar::add(void* base, size_t size) {
+  registration reg;
+  reg.rkey = 1;
+  if (size == 0) return reg;  // libibverbs would refuse, and nobody looks at the key of no bytes
+  const ibv_mr* key = everything_.get();
+  if (key == nullptr) {
+    ibv_mr* const mr = open(base, size);
+    if (mr == nullptr) refused("can't register " + std::to_string(size) + " bytes", errno);
+    reg.handle = mr;
+    key = mr;
+  }
+  reg.lkey = key->lkey;
+  reg.rkey = uint64_t{key->rkey} + 1;
+  if (!pins() && prefetch_ != attr_ibv_prefetch_strategy_t::none) advise(base, size, key->lkey);
+  return reg;
+}
+
+void registrar::advise(void* base, size_t size, uint32_t lkey) {
+  ibv_sge range{reinterpret_cast<uintptr_t>(base), static_cast<uint32_t>(std::min<size_t>(size, UINT32_MAX)),
+                lkey};
+  const auto advice = static_cast<ibv_advise_mr_advice>(advice_of(prefetch_));
+  const int error = ibv_advise_mr(&domain_, advice, 0, &range, 1);
+  if (error != 0 && !advice_refused_.exchange(true, std::memory_order_relaxed))
+    log_warning(std::string("ibv: the advice of ibv_prefetch_strategy is refused: ") + std::strerror(error) +
+                "; pages come when they are used");
+}
+
+void registrar::remove(const registration& reg) {
+  if (reg.handle != nullptr) library::get().dereg_mr(static_cast<ibv_mr*>(reg.handle));
+}
+
+}  // namespace lci::network::ibv

@@ -1,0 +1,40 @@
+// Registered memory: pinned, or paged on demand where the card can do that.
+#pragma once
+
+#include <atomic>
+
+#include "network/fabric.hpp"
+#include "network/ibv/adapter.hpp"
+#include "network/ibv/handles.hpp"
+
+namespace lci::network::ibv {
+
+/// What of `ibv_odp_strategy` the card can do. Says in a line of the log if that is less.
+attr_ibv_odp_strategy_t usable_paging(const adapter& card, const net_context_attr_t& attr);
+
+/// Registers for one device. Thread-safe: so are libibverbs' registrations.
+class registrar {
+ public:
+  registrar(ibv_pd& domain, attr_ibv_odp_strategy_t paging, attr_ibv_prefetch_strategy_t prefetch);
+
+  /// Throws resource_error.
+  registration add(void* base, size_t size);
+  void remove(const registration& reg);
+
+  bool pins() const { return paging_ == attr_ibv_odp_strategy_t::none; }
+
+  /// What a peer's rkey is for libibverbs: our rkeys are never 0, those of libibverbs may be.
+  static uint32_t key_of(uint64_t rkey) { return static_cast<uint32_t>(rkey - 1); }
+
+ private:
+  ibv_mr* open(void* base, size_t size);
+  void advise(void* base, size_t size, uint32_t lkey);
+
+  ibv_pd& domain_;
+  const attr_ibv_odp_strategy_t paging_;
+  const attr_ibv_prefetch_strategy_t prefetch_;
+  owned<ibv_mr> everything_;  // implicit paging: the whole address space
+  std::atomic<bool> advice_refused_{false};
+};
+
+}  // namespace lci::network::ibv
