@@ -14,11 +14,11 @@ namespace lci::network {
 const std::vector<fabric>& fabrics() {
   static const std::vector<fabric> table = {
       shm_fabric(),
-#ifdef LCI_WITH_OFI
-      ofi_fabric(),
-#endif
 #ifdef LCI_WITH_IBV
       ibv_fabric(),
+#endif
+#ifdef LCI_WITH_OFI
+      ofi_fabric(),
 #endif
       sim_fabric(),
   };

@@ -5,6 +5,7 @@
 
 #include "network/fabric.hpp"
 #include "network/ibv/adapter.hpp"
+#include "network/liveness/liveness.hpp"
 
 namespace lci::network::ibv {
 
@@ -21,6 +22,7 @@ class context final : public network::context {
   const adapter& card() const { return card_; }
   attr_ibv_odp_strategy_t paging() const { return paging_; }
   address_exchange& exchange() const { return exchange_; }
+  liveness& peers() { return peers_; }
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
 
@@ -29,6 +31,7 @@ class context final : public network::context {
   const net_context_attr_t attr_;
   const adapter card_;
   const attr_ibv_odp_strategy_t paging_;
+  liveness peers_;
 };
 
 }  // namespace lci::network::ibv

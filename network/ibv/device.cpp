@@ -105,6 +105,7 @@ errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool sile
     return errorcode_t::fatal;
   }
   p.queue.end(signalled);
+  context_.peers().meet(rank);
   return silent ? errorcode_t::done : errorcode_t::posted;
 }
 

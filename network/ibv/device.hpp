@@ -91,6 +91,8 @@ class device final : public network::device {
   // device_peers.cpp
   LCI_COLD void fail_peer(int peer, const std::string& reason);
   LCI_COLD void fail_all(const std::string& reason);
+  LCI_COLD void let_go(int rank);
+  LCI_COLD void look_after_peers();
   void handle_control(int peer, uint32_t what);
   bool dismiss(peer& p);
   /// What the card says of itself and of queue pairs that carry nothing.
@@ -115,6 +117,7 @@ class device final : public network::device {
   alignas(cache_line) spinlock send_lock_;  // tried only: all queue pairs', if they have none of their own
   alignas(cache_line) spinlock receive_lock_;  // tried only
   alignas(cache_line) spinlock poll_lock_;     // tried only
+  std::atomic<size_t> departures_seen_{0};     // of the context's watch
   uint32_t idle_polls_ = 0;                    // under poll_lock_
 
   /// What happened outside of a poll, or could not be told in it.

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "lib/base/log.hpp"
@@ -31,14 +32,25 @@ void device::fail_peer(int rank, const std::string& reason) {
   news_.store(true, std::memory_order_release);
 }
 
+void device::look_after_peers() {
+  liveness& peers = context_.peers();
+  peers.look();
+  peers.tell(departures_seen_, [&](const liveness::departure& d) {
+    d.died ? fail_peer(d.rank, d.reason) : let_go(d.rank);
+  });
+}
+
+void device::let_go(int rank) {
+  fate before = fate::alive;
+  peer_at(rank).what.compare_exchange_strong(before, fate::left, std::memory_order_acq_rel);
+}
+
 void device::fail_all(const std::string& reason) {
   for (int r = 0; r < context_.size(); ++r) fail_peer(r, reason);
 }
 
 void device::handle_control(int rank, uint32_t what) {
-  if (rank < 0 || what != goodbye) return;
-  fate before = fate::alive;
-  peer_at(rank).what.compare_exchange_strong(before, fate::left, std::memory_order_acq_rel);
+  if (rank >= 0 && what == goodbye) let_go(rank);
 }
 
 bool device::dismiss(peer& p) {
@@ -100,11 +112,14 @@ void device::unpark() {
 }
 
 void device::sleep(int64_t timeout_us, bool parked) {
-  if (timeout_us <= 0 || news_.load(std::memory_order_acquire)) return;
+  if (timeout_us <= 0) return;
+  look_after_peers();
+  if (news_.load(std::memory_order_acquire)) return;
   // First the wish to be woken, then a look: what comes between them is seen by one of the two.
   if (ibv_req_notify_cq(completions_.get(), 0) != 0) return;
   read_ahead();
   if (news_.load(std::memory_order_acquire)) return;
+  timeout_us = std::min<int64_t>(timeout_us, 100'000);  // peers that die wake nobody
   pollfd fds[3] = {{channel_->fd, POLLIN, 0}, {card_->async_fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
   const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};
   if (ppoll(fds, parked ? 3 : 2, &time, nullptr) <= 0) return;

@@ -8,8 +8,8 @@ namespace lci::network::ibv {
 
 namespace {
 
-// Asking the card for its own events is a system call.
-constexpr uint32_t idle_polls_per_look = 1 << 16;
+// Asking the card for its own events, and the watch over peers for theirs, are system calls.
+constexpr uint32_t idle_polls_per_look = 1 << 12;
 
 }  // namespace
 
@@ -40,7 +40,10 @@ int device::read_queue(completion* to, int max) {
   std::array<ibv_wc, batch> entries;
   const int n = ibv_poll_cq(completions_.get(), max, entries.data());
   if (LCI_LIKELY(n == 0)) {
-    if (LCI_UNLIKELY(++idle_polls_ % idle_polls_per_look == 0)) read_card_events();
+    if (LCI_UNLIKELY(++idle_polls_ % idle_polls_per_look == 0)) {
+      read_card_events();
+      look_after_peers();
+    }
     return 0;
   }
   if (LCI_UNLIKELY(n < 0)) {
@@ -97,10 +100,12 @@ void device::handle(const completion& c, event_sink& sink) {
       const auto* const data = static_cast<const std::byte*>(slot.buffer.base);
       void* const context = slot.context;
       slots_.give(c.slot);
+      context_.peers().meet(c.peer);
       return sink.on_recv(c.peer, data, c.size, context);
     }
     case completion::kind::put_with_imm:
       repost(c.slot);
+      context_.peers().meet(c.peer);
       return sink.on_remote_write(c.peer, c.imm);
     case completion::kind::control:
       repost(c.slot);

@@ -38,12 +38,16 @@ class liveness {
     bool died;  ///< if not, it has ended its context
     std::string reason;
   };
-  /// Departures so far, in the order in which they were seen.
-  size_t n_departures() const { return n_departures_.load(std::memory_order_acquire); }  // A1
-  departure departure_at(size_t i);
-
-  /// Sees what has happened since; cheap enough for now and then.
+  /// Sees what has happened since. A system call: for now and then.
   void look();
+  /// Calls `tell` with each departure that was not told by `seen`, which begins at 0, may be shared by
+  /// threads, and counts them.
+  template <class F>
+  void tell(std::atomic<size_t>& seen, F tell) {
+    size_t told = seen.load(std::memory_order_relaxed);
+    while (LCI_UNLIKELY(told < n_departures_.load(std::memory_order_acquire)))  // A1
+      if (seen.compare_exchange_weak(told, told + 1, std::memory_order_relaxed)) tell(departure_at(told++));
+  }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -56,6 +60,7 @@ class liveness {
   };
 
   LCI_COLD void watch(int rank);
+  departure departure_at(size_t i);
   void accept_all();                                        // under mutex_
   void handle(int rank, watched& w, uint32_t events);       // under mutex_
   void handle_due();                                        // under mutex_
@@ -71,7 +76,7 @@ class liveness {
   std::unordered_map<int, watched> watched_;             // under mutex_
   std::unordered_map<int, socket_handle> watchers_;      // under mutex_, by descriptor: peers' ends
   std::unordered_set<int> undecided_;                    // under mutex_: connecting, or in doubt
-  std::vector<departure> departures_;                    // under mutex_
+  std::vector<departure> departures_;                    // under mutex_; as they were seen
   std::atomic<size_t> n_departures_{0};
   bool warned_ = false;                                  // under mutex_
 };

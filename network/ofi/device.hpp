@@ -115,6 +115,7 @@ class device final : public network::device {
 
   // device_peers.cpp
   LCI_COLD void look_after_peers();
+  void let_go(int rank);
   void count_idle() {
     // Not a counter of anything: increments lost between threads only make the looks rarer.
     const uint32_t idle = idle_.load(std::memory_order_relaxed) + 1;

@@ -32,18 +32,15 @@ void device::fail_peer(int rank, const std::string& reason) {
 void device::look_after_peers() {
   liveness& peers = context_.peers();
   peers.look();
-  size_t seen = departures_seen_.load(std::memory_order_relaxed);
-  while (LCI_UNLIKELY(seen < peers.n_departures())) {
-    if (!departures_seen_.compare_exchange_weak(seen, seen + 1, std::memory_order_relaxed)) continue;
-    const liveness::departure d = peers.departure_at(seen++);
-    if (d.died) {
-      fail_peer(d.rank, d.reason);
-    } else {
-      fate before = fate::alive;
-      peers_[static_cast<size_t>(d.rank)].what.compare_exchange_strong(before, fate::left,
-                                                                        std::memory_order_acq_rel);
-    }
-  }
+  peers.tell(departures_seen_, [&](const liveness::departure& d) {
+    d.died ? fail_peer(d.rank, d.reason) : let_go(d.rank);
+  });
+}
+
+void device::let_go(int rank) {
+  fate before = fate::alive;
+  peers_[static_cast<size_t>(rank)].what.compare_exchange_strong(before, fate::left,
+                                                                  std::memory_order_acq_rel);
 }
 
 bool device::send_control(int rank, message_tag::kind what) {
@@ -60,12 +57,7 @@ void device::handle_control(const message_tag& tag) {
 }
 
 void device::answer_goodbye(int rank) {
-  if (send_control(rank, message_tag::kind::noted)) {
-    fate before = fate::alive;
-    peers_[static_cast<size_t>(rank)].what.compare_exchange_strong(before, fate::left,
-                                                                    std::memory_order_acq_rel);
-    return;
-  }
+  if (send_control(rank, message_tag::kind::noted)) return let_go(rank);
   std::lock_guard guard(news_mutex_);
   unanswered_.push_back(rank);
   news_.store(true, std::memory_order_release);
