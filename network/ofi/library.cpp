@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace lci::network::ofi {
@@ -14,11 +15,24 @@ void find(void* handle, const char* name, F& function, std::string& missing) {
   if (function == nullptr) missing = std::string("libfabric.so.1 has no ") + name;
 }
 
-library load() {
-  library l;
+/// libfabric reads its variables once, when it is first asked for anything. The user's own stay.
+void set_defaults() {
   // Its psm providers would take over the program's fatal signals, to print the stack.
   setenv("IPATH_NO_BACKTRACE", "1", 0);
   setenv("HFI_NO_BACKTRACE", "1", 0);
+  // Of its own accord ofi_rxm does so over tcp, not over verbs. There, if a message arrives while an
+  // endpoint is being closed, it posts a receive to the connection that it has just freed.
+  setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+  // ofi_rxm makes completion queues for 1024 peers otherwise: more than a small device has room for.
+  // Where the launcher does not tell it that way, that remains.
+  constexpr int fewest = 16;
+  if (const char* ranks = std::getenv("PMI_SIZE"))
+    setenv("FI_UNIVERSE_SIZE", std::to_string(std::max(std::atoi(ranks), fewest)).c_str(), 0);
+}
+
+library load() {
+  library l;
+  set_defaults();
   void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);  // for good
   if (handle == nullptr) {
     l.missing = std::string(dlerror()) + "; install libfabric (Debian: libfabric1)";
