@@ -1,5 +1,5 @@
 // How the ranks of a test talk about the test itself: barriers, exchanged addresses, failures.
-// It does not use what is being tested: datagram sockets between processes, memory between the
+// It does not use what is being tested: sockets between processes (channel.hpp), memory between the
 // ranks of one process.
 #pragma once
 

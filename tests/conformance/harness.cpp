@@ -196,6 +196,7 @@ void on_process_ranks(const std::function<void(rank_env&)>& body) {
 
 }  // namespace
 
+bool on_several_hosts() { return std::getenv("LCI_TEST_CONTROL") != nullptr; }
 int rank_count() {
   return ranks_in_one_process() ? environment_ranks() : lci_test::process_count();
 }

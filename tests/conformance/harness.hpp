@@ -121,6 +121,8 @@ void on_ranks(const std::function<void(rank_env&)>& body, const tuner& tune = {}
 
 /// How many ranks on_ranks() will run.
 int rank_count();
+/// Whether the ranks were told to meet over a network.
+bool on_several_hosts();
 /// Whether all ranks live in this process (the sim fabric).
 bool ranks_in_one_process();
 /// Whether libfabric carries the messages.
