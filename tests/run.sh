@@ -59,6 +59,7 @@ if [ "$sanitize" != none ]; then
   for s in perf bench codegen tidy package support; do
     left_out+=("$s=says nothing about a build with a sanitizer")
   done
+  left_out+=("vm=emulated processors are too slow for a build with a sanitizer")
 fi
 if [ -n "$compiler" ]; then export CXX=$compiler; kind=$kind-clang; fi
 
@@ -71,8 +72,9 @@ missing() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || echo "$p"
   done
 }
+for_vm=(qemu-system-x86 busybox-static cpio kmod iproute2 ibverbs-providers)
 if [ $install = yes ] && command -v dpkg-query >/dev/null; then
-  must=$(missing "${needed[@]}") may=$(missing "${wanted[@]}")
+  must=$(missing "${needed[@]}") may=$(missing "${wanted[@]}" "${for_vm[@]}")
   if [ -n "$must$may" ]; then
     root=""
     if [ "$(id -u)" != 0 ]; then

@@ -1,0 +1,157 @@
+"""The conformance suite over real verbs: one configuration, which is one run of one or two guests.
+
+    python3 tests/vm/suite.py --list
+    python3 tests/vm/suite.py 'ofi verbs' [--build build/release]
+
+Emulated processors are some 13 times slower than the host's, so each configuration takes the cases that
+say most about its network. LCI_VM_ALL=1 in the environment takes all that are about networks, for up to an hour.
+Exit status 77: this machine can't do it, and the last line says why.
+"""
+
+import argparse
+import glob
+import json
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+
+import kernel
+import machine
+import several
+
+BUILD = pathlib.Path(__file__).resolve().parents[2] / 'build' / 'release'
+ALL = os.environ.get('LCI_VM_ALL', '') not in ('', '0')
+SKIPPED = 77
+
+# Tags of the conformance suite.
+PROTOCOLS = ('am', 'sendrecv', 'rma', 'signal', 'atomics', 'remote', 'stream', 'drain', 'ends', 'net')
+SOME = ('am', 'sendrecv', 'rma', 'signal', 'remote')
+FEW = ('am', 'sendrecv', 'rma')
+LEAST = ('am', 'sendrecv')
+EVERYTHING = PROTOCOLS + ('coll', 'layout', 'handlers', 'counters', 'cancel', 'threads')
+# Cases that make many runtimes or threads.
+LONG = ('[threads]', '"*through any object"', '"an active message of any size*"', '"*with signal tells the target*"',
+        '"messages of one device all arrive*"', '"a device is freed with a flush*"')
+THREADS = ('"raw operations of several threads*","active messages of several threads*",'
+           '"threads share lanes*"')
+# More than a guest has memory or time for.
+BEYOND = ('[large]', '"more threads than there are*"', '"many devices one after the other*"',
+          '"matching engines and packet pools*"')
+
+VERBS = {'LCI_ATTR_BACKEND': 'ofi', 'LCI_ATTR_OFI_PROVIDER_NAME': 'verbs;ofi_rxm'}
+TCP = {'LCI_ATTR_BACKEND': 'ofi', 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}
+AUTOMATIC = {'LCI_ATTR_BACKEND': 'auto'}  # shared memory within a guest, the best network between them
+IBV = {'LCI_ATTR_BACKEND': 'ibv'}
+# To pin memory takes an emulated processor long, and each case begins with that: packets of ours, and
+# buffers of ofi_rxm, which are of 16 KiB by themselves.
+SMALL = {'LCI_ATTR_NPACKETS': '1024', 'FI_OFI_RXM_MSG_RX_SIZE': '256', 'FI_OFI_RXM_BUFFER_SIZE': '2048',
+         'LCI_TEST_TIMEOUT': '150'}
+BAD_LINK = 'delay 1ms loss 1%'  # what is lost is sent again, after half a second with ofi
+
+
+def quick(tags):
+    """The cases of these tags, but for those that take long."""
+    without = ''.join('~' + case for case in (BEYOND if ALL else LONG))
+    return ','.join(f'[{tag}]{without}' for tag in (EVERYTHING if ALL else tags))
+
+
+class Job:
+    """One start of the conformance program. `cases` as Catch2 wants them."""
+
+    def __init__(self, network, ranks, cases):
+        self.network, self.ranks, self.cases = network, ranks, cases
+
+    def command(self, build, guests):
+        """A line of shell."""
+        settings = {**SMALL, **self.network}
+        if guests == 1:
+            launcher = [str(build / 'network' / 'launcher' / 'lcirun'), '-n', str(self.ranks)]
+        else:
+            launcher = several.launcher(self.ranks)
+            settings['LCI_TEST_CONTROL'] = f'{machine.address_of(0)}:2223'
+        program = str(build / 'tests' / 'conformance' / 'conformance')
+        title = ' '.join([f'{self.ranks} ranks:'] + [f'{k}={v}' for k, v in settings.items()])
+        words = ['env'] + [f'{k}={v}' for k, v in settings.items()] + launcher + [program, self.cases]
+        return f'echo {shlex.quote("== " + title)} "($(cut -d . -f 1 /proc/uptime) s)"\n' \
+               f'{shlex.join(words)} || status=1\n'
+
+
+class Configuration:
+    def __init__(self, jobs, guests=1, netem='', seconds=240):
+        self.jobs, self.guests, self.netem, self.seconds = jobs, guests, netem, seconds
+
+    def backend(self):
+        return self.jobs[0].network['LCI_ATTR_BACKEND']
+
+    def commands(self, build):
+        jobs = ''.join(job.command(build, self.guests) for job in self.jobs)
+        return several.commands('status=0\n' + jobs + 'exit $status', self.guests)
+
+
+def within(network, *more):
+    return Configuration([Job(network, 2, quick(PROTOCOLS)), *more, Job(network, 4, quick(FEW))])
+
+
+def across(network):
+    return Configuration([Job(network, 2, quick(SOME)), Job(network, 4, quick(LEAST))], guests=2)
+
+
+CONFIGURATIONS = {
+    'ofi verbs': within(VERBS, Job(VERBS, 2, THREADS)),
+    'ofi verbs two guests': across(VERBS),
+    'ofi tcp two guests': Configuration([Job(TCP, 2, quick(LEAST))], guests=2),
+    'automatic two guests': Configuration([Job(AUTOMATIC, 4, quick(LEAST))], guests=2),
+    'ofi verbs bad link': Configuration([Job(VERBS, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
+    'ibv': within(IBV),
+    'ibv two guests': across(IBV),
+    'ibv bad link': Configuration([Job(IBV, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
+}
+
+
+def check_build(build, configuration):
+    """Throws Unavailable if this build, or what is installed, can't do it."""
+    info = subprocess.run([build / 'lib' / 'tools' / 'lci_info', '--json'], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    backend = configuration.backend()
+    notes = {f['name']: f['note'] for f in json.loads(info)['fabrics']}
+    if backend == 'auto':
+        backend = 'ofi'  # which every build may have
+    if notes.get(backend, 'not part of this build') == 'not part of this build':
+        raise kernel.Unavailable(f'the backend {backend} is not part of this build')
+    if not glob.glob('/usr/lib/*/libibverbs/librxe-rdmav*.so'):
+        raise kernel.Unavailable("libibverbs' rxe driver (Debian package ibverbs-providers) is not installed")
+    if configuration.guests > 1 and kernel.program('mpiexec.hydra') is None:
+        raise kernel.Unavailable('mpiexec.hydra (Debian package mpich) is not installed')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--build', type=pathlib.Path, default=BUILD, help='default: build/release')
+    parser.add_argument('--list', action='store_true', help='the configurations')
+    parser.add_argument('name', nargs='?', choices=list(CONFIGURATIONS), metavar='CONFIGURATION')
+    args = parser.parse_args()
+    if args.list or args.name is None:
+        print('\n'.join(CONFIGURATIONS))
+        return 0
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without our guests
+    configuration = CONFIGURATIONS[args.name]
+    build = args.build.resolve()
+    folder = build / 'tests' / 'vm'
+    system = kernel.Kernel(folder / 'kernel')
+    try:
+        check_build(build, configuration)
+        system.prepare()
+    except kernel.Unavailable as reason:
+        print(reason)
+        return SKIPPED
+    return machine.run(system, folder / 'runs' / args.name, configuration.commands(build),
+                       3600 if ALL else configuration.seconds, configuration.netem,
+                       processors=2 // configuration.guests)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
