@@ -4,7 +4,7 @@
     python3 tests/vm/suite.py 'ofi verbs' [--build build/release]
 
 Emulated processors are some 13 times slower than the host's, so each configuration takes the cases that
-say most about its network. LCI_VM_ALL=1 in the environment takes all that are about networks, for up to an hour.
+say most about its network. LCI_TEST_VM_ALL=1 in the environment takes all that are about networks, for up to an hour.
 Exit status 77: this machine can't do it, and the last line says why.
 """
 
@@ -23,7 +23,7 @@ import machine
 import several
 
 BUILD = pathlib.Path(__file__).resolve().parents[2] / 'build' / 'release'
-ALL = os.environ.get('LCI_VM_ALL', '') not in ('', '0')
+ALL = os.environ.get('LCI_TEST_VM_ALL', '') not in ('', '0')
 SKIPPED = 77
 
 # Tags of the conformance suite.
