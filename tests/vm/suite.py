@@ -4,7 +4,8 @@
     python3 tests/vm/suite.py 'ofi verbs' [--build build/release]
 
 Emulated processors are some 13 times slower than the host's, so each configuration takes the cases that
-say most about its network. LCI_TEST_VM_ALL=1 in the environment takes all that are about networks, for up to an hour.
+say most about its network. LCI_TEST_VM_ALL=1 in the environment takes all that are about networks, for up
+to an hour.
 Exit status 77: this machine can't do it, and the last line says why.
 """
 
