@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lci/attributes.hpp"
+#include "lci/direct.hpp"
 #include "lci/types.hpp"
 
 namespace lci::network {
@@ -192,12 +193,7 @@ struct contact {
   std::string reason;  ///< `refused`, `gone`: in words, with the remedy
 };
 
-/// A rank's shared heap: memory that all processes of its host can map. Empty: there is none.
-struct heap_window {
-  uint64_t base = 0;          ///< address of its first byte at the owner
-  std::byte* here = nullptr;  ///< where that byte is in this process
-  size_t size = 0;
-};
+using detail::heap_window;
 
 /// One per runtime. Owns what devices share.
 class context {
