@@ -21,9 +21,7 @@ class observed_network final : public network::device {
                      size_t size) override;
   int poll(network::event_sink& sink, int max_events) override;
 
-  errorcode_t post_recv(network::segment buffer, void* context) override {
-    return behind_->post_recv(buffer, context);
-  }
+  errorcode_t post_recv(network::segment buffer, void* context) override;
   network::registration register_memory(void* base, size_t size) override {
     return behind_->register_memory(base, size);
   }
