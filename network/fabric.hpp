@@ -123,6 +123,9 @@ class device {
   /// held all that could be polled.
   virtual int poll(event_sink& sink, int max_events) = 0;
 
+  /// Once, before anything is sent, and after the first receive buffers were posted. Collective.
+  virtual void start() {}
+
   /// Offers a buffer for one incoming message. `done` or `retry_*`. See limits::receive_buffers.
   virtual errorcode_t post_recv(segment buffer, void* context) {
     (void)buffer, (void)context;

@@ -83,11 +83,16 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   if (observer != nullptr) observer->device = attr.uid;
   look_at_peers_.store(rt.guests != nullptr, std::memory_order_relaxed);
   if (receives_ != nullptr) refill_receives();
+  net->start();
 }
 
 device::~device() {
   rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
   pools_.clear();
+  // What waits for a peer's answer keeps its buffer registered, which the network would miss.
+  rt.operations.for_each_of(this, [&](operation* op, op_state) {
+    if (op->registered) deregister_range(op->reg);
+  });
   cache.reset();
   net.reset();
   delete raw_.load(std::memory_order_acquire);
