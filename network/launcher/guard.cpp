@@ -18,7 +18,6 @@ namespace lci::launcher {
 
 namespace {
 
-constexpr int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 // timeout(1) and the like send a signal to lcirun and then to its group: not a second SIGINT.
 constexpr double second_interrupt_after = 0.25;
 
@@ -32,7 +31,7 @@ sigset_t block_signals(original_state& original) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCHLD);
-  for (const int each : forwarded) {
+  for (const int each : forwarded_signals) {
     // Ignored by whoever started us (nohup, a script's `&`): ranks ignore it too, by inheritance.
     struct sigaction now {};
     if (sigaction(each, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;

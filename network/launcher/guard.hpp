@@ -7,12 +7,16 @@
 // ranks have started (not the ranks, which die with the job's process) left.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <functional>
 
 #include "network/launcher/spawn.hpp"
 
 namespace lci::launcher {
+
+/// What is passed on to ranks.
+constexpr int forwarded_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /// What the guard says to the process below it.
 struct guard_order {

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,7 +61,11 @@ int look_up(const std::string& name, std::string& path) {
 int run(int argc, char** argv) {
   using namespace lci::launcher;
   // Not for users, so that --help does not show it: how lcirun starts itself on another host.
-  if (argc == 2 && strcmp(argv[1], "--run-as-proxy") == 0) return run_guarded(run_proxy);
+  if (argc == 2 && strcmp(argv[1], "--run-as-proxy") == 0) {
+    // lcirun does not pass on what its user ignores; nothing else on the way is to decide that.
+    for (const int each : forwarded_signals) signal(each, SIG_DFL);
+    return run_guarded(run_proxy);
+  }
   launch_options options;
   if (const auto code = parse_options(argc, argv, options)) return *code;
   // On other hosts a program may lie elsewhere.
