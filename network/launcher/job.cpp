@@ -212,6 +212,8 @@ void job::read_guard() {
     }
     output_.drop();
     kill_all();
+    // Proxies end by themselves when this process does, and nobody waits for it any more.
+    if (n == 0 && !remote_.empty()) stuck_ = true;
   } else {
     forward(order);
   }

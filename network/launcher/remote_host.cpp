@@ -21,6 +21,8 @@ namespace {
 
 constexpr double farewell = 3;  // for ssh to end when its proxy has, and after the host is lost
 
+constexpr unsigned out_ended = 1, error_ended = 2, exited = 4;
+
 /// For the shell of the other host.
 std::string quoted(const std::string& word) {
   std::string text = "'";
@@ -44,7 +46,8 @@ remote_host::remote_host(event_loop& loop, host_events& events, const launch_opt
       events_(events),
       options_(options),
       who_(std::move(who)),
-      direct_(is_this_machine(this->share().host)) {}
+      direct_(is_this_machine(this->share().host)),
+      happened_(size_t(this->share().count)) {}
 
 remote_host::~remote_host() = default;
 
@@ -138,10 +141,12 @@ void remote_host::connected(int socket) {
 bool remote_host::on_frame(frame_t type, frame_reader& fields) {
   switch (type) {
     case frame_t::gone:
+      if (!all(exited)) return false;
       gone_ = true;
       return true;
     case frame_t::done:
-      gone_ = done_ = true;
+      if (!gone_ || !all(exited | out_ended | error_ended)) return false;
+      done_ = true;
       finish();
       return true;
     case frame_t::orphaned:
@@ -161,6 +166,11 @@ bool remote_host::on_frame(frame_t type, frame_reader& fields) {
       return fields.good() && on_rank_frame(type, rank, fields);
     }
   }
+}
+
+bool remote_host::all(unsigned what) const {
+  return std::all_of(happened_.begin(), happened_.end(),
+                     [what](unsigned each) { return (each & what) == what; });
 }
 
 bool remote_host::on_rank_frame(frame_t type, int rank, frame_reader& fields) {
@@ -183,10 +193,14 @@ bool remote_host::on_rank_frame(frame_t type, int rank, frame_reader& fields) {
     read_output(stream, reading_[stream]);
   } else if (type == frame_t::output_end) {
     const int stream = fields.number(stream_out, stream_error);
-    if (fields.good()) events_.on_output_end(rank, stream);
+    if (!fields.good()) return false;
+    happened_[size_t(rank - share().first)] |= stream == stream_out ? out_ended : error_ended;
+    events_.on_output_end(rank, stream);
   } else if (type == frame_t::exited) {
     const int status = fields.number(0, 0xffff);
-    if (fields.good()) events_.on_exit(rank, status);
+    if (!fields.good()) return false;
+    happened_[size_t(rank - share().first)] |= exited;
+    events_.on_exit(rank, status);
   } else {
     return false;
   }

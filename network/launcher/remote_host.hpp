@@ -51,6 +51,8 @@ class remote_host : public host {
   std::vector<std::string> command() const;
   bool on_frame(frame_t type, frame_reader& fields);
   bool on_rank_frame(frame_t type, int rank, frame_reader& fields);
+  /// Of each of its ranks, this has happened.
+  bool all(unsigned what) const;
   void send_setup();
   void lose(const std::string& why);
   void finish();
@@ -66,6 +68,7 @@ class remote_host : public host {
   std::unique_ptr<input_sender> input_;     // if rank 0 is there
   bool reading_[3] = {true, true, true};
   int64_t owed_[3] = {0, 0, 0};  // bytes that the proxy is not told yet that they were taken
+  std::vector<unsigned> happened_;  // to each rank: its streams' ends, and its exit
   bool gone_ = false, done_ = false, lost_ = false;
   double deadline_ = 0;
 };

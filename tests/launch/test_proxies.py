@@ -8,13 +8,11 @@ import subprocess
 import unittest
 
 from remote import RemoteTest
-from support import LCIRUN, clean_environment, wait_until
+from support import LCIRUN, clean_environment, marked, wait_until
 
-# Stands for ssh and proxy of a host: keeps the instructions, and stays.
+# Stands for ssh and proxy of a host: keeps the instructions, and stays as ssh does.
 KEEPER = '''#!/bin/sh
-exec 3<&0
-cat <&3 > {folder}/$1.setup &
-exec sleep 600
+exec cat > {folder}/$1.setup
 '''
 MASK = (1 << 64) - 1
 
@@ -231,6 +229,7 @@ class Instructions(RemoteTest):
             good = f.read()
         process.kill()
         process.wait()
+        self.assertTrue(wait_until(lambda: not marked(self.mark)))  # its port is free
         port = struct.unpack('<q', good[5 + 8 + 5 + 8 + 8 + 16:][:8])[0]
         with socket.create_server(('127.0.0.1', port)) as listener:
             proxy = subprocess.Popen([LCIRUN, '--run-as-proxy'], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
