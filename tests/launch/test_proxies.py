@@ -56,6 +56,12 @@ def frame(kind, *fields):
 STARTED, REQUESTS, OUTPUT, EXITED, GONE, DONE = 2, 3, 6, 8, 9, 10
 
 
+class Siphash(unittest.TestCase):
+    def test_it_is_the_published_one(self):
+        """With which lcirun's agrees, since the handshakes below succeed."""
+        self.assertEqual(siphash(bytes(range(16)), bytes(range(15))), struct.pack('<Q', 0xa129ca6149be45e5))
+
+
 class Launcher(RemoteTest):
     def begin(self):
         """A job whose only host is played by this test."""

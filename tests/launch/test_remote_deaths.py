@@ -2,12 +2,13 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 import unittest
 
 from remote import RemoteTest
-from support import HELPER, PYTHON, children, marked, wait_until
+from support import HELPER, LCIRUN, PYTHON, children, clean_environment, marked, wait_until
 from test_endings import STUBBORN
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'net'))
@@ -125,26 +126,18 @@ class Hosts(RemoteTest):
         super().setUp()
         self.network = hosts.Network(3)
         self.addCleanup(self.network.close)
-        pids = [h.first_process() for h in self.network.hosts]
-        self.inside = ['nsenter', '--net', '--pid', '--mount', '--uts', '--ipc', '--target']
-        place = ' '.join(f'host{i}) pid={pid};;' for i, pid in enumerate(pids))
-        # lcirun's own host can't see the others' processes, so this one is told to a helper out here.
+        place = ' '.join(f'host{i}) pid={h.first_process()};;' for i, h in enumerate(self.network.hosts))
         self.ssh = self.script('ssh', f'#!/bin/sh\nhost=$1; shift\ncase $host in {place} esac\n'
-                               f'exec {" ".join(self.inside)} $pid -- sh -c "$*"\n')
+                               'exec nsenter --net --pid --mount --uts --ipc --target $pid -- sh -c "$*"\n')
 
     def launch(self, *words):
-        """A job whose lcirun runs out here, in the network of host0."""
-        import subprocess
-        from support import LCIRUN, clean_environment
+        """A job whose lcirun runs in the network of host0, but sees the processes of all."""
         process = subprocess.Popen(
             ['ip', 'netns', 'exec', self.network.hosts[0].name, LCIRUN, '--ssh', self.ssh, *map(str, words)],
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=clean_environment(**{self.mark: 1}))
         self.addCleanup(self._close, process)
         return process
-
-    def left(self):
-        return [pid for pid in marked(self.mark)]
 
     def test_ranks_of_hosts_with_different_names_exchange_values(self):
         process = self.launch('--hosts', 'host1:2,host2', 'sh', '-c', f'hostname; exec {HELPER} exchange 2')

@@ -1,5 +1,6 @@
 """Jobs on several hosts that go well: who runs where, streams, signals, environment."""
 
+import json
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ import time
 import unittest
 
 from remote import RemoteTest, command
-from support import HELPER, LCIRUN, PYTHON, children, marked
+from support import HELPER, LCIRUN, PYTHON, children, marked, wait_until
 from test_jobs import infos
 
 
@@ -152,7 +153,6 @@ class Environment(RemoteTest):
                                    env={**os.environ, 'A_B': "a 'b'\n$c", self.mark: '1'},
                                    cwd=self.folder, stdout=subprocess.PIPE, text=True)
         out, _ = process.communicate(timeout=60)
-        import json
         for line in out.splitlines():
             self.assertEqual(json.loads(line), ["a 'b'\n$c", self.folder, words])
         self.assertEqual(len(out.splitlines()), 2)
@@ -252,8 +252,8 @@ class Ends(RemoteTest):
     def test_a_signal_while_hosts_are_waited_for_ends_the_job(self):
         ssh = self.script('slow', '#!/bin/sh\nexec sleep 600\n')
         process = self.start('--hosts', 'a,b', '--ssh', ssh, 'true')
-        self.assertTrue(children(process.pid))
-        time.sleep(0.5)
+        self.assertTrue(wait_until(
+            lambda: sum(command(p)[:2] == ['sleep', '600'] for job in children(process.pid) for p in children(job)) == 2))
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, err = self.finish(process)
