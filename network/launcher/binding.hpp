@@ -1,5 +1,5 @@
-// Which processors a rank may use. What the machine is made of, hwloc knows: it is asked by a program
-// of its own (lcirun_topology), so that only jobs that bind pay for it.
+// Which processors a rank may use. What the machine is made of, hwloc knows: it is asked by a
+// program of its own (lcirun_topology), so that only jobs that bind pay for it.
 #pragma once
 
 #include <string>

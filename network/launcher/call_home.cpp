@@ -98,7 +98,8 @@ proxy_setup receive_setup(int input) {
   for (;;) {
     char bytes[65536];
     if (!wait_for(input, POLLIN, until)) {
-      throw std::runtime_error("no instructions came on standard input; lcirun starts this by itself");
+      throw std::runtime_error(
+          "no instructions came on standard input; lcirun starts this by itself");
     }
     const ssize_t n = read(input, bytes, sizeof bytes);
     if (n == 0) throw std::runtime_error("standard input ended before the instructions did");
@@ -128,8 +129,9 @@ int call_home(const proxy_setup& setup) {
   for (const std::string& address : addresses) {
     if (now() > end) break;
     const int socket = connect_to(address, setup.port);
-    const std::string why = socket < 0 ? strerror(errno)
-                                       : make_sure(socket, setup, std::min(end, now() + address_patience));
+    const std::string why = socket < 0
+                                ? strerror(errno)
+                                : make_sure(socket, setup, std::min(end, now() + address_patience));
     if (why.empty()) return socket;
     if (socket >= 0) close(socket);
     tried += (tried.empty() ? "" : "; ") + address + ": " + why;

@@ -12,7 +12,7 @@ namespace lci::launcher {
 enum class frame_t : uint8_t {
   setup = 1,  // on the proxy's standard input: what to do, and the key
   // from a proxy
-  started,       // rank, pid
+  started,      // rank, pid
   requests,     // rank, bytes of PMI
   no_requests,  // rank: its PMI connection is closed
   unread,       // rank: it does not read PMI's answers
@@ -26,12 +26,12 @@ enum class frame_t : uint8_t {
   input_closed,
   report,  // text for the user
   // to a proxy
-  answer,       // rank, bytes of PMI
-  forward,      // signal, for ranks
-  signal_all,   // signal, for all processes of the job
-  taken,        // stream, bytes of output
+  answer,        // rank, bytes of PMI
+  forward,       // signal, for ranks
+  signal_all,    // signal, for all processes of the job
+  taken,         // stream, bytes of output
   close_output,  // stream
-  input,        // bytes; none: the end
+  input,         // bytes; none: the end
   last = input
 };
 

@@ -20,8 +20,8 @@ constexpr int forwarded_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, 
 
 /// What the guard says to the process below it.
 struct guard_order {
-  uint8_t signal;         // to be passed on
-  bool from_terminal;     // whose processes have got it already
+  uint8_t signal;      // to be passed on
+  bool from_terminal;  // whose processes have got it already
   bool kill_hard;
 };
 

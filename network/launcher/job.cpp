@@ -63,8 +63,9 @@ job::job(const launch_options& options, const original_state& original, int guar
                  for (const auto& each : hosts_) each->close_output(stream);
                }}),
       ranks_(size_t(options.ranks)),
-      server_(options.ranks, job_id_, [this](int rank, const std::string& line) { send(rank, line); },
-              layout_of(options, shares_)),
+      server_(
+          options.ranks, job_id_, [this](int rank, const std::string& line) { send(rank, line); },
+          layout_of(options, shares_)),
       running_(options.ranks) {}
 
 job::~job() {

@@ -1,5 +1,5 @@
-// One job: has hosts run the ranks, serves their PMI requests, sees them end, and ends them all when
-// one fails. Runs in a process of its own below the one that the user sees (see guard.hpp).
+// One job: has hosts run the ranks, serves their PMI requests, sees them end, and ends them all
+// when one fails. Runs in a process of its own below the one that the user sees (see guard.hpp).
 #pragma once
 
 #include <memory>

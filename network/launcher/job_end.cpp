@@ -126,8 +126,8 @@ bool job::processes() const {
 bool job::finished() {
   if (stuck_) return true;
   if (running_ > 0 || processes()) return false;
-  const bool all = std::all_of(hosts_.begin(), hosts_.end(),
-                               [](const auto& each) { return each->finished(); });
+  const bool all =
+      std::all_of(hosts_.begin(), hosts_.end(), [](const auto& each) { return each->finished(); });
   if (all && open_outputs_ == 0 && output_.finished()) return true;
   if (code_ != 0 && drop_at_ == 0) drop_at_ = now() + drop_after;
   return false;

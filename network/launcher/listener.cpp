@@ -51,9 +51,8 @@ listener::listener(event_loop& loop, size_t hosts, bool verbose, accepted_t acce
   six.sin6_family = AF_INET6;
   socket_ = socket(AF_INET6, type, 0);
   const int off = 0;
-  if (socket_ >= 0 &&
-      (setsockopt(socket_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0 ||
-       bind(socket_, reinterpret_cast<const sockaddr*>(&six), sizeof six) != 0)) {
+  if (socket_ >= 0 && (setsockopt(socket_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0 ||
+                       bind(socket_, reinterpret_cast<const sockaddr*>(&six), sizeof six) != 0)) {
     close(socket_);
     socket_ = -1;
   }
@@ -98,8 +97,8 @@ std::vector<std::string> listener::addresses() {
 void listener::accept_one() {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  const int fd = accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int fd =
+      accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
   for (auto it = guests_.begin(); it != guests_.end();) {
     guest& old = *it++;

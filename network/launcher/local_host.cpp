@@ -54,7 +54,8 @@ void local_host::start() {
     rank_state& rank = at(i);
     rank = {i, started.pid, started.pmi, true};
     loop_.watch(rank.pmi, EPOLLIN, [this, &rank] { read_requests(rank); });
-    for (const auto& [stream, fd] : {std::pair(stream_out, started.out), {stream_error, started.error}}) {
+    for (const auto& [stream, fd] :
+         {std::pair(stream_out, started.out), {stream_error, started.error}}) {
       if (fd < 0) continue;
       pipe_end& end = pipes_.emplace_back(pipe_end{i, stream, fd});
       loop_.watch(fd, EPOLLIN, [this, &end] { read(end); });

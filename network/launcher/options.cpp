@@ -83,7 +83,8 @@ void declare_rest(CLI::App& app, launch_options& options, words_of_options& word
       ->type_name("core|socket|none")
       ->capture_default_str();
   app.add_flag("--report-bindings", options.report_bindings, "say where each rank may run");
-  app.add_option("--timeout", options.timeout, "end the job after this many seconds (exit code 124)")
+  app.add_option("--timeout", options.timeout,
+                 "end the job after this many seconds (exit code 124)")
       ->check(CLI::Range(1e-3, 1e9))
       ->type_name("S");
   const auto label =
@@ -97,15 +98,15 @@ void declare_rest(CLI::App& app, launch_options& options, words_of_options& word
       ->excludes(label);
   app.add_option("--gdb", words.gdb, "run these ranks (0,2-5 or all) under gdb")
       ->type_name("RANKS");
-  app.add_option("--gdb-mode", words.gdb_mode,
-                 "auto: xterm where there is a DISPLAY, else batch, which shows the stacks of a crash")
+  app.add_option(
+         "--gdb-mode", words.gdb_mode,
+         "auto: xterm where there is a DISPLAY, else batch, which shows the stacks of a crash")
       ->check(CLI::IsMember({"auto", "xterm", "server", "batch"}))
       ->type_name("auto|xterm|server|batch")
       ->capture_default_str();
   app.add_option("--valgrind", words.valgrind, "run these under valgrind, with valgrind.RANK.log")
       ->type_name("RANKS");
-  const auto quiet =
-      app.add_flag("-q,--quiet", options.quiet, "say nothing about how ranks ended");
+  const auto quiet = app.add_flag("-q,--quiet", options.quiet, "say nothing about how ranks ended");
   app.add_flag("-v,--verbose", options.verbose, "say which ranks run where")->excludes(quiet);
   app.set_version_flag("--version", "lcirun (LCI) " LCI_VERSION_STRING);
 }
@@ -232,9 +233,10 @@ int usage_error(const std::string& text) {
 }  // namespace
 
 std::optional<int> parse_options(int argc, char** argv, launch_options& options) {
-  CLI::App app("Starts N ranks of a program, on this machine or on several.\n"
-               "lcirun -n N [options] [--] program [arguments] [: -n N program [arguments]]...",
-               "lcirun");
+  CLI::App app(
+      "Starts N ranks of a program, on this machine or on several.\n"
+      "lcirun -n N [options] [--] program [arguments] [: -n N program [arguments]]...",
+      "lcirun");
   words_of_options words;
   const auto parts = parts_of(argc, argv);
   options.parts.resize(parts.size());

@@ -20,12 +20,21 @@ std::string expand_pattern(const std::string& pattern, int rank, const std::stri
       continue;
     }
     switch (++i < pattern.size() ? pattern[i] : '\0') {
-      case 'r': text += std::to_string(rank); break;
-      case 'h': text += host; break;
-      case 'j': text += job_id; break;
-      case '%': text += '%'; break;
+      case 'r':
+        text += std::to_string(rank);
+        break;
+      case 'h':
+        text += host;
+        break;
+      case 'j':
+        text += job_id;
+        break;
+      case '%':
+        text += '%';
+        break;
       default:
-        throw std::invalid_argument("'" + pattern + "': after % stands r (rank), h (host), j (job) or %");
+        throw std::invalid_argument("'" + pattern +
+                                    "': after % stands r (rank), h (host), j (job) or %");
     }
   }
   return text;
@@ -57,7 +66,8 @@ int output_files::open_once(const std::string& path) {
   if (known != opened_.end()) return known->second;
   // Appending: the ranks that share a file don't overwrite each other.
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) throw std::system_error(errno, std::generic_category(), "--output file '" + path + "'");
+  if (fd < 0)
+    throw std::system_error(errno, std::generic_category(), "--output file '" + path + "'");
   return opened_[path] = fd;
 }
 

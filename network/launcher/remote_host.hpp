@@ -67,7 +67,7 @@ class remote_host : public host {
   std::unique_ptr<connection> connection_;  // to the proxy
   std::unique_ptr<input_sender> input_;     // if rank 0 is there
   bool reading_[3] = {true, true, true};
-  int64_t owed_[3] = {0, 0, 0};  // bytes that the proxy is not told yet that they were taken
+  int64_t owed_[3] = {0, 0, 0};     // bytes that the proxy is not told yet that they were taken
   std::vector<unsigned> happened_;  // to each rank: its streams' ends, and its exit
   bool gone_ = false, done_ = false, lost_ = false;
   double deadline_ = 0;

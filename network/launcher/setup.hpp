@@ -20,7 +20,7 @@ struct proxy_setup {
   std::vector<std::string> addresses;  // of lcirun, to be tried in turn
   std::string job_id;
   host_share share;
-  launch_options options;           // as far as it concerns the ranks
+  launch_options options;  // as far as it concerns the ranks
   std::vector<std::string> environment;
 };
 

@@ -36,8 +36,8 @@ word_list under_gdb(gdb_mode_t mode, int rank, const word_list& words) {
   }
   // Runs the program; where it stops by a signal, shows all stacks. Ends as the program did.
   return joined({"gdb", "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-iex",
-                 "set confirm off", "-ex", "handle SIGUSR1 SIGUSR2 nostop noprint pass", "-ex", "run",
-                 "-ex", "thread apply all backtrace", "-ex",
+                 "set confirm off", "-ex", "handle SIGUSR1 SIGUSR2 nostop noprint pass", "-ex",
+                 "run", "-ex", "thread apply all backtrace", "-ex",
                  "quit $_isvoid($_exitcode) ? 128 + $_siginfo.si_signo : $_exitcode", "--args"},
                 words);
 }

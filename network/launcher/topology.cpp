@@ -72,8 +72,9 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < ranks; ++i) {
     // Cores in turn; sockets in blocks, so that neighbours in rank share one.
-    const size_t turn = sockets && size_t(ranks) > all.size() ? size_t(i) * all.size() / size_t(ranks)
-                                                              : size_t(i) % all.size();
+    const size_t turn = sockets && size_t(ranks) > all.size()
+                            ? size_t(i) * all.size() / size_t(ranks)
+                            : size_t(i) % all.size();
     const place& mine = all[turn];
     const bool one = mine.list.find(',') == std::string::npos;
     std::printf("%s is bound to processor%s %s%s%s%s\n", mine.list.c_str(), one ? "" : "s",
