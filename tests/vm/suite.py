@@ -80,20 +80,28 @@ class Job:
                f'{shlex.join(words)} || status=1\n'
 
 
+# The card counts how often it had no receive buffer for what came: with credits, never.
+NO_RNR = '''
+rnr=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/send_rnr_err)
+[ "$rnr" = 0 ] || { echo "receivers were not ready $rnr times"; status=1; }
+'''
+
+
 class Configuration:
-    def __init__(self, jobs, guests=1, netem='', seconds=240):
+    def __init__(self, jobs, guests=1, netem='', seconds=240, at_end=''):
         self.jobs, self.guests, self.netem, self.seconds = jobs, guests, netem, seconds
+        self.at_end = at_end  # of the commands: may set `status`
 
     def backend(self):
         return self.jobs[0].network['LCI_ATTR_BACKEND']
 
     def commands(self, build):
         jobs = ''.join(job.command(build, self.guests) for job in self.jobs)
-        return several.commands('status=0\n' + jobs + 'exit $status', self.guests)
+        return several.commands('status=0\n' + jobs + self.at_end + 'exit $status', self.guests)
 
 
-def within(network, *more):
-    return Configuration([Job(network, 2, quick(PROTOCOLS)), *more, Job(network, 4, quick(FEW))])
+def within(network, *more, **settings):
+    return Configuration([Job(network, 2, quick(PROTOCOLS)), *more, Job(network, 4, quick(FEW))], **settings)
 
 
 def across(network):
@@ -106,7 +114,7 @@ CONFIGURATIONS = {
     'ofi tcp two guests': Configuration([Job(TCP, 2, quick(LEAST))], guests=2),
     'automatic two guests': Configuration([Job(AUTOMATIC, 4, quick(LEAST))], guests=2),
     'ofi verbs bad link': Configuration([Job(VERBS, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
-    'ibv': within(IBV),
+    'ibv': within(IBV, Job({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
     'ibv two guests': across(IBV),
     'ibv bad link': Configuration([Job(IBV, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
 }

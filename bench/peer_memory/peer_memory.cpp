@@ -1,0 +1,49 @@
+// Heap memory of a rank that has exchanged a message with each other rank: how it grows with their number is
+// what a peer costs. Rank 0 prints it in bytes.
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <lci.hpp>
+
+namespace {
+
+std::atomic<int> arrived{0};
+void on_message(lci::status_t) { arrived.fetch_add(1, std::memory_order_relaxed); }
+
+size_t heap_in_use() {
+  const struct mallinfo2 all = mallinfo2();
+  return all.uordblks + all.hblkhd;
+}
+
+void run() {
+  lci::g_runtime_init();
+  const int rank = lci::get_rank_me(), n = lci::get_rank_n();
+  lci::comp_t comp = lci::alloc_handler_x(on_message).am_in_place(true)();
+  const lci::rcomp_t handler = lci::register_rcomp(comp);
+  lci::barrier();
+  for (int to = 0; to < n; ++to) {
+    if (to == rank) continue;
+    const int word = rank;
+    while (lci::post_am(to, &word, sizeof word, lci::COMP_NULL_RETRY, handler).is_retry()) lci::progress();
+  }
+  while (arrived.load(std::memory_order_relaxed) < n - 1) lci::progress();
+  lci::barrier();
+  if (rank == 0) std::printf("%zu\n", heap_in_use());
+  lci::deregister_rcomp(handler);
+  lci::free_comp(&comp);
+  lci::g_runtime_fina();
+}
+
+}  // namespace
+
+int main() {
+  try {
+    run();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "peer_memory: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}
