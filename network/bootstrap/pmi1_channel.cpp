@@ -12,18 +12,13 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "network/bootstrap/limits.hpp"
 
 namespace lci::network::pmi1 {
 
 namespace {
 
 using clock = std::chrono::steady_clock;
-
-std::string seconds_text(double seconds) {
-  char text[32];
-  snprintf(text, sizeof text, "%g s", seconds);
-  return text;
-}
 
 /// Waits until `fd` is ready or `timeout` seconds have passed since `begin`. False: time ran out.
 bool poll_until(int fd, short events, clock::time_point begin, double timeout) {

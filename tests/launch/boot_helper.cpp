@@ -40,8 +40,9 @@ std::string value_of(int rank, size_t size, int round) {
 }
 
 void info(bootstrap& boot) {
-  std::printf("kind=%s rank=%d size=%d job=%s time=%.6f\n", boot.name(), boot.rank(), boot.size(),
-              boot.job_id().c_str(), seconds_now());
+  const auto place = boot.locality().value_or(lci::network::host_place{-1, -1});
+  std::printf("kind=%s rank=%d size=%d local=%d/%d job=%s time=%.6f\n", boot.name(), boot.rank(),
+              boot.size(), place.rank, place.size, boot.job_id().c_str(), seconds_now());
 }
 
 /// Each rank puts values of many sizes; after the fence each reads those of all.
@@ -58,7 +59,7 @@ void exchange(bootstrap& boot, int rounds) {
     for (int step = 0; step < boot.size(); ++step) {
       const int rank = (boot.rank() + step) % boot.size();
       for (const size_t size : sizes) {
-        if (boot.get(key(rank, size)) != value_of(rank, size, round)) {
+        if (boot.get(key(rank, size), rank) != value_of(rank, size, round)) {
           wrong("value of " + key(rank, size));
         }
       }
@@ -77,14 +78,12 @@ void misuse(bootstrap& boot) {
     }
     wrong(std::string("accepted: ") + what);
   };
-  if (std::string(boot.name()) == "pmi1") {
-    expect_invalid("blank in key", [&] { boot.put("a b", "x"); });
-    expect_invalid("empty key", [&] { boot.put("", "x"); });
-    expect_invalid("long key", [&] { boot.get(std::string(49, 'k')); });
-    expect_invalid("huge value", [&] { boot.put("k", std::string(65537, 'v')); });
-  }
+  expect_invalid("blank in key", [&] { boot.put("a b", "x"); });
+  expect_invalid("empty key", [&] { boot.put("", "x"); });
+  expect_invalid("long key", [&] { boot.get(std::string(49, 'k'), 0); });
+  expect_invalid("huge value", [&] { boot.put("k", std::string(65537, 'v')); });
   try {
-    boot.get("nobody-put-this");
+    boot.get("nobody-put-this", boot.size() - 1);
     wrong("a missing key was found");
   } catch (const lci::bootstrap_error& error) {
     if (std::string(error.what()).find("nobody-put-this") == std::string::npos) {
@@ -136,7 +135,7 @@ int run(int argc, char** argv) {
     if (&again != &boot) wrong("a second bootstrap");
     again.put("second." + std::to_string(again.rank()), "x");
     again.fence();
-    if (again.get("second." + std::to_string(again.size() - 1)) != "x") wrong("second round");
+    if (again.get("second." + std::to_string(again.size() - 1), again.size() - 1) != "x") wrong("second round");
     info(again);
   } else if (what == "fence") {
     boot.fence();
