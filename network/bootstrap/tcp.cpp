@@ -79,6 +79,7 @@ class tcp_bootstrap final : public bootstrap {
         job_id_ = client_->join(rank_, size_, key);
       }
     });
+    fence();  // all are there, or the missing are named now
   }
 
   ~tcp_bootstrap() override {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #ifdef LCI_WITH_CRYPTO
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #endif
@@ -25,6 +26,7 @@ namespace {
 struct library {
   decltype(&::HMAC) hmac = nullptr;
   decltype(&::EVP_sha256) sha256 = nullptr;
+  decltype(&::OPENSSL_init_crypto) init = nullptr;
 };
 
 /// Only jobs with a key pay for loading it.
@@ -38,9 +40,12 @@ const library& crypto() {
     library l;
     l.hmac = reinterpret_cast<decltype(l.hmac)>(dlsym(handle, "HMAC"));
     l.sha256 = reinterpret_cast<decltype(l.sha256)>(dlsym(handle, "EVP_sha256"));
-    if (l.hmac == nullptr || l.sha256 == nullptr) {
+    l.init = reinterpret_cast<decltype(l.init)>(dlsym(handle, "OPENSSL_init_crypto"));
+    if (l.hmac == nullptr || l.sha256 == nullptr || l.init == nullptr) {
       throw bootstrap_error("LCI_TCP_KEY is set, but libcrypto.so.3 has no HMAC with SHA-256");
     }
+    // The root's thread may live longer than what exit() calls.
+    l.init(OPENSSL_INIT_NO_ATEXIT, nullptr);
     return l;
   }();
   return loaded;

@@ -18,7 +18,7 @@ struct member {
   // joining
   clock::time_point join_end{};
   std::string rank_nonce, root_nonce;
-  bool challenged = false;
+  bool challenged = false, turned_away = false;
   int claimed_rank = -1;
 
   // joined

@@ -188,7 +188,11 @@ void root::forget(member& m) {
   if (m.closing) return;
   m.closing = true;
   forgotten_.push_back(m.fd.get());
-  if (m.rank < 0) return;
+  if (m.rank < 0) {
+    // turn_away() has said why; who goes by himself does not like our proof, or looks around.
+    if (!m.turned_away) count_rejected(m, "it went before it had joined");
+    return;
+  }
   const auto r = static_cast<size_t>(m.rank);
   ranks_[r] = nullptr;
   has_left_[r] = true;
@@ -199,6 +203,11 @@ void root::forget(member& m) {
                ")" + how;
   }
   if (n_waiting_ > 0) fail_fence(failure_);
+}
+
+void root::count_rejected(const member& m, const std::string& why) {
+  ++n_rejected_;
+  last_rejected_ = m.from + ": " + why;
 }
 
 void root::garbage(member& m, const std::string& what) {

@@ -34,6 +34,7 @@ class root {
   void handle(member& m, const frame& f);
   void join(member& m, const frame& f);
   void admit(member& m);
+  void count_rejected(const member& m, const std::string& why);
   void turn_away(member& m, const std::string& why);
   void put(member& m, const frame& f);
   void answer_get(member& m, const frame& f);

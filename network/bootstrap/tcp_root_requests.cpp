@@ -19,7 +19,10 @@ constexpr double told_before_s = 0.5;
 }  // namespace
 
 void root::handle(member& m, const frame& f) {
-  if (m.rank < 0) return join(m, f);
+  if (m.rank < 0) {
+    if (!stopping_.load()) return join(m, f);
+    return turn_away(m, "the job has ended");
+  }
   switch (f.what) {
     case kind::put: return put(m, f);
     case kind::get: return answer_get(m, f);
@@ -34,8 +37,8 @@ void root::handle(member& m, const frame& f) {
 }
 
 void root::turn_away(member& m, const std::string& why) {
-  ++n_rejected_;
-  last_rejected_ = m.from + ": " + why;
+  count_rejected(m, why);
+  m.turned_away = true;
   // Who is no rank of ours gets no explanations that we did not plan.
   if (m.claimed_rank >= 0) send(m, kind::refused, writer().text(why.substr(0, max_text)).body());
   forget(m);
