@@ -16,10 +16,6 @@ namespace lci::network {
 
 namespace {
 
-constexpr char not_in_mpi[] =
-    "; call MPI_Init first, or unset LCI_ATTR_BOOTSTRAP: then the ranks come from what started the "
-    "MPI program, and are the same";
-
 void append(std::string& bytes, const std::string& text) {
   const uint32_t size = static_cast<uint32_t>(text.size());
   bytes.append(reinterpret_cast<const char*>(&size), sizeof size);
@@ -42,7 +38,7 @@ class mpi_bootstrap final : public bootstrap {
   mpi_bootstrap() : timeout_(bootstrap_timeout()) {
     std::string why;
     world_ = open_mpi_world(true, why);
-    if (world_ == nullptr) throw bootstrap_error("mpi bootstrap: " + why + not_in_mpi);
+    if (world_ == nullptr) throw bootstrap_error("mpi bootstrap: " + why);
     const int claimed = claimed_size();
     if (world_->size() == 1 && claimed > 1) {
       throw bootstrap_error(

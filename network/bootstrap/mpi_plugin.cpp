@@ -1,4 +1,6 @@
 // What calls MPI: compiled and linked once for each MPI, loaded into processes that have that one.
+#define OMPI_SKIP_MPICXX  // MPI's old C++ names need a library of their own
+#define MPICH_SKIP_MPICXX
 #include <mpi.h>
 
 #include <chrono>
@@ -207,7 +209,7 @@ extern "C" __attribute__((visibility("default"))) std::unique_ptr<lci::network::
 lci_mpi_plugin_1(bool initialize, std::string& why) {
   using namespace lci::network;
   if (flag_of(MPI_Finalized)) {
-    why = "MPI_Finalize has been called already";
+    why = "MPI_Finalize has been called already; make the first runtime before it";
     return nullptr;
   }
   if (!flag_of(MPI_Initialized)) {
