@@ -139,7 +139,7 @@ class pmi1_bootstrap final : public bootstrap {
 
   void fence() override {
     session_.run("fence", [&] {
-      const message reply = ask("cmd=barrier_in", "barrier_out");
+      const message reply = enter_barrier();
       if (reply.find("rc") != nullptr && reply.number("rc") != 0) {
         refuse("reports a failed barrier: " + pmi1::printable(reply.text("msg")));
       }
@@ -160,6 +160,26 @@ class pmi1_bootstrap final : public bootstrap {
   }
 
  private:
+  /// Names the missing where the launcher does.
+  message enter_barrier() {
+    try {
+      return ask("cmd=barrier_in", "barrier_out");
+    } catch (const pmi1::no_answer& late) {
+      if (!kvsname_.starts_with(pmi1::lcirun_job)) throw;
+      std::string missing;
+      try {
+        channel_->set_timeout(1);
+        missing = ask("cmd=" + std::string(pmi1::ask_missing), pmi1::missing_reply.data()).text("ranks");
+      } catch (const bootstrap_error&) {
+        throw late;
+      }
+      std::replace(missing.begin(), missing.end(), '_', ' ');
+      throw bootstrap_error("of " + std::to_string(size_) + " ranks these did not come within " +
+                            seconds_text(timeout_) + ": " + pmi1::printable(missing) +
+                            "; LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
+    }
+  }
+
   void open_fd() {
     const int fd = need_number("PMI_FD", 0, pmi1_group);
     rank_ = need_number("PMI_RANK", 0, pmi1_group);

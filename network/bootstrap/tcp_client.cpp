@@ -60,7 +60,7 @@ void client::read_all() {
 }
 
 void client::deliver(frame f) {
-  if (f.what == kind::abort && !expecting_abort_.load()) {
+  if (f.what == kind::abort && !expecting_abort_.load(std::memory_order_relaxed)) {
     reader r(f.body);
     const int code = static_cast<int>(r.number());
     const std::string text = "lci: " + pmi1::printable(r.text(2 * max_text)) + "\n";

@@ -33,7 +33,7 @@ class client {
   frame receive();
 
   /// From here on an abort of another's is expected, and does not end the process by itself.
-  void expect_abort() { expecting_abort_.store(true); }
+  void expect_abort() { expecting_abort_.store(true, std::memory_order_relaxed); }
 
  private:
   void read_all();

@@ -71,7 +71,7 @@ root::root(socket_fd listener, socket_fd own, int size, const job_key& key)
 }
 
 root::~root() {
-  stopping_.store(true);
+  stopping_.store(true, std::memory_order_release);
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
   thread_.join();
@@ -81,7 +81,7 @@ void root::serve() {
   bool listening = true;
   clock::time_point end{};
   for (;;) {
-    if (stopping_.load()) {
+    if (stopping_.load(std::memory_order_acquire)) {
       if (listening) {
         epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
         listener_ = socket_fd();  // the port is free for the next job
@@ -112,7 +112,7 @@ void root::serve() {
 }
 
 int root::next_wait_ms() const {
-  if (stopping_.load()) return 50;
+  if (stopping_.load(std::memory_order_acquire)) return 50;
   const bool strangers = static_cast<long>(members_.size()) >
                          size_ - std::count(ranks_.begin(), ranks_.end(), nullptr);
   if (n_waiting_ == 0) return strangers ? 1000 : -1;

@@ -20,7 +20,7 @@ constexpr double told_before_s = 0.5;
 
 void root::handle(member& m, const frame& f) {
   if (m.rank < 0) {
-    if (!stopping_.load()) return join(m, f);
+    if (!stopping_.load(std::memory_order_acquire)) return join(m, f);
     return turn_away(m, "the job has ended");
   }
   switch (f.what) {
