@@ -32,5 +32,5 @@ OPERATIONS = (
         _of_post["allow_retry"]),
        source="ours", group="Communication",
        result="`done`, `posted` (`local_comp` will be signalled), or a retry code. In the status, "
-       "`buffer` is `result`."),
+       "`buffer` is `result`.", direct="atomic"),
 )

@@ -169,6 +169,10 @@ device = Resource(
           "names: none, send, recv, poll, mr, all, separated by commas.", "0",
           variables=("LCI_NET_LOCK_MODE",), flags="attr_net_lock_mode_t", source="4.2.2",
           maximum=15),
+        A("ofi_bundle_size", "size_t",
+          "Injected messages to a peer that are posted within a few microseconds of each other go "
+          "together, in up to so many bytes, with the next progress() at the latest. 0: each goes "
+          "alone, at once.", "8192", source=_OURS),
         A("alloc_default_endpoint", "bool", "Allocate a default endpoint with the device.",
           "true"),
         A("alloc_progress_endpoint", "bool",

@@ -107,6 +107,7 @@ class Operation:
     setter_aliases: Tuple[Tuple[str, str], ...] = ()  # (other name, argument or attribute)
     result: str = ""  # one sentence on the returned value
     group: str = ""  # heading in the reference
+    direct: str = ""  # its way without a call, tried first: lci/direct.hpp
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ class Derived:
     source: str = "v2"
     result: str = ""
     group: str = ""
+    direct: str = ""
 
 
 @dataclass(frozen=True)

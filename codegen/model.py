@@ -92,6 +92,7 @@ class Op:
     aliases: Tuple[Tuple[str, str], ...]
     steps: Tuple[Step, ...]
     base: str = ""
+    direct: str = ""
 
     @property
     def fields(self):
@@ -352,7 +353,7 @@ class Model:
                     if a.name not in d.positional and a.name not in d.omit]
         return S.Operation(d.name, base.returns, d.doc, tuple(positional), tuple(optional),
                            source=d.source, result=d.result or base.result,
-                           group=d.group or base.group)
+                           group=d.group or base.group, direct=d.direct)
 
     def _operation(self, o, base):
         self._named(o.name, o.name)
@@ -374,7 +375,7 @@ class Model:
         layout = tuple(sorted(positional + optional, key=lambda f: -f.alignment))
         return Op(o.name, o.returns, o.doc, o.result, o.source, o.group, positional, optional,
                   layout, resource, o.fixed, o.setter_aliases,
-                  tuple(self._steps(o, positional + optional)), base)
+                  tuple(self._steps(o, positional + optional)), base, o.direct)
 
     def _field(self, o, a, positional):
         where = f"{o.name}.{a.name}"

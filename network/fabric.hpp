@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lci/attributes.hpp"
+#include "lci/direct.hpp"
 #include "lci/types.hpp"
 
 namespace lci::network {
@@ -122,6 +123,9 @@ class device {
   /// held all that could be polled.
   virtual int poll(event_sink& sink, int max_events) = 0;
 
+  /// Once, before anything is sent, and after the first receive buffers were posted. Collective.
+  virtual void start() {}
+
   /// Offers a buffer for one incoming message. `done` or `retry_*`. See limits::receive_buffers.
   virtual errorcode_t post_recv(segment buffer, void* context) {
     (void)buffer, (void)context;
@@ -192,12 +196,7 @@ struct contact {
   std::string reason;  ///< `refused`, `gone`: in words, with the remedy
 };
 
-/// A rank's shared heap: memory that all processes of its host can map. Empty: there is none.
-struct heap_window {
-  uint64_t base = 0;          ///< address of its first byte at the owner
-  std::byte* here = nullptr;  ///< where that byte is in this process
-  size_t size = 0;
-};
+using detail::heap_window;
 
 /// One per runtime. Owns what devices share.
 class context {

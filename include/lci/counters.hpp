@@ -24,6 +24,11 @@ struct counters_t {
   count_t get;     ///< gets posted to the rank; the target does not count them
   count_t atomic;  ///< atomic operations posted to the rank; the target does not count them
   count_t retry;   ///< posts that had to be repeated: they said retry; bytes: they would have moved
+  // Calls into the network that gave up at once because another thread was in one: what was tried and
+  // not waited for. Under no rank but for `busy_send`.
+  count_t busy_send;  ///< sends, puts and gets of posts, or of the library's own; bytes: of sends
+  count_t busy_recv;  ///< receive buffers offered
+  count_t busy_poll;  ///< looks for what has come
 };
 
 }  // namespace lci

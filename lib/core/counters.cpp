@@ -24,6 +24,9 @@ constexpr std::pair<counted, count_t counters_t::*> members[] = {
     {counted::get, &counters_t::get},
     {counted::atomic, &counters_t::atomic},
     {counted::retry, &counters_t::retry},
+    {counted::busy_send, &counters_t::busy_send},
+    {counted::busy_recv, &counters_t::busy_recv},
+    {counted::busy_poll, &counters_t::busy_poll},
 };
 static_assert(std::size(members) == static_cast<size_t>(counted::count));
 

@@ -33,7 +33,6 @@ packet_pool_attr_t reserve_attr(const packet_pool_attr_t& of, size_t n) {
 device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
                const device_attr_t& a)
     : rt(r),
-      n_peers(r.n_peers()),
       n_ranks(r.size()),
       heap(&context.heap),
       flushes(r.n_peers()),
@@ -42,6 +41,10 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
       runtime(&r),
       net_context(&context),
       packet_pool(&pool) {
+  LCI_ASSERT(reinterpret_cast<std::byte*>(static_cast<device_front*>(this)) ==
+             reinterpret_cast<std::byte*>(this) + detail::device_front_offset);
+  n_peers = r.n_peers();
+  heaps = heap->windows();
   const size_t packet_payload = pool.payload_size();
   net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
   if (attr.counters || rt.trace != nullptr) {
@@ -76,15 +79,20 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     d->bell.ring(*d->net);
   };
   backlog.on_push_argument = this;
-  attr.uid = static_cast<int>(rt.devices.append(this));
+  uid = attr.uid = static_cast<int>(rt.devices.append(this));
   if (observer != nullptr) observer->device = attr.uid;
   look_at_peers_.store(rt.guests != nullptr, std::memory_order_relaxed);
   if (receives_ != nullptr) refill_receives();
+  net->start();
 }
 
 device::~device() {
   rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
   pools_.clear();
+  // What waits for a peer's answer keeps its buffer registered, which the network would miss.
+  rt.operations.for_each_of(this, [&](operation* op, op_state) {
+    if (op->registered) deregister_range(op->reg);
+  });
   cache.reset();
   net.reset();
   delete raw_.load(std::memory_order_acquire);

@@ -38,7 +38,7 @@ class raw_network;
 
 /// Thread-safe except for construction and destruction. Two threads on two devices share nothing
 /// that is written per message. Owns its fabric's device.
-class device final : public network::event_sink {
+class device final : public network::event_sink, public detail::device_front {
  public:
   device(core::runtime& rt, core::net_context& context, core::packet_pool& pool,
          const device_attr_t& attr);
@@ -232,15 +232,13 @@ class device final : public network::event_sink {
   // What the hot paths read comes first.
   std::unique_ptr<network::device> net;
   core::runtime& rt;
-  int n_peers;         // ranks of the job, and ids for peers outside behind them
   int n_ranks;         // of the job
   size_t inject_end;   // inject() takes payloads of fewer bytes; 0: none, not even empty ones
   size_t eager_limit;   // payload bytes of the largest message that goes without a handshake
   shared_heap* heap;  // of the net context
   std::unique_ptr<device_observer> observer;  // null: nobody looks on
-  /// Bits: why posts may not take the shortest way.
+  /// Of not_plain.
   enum plain_bit : uint8_t { backlog_waits = 1, peer_failed = 2, somebody_looks_on = 4 };
-  std::atomic<uint8_t> not_plain{0};
   core::backlog backlog{not_plain, backlog_waits};
   network::limits limits;
   std::unique_ptr<registration_cache> cache;  // null: every registration is the network's

@@ -1,4 +1,5 @@
-// The shortest way of all: remote memory that this process has mapped is read and written in place.
+// Remote memory that this process has mapped is read and written in place. What is posted most never
+// comes here: include/lci/direct.hpp.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +26,6 @@ template <class Args>
 inline std::byte* mapped_target(const device& d, const Args& a, size_t size) {
   return may_be_mapped(d, a, size) && d.undisturbed()
              ? d.heap->reach(a.rank, a.rmr.base + a.remote_disp, size)
-             : nullptr;
-}
-
-/// The same for what is posted most, without a call: only where the peer's heap is known.
-template <class Args>
-inline std::byte* known_target(const device& d, const Args& a, size_t size) {
-  return may_be_mapped(d, a, size) && LCI_LIKELY(d.is_plain())
-             ? d.heap->reach_if_known(a.rank, a.rmr.base + a.remote_disp, size)
              : nullptr;
 }
 

@@ -78,7 +78,9 @@ seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
 }
 
 void count_sent(device_observer& o, int peer, const seen_message& m, errorcode_t result) {
-  if (o.counts == nullptr || m.sent == counted::count) return;
+  if (o.counts == nullptr) return;
+  if (result == errorcode_t::retry_lock) o.counts->add(counted::busy_send, peer, m.size);
+  if (m.sent == counted::count) return;
   if (result != errorcode_t::done && result != errorcode_t::posted) return;
   o.counts->add(m.sent, peer, m.size);
   if (m.rendezvous) o.counts->add(counted::rendezvous_sent, peer, m.size);
@@ -143,7 +145,11 @@ class watching_sink final : public network::event_sink {
 }  // namespace
 
 errorcode_t observed_network::post(const network::net_op& op) {
-  if (op.kind != network::verb::send || op.n_segments == 0) return behind_->post(op);
+  if (op.kind != network::verb::send || op.n_segments == 0) {
+    const errorcode_t result = behind_->post(op);
+    count_sent(observer_, op.peer, {}, result);
+    return result;
+  }
   size_t size = 0;
   for (int i = 0; i < op.n_segments; ++i) size += op.segments[static_cast<size_t>(i)].size;
   // Before the post: afterwards the memory may be somebody else's.
@@ -167,10 +173,18 @@ errorcode_t observed_network::inject(int peer, network::message_head head, const
   return result;
 }
 
+errorcode_t observed_network::post_recv(network::segment buffer, void* context) {
+  const errorcode_t result = behind_->post_recv(buffer, context);
+  if (result == errorcode_t::retry_lock && observer_.counts != nullptr)
+    observer_.counts->add(counted::busy_recv, -1, 0);
+  return result;
+}
+
 int observed_network::poll(network::event_sink& sink, int max_events) {
   watching_sink watching(sink, observer_);
   const uint64_t begin = observer_.now();
   const int n = behind_->poll(watching, max_events);
+  if (n < 0 && observer_.counts != nullptr) observer_.counts->add(counted::busy_poll, -1, 0);
   if (n <= 0 || observer_.trace == nullptr) return n;
   trace_event e{trace_event::type::progress};
   e.device = observer_.device;

@@ -21,9 +21,7 @@ class observed_network final : public network::device {
                      size_t size) override;
   int poll(network::event_sink& sink, int max_events) override;
 
-  errorcode_t post_recv(network::segment buffer, void* context) override {
-    return behind_->post_recv(buffer, context);
-  }
+  errorcode_t post_recv(network::segment buffer, void* context) override;
   network::registration register_memory(void* base, size_t size) override {
     return behind_->register_memory(base, size);
   }
@@ -34,6 +32,7 @@ class observed_network final : public network::device {
   void park(int64_t timeout_us) override { behind_->park(timeout_us); }
   void unpark() override { behind_->unpark(); }
   bool flushed() override { return behind_->flushed(); }
+  void start() override { behind_->start(); }
 
  private:
   const std::unique_ptr<network::device> behind_;

@@ -1,7 +1,5 @@
 // Posting atomic operations: done at once where the memory is mapped here, else by a request that
 // the target's processor serves.
-#include <atomic>
-
 #include "lib/core/atomics.hpp"
 #include "lib/core/direct.hpp"
 #include "lib/core/enter_post.hpp"
@@ -98,7 +96,7 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   return wait.result(errorcode_t::posted);
 }
 
-inline status_t post_atomic_any(post_atomic_args& a) {
+status_t post_atomic_any(post_atomic_args& a) {
   device& d = *a.device.p_impl;
   check_arguments(d, a);
   if (void* at = mapped_target(d, a, size_of(a.type)); LCI_LIKELY(at != nullptr))
@@ -108,26 +106,7 @@ inline status_t post_atomic_any(post_atomic_args& a) {
 
 }  // namespace
 
-namespace {
-
-/// Whether it is what is asked for most: an addition to a 64-bit integer, with the value before.
-inline bool is_plain_fetch_add(const post_atomic_args& a) {
-  return a.op == atomic_op_t::add &&
-         (a.type == atomic_type_t::uint64 || a.type == atomic_type_t::int64) &&
-         a.operand != nullptr && a.result != nullptr && a.allow_done && a.operation == nullptr;
-}
-
-}  // namespace
-
 status_t post_atomic(post_atomic_args& a) {
-  if (LCI_LIKELY(is_plain_fetch_add(a)))
-    if (std::byte* at = known_target(*a.device.p_impl, a, 8);
-        LCI_LIKELY(at != nullptr && (a.rmr.base + a.remote_disp) % 8 == 0)) {
-      const uint64_t before = std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at))
-                                  .fetch_add(bits_of(a.operand, 8), std::memory_order_seq_cst);
-      std::memcpy(a.result, &before, 8);
-      return atomic_status(a, errorcode_t::done);
-    }
   return enter_post(post_kind::atomic, a, post_atomic_any);
 }
 

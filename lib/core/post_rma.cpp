@@ -62,13 +62,6 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   }
 }
 
-/// Whether a put or get is of one machine word, and asks for nothing but its bytes.
-template <class Args>
-inline bool is_plain_word(const Args& a) {
-  return a.size == 8 && a.local_buffer != nullptr && a.tag <= max_tag && a.remote_comp == 0 &&
-         a.allow_done && a.layout == nullptr && a.remote_layout == nullptr && a.operation == nullptr;
-}
-
 /// The target's memory if it is mapped here and the arguments are good; looks for it if need be.
 template <class Args>
 std::byte* direct_target(const device& d, const Args& a) {
@@ -109,20 +102,10 @@ status_t post_put_piece(post_put_args& a) { return post_put_general(a); }
 status_t post_get_piece(post_get_args& a) { return post_get_general(a); }
 
 status_t post_put(post_put_args& a) {
-  if (LCI_LIKELY(is_plain_word(a)))
-    if (std::byte* to = known_target(*a.device.p_impl, a, 8); LCI_LIKELY(to != nullptr)) {
-      std::memcpy(to, a.local_buffer, 8);
-      return done_status(a, buffer_of(a));
-    }
   return enter_post(post_kind::put, a, post_put_general);
 }
 
 status_t post_get(post_get_args& a) {
-  if (LCI_LIKELY(is_plain_word(a)))
-    if (const std::byte* from = known_target(*a.device.p_impl, a, 8); LCI_LIKELY(from != nullptr)) {
-      std::memcpy(a.local_buffer, from, 8);
-      return done_status(a, buffer_of(a));
-    }
   return enter_post(post_kind::get, a, post_get_general);
 }
 

@@ -9,6 +9,12 @@
 #include "lib/core/net_context.hpp"
 #include "lib/core/runtime.hpp"
 
+namespace lci {
+
+std::atomic<core::device*> detail::default_device{nullptr};
+
+}  // namespace lci
+
 namespace lci::core {
 
 namespace {
@@ -85,9 +91,11 @@ void stop(const char* operation, runtime_t rt) {
                     "the runtime's progress thread can't wait for itself");
     g_runtimes.erase(at);
   }
+  runtime* expected = rt.p_impl;
+  if (g_default_runtime.load(std::memory_order_acquire) == expected)
+    detail::default_device.store(nullptr, std::memory_order_relaxed);
   // Handlers that run while the default device is freed may need the default runtime.
   free_defaults(rt);
-  runtime* expected = rt.p_impl;
   g_default_runtime.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
   delete rt.p_impl;
 }
@@ -124,6 +132,7 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
   if (!a.device_name.empty()) net_attr.device_name = a.device_name;
   runtime_t rt = start(attr, net_attr);
   g_default_runtime.store(rt.p_impl, std::memory_order_release);
+  detail::default_device.store(rt.p_impl->default_device.p_impl, std::memory_order_release);  // R1
   return rt;
 }
 

@@ -49,13 +49,11 @@ class shared_heap {
     return w != nullptr && inside(*w, reinterpret_cast<uint64_t>(begin), size) != nullptr;
   }
 
-  /// Where memory of `peer`'s heap is in this process; null if it can't be reached, or if that
-  /// heap was not looked for yet. `peer` must be a rank.
-  std::byte* reach_if_known(int peer, uint64_t address, size_t size) const {
-    const network::heap_window* w = windows_[peer].load(std::memory_order_acquire);  // A1
-    return LCI_LIKELY(w != nullptr) ? inside(*w, address, size) : nullptr;
-  }
-  /// The same, and looks for the heap. Throws resource_error, peer_failure_error.
+  /// Of all peers, for those who look without a call: see detail::device_front.
+  const std::atomic<const network::heap_window*>* windows() const { return windows_; }
+  /// Where memory of `peer`'s heap is in this process; null if it can't be reached. Looks for that
+  /// heap if it was not yet looked for. `peer` must be a rank. Throws resource_error,
+  /// peer_failure_error.
   std::byte* reach(int peer, uint64_t address, size_t size) {
     const network::heap_window* w = windows_[peer].load(std::memory_order_acquire);  // A1
     return inside(LCI_LIKELY(w != nullptr) ? *w : *find(peer), address, size);

@@ -13,7 +13,7 @@ namespace lci::network::ibv {
 
 /// Of a device. As it is on the wire.
 struct address {
-  static constexpr uint32_t magic_number = 0x4c434903;  // also tells machines of the other byte order
+  static constexpr uint32_t magic_number = 0x4c434904;  // also tells machines of the other byte order
 
   uint32_t magic = magic_number;
   uint32_t first_packet = 0;  ///< the number with which its queue pairs begin
@@ -25,8 +25,12 @@ struct address {
   uint8_t reads_made = 0;    ///< and asks for at most
   uint8_t has_gid = 0;
   uint8_t unused[2] = {};
+  uint64_t credits_at = 0;    ///< where it is told how many of its messages were taken: a word for each rank
+  uint64_t credits_key = 0;   ///< the rkey of these
+  uint32_t window = 0;        ///< see credits
+  uint32_t unused_too = 0;
 };
-static_assert(sizeof(address) == 40);
+static_assert(sizeof(address) == 64);
 
 /// An address, and the number of the queue pair there that is for this rank.
 struct remote_end {

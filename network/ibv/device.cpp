@@ -92,8 +92,11 @@ errorcode_t device::submit(int to, ibv_send_wr& work, const net_op* op) {
 }
 
 errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool silent, bool reserved) {
-  if (LCI_UNLIKELY(!p.queue.has_room(reserved))) return errorcode_t::retry_nomem;
   const auto rank = static_cast<int>(&p - peers_.get());
+  const bool takes_buffer = work.opcode != IBV_WR_RDMA_WRITE && work.opcode != IBV_WR_RDMA_READ;
+  const bool last = work.opcode == IBV_WR_SEND_WITH_IMM;  // a goodbye waits for nothing
+  if (LCI_UNLIKELY(!p.queue.has_room(reserved) || (takes_buffer && !last && !credits_.may_send(rank))))
+    return errorcode_t::retry_nomem;
   const bool signalled = !silent || p.queue.must_signal();
   if (signalled) work.send_flags |= IBV_SEND_SIGNALED;
   work.wr_id = work_id{false, rank, p.queue.begin(owner)}.packed();
@@ -105,6 +108,7 @@ errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool sile
     return errorcode_t::fatal;
   }
   p.queue.end(signalled);
+  if (takes_buffer) credits_.sent(rank);
   context_.peers().meet(rank);
   return silent ? errorcode_t::done : errorcode_t::posted;
 }
@@ -131,8 +135,24 @@ errorcode_t device::post_buffer(uint32_t slot) {
   work.sg_list = &piece;
   work.num_sge = 1;
   ibv_recv_wr* refused = nullptr;
-  return LCI_LIKELY(ibv_post_srq_recv(receives_.get(), &work, &refused) == 0) ? errorcode_t::done
-                                                                              : errorcode_t::retry_nomem;
+  if (LCI_UNLIKELY(ibv_post_srq_recv(receives_.get(), &work, &refused) != 0)) return errorcode_t::retry_nomem;
+  credits_.buffer_posted();
+  return errorcode_t::done;
+}
+
+bool device::tell_credits(int to, uint32_t taken) {
+  peer& p = peer_at(to);
+  if (is_gone(to)) return true;
+  ibv_sge word{reinterpret_cast<uintptr_t>(&taken), sizeof taken, 0};
+  ibv_send_wr work{};
+  work.sg_list = &word;
+  work.num_sge = 1;
+  work.opcode = IBV_WR_RDMA_WRITE;
+  work.send_flags = IBV_SEND_INLINE;
+  work.wr.rdma.remote_addr = p.credits_at;
+  work.wr.rdma.rkey = p.credits_key;
+  const attempt lock(*p.lock);
+  return !lock.failed() && hand_over(p, work, nullptr, true, true) != errorcode_t::retry_nomem;
 }
 
 }  // namespace lci::network::ibv

@@ -15,6 +15,7 @@
 #include "network/ibv/address.hpp"
 #include "network/ibv/completion.hpp"
 #include "network/ibv/context.hpp"
+#include "network/ibv/credits.hpp"
 #include "network/ibv/domains.hpp"
 #include "network/ibv/memory.hpp"
 #include "network/ibv/pair_numbers.hpp"
@@ -40,6 +41,9 @@ class device final : public network::device {
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   void unpark() override;
   bool flushed() override;
+  /// Waits for all ranks. What comes to a queue pair that is not connected is lost, and sent again after a
+  /// long while; and so does what finds no buffer wait.
+  void start() override { context_.exchange().allgather(""); }
 
  private:
   static constexpr int batch = 32;  // completions taken at a time
@@ -52,6 +56,8 @@ class device final : public network::device {
     spinlock own_lock;
     std::atomic<fate> what{fate::alive};
     bool dismissed = false;  // flushed(): a goodbye is posted
+    uint64_t credits_at = 0;   // where it is told how many of its messages we have taken
+    uint32_t credits_key = 0;
     send_queue queue;
   };
 
@@ -73,6 +79,8 @@ class device final : public network::device {
   errorcode_t submit(int to, ibv_send_wr& work, const net_op* op);
   errorcode_t hand_over(peer& p, ibv_send_wr& work, void* owner, bool silent, bool reserved);
   errorcode_t post_buffer(uint32_t slot);
+  /// Tells the peer how many of its messages have been taken. False: not now.
+  bool tell_credits(int to, uint32_t taken);
   peer& peer_at(int rank) { return peers_[static_cast<size_t>(rank)]; }
   bool is_gone(int rank) { return peer_at(rank).what.load(std::memory_order_acquire) != fate::alive; }
 
@@ -111,6 +119,8 @@ class device final : public network::device {
   std::unique_ptr<peer[]> peers_;
   pair_numbers numbers_;
   receive_slots slots_;
+  credits credits_;
+  registration credits_memory_;
   uint32_t inline_size_ = 0;  // as much goes into a work request itself
   int wake_fd_ = -1;          // of unpark()
 

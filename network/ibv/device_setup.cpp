@@ -44,6 +44,8 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size) : conte
 }
 
 device::~device() {
+  peers_.reset();  // until then they may be told of credits
+  if (credits_memory_.rkey != 0) registrar_->remove(credits_memory_);
   if (wake_fd_ >= 0) close(wake_fd_);
 }
 
@@ -80,6 +82,8 @@ void device::make_queues(const sizes& s) {
   receives_ = made(l.create_srq(domain_.get(), &receives),
                    "ibv_create_srq of " + std::to_string(s.receives) + " entries");
   slots_.make(s.receives);
+  credits_.make(static_cast<size_t>(context_.size()), s.receives);
+  credits_memory_ = registrar_->add(credits_.memory(), credits_.memory_size());
 }
 
 void device::make_pairs(const device_attr_t& attr, const sizes& s) {
@@ -119,6 +123,10 @@ size_t device::connect(size_t eager_size) {
   mine.reads_served = static_cast<uint8_t>(std::clamp(card.device_attr().max_qp_rd_atom, 0, most_reads));
   mine.reads_made = static_cast<uint8_t>(std::clamp(card.device_attr().max_qp_init_rd_atom, 0, most_reads));
 
+  mine.credits_at = reinterpret_cast<uintptr_t>(credits_.memory());
+  mine.credits_key = credits_memory_.rkey;
+  mine.window = credits_.window();
+
   const auto n = static_cast<size_t>(context_.size());
   std::vector<uint32_t> pairs(n);
   for (size_t r = 0; r < n; ++r) pairs[r] = peers_[r].pair->qp_num;
@@ -127,10 +135,12 @@ size_t device::connect(size_t eager_size) {
   for (size_t r = 0; r < n; ++r) {
     connect_pair(*peers_[r].pair, card, mine, ends[r], static_cast<int>(r));
     shortest = std::min(shortest, ends[r].device.longest);
+    peer& p = peers_[r];
+    p.credits_at = ends[r].device.credits_at + static_cast<uint64_t>(context_.rank()) * sizeof(uint32_t);
+    p.credits_key = registrar::key_of(ends[r].device.credits_key);
+    credits_.set_window(static_cast<int>(r), ends[r].device.window);
   }
-  // What comes to a queue pair that is not connected is lost, and sent again after a long while.
-  context_.exchange().allgather("");
-  return shortest;
+  return shortest;  // nobody sends before start(): see there
 }
 
 void device::set_limits(size_t eager_size, size_t longest) {

@@ -15,6 +15,8 @@
 #include "network/ofi/attempt.hpp"
 #include "network/ofi/context.hpp"
 #include "network/ofi/memory.hpp"
+#include "network/ofi/outbox.hpp"
+#include "network/ofi/parts.hpp"
 #include "network/ofi/request.hpp"
 #include "network/ofi/tag.hpp"
 
@@ -51,6 +53,7 @@ class device final : public network::device {
     std::atomic<bool> met{false};      // something went there, or came from there: it wants a goodbye
     bool dismissed = false;            // flushing_: a goodbye is on its way, or has come to its end
     std::atomic<bool> noted{false};    // it has read that goodbye
+    outbox out;
   };
 
   // device_setup.cpp
@@ -60,9 +63,10 @@ class device final : public network::device {
   void set_limits(const device_attr_t& attr, size_t eager_size);
 
   errorcode_t send(const net_op& op, message_tag::kind what);
+  ssize_t send_message(request& r, const segment& all, uint64_t tag, fi_addr_t to);
   segment copy_with_trailer(request& r, const segment& message, uint64_t tag);
-  /// Behind the `bytes` is room for a trailer.
-  errorcode_t inject_bytes(int peer, std::byte* bytes, size_t size);
+  /// Sees to it that the request has room for a message and a trailer.
+  void make_copy(request& r);
   errorcode_t put_or_get(const net_op& op);
   errorcode_t inject_put(const net_op& op);
   /// The lock for a call of that kind, an LCI_NET_* bit.
@@ -73,6 +77,9 @@ class device final : public network::device {
   /// `good`, or what the call's failure means to the core.
   template <class F>
   errorcode_t send_to(int rank, errorcode_t good, F call);
+  /// Lets `send` send to `rank` what comes behind all that waits; `retry_lock`: another thread is at it.
+  template <class F>
+  errorcode_t in_turn(int rank, F send);
   /// The same for a call that takes a request, to be ended at its completion.
   template <class F>
   errorcode_t begin(const net_op& op, request::kind what, F call);
@@ -93,6 +100,23 @@ class device final : public network::device {
   }
   uint64_t tag_of(message_tag::kind what) const { return message_tag{what, context_.rank()}.packed(); }
 
+  // device_inject.cpp
+  errorcode_t inject_parts(int peer, const parts& m);
+  errorcode_t inject_alone(int peer, const parts& m);
+  /// Puts the message behind those that wait to go together, unless it is to go `alone` or there is
+  /// `no_room`. `filled`: and a bundle is full.
+  enum class joined : uint8_t { alone, waits, filled, no_room };
+  joined join(int peer, const parts& m);
+  request& new_bundle(int peer);
+  errorcode_t send_bundles(int peer);
+  /// The same for who has the turn.
+  errorcode_t send_waiting(int peer);
+  errorcode_t send_bundle(request& r);
+  void flush_bundles() {
+    if (n_bundles_.load(std::memory_order_relaxed) != 0) send_all_bundles();
+  }
+  LCI_NOINLINE void send_all_bundles();
+
   // device_poll.cpp
   /// A completion of libfabric's; `failed` among its flags: `data` is the error.
   using completion = fi_cq_data_entry;
@@ -106,6 +130,7 @@ class device final : public network::device {
   void keep(const completion* begin, const completion* end);
   void handle(const completion& e, event_sink& sink);
   void handle_message(const completion& e, event_sink& sink);
+  void handle_bundle(const completion& e, int peer, event_sink& sink);
   void handle_put(uint64_t bits, event_sink& sink);
   LCI_COLD void handle_failure(const completion& e, event_sink& sink);
   LCI_COLD void handle_control(const message_tag& tag);
@@ -125,6 +150,7 @@ class device final : public network::device {
   LCI_COLD void fail_peer(int peer, const std::string& reason);
   bool send_control(int peer, message_tag::kind what);
   void sleep(int64_t timeout_us);
+  void sleep_until_woken(int64_t timeout_us);
 
   context& context_;
   const provider& provider_;
@@ -140,12 +166,20 @@ class device final : public network::device {
   int wait_fd_ = -1;   // of the completion queue; -1: the provider has none
   int wake_fd_ = -1;   // of unpark()
 
+  size_t bundle_size_ = 0;  // 0: each message goes alone
+
   request_pool requests_;
+  request_pool bundle_requests_;
   alignas(cache_line) std::atomic<int64_t> under_way_{0};  // requests that will tell the core, or us
   std::atomic<uint32_t> idle_{0};  // polls and posts in vain
   std::atomic<size_t> departures_seen_{0};
   spinlock send_lock_, receive_lock_, poll_lock_;  // tried only, as lock_mode_ says; see try_for()
   std::mutex memory_lock_;                         // as lock_mode_ says
+
+  spinlock bundles_lock_;
+  std::vector<int> bundles_;            // under bundles_lock_: peers that messages may wait for
+  std::atomic<size_t> n_bundles_{0};    // how many these are
+  std::atomic<int> sleepers_{0};        // threads in sleep() that have not seen a bundle
 
   /// What happened outside of a poll, or could not be told in it.
   std::atomic<bool> news_{false};

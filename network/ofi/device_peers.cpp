@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "network/ofi/calls.hpp"
 #include "network/ofi/device.hpp"
 
 namespace lci::network::ofi {
@@ -46,7 +47,8 @@ void device::let_go(int rank) {
 bool device::send_control(int rank, message_tag::kind what) {
   net_op op;
   op.peer = rank;
-  return send(op, what) == errorcode_t::posted || is_gone(rank);
+  const errorcode_t sent = in_turn(rank, [&] { return send(op, what); });
+  return sent == errorcode_t::posted || is_gone(rank);
 }
 
 void device::handle_control(const message_tag& tag) {
@@ -70,7 +72,8 @@ bool device::flushed() {
     patience_ends_ = now + longest_farewell;
   }
   if (now >= patience_ends_) return true;
-  bool all = true;
+  flush_bundles();
+  bool all = n_bundles_.load(std::memory_order_relaxed) == 0;
   for (int r = 0; r < context_.size(); ++r) {
     peer& p = peers_[static_cast<size_t>(r)];
     if (r == context_.rank() || !p.met.load(std::memory_order_relaxed)) continue;
@@ -89,7 +92,14 @@ void device::unpark() {
 void device::sleep(int64_t timeout_us) {
   if (timeout_us <= 0) return;
   look_after_peers();
+  flush_bundles();
   if (news_.load(std::memory_order_acquire)) return;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);  // see join()
+  if (n_bundles_.load(std::memory_order_seq_cst) == 0) sleep_until_woken(timeout_us);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void device::sleep_until_woken(int64_t timeout_us) {
   // Connections are made by polls, which nothing announces.
   constexpr int64_t longest_us = 20000;
   timeout_us = std::min(timeout_us, longest_us);

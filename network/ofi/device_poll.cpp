@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "lib/base/log.hpp"
+#include "network/ofi/bundle.hpp"
 #include "network/ofi/device.hpp"
 
 namespace lci::network::ofi {
@@ -32,6 +33,7 @@ ssize_t device::read_failure(completion& to) {
 int device::poll(event_sink& sink, int max_events) {
   std::array<completion, batch> entries;
   int told = 0;
+  flush_bundles();
   if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
   const ssize_t n = read_queue(entries.data(), static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));
   if (LCI_LIKELY(n == -FI_EAGAIN)) {
@@ -47,6 +49,7 @@ int device::poll(event_sink& sink, int max_events) {
     }
   } left{*this, entries.data(), entries.data() + n};
   while (left.next != left.end) handle(*left.next++, sink);
+  flush_bundles();
   return told + static_cast<int>(n);
 }
 
@@ -71,7 +74,7 @@ void device::handle(const completion& e, event_sink& sink) {
   request& r = *static_cast<request*>(e.op_context);
   if (r.what == request::kind::recv) return handle_message(e, sink);
   void* const context = r.context;
-  const bool of_core = r.what != request::kind::control;
+  const bool of_core = r.of_core();
   end(r);
   if (of_core) sink.on_complete(context);
 }
@@ -87,6 +90,7 @@ void device::handle_message(const completion& e, event_sink& sink) {
   message_tag tag;
   understood = understood && message_tag::unpack(bits, context_.size(), tag);
   if (LCI_LIKELY(understood)) meet(tag.rank);
+  if (understood && tag.what == message_tag::kind::bundle) return handle_bundle(e, tag.rank, sink);
   if (LCI_UNLIKELY(!understood || tag.what != message_tag::kind::message)) {
     if (understood)
       handle_control(tag);
@@ -98,6 +102,31 @@ void device::handle_message(const completion& e, event_sink& sink) {
   void* const context = r.context;
   requests_.give(r);
   sink.on_recv(tag.rank, data, e.len - trailer_, context);
+}
+
+void device::handle_bundle(const completion& e, int peer, event_sink& sink) {
+  request& r = *static_cast<request*>(e.op_context);
+  struct rest {  // if a handler throws
+    device& of;
+    const completion& e;
+    request& r;
+    bool whole = false;
+    ~rest() {
+      if (LCI_UNLIKELY(!whole)) {
+        of.keep(&e, &e + 1);
+      } else {
+        r.told = 0;
+        of.repost(r);
+      }
+    }
+  } left{*this, e, r};
+  const std::byte* message;
+  size_t size;
+  while (bundle::next(r.buffer, e.len - trailer_, r.told, message, size))
+    sink.on_recv(peer, message, size, nullptr);
+  if (r.told != e.len - trailer_)
+    log_warning("ofi: a bundle of rank " + std::to_string(peer) + " ends within a message; the rest is ignored");
+  left.whole = true;
 }
 
 void device::handle_put(uint64_t bits, event_sink& sink) {
@@ -120,7 +149,7 @@ void device::handle_failure(const completion& e, event_sink& sink) {
     return repost(r);
   }
   const int peer = r.peer;
-  const bool of_core = r.what != request::kind::control;
+  const bool of_core = r.of_core();
   void* const context = r.context;
   end(r);
   // A key that is refused says nothing of the peer.

@@ -31,9 +31,11 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
 device::~device() {
   // First the endpoint: it still has the core's buffers.
   endpoint_.reset();
-  requests_.for_each([&](const request& r) {
+  const auto let_go_of_copy = [&](const request& r) {
     if (r.copy_registration.handle != nullptr) registrar_->remove(r.copy_registration);
-  });
+  };
+  requests_.for_each(let_go_of_copy);
+  bundle_requests_.for_each(let_go_of_copy);
   if (wake_fd_ >= 0) close(wake_fd_);
 }
 
@@ -90,6 +92,7 @@ void device::set_limits(const device_attr_t& attr, size_t eager_size) {
                          std::to_string(info.ep_attr->max_msg_size) + " bytes");
   limits_.max_inject = inject < trailer_ ? 0 : inject - trailer_;
   limits_.max_send = largest - trailer_;
+  bundle_size_ = std::min(attr.ofi_bundle_size, limits_.max_send);
   limits_.rma = provider_.rma();
   limits_.max_rma = limits_.rma ? std::min(info.ep_attr->max_msg_size, context.max_msg_size) : 0;
   limits_.put_imm = provider_.puts_carry_data();

@@ -16,17 +16,21 @@ namespace lci::network::ofi {
 
 /// Belongs to the device from take() to give(). libfabric gets its address as the call's context.
 struct request {
-  enum class kind : uint8_t { send, put, get, recv, control };
+  enum class kind : uint8_t { send, put, get, recv, control, bundle };
 
   fi_context2 space;  // some providers write here while the call is under way; first
   void* context;      // of the core's operation or buffer
   std::byte* buffer;  // recv: where the message arrives
-  size_t size;
+  size_t size;         // of the buffer; of a bundle, so far
+  size_t told;         // recv: bytes of a bundle whose messages the core has seen
   void* descriptor;   // of the buffer
   kind what;
   int peer;           // not of recv
   request* next_free;
-  // Where messages have a trailer: for a copy with it, made once, and kept for the next message.
+  /// Whether the core waits for its end.
+  bool of_core() const { return what != kind::control && what != kind::bundle; }
+
+  // Of a bundle, and where messages have a trailer: made once, and kept for the next message.
   std::unique_ptr<std::byte[]> copy;
   registration copy_registration;
 };

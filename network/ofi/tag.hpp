@@ -13,6 +13,7 @@ struct message_tag {
     goodbye,  ///< nothing more will come from this device
     noted,    ///< a goodbye has been read, and all that came before it
     hello,    ///< puts or gets follow, that nothing tells of
+    bundle,   ///< several messages: bundle.hpp
   };
 
   kind what = kind::message;
@@ -23,7 +24,7 @@ struct message_tag {
   static bool unpack(uint64_t bits, int n_ranks, message_tag& tag) {
     tag.what = static_cast<kind>(bits >> 24 & 0xff);
     tag.rank = static_cast<int>(bits & (max_ranks - 1));
-    return bits >> 32 == 0 && tag.what <= kind::hello && tag.rank < n_ranks;
+    return bits >> 32 == 0 && tag.what <= kind::bundle && tag.rank < n_ranks;
   }
   static constexpr int max_ranks = 1 << 24;
 };

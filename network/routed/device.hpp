@@ -33,6 +33,7 @@ class device final : public network::device {
   void park(int64_t timeout_us) override;
   void unpark() override { near_->unpark(); }
   bool flushed() override;
+  void start() override { near_->start(), far_->start(); }
 
  private:
   network::device& way_to(int peer) const { return context_.is_near(peer) ? *near_ : *far_; }

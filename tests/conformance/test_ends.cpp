@@ -176,6 +176,35 @@ TEST_CASE("a handler that throws takes nothing along with it", "[ends]") {
   });
 }
 
+TEST_CASE("a handler that throws loses no message that came with its own", "[ends]") {
+  const size_t size = GENERATE(size_t{8}, size_t{40}, size_t{3000});
+  on_ranks([size](rank_env& env) {
+    constexpr int n = 200;
+    auto thrower = lci::alloc_handler_x(refuses).am_in_place(true).runtime(env.rt)();
+    const auto rcomp = lci::register_rcomp_x(thrower).runtime(env.rt)();
+    EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
+    const auto out = message(size, 1);
+    int thrown = 0;
+    const auto progress = [&] {
+      try {
+        lci::progress_x().runtime(env.rt)();
+      } catch (const refusal&) {
+        ++thrown;
+      }
+    };
+    for (int i = 0; i < n; ++i)
+      while (lci::post_am_x(env.rank, out.data(), size, lci::COMP_NULL_RETRY, rcomp)
+                 .runtime(env.rt)()
+                 .is_retry())
+        progress();
+    while (thrown < n) progress();
+    EXPECT_EQ(thrown, n);
+    env.barrier();
+    lci::deregister_rcomp_x(rcomp).runtime(env.rt)();
+    lci::free_comp_x(&thrower).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("an active message that nobody takes ends at its sender", "[ends]") {
   on_ranks([](rank_env& env) {
     auto sync = lci::alloc_sync_x().runtime(env.rt)();

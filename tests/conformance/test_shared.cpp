@@ -87,6 +87,61 @@ TEST_CASE("puts to shared memory are over when they return", "[shared]") {
   });
 }
 
+TEST_CASE("words of shared memory are put, got and added to through a device, and bounds are kept",
+          "[shared]") {
+  on_ranks([](rank_env& env) {
+    constexpr size_t n = 16;
+    auto mr = lci::alloc_shared_x(n * sizeof(uint64_t)).runtime(env.rt)();
+    auto* mine = reinterpret_cast<uint64_t*>(base_of(env, mr));
+    for (size_t i = 0; i < n; ++i) mine[i] = i;
+    const auto rmrs = env.all_gather(lci::get_rmr_x(mr).runtime(env.rt)());
+    const int to = env.right();
+    const auto rmr = rmrs[static_cast<size_t>(to)];
+    int me = 0;
+    // The first access finds the peer's memory; from the second on it is known.
+    for (uint64_t round = 0; round < 3 && same_host(env, to); ++round) {
+      const uint64_t out = 1000 + round, one = 1;
+      uint64_t back = 0, before = 0;
+      lci::status_t s = lci::post_put_x(to, &out, sizeof out, lci::COMP_NULL, 8 * (n - 1), rmr)
+                            .tag(7).user_context(&me).device(env.device)();
+      EXPECT(s.is_done());
+      EXPECT_EQ(s.rank, to);
+      EXPECT_EQ(s.size, sizeof out);
+      EXPECT_EQ(s.tag, 7u);
+      EXPECT(s.buffer == &out && s.user_context == &me);
+      s = lci::post_atomic_x(to, lci::atomic_op_t::add, &one, &before, lci::COMP_NULL, 8 * (n - 1),
+                             rmr).device(env.device)();
+      EXPECT(s.is_done());
+      EXPECT(s.buffer == &before);
+      EXPECT_EQ(before, out);
+      s = lci::post_get_x(to, &back, sizeof back, lci::COMP_NULL, 8 * (n - 1), rmr)
+              .device(env.device)();
+      EXPECT(s.is_done());
+      EXPECT_EQ(back, out + 1);
+      for (const uintptr_t beyond : {8 * n - 7, 8 * n, ~uintptr_t{0} - 7})
+        EXPECT_INVALID(lci::post_put_x(to, &out, sizeof out, lci::COMP_NULL, beyond, rmr)
+                           .device(env.device)(),
+                       "remote_disp", std::to_string(beyond));
+      EXPECT_INVALID(lci::post_get_x(env.size, &back, sizeof back, lci::COMP_NULL, 0, rmr)
+                         .device(env.device)(),
+                     "rank", std::to_string(env.size));
+      // What asks for more than the bytes takes another way.
+      const uint64_t other = 5;
+      auto counter = lci::alloc_counter_x().runtime(env.rt)();
+      s = lci::post_put_x(to, &other, sizeof other, counter, 0, rmr)
+              .allow_done(false).device(env.device)();
+      EXPECT(s.is_posted());
+      EXPECT_EQ(lci::counter_get(counter), 1);
+      lci::free_comp_x(&counter).runtime(env.rt)();
+    }
+    env.barrier();
+    if (same_host(env, env.left())) EXPECT_EQ(mine[0], 5u);
+    EXPECT_EQ(mine[1], 1u);
+    env.barrier();
+    lci::free_shared_x(&mr).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("a put to shared memory signals its completion object where done is not wanted",
           "[shared]") {
   on_ranks([](rank_env& env) {

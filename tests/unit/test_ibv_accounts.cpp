@@ -1,8 +1,11 @@
 // What the libibverbs backend keeps account of, without any card.
 #include <catch2/catch.hpp>
+#include <deque>
+#include <random>
 #include <vector>
 
 #include "network/ibv/completion.hpp"
+#include "network/ibv/credits.hpp"
 #include "network/ibv/pair_numbers.hpp"
 #include "network/ibv/receive_slots.hpp"
 #include "network/ibv/send_queue.hpp"
@@ -92,4 +95,78 @@ TEST_CASE("slots of receive buffers go round", "[unit]") {
   slots.give(taken[1]);
   REQUIRE(slots.take(one_more));
   CHECK(one_more == taken[1]);
+}
+
+namespace {
+
+/// One receiver and its senders, whose messages and credits take any time to arrive.
+struct receiver_and_senders {
+  receiver_and_senders(size_t n, uint32_t buffers) : senders(n), on_the_way(n), buffers(buffers) {
+    receiver.make(n, buffers);
+    for (size_t i = 0; i < n; ++i) {
+      senders[i] = std::make_unique<credits>();
+      senders[i]->make(1, buffers);
+      senders[i]->set_window(0, receiver.window());
+    }
+    for (uint32_t i = 0; i < buffers; ++i) receiver.buffer_posted();
+  }
+
+  void step(std::mt19937& random, bool reluctant) {
+    const size_t i = random() % senders.size();
+    switch (random() % 4) {
+      case 0:
+        if (!senders[i]->may_send(0)) return;
+        senders[i]->sent(0);
+        ++under_way;
+        most = std::max(most, under_way + used);
+        on_the_way[i] += 1;
+        return;
+      case 1:
+        if (on_the_way[i] == 0) return;
+        --on_the_way[i], --under_way, ++used, ++arrived;
+        receiver.buffer_used();
+        receiver.taken(static_cast<int>(i));
+        return;
+      case 2:
+        if (used == 0 || (reluctant && random() % 8 != 0)) return;
+        --used;
+        receiver.buffer_posted();
+        return;
+      default:
+        if (receiver.any_due())
+          receiver.tell_due([&](int peer, uint32_t n) {
+            if (random() % 3 == 0) return false;
+            static_cast<uint32_t*>(senders[static_cast<size_t>(peer)]->memory())[0] = n;
+            return true;
+          });
+    }
+  }
+
+  credits receiver;
+  std::vector<std::unique_ptr<credits>> senders;
+  std::vector<uint32_t> on_the_way;
+  uint32_t buffers;
+  uint32_t under_way = 0, used = 0, most = 0;  // used: buffers that are with the core
+  uint64_t arrived = 0;
+};
+
+}  // namespace
+
+TEST_CASE("senders with credits never find the receiver without a buffer, and always get on", "[unit]") {
+  for (const auto& [n, buffers] : {std::pair<size_t, uint32_t>{1, 256}, {2, 64}, {3, 256}, {13, 256}, {1, 1}, {1, 2}}) {
+    std::mt19937 random(7);
+    receiver_and_senders all(n, buffers);
+    for (int i = 0; i < 200'000; ++i) all.step(random, i < 100'000);
+    CAPTURE(n, buffers);
+    CHECK(all.most <= buffers);
+    CHECK(all.arrived > 1000);
+  }
+}
+
+TEST_CASE("with more ranks than buffers each sender has a window all the same", "[unit]") {
+  std::mt19937 random(8);
+  receiver_and_senders all(300, 64);
+  CHECK(all.receiver.window() >= 16);
+  for (int i = 0; i < 400'000; ++i) all.step(random, false);
+  CHECK(all.arrived > 10'000);
 }

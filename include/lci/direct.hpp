@@ -1,0 +1,128 @@
+// The shortest way of all: remote memory that this process has mapped is read and written in place,
+// one word at a time, by the functor itself. Users include lci.hpp; nothing here is for them.
+//
+// A post that goes no such way (the target's memory is not mapped here, other sizes, a signal, a
+// device whose posts are looked at) is a call as any other, which also finds what is wrong with it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "lci/config.hpp"
+#include "lci/handles.hpp"
+#include "lci/types.hpp"
+
+namespace lci::detail {
+
+/// A rank's shared heap: memory that all processes of its host can map. Empty: there is none.
+struct heap_window {
+  uint64_t base = 0;          ///< address of its first byte at the owner
+  std::byte* here = nullptr;  ///< where that byte is in this process
+  size_t size = 0;
+};
+
+/// What functors look at of a device: its second base class, behind the pointer of the first. Written
+/// by the device, read by all threads.
+struct device_front {
+  /// Bits: why posts may not take the shortest way.
+  std::atomic<uint8_t> not_plain{0};
+  int n_peers = 0;  ///< ranks of the job, and ids for peers outside behind them
+  int uid = -1;     ///< the attribute
+  /// By peer; null until that peer's heap was looked for. Written after the window it points to.
+  const std::atomic<const heap_window*>* heaps = nullptr;
+};
+constexpr size_t device_front_offset = sizeof(void*);
+
+/// The default runtime's default device; null if there is none.
+LCI_API extern std::atomic<core::device*> default_device;
+
+/// Null if the arguments leave the device to a runtime that they name.
+template <class Args>
+inline const device_front* front_of_device(const Args& a) {
+  const core::device* d = a.device.p_impl;
+  if (d == nullptr && a.runtime.p_impl == nullptr)
+    d = default_device.load(std::memory_order_acquire);  // A1
+  if (d == nullptr) return nullptr;
+  return reinterpret_cast<const device_front*>(reinterpret_cast<const std::byte*>(d) +
+                                               device_front_offset);
+}
+
+/// Where the remote memory that a post names is in this process, if that is known and the arguments
+/// are good.
+template <class Args>
+inline std::byte* mapped_memory(const device_front& d, const Args& a, size_t size) {
+  if (a.rmr.shared == 0 || a.rmr.device_uid != d.uid ||
+      static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
+      a.remote_disp > a.rmr.size || size > a.rmr.size - a.remote_disp ||
+      d.not_plain.load(std::memory_order_acquire) != 0)  // as backlog.empty()
+    return nullptr;
+  const heap_window* w = d.heaps[a.rank].load(std::memory_order_acquire);  // A1
+  if (w == nullptr) return nullptr;
+  const uint64_t offset = a.rmr.base + a.remote_disp - w->base;
+  return offset <= w->size && size <= w->size - offset ? w->here + offset : nullptr;
+}
+
+/// For a put or get of one machine word that asks for nothing but its bytes.
+template <class Args>
+inline std::byte* mapped_word(const Args& a) {
+  if (a.size != 8 || a.local_buffer == nullptr || (a.tag >> 32) != 0 || a.remote_comp != 0 ||
+      !a.allow_done || a.layout != nullptr || a.remote_layout != nullptr || a.operation != nullptr)
+    return nullptr;
+  const device_front* d = front_of_device(a);
+  return d == nullptr ? nullptr : mapped_memory(*d, a, 8);
+}
+
+template <class Args>
+inline status_t done_in_place(const Args& a, const void* buffer, size_t size, tag_t tag) {
+  status_t s(errorcode_t::done);
+  s.rank = a.rank;
+  s.buffer = const_cast<void*>(buffer);
+  s.size = size;
+  s.tag = tag;
+  s.user_context = a.user_context;
+  return s;
+}
+
+// False: nothing has been done. A word is stored and loaded whole: others may be looking.
+
+template <class Args>
+inline bool direct_put(const Args& a, status_t& status) {
+  std::byte* const to = mapped_word(a);
+  if (to == nullptr) return false;
+  std::memcpy(to, a.local_buffer, 8);
+  status = done_in_place(a, a.local_buffer, 8, a.tag);
+  return true;
+}
+
+template <class Args>
+inline bool direct_get(const Args& a, status_t& status) {
+  const std::byte* const from = mapped_word(a);
+  if (from == nullptr) return false;
+  std::memcpy(a.local_buffer, from, 8);
+  status = done_in_place(a, a.local_buffer, 8, a.tag);
+  return true;
+}
+
+/// Additions to a 64-bit integer with the value before, which is what is asked for most.
+template <class Args>
+inline bool direct_atomic(const Args& a, status_t& status) {
+  if (a.op != atomic_op_t::add ||
+      (a.type != atomic_type_t::uint64 && a.type != atomic_type_t::int64) ||
+      a.operand == nullptr || a.result == nullptr || !a.allow_done || a.operation != nullptr ||
+      (a.rmr.base + a.remote_disp) % 8 != 0)
+    return false;
+  const device_front* d = front_of_device(a);
+  std::byte* const at = d == nullptr ? nullptr : mapped_memory(*d, a, 8);
+  if (at == nullptr) return false;
+  uint64_t operand;
+  std::memcpy(&operand, a.operand, 8);
+  const uint64_t before =
+      __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), operand, __ATOMIC_SEQ_CST);
+  std::memcpy(a.result, &before, 8);
+  status = done_in_place(a, a.result, 8, 0);
+  return true;
+}
+
+}  // namespace lci::detail

@@ -1,0 +1,137 @@
+// How many messages each peer may still send before it hears from us, so that a receive buffer is there for
+// each: a card that finds none makes its peer wait, and everything behind that message with it.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+
+namespace lci::network::ibv {
+
+/// Each rank grants the same window to all: so many messages may be on their way from a peer that it has not
+/// been told of as taken. It is told by a write into its memory, which takes no receive buffer there.
+///
+/// Thread-safe, but for what says otherwise.
+class credits {
+ public:
+  /// A window that keeps the buffers from running out, whoever sends; but for so many ranks that it would be
+  /// smaller than `smallest_window`: then buffers run out if many send at once, and cards wait.
+  void make(size_t n_peers, uint32_t receives) {
+    const auto n = static_cast<uint32_t>(n_peers);
+    window_ = std::max((receives - receives / 8) / n, std::min(smallest_window, receives));
+    granted_ = std::min(receives, window_ * n);
+    peers_ = std::make_unique<account[]>(n_peers);
+    told_us_ = std::make_unique<std::atomic<uint32_t>[]>(n_peers);
+    n_peers_ = n_peers;
+  }
+
+  // --- as a sender ---
+
+  /// The peer's window; before the first message to it.
+  void set_window(int peer, uint32_t window) { at(peer).its_window = window; }
+  /// The three by who holds the lock of the peer's queue pair.
+  bool may_send(int peer) const {
+    const account& a = peers_[static_cast<size_t>(peer)];
+    // Written by the peer's card. What it tells orders nothing: it is a number of buffers.
+    return a.sent - told_us_[static_cast<size_t>(peer)].load(std::memory_order_relaxed) < a.its_window;
+  }
+  void sent(int peer) { ++at(peer).sent; }
+
+  /// Where peers write: a word for each. To be registered.
+  void* memory() { return told_us_.get(); }
+  size_t memory_size() const { return n_peers_ * sizeof(told_us_[0]); }
+
+  // --- as a receiver ---
+
+  uint32_t window() const { return window_; }
+  void buffer_posted() { posted_.fetch_add(1, std::memory_order_relaxed); }
+  void buffer_used() { posted_.fetch_sub(1, std::memory_order_relaxed); }
+  /// A message of the peer's has been taken: it may be worth telling.
+  void taken(int peer) {
+    account& a = at(peer);
+    untold_.fetch_add(1, std::memory_order_relaxed);
+    const uint32_t n = a.taken.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (!is_worth_telling(n, a.told.load(std::memory_order_relaxed))) return;
+    std::lock_guard guard(due_lock_);
+    if (a.due) return;
+    a.due = true;
+    due_.push_back(peer);
+    n_due_.store(due_.size(), std::memory_order_relaxed);
+  }
+  bool any_due() const { return n_due_.load(std::memory_order_relaxed) != 0; }
+
+  /// `tell(peer, n)` tells each peer that is due that `n` of its messages have been taken, and returns whether
+  /// it could.
+  template <class F>
+  void tell_due(F tell) {
+    std::vector<int> due;
+    {
+      std::lock_guard guard(due_lock_);
+      due.swap(due_);
+      n_due_.store(0, std::memory_order_relaxed);
+    }
+    std::vector<int> left;
+    for (const int peer : due) {
+      account& a = at(peer);
+      const uint32_t before = a.told.load(std::memory_order_relaxed);
+      const uint32_t n = a.taken.load(std::memory_order_relaxed);
+      if (!enough_buffers_for(n - before) || !tell(peer, n)) {
+        left.push_back(peer);
+        continue;
+      }
+      untold_.fetch_sub(n - before, std::memory_order_relaxed);
+      std::lock_guard guard(due_lock_);
+      a.told.store(n, std::memory_order_relaxed);
+      // What was taken meanwhile may be all that the peer was allowed: it would send nothing more.
+      a.due = is_worth_telling(a.taken.load(std::memory_order_relaxed), n);
+      if (a.due) left.push_back(peer);
+    }
+    if (left.empty()) return;
+    std::lock_guard guard(due_lock_);
+    due_.insert(due_.end(), left.begin(), left.end());
+    n_due_.store(due_.size(), std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr uint32_t smallest_window = 16;
+
+  struct alignas(cache_line) account {
+    uint32_t sent = 0;        // queue pair's lock
+    uint32_t its_window = 0;  // set once
+    std::atomic<uint32_t> taken{0};
+    std::atomic<uint32_t> told{0};  // written by who has taken the peer off due_
+    bool due = false;               // due_lock_
+  };
+  bool is_worth_telling(uint32_t taken, uint32_t told) const {
+    return taken - told >= std::max<uint32_t>(window_ / 2, 1);
+  }
+  account& at(int peer) { return peers_[static_cast<size_t>(peer)]; }
+
+  /// What peers may send at once, with `more`, must find a buffer.
+  bool enough_buffers_for(uint32_t more) const {
+    const int64_t untold = std::min<int64_t>(untold_.load(std::memory_order_relaxed), granted_);
+    return granted_ - untold + more <= posted_.load(std::memory_order_relaxed);
+  }
+
+  uint32_t window_ = 0;
+  int64_t granted_ = 0;  // to all together, as far as there are buffers
+  size_t n_peers_ = 0;
+  std::unique_ptr<account[]> peers_;
+  std::unique_ptr<std::atomic<uint32_t>[]> told_us_;  // of how many messages each peer has taken
+  std::atomic<int64_t> posted_{0};                    // buffers that the card has
+  std::atomic<int64_t> untold_{0};                    // messages that have been taken, of all peers
+  spinlock due_lock_;
+  std::vector<int> due_;           // under due_lock_
+  std::atomic<size_t> n_due_{0};   // how many these are
+};
+
+}  // namespace lci::network::ibv

@@ -1,0 +1,57 @@
+// How a device calls what sends: who may, and what becomes of a call that fails.
+#pragma once
+
+#include "network/ofi/device.hpp"
+
+namespace lci::network::ofi {
+
+template <class F>
+errorcode_t device::in_turn(int rank, F send) {
+  if (bundle_size_ == 0) return send();
+  const turn mine(peers_[static_cast<size_t>(rank)].out);
+  if (mine.failed()) return errorcode_t::retry_lock;
+  const errorcode_t before = send_waiting(rank);
+  return LCI_LIKELY(before == errorcode_t::done) ? send() : before;
+}
+
+template <class F>
+errorcode_t device::send_to(int rank, errorcode_t good, F call) {
+  peer& p = peers_[static_cast<size_t>(rank)];
+  if (LCI_UNLIKELY(is_gone(rank))) return errorcode_t::fatal;
+  ssize_t result;
+  {
+    const attempt lock = try_for(send_lock_, LCI_NET_TRYLOCK_SEND);
+    if (lock.failed()) return errorcode_t::retry_lock;
+    result = call(p.address);
+  }
+  if (LCI_LIKELY(result == 0)) {
+    meet(rank);
+    return good;
+  }
+  if (result == -FI_EAGAIN || result == -FI_ENOMEM) {
+    make_room();
+    return errorcode_t::retry_nomem;
+  }
+  fail_peer(rank, error_text(static_cast<int>(-result)));
+  return errorcode_t::fatal;
+}
+
+template <class F>
+errorcode_t device::begin(const net_op& op, request::kind what, F call) {
+  struct attempted {  // memory for the call may be refused
+    device& of;
+    request& r;
+    errorcode_t result;
+    ~attempted() {
+      if (LCI_UNLIKELY(result != errorcode_t::posted)) of.end(r);
+    }
+  } it{*this, requests_.take(), errorcode_t::fatal};
+  it.r.what = what;
+  it.r.context = op.context;
+  it.r.peer = op.peer;
+  under_way_.fetch_add(1, std::memory_order_relaxed);
+  it.result = send_to(op.peer, errorcode_t::posted, [&](fi_addr_t to) { return call(it.r, to); });
+  return it.result;
+}
+
+}  // namespace lci::network::ofi

@@ -1,0 +1,139 @@
+// Small messages, which are free when the post returns. A call to a provider may take as long as writing a
+// hundred of them into memory, so those that follow each other closely go together, in bundles.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "network/ofi/bundle.hpp"
+#include "network/ofi/calls.hpp"
+#include "network/ofi/device.hpp"
+
+namespace lci::network::ofi {
+
+errorcode_t device::inject(int peer, message_head head, const void* payload, size_t size) {
+  return inject_parts(peer, {&head, sizeof head, payload, size});
+}
+
+errorcode_t device::inject_parts(int peer, const parts& m) {
+  if (LCI_UNLIKELY(is_gone(peer))) return errorcode_t::fatal;
+  while (bundle::room_for(m.size()) <= bundle_size_) {
+    const joined how = join(peer, m);
+    if (how == joined::alone) break;
+    if (how == joined::waits) return errorcode_t::done;
+    // A bundle that is full goes at once, or with the next poll.
+    const errorcode_t sent = send_bundles(peer);
+    if (how == joined::filled) return errorcode_t::done;
+    if (sent != errorcode_t::done) return sent;
+  }
+  return in_turn(peer, [&] { return inject_alone(peer, m); });
+}
+
+errorcode_t device::inject_alone(int peer, const parts& m) {
+  std::array<std::byte, max_injected> bytes;
+  m.copy_to(bytes.data());
+  return send_to(peer, errorcode_t::done, [&](fi_addr_t to) {
+    const uint64_t tag = tag_of(message_tag::kind::message);
+    if (LCI_LIKELY(trailer_ == 0)) return fi_injectdata(endpoint_.get(), bytes.data(), m.size(), tag, to);
+    std::memcpy(bytes.data() + m.size(), &tag, trailer_size);
+    return fi_inject(endpoint_.get(), bytes.data(), m.size() + trailer_size, to);
+  });
+}
+
+device::joined device::join(int peer, const parts& m) {
+  outbox& o = peers_[static_cast<size_t>(peer)].out;
+  const size_t room = bundle::room_for(m.size());
+  const uint64_t now = cpu_ticks();
+  bool filled = false;
+  std::lock_guard guard(o.lock);
+  if (o.idle(now)) return joined::alone;
+  if (o.filling != nullptr && o.filling->size + room > bundle_size_) {
+    if (o.ready != nullptr) return joined::no_room;
+    o.ready = std::exchange(o.filling, nullptr);
+    filled = true;
+  }
+  if (o.filling == nullptr) o.filling = &new_bundle(peer);
+  request& r = *o.filling;
+  m.copy_to(bundle::begin_entry(r.copy.get() + r.size, m.size()));
+  r.size += room;
+  o.last = now;
+  if (!std::exchange(o.listed, true)) {
+    {
+      std::lock_guard list(bundles_lock_);
+      bundles_.push_back(peer);
+      n_bundles_.store(bundles_.size(), std::memory_order_seq_cst);
+    }
+    // Either the sleeper sees the bundle before it sleeps, or we see that it sleeps.
+    if (LCI_UNLIKELY(sleepers_.load(std::memory_order_seq_cst) != 0)) unpark();
+  }
+  return filled ? joined::filled : joined::waits;
+}
+
+request& device::new_bundle(int peer) {
+  request& r = bundle_requests_.take();
+  try {
+    make_copy(r);
+  } catch (...) {
+    bundle_requests_.give(r);
+    throw;
+  }
+  r.what = request::kind::bundle;
+  r.peer = peer;
+  r.size = 0;
+  return r;
+}
+
+errorcode_t device::send_bundles(int peer) {
+  return in_turn(peer, [] { return errorcode_t::done; });
+}
+
+errorcode_t device::send_waiting(int peer) {
+  outbox& o = peers_[static_cast<size_t>(peer)].out;
+  for (;;) {
+    request* r;
+    {
+      std::lock_guard guard(o.lock);
+      if (o.ready == nullptr) o.ready = std::exchange(o.filling, nullptr);
+      r = o.ready;
+    }
+    if (r == nullptr) return errorcode_t::done;
+    const errorcode_t sent = send_bundle(*r);
+    if (sent != errorcode_t::posted && sent != errorcode_t::fatal) return sent;
+    {
+      std::lock_guard guard(o.lock);
+      o.ready = nullptr;
+    }
+    if (sent == errorcode_t::fatal) bundle_requests_.give(*r);
+  }
+}
+
+errorcode_t device::send_bundle(request& r) {
+  const uint64_t tag = tag_of(message_tag::kind::bundle);
+  under_way_.fetch_add(1, std::memory_order_relaxed);
+  const errorcode_t sent = send_to(r.peer, errorcode_t::posted, [&](fi_addr_t to) {
+    if (trailer_ != 0) std::memcpy(r.copy.get() + r.size, &tag, trailer_size);
+    return send_message(r, {r.copy.get(), r.size + trailer_, r.copy_registration.lkey}, tag, to);
+  });
+  if (sent != errorcode_t::posted) under_way_.fetch_sub(1, std::memory_order_release);
+  return sent;
+}
+
+void device::send_all_bundles() {
+  std::vector<int> peers;
+  {
+    std::lock_guard list(bundles_lock_);
+    peers.swap(bundles_);
+  }
+  std::vector<int> left;
+  for (const int peer : peers) {
+    send_bundles(peer);
+    outbox& o = peers_[static_cast<size_t>(peer)].out;
+    std::lock_guard guard(o.lock);
+    o.listed = o.ready != nullptr || o.filling != nullptr;
+    if (o.listed) left.push_back(peer);
+  }
+  std::lock_guard list(bundles_lock_);
+  bundles_.insert(bundles_.end(), left.begin(), left.end());
+  n_bundles_.store(bundles_.size(), std::memory_order_relaxed);
+}
+
+}  // namespace lci::network::ofi

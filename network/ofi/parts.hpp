@@ -1,0 +1,22 @@
+// A message in one or two pieces, as it comes from the core.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+namespace lci::network::ofi {
+
+struct parts {
+  const void* head;
+  size_t head_size;
+  const void* rest;
+  size_t rest_size;
+
+  size_t size() const { return head_size + rest_size; }
+  void copy_to(std::byte* to) const {
+    if (head_size > 0) std::memcpy(to, head, head_size);
+    if (rest_size > 0) std::memcpy(to + head_size, rest, rest_size);
+  }
+};
+
+}  // namespace lci::network::ofi
