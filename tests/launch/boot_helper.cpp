@@ -69,6 +69,28 @@ void exchange(bootstrap& boot, int rounds) {
   std::printf("exchanged rank=%d\n", boot.rank());
 }
 
+/// What an exchange of addresses costs: values of 128 bytes, put, a fence, and all values read.
+void cost(bootstrap& boot, int rounds) {
+  const auto seconds = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  double fences = 0, gets = 0;
+  for (int i = 0; i < rounds; ++i) {
+    const std::string prefix = "c" + std::to_string(i) + ".";
+    boot.fence();
+    const double begin = seconds();
+    boot.put(prefix + std::to_string(boot.rank()), std::string(128, 'x'));
+    boot.fence();
+    const double middle = seconds();
+    if (boot.get_all(prefix).size() != size_t(boot.size())) wrong("number of values");
+    fences += middle - begin;
+    gets += seconds() - middle;
+  }
+  if (boot.rank() != 0) return;
+  std::printf("%s, %d ranks: put and fence %.0f us, one value %.1f us\n", boot.name(), boot.size(),
+              fences / rounds * 1e6, gets / rounds / boot.size() * 1e6);
+}
+
 void misuse(bootstrap& boot) {
   const auto expect_invalid = [](const char* what, auto&& call) {
     try {
@@ -124,6 +146,8 @@ int run(int argc, char** argv) {
     info(boot);
   } else if (what == "exchange") {
     exchange(boot, number);
+  } else if (what == "cost") {
+    cost(boot, number);
   } else if (what == "misuse") {
     misuse(boot);
   } else if (what == "fork") {
