@@ -137,6 +137,20 @@ class pmi1_bootstrap final : public bootstrap {
     return *value;
   }
 
+  std::vector<std::string> get_all(const std::string& prefix) override {
+    // Other launchers may not expect a request before they have answered the last.
+    if (!kvsname_.starts_with(pmi1::lcirun_job)) return bootstrap::get_all(prefix);
+    check_bootstrap_key("get", prefix + std::to_string(size_));
+    std::vector<std::string> first(static_cast<size_t>(size_));
+    session_.run("get", [&] { get_first_pieces(prefix, first); });
+    for (int r = 0; r < size_; ++r) {
+      // What is missing, garbled or in several pieces is for get() to see to.
+      auto value = pmi1::from_pieces({first[static_cast<size_t>(r)]});
+      first[static_cast<size_t>(r)] = value ? *std::move(value) : get(prefix + std::to_string(r), r);
+    }
+    return first;
+  }
+
   void fence() override {
     session_.run("fence", [&] {
       const message reply = enter_barrier();
@@ -160,6 +174,23 @@ class pmi1_bootstrap final : public bootstrap {
   }
 
  private:
+  /// Asks for many values at a time: the launcher serves all ranks, so each answer takes a while.
+  void get_first_pieces(const std::string& prefix, std::vector<std::string>& pieces) {
+    constexpr size_t at_a_time = 32;
+    for (size_t begin = 0; begin < pieces.size(); begin += at_a_time) {
+      const size_t end = std::min(begin + at_a_time, pieces.size());
+      std::string requests;
+      for (size_t r = begin; r < end; ++r) {
+        requests += "cmd=get kvsname=" + kvsname_ + " key=" + wire_key(prefix + std::to_string(r), 0) + "\n";
+      }
+      channel_->send(requests);
+      for (size_t r = begin; r < end; ++r) {
+        const message reply = read_reply("get_result");
+        if (reply.number("rc") == 0) pieces[r] = reply.text("value");
+      }
+    }
+  }
+
   /// Names the missing where the launcher does.
   message enter_barrier() {
     try {
