@@ -43,7 +43,7 @@ class Launched(LaunchTest):
         return out + err
 
     def ranks(self, n, process):
-        """The ranks' process ids, once all of them run."""
+        """The ranks' process ids, by rank, once all of them run."""
         found = []
 
         def all_there():
@@ -51,7 +51,7 @@ class Launched(LaunchTest):
             return len(found) == n or process.poll() is not None
         self.assertTrue(wait_until(all_there))
         self.assertEqual(len(found), n)
-        return found
+        return sorted(found, key=_rank)
 
 
 class Common:
@@ -105,6 +105,11 @@ class Common:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE)
         self.assertTrue(wait_until(lambda: not marked(self.mark)), 'processes were left')
+
+
+def _rank(pid):
+    with open(f'/proc/{pid}/environ', 'rb') as f:
+        return int(re.search(rb'\0(?:PMI_RANK|PMIX_RANK|PMI_ID)=(\d+)', b'\0' + f.read())[1])
 
 
 def _program(pid):
