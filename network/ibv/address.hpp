@@ -27,10 +27,8 @@ struct address {
   uint8_t unused[2] = {};
   uint64_t credits_at = 0;    ///< where it is told how many of its messages were taken: a word for each rank
   uint64_t credits_key = 0;   ///< the rkey of these
-  uint32_t window = 0;        ///< see credits
-  uint32_t unused_too = 0;
 };
-static_assert(sizeof(address) == 64);
+static_assert(sizeof(address) == 56);
 
 /// An address, and the number of the queue pair there that is for this rank.
 struct remote_end {

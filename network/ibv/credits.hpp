@@ -23,15 +23,18 @@ namespace lci::network::ibv {
 /// Thread-safe, but for what says otherwise.
 class credits {
  public:
-  /// A window that keeps the buffers from running out, whoever sends; but for so many ranks that it would be
-  /// smaller than `smallest_window`: then buffers run out if many send at once, and cards wait.
-  void make(size_t n_peers, uint32_t receives) {
-    const auto n = static_cast<uint32_t>(n_peers);
-    window_ = std::max((receives - receives / 8) / n, std::min(smallest_window, receives));
-    granted_ = std::min(receives, window_ * n);
-    peers_ = std::make_unique<account[]>(n_peers);
-    told_us_ = std::make_unique<std::atomic<uint32_t>[]>(n_peers);
-    n_peers_ = n_peers;
+  explicit credits(size_t n_peers)
+      : n_peers_(n_peers), peers_(new account[n_peers]()), told_us_(new std::atomic<uint32_t>[n_peers]()) {}
+
+  /// Decides on the window, by the buffers that have been posted: so that they don't run out, whoever sends; but
+  /// for so many ranks that it would be smaller than `smallest_window`. Then they run out if many send at
+  /// once, and cards wait. Before anything comes.
+  uint32_t open() {
+    const int64_t buffers = posted_.load(std::memory_order_relaxed);
+    const auto n = static_cast<int64_t>(n_peers_);
+    window_ = static_cast<uint32_t>(std::max({(buffers - buffers / 8) / n, std::min(smallest_window, buffers), int64_t{1}}));
+    granted_ = std::min(buffers, window_ * n);
+    return window_;
   }
 
   // --- as a sender ---
@@ -52,7 +55,6 @@ class credits {
 
   // --- as a receiver ---
 
-  uint32_t window() const { return window_; }
   void buffer_posted() { posted_.fetch_add(1, std::memory_order_relaxed); }
   void buffer_used() { posted_.fetch_sub(1, std::memory_order_relaxed); }
   /// A message of the peer's has been taken: it may be worth telling.
@@ -83,16 +85,17 @@ class credits {
     for (const int peer : due) {
       account& a = at(peer);
       const uint32_t before = a.told.load(std::memory_order_relaxed);
-      const uint32_t n = a.taken.load(std::memory_order_relaxed);
-      if (!enough_buffers_for(n - before) || !tell(peer, n)) {
+      const uint32_t untold = a.taken.load(std::memory_order_relaxed) - before;
+      const auto n = static_cast<uint32_t>(std::clamp<int64_t>(free_buffers(), 0, untold));
+      if (n == 0 || !tell(peer, before + n)) {
         left.push_back(peer);
         continue;
       }
-      untold_.fetch_sub(n - before, std::memory_order_relaxed);
+      untold_.fetch_sub(n, std::memory_order_relaxed);
       std::lock_guard guard(due_lock_);
-      a.told.store(n, std::memory_order_relaxed);
+      a.told.store(before + n, std::memory_order_relaxed);
       // What was taken meanwhile may be all that the peer was allowed: it would send nothing more.
-      a.due = is_worth_telling(a.taken.load(std::memory_order_relaxed), n);
+      a.due = is_worth_telling(a.taken.load(std::memory_order_relaxed), before + n);
       if (a.due) left.push_back(peer);
     }
     if (left.empty()) return;
@@ -102,7 +105,7 @@ class credits {
   }
 
  private:
-  static constexpr uint32_t smallest_window = 16;
+  static constexpr int64_t smallest_window = 16;
 
   struct alignas(cache_line) account {
     uint32_t sent = 0;        // queue pair's lock
@@ -116,17 +119,17 @@ class credits {
   }
   account& at(int peer) { return peers_[static_cast<size_t>(peer)]; }
 
-  /// What peers may send at once, with `more`, must find a buffer.
-  bool enough_buffers_for(uint32_t more) const {
+  /// Those that are left if all peers send at once what they may. Below 0 if the program keeps many.
+  int64_t free_buffers() const {
     const int64_t untold = std::min<int64_t>(untold_.load(std::memory_order_relaxed), granted_);
-    return granted_ - untold + more <= posted_.load(std::memory_order_relaxed);
+    return posted_.load(std::memory_order_relaxed) - (granted_ - untold);
   }
 
   uint32_t window_ = 0;
   int64_t granted_ = 0;  // to all together, as far as there are buffers
-  size_t n_peers_ = 0;
-  std::unique_ptr<account[]> peers_;
-  std::unique_ptr<std::atomic<uint32_t>[]> told_us_;  // of how many messages each peer has taken
+  const size_t n_peers_;
+  const std::unique_ptr<account[]> peers_;
+  const std::unique_ptr<std::atomic<uint32_t>[]> told_us_;  // of how many messages each peer has taken
   std::atomic<int64_t> posted_{0};                    // buffers that the card has
   std::atomic<int64_t> untold_{0};                    // messages that have been taken, of all peers
   spinlock due_lock_;

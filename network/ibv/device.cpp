@@ -95,7 +95,7 @@ errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool sile
   const auto rank = static_cast<int>(&p - peers_.get());
   const bool takes_buffer = work.opcode != IBV_WR_RDMA_WRITE && work.opcode != IBV_WR_RDMA_READ;
   const bool last = work.opcode == IBV_WR_SEND_WITH_IMM;  // a goodbye waits for nothing
-  if (LCI_UNLIKELY(!p.queue.has_room(reserved) || (takes_buffer && !last && !credits_.may_send(rank))))
+  if (LCI_UNLIKELY(!p.queue.has_room(reserved) || (takes_buffer && !last && !credits_->may_send(rank))))
     return errorcode_t::retry_nomem;
   const bool signalled = !silent || p.queue.must_signal();
   if (signalled) work.send_flags |= IBV_SEND_SIGNALED;
@@ -108,7 +108,7 @@ errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool sile
     return errorcode_t::fatal;
   }
   p.queue.end(signalled);
-  if (takes_buffer) credits_.sent(rank);
+  if (takes_buffer) credits_->sent(rank);
   context_.peers().meet(rank);
   return silent ? errorcode_t::done : errorcode_t::posted;
 }
@@ -136,7 +136,7 @@ errorcode_t device::post_buffer(uint32_t slot) {
   work.num_sge = 1;
   ibv_recv_wr* refused = nullptr;
   if (LCI_UNLIKELY(ibv_post_srq_recv(receives_.get(), &work, &refused) != 0)) return errorcode_t::retry_nomem;
-  credits_.buffer_posted();
+  credits_->buffer_posted();
   return errorcode_t::done;
 }
 

@@ -41,9 +41,7 @@ class device final : public network::device {
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   void unpark() override;
   bool flushed() override;
-  /// Waits for all ranks. What comes to a queue pair that is not connected is lost, and sent again after a
-  /// long while; and so does what finds no buffer wait.
-  void start() override { context_.exchange().allgather(""); }
+  void start() override;
 
  private:
   static constexpr int batch = 32;  // completions taken at a time
@@ -119,7 +117,7 @@ class device final : public network::device {
   std::unique_ptr<peer[]> peers_;
   pair_numbers numbers_;
   receive_slots slots_;
-  credits credits_;
+  std::unique_ptr<credits> credits_;
   registration credits_memory_;
   uint32_t inline_size_ = 0;  // as much goes into a work request itself
   int wake_fd_ = -1;          // of unpark()

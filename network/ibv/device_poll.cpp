@@ -17,8 +17,8 @@ int device::poll(event_sink& sink, int max_events) {
   int told = 0;
   if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
   // The core has just posted what buffers it could.
-  if (LCI_UNLIKELY(credits_.any_due()))
-    credits_.tell_due([this](int peer, uint32_t taken) { return tell_credits(peer, taken); });
+  if (LCI_UNLIKELY(credits_->any_due()))
+    credits_->tell_due([this](int peer, uint32_t taken) { return tell_credits(peer, taken); });
   if (!poll_lock_.try_lock()) return told > 0 ? told : -1;
   std::array<completion, batch> taken;
   const int n = read_queue(taken.data(), std::clamp(max_events, 1, batch));
@@ -69,7 +69,7 @@ completion device::look_at(const ibv_wc& wc) {
     c.context = peer_at(id.peer).queue.complete(id.sequence);
     return c;
   }
-  credits_.buffer_used();
+  credits_->buffer_used();
   c.slot = id.sequence;
   c.peer = numbers_.peer_of(wc.qp_num);
   c.size = wc.byte_len;
@@ -104,13 +104,13 @@ void device::handle(const completion& c, event_sink& sink) {
       const auto* const data = static_cast<const std::byte*>(slot.buffer.base);
       void* const context = slot.context;
       slots_.give(c.slot);
-      credits_.taken(c.peer);
+      credits_->taken(c.peer);
       context_.peers().meet(c.peer);
       return sink.on_recv(c.peer, data, c.size, context);
     }
     case completion::kind::put_with_imm:
       repost(c.slot);
-      credits_.taken(c.peer);
+      credits_->taken(c.peer);
       context_.peers().meet(c.peer);
       return sink.on_remote_write(c.peer, c.imm);
     case completion::kind::control:

@@ -82,8 +82,8 @@ void device::make_queues(const sizes& s) {
   receives_ = made(l.create_srq(domain_.get(), &receives),
                    "ibv_create_srq of " + std::to_string(s.receives) + " entries");
   slots_.make(s.receives);
-  credits_.make(static_cast<size_t>(context_.size()), s.receives);
-  credits_memory_ = registrar_->add(credits_.memory(), credits_.memory_size());
+  credits_ = std::make_unique<credits>(static_cast<size_t>(context_.size()));
+  credits_memory_ = registrar_->add(credits_->memory(), credits_->memory_size());
 }
 
 void device::make_pairs(const device_attr_t& attr, const sizes& s) {
@@ -123,9 +123,8 @@ size_t device::connect(size_t eager_size) {
   mine.reads_served = static_cast<uint8_t>(std::clamp(card.device_attr().max_qp_rd_atom, 0, most_reads));
   mine.reads_made = static_cast<uint8_t>(std::clamp(card.device_attr().max_qp_init_rd_atom, 0, most_reads));
 
-  mine.credits_at = reinterpret_cast<uintptr_t>(credits_.memory());
+  mine.credits_at = reinterpret_cast<uintptr_t>(credits_->memory());
   mine.credits_key = credits_memory_.rkey;
-  mine.window = credits_.window();
 
   const auto n = static_cast<size_t>(context_.size());
   std::vector<uint32_t> pairs(n);
@@ -138,9 +137,23 @@ size_t device::connect(size_t eager_size) {
     peer& p = peers_[r];
     p.credits_at = ends[r].device.credits_at + static_cast<uint64_t>(context_.rank()) * sizeof(uint32_t);
     p.credits_key = registrar::key_of(ends[r].device.credits_key);
-    credits_.set_window(static_cast<int>(r), ends[r].device.window);
   }
   return shortest;  // nobody sends before start(): see there
+}
+
+void device::start() {
+  const uint32_t window = credits_->open();
+  // Nobody sends before all are here: what comes to a queue pair that is not connected is lost, and sent again
+  // after a long while.
+  const std::vector<std::string> all =
+      context_.exchange().allgather(std::string(reinterpret_cast<const char*>(&window), sizeof window));
+  for (size_t r = 0; r < all.size(); ++r) {
+    uint32_t its_window = 0;
+    if (all[r].size() != sizeof its_window)
+      throw bootstrap_error("ibv: rank " + std::to_string(r) + " uses another version of LCI; all must agree");
+    std::memcpy(&its_window, all[r].data(), sizeof its_window);
+    credits_->set_window(static_cast<int>(r), its_window);
+  }
 }
 
 void device::set_limits(size_t eager_size, size_t longest) {

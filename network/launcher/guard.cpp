@@ -12,14 +12,12 @@
 #include <exception>
 #include <system_error>
 
-#include "network/launcher/job.hpp"
 #include "network/launcher/processes.hpp"
 
 namespace lci::launcher {
 
 namespace {
 
-constexpr int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 // timeout(1) and the like send a signal to lcirun and then to its group: not a second SIGINT.
 constexpr double second_interrupt_after = 0.25;
 
@@ -33,7 +31,7 @@ sigset_t block_signals(original_state& original) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCHLD);
-  for (const int each : forwarded) {
+  for (const int each : forwarded_signals) {
     // Ignored by whoever started us (nohup, a script's `&`): ranks ignore it too, by inheritance.
     struct sigaction now {};
     if (sigaction(each, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
@@ -46,12 +44,11 @@ sigset_t block_signals(original_state& original) {
   return signals;
 }
 
-[[noreturn]] void become_job(const launch_options& options, const original_state& original,
-                             int guard) {
+[[noreturn]] void become_job(const guarded_work& work, const original_state& original, int guard) {
   int code = exit_failure;
   try {
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // not inherited
-    code = job(options, original, guard).run();
+    code = work(original, guard);
   } catch (const std::exception& error) {
     complain(error.what());
   }
@@ -95,17 +92,16 @@ class guard {
   }
 
   void pass_on(const signalfd_siginfo& info) {
-    unsigned char order = static_cast<unsigned char>(info.ssi_signo);
+    guard_order order{static_cast<uint8_t>(info.ssi_signo), info.ssi_code == SI_KERNEL, false};
     if (info.ssi_signo == SIGINT) {
       if (interrupted_at_ > 0 && now() > interrupted_at_ + second_interrupt_after) {
-        order = kill_hard;
+        order.kill_hard = true;
       } else if (interrupted_at_ == 0) {
         interrupted_at_ = now();
       }
     }
-    // What a terminal sends, it has sent to the ranks too: they are in our process group.
-    if (info.ssi_code == SI_KERNEL && order != kill_hard) return;
-    [[maybe_unused]] const ssize_t n = send(orders_, &order, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    [[maybe_unused]] const ssize_t n =
+        send(orders_, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   const pid_t job_;
@@ -115,7 +111,7 @@ class guard {
 
 }  // namespace
 
-int run_guarded(const launch_options& options) {
+int run_guarded(const guarded_work& work) {
   original_state original;
   const sigset_t signals = block_signals(original);
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) refuse("prctl(PR_SET_CHILD_SUBREAPER)");
@@ -125,7 +121,7 @@ int run_guarded(const launch_options& options) {
   if (pid < 0) refuse("fork");
   if (pid == 0) {
     close(pair[0]);
-    become_job(options, original, pair[1]);
+    become_job(work, original, pair[1]);
   }
   close(pair[1]);
   const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

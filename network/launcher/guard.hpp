@@ -7,11 +7,28 @@
 // ranks have started (not the ranks, which die with the job's process) left.
 #pragma once
 
-#include "network/launcher/launch_options.hpp"
+#include <csignal>
+#include <cstdint>
+#include <functional>
+
+#include "network/launcher/spawn.hpp"
 
 namespace lci::launcher {
 
-/// Runs the job; returns lcirun's exit code.
-int run_guarded(const launch_options& options);
+/// What is passed on to ranks.
+constexpr int forwarded_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+/// What the guard says to the process below it.
+struct guard_order {
+  uint8_t signal;      // to be passed on
+  bool from_terminal;  // whose processes have got it already
+  bool kill_hard;
+};
+
+/// The job's part: returns the exit code. The socket's end means that the guard is dead.
+using guarded_work = std::function<int(const original_state& original, int guard)>;
+
+/// Runs the work in a process below this one; returns its exit code.
+int run_guarded(const guarded_work& work);
 
 }  // namespace lci::launcher

@@ -1,32 +1,32 @@
 #include "network/launcher/job.hpp"
 
-#include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
-#include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <system_error>
 
+#include "network/launcher/handshake.hpp"
+#include "network/launcher/local_host.hpp"
 #include "network/launcher/processes.hpp"
+#include "network/launcher/ranks_and_hosts.hpp"
 
 namespace lci::launcher {
 
 namespace {
 
 std::string new_job_id() {
-  uint64_t random[2];
-  if (getrandom(random, sizeof random, 0) != sizeof random) {
-    throw std::system_error(errno, std::generic_category(), "getrandom");
+  std::string text = "lcirun_" + std::to_string(getpid()) + "_";
+  for (const unsigned char byte : random_bytes()) {
+    char digits[3];
+    snprintf(digits, sizeof digits, "%02x", byte);
+    text += digits;
   }
-  char text[80];
-  snprintf(text, sizeof text, "lcirun_%d_%016llx%016llx", getpid(),
-           static_cast<unsigned long long>(random[0]), static_cast<unsigned long long>(random[1]));
   return text;
 }
 
@@ -39,98 +39,131 @@ void allow_many_files() {
   }
 }
 
+job_layout layout_of(const launch_options& options, const std::vector<host_share>& shares) {
+  job_layout layout;
+  for (const host_share& share : shares) layout.ranks_of_nodes.push_back(share.count);
+  for (const program_part& part : options.parts) layout.ranks_of_parts.push_back(part.ranks);
+  return layout;
+}
+
 }  // namespace
 
 job::job(const launch_options& options, const original_state& original, int guard)
     : options_(options),
       original_(original),
       guard_(guard),
+      job_id_(new_job_id()),
+      shares_(place(options)),
+      files_((allow_many_files(), options), shares_, job_id_),
+      output_(loop_, options.label, files_,
+              {[this](int stream, bool yes) {
+                 for (const auto& each : hosts_) each->read_output(stream, yes);
+               },
+               [this](int stream) {
+                 for (const auto& each : hosts_) each->close_output(stream);
+               }}),
       ranks_(size_t(options.ranks)),
-      job_id_(new_job_id()) {
-  server_ = std::make_unique<pmi_server>(
-      options.ranks, job_id_, [this](int rank, const std::string& line) { send(rank, line); });
+      server_(
+          options.ranks, job_id_, [this](int rank, const std::string& line) { send(rank, line); },
+          layout_of(options, shares_)),
+      running_(options.ranks) {}
+
+job::~job() {
+  if (children_ >= 0) close(children_);
 }
 
 int job::run() {
   try {
-    allow_many_files();
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);  // blocked by the guard before it forked us
-    const int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (signals < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
-    loop_.watch(signals, EPOLLIN, [this, signals] {
-      signalfd_siginfo info[8];
-      while (read(signals, info, sizeof info) > 0) {
-      }
-      reap_ = true;
-    });
     loop_.watch(guard_, EPOLLIN, [this] { read_guard(); });
-    start_ranks();
+    start();
     while (!finished()) {
       loop_.wait(until_next_deadline());
       // After all requests, so that an abort is known before the exit that follows it.
-      if (reap_) reap();
+      if (reap_) reap_remote();
+      for (const auto& each : hosts_) each->update();
       check_barrier();
       on_time();
     }
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {
     say(std::string("cannot run the job: ") + error.what());
     kill_descendants(5);
     return exit_failure;
   }
+  if (!remote_.empty()) kill_descendants(5);  // a stubborn ssh
   return code_;
 }
 
-void job::start_ranks() {
-  if (options_.label) output_ = std::make_unique<labelled_output>(loop_);
-  const spawner spawn(options_, original_, job_id_);
-  for (int i = 0; i < options_.ranks; ++i) {
-    const started_rank started = spawn.start(i);
-    if (i == 0) {
-      // Rank 0 alone reads the input; its writer shall notice when it stops doing so.
-      const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-      if (null >= 0) dup2(null, STDIN_FILENO);
-      if (null > STDIN_FILENO) close(null);
-    }
-    rank_state& rank = ranks_[size_t(i)];
-    rank.pid = started.pid;
-    rank.pmi = started.pmi;
-    rank.running = true;
-    ++running_;
-    loop_.watch(rank.pmi, EPOLLIN, [this, i] { read_requests(i); });
-    if (output_ != nullptr) output_->add(i, started.out, started.error);
+void job::start() {
+  if (options_.hosts.empty()) {
+    local_host::streams connected;
+    connected.capture = options_.label;
+    if (!options_.output.empty() || !options_.error.empty()) connected.files = &files_;
+    host_events& events = *this;
+    hosts_.push_back(std::make_unique<local_host>(loop_, events, options_, shares_[0], original_,
+                                                  job_id_, connected));
+  } else {
+    add_remote_hosts(shares_);
   }
+  const bool through_here = options_.label || !remote_.empty();
+  for (const auto& each : hosts_) {
+    for (int i = 0; i < each->share().count; ++i) {
+      rank_state& rank = ranks_[size_t(each->share().first + i)];
+      rank.where = each.get();
+      rank.open[stream_out] = rank.open[stream_error] = through_here;
+      open_outputs_ += through_here ? 2 : 0;
+    }
+  }
+  for (const auto& each : hosts_) each->start();
   if (options_.timeout > 0) timeout_at_ = now() + options_.timeout;
 }
 
-bool job::read_requests(int number) {
-  rank_state& rank = ranks_[size_t(number)];
-  if (rank.pmi < 0) return false;
-  char bytes[4096];
-  const ssize_t n = recv(rank.pmi, bytes, sizeof bytes, MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
-  if (n <= 0) {
-    loop_.forget(rank.pmi);
-    close(rank.pmi);
-    rank.pmi = -1;
-    rank.closed_at = now();
-    if (!rank.done) ++absent_;
-    return false;
+void job::add_remote_hosts(const std::vector<host_share>& shares) {
+  signal(SIGTTIN, SIG_IGN);  // a job in the background reads nothing from the terminal
+  listener_ = std::make_unique<listener>(
+      loop_, shares.size(), options_.verbose,
+      [this](int number, int socket) { remote_[size_t(number)]->connected(socket); });
+  host_events& events = *this;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    auto added = std::make_unique<remote_host>(
+        loop_, events, options_, shares[i],
+        remote_host::identity{int(i), listener_->key(i), listener_->port(), job_id_});
+    remote_.push_back(added.get());
+    hosts_.push_back(std::move(added));
   }
-  if (ended_) return true;  // what it says does not matter any more
-  rank.requests.append(bytes, size_t(n));
+  children_ = watch_children(loop_, [this] { reap_ = true; });
+}
+
+void job::reap_remote() {
+  reap_ = false;
+  int status = 0;
+  for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+    for (remote_host* each : remote_) {
+      if (each->ended(pid, status)) break;
+    }
+  }
+}
+
+void job::on_requests(int number, const char* data, size_t size) {
+  if (ended_) return;  // what it says does not matter any more
+  rank_state& rank = ranks_[size_t(number)];
+  rank.requests.append(data, size);
   std::string line;
   while (!ended_ && rank.requests.next(line)) handle_request(number, line);
   if (!ended_ && rank.requests.overlong()) {
     end(exit_failure, name_of(rank) + " sent a PMI request of more than " +
                           std::to_string(network::pmi1::max_line) + " bytes");
   }
-  return true;
+}
+
+void job::on_no_requests(int number) {
+  rank_state& rank = ranks_[size_t(number)];
+  if (rank.closed_at != 0) return;
+  rank.closed_at = now();
+  if (!rank.done) ++absent_;
 }
 
 void job::handle_request(int number, const std::string& line) {
-  const verdict result = server_->on_request(number, line);
+  const verdict result = server_.on_request(number, line);
   const std::string name = name_of(ranks_[size_t(number)]);
   if (result.kind == verdict::abort) {
     end(result.code, name + " aborted the job with code " + std::to_string(result.code));
@@ -140,27 +173,48 @@ void job::handle_request(int number, const std::string& line) {
 }
 
 void job::send(int number, const std::string& line) {
+  ranks_[size_t(number)].where->send(number, line + "\n");
+}
+
+void job::on_unread(int number) {
+  end(exit_failure,
+      name_of(ranks_[size_t(number)]) + " sends PMI requests without reading the answers");
+}
+
+void job::on_started(int number, pid_t pid) {
   rank_state& rank = ranks_[size_t(number)];
-  if (rank.pmi < 0) return;
-  const std::string text = line + "\n";
-  const ssize_t n = ::send(rank.pmi, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (n == ssize_t(text.size())) return;
-  if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) return;  // its exit will tell more
-  end(exit_failure, name_of(rank) + " sends PMI requests without reading the answers");
+  rank.pid = pid;
+  if (options_.verbose) say(name_of(rank) + " has been started");
+}
+
+void job::on_report(const std::string& text) { complain(text); }
+
+void job::on_output(int rank, int stream, const char* data, size_t size) {
+  if (ranks_[size_t(rank)].open[stream]) output_.feed(rank, stream, data, size);
+}
+
+void job::on_output_end(int number, int stream) {
+  rank_state& rank = ranks_[size_t(number)];
+  if (!rank.open[stream]) return;
+  rank.open[stream] = false;
+  --open_outputs_;
+  output_.finish(number, stream);
 }
 
 void job::read_guard() {
-  unsigned char order = 0;
-  const ssize_t n = recv(guard_, &order, 1, MSG_DONTWAIT);
+  guard_order order{};
+  const ssize_t n = recv(guard_, &order, sizeof order, MSG_DONTWAIT);
   if (n < 0) return;
-  if (n == 0 || order == kill_hard) {
+  if (n == 0 || order.kill_hard) {
     if (n == 0) loop_.forget(guard_);
     if (!ended_) {
       ended_ = true;
       code_ = exit_signal_base + (n == 0 ? SIGKILL : SIGINT);
     }
-    if (output_ != nullptr) output_->drop();
+    output_.drop();
     kill_all();
+    // Proxies end by themselves when this process does, and nobody waits for it any more.
+    if (n == 0 && !remote_.empty()) stuck_ = true;
   } else {
     forward(order);
   }

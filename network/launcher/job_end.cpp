@@ -1,9 +1,6 @@
 // The end of a job: ranks that exit, barriers that can't complete any more, and who gets which
 // signal when.
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 
@@ -19,38 +16,14 @@ constexpr double linger = 0.5;        // for what ranks have left running, e.g. 
 constexpr double sweep_again = 0.02;  // a process may have been forked while we looked
 constexpr double give_up_after = 5;   // a process of another user can't be killed
 constexpr double late_barrier = 2;    // between a rank's closed connection and its exit
-constexpr int most_last_words = 100;  // more than a socket holds
 constexpr double drop_after = 5;      // output of a failed job that nobody reads
+constexpr double never = 1e12;
 
 }  // namespace
 
-void job::reap() {
-  reap_ = false;
-  for (;;) {
-    int status = 0;
-    const pid_t pid = waitpid(-1, &status, WNOHANG);
-    if (pid == 0) break;
-    if (pid < 0) {
-      if (errno == EINTR) continue;
-      children_ = false;  // ECHILD: neither ranks nor what they have started
-      break;
-    }
-    const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [pid](const rank_state& each) {
-      return each.running && each.pid == pid;
-    });
-    if (rank != ranks_.end()) on_exit(*rank, status);
-  }
-  if (running_ == 0 && children_ && phase_ == phase_t::running) {
-    phase_ = phase_t::lingering;
-    phase_ends_ = now() + linger;
-  }
-}
-
-void job::on_exit(rank_state& rank, int status) {
-  // Its last words, an abort perhaps. Not for ever: a process that it has started may go on
-  // talking.
-  for (int i = 0; i < most_last_words && read_requests(int(&rank - ranks_.data())); ++i) {
-  }
+void job::on_exit(int number, int status) {
+  rank_state& rank = ranks_[size_t(number)];
+  if (!rank.running) return;
   rank.running = false;
   --running_;
   if (status != 0) {
@@ -61,10 +34,26 @@ void job::on_exit(rank_state& rank, int status) {
   if (rank.closed_at == 0) ++absent_;
 }
 
+void job::on_lost(host& where, const std::string& why) {
+  const host_share& share = where.share();
+  std::string whose = "its rank " + std::to_string(share.first);
+  if (share.count > 1) {
+    whose = "its ranks " + std::to_string(share.first) + "-" +
+            std::to_string(share.first + share.count - 1);
+  }
+  end(exit_failure, "host " + share.host + " is lost, and " + whose + ": " + why);
+  for (int i = share.first; i < share.first + share.count; ++i) {
+    rank_state& rank = ranks_[size_t(i)];
+    if (rank.running) --running_;
+    rank.running = false;
+    for (const int stream : {stream_out, stream_error}) on_output_end(i, stream);
+  }
+}
+
 void job::check_barrier() {
-  if (ended_ || absent_ == 0 || !server_->barrier_begun()) return;
+  if (ended_ || absent_ == 0 || !server_.barrier_begun()) return;
   const auto waits = [this](const rank_state& rank) {
-    return server_->in_barrier(int(&rank - ranks_.data()));
+    return server_.in_barrier(int(&rank - ranks_.data()));
   };
   for (const rank_state& rank : ranks_) {
     const bool closed = rank.closed_at != 0 && now() >= rank.closed_at + late_barrier;
@@ -81,8 +70,10 @@ void job::end(int code, const std::string& why) {
   ended_ = true;
   code_ = code;
   say(why + (running_ > 0 ? "; ending the job" : ""));
-  signal_all(SIGTERM);
-  signal_all(SIGCONT);  // a stopped one could not react
+  for (const auto& each : hosts_) {
+    each->signal_all(SIGTERM);
+    each->signal_all(SIGCONT);  // a stopped one could not react
+  }
   phase_ = phase_t::ending;
   phase_ends_ = now() + grace;
 }
@@ -90,25 +81,54 @@ void job::end(int code, const std::string& why) {
 void job::kill_all() {
   if (phase_ != phase_t::killing) give_up_at_ = now() + give_up_after;
   phase_ = phase_t::killing;
-  signal_all(SIGKILL);
+  for (const auto& each : hosts_) each->signal_all(SIGKILL);
   phase_ends_ = now() + sweep_again;
 }
 
-void job::signal_all(int signal) {
-  // Without /proc only the ranks themselves can be reached.
-  if (signal_descendants(signal) == 0) forward(signal);
+void job::linger_no_longer() {
+  ended_ = true;
+  std::string where;
+  for (const auto& each : hosts_) {
+    const int left = each->signal_all(SIGTERM);
+    if (left == 0) continue;
+    if (each->away()) {
+      where += (where.empty() ? "" : ", ") + each->share().host;
+    } else {
+      say("ending " + std::to_string(left) + " process(es) that ranks have left running");
+    }
+  }
+  if (!where.empty()) say("ending processes that ranks have left running on " + where);
+  phase_ = phase_t::ending;
+  phase_ends_ = now() + grace;
 }
 
-void job::forward(int signal) {
-  for (const rank_state& rank : ranks_) {
-    if (rank.running) kill(rank.pid, signal);
+void job::forward(const guard_order& order) {
+  std::string awaited;
+  for (const remote_host* each : remote_) {
+    if (each->awaited()) awaited += (awaited.empty() ? "" : ", ") + each->share().host;
   }
+  const bool deadly = order.signal != SIGUSR1 && order.signal != SIGUSR2;
+  if (deadly && !awaited.empty()) {
+    end(exit_signal_base + order.signal, "signal " + std::to_string(order.signal) +
+                                             " came while waiting for " + awaited + " to connect");
+    return;
+  }
+  for (const auto& each : hosts_) {
+    // What a terminal sends, it has sent to its ranks too: they are in our process group.
+    if (!order.from_terminal || each->away()) each->forward(order.signal);
+  }
+}
+
+bool job::processes() const {
+  return std::any_of(hosts_.begin(), hosts_.end(), [](const auto& each) { return !each->empty(); });
 }
 
 bool job::finished() {
   if (stuck_) return true;
-  if (running_ > 0 || children_) return false;
-  if (output_ == nullptr || output_->finished()) return true;
+  if (running_ > 0 || processes()) return false;
+  const bool all =
+      std::all_of(hosts_.begin(), hosts_.end(), [](const auto& each) { return each->finished(); });
+  if (all && open_outputs_ == 0 && output_.finished()) return true;
   if (code_ != 0 && drop_at_ == 0) drop_at_ = now() + drop_after;
   return false;
 }
@@ -118,10 +138,11 @@ double job::until_next_deadline() const {
   const auto consider = [&next](double time) {
     if (time > 0 && (next == 0 || time < next)) next = time;
   };
-  if (children_ && phase_ != phase_t::running) consider(phase_ends_);
+  if (phase_ != phase_t::running && processes()) consider(phase_ends_);
+  for (const auto& each : hosts_) consider(each->deadline());
   if (!ended_) {
     consider(timeout_at_);
-    if (absent_ > 0 && server_->barrier_begun()) {
+    if (absent_ > 0 && server_.barrier_begun()) {
       for (const rank_state& rank : ranks_) {
         if (rank.closed_at != 0) consider(rank.closed_at + late_barrier);
       }
@@ -139,16 +160,18 @@ void job::on_time() {
     end(exit_timeout, "after " + std::string(seconds) + " s (--timeout) there still run " +
                           names([](const rank_state& rank) { return rank.running; }));
   }
-  if (drop_at_ > 0 && time >= drop_at_) output_->drop();
-  if (!children_ || phase_ == phase_t::running || time < phase_ends_) return;
+  if (drop_at_ > 0 && time >= drop_at_) {
+    output_.drop();
+    drop_at_ = never;
+  }
+  const bool left = processes();
+  if (running_ == 0 && left && phase_ == phase_t::running) {
+    phase_ = phase_t::lingering;
+    phase_ends_ = time + linger;
+  }
+  if (!left || phase_ == phase_t::running || time < phase_ends_) return;
   if (phase_ == phase_t::lingering) {
-    ended_ = true;
-    const int left = signal_descendants(SIGTERM);
-    if (left > 0) {
-      say("ending " + std::to_string(left) + " process(es) that ranks have left running");
-    }
-    phase_ = phase_t::ending;
-    phase_ends_ = time + grace;
+    linger_no_longer();
   } else if (phase_ == phase_t::killing && time >= give_up_at_) {
     say("some processes of the job could not be killed");
     stuck_ = true;
@@ -158,8 +181,10 @@ void job::on_time() {
 }
 
 std::string job::name_of(const rank_state& rank) const {
-  return "rank " + std::to_string(&rank - ranks_.data()) + " (pid " + std::to_string(rank.pid) +
-         ")";
+  const std::string host = rank.where->share().host;
+  const std::string pid = rank.pid < 0 ? "not started" : "pid " + std::to_string(rank.pid);
+  return "rank " + std::to_string(&rank - ranks_.data()) + " (" + pid +
+         (host.empty() ? "" : " on " + host) + ")";
 }
 
 template <class Predicate>

@@ -6,15 +6,58 @@
 
 namespace lci::launcher {
 
-struct launch_options {
+/// One program of a job and how many ranks run it; several are separated by `:` (MPMD).
+struct program_part {
   int ranks = 0;
-  bool bind_core = false;
+  std::string path;                // already looked up; empty: to be looked up where it runs
+  std::vector<std::string> words;  // its argv, its name first
+  std::vector<std::string> env;    // NAME=VALUE, on top of the environment
+};
+
+/// A host as the user names it, and the ranks that it takes before the next host gets any.
+struct host_slots {
+  std::string name;
+  int slots = 1;
+};
+
+enum class binding_t { none, core, socket };
+enum class gdb_mode_t { automatic, xterm, server, batch };
+
+/// Ranks that an option is about.
+struct rank_set {
+  bool all = false;
+  std::vector<int> ranks;  // sorted
+  bool has(int rank) const;
+  bool empty() const { return !all && ranks.empty(); }
+};
+
+struct launch_options {
+  int ranks = 0;  // of all parts
+  std::vector<program_part> parts;
+  std::vector<host_slots> hosts;  // empty: this machine, without any proxy
+  std::string ssh = "ssh";
+  std::string proxy;         // lcirun on other hosts; empty: this one's path
+  double host_timeout = 30;  // seconds within which a host must connect, and answer later
+  std::string folder;        // where ranks start; empty: where lcirun was started
+  binding_t bind = binding_t::none;
+  bool report_bindings = false;
   double timeout = 0;  // seconds; 0 = none
   bool label = false;
-  bool quiet = false;
-  std::string program;             // path, already looked up
-  std::vector<std::string> words;  // the program's argv, its name first
+  std::string output, error;  // patterns of files
+  rank_set gdb, valgrind;
+  gdb_mode_t gdb_mode = gdb_mode_t::automatic;
+  bool quiet = false, verbose = false;
 };
+
+/// Consecutive ranks that run on one host.
+struct host_share {
+  std::string host;  // empty: this machine
+  int first = 0, count = 0;
+  bool has(int rank) const { return rank >= first && rank < first + count; }
+};
+
+/// Which of the parts a rank belongs to.
+int part_of(const launch_options& options, int rank);
 
 /// Exit codes of lcirun itself, as shells and timeout(1) have them.
 constexpr int exit_failure = 1;

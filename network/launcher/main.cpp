@@ -1,15 +1,19 @@
-// lcirun: starts N ranks of a program on this machine.
+// lcirun: starts N ranks of a program, on this machine or on several.
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 
 #include "network/launcher/guard.hpp"
+#include "network/launcher/job.hpp"
 #include "network/launcher/options.hpp"
 #include "network/launcher/processes.hpp"
+#include "network/launcher/proxy.hpp"
 
 namespace {
 
@@ -55,10 +59,23 @@ int look_up(const std::string& name, std::string& path) {
 }
 
 int run(int argc, char** argv) {
+  using namespace lci::launcher;
+  // Not for users, so that --help does not show it: how lcirun starts itself on another host.
+  if (argc == 2 && strcmp(argv[1], "--run-as-proxy") == 0) {
+    // lcirun does not pass on what its user ignores; nothing else on the way is to decide that.
+    for (const int each : forwarded_signals) signal(each, SIG_DFL);
+    return run_guarded(run_proxy);
+  }
   launch_options options;
-  if (const auto code = lci::launcher::parse_options(argc, argv, options)) return *code;
-  if (const int code = look_up(options.words[0], options.program)) return code;
-  return lci::launcher::run_guarded(options);
+  if (const auto code = parse_options(argc, argv, options)) return *code;
+  // On other hosts a program may lie elsewhere.
+  for (program_part& part : options.parts) {
+    if (!options.hosts.empty()) break;
+    if (const int code = look_up(part.words[0], part.path)) return code;
+  }
+  return run_guarded([&options](const original_state& original, int guard) {
+    return job(options, original, guard).run();
+  });
 }
 
 }  // namespace

@@ -11,14 +11,41 @@ constexpr size_t max_store_bytes = size_t(1) << 28;
 
 std::string text_of(int number) { return std::to_string(number); }
 
+/// Blocks of nodes that have equally many ranks: (first node, nodes, ranks of each).
+std::string process_mapping(const std::vector<int>& nodes) {
+  std::string text = "(vector";
+  for (size_t i = 0; i < nodes.size();) {
+    size_t same = 1;
+    while (i + same < nodes.size() && nodes[i + same] == nodes[i]) ++same;
+    text += ",(" + text_of(int(i)) + "," + text_of(int(same)) + "," + text_of(nodes[i]) + ")";
+    i += same;
+  }
+  return text + ")";
+}
+
 verdict malformed(std::string text) { return {verdict::malformed, 0, std::move(text)}; }
 
 }  // namespace
 
-pmi_server::pmi_server(int size, std::string kvsname, send_t send)
-    : kvsname_(std::move(kvsname)), send_(std::move(send)), ranks_(size_t(size)) {
-  // By this key MPICH's processes learn that they all share one node.
-  store("PMI_process_mapping", "(vector,(0,1," + text_of(size) + "))");
+pmi_server::pmi_server(int size, std::string kvsname, send_t send, job_layout layout)
+    : kvsname_(std::move(kvsname)),
+      send_(std::move(send)),
+      layout_(std::move(layout)),
+      ranks_(size_t(size)) {
+  // By this key MPICH's processes learn which of them share a node. They can do without.
+  const auto& nodes = layout_.ranks_of_nodes;
+  const std::string mapping = process_mapping(nodes.empty() ? std::vector<int>{size} : nodes);
+  if (mapping.size() < pmi1::value_max) store("PMI_process_mapping", mapping);
+}
+
+int pmi_server::part_of(int rank) const {
+  int part = 0;
+  for (const int ranks : layout_.ranks_of_parts) {
+    if (rank < ranks) break;
+    rank -= ranks;
+    ++part;
+  }
+  return part;
 }
 
 verdict pmi_server::on_request(int rank, const std::string& line) {
@@ -49,7 +76,7 @@ verdict pmi_server::on_request(int rank, const std::string& line) {
                     " keylen_max=" + std::to_string(pmi1::key_max) +
                     " vallen_max=" + std::to_string(pmi1::value_max));
   } else if (cmd == "get_appnum") {
-    send_(rank, "cmd=appnum rc=0 appnum=0");
+    send_(rank, "cmd=appnum rc=0 appnum=" + text_of(part_of(rank)));
   } else if (cmd == "get_my_kvsname") {
     send_(rank, "cmd=my_kvsname rc=0 kvsname=" + kvsname_);
   } else if (cmd == "get_universe_size") {

@@ -19,13 +19,18 @@ struct verdict {
   std::string text;  // malformed: what is wrong
 };
 
+/// How many ranks each node has, and each part of an MPMD job, in the order of ranks. Empty: one.
+struct job_layout {
+  std::vector<int> ranks_of_nodes, ranks_of_parts;
+};
+
 /// Not thread-safe. Requests come from processes that may send anything: one that is well-formed
 /// but can't be served gets an error reply, any other is reported as malformed.
 class pmi_server {
  public:
   using send_t = std::function<void(int rank, const std::string& line)>;
 
-  pmi_server(int size, std::string kvsname, send_t send);
+  pmi_server(int size, std::string kvsname, send_t send, job_layout layout = {});
 
   verdict on_request(int rank, const std::string& line);
 
@@ -46,10 +51,12 @@ class pmi_server {
   void barrier(int rank);
   /// Who has not come to the barrier, for somebody who has waited in it for too long.
   std::string missing() const;
+  int part_of(int rank) const;
   void store(const std::string& key, const std::string& value);
 
   const std::string kvsname_;
   const send_t send_;
+  const job_layout layout_;
   std::vector<rank_state> ranks_;
   int waiting_ = 0;
   std::vector<std::pair<std::string, std::string>> entries_;

@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <system_error>
 #include <unordered_map>
 
 #include "network/launcher/launch_options.hpp"
@@ -96,6 +99,27 @@ int exit_code(int status) {
 void complain(const std::string& text) {
   const std::string line = "lcirun: " + text + "\n";
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, line.data(), line.size());
+}
+
+int watch_children(event_loop& loop, std::function<void()> on_end) {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);  // blocked by the guard before it forked us
+  const int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  loop.watch(signals, EPOLLIN, [signals, call = std::move(on_end)] {
+    signalfd_siginfo info[8];
+    while (read(signals, info, sizeof info) > 0) {
+    }
+    call();
+  });
+  return signals;
+}
+
+std::string own_path() {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  return n > 0 ? std::string(path, size_t(n)) : std::string();
 }
 
 double now() {

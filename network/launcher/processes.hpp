@@ -3,8 +3,11 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "network/launcher/event_loop.hpp"
 
 namespace lci::launcher {
 
@@ -25,6 +28,12 @@ int exit_code(int wait_status);
 
 /// "lcirun: <text>" on stderr, in one write.
 void complain(const std::string& text);
+
+/// Calls back when children have ended: SIGCHLD must be blocked. Returns a descriptor to close.
+int watch_children(event_loop& loop, std::function<void()> on_end);
+
+/// The path of this program's file.
+std::string own_path();
 
 /// Seconds of the monotonic clock.
 double now();

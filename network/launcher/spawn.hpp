@@ -1,4 +1,4 @@
-// Starts the ranks: environment, descriptors, processor, and the order to die with their parent.
+// Starts the ranks: environment, descriptors, processors, and the order to die with their parent.
 #pragma once
 
 #include <signal.h>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "network/launcher/binding.hpp"
 #include "network/launcher/launch_options.hpp"
 
 namespace lci::launcher {
@@ -18,28 +19,45 @@ struct original_state {
   rlimit files;
 };
 
+/// Where a rank's streams lead.
+struct rank_wiring {
+  bool capture = false;      // to pipes of ours
+  int out = -1, error = -1;  // to these, if not -1
+  int input = -1;            // from there; -1: rank 0 reads lcirun's, others nothing
+};
+
 /// The ends of a new rank that stay with the launcher.
 struct started_rank {
   pid_t pid = -1;
   int pmi = -1;              // socket
-  int out = -1, error = -1;  // pipes, only with labels
+  int out = -1, error = -1;  // pipes, if captured
 };
 
 class spawner {
  public:
-  spawner(const launch_options& options, const original_state& original, std::string job_id);
+  /// Throws std::runtime_error if the ranks can't be bound as asked.
+  spawner(const launch_options& options, const host_share& share, const original_state& original,
+          std::string job_id);
 
   /// Starts one rank. Throws std::system_error if the operating system refuses.
-  started_rank start(int rank) const;
+  started_rank start(int rank, const rank_wiring& wiring) const;
+  /// Where a rank runs, in words.
+  std::string describe_binding(int rank) const;
 
  private:
-  [[noreturn]] void become_rank(int rank, int pmi, int out, int error, pid_t parent) const;
+  struct child_ends {
+    int pmi, out, error, input;
+    pid_t parent;
+  };
+  [[noreturn]] void become_rank(int rank, const child_ends& ends) const;
   void set_environment(int rank, int pmi) const;
+  [[noreturn]] void execute(int rank) const;
 
   const launch_options& options_;
+  const host_share share_;
   const original_state& original_;
   const std::string job_id_;
-  std::vector<int> cpus_;  // allowed ones, only for binding
+  std::vector<binding> bindings_;  // by place on this host
 };
 
 }  // namespace lci::launcher

@@ -240,7 +240,7 @@ class Arguments(LaunchTest):
                 (['-n', '-1', 'true'], '-1'),
                 (['-n', '99999999999', 'true'], '99999999999'),
                 (['-n', 'two', 'true'], 'two'),
-                (['-n', '2', '--bind', 'socket', 'true'], 'socket'),
+                (['-n', '2', '--bind', 'board', 'true'], 'board'),
                 (['-n', '2', '--timeout', '0', 'true'], '0'),
                 (['-n', '2', '--timeout', 'soon', 'true'], 'soon'),
                 (['-n', '2', '--lable', 'true'], '--lable'),

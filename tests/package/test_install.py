@@ -33,6 +33,17 @@ class Install(InstalledCase):
                 self.assertEqual(answer.returncode, 0, answer.stderr)
                 self.assertIn(tool, answer.stdout)
 
+    def test_lcirun_s_manual_page_completion_and_helper_are_installed(self):
+        for name in ("man/man1/lcirun.1", "bash-completion/completions/lcirun", "zsh/site-functions/_lcirun",
+                     "fish/vendor_completions.d/lcirun.fish"):
+            self.assertTrue((self.root / "share" / name).is_file(), f"no share/{name}")
+        bound = run(self.root / "bin" / "lcirun", "-n", 1, "--bind", "core", "--report-bindings", "true", env=self.env)
+        if (self.root / "libexec" / "lci" / "lcirun_topology").exists():
+            self.assertEqual(bound.returncode, 0, bound.stderr)
+            self.assertIn("rank 0 is bound to processor", bound.stderr)
+        else:
+            self.assertIn("hwloc", bound.stderr)
+
     def test_headers_are_installed_the_generated_ones_too(self):
         include = self.root / "include"
         for name in ("lci.hpp", "lci/types.hpp", "lci/attributes.hpp", "lci/handles.hpp",

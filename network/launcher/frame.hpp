@@ -1,0 +1,124 @@
+// What lcirun and its proxies say to each other: frames of a type, a length and fields. Whatever
+// comes in may be garbage: every read is checked, and the first that fails spoils the frame.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace lci::launcher {
+
+enum class frame_t : uint8_t {
+  setup = 1,  // on the proxy's standard input: what to do, and the key
+  // from a proxy
+  started,      // rank, pid
+  requests,     // rank, bytes of PMI
+  no_requests,  // rank: its PMI connection is closed
+  unread,       // rank: it does not read PMI's answers
+  output,       // rank, stream, bytes
+  output_end,   // rank, stream
+  exited,       // rank, wait status
+  gone,         // no process of the job is left
+  done,         // nor anything to say
+  orphaned,     // why the proxy ends the ranks by itself
+  input_taken,  // bytes of rank 0's input
+  input_closed,
+  report,  // text for the user
+  // to a proxy
+  answer,        // rank, bytes of PMI
+  forward,       // signal, for ranks
+  signal_all,    // signal, for all processes of the job
+  taken,         // stream, bytes of output
+  close_output,  // stream
+  input,         // bytes; none: the end
+  last = input
+};
+
+/// Longer frames are refused. A setup holds an environment, which Linux allows to be of some MiB.
+constexpr size_t max_setup = size_t(1) << 24;
+constexpr size_t max_frame = size_t(1) << 17;
+constexpr size_t frame_header = 5;  // length of what follows it, little endian; type
+
+class frame_writer {
+ public:
+  explicit frame_writer(frame_t type) : bytes_(frame_header, '\0') {
+    bytes_[4] = static_cast<char>(type);
+  }
+  frame_writer& number(int64_t value) {
+    for (int i = 0; i < 8; ++i) bytes_ += static_cast<char>(uint64_t(value) >> (8 * i));
+    return *this;
+  }
+  frame_writer& text(std::string_view value) {
+    number(int64_t(value.size()));
+    bytes_ += value;
+    return *this;
+  }
+  /// The whole frame.
+  std::string take() {
+    const size_t size = bytes_.size() - frame_header;
+    for (size_t i = 0; i < 4; ++i) bytes_[i] = static_cast<char>(size >> (8 * i));
+    return std::move(bytes_);
+  }
+
+ private:
+  std::string bytes_;
+};
+
+class frame_reader {
+ public:
+  explicit frame_reader(std::string_view fields) : rest_(fields) {}
+  int64_t number() {
+    if (rest_.size() < 8) return spoil();
+    uint64_t value = 0;
+    for (int i = 7; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(rest_[size_t(i)]);
+    rest_.remove_prefix(8);
+    return int64_t(value);
+  }
+  /// A number from `least` to `most`.
+  int number(int64_t least, int64_t most) {
+    const int64_t value = number();
+    return value < least || value > most ? spoil() : int(value);
+  }
+  std::string_view text() {
+    const int64_t size = number();
+    if (size < 0 || uint64_t(size) > rest_.size()) {
+      spoil();
+      return {};
+    }
+    const auto value = rest_.substr(0, size_t(size));
+    rest_.remove_prefix(size_t(size));
+    return value;
+  }
+  bool good() const { return good_; }
+  /// Good, and nothing is left over.
+  bool complete() const { return good_ && rest_.empty(); }
+
+ private:
+  int spoil() {
+    good_ = false;
+    rest_ = {};
+    return 0;
+  }
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+/// Cuts what arrives into frames.
+class frame_buffer {
+ public:
+  explicit frame_buffer(size_t most) : most_(most) {}
+  void append(const char* data, size_t size) { bytes_.append(data, size); }
+  /// The next whole frame, valid until the next append(). False: there is none yet, or never.
+  bool next(frame_t& type, std::string_view& fields);
+  /// What arrived is not ours.
+  bool bad() const { return bad_; }
+
+ private:
+  const size_t most_;
+  std::string bytes_;
+  size_t begin_ = 0;
+  bool bad_ = false;
+};
+
+}  // namespace lci::launcher

@@ -1,0 +1,67 @@
+"""Jobs of several hosts, without any: what stands for ssh runs its command right here.
+
+Tests that need hosts with networks, processes and names of their own take tests/net/hosts.py.
+"""
+
+import os
+import shutil
+import tempfile
+
+from support import LaunchTest, children, wait_until
+
+# Like sshd, it gives the command a session of its own; unlike ssh, it is a shell script.
+SSH = '''#!/bin/sh
+echo "$@" >> {log}
+shift
+exec setsid -w sh -c "$*"
+'''
+
+
+class RemoteTest(LaunchTest):
+    """Has `ssh`, a command for lcirun --ssh, and `folder`, an empty one."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.mkdtemp(prefix='lcirun-test-')
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.log = os.path.join(self.folder, 'ssh.log')
+        self.ssh = self.script('ssh', SSH.format(log=self.log))
+
+    def script(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, 'w') as f:
+            f.write(text)
+        os.chmod(path, 0o755)
+        return path
+
+    def on(self, hosts, *words):
+        """lcirun's words for a job on these hosts."""
+        return ['--hosts', hosts, '--ssh', self.ssh, *words]
+
+    def remote_job(self, hosts, *words, **kwargs):
+        return self.job(*self.on(hosts, *words), **kwargs)
+
+    def proxies(self, process):
+        """For each host (guard's pid, pid of the process that runs its ranks), once there are any.
+        Below lcirun: the job's process, then an ssh for each host with its proxy below."""
+        found = []
+
+        def ready():
+            found.clear()
+            for job in children(process.pid):
+                for ssh in children(job):
+                    for guard in [ssh] + children(ssh):
+                        if command(guard)[1:] == ['--run-as-proxy']:
+                            found.extend((guard, worker) for worker in children(guard))
+                            break
+            return found and all(children(worker) for _, worker in found)
+        self.assertTrue(wait_until(ready), 'no proxies came up')
+        return list(found)
+
+
+def command(pid):
+    try:
+        with open(f'/proc/{pid}/cmdline') as f:
+            return f.read().split('\0')[:-1]
+    except OSError:
+        return []
