@@ -12,6 +12,10 @@ VARIABLES = (
     V("LCI_SOURCE", "Source tree, for the library's own tests.", "ours"),
     V("LCI_BUILD", "Build tree, for the library's own tests.", "ours"),
     V("LCI_LIBRARY", "The shared library, for the library's own tests.", "ours"),
+    V("LCI_TCP_ROOT", "Where rank 0 of a job without launcher is, as `<host>:<port>`; else `MASTER_ADDR` and "
+      "`MASTER_PORT` say so.", "ours"),
+    V("LCI_TCP_KEY", "A secret of at least 16 characters that the ranks of a job without launcher share; "
+      "without one, whoever reaches the port of rank 0 may join.", "ours"),
     V("LCI_LOG_", "Logging of the published implementation; not used.", prefix=True),
     V("LCI_ENABLE_BOOTSTRAP_LCI",
       "Bootstrap switch of the published implementation; not used."),

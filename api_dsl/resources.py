@@ -29,9 +29,9 @@ runtime = Resource(
           "Largest piece into which a rendezvous transfer is cut.", "8388608", source=_OURS,
           minimum=4096),
         A("bootstrap", "std::string",
-          "Where the process learns its rank from, e.g. `local` or `pmi1`; `none`: the runtime is a "
-          "job of its own, whatever started the process, and peers outside may be connected; empty: "
-          "automatic.", "", source="4.5"),
+          "Where the process learns its rank from: `pmi1`, `pmi2`, `pmix`, `mpi`, `tcp` or `local` (a job "
+          "of one); `none`: the runtime is a job of its own, whatever started the process, and peers "
+          "outside may be connected; empty: automatic.", "", source="4.5"),
         A("bootstrap_timeout", "double",
           "Seconds to wait for the other ranks at start before giving up with an error.", "60",
           source=_OURS, minimum=0),

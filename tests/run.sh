@@ -65,7 +65,7 @@ if [ -n "$compiler" ]; then export CXX=$compiler; kind=$kind-clang; fi
 
 # --- packages: what the build needs, then what some tests need (they skip without) ---
 needed=(g++ meson ninja-build python3 python3-jinja2 catch2 pkg-config libcli11-dev zlib1g-dev)
-wanted=(clang valgrind libcuckoo-dev libfftw3-dev jellyfish bowtie2-examples unicycler-data mpich binutils file cmake libfabric-dev libibverbs-dev ibverbs-providers iproute2 nftables
+wanted=(clang valgrind libcuckoo-dev libfftw3-dev jellyfish bowtie2-examples unicycler-data mpich libmpich-dev openmpi-bin libopenmpi-dev libpmix-dev libssl-dev slurmctld slurmd slurm-client munge libpmi2-0 binutils file cmake libfabric-dev libibverbs-dev ibverbs-providers iproute2 nftables
   libhwloc-dev openssh-client openssh-server gdb gdbserver man-db zsh fish)
 missing() {
   local p
@@ -92,6 +92,11 @@ if [ $install = yes ] && command -v dpkg-query >/dev/null; then
           $root apt-get -qq install -y --no-install-recommends "$p" >>"$log" 2>&1 ||
             echo "  could not install $p"
         done
+      # Programs called mpicc and mpirun stay MPICH's, whatever came last.
+      for link in mpi:mpicc mpirun:mpirun; do
+        [ -x "/usr/bin/${link#*:}.mpich" ] &&
+          $root update-alternatives --set "${link%:*}" "/usr/bin/${link#*:}.mpich" >>"$log" 2>&1 || true
+      done
       still=$(missing "${needed[@]}")
       if [ -n "$still" ]; then
         tail -n 20 "$log" >&2

@@ -2,8 +2,9 @@
 //
 // The caller puts CLOCK_MONOTONIC in nanoseconds into START_TIME_NS right before it starts the
 // launcher (bench/measure.py does). Rank 0 sends one active message to the last rank, which
-// answers. Each rank prints one line of JSON: milliseconds from START_TIME_NS to main(), to the end
-// of g_runtime_init(), to its first message; and resident memory in kB before and after init.
+// answers; then all meet in a barrier. Each rank prints one line of JSON: milliseconds from
+// START_TIME_NS to main(), to the end of g_runtime_init(), to its first message, to the end of the
+// barrier; and resident memory in kB before and after init.
 #include <time.h>
 
 #include <atomic>
@@ -60,11 +61,14 @@ void run(double start_ms, double main_ms) {
     message_ms = now_ms();
     if (rank == last && rank != 0) send_to(0, handler);
   }
+  lci::barrier();
+  const double barrier_ms = now_ms();
   std::printf(
       "{\"rank\": %d, \"ranks\": %d, \"main_ms\": %.3f, \"init_ms\": %.3f, \"message_ms\": %.3f, "
+      "\"barrier_ms\": %.3f, "
       "\"rss_before_kb\": %ld, \"rss_kb\": %ld}\n",
       rank, last + 1, main_ms - start_ms, init_ms - start_ms,
-      message_ms < 0 ? -1 : message_ms - start_ms, before_kb, after_kb);
+      message_ms < 0 ? -1 : message_ms - start_ms, barrier_ms - start_ms, before_kb, after_kb);
   std::fflush(stdout);
   lci::deregister_rcomp(handler);
   lci::free_comp(&comp);

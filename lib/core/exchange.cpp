@@ -21,13 +21,10 @@ class kvs_exchange final : public network::address_exchange {
     static int round = 0;
     std::lock_guard guard(mutex);
     const std::string prefix = "lci-" + std::to_string(round++) + "-";
-    std::vector<std::string> all(static_cast<size_t>(size()));
-    if (size() > 1) {
-      boot_.put(prefix + std::to_string(rank()), mine);
-      boot_.fence();
-    }
-    for (int r = 0; r < size(); ++r)
-      all[static_cast<size_t>(r)] = r == rank() ? mine : boot_.get(prefix + std::to_string(r));
+    if (size() == 1) return {mine};
+    boot_.put(prefix + std::to_string(rank()), mine);
+    boot_.fence();
+    std::vector<std::string> all = boot_.get_all(prefix);
     return all;
   }
 

@@ -64,11 +64,16 @@ std::vector<facility> list_bootstraps(const std::string& wanted) {
   for (const network::bootstrap_kind* kind : network::bootstrap_kinds()) {
     facility entry;
     entry.name = kind->name;
-    const bool detected = kind->detected();
+    bool detected = false;
+    try {
+      detected = kind->detected();
+    } catch (const bootstrap_error& halves) {
+      entry.note = halves.what();
+    }
     entry.usable = detected || wanted == kind->name;
     entry.in_use = !chosen && (wanted.empty() ? detected : wanted == kind->name);
     chosen |= entry.in_use;
-    if (!detected) entry.note = "the environment does not ask for it";
+    if (!detected && entry.note.empty()) entry.note = "the environment does not ask for it";
     all.push_back(entry);
   }
   return all;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "lci/errors.hpp"
+#include "network/bootstrap/environment.hpp"
 #include "network/bootstrap/kinds.hpp"
 
 namespace lci::network {
@@ -27,6 +28,7 @@ double parse_timeout() {
 }
 
 const bootstrap_kind& choose(const std::string& name) {
+  if (name.empty()) check_contradictions();
   std::string names;
   for (const bootstrap_kind* kind : bootstrap_kinds()) {
     if (name.empty() ? kind->detected() : name == kind->name) return *kind;
@@ -38,22 +40,23 @@ const bootstrap_kind& choose(const std::string& name) {
 
 }  // namespace
 
-const char* const bootstrap_remedy =
-    "start the program with `lcirun -n N`, MPICH's `mpiexec` or `srun --mpi=pmi2`; "
-    "LCI_ATTR_BOOTSTRAP=local makes it a job of one rank";
-
-const char* env_text(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr || *text == '\0' ? nullptr : text;
-}
-
 const std::vector<const bootstrap_kind*>& bootstrap_kinds() {
-  // local, which takes whatever is left, is last.
-  static const std::vector<const bootstrap_kind*> kinds = {&pmi1_kind, &local_kind};
+  // An MPI that runs knows best, and two sessions with one launcher are worth avoiding. Then
+  // launchers, ours and those that understand PMI-1 first: it takes no library, and starts fastest.
+  // pmi2 is asked for by the same variables, so it is for those who force it. tcp's variables may be
+  // there without a launcher. local, which takes whatever is left, is last.
+  static const std::vector<const bootstrap_kind*> kinds = {&mpi_kind,  &pmi1_kind, &pmi2_kind,
+                                                           &pmix_kind, &tcp_kind,  &local_kind};
   return kinds;
 }
 
 double bootstrap_timeout() { return timeout; }
+
+std::vector<std::string> bootstrap::get_all(const std::string& prefix) {
+  std::vector<std::string> all;
+  for (int r = 0; r < size(); ++r) all.push_back(get(prefix + std::to_string(r), r));
+  return all;
+}
 
 bootstrap& process_bootstrap(const bootstrap_options& options) {
   static std::mutex mutex;  // threads may make their runtimes at the same time

@@ -13,6 +13,11 @@
 
 namespace lci::network {
 
+/// Among the ranks of one host.
+struct host_place {
+  int rank, size;
+};
+
 class bootstrap {
  public:
   virtual ~bootstrap() = default;
@@ -21,18 +26,24 @@ class bootstrap {
   virtual int size() const = 0;
   /// Text that is the same for all ranks of the job and differs from any other job's.
   virtual std::string job_id() const = 0;
+  /// Where the launcher says we are on our host, if it does.
+  virtual std::optional<host_place> locality() const { return std::nullopt; }
 
-  /// Values may be any bytes, up to a few KiB. Visible to others after a fence. A key is put once.
+  /// Values may be any bytes, up to 64 KiB, better a few hundred. Visible to others after a fence. A
+  /// key is put once, by one rank.
   virtual void put(const std::string& key, const std::string& value) = 0;
-  /// Throws bootstrap_error if no rank has put `key` before the last fence.
-  virtual std::string get(const std::string& key) = 0;
+  /// What rank `owner` has put. Throws bootstrap_error if it has not put `key` before the last fence.
+  virtual std::string get(const std::string& key, int owner) = 0;
+  /// What each rank has put under `prefix` followed by its number, by rank; throws as get() does.
+  virtual std::vector<std::string> get_all(const std::string& prefix);
   /// Barrier over all ranks. Throws bootstrap_error when the launcher goes away or time runs out.
   virtual void fence() = 0;
   /// Ends the whole job with this exit code.
   [[noreturn]] virtual void abort(int code, const std::string& message) = 0;
 };
 
-/// One way to start: whether the environment asks for it, and how.
+/// One way to start: whether the environment asks for it, and how. detected() throws
+/// bootstrap_error where the environment asks for it by halves.
 struct bootstrap_kind {
   const char* name;
   bool (*detected)();

@@ -7,15 +7,13 @@
 namespace lci::network {
 
 extern const bootstrap_kind local_kind;
+extern const bootstrap_kind mpi_kind;
 extern const bootstrap_kind pmi1_kind;
+extern const bootstrap_kind pmi2_kind;
+extern const bootstrap_kind pmix_kind;
+extern const bootstrap_kind tcp_kind;
 
 /// Seconds that create() is to use.
 double bootstrap_timeout();
-
-/// The environment variable's text; nullptr if it is unset or empty.
-const char* env_text(const char* name);
-
-/// What to do about an environment that can't be used.
-extern const char* const bootstrap_remedy;
 
 }  // namespace lci::network

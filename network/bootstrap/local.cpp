@@ -9,8 +9,9 @@
 #include <map>
 
 #include "lci/errors.hpp"
+#include "network/bootstrap/environment.hpp"
 #include "network/bootstrap/kinds.hpp"
-#include "network/bootstrap/pmi1_wire.hpp"
+#include "network/bootstrap/limits.hpp"
 
 namespace lci::network {
 
@@ -39,13 +40,19 @@ class local_bootstrap final : public bootstrap {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   std::string job_id() const override { return job_id_; }
+  std::optional<host_place> locality() const override { return host_place{0, 1}; }
 
-  void put(const std::string& key, const std::string& value) override { pending_[key] = value; }
+  void put(const std::string& key, const std::string& value) override {
+    check_bootstrap_key("put", key);
+    check_bootstrap_value(key, value);
+    pending_[key] = value;
+  }
 
-  std::string get(const std::string& key) override {
+  std::string get(const std::string& key, int owner) override {
+    check_bootstrap_key("get", key);
     const auto it = visible_.find(key);
     if (it == visible_.end()) {
-      throw bootstrap_error("bootstrap: no rank has put key '" + key + "' before the last fence");
+      throw bootstrap_error(missing_key(key, owner));
     }
     return it->second;
   }
@@ -66,29 +73,9 @@ class local_bootstrap final : public bootstrap {
   std::map<std::string, std::string> pending_, visible_;
 };
 
-bool more_than_one(const char* variable) {
-  const char* text = env_text(variable);
-  return text != nullptr && pmi1::parse_int(text).value_or(0) > 1;
-}
-
-/// N processes that each take themselves for rank 0 of 1 would be a silent disaster, so traces of
-/// a launcher that none of the kinds can use are an error. (SLURM_JOB_ID alone is no such trace:
-/// a batch script has it too.)
 bool local_detected() {
-  const bool ompi = more_than_one("OMPI_COMM_WORLD_SIZE");
-  const bool slurm = more_than_one("SLURM_STEP_NUM_TASKS");
-  const bool pmix = env_text("PMIX_RANK") != nullptr &&
-                    env_text("OMPI_COMM_WORLD_SIZE") == nullptr &&
-                    env_text("SLURM_STEP_NUM_TASKS") == nullptr;
-  if (!ompi && !slurm && !pmix) return true;
-  const char* variable = ompi    ? "OMPI_COMM_WORLD_SIZE"
-                         : slurm ? "SLURM_STEP_NUM_TASKS"
-                                 : "PMIX_RANK";
-  throw bootstrap_error(std::string("a launcher has started this process as one of several (") +
-                        variable + "=" + pmi1::printable(env_text(variable)) +
-                        " is set), but left no PMI-1 connection (PMI_FD or PMI_PORT) to learn the "
-                        "rank from; " +
-                        bootstrap_remedy);
+  check_not_lonely();
+  return true;
 }
 
 std::unique_ptr<bootstrap> create_local() { return std::make_unique<local_bootstrap>(); }

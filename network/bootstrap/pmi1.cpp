@@ -10,10 +10,14 @@
 #include <optional>
 
 #include "lci/errors.hpp"
+#include "network/bootstrap/environment.hpp"
 #include "network/bootstrap/kinds.hpp"
+#include "network/bootstrap/limits.hpp"
+#include "network/bootstrap/mpi_process.hpp"
 #include "network/bootstrap/pmi1_channel.hpp"
 #include "network/bootstrap/pmi1_value.hpp"
 #include "network/bootstrap/pmi1_wire.hpp"
+#include "network/bootstrap/session.hpp"
 
 namespace lci::network {
 
@@ -25,26 +29,9 @@ using pmi1::message;
 constexpr size_t safe_line = 1000;
 // So that keys never meet those of an MPI that shares the launcher with us.
 constexpr char key_prefix[] = "lci.";
-constexpr size_t max_key = 48;
 
-// Why the process's one session broke, if it did: a second try would read the first one's answers.
-std::string session_failure;
-
-int env_int(const char* name, int lowest) {
-  const char* text = env_text(name);
-  if (text == nullptr) {
-    throw bootstrap_error(std::string("the environment is incomplete: ") +
-                          "PMI_FD, PMI_RANK and PMI_SIZE belong together, but " + name +
-                          " is not set; " + bootstrap_remedy);
-  }
-  const auto value = pmi1::parse_int(text);
-  if (!value || *value < lowest) {
-    throw bootstrap_error(std::string(name) + "=" + pmi1::printable(text) +
-                          " is not a number from " + std::to_string(lowest) + " on; " +
-                          bootstrap_remedy);
-  }
-  return *value;
-}
+constexpr char pmi1_source[] = "PMI_RANK, PMI_SIZE, or what the launcher at PMI_PORT says";
+constexpr char pmi1_group[] = "PMI_FD, PMI_RANK and PMI_SIZE";
 
 /// A descriptor of our own, so that an MPI in this process may close PMI_FD when it ends.
 int duplicate_pmi_fd(int fd) {
@@ -74,9 +61,6 @@ int duplicate_pmi_fd(int fd) {
 class pmi1_bootstrap final : public bootstrap {
  public:
   pmi1_bootstrap() {
-    if (!session_failure.empty()) {
-      throw bootstrap_error("the launcher's session has failed before: " + session_failure);
-    }
     timeout_ = bootstrap_timeout();
     if (env_text("PMI_FD") != nullptr) {
       open_fd();
@@ -85,11 +69,14 @@ class pmi1_bootstrap final : public bootstrap {
     } else {
       throw_no_connection();
     }
-    guarded("init", [&] { init(); });
+    session_.describe(where_, rank_, size_);
+    session_.run("init", [&] { init(); });
   }
 
   ~pmi1_bootstrap() override {
-    if (getpid() != owner_ || broken_) return;
+    // An MPI in this process speaks, or spoke, through the same connection: the good-bye is its own,
+    // and the launcher ends jobs whose ranks say it early.
+    if (!session_.usable() || mpi_shares_launcher()) return;
     try {
       channel_->set_timeout(timeout_ > 0 ? std::min(timeout_, 5.0) : 5.0);
       channel_->send("cmd=finalize\n");
@@ -103,15 +90,12 @@ class pmi1_bootstrap final : public bootstrap {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   std::string job_id() const override { return kvsname_; }
+  std::optional<host_place> locality() const override { return place_by_environment(); }
 
   void put(const std::string& key, const std::string& value) override {
-    check_key("put", key);
-    if (value.size() > pmi1::max_value_bytes) {
-      throw invalid_argument_error("bootstrap put: value of '" + key + "' has " +
-                                   std::to_string(value.size()) + " bytes, the limit is " +
-                                   std::to_string(pmi1::max_value_bytes));
-    }
-    guarded("put", [&] {
+    check_bootstrap_key("put", key);
+    check_bootstrap_value(key, value);
+    session_.run("put", [&] {
       const auto pieces = pmi1::to_pieces(value, piece_length_);
       for (size_t i = 0; i < pieces.size(); ++i) {
         const message reply =
@@ -124,11 +108,11 @@ class pmi1_bootstrap final : public bootstrap {
     });
   }
 
-  std::string get(const std::string& key) override {
-    check_key("get", key);
+  std::string get(const std::string& key, int owner) override {
+    check_bootstrap_key("get", key);
     std::vector<std::string> pieces;
     bool found = true;
-    guarded("get", [&] {
+    session_.run("get", [&] {
       size_t count = 1;
       for (size_t i = 0; i < count && found; ++i) {
         const message reply =
@@ -146,16 +130,30 @@ class pmi1_bootstrap final : public bootstrap {
       }
     });
     if (!found) {
-      throw bootstrap_error("bootstrap: no rank has put key '" + key + "' before the last fence");
+      throw bootstrap_error(missing_key(key, owner));
     }
     auto value = pmi1::from_pieces(pieces);
-    if (!value) guarded("get", [&] { refuse("returned a garbled value for key '" + key + "'"); });
+    if (!value) session_.run("get", [&] { refuse("returned a garbled value for key '" + key + "'"); });
     return *value;
   }
 
+  std::vector<std::string> get_all(const std::string& prefix) override {
+    // Other launchers may not expect a request before they have answered the last.
+    if (!kvsname_.starts_with(pmi1::lcirun_job)) return bootstrap::get_all(prefix);
+    check_bootstrap_key("get", prefix + std::to_string(size_));
+    std::vector<std::string> first(static_cast<size_t>(size_));
+    session_.run("get", [&] { get_first_pieces(prefix, first); });
+    for (int r = 0; r < size_; ++r) {
+      // What is missing, garbled or in several pieces is for get() to see to.
+      auto value = pmi1::from_pieces({first[static_cast<size_t>(r)]});
+      first[static_cast<size_t>(r)] = value ? *std::move(value) : get(prefix + std::to_string(r), r);
+    }
+    return first;
+  }
+
   void fence() override {
-    guarded("fence", [&] {
-      const message reply = ask("cmd=barrier_in", "barrier_out");
+    session_.run("fence", [&] {
+      const message reply = enter_barrier();
       if (reply.find("rc") != nullptr && reply.number("rc") != 0) {
         refuse("reports a failed barrier: " + pmi1::printable(reply.text("msg")));
       }
@@ -163,11 +161,9 @@ class pmi1_bootstrap final : public bootstrap {
   }
 
   void abort(int code, const std::string& message) override {
-    const std::string text = "lci: rank " + std::to_string(rank_) + ": abort with code " +
-                             std::to_string(code) + ": " + message + "\n";
-    [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+    announce_abort(rank_, code, message);
     try {
-      if (!broken_) {
+      if (session_.usable()) {
         channel_->set_timeout(timeout_ > 0 ? std::min(timeout_, 5.0) : 5.0);
         channel_->send("cmd=abort exitcode=" + std::to_string(code) + "\n");
       }
@@ -178,28 +174,60 @@ class pmi1_bootstrap final : public bootstrap {
   }
 
  private:
+  /// Asks for many values at a time: the launcher serves all ranks, so each answer takes a while.
+  void get_first_pieces(const std::string& prefix, std::vector<std::string>& pieces) {
+    constexpr size_t at_a_time = 32;
+    for (size_t begin = 0; begin < pieces.size(); begin += at_a_time) {
+      const size_t end = std::min(begin + at_a_time, pieces.size());
+      std::string requests;
+      for (size_t r = begin; r < end; ++r) {
+        requests += "cmd=get kvsname=" + kvsname_ + " key=" + wire_key(prefix + std::to_string(r), 0) + "\n";
+      }
+      channel_->send(requests);
+      for (size_t r = begin; r < end; ++r) {
+        const message reply = read_reply("get_result");
+        if (reply.number("rc") == 0) pieces[r] = reply.text("value");
+      }
+    }
+  }
+
+  /// Names the missing where the launcher does.
+  message enter_barrier() {
+    try {
+      return ask("cmd=barrier_in", "barrier_out");
+    } catch (const pmi1::no_answer& late) {
+      if (!kvsname_.starts_with(pmi1::lcirun_job)) throw;
+      std::string missing;
+      try {
+        channel_->set_timeout(1);
+        missing = ask("cmd=" + std::string(pmi1::ask_missing), pmi1::missing_reply.data()).text("ranks");
+      } catch (const bootstrap_error&) {
+        throw late;
+      }
+      std::replace(missing.begin(), missing.end(), '_', ' ');
+      throw bootstrap_error("of " + std::to_string(size_) + " ranks these did not come within " +
+                            seconds_text(timeout_) + ": " + pmi1::printable(missing) +
+                            "; LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
+    }
+  }
+
   void open_fd() {
-    const int fd = env_int("PMI_FD", 0);
-    rank_ = env_int("PMI_RANK", 0);
-    size_ = env_int("PMI_SIZE", 1);
-    check_rank();
+    const int fd = need_number("PMI_FD", 0, pmi1_group);
+    rank_ = need_number("PMI_RANK", 0, pmi1_group);
+    size_ = need_number("PMI_SIZE", 1, pmi1_group);
+    check_rank(rank_, size_, pmi1_source);
     where_ = "PMI_FD=" + std::to_string(fd);
     channel_.emplace(duplicate_pmi_fd(fd), timeout_);
   }
 
   void open_port() {
-    const char* id = env_text("PMI_ID");
+    const std::string id = need_text("PMI_ID", "PMI_PORT and PMI_ID");
     const std::string port = env_text("PMI_PORT");
-    if (id == nullptr) {
-      throw bootstrap_error(
-          std::string("the environment is incomplete: PMI_PORT and PMI_ID belong together, but "
-                      "PMI_ID is not set; ") +
-          bootstrap_remedy);
-    }
     where_ = "PMI_PORT=" + pmi1::printable(port);
+    session_.describe(where_, rank_, size_);
     channel_.emplace(pmi1::channel::connect_to(port, timeout_), timeout_);
-    guarded("connect", [&] {
-      check_reply(ask("cmd=initack pmiid=" + std::string(id), "initack"));
+    session_.run("connect", [&] {
+      check_reply(ask("cmd=initack pmiid=" + id, "initack"));
       bool debug_seen = false;
       while (rank_ < 0 || size_ < 0 || !debug_seen) {
         const message reply = read_reply("set");
@@ -209,7 +237,7 @@ class pmi1_bootstrap final : public bootstrap {
         if (rank_ == -2 || size_ == -2) refuse("sent a rank or size that is no number");
       }
     });
-    check_rank();
+    check_rank(rank_, size_, pmi1_source);
   }
 
   [[noreturn]] static void throw_no_connection() {
@@ -222,21 +250,13 @@ class pmi1_bootstrap final : public bootstrap {
                           "; " + bootstrap_remedy);
   }
 
-  void check_rank() const {
-    if (size_ >= 1 && rank_ >= 0 && rank_ < size_) return;
-    throw bootstrap_error("rank " + std::to_string(rank_) + " of " + std::to_string(size_) +
-                          " is impossible (PMI_RANK, PMI_SIZE, or what the launcher at PMI_PORT "
-                          "says); " +
-                          bootstrap_remedy);
-  }
-
   void init() {
     check_reply(ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init"));
     const message maxes = ask("cmd=get_maxes", "maxes");
     const int key_max = maxes.number("keylen_max").value_or(-1);
     const int value_max = maxes.number("vallen_max").value_or(-1);
     // 8 is for the prefix and the number of a piece, the zero included.
-    if (key_max < int(max_key + sizeof key_prefix + 8) || value_max < 128) {
+    if (key_max < int(max_bootstrap_key + sizeof key_prefix + 8) || value_max < 128) {
       refuse("grants keys of " + std::to_string(key_max) + " and values of " +
              std::to_string(value_max) + " bytes, which is too little or no answer");
     }
@@ -254,19 +274,6 @@ class pmi1_bootstrap final : public bootstrap {
     if (reply.find("rc") != nullptr && reply.number("rc") != 0) {
       refuse("refused: " + pmi1::printable(reply.text("msg")));
     }
-  }
-
-  static void check_key(const char* operation, const std::string& key) {
-    const bool plain = std::all_of(key.begin(), key.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-             std::strchr("_-.:/", c) != nullptr;
-    });
-    if (plain && !key.empty() && key.size() <= max_key && key.find('\0') == std::string::npos) {
-      return;
-    }
-    throw invalid_argument_error(std::string("bootstrap ") + operation + ": key '" +
-                                 pmi1::printable(key) + "' must be 1.." + std::to_string(max_key) +
-                                 " letters, digits or any of _-.:/");
   }
 
   /// Piece 0 under the key itself, others under names that no key can have.
@@ -296,30 +303,9 @@ class pmi1_bootstrap final : public bootstrap {
     throw bootstrap_error("the launcher " + what);
   }
 
-  /// Runs one operation; whatever fails in it ends the session, since the next answer would be
-  /// taken for that of another question.
-  template <class F>
-  void guarded(const char* operation, F&& body) {
-    const std::string who = "pmi1 bootstrap (" + where_ + ", rank " + std::to_string(rank_) +
-                            " of " + std::to_string(size_) + "): " + operation + ": ";
-    if (getpid() != owner_) {
-      throw bootstrap_error(who + "this process was forked off rank " + std::to_string(rank_) +
-                            "; only the rank itself may use LCI");
-    }
-    if (broken_) throw bootstrap_error(who + "the session has failed before: " + session_failure);
-    try {
-      body();
-    } catch (const bootstrap_error& error) {
-      broken_ = true;
-      session_failure = who + error.what();
-      throw bootstrap_error(session_failure);
-    }
-  }
-
-  const pid_t owner_ = getpid();
+  session session_{"pmi1"};
   int rank_ = -1, size_ = -1;
   double timeout_ = 0;
-  bool broken_ = false;
   std::string where_, kvsname_;
   size_t piece_length_ = 0;
   std::optional<pmi1::channel> channel_;

@@ -11,19 +11,13 @@
 #include <climits>
 #include <cstring>
 
-#include "lci/errors.hpp"
+#include "network/bootstrap/limits.hpp"
 
 namespace lci::network::pmi1 {
 
 namespace {
 
 using clock = std::chrono::steady_clock;
-
-std::string seconds_text(double seconds) {
-  char text[32];
-  snprintf(text, sizeof text, "%g s", seconds);
-  return text;
-}
 
 /// Waits until `fd` is ready or `timeout` seconds have passed since `begin`. False: time ran out.
 bool poll_until(int fd, short events, clock::time_point begin, double timeout) {
@@ -97,7 +91,7 @@ int channel::connect_to(const std::string& port, double timeout) {
 
 void channel::wait(short events) {
   if (poll_until(fd_, events, asked_, timeout_)) return;
-  throw bootstrap_error("no answer from the launcher within " + seconds_text(timeout_) +
+  throw no_answer("no answer from the launcher within " + seconds_text(timeout_) +
                         "; a rank may be late or stuck, or the launcher does not speak PMI-1; "
                         "LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
 }

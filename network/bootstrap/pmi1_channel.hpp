@@ -4,9 +4,16 @@
 #include <chrono>
 #include <string>
 
+#include "lci/errors.hpp"
 #include "network/bootstrap/pmi1_wire.hpp"
 
 namespace lci::network::pmi1 {
+
+/// The launcher is there, but silent for longer than it may be.
+class no_answer : public bootstrap_error {
+ public:
+  using bootstrap_error::bootstrap_error;
+};
 
 /// Owns the socket. Not thread-safe. Throws bootstrap_error when the launcher is gone, silent for
 /// too long, or sends what is no line.

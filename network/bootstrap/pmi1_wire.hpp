@@ -19,6 +19,11 @@ constexpr size_t value_max = 1024;
 constexpr size_t max_line = 8192;
 constexpr size_t max_fields = 32;
 
+/// lcirun alone answers this, within a barrier: who has not come. Its jobs' names begin so.
+constexpr std::string_view ask_missing = "lci_missing";
+constexpr std::string_view missing_reply = "lci_missing_result";
+constexpr std::string_view lcirun_job = "lcirun_";
+
 /// A whole decimal number that fits into an int, or nothing.
 std::optional<int> parse_int(std::string_view text);
 

@@ -67,6 +67,8 @@ verdict pmi_server::on_request(int rank, const std::string& line) {
     return {verdict::abort, code != 0 && (code & 0xff) == 0 ? 1 : code & 0xff, {}};
   } else if (!state.initialized) {
     return malformed("a request before cmd=init: '" + pmi1::printable(line) + "'");
+  } else if (state.in_barrier && cmd == pmi1::ask_missing) {
+    send_(rank, "cmd=" + std::string(pmi1::missing_reply) + " rc=0 ranks=" + missing());
   } else if (state.in_barrier) {
     return malformed("a request from within a barrier: '" + pmi1::printable(line) + "'");
   } else if (cmd == "get_maxes") {
@@ -165,6 +167,17 @@ void pmi_server::barrier(int rank) {
   waiting_ = 0;
   for (auto& state : ranks_) state.in_barrier = false;
   for (int i = 0; i < int(ranks_.size()); ++i) send_(i, "cmd=barrier_out rc=0");
+}
+
+std::string pmi_server::missing() const {
+  constexpr int shown = 8;
+  std::string text;
+  int n = 0;
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    if (ranks_[i].in_barrier) continue;
+    if (++n <= shown) text += (text.empty() ? "" : ",") + text_of(int(i));
+  }
+  return n > shown ? text + ",and_" + text_of(n - shown) + "_more" : text;
 }
 
 }  // namespace lci::launcher

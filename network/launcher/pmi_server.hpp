@@ -49,6 +49,8 @@ class pmi_server {
   void get(int rank, const message& request);
   void get_by_index(int rank, const message& request);
   void barrier(int rank);
+  /// Who has not come to the barrier, for somebody who has waited in it for too long.
+  std::string missing() const;
   int part_of(int rank) const;
   void store(const std::string& key, const std::string& value);
 

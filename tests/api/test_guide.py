@@ -34,7 +34,7 @@ class Guide(unittest.TestCase):
         self.assertGreaterEqual(len(PAGES), 7)
         for page in PAGES:
             blocks = re.findall(r"^```cpp\n(.*?)^```$", page.read_text(), re.M | re.S)
-            self.assertTrue(blocks or page.name == "launching.md", f"{page.name} shows no code")
+            self.assertTrue(blocks, f"{page.name} shows no code")
             standard, header = MORE.get(page.name, ("c++17", "lci.hpp"))
             text = PRELUDE.replace("{header}", header) + "".join(
                 f'void block_{i}() {{\n#line 1 "{page.name}, block {i + 1}"\n{block}}}\n'

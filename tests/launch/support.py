@@ -18,8 +18,9 @@ PYTHON = sys.executable
 # Longer than any job here may take, also on a busy machine with sanitizers.
 PATIENCE = 120
 
-_DROPPED = ('PMI', 'PMIX_', 'OMPI_', 'SLURM_', 'MPI_LOCAL', 'HYDI', 'LCI_ATTR_BOOTSTRAP',
-              'PYTHONUNBUFFERED')  # by which Python writes a line in two parts
+_DROPPED = ('PMI', 'PMIX_', 'OMPI_', 'SLURM_', 'MPI_LOCAL', 'HYDI', 'LCI_ATTR_BOOTSTRAP', 'LCI_TCP_',
+            'MASTER_', 'RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'LOCAL_WORLD_SIZE',
+            'PYTHONUNBUFFERED')  # by which Python writes a line in two parts
 
 
 def clean_environment(**more):

@@ -49,12 +49,15 @@ class Environment(unittest.TestCase):
         self.assertIn('refused', result.stderr)
 
     def test_other_launchers_do_not_make_lonely_ranks(self):
-        self.refused('OMPI_COMM_WORLD_SIZE', OMPI_COMM_WORLD_SIZE=4, PMIX_RANK=1)
+        self.refused('OMPI_COMM_WORLD_SIZE=4', OMPI_COMM_WORLD_SIZE=4)
+        self.refused('PMIX_NAMESPACE is not set', OMPI_COMM_WORLD_SIZE=4, PMIX_RANK=1)
         self.refused('SLURM_STEP_NUM_TASKS', SLURM_STEP_NUM_TASKS=4, SLURM_PROCID=1)
-        self.refused('PMIX_RANK', PMIX_RANK=0)
-        for env in ({'OMPI_COMM_WORLD_SIZE': 1, 'PMIX_RANK': 0}, {'SLURM_JOB_ID': 5},
-                    {'SLURM_STEP_NUM_TASKS': 1, 'PMIX_RANK': 0},
+        self.refused('PMIX_NAMESPACE', PMIX_RANK=0)
+        self.refused('PMIX_RANK', PMIX_NAMESPACE='x')
+        for env in ({'OMPI_COMM_WORLD_SIZE': 1}, {'SLURM_JOB_ID': 5, 'SLURM_NTASKS': 4},
+                    {'SLURM_STEP_NUM_TASKS': 1}, {'RANK': 3}, {'MASTER_ADDR': 'x', 'MASTER_PORT': 1},
                     {'OMPI_COMM_WORLD_SIZE': 4, 'LCI_ATTR_BOOTSTRAP': 'local'},
+                    {'WORLD_SIZE': 4, 'LCI_ATTR_BOOTSTRAP': 'none'},
                     {'PMI_RANK': 1, 'LCI_ATTR_BOOTSTRAP': 'local'}):
             result = run(HELPER, 'info', **env)
             self.assertEqual(result.returncode, 0, (env, result.stderr))
@@ -140,7 +143,8 @@ class Launcher(unittest.TestCase):
     def test_a_good_launcher_and_its_farewell(self):
         code, text, _, server = self.talk('fence')
         self.assertEqual(code, 0, text)
-        self.assertIn('rank=0 size=2 job=kvs_1', text)
+        self.assertIn('rank=0 size=2 ', text)
+        self.assertIn('job=kvs_1', text)
         self.assertEqual([f['cmd'] for f in server.asked],
                          ['init', 'get_maxes', 'get_my_kvsname', 'barrier_in', 'finalize'])
 

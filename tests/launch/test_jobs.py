@@ -71,6 +71,11 @@ class Ranks(LaunchTest):
         times = [float(f['time']) for f in infos(result.stdout)]
         self.assertEqual(len(times), 3)
 
+    def test_ranks_that_do_not_come_in_time_are_named(self):
+        result = self.job('-n', 4, HELPER, 'late', 1, 60, LCI_ATTR_BOOTSTRAP_TIMEOUT=1)
+        self.assertEqual(result.returncode, 9)
+        self.assertIn('of 4 ranks these did not come within 1 s: 1;', result.stderr)
+
     def test_two_jobs_at_once_do_not_meet(self):
         jobs = [self.start('-n', 4, HELPER, 'exchange', 5) for _ in range(2)]
         for job in jobs:

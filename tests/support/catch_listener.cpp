@@ -87,7 +87,10 @@ void time_limit(int seconds) {
   if (state.dog) state.dog->watch(state.test, seconds * time_scale);
 }
 
-int process_rank() { return environment_int({"PMI_RANK", "PMIX_RANK"}, 0); }
-int process_count() { return environment_int({"PMI_SIZE"}, 1); }
+int process_rank() { return environment_int({"PMI_RANK", "PMIX_RANK", "RANK"}, 0); }
+int process_count() {
+  return environment_int({"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"},
+                         1);
+}
 
 }  // namespace lci_test

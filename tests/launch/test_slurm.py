@@ -1,0 +1,106 @@
+"""Jobs under a real Slurm: two nodes of this machine, PMI-1, PMI-2 and PMIx."""
+
+import os
+import signal
+import unittest
+
+import slurm
+from others import Common, Launched
+from support import HELPER, wait_until
+
+WHY_NOT = slurm.missing()
+NO_PMIX = '' if os.environ['WITH_PMIX'] == 'true' else 'built without PMIx (Debian: libpmix-dev)'
+
+
+class OnSlurm(Launched):
+    mpi = 'none'
+    cluster = None
+
+    def setUp(self):
+        super().setUp()
+        # One for all: it takes a second to come up.
+        if OnSlurm.cluster is None:
+            OnSlurm.cluster = slurm.Slurm()
+            unittest.addModuleCleanup(OnSlurm.cluster.close)
+        self.env = {**type(self).env, **self.cluster.env}
+        self.assertTrue(wait_until(lambda: not self.cluster.job_processes()))
+
+    def tearDown(self):
+        super().tearDown()
+        self.assertTrue(wait_until(lambda: not self.cluster.job_processes(), 15),
+                        f'left: {self.cluster.job_processes()}')
+
+    def launcher(self, n):
+        return ['srun', f'--mpi={self.mpi}', '--quiet', '-N2', f'-n{n}', '--ntasks-per-node', n // 2]
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Pmi2Plugin(Common, OnSlurm):
+    mpi, kind = 'pmi2', 'pmi1'
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Pmi2Library(OnSlurm):
+    mpi, env = 'pmi2', {'LCI_ATTR_BOOTSTRAP': 'pmi2'}
+
+    def test_ranks_values_and_misuse(self):
+        out = self.ran(4, HELPER, 'info')
+        self.assertEqual(out.count('kind=pmi2'), 4, out)
+        self.assertEqual(out.count('local=1/2'), 2, out)
+        self.assertEqual(self.ran(4, HELPER, 'exchange', 2).count('exchanged'), 4)
+        self.ran(4, HELPER, 'misuse')
+        self.ran(4, HELPER, 'fork')
+
+    def test_a_late_rank_is_not_waited_for_longer_than_said(self):
+        out = self.ran(4, HELPER, 'late', 2, 6, code=None, LCI_ATTR_BOOTSTRAP_TIMEOUT=1)
+        self.assertIn('PMI2_KVS_Fence has not returned in time', out)
+        self.assertIn('LCI_ATTR_BOOTSTRAP_TIMEOUT', out)
+
+    def test_outside_of_a_step_it_is_refused(self):
+        self.mpi = 'none'
+        self.assertIn('PMI_RANK is not set', self.ran(2, HELPER, 'info', code=9))
+
+
+@unittest.skipIf(WHY_NOT or NO_PMIX, WHY_NOT or NO_PMIX)
+class PmixPlugin(Common, OnSlurm):
+    mpi, kind = 'pmix', 'pmix'
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class NoPlugin(OnSlurm):
+    def test_ranks_do_not_take_themselves_for_jobs_of_one(self):
+        out = self.ran(4, HELPER, 'info', code=9)
+        self.assertEqual(out.count('SLURM_STEP_NUM_TASKS=4'), 4, out)
+        self.assertIn('--mpi=pmi2', out)
+
+    def test_they_meet_over_tcp_where_that_is_asked_for(self):
+        port = slurm.free_ports(1)[0]
+        out = self.ran(4, HELPER, 'info', LCI_TCP_ROOT=f'127.0.0.1:{port}')
+        self.assertEqual(out.count('kind=tcp'), 4, out)
+
+    def test_a_batch_script_is_no_parallel_job_and_can_start_some(self):
+        output = f'{self.cluster.top}/batch'
+        done = self.cluster.command('sbatch', '--wait', '-N2', '-n4', '-o', output, '--wrap',
+                                    f'{HELPER} info; srun --mpi=pmi2 {HELPER} info')
+        with open(output) as f:
+            out = f.read()
+        self.assertEqual(done.returncode, 0, out + done.stderr)
+        self.assertIn('kind=local rank=0 size=1', out)
+        self.assertEqual(out.count('kind=pmi1'), 4, out)
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Killed(OnSlurm):
+    mpi = 'pmi2'
+
+    def test_srun_itself(self):
+        process = self.begin(4, HELPER, 'late', 1, 600)
+        self.ranks(4, process)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        # Slurm does not notice; its administrator, or the user, ends the job.
+        self.cluster.command('scancel', '--full', '--user=root')
+
+
+if __name__ == '__main__':
+    unittest.main()
