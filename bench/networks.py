@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """LCI over libfabric's tcp provider against those who use TCP as well: libfabric's own ping-pong (latency and
-bandwidth) and MPICH (message rate). Each pair of figures is taken one right after the other, several times;
+bandwidth) and MPICH (message rate); and what a peer costs in memory, against a program of libfabric alone. Each pair of figures is taken one right after the other, several times;
 what is printed is the ratio of the medians.
 
     python3 bench/networks.py [--build build/release] [--repeat 5]
@@ -53,6 +53,28 @@ def mpich(program):
     return float(out.split('\n')[-2])
 
 
+def bytes_a_peer(of):
+    """`of(n)`: heap memory of one of n processes that have all met."""
+    few, many = 2, 16
+    return (of(many) - of(few)) / (many - few)
+
+
+def memory(build):
+    """What a peer costs, and what it costs a program of libfabric alone."""
+    env = {**os.environ, 'LCI_ATTR_BACKEND': 'ofi', 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp', 'LCI_ATTR_NPACKETS': '1024'}
+
+    def run(*words):
+        return int(subprocess.run(words, env=env, check=True, capture_output=True, text=True, timeout=120).stdout)
+
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / 'fi_memory'
+        subprocess.run(['cc', '-O2', '-o', program, HERE / 'peers/fi_memory.c', '-lfabric'], check=True)
+        ours = bytes_a_peer(lambda n: run(build / 'network/launcher/lcirun', '-n', str(n), build / 'bench/peer_memory'))
+        theirs = bytes_a_peer(lambda n: run(program, str(n)))
+    print(f'{"memory of a peer that was met, libfabric alone":44} {ours / 1024:12.1f} {theirs / 1024:12.1f} {"KiB":6} '
+          f'{(ours - theirs) / 1024:6.1f}   more: at most 8 KiB', flush=True)
+
+
 def compare(what, unit, repeat, ours, theirs, wanted):
     mine, other = [], []
     for _ in range(repeat):
@@ -78,6 +100,7 @@ def main():
         compare('bandwidth at 1 MiB, fi_pingpong', 'MB/s', repeat,
                 lambda: lci(build, 'sendrecv', 'bandwidth', 1 << 20, '--seconds', '0.3'),
                 lambda: pingpong(1 << 20, 500)[1], 'at least 0.95')
+    memory(build)
     if shutil.which('mpicc.mpich') is None or shutil.which('mpiexec.mpich') is None:
         print('skipped: no MPICH (Debian: mpich, libmpich-dev)')
         return

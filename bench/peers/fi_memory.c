@@ -55,7 +55,8 @@ static void run(int me, int n) {
   check(fi_av_open(domain, &av, &peers, NULL), "fi_av_open");
   check(fi_endpoint(domain, info, &endpoint, NULL), "fi_endpoint");
   check(fi_ep_bind(endpoint, &peers->fid, 0), "fi_ep_bind");
-  check(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION), "fi_ep_bind");
+  check(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), "fi_ep_bind");
+  check(fi_ep_bind(endpoint, &queue->fid, FI_RECV), "fi_ep_bind");
   check(fi_enable(endpoint), "fi_enable");
   size_t length = sizeof all->name[me];
   check(fi_getname(&endpoint->fid, all->name[me], &length), "fi_getname");
