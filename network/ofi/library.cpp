@@ -23,6 +23,8 @@ void set_defaults() {
   // Of its own accord ofi_rxm does so over tcp, not over verbs. There, if a message arrives while an
   // endpoint is being closed, it posts a receive to the connection that it has just freed.
   setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+  // ofi_rxm posts 4096 receives of 16 KiB of its own for each endpoint otherwise: 64 MiB, which it writes to.
+  setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 0);
   // ofi_rxm makes completion queues for 1024 peers otherwise: more than a small device has room for.
   // Where the launcher does not tell it that way, that remains.
   constexpr int fewest = 16;

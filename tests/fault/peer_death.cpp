@@ -110,6 +110,17 @@ int main(int argc, char** argv) {
     if (s.is_posted()) lci::sync_wait(sync, nullptr);
   }
 
+  // And the victim knows that they have: a death may be told before what was sent earlier.
+  if (me == victim) {
+    for (int r = 0; r < victim; ++r) {
+      char got;
+      const lci::status_t s = lci::post_recv(r, &got, 1, 8, sync);
+      if (s.is_posted()) lci::sync_wait(sync, nullptr);
+    }
+  } else {
+    while (lci::post_send(victim, &token, 1, 8, lci::COMP_NULL_RETRY).is_retry()) lci::progress();
+  }
+
   if (me == victim) {
     if (scene == "sending")  // a rendezvous that nobody has answered
       (void)lci::post_send_x(0, large.data(), large.size(), 2, cq).allow_done(false)();

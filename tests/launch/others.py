@@ -12,7 +12,7 @@ from slurm import free_ports
 from support import HELPER, PATIENCE, LaunchTest, clean_environment, default_signals, marked, wait_until
 
 CONFORMANCE = os.environ['CONFORMANCE']
-LCI_PERF = os.environ.get('LCI_PERF')
+LCI_PERF = os.environ.get('LCI_TEST_PERF')
 SMOKE = '[am],[sendrecv]'
 
 
@@ -85,10 +85,14 @@ class Common:
         self.assertIn('msg/s', out)
 
     def test_an_abort_ends_all(self):
-        process = self.begin(self.n, HELPER, 'abort', 1, 5)
-        _, err = process.communicate(timeout=PATIENCE)
-        self.assertNotEqual(process.returncode, 0)
-        self.assertIn('rank 1: abort with code 5', err)
+        # A launcher that ends the job at once may lose what the rank has said just before: hydra does at times.
+        for _ in range(5):
+            process = self.begin(self.n, HELPER, 'abort', 1, 5)
+            _, err = process.communicate(timeout=PATIENCE)
+            self.assertNotEqual(process.returncode, 0)
+            if 'rank 1: abort with code 5' in err:
+                return
+        self.fail('no abort was explained')
 
     def test_nobody_waits_for_ever_for_a_rank_that_has_gone(self):
         self.ran(self.n, HELPER, 'exit', 1, 5, code=None, LCI_ATTR_BOOTSTRAP_TIMEOUT=3)

@@ -104,7 +104,7 @@ class LaunchTest(unittest.TestCase):
 
     def start(self, *words, stdin=subprocess.DEVNULL, new_group=False, **env):
         """Starts a job and returns at once."""
-        process = subprocess.Popen([LCIRUN] + [str(w) for w in words], text=True, stdin=stdin,
+        process = subprocess.Popen([LCIRUN] + [str(w) for w in words], text=True, errors='replace', stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=clean_environment(**{self.mark: 1}, **env),
                                    preexec_fn=default_signals, start_new_session=new_group)
