@@ -24,8 +24,7 @@ class kvs_exchange final : public network::address_exchange {
     if (size() == 1) return {mine};
     boot_.put(prefix + std::to_string(rank()), mine);
     boot_.fence();
-    std::vector<std::string> all = boot_.get_all(prefix);
-    return all;
+    return boot_.get_all(prefix);
   }
 
  private:

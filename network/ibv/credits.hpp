@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/base/cpu.hpp"
+#include "lib/concurrent/attempt.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci::network::ibv {
@@ -75,6 +76,9 @@ class credits {
   /// it could.
   template <class F>
   void tell_due(F tell) {
+    // One thread at a time: two would count the same buffers.
+    const attempt telling(telling_lock_);
+    if (telling.failed()) return;
     std::vector<int> due;
     {
       std::lock_guard guard(due_lock_);
@@ -111,7 +115,7 @@ class credits {
     uint32_t sent = 0;        // queue pair's lock
     uint32_t its_window = 0;  // set once
     std::atomic<uint32_t> taken{0};
-    std::atomic<uint32_t> told{0};  // written by who has taken the peer off due_
+    std::atomic<uint32_t> told{0};  // written under telling_lock_
     bool due = false;               // due_lock_
   };
   bool is_worth_telling(uint32_t taken, uint32_t told) const {
@@ -132,6 +136,7 @@ class credits {
   const std::unique_ptr<std::atomic<uint32_t>[]> told_us_;  // of how many messages each peer has taken
   std::atomic<int64_t> posted_{0};                    // buffers that the card has
   std::atomic<int64_t> untold_{0};                    // messages that have been taken, of all peers
+  spinlock telling_lock_;  // tried only
   spinlock due_lock_;
   std::vector<int> due_;           // under due_lock_
   std::atomic<size_t> n_due_{0};   // how many these are

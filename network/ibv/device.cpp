@@ -4,25 +4,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/concurrent/attempt.hpp"
+
 namespace lci::network::ibv {
 
 namespace {
-
-/// A lock that is tried.
-class attempt {
- public:
-  explicit attempt(spinlock& lock) : lock_(lock), held_(lock.try_lock()) {}
-  ~attempt() {
-    if (held_) lock_.unlock();
-  }
-  attempt(const attempt&) = delete;
-  attempt& operator=(const attempt&) = delete;
-  bool failed() const { return LCI_UNLIKELY(!held_); }
-
- private:
-  spinlock& lock_;
-  const bool held_;
-};
 
 /// The pieces of a work request. Those without any bytes are left out: they have no key either.
 struct pieces {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "lib/base/cpu.hpp"
+#include "lib/concurrent/attempt.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/fabric.hpp"
-#include "network/ofi/attempt.hpp"
 #include "network/ofi/context.hpp"
 #include "network/ofi/memory.hpp"
 #include "network/ofi/outbox.hpp"

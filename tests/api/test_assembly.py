@@ -45,31 +45,30 @@ def instructions(assembly, name):
 
 
 class Assembly(unittest.TestCase):
-    def test_a_call_site_is_stores_and_one_call(self):
+    def each(self, sites):
+        """Each site by each compiler: which it is, and its instructions."""
         for compiler in COMPILERS:
-            result = compile_text(compiler, program(SITES), *FLAGS)
+            result = compile_text(compiler, program(sites), *FLAGS)
             self.assertEqual(result.returncode, 0, result.stderr)
-            for name in SITES:
-                with self.subTest(compiler=compiler, site=name):
-                    code = instructions(result.stdout, name)
-                    jumps = [i for i in code if i.startswith("j")]
-                    # A plain function may end in a jump to what it calls.
-                    calls = [i for i in code if i.startswith("call")]
-                    tail = [i for i in jumps if re.match(r"jmp\s+_ZN3lci", i)]
-                    self.assertEqual(jumps, tail)
-                    self.assertEqual(len(calls) + len(tail), 1, code)
-                    self.assertLessEqual(len(code), LIMIT, code)
+            for name in sites:
+                yield f"{name} by {compiler}", instructions(result.stdout, name)
+
+    def test_a_call_site_is_stores_and_one_call(self):
+        for site, code in self.each(SITES):
+            with self.subTest(site):
+                jumps = [i for i in code if i.startswith("j")]
+                # A plain function may end in a jump to what it calls.
+                calls = [i for i in code if i.startswith("call")]
+                tail = [i for i in jumps if re.match(r"jmp\s+_ZN3lci", i)]
+                self.assertEqual(jumps, tail)
+                self.assertEqual(len(calls) + len(tail), 1, code)
+                self.assertLessEqual(len(code), LIMIT, code)
 
     def test_a_call_site_of_a_word_has_one_call_which_is_not_for_mapped_memory(self):
-        for compiler in COMPILERS:
-            result = compile_text(compiler, program(WORDS), *FLAGS)
-            self.assertEqual(result.returncode, 0, result.stderr)
-            for name in WORDS:
-                with self.subTest(compiler=compiler, site=name):
-                    code = instructions(result.stdout, name)
-                    calls = [i for i, text in enumerate(code) if text.startswith("call")]
-                    self.assertEqual(len(calls), 1, code)
-                    self.assertLessEqual(len(code), WORD_LIMIT, code)
+        for site, code in self.each(WORDS):
+            with self.subTest(site):
+                self.assertEqual(len([i for i in code if i.startswith("call")]), 1, code)
+                self.assertLessEqual(len(code), WORD_LIMIT, code)
 
     def test_the_test_sees_jumps(self):
         text = ('extern "C" int site_x(int* p) { if (p[0] > 3) { p[1] = 7; __builtin_trap(); } '

@@ -1,14 +1,15 @@
-// A lock that is only tried, where one is wanted at all.
+// A lock that is tried once, where one is wanted at all.
 #pragma once
 
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
-namespace lci::network::ofi {
+namespace lci {
 
 /// Holds it, or has failed to, while it is there.
 class attempt {
  public:
-  attempt(spinlock& lock, bool wanted) : lock_(wanted ? &lock : nullptr) {
+  explicit attempt(spinlock& lock, bool wanted = true) : lock_(wanted ? &lock : nullptr) {
     failed_ = wanted && !lock.try_lock();
   }
   ~attempt() {
@@ -23,4 +24,4 @@ class attempt {
   bool failed_;
 };
 
-}  // namespace lci::network::ofi
+}  // namespace lci
