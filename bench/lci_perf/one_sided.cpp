@@ -7,6 +7,7 @@
 
 #include "bench/lci_perf/binding.hpp"
 #include "bench/lci_perf/clock.hpp"
+#include "bench/lci_perf/handoff.hpp"
 #include "bench/lci_perf/page_buffer.hpp"
 #include "bench/lci_perf/report.hpp"
 #include "bench/lci_perf/rounds.hpp"
@@ -16,7 +17,9 @@ namespace {
 
 std::atomic<uint64_t> signals{0};  // seen by this rank's handler, which runs in its own progress()
 
-void count_signal(lci::status_t) { signals.fetch_add(1, std::memory_order_relaxed); }
+void count_signal(lci::status_t) {  // by one thread alone: no locked instruction is needed
+  signals.store(signals.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
 
 /// What a round of `count` operations needs. Made by both ranks together.
 struct stage {
@@ -132,19 +135,20 @@ kind kind_of(op_kind op) {
   }
 }
 
-void measure_sizes(const options& o, stage& s, const kind& k, const reporter& out) {
+void measure_sizes(const options& o, stage& s, handoff& way, const kind& k, const reporter& out) {
   for (const size_t size : o.sizes) {
     uint64_t n = 0;
     std::vector<double> times = measure(o, 1, &n, [&](uint64_t count) {
       uint64_t command[2] = {count, size};
-      if (k.both) lci::broadcast(command, sizeof command, 0);
+      if (k.both || way.wanted()) lci::broadcast(command, sizeof command, 0);
+      way.lead();
       const double start = now_seconds();
       k.operate(s, count, size);
       return now_seconds() - start;
     });
     const double per_message = o.metric == metric_kind::latency ? k.operations : 1;
     for (double& t : times) t = figure_of(o.metric, t, static_cast<double>(n) / per_message, size);
-    out.add(size, times);
+    out.add(size, times, way.figures(o.rounds));
   }
 }
 
@@ -155,16 +159,18 @@ void run_one_sided(const options& o, int ranks, int rank) {
   const kind k = kind_of(o.op);
   const size_t largest = *std::max_element(o.sizes.begin(), o.sizes.end());
   stage s(o.op == op_kind::strided ? matrix_rows * matrix_rows * sizeof(double) : largest, ranks, rank);
+  handoff way(o.with_handoff && ranks == 2, rank);
   uint64_t command[2] = {0, 0};
   if (rank == 0) {
-    measure_sizes(o, s, k, reporter(o, ranks, {k.what, describe_binding(o.bind, ranks, 1)}));
+    measure_sizes(o, s, way, k, reporter(o, ranks, {k.what, describe_binding(o.bind, ranks, 1)}));
     lci::broadcast(command, sizeof command, 0);  // the end
     return;
   }
   for (;;) {
     lci::broadcast(command, sizeof command, 0);
     if (command[0] == 0) return;
-    k.operate(s, command[0], command[1]);
+    way.answer();
+    if (k.both) k.operate(s, command[0], command[1]);
   }
 }
 

@@ -60,6 +60,8 @@ std::string contradiction(const options& o) {
     return "--threads: " + std::string(name_of(o.op)) + " is measured with 1";
   if (one_value && !o.sizes.empty())
     return std::string("--size: ") + name_of(o.op) + " has one size only";
+  if (o.with_handoff && o.metric != metric_kind::latency)
+    return std::string("--with-handoff: ") + name_of(o.metric) + " is nothing to hold against it";
   if (o.window % 4 != 0) {
     return "--window: " + std::to_string(o.window) +
            " is not a multiple of 4 (messages are acknowledged a quarter of a window at a time)";
@@ -146,6 +148,9 @@ options parse(int argc, char** argv) {
   app.add_option("--slots", o.slots, "floor ring64: slots of the ring")
       ->check(CLI::Range(size_t{2}, size_t{1} << 20))
       ->capture_default_str();
+  app.add_flag("--with-handoff", o.with_handoff,
+               "latency of 2 ranks: before each round, the same processes measure a plain hand-off of "
+               "a cache line; the ratio of the two is shown as well");
   app.add_option("--bind", bind,
                  "pack: rank r's thread t of T on core (r*T+t) mod cores; cross: on core (r+t) mod "
                  "cores, so that partners never share one; none: as the launcher says")

@@ -33,6 +33,7 @@ struct options {
   uint64_t iterations = 0;  ///< messages a round and pair; 0: as many as fit into `seconds`
   double seconds = 0.1;     ///< length of a round when `iterations` is 0
   size_t slots = 64;        ///< floor ring64 only
+  bool with_handoff = false;  ///< latencies: a hand-off before each round, and the ratio to it
   bind_kind bind = bind_kind::pack;
   bool json = false;
 };

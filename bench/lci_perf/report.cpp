@@ -6,12 +6,29 @@
 namespace lci_perf {
 namespace {
 
+struct spread {
+  explicit spread(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    const size_t n = v.size();
+    median = n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+    min = v.front();
+    max = v.back();
+  }
+  double median, min, max;
+};
+
 // Four significant digits, in full: tables get pasted into others.
 std::string format(double v) {
   char text[64];
   const int decimals = v < 10 ? 3 : v < 100 ? 2 : v < 1000 ? 1 : 0;
   std::snprintf(text, sizeof(text), "%.*f", decimals, v);
   return text;
+}
+
+std::vector<double> ratios(const std::vector<double>& of, const std::vector<double>& to) {
+  std::vector<double> out;
+  for (size_t i = 0; i < of.size(); ++i) out.push_back(of[i] / to[i]);
+  return out;
 }
 
 }  // namespace
@@ -52,10 +69,9 @@ reporter::reporter(const options& o, int ranks, const std::vector<std::string>& 
   std::fflush(stdout);
 }
 
-void reporter::add(size_t size, std::vector<double> figures) const {
-  std::sort(figures.begin(), figures.end());
+void reporter::add(size_t size, std::vector<double> figures, std::vector<double> limits) const {
+  const spread all(figures);
   const size_t n = figures.size();
-  const double median = n % 2 == 1 ? figures[n / 2] : (figures[n / 2 - 1] + figures[n / 2]) / 2;
   const options& o = options_;
   const char* unit = unit_of(o.metric);
   if (o.json) {
@@ -63,16 +79,29 @@ void reporter::add(size_t size, std::vector<double> figures) const {
     std::printf(
         "{\"op\": \"%s\", \"metric\": \"%s\", \"size\": %zu, \"threads\": %d, \"devices\": \"%s\", "
         "\"comp\": \"%s\", \"unit\": \"%s\", \"median\": %.10g, \"min\": %.10g, \"max\": %.10g, "
-        "\"rounds\": %zu, \"ranks\": %d, \"window\": %d, \"zero_copy\": %s, \"bind\": \"%s\"}\n",
+        "\"rounds\": %zu, \"ranks\": %d, \"window\": %d, \"zero_copy\": %s, \"bind\": \"%s\"",
         name_of(o.op), name_of(o.metric), size, o.threads,
         floor         ? "none"
         : o.dedicated ? "dedicated"
                       : "shared",
-        floor ? "none" : name_of(o.comp), unit, median, figures.front(), figures.back(), n, ranks_,
+        floor ? "none" : name_of(o.comp), unit, all.median, all.min, all.max, n, ranks_,
         o.window, o.zero_copy ? "true" : "false", name_of(o.bind));
+    if (!limits.empty()) {
+      const spread limit(limits), ratio(ratios(figures, limits));
+      std::printf(", \"limit\": %.10g, \"ratio\": %.10g, \"ratio_min\": %.10g, \"ratio_max\": %.10g",
+                  limit.median, ratio.median, ratio.min, ratio.max);
+    }
+    std::printf("}\n");
   } else {
-    std::printf("%10zu %6zu %14s %14s %14s  %s\n", size, n, format(median).c_str(),
-                format(figures.front()).c_str(), format(figures.back()).c_str(), unit);
+    std::printf("%10zu %6zu %14s %14s %14s  %s\n", size, n, format(all.median).c_str(),
+                format(all.min).c_str(), format(all.max).c_str(), unit);
+    if (!limits.empty()) {
+      const spread limit(limits), ratio(ratios(figures, limits));
+      std::printf("%10s %6zu %14s %14s %14s  %s\n%10s %6zu %14s %14s %14s\n", "handoff", n,
+                  format(limit.median).c_str(), format(limit.min).c_str(), format(limit.max).c_str(),
+                  unit, "ratio", n, format(ratio.median).c_str(), format(ratio.min).c_str(),
+                  format(ratio.max).c_str());
+    }
   }
   std::fflush(stdout);
 }

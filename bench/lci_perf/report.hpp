@@ -14,8 +14,9 @@ class reporter {
  public:
   /// `notes` are lines of the table's header: what is sent, how it arrives, where threads run.
   reporter(const options& o, int ranks, const std::vector<std::string>& notes);
-  /// One result: a figure from each round.
-  void add(size_t size, std::vector<double> figures) const;
+  /// One result: a figure from each round. `limits`, if not empty, is what the machine allows, measured
+  /// right before each: the ratio is taken of these two.
+  void add(size_t size, std::vector<double> figures, std::vector<double> limits = {}) const;
 
  private:
   const options& options_;

@@ -69,6 +69,7 @@ void session::receiver_thread(int i) {
     benchmark_.prepare(s, j);
     receiver_barrier_.wait();
     if (i == 0) tell(s, ready_handler_, &serial, sizeof(serial));
+    if (i == 0) way_->answer();
     benchmark_.receive(s, j, payload_of(j.size));
     receiver_barrier_.wait();
   }
@@ -92,6 +93,7 @@ double session::round(uint64_t count, size_t size) {
   // C3: pairs with C4
   while (count != 0 && state.ready.load(std::memory_order_acquire) < serial_) s.progress();
   sender_job_ = make_job(count, size);
+  if (count != 0) way_->lead();
   sender_barrier_.wait();
   if (count == 0) return 0;
   const double start = now_seconds();
@@ -111,7 +113,7 @@ void session::lead_senders() {
     double messages = static_cast<double>(n);
     if (is_stream_) messages *= options_.threads;
     for (double& t : figures) t = figure_of(options_.metric, t, messages, size);
-    out.add(size, figures);
+    out.add(size, figures, way_->figures(options_.rounds));
   }
   round(0, 0);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/lci_perf/benchmark.hpp"
+#include "bench/lci_perf/handoff.hpp"
 #include "bench/lci_perf/team.hpp"
 
 namespace lci_perf {
@@ -41,6 +42,7 @@ class session {
   const bool crowded_;
   const benchmark benchmark_;
   const bool is_stream_;
+  std::unique_ptr<handoff> way_;
   size_t max_eager_ = 0;
   std::vector<lci::device_t> own_devices_;
   std::vector<lci::comp_t> comps_;

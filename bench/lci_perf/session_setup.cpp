@@ -67,6 +67,7 @@ session::session(const options& o, int ranks, int rank)
       is_stream_(o.metric != metric_kind::latency),
       sender_barrier_(o.threads, crowded_),
       receiver_barrier_(o.threads, crowded_) {
+  way_ = std::make_unique<handoff>(o.with_handoff && ranks == 2, rank);
   max_eager_ = lci::get_max_bcopy_size();
   make_handlers();
   make_seats();

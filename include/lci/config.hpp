@@ -9,6 +9,10 @@
 // Everything is built with hidden visibility; what clients may call says so.
 #define LCI_API __attribute__((visibility("default")))
 
+// For functors that do their work themselves: a program with many calls of one would otherwise share
+// a copy out of line, where nothing is known of the arguments.
+#define LCI_ALWAYS_INLINE __attribute__((always_inline))
+
 // A plain attribute: g++ 12 only warns about a forgotten `()` of a functor when it stands on the
 // constructor, and clang in C++17 mode rejects the form with a reason.
 #define LCI_NODISCARD [[nodiscard]]

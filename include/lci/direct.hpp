@@ -38,21 +38,28 @@ constexpr size_t device_front_offset = sizeof(void*);
 /// The default runtime's default device; null if there is none.
 LCI_API extern std::atomic<core::device*> default_device;
 
+/// Tells the target of a put that its memory has been written. Waits for nothing: what can't be sent now
+/// goes by the backlog.
+LCI_API void signal_put(core::device* d, int rank, rcomp_t comp, tag_t tag, uint64_t address,
+                        uint64_t size);
+
 /// Null if the arguments leave the device to a runtime that they name.
 template <class Args>
-inline const device_front* front_of_device(const Args& a) {
-  const core::device* d = a.device.p_impl;
+LCI_ALWAYS_INLINE inline core::device* device_of(const Args& a) {
+  core::device* d = a.device.p_impl;
   if (d == nullptr && a.runtime.p_impl == nullptr)
     d = default_device.load(std::memory_order_acquire);  // A1
-  if (d == nullptr) return nullptr;
-  return reinterpret_cast<const device_front*>(reinterpret_cast<const std::byte*>(d) +
-                                               device_front_offset);
+  return d;
+}
+LCI_ALWAYS_INLINE inline const device_front& front_of(const core::device* d) {
+  return *reinterpret_cast<const device_front*>(reinterpret_cast<const std::byte*>(d) +
+                                                device_front_offset);
 }
 
 /// Where the remote memory that a post names is in this process, if that is known and the arguments
 /// are good.
 template <class Args>
-inline std::byte* mapped_memory(const device_front& d, const Args& a, size_t size) {
+LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const Args& a, size_t size) {
   if (a.rmr.shared == 0 || a.rmr.device_uid != d.uid ||
       static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
       a.remote_disp > a.rmr.size || size > a.rmr.size - a.remote_disp ||
@@ -64,18 +71,17 @@ inline std::byte* mapped_memory(const device_front& d, const Args& a, size_t siz
   return offset <= w->size && size <= w->size - offset ? w->here + offset : nullptr;
 }
 
-/// For a put or get of one machine word that asks for nothing but its bytes.
+/// For a put or get of one machine word that asks for nothing but its bytes, and perhaps a signal.
 template <class Args>
-inline std::byte* mapped_word(const Args& a) {
-  if (a.size != 8 || a.local_buffer == nullptr || (a.tag >> 32) != 0 || a.remote_comp != 0 ||
-      !a.allow_done || a.layout != nullptr || a.remote_layout != nullptr || a.operation != nullptr)
+LCI_ALWAYS_INLINE inline std::byte* mapped_word(const core::device* d, const Args& a) {
+  if (a.size != 8 || a.local_buffer == nullptr || (a.tag >> 32) != 0 || !a.allow_done ||
+      a.layout != nullptr || a.remote_layout != nullptr || a.operation != nullptr || d == nullptr)
     return nullptr;
-  const device_front* d = front_of_device(a);
-  return d == nullptr ? nullptr : mapped_memory(*d, a, 8);
+  return mapped_memory(front_of(d), a, 8);
 }
 
 template <class Args>
-inline status_t done_in_place(const Args& a, const void* buffer, size_t size, tag_t tag) {
+LCI_ALWAYS_INLINE inline status_t done_in_place(const Args& a, const void* buffer, size_t size, tag_t tag) {
   status_t s(errorcode_t::done);
   s.rank = a.rank;
   s.buffer = const_cast<void*>(buffer);
@@ -88,17 +94,21 @@ inline status_t done_in_place(const Args& a, const void* buffer, size_t size, ta
 // False: nothing has been done. A word is stored and loaded whole: others may be looking.
 
 template <class Args>
-inline bool direct_put(const Args& a, status_t& status) {
-  std::byte* const to = mapped_word(a);
+LCI_ALWAYS_INLINE inline bool direct_put(const Args& a, status_t& status) {
+  core::device* const d = device_of(a);
+  std::byte* const to = mapped_word(d, a);
   if (to == nullptr) return false;
   std::memcpy(to, a.local_buffer, 8);
+  if (a.remote_comp != 0)
+    signal_put(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, 8);
   status = done_in_place(a, a.local_buffer, 8, a.tag);
   return true;
 }
 
 template <class Args>
-inline bool direct_get(const Args& a, status_t& status) {
-  const std::byte* const from = mapped_word(a);
+LCI_ALWAYS_INLINE inline bool direct_get(const Args& a, status_t& status) {
+  if (a.remote_comp != 0) return false;
+  const std::byte* const from = mapped_word(device_of(a), a);
   if (from == nullptr) return false;
   std::memcpy(a.local_buffer, from, 8);
   status = done_in_place(a, a.local_buffer, 8, a.tag);
@@ -107,14 +117,14 @@ inline bool direct_get(const Args& a, status_t& status) {
 
 /// Additions to a 64-bit integer with the value before, which is what is asked for most.
 template <class Args>
-inline bool direct_atomic(const Args& a, status_t& status) {
+LCI_ALWAYS_INLINE inline bool direct_atomic(const Args& a, status_t& status) {
   if (a.op != atomic_op_t::add ||
       (a.type != atomic_type_t::uint64 && a.type != atomic_type_t::int64) ||
       a.operand == nullptr || a.result == nullptr || !a.allow_done || a.operation != nullptr ||
       (a.rmr.base + a.remote_disp) % 8 != 0)
     return false;
-  const device_front* d = front_of_device(a);
-  std::byte* const at = d == nullptr ? nullptr : mapped_memory(*d, a, 8);
+  const core::device* const d = device_of(a);
+  std::byte* const at = d == nullptr ? nullptr : mapped_memory(front_of(d), a, 8);
   if (at == nullptr) return false;
   uint64_t operand;
   std::memcpy(&operand, a.operand, 8);

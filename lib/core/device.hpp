@@ -269,7 +269,6 @@ class device final : public network::event_sink, public detail::device_front {
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
   // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp, atomics.cpp, stream_order.cpp,
   // post_stream.cpp). False: the packet is rejected.
-  LCI_NOINLINE void receive_rest(int peer, const std::byte* data, size_t size);
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
   bool dispatch(int peer, wire::message& m, void*& recv_context);
   bool receive_am(int peer, const wire::message& m, void*& recv_context);
@@ -282,7 +281,7 @@ class device final : public network::event_sink, public detail::device_front {
   bool receive_rtr(int peer, wire::message& m);
   bool receive_fin(int peer, wire::message& m);
   bool receive_fragment(int peer, wire::message& m);
-  LCI_NOINLINE bool receive_signal(int peer, network::message_head head, const std::byte* data,
+  LCI_NOINLINE void receive_signal(int peer, network::message_head head, const std::byte* data,
                                    size_t size);
   bool receive_put(int peer, wire::message& m);
   bool receive_ack(int peer, const wire::message& m);

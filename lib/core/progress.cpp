@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "lib/base/check.hpp"
+#include "lib/base/race_detector.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/fill_receive.hpp"
 #include "lib/core/make_status.hpp"
@@ -74,6 +75,17 @@ inline status_t arrived(int peer, const void* buffer, size_t size, tag_t tag) {
 
 }  // namespace
 
+void device::receive_signal(int peer, network::message_head head, const std::byte* data,
+                            size_t size) {
+  wire::signal_body body;
+  comp_impl_t* comp = rt.rcomps.lookup(wire::word_of(head));
+  if (LCI_UNLIKELY(comp == nullptr)) comp = unlisted_comp(wire::word_of(head));
+  if (LCI_UNLIKELY(size < sizeof body || comp == nullptr)) return reject();
+  std::memcpy(&body, data, sizeof body);
+  comes_back(&rt);  // what this is the signal of: data that came in messages, acknowledged since
+  comp->signal(arrived(peer, reinterpret_cast<void*>(body.addr), body.size, wire::tag_of(head)));
+}
+
 void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
   // The commonest messages, read where they lie, on the shortest way; nothing to clean up behind.
   if (LCI_LIKELY(size >= sizeof(wire::header) && recv_context == nullptr)) {
@@ -92,17 +104,11 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
       }
     } else if (LCI_LIKELY(wire::is_send(head))) {
       return receive_send(peer, head, data + sizeof head, size - sizeof head);
+    } else if (LCI_LIKELY(wire::is_signal(head))) {
+      return receive_signal(peer, head, data + sizeof head, size - sizeof head);
     }
-    return receive_rest(peer, data, size);
   }
   receive(peer, data, size, recv_context);
-}
-
-void device::receive_rest(int peer, const std::byte* data, size_t size) {
-  network::message_head head;
-  std::memcpy(&head, data, sizeof head);
-  if (!wire::is_signal(head)) return receive(peer, data, size, nullptr);
-  if (!receive_signal(peer, head, data + sizeof head, size - sizeof head)) reject();
 }
 
 void device::receive(int peer, const std::byte* data, size_t size, void* recv_context) {
@@ -134,7 +140,8 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
     case wire::kind::fragment:
       return receive_fragment(peer, m);
     case wire::kind::signal:
-      return receive_signal(peer, wire::pack(m.head), m.data, m.size);
+      receive_signal(peer, wire::pack(m.head), m.data, m.size);
+      return true;
     case wire::kind::put_data:
       return receive_put(peer, m);
     case wire::kind::ack:

@@ -1,4 +1,4 @@
-// The target's side of puts and gets: signals, and the emulation by messages for networks (or
+// How puts and gets reach their target, what they tell it, and the emulation by messages for networks (or
 // kernels) that refuse remote access.
 #include <algorithm>
 #include <cstring>
@@ -52,19 +52,6 @@ void device::send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, ui
     return;
   signal.head = wire::unpack(head);
   send_or_queue(peer, signal);
-}
-
-bool device::receive_signal(int peer, network::message_head head, const std::byte* data,
-                            size_t size) {
-  wire::signal_body body;
-  comp_impl_t* comp = rt.rcomps.lookup(wire::word_of(head));
-  if (LCI_UNLIKELY(comp == nullptr)) comp = unlisted_comp(wire::word_of(head));
-  if (LCI_UNLIKELY(size < sizeof body || comp == nullptr)) return false;
-  std::memcpy(&body, data, sizeof body);
-  comes_back(&rt);  // what this is the signal of: data that came in messages, acknowledged since
-  comp->signal(make_status(errorcode_t::done, peer, reinterpret_cast<void*>(body.addr), body.size,
-                           wire::tag_of(head), nullptr));
-  return true;
 }
 
 bool device::receive_put(int peer, wire::message& m) {
@@ -121,3 +108,8 @@ bool device::receive_get(int peer, wire::message& m) {
 }
 
 }  // namespace lci::core
+
+void lci::detail::signal_put(core::device* d, int rank, rcomp_t comp, tag_t tag, uint64_t address,
+                             uint64_t size) {
+  d->send_signal(rank, comp, tag, address, size);
+}

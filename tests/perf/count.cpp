@@ -81,6 +81,16 @@ PART part_put_shared(int n) {
            "a put to shared memory is not done at once");
   }
 }
+PART part_put_signal(int n) {
+  for (int i = 0; i < n; ++i) {
+    expect(lci::post_put_x(0, out, sizeof out, counter, 0, shared)
+               .remote_comp(to_handler)
+               .device(device)()
+               .is_done(),
+           "a put with signal to shared memory is not done at once");
+  }
+}
+PART part_progress_signal() { lci::progress_x().device(device)(); }
 PART part_get_shared(int n) {
   for (int i = 0; i < n; ++i) {
     expect(lci::post_get_x(0, in, sizeof in, counter, 0, shared).device(device)().is_done(),
@@ -122,6 +132,12 @@ void turn() {
     part_progress_am();
     expect(handled == before + 1, "a progress call did not deliver the message");
     part_progress_idle();
+  }
+  for (int i = 0; i < batch; ++i) {
+    const uint64_t before = handled;
+    part_put_signal(1);
+    part_progress_signal();
+    expect(handled == before + 1, "a progress call did not deliver the signal");
   }
   const uint64_t before = handled;
   part_post_am_plain(batch);

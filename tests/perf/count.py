@@ -39,6 +39,8 @@ PARTS = {
     "post_recv": ("post an 8-byte receive", BATCH),
     "post_send": ("post an 8-byte send", BATCH),
     "put_shared": ("put 8 bytes to shared memory", BATCH),
+    "put_signal": ("put 8 bytes to shared memory, with a signal", BATCH),
+    "progress_signal": ("progress with one signal, to its handler and back", BATCH),
     "get_shared": ("get 8 bytes from shared memory", BATCH),
     "fetch_add_shared": ("fetch and add 8 bytes in shared memory", BATCH),
     "progress_send_16": ("progress, a send of 16: matched, copied, counted", BATCH),

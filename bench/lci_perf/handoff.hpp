@@ -1,0 +1,81 @@
+// What a latency is held against, measured by the same two processes right before it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <lci.hpp>
+#include <new>
+#include <vector>
+
+#include "bench/lci_perf/clock.hpp"
+#include "bench/lci_perf/report.hpp"
+
+namespace lci_perf {
+
+/// A cache line to the other rank's process and one back, over memory that both have mapped. Where
+/// the scheduler of the host moves virtual cores about, this is what stays comparable: their distance
+/// may be another one in the next second.
+class handoff {
+ public:
+  static constexpr uint64_t count = 8192;  // there and back, of a round: a few milliseconds
+
+  /// Made by both ranks together, if `wanted`.
+  handoff(bool wanted, int rank) : wanted_(wanted) {
+    if (!wanted) return;
+    memory_ = lci::alloc_symmetric(sizeof(lines) * 2);
+    // Symmetric memory is aligned for any type, not for ours.
+    auto at = reinterpret_cast<uintptr_t>(lci::get_symmetric_address(memory_, 0));
+    at = (at + alignof(lines) - 1) / alignof(lines) * alignof(lines);
+    lines_ = rank == 0 ? new (reinterpret_cast<void*>(at)) lines : reinterpret_cast<lines*>(at);
+    lci::barrier();
+  }
+  ~handoff() {
+    if (wanted_) lci::free_symmetric(&memory_);
+  }
+  handoff(const handoff&) = delete;
+  handoff& operator=(const handoff&) = delete;
+
+  bool wanted() const { return wanted_; }
+
+  /// Rank 0, while rank 1 answers. The figure is kept for figures().
+  void lead() {
+    if (!wanted_) return;
+    const double start = now_seconds();
+    for (uint64_t i = 0; i < count; ++i) {
+      lines_->request.store(++number_, std::memory_order_release);  // H2: pairs with H1
+      wait_for(lines_->answer);
+    }
+    figures_.push_back(figure_of(metric_kind::handoff, now_seconds() - start, count, 8));
+  }
+  void answer() {
+    if (!wanted_) return;
+    for (uint64_t i = 0; i < count; ++i) {
+      ++number_;
+      wait_for(lines_->request);
+      lines_->answer.store(number_, std::memory_order_release);  // H2: pairs with H1
+    }
+  }
+  /// Of the last `n` rounds, in nanoseconds one way. Empty if not wanted.
+  std::vector<double> figures(int n) const {
+    return wanted_ ? std::vector<double>(figures_.end() - n, figures_.end()) : std::vector<double>();
+  }
+
+ private:
+  struct lines {
+    alignas(128) std::atomic<uint64_t> request{0};
+    alignas(128) std::atomic<uint64_t> answer{0};
+  };
+
+  void wait_for(const std::atomic<uint64_t>& word) const {
+    while (word.load(std::memory_order_acquire) != number_) {  // H1: pairs with the other rank's H2
+    }
+  }
+
+  const bool wanted_;
+  lci::symmetric_t memory_;
+  lines* lines_ = nullptr;
+  uint64_t number_ = 0;
+  std::vector<double> figures_;
+};
+
+}  // namespace lci_perf
