@@ -171,9 +171,10 @@ device = Resource(
           maximum=15),
         A("ofi_bundle_size", "size_t",
           "Injected messages to a peer that are posted within a few microseconds of each other go "
-          "together, in up to so many bytes, with the next progress() on the device at the latest: "
-          "for programs that never post without making progress soon. 0: each goes alone, at once.",
-          "0", source=_OURS),
+          "together, in up to so many bytes; the first few of them at once, the others when so many are "
+          "full, with the next progress() on the device, or after a millisecond or two. 0: each alone, "
+          "at once.",
+          "8192", source=_OURS),
         A("alloc_default_endpoint", "bool", "Allocate a default endpoint with the device.",
           "true"),
         A("alloc_progress_endpoint", "bool",

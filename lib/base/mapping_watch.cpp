@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -12,10 +11,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <system_error>
 #include <utility>
+
+#include "lib/base/quiet_thread.hpp"
 
 namespace lci {
 
@@ -79,17 +79,12 @@ bool mapping_watch::open(std::string& why_not) {
   }
   probe_ = p;
   const auto at = reinterpret_cast<uint64_t>(p);
-  sigset_t all, before;  // the program's signals are not for this thread
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = quiet_thread("lci-mappings", [this] { run(); });
   } catch (const std::system_error& e) {
     why_not = std::string("no thread: ") + e.what();
+    return false;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!thread_.joinable()) return false;
-  pthread_setname_np(thread_.native_handle(), "lci-mappings");
   if (!set_watch(at, at + page) || !works()) {
     why_not = "this kernel's userfaultfd does not tell of what was unmapped";
     return false;

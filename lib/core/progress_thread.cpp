@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "lib/base/check.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/quiet_thread.hpp"
 #include "lib/core/device.hpp"
 
 namespace lci::core {
@@ -32,33 +32,15 @@ constexpr int64_t longest_sleep = 100000;
 constexpr int64_t shortest_slice = 50, longest_slice = 1000;
 constexpr int rounds_between_looks = 32;
 
-/// The program's signals are not for this thread: it would run the program's signal handlers.
-class all_signals_blocked {
- public:
-  all_signals_blocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~all_signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  all_signals_blocked(const all_signals_blocked&) = delete;
-  all_signals_blocked& operator=(const all_signals_blocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 progress_worker::progress_worker(std::vector<device*> devices, progress_mode_t mode, int cpu)
     : devices_(std::move(devices)), mode_(mode) {
-  const all_signals_blocked quiet;
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = quiet_thread("lci-progress", [this] { run(); });
   } catch (const std::system_error& e) {
     throw resource_error(std::string("no thread for progress: ") + e.what());
   }
-  pthread_setname_np(thread_.native_handle(), "lci-progress");
   if (cpu >= 0) bind_to(cpu);
 }
 

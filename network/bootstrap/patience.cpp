@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lci/errors.hpp"
+#include "lib/base/quiet_thread.hpp"
 
 namespace lci::network {
 
@@ -65,7 +66,7 @@ void patience::run(std::function<void()> call, const std::string& late) {
   if (state_->thread.joinable()) {
     state_->changed.notify_all();
   } else {
-    state_->thread = std::thread([shared = state_] { shared->loop(); });
+    state_->thread = quiet_thread("lci-patience", [shared = state_] { shared->loop(); });
   }
   const auto done = [this] { return !state_->due; };
   if (timeout_ > 0) {

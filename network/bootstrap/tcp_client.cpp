@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/quiet_thread.hpp"
 #include "network/bootstrap/limits.hpp"
 #include "network/bootstrap/pmi1_wire.hpp"
 
@@ -17,11 +17,7 @@ namespace lci::network::tcp {
 
 client::client(socket_fd fd, std::string name, double timeout)
     : fd_(std::move(fd)), name_(std::move(name)), timeout_(timeout) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are for its own threads
-  thread_ = std::thread(&client::read_all, this);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = quiet_thread("lci-tcp-client", [this] { read_all(); });
 }
 
 client::~client() {

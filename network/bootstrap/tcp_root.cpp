@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/quiet_thread.hpp"
 #include "network/bootstrap/limits.hpp"
 #include "network/bootstrap/pmi1_wire.hpp"
 
@@ -31,16 +31,6 @@ void add(int events, int fd) {
   e.events = EPOLLIN | EPOLLRDHUP;
   e.data.fd = fd;
   epoll_ctl(events, EPOLL_CTL_ADD, fd, &e);
-}
-
-/// The program's signals are for its own threads.
-std::thread quiet_thread(void (root::*body)(), root* self) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread t(body, self);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return t;
 }
 
 }  // namespace
@@ -67,7 +57,7 @@ root::root(socket_fd listener, socket_fd own, int size, const job_key& key)
   member& self = *m;
   members_[m->fd.get()] = std::move(m);
   admit(self);
-  thread_ = quiet_thread(&root::serve, this);
+  thread_ = quiet_thread("lci-tcp-root", [this] { serve(); });
 }
 
 root::~root() {

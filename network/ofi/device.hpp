@@ -41,6 +41,13 @@ class device final : public network::device {
   void unpark() override;
   bool flushed() override;
 
+  /// Sends what waits in bundles unless the device has been polled since this was asked last. Returns whether
+  /// anything waits.
+  bool flush_if_unattended() {
+    if (!attended_.exchange(false, std::memory_order_relaxed)) flush_bundles();
+    return n_bundles_.load(std::memory_order_relaxed) != 0;
+  }
+
  private:
   static constexpr size_t batch = 32;          // completions taken at a time
   static constexpr size_t max_injected = 1024;  // they are put together on the stack
@@ -179,6 +186,7 @@ class device final : public network::device {
   spinlock bundles_lock_;
   std::vector<int> bundles_;            // under bundles_lock_: peers that messages may wait for
   std::atomic<size_t> n_bundles_{0};    // how many these are
+  std::atomic<bool> attended_{false};   // polled lately
   std::atomic<int> sleepers_{0};        // threads in sleep() that have not seen a bundle
 
   /// What happened outside of a poll, or could not be told in it.

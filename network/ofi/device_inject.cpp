@@ -45,7 +45,7 @@ device::joined device::join(int peer, const parts& m) {
   const uint64_t now = cpu_ticks();
   bool filled = false;
   std::lock_guard guard(o.lock);
-  if (o.idle(now)) return joined::alone;
+  if (o.goes_alone(now)) return joined::alone;
   if (o.filling != nullptr && o.filling->size + room > bundle_size_) {
     if (o.ready != nullptr) return joined::no_room;
     o.ready = std::exchange(o.filling, nullptr);
@@ -62,6 +62,7 @@ device::joined device::join(int peer, const parts& m) {
       bundles_.push_back(peer);
       n_bundles_.store(bundles_.size(), std::memory_order_seq_cst);
     }
+    context_.flusher().notice();
     // Either the sleeper sees the bundle before it sleeps, or we see that it sleeps.
     if (LCI_UNLIKELY(sleepers_.load(std::memory_order_seq_cst) != 0)) unpark();
   }

@@ -33,6 +33,7 @@ ssize_t device::read_failure(completion& to) {
 int device::poll(event_sink& sink, int max_events) {
   std::array<completion, batch> entries;
   int told = 0;
+  if (LCI_UNLIKELY(!attended_.load(std::memory_order_relaxed))) attended_.store(true, std::memory_order_relaxed);
   flush_bundles();
   if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
   const ssize_t n = read_queue(entries.data(), static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));

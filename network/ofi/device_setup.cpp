@@ -26,9 +26,11 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
   if (wake_fd_ < 0)
     throw resource_error(std::string("ofi: no eventfd: ") + std::strerror(errno) +
                          "; raise `ulimit -n`");
+  context_.flusher().add(*this);
 }
 
 device::~device() {
+  context_.flusher().remove(*this);
   // First the endpoint: it still has the core's buffers.
   endpoint_.reset();
   const auto let_go_of_copy = [&](const request& r) {

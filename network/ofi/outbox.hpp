@@ -12,11 +12,15 @@
 namespace lci::network::ofi {
 
 /// Who posts takes the turn, sends, and gives it back; while another thread has it, or messages wait, a small
-/// message joins those that wait. They leave with whoever has the turn next: at the latest the next poll.
+/// message joins those that wait. They leave with whoever has the turn next: at the latest the next poll, or the
+/// flusher.
 struct outbox {
   /// Some microseconds: a message that comes later than this after the one before goes alone. A call takes
   /// longer than joining does, so who posts many at once is through before this is over.
   static constexpr uint64_t closely = 6000;  // cpu_ticks()
+  /// So many messages go alone however closely they follow each other: a few that a program posts at a time are
+  /// not held back.
+  static constexpr int few = 3;
 
   spinlock lock;
   bool sending = false;         // under lock: a thread has the turn
@@ -24,10 +28,15 @@ struct outbox {
   request* ready = nullptr;     // a full bundle, goes first; set under lock, taken by who has the turn
   request* filling = nullptr;   // under lock
   uint64_t last = 0;            // under lock: when something was posted
+  int row = 0;                  // under lock: messages that went alone, closely behind each other
 
-  /// Whether the next message may go alone. Under lock.
-  bool idle(uint64_t now) const {
-    return !sending && ready == nullptr && filling == nullptr && now - last > closely;
+  /// Whether the next message goes alone; then it counts as gone. Under lock.
+  bool goes_alone(uint64_t now) {
+    if (sending || ready != nullptr || filling != nullptr) return false;
+    if (now - last > closely) row = 0;
+    if (row == few) return false;
+    ++row;
+    return true;
   }
 };
 

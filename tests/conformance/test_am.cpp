@@ -1,4 +1,7 @@
 // Active messages: delivered once and intact, to every kind of completion object.
+#include <chrono>
+#include <thread>
+
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/pattern.hpp"
 
@@ -165,6 +168,37 @@ TEST_CASE("messages of one device all arrive, however many are under way", "[am]
     }
     EXPECT(intact);
     EXPECT(seen == std::vector<int>(static_cast<size_t>(count), 1));
+    env.barrier();
+    EXPECT(box.empty());
+  });
+}
+
+TEST_CASE("messages of a burst arrive although their sender makes no progress afterwards", "[am]") {
+  on_ranks([](rank_env& env) {
+    constexpr int count = 50;
+    constexpr double rest = 2;
+    inbox box(env, inbox_kind::in_place_handler, count);
+    const auto rcomps = env.all_gather(box.rcomp());
+    const auto send = [&](int to) {
+      for (uint64_t i = 0; i < count; ++i)
+        env.post([&] {
+          return lci::post_am_x(to, &i, sizeof i, lci::COMP_NULL_RETRY, rcomps[static_cast<size_t>(to)])
+              .runtime(env.rt)();
+        });
+    };
+    send(env.right());  // afterwards everybody is connected
+    box.collect();
+    env.barrier();
+    if (env.rank == 0) {
+      send(env.right());
+      std::this_thread::sleep_for(std::chrono::duration<double>(rest));
+    }
+    if (env.left() == 0) {
+      const auto begin = std::chrono::steady_clock::now();
+      box.collect();
+      // A rank that is its own neighbour has slept before.
+      EXPECT(std::chrono::steady_clock::now() - begin < std::chrono::duration<double>(rest * 0.75));
+    }
     env.barrier();
     EXPECT(box.empty());
   });
