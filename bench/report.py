@@ -70,9 +70,16 @@ class Figures:
 
     def text(self, name, size):
         entry = self.entry(name, size)
-        if not entry:
-            return "not measured"
-        unit, values = entry["unit"], entry["medians"]
+        return self.spread(entry["medians"], entry["unit"]) if entry else "not measured"
+
+    def limit_text(self, name, size, limit, limit_size):
+        """The limit that was measured with it, or by launches of its own."""
+        entry = self.entry(name, size)
+        return (self.spread(entry["limits"], entry["unit"]) if entry.get("limits")
+                else self.text(limit, limit_size))
+
+    @staticmethod
+    def spread(values, unit):
         low, high = (human(v, unit).split(" ")[0] for v in (min(values), max(values)))
         return f"**{human(statistics.median(values), unit)}** [{low}–{high}]"
 
@@ -89,7 +96,7 @@ def ratio_rows(f):
         if not entry:
             continue
         ratios = entry["ratios"]
-        body.append((title, f.text(name, size), f"{f.text(limit, limit_size)} {LIMITS[limit]}",
+        body.append((title, f.text(name, size), f"{f.limit_text(name, size, limit, limit_size)} {LIMITS[limit]}",
                      f"**{statistics.median(ratios):.2f}** [{min(ratios):.2f}–{max(ratios):.2f}]"))
     return rows(("what", "LCI", "limit of the machine", "ratio"), body)
 
@@ -146,7 +153,8 @@ def report(data):
         f"{m['kernel']}, {m['compiler']}.",
         f"Each configuration was launched {data['repeat']} times, in turns with all others, each "
         "limit right before what is compared with it; figures and ratios are **medians** of the "
-        "launches [smallest–largest]. Ranks are bound to different "
+        "launches [smallest–largest]; of a latency a launch gives the median of many short rounds, each "
+        "right behind a hand-off between the same processes. Ranks are bound to different "
         f"cores. {data['disturbed']['repeated']} launches were repeated because other processes "
         f"were busy; {data['disturbed']['kept']} had to be kept all the same.", "",
         "## Against the limits of the machine", "",
