@@ -1,4 +1,4 @@
-"""The conformance suite over real verbs: one configuration, which is one run of one or two guests.
+"""The conformance suite over real verbs, and what else needs them: one configuration, which is one run of one or two guests.
 
     python3 tests/vm/suite.py --list
     python3 tests/vm/suite.py 'ofi verbs' [--build build/release]
@@ -23,7 +23,8 @@ import kernel
 import machine
 import several
 
-BUILD = pathlib.Path(__file__).resolve().parents[2] / 'build' / 'release'
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = SOURCE / 'build' / 'release'
 ALL = os.environ.get('LCI_TEST_VM_ALL', '') not in ('', '0')
 SKIPPED = 77
 
@@ -60,10 +61,10 @@ def quick(tags):
 
 
 class Job:
-    """One start of the conformance program. `cases` as Catch2 wants them."""
+    """One start of a program of the build."""
 
-    def __init__(self, network, ranks, cases):
-        self.network, self.ranks, self.cases = network, ranks, cases
+    def __init__(self, network, ranks, *words):
+        self.network, self.ranks, self.words = network, ranks, words
 
     def command(self, build, guests):
         """A line of shell."""
@@ -73,11 +74,33 @@ class Job:
         else:
             launcher = several.launcher(self.ranks)
             settings['LCI_TEST_CONTROL'] = f'{machine.address_of(0)}:2223'
-        program = str(build / 'tests' / 'conformance' / 'conformance')
         title = ' '.join([f'{self.ranks} ranks:'] + [f'{k}={v}' for k, v in settings.items()])
-        words = ['env'] + [f'{k}={v}' for k, v in settings.items()] + launcher + [program, self.cases]
+        words = ['env'] + [f'{k}={v}' for k, v in settings.items()] + launcher + self.program(build)
         return f'echo {shlex.quote("== " + title)} "($(cut -d . -f 1 /proc/uptime) s)"\n' \
                f'{shlex.join(words)} || status=1\n'
+
+    def program(self, build):
+        return [str(build / 'tests' / self.words[0]), *self.words[1:]]
+
+
+def conformance(network, ranks, cases):
+    """`cases` as Catch2 wants them."""
+    return Job(network, ranks, 'conformance/conformance', cases)
+
+
+class Death(Job):
+    """A rank is killed in that situation, and the others must get to know it."""
+
+    def __init__(self, network, scene):
+        super().__init__(network, 3, 'fault/peer_death', scene)
+
+    def program(self, build):
+        return ['sh', str(SOURCE / 'tests' / 'fault' / 'survivors.sh')] + super().program(build)
+
+
+def meeting(strategy):
+    """Threads get into each other's way in what is guarded by locks, until the counters say so."""
+    return Job({**IBV, 'LCI_ATTR_IBV_TD_STRATEGY': strategy, 'LCI_TEST_BUSY': 'send,recv,poll'}, 2, 'stress/contention')
 
 
 # The card counts how often it had no receive buffer for what came: with credits, never.
@@ -101,22 +124,26 @@ class Configuration:
 
 
 def within(network, *more, **settings):
-    return Configuration([Job(network, 2, quick(PROTOCOLS)), *more, Job(network, 4, quick(FEW))], **settings)
+    return Configuration([conformance(network, 2, quick(PROTOCOLS)), *more, conformance(network, 4, quick(FEW))],
+                         **settings)
 
 
 def across(network):
-    return Configuration([Job(network, 2, quick(SOME)), Job(network, 4, quick(LEAST))], guests=2)
+    return Configuration([conformance(network, 2, quick(SOME)), conformance(network, 4, quick(LEAST))], guests=2)
 
 
 CONFIGURATIONS = {
-    'ofi verbs': within(VERBS, Job(VERBS, 2, THREADS)),
+    'ofi verbs': within(VERBS, conformance(VERBS, 2, THREADS)),
     'ofi verbs two guests': across(VERBS),
-    'ofi tcp two guests': Configuration([Job(TCP, 2, quick(LEAST))], guests=2),
-    'automatic two guests': Configuration([Job(AUTOMATIC, 4, quick(LEAST))], guests=2),
-    'ofi verbs bad link': Configuration([Job(VERBS, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
-    'ibv': within(IBV, Job({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
+    'ofi tcp two guests': Configuration([conformance(TCP, 2, quick(LEAST))], guests=2),
+    'automatic two guests': Configuration([conformance(AUTOMATIC, 4, quick(LEAST))], guests=2),
+    'ofi verbs bad link': Configuration([conformance(VERBS, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
+    'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
+    'ibv threads and deaths': Configuration(
+        [meeting(strategy) for strategy in ('per_qp', 'all_qp', 'none')]
+        + [Death(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'waiting')], seconds=360),
     'ibv two guests': across(IBV),
-    'ibv bad link': Configuration([Job(IBV, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
+    'ibv bad link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
 }
 
 
