@@ -1,8 +1,9 @@
-// The shortest way of all: remote memory that this process has mapped is read and written in place,
-// one word at a time, by the functor itself. Users include lci.hpp; nothing here is for them.
+// The shortest ways, which functors look for themselves: a small message is given to the network, and
+// remote memory that this process has mapped is read and written in place, one word at a time. Users
+// include lci.hpp; nothing here is for them.
 //
-// A post that goes no such way (the target's memory is not mapped here, other sizes, a signal, a
-// device whose posts are looked at) is a call as any other, which also finds what is wrong with it.
+// A post that goes no such way (large messages, memory that is not mapped here, a device whose posts are
+// looked at, arguments that few posts have) is a call as any other, which also finds what is wrong with it.
 #pragma once
 
 #include <atomic>
@@ -32,12 +33,22 @@ struct device_front {
   int uid = -1;     ///< the attribute
   /// By peer; null until that peer's heap was looked for. Written after the window it points to.
   const std::atomic<const heap_window*>* heaps = nullptr;
+  size_t direct_end = 0;    ///< messages of fewer bytes may go the shortest way
+  uintptr_t packets = 0;    ///< memory of the runtime's default packet pool, whose packets are
+  size_t packets_size = 0;  ///< given back when they are sent
+  uint32_t engine = no_engine;  ///< the runtime's default matching engine
+  static constexpr uint32_t no_engine = ~uint32_t{0};
 };
 constexpr size_t device_front_offset = sizeof(void*);
 
 /// The default runtime's default device; null if there is none.
 LCI_API extern std::atomic<core::device*> default_device;
 
+/// Gives a message to the network, or says why not; then nothing has been done.
+LCI_API errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const void* buffer,
+                              size_t size);
+LCI_API errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag,
+                                const void* buffer, size_t size);
 /// Tells the target of a put that its memory has been written. Waits for nothing: what can't be sent now
 /// goes by the backlog.
 LCI_API void signal_put(core::device* d, int rank, rcomp_t comp, tag_t tag, uint64_t address,
@@ -71,13 +82,11 @@ LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const A
   return offset <= w->size && size <= w->size - offset ? w->here + offset : nullptr;
 }
 
-/// For a put or get of one machine word that asks for nothing but its bytes, and perhaps a signal.
+/// Whether a put or get is of one machine word, and asks for nothing but its bytes, and perhaps a signal.
 template <class Args>
-LCI_ALWAYS_INLINE inline std::byte* mapped_word(const core::device* d, const Args& a) {
-  if (a.size != 8 || a.local_buffer == nullptr || (a.tag >> 32) != 0 || !a.allow_done ||
-      a.layout != nullptr || a.remote_layout != nullptr || a.operation != nullptr || d == nullptr)
-    return nullptr;
-  return mapped_memory(front_of(d), a, 8);
+LCI_ALWAYS_INLINE inline bool is_word(const Args& a) {
+  return a.size == 8 && a.local_buffer != nullptr && (a.tag >> 32) == 0 && a.allow_done &&
+         a.layout == nullptr && a.remote_layout == nullptr && a.operation == nullptr;
 }
 
 template <class Args>
@@ -91,12 +100,58 @@ LCI_ALWAYS_INLINE inline status_t done_in_place(const Args& a, const void* buffe
   return s;
 }
 
-// False: nothing has been done. A word is stored and loaded whole: others may be looking.
+/// Whether a message has none of the arguments that few have.
+template <class Args>
+LCI_ALWAYS_INLINE inline bool is_usual(const Args& a) {
+  return a.allow_done && a.comp_semantic == comp_semantic_t::memory && a.operation == nullptr &&
+         a.deadline == -1 && a.packet_pool.is_empty() && a.endpoint.is_empty() &&
+         a.local_buffer != nullptr && (a.tag >> 32) == 0;
+}
+
+/// Whether it can be given to the network with nothing else to think of.
+template <class Args>
+LCI_ALWAYS_INLINE inline bool goes_directly(const device_front& d, const Args& a) {
+  return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) && a.size < d.direct_end &&
+         reinterpret_cast<uintptr_t>(a.local_buffer) - d.packets >= d.packets_size &&
+         d.not_plain.load(std::memory_order_acquire) == 0;  // as backlog.empty()
+}
+
+// False: nothing has been done.
+
+template <class Args>
+LCI_ALWAYS_INLINE inline bool direct_am(const Args& a, status_t& status) {
+  if (!is_usual(a) || a.remote_comp == 0 || !a.stream.is_empty()) return false;
+  core::device* const d = device_of(a);
+  if (d == nullptr || !goes_directly(front_of(d), a) ||
+      inject_am(d, a.rank, a.remote_comp, a.tag, a.local_buffer, a.size) != errorcode_t::done)
+    return false;
+  status = done_in_place(a, a.local_buffer, a.size, a.tag);
+  return true;
+}
+
+template <class Args>
+LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
+  if (!is_usual(a) || a.layout != nullptr || !a.matching_engine.is_empty() ||
+      a.matching_policy >= matching_policy_t::max)
+    return false;
+  core::device* const d = device_of(a);
+  if (d == nullptr) return false;
+  const device_front& front = front_of(d);
+  if (front.engine == device_front::no_engine || !goes_directly(front, a) ||
+      inject_send(d, a.rank, front.engine << 8 | static_cast<uint32_t>(a.matching_policy), a.tag,
+                  a.local_buffer, a.size) != errorcode_t::done)
+    return false;
+  status = done_in_place(a, a.local_buffer, a.size, a.tag);
+  return true;
+}
+
+// A word is stored and loaded whole: others may be looking.
 
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_put(const Args& a, status_t& status) {
+  if (!is_word(a)) return false;
   core::device* const d = device_of(a);
-  std::byte* const to = mapped_word(d, a);
+  std::byte* const to = d == nullptr ? nullptr : mapped_memory(front_of(d), a, 8);
   if (to == nullptr) return false;
   std::memcpy(to, a.local_buffer, 8);
   if (a.remote_comp != 0)
@@ -107,8 +162,9 @@ LCI_ALWAYS_INLINE inline bool direct_put(const Args& a, status_t& status) {
 
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_get(const Args& a, status_t& status) {
-  if (a.remote_comp != 0) return false;
-  const std::byte* const from = mapped_word(device_of(a), a);
+  if (!is_word(a) || a.remote_comp != 0) return false;
+  const core::device* const d = device_of(a);
+  const std::byte* const from = d == nullptr ? nullptr : mapped_memory(front_of(d), a, 8);
   if (from == nullptr) return false;
   std::memcpy(a.local_buffer, from, 8);
   status = done_in_place(a, a.local_buffer, 8, a.tag);

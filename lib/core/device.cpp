@@ -86,6 +86,15 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   net->start();
 }
 
+void device::open_direct_ways() {
+  if (default_endpoint.is_empty() || rt.default_packet_pool.is_empty()) return;
+  const core::packet_pool& usual = *rt.default_packet_pool.p_impl;
+  packets = reinterpret_cast<uintptr_t>(usual.arena());
+  packets_size = usual.arena_size();
+  if (!rt.default_matching_engine.is_empty()) engine = rt.default_matching_engine.p_impl->id;
+  direct_end = inject_end;
+}
+
 device::~device() {
   rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
   pools_.clear();

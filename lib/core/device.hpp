@@ -66,6 +66,10 @@ class device final : public network::event_sink, public detail::device_front {
     send_or_queue(peer, &m, sizeof m);
   }
 
+  /// Lets functors post what they can by themselves (lci/direct.hpp). Once all is there that posts with the
+  /// usual arguments rely on.
+  void open_direct_ways();
+
   // --- transfers (rendezvous.cpp, rma.cpp) ---
 
   /// Starts what the operation's state says, piece by piece; continues after a shortage.

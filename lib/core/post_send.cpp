@@ -182,3 +182,18 @@ status_t post_send(post_send_args& a) {
 }
 
 }  // namespace lci::core
+
+namespace lci::detail {
+
+errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const void* buffer, size_t size) {
+  using namespace core;
+  return d->inject(rank, wire::pack(wire::kind::am, 0, 0, comp, tag), buffer, size);
+}
+
+errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag, const void* buffer,
+                        size_t size) {
+  using namespace core;
+  return d->inject(rank, wire::pack_send(engine_and_policy, tag), buffer, size);
+}
+
+}  // namespace lci::detail

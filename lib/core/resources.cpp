@@ -60,6 +60,7 @@ device_t alloc_device(alloc_device_args& a) {
     endpoint_attr.uid = 1;
     d->progress_endpoint = new endpoint(d.get(), endpoint_attr);
   }
+  d->open_direct_ways();
   if (d->rt.service != nullptr) d->rt.service->add("alloc_device", *d);
   return d.release();
 }

@@ -59,6 +59,10 @@ inline network::message_head pack(kind what, uint8_t policy, uint16_t engine, ui
                uint64_t{word} << 32,
            tag}};
 }
+/// Of a send: the engine and, in the lowest 8 bits, the policy.
+inline network::message_head pack_send(uint32_t engine_and_policy, uint64_t tag) {
+  return {{static_cast<uint64_t>(kind::send) | uint64_t{engine_and_policy} << 8, tag}};
+}
 /// Whether it is an active message's. (A policy means nothing to those: it must be 0.)
 inline bool is_am(network::message_head head) {
   return static_cast<uint16_t>(head.words[0]) == static_cast<uint16_t>(kind::am);
