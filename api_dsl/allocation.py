@@ -44,7 +44,7 @@ OPERATIONS = (
        "Makes pending communication advance: polls the device, retries what waits, signals "
        "completion objects. Inside a completion handler it does nothing and says retry.",
        (), (a.runtime, a.device, a.progress_endpoint), source="3.2.6", group="Device",
-       result="`done` if anything happened, else a retry code."),
+       result="`done` if anything happened, else a retry code.", direct="progress"),
     Op("test_drained", "error_t", "Asks whether all that was posted to a device has completed.",
        (), (a.runtime, a.device), group="Device", result="`done` or a retry code."),
     Op("wait_drained", "void",

@@ -48,11 +48,7 @@ bool device::do_deferred_work() {
   return happened;
 }
 
-error_t progress(progress_args& a) {
-  // A handler that calls progress() would recurse into whatever called the handler.
-  if (LCI_UNLIKELY(tls_in_progress)) return errorcode_t::retry;
-  return a.device.p_impl->progress() ? errorcode_t::done : errorcode_t::retry;
-}
+error_t progress(progress_args& a) { return detail::progress_of(a.device.p_impl); }
 
 namespace {
 
@@ -428,3 +424,9 @@ bool device::submit(backlog::item& item) {
 }
 
 }  // namespace lci::core
+
+lci::error_t lci::detail::progress_of(core::device* d) {
+  // A handler that calls progress() would recurse into whatever called the handler.
+  if (LCI_UNLIKELY(core::tls_in_progress)) return errorcode_t::retry;
+  return d->progress() ? errorcode_t::done : errorcode_t::retry;
+}

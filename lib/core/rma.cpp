@@ -44,14 +44,12 @@ errorcode_t device::start_rma(operation* op) {
 }
 
 void device::send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size) {
-  wire::framed<wire::signal_body> signal;
-  signal.body = {address, size};
+  const wire::signal_body body{address, size};
   const network::message_head head = wire::pack(wire::kind::signal, 0, 0, comp, tag);
-  if (LCI_LIKELY(backlog.empty() && sizeof signal.body < inject_end) &&
-      LCI_LIKELY(inject(peer, head, &signal.body, sizeof signal.body) == errorcode_t::done))
+  if (LCI_LIKELY(backlog.empty() && sizeof body < inject_end) &&
+      LCI_LIKELY(inject(peer, head, &body, sizeof body) == errorcode_t::done))
     return;
-  signal.head = wire::unpack(head);
-  send_or_queue(peer, signal);
+  send_or_queue(peer, wire::framed<wire::signal_body>{wire::unpack(head), body});
 }
 
 bool device::receive_put(int peer, wire::message& m) {

@@ -13,7 +13,6 @@ SITES = {
     "stored": "lci::post_send_x(rank, buffer, size, tag, comp).device(device)"
               ".comp_semantic(lci::comp_semantic_t::remote)()",
     "get": "lci::post_get_x(rank, buffer, 64, comp, 0, rmr).device(device)()",
-    "progress": "lci::progress_x().device(device)()",
     "pop": "lci::cq_pop(comp)",
 }
 LIMIT = 45  # instructions; an argument is one store, 20 of them, and the frame
@@ -25,11 +24,12 @@ WORDS = {
            ".device(device)().is_done()",
 }
 WORD_LIMIT = 110
-# Messages, and words with a signal: tests, one call for what can go at once, and one for all else.
+# Messages, words with a signal, progress: tests, one call for what can go at once, and one for all else.
 MESSAGES = {
     "send": "lci::post_send_x(rank, buffer, size, tag, comp).device(device)().is_done()",
     "am": "lci::post_am_x(rank, buffer, size, comp, 3).tag(tag).device(device)().is_done()",
     "put": "lci::post_put_x(rank, buffer, size, comp, 0, rmr).device(device).remote_comp(2)().is_done()",
+    "progress": "lci::progress_x().device(device)().is_done()",
 }
 MESSAGE_LIMIT = 130
 
