@@ -22,10 +22,10 @@ int run_lci(const options& o) {
     }
     lci::barrier();  // the launcher ends the job with the first rank: not before it was said why
     code = 2;
-  } else if (is_one_sided(o.op)) {
-    run_one_sided(o, ranks, rank);
-  } else {
+  } else if (is_told(o.op)) {
     session(o, ranks, rank).run();
+  } else {
+    one_sided(o, ranks, rank).run();
   }
   lci::g_runtime_fina();
   return code;

@@ -1,177 +1,167 @@
 #include "bench/lci_perf/one_sided.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
-#include <lci.hpp>
+#include <thread>
 
 #include "bench/lci_perf/binding.hpp"
 #include "bench/lci_perf/clock.hpp"
-#include "bench/lci_perf/handoff.hpp"
-#include "bench/lci_perf/page_buffer.hpp"
 #include "bench/lci_perf/report.hpp"
 #include "bench/lci_perf/rounds.hpp"
 
 namespace lci_perf {
 namespace {
 
-std::atomic<uint64_t> signals{0};  // seen by this rank's handler, which runs in its own progress()
-
-void count_signal(lci::status_t) {  // by one thread alone: no locked instruction is needed
-  signals.store(signals.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+void larger(const void* left, const void* right, void* dst, size_t n) {
+  for (size_t i = 0; i < n; ++i)
+    static_cast<double*>(dst)[i] =
+        std::max(static_cast<const double*>(left)[i], static_cast<const double*>(right)[i]);
 }
 
-/// What a round of `count` operations needs. Made by both ranks together.
-struct stage {
-  stage(size_t bytes, int ranks, int my_rank)
-      : rank(my_rank),
-        peer(ranks - 1 - my_rank),
-        device(lci::get_default_device()),
-        memory(lci::alloc_symmetric(bytes)),
-        target(lci::get_symmetric_rmr(memory, peer)),
-        handler(lci::alloc_handler_x(count_signal)()),
-        signal(lci::register_rcomp(handler)),
-        buffer(make_page_buffer(bytes, 1)) {
-    std::memset(lci::get_symmetric_address(memory, rank), 2, bytes);
-    lci::barrier();
+int threads_of(const options& o, bool works) { return works || o.dedicated ? o.threads : 1; }
+
+}  // namespace
+
+actor::actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool collective)
+    : device(on),
+      rank(my_rank),
+      peer(peer_rank),
+      memory(lci::alloc_symmetric_x(bytes).device(on).alignment(4096)()),
+      mine(static_cast<char*>(lci::get_symmetric_address(memory, rank))),
+      target(lci::get_symmetric_rmr(memory, peer)),
+      local(lci::alloc_counter()),
+      ended(lci::alloc_sync()),
+      buffer(make_page_buffer(bytes, 1)),
+      result(make_page_buffer(collective ? bytes : 8, 0)) {
+  std::memset(mine, 0, bytes);
+  lci::barrier_x().device(device)();
+}
+
+actor::~actor() {
+  lci::free_comp(&local);
+  lci::free_comp(&ended);
+  lci::free_symmetric(&memory);
+}
+
+one_sided::one_sided(const options& o, int ranks, int rank)
+    : options_(o),
+      ranks_(ranks),
+      rank_(rank),
+      works_(rank < workers(o, ranks)),
+      n_threads_(threads_of(o, works_)),
+      crowded_(ranks * o.threads > core_count()),
+      kind_(one_sided_kind_of(o.op)),
+      way_(std::make_unique<handoff>(o.with_handoff && ranks == 2, rank)),
+      barrier_(n_threads_, crowded_) {
+  make_actors();
+}
+
+one_sided::~one_sided() {
+  actors_.clear();
+  for (lci::device_t& d : own_devices_) lci::free_device(&d);
+}
+
+void one_sided::make_actors() {
+  size_t bytes = *std::max_element(options_.sizes.begin(), options_.sizes.end());
+  if (is_strided(options_.op)) bytes = matrix_rows * matrix_rows * sizeof(double);
+  const int half = std::max(1, ranks_ / 2);
+  const int peer = ranks_ == 1 ? 0 : (rank_ + half) % ranks_;
+  for (int i = 0; i < options_.threads; ++i) {
+    if (options_.dedicated) own_devices_.push_back(lci::alloc_device());
+    actors_.push_back(std::make_unique<actor>(
+        options_.dedicated ? own_devices_.back() : lci::get_default_device(), bytes, rank_, peer,
+        is_collective(options_.op)));
   }
-  ~stage() {
-    lci::deregister_rcomp(signal);
-    lci::free_comp(&handler);
-    lci::free_symmetric(&memory);
-  }
-  stage(const stage&) = delete;
-  stage& operator=(const stage&) = delete;
-
-  const int rank, peer;
-  const lci::device_t device;
-  lci::symmetric_t memory;
-  const lci::rmr_t target;
-  lci::comp_t handler;
-  const lci::rcomp_t signal;  // the same number at both ranks, which register in the same order
-  const page_buffer buffer;
-  uint64_t expected = 0;  // signals so far: they may come before we begin to wait
-};
-
-void put(stage& s, uint64_t count, size_t size) {
-  for (uint64_t i = 0; i < count; ++i)
-    lci::post_put_x(s.peer, s.buffer.get(), size, lci::COMP_NULL, 0, s.target).device(s.device)();
-}
-
-void get(stage& s, uint64_t count, size_t size) {
-  for (uint64_t i = 0; i < count; ++i)
-    lci::post_get_x(s.peer, s.buffer.get(), size, lci::COMP_NULL, 0, s.target).device(s.device)();
-}
-
-void fetch_add(stage& s, uint64_t count, size_t) {
-  const uint64_t one = 1;
-  uint64_t before = 0;
-  for (uint64_t i = 0; i < count; ++i)
-    lci::post_atomic_x(s.peer, lci::atomic_op_t::add, &one, &before, lci::COMP_NULL, 0, s.target)
-        .device(s.device)();
-}
-
-void put_block(stage& s, uint64_t count, size_t) {
-  constexpr size_t pitch = matrix_rows * sizeof(double);
-  const size_t counts[] = {block_rows * sizeof(double), block_rows}, strides[] = {pitch};
-  const auto block = lci::layout_t::strided(counts, strides, 1);
-  for (uint64_t i = 0; i < count; ++i)
-    lci::post_put_x(s.peer, s.buffer.get(), block_bytes, lci::COMP_NULL, 0, s.target)
-        .layout(&block)
-        .remote_layout(&block)
-        .device(s.device)();
-}
-
-void put_and_signal(stage& s, size_t size) {
-  lci::post_put_x(s.peer, s.buffer.get(), size, lci::COMP_NULL, 0, s.target)
-      .remote_comp(s.signal)
-      .device(s.device)();
-}
-
-void await_signal(stage& s) {
-  ++s.expected;
-  while (signals.load(std::memory_order_relaxed) < s.expected) lci::progress_x().device(s.device)();
-}
-
-/// There and back. A rank alone has both parts to play.
-void ping_pong(stage& s, uint64_t count, size_t size) {
-  for (uint64_t i = 0; i < count; ++i) {
-    if (s.rank == 0) put_and_signal(s, size);
-    await_signal(s);
-    if (s.rank == s.peer) {
-      put_and_signal(s, size);
-      await_signal(s);
-    } else if (s.rank == 1) {
-      put_and_signal(s, size);
+  const roles r = {works_, peer < workers(options_, ranks_)};
+  for (const size_t size : options_.sizes) {
+    for (const auto& a : actors_) {
+      if (kind_.check != nullptr) kind_.check(*a, size, r);
     }
   }
 }
 
-void barriers(stage& s, uint64_t count, size_t) {
-  for (uint64_t i = 0; i < count; ++i) lci::barrier_x().device(s.device)();
+void one_sided::run() {
+  core_count();  // remembers the cores before this thread is pinned
+  std::vector<std::thread> threads;
+  for (int i = 1; i < n_threads_; ++i)
+    threads.emplace_back([this, i] { run_or_die([&] { serve(i); }); });
+  run_or_die([&] { rank_ == 0 ? lead() : serve(0); });
+  for (std::thread& t : threads) t.join();
 }
 
-struct kind {
-  void (*operate)(stage&, uint64_t, size_t);
-  bool both;          // the other rank takes part
-  double operations;  // in a message of figure_of(), which counts a message and its answer as one
-  const char* what;
-};
-
-kind kind_of(op_kind op) {
-  switch (op) {
-    case op_kind::put:
-      return {put, false, 2, "puts to shared memory, each complete before the next"};
-    case op_kind::get:
-      return {get, false, 2, "gets from shared memory, each complete before the next"};
-    case op_kind::atomic:
-      return {fetch_add, false, 2, "64-bit fetch-and-add on shared memory, one after the other"};
-    case op_kind::putsignal:
-      return {ping_pong, true, 1, "a put with signal and its answer; one way"};
-    case op_kind::strided:
-      return {put_block, false, 2, "512 x 512 doubles out of 1024 x 1024, put into the same"};
-    default:
-      return {barriers, true, 2, "barriers, one after the other"};
-  }
-}
-
-void measure_sizes(const options& o, stage& s, handoff& way, const kind& k, const reporter& out) {
+void one_sided::lead() {
+  bind_thread(options_.bind, 0, options_.threads, 0);
+  const options& o = options_;
+  const reporter out(o, ranks_, notes());
+  const double at_once = is_collective(o.op) ? o.threads : o.threads * workers(o, ranks_);
   for (const size_t size : o.sizes) {
     uint64_t n = 0;
     std::vector<double> times = measure(o, 1, &n, [&](uint64_t count) {
-      uint64_t command[2] = {count, size};
-      if (k.both || way.wanted()) lci::broadcast(command, sizeof command, 0);
-      way.lead();
-      const double start = now_seconds();
-      k.operate(s, count, size);
-      return now_seconds() - start;
+      round(0, {count, size});
+      return seconds_;
     });
-    const double per_message = o.metric == metric_kind::latency ? k.operations : 1;
-    for (double& t : times) t = figure_of(o.metric, t, static_cast<double>(n) / per_message, size);
-    out.add(size, times, way.figures(o.rounds));
+    // Latency is that of one, not half of a round trip.
+    const double messages = static_cast<double>(n) * (o.metric == metric_kind::latency ? 0.5 : at_once);
+    for (double& t : times) t = figure_of(o.metric, t, messages, size);
+    out.add(size, times, way_->figures(o.rounds));
+  }
+  round(0, {});
+}
+
+void one_sided::serve(int i) {
+  bind_thread(options_.bind, rank_, options_.threads, i);
+  while (round(i, {})) {
   }
 }
 
-}  // namespace
+// False: that was the end. `order` counts at thread 0 of rank 0.
+bool one_sided::round(int i, round_order order) {
+  actor& a = *actors_[static_cast<size_t>(i)];
+  if (i == 0) {
+    lci::broadcast_x(&order, sizeof(order), 0).device(a.device)();
+    order_ = order;
+  }
+  barrier_.wait();
+  order = order_;
+  if (order.count == 0) return false;
+  if (i == 0) rank_ == 0 ? way_->lead() : way_->answer();
+  if (has_device(i)) lci::barrier_x().device(a.device)();
+  barrier_.wait();
+  const double start = now_seconds();
+  if (works_) {
+    const bool one_by_one = options_.metric == metric_kind::latency;
+    kind_.operate(a, order.count, order.size, one_by_one ? 1 : options_.window);
+    barrier_.wait();
+  }
+  if (i == 0) seconds_ = works_ ? now_seconds() - start : 0;
+  if (has_device(i)) end_together(i);
+  return true;
+}
 
-void run_one_sided(const options& o, int ranks, int rank) {
-  bind_thread(o.bind, rank, 1, 0);
-  const kind k = kind_of(o.op);
-  const size_t largest = *std::max_element(o.sizes.begin(), o.sizes.end());
-  stage s(o.op == op_kind::strided ? matrix_rows * matrix_rows * sizeof(double) : largest, ranks, rank);
-  handoff way(o.with_handoff && ranks == 2, rank);
-  uint64_t command[2] = {0, 0};
-  if (rank == 0) {
-    measure_sizes(o, s, way, k, reporter(o, ranks, {k.what, describe_binding(o.bind, ranks, 1)}));
-    lci::broadcast(command, sizeof command, 0);  // the end
-    return;
+// Whoever waits here may be worked on for long: where cores are few it sleeps.
+void one_sided::end_together(int i) {
+  const actor& a = *actors_[static_cast<size_t>(i)];
+  const double mine = i == 0 ? seconds_ : 0;
+  double longest = 0;
+  lci::allreduce_x(&mine, &longest, 1, sizeof(double), larger).device(a.device).comp(a.ended)();
+  lci::sync_wait_for_x(a.ended, -1.0, nullptr).device(a.device).park(crowded_)();
+  if (i == 0) seconds_ = longest;
+}
+
+std::vector<std::string> one_sided::notes() const {
+  const options& o = options_;
+  std::string line = kind_.what;
+  if (!is_collective(o.op)) {
+    line += o.metric == metric_kind::latency
+                ? ", each complete before the next"
+                : ", at most " + std::to_string(o.window) + " of a thread under way";
   }
-  for (;;) {
-    lci::broadcast(command, sizeof command, 0);
-    if (command[0] == 0) return;
-    way.answer();
-    if (k.both) k.operate(s, command[0], command[1]);
+  std::vector<std::string> out = {line};
+  if (o.threads > 1) {
+    out.push_back(std::to_string(o.threads) + " threads of a rank, each on memory of its own, " +
+                  (o.dedicated ? "a device each" : "one shared device"));
   }
+  out.push_back(describe_binding(o.bind, ranks_, o.threads));
+  return out;
 }
 
 }  // namespace lci_perf

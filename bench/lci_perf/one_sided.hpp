@@ -1,11 +1,60 @@
-// Puts, also strided ones, gets and atomics on shared memory of the other rank, and the barrier.
+// What is complete with its call: puts, gets and atomics on memory of another rank, also strided ones,
+// and collectives.
 #pragma once
 
-#include "bench/lci_perf/options.hpp"
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "bench/lci_perf/handoff.hpp"
+#include "bench/lci_perf/one_sided_actor.hpp"
+#include "bench/lci_perf/team.hpp"
 
 namespace lci_perf {
 
-/// Runs `lci_perf put|get|atomic|putsignal|strided|barrier METRIC` on one rank or two. Rank 0 measures.
-void run_one_sided(const options& o, int ranks, int rank);
+/// What one rank tells all about the round that begins.
+struct round_order {
+  uint64_t count = 0;  ///< operations of each thread; 0: the end
+  uint64_t size = 0;
+};
+
+/// Ranks that post: their numbers are below this. The others' memory is worked on.
+inline int workers(const options& o, int ranks) {
+  return is_collective(o.op) ? ranks : std::max(1, ranks / 2);
+}
+
+/// Runs `lci_perf put|get|... METRIC`. Made and run by the main thread, once a process.
+///
+/// Rank 0 tells all ranks of a round by a broadcast; a barrier begins it. Those ranks whose memory is
+/// worked on make progress in the collective that ends it, which also finds the longest time that any
+/// rank took. Where devices are dedicated, each has a thread for that at every rank.
+class one_sided {
+ public:
+  one_sided(const options& o, int ranks, int rank);
+  ~one_sided();
+  void run();
+
+ private:
+  void make_actors();
+  void lead();
+  void serve(int i);
+  bool round(int i, round_order order);
+  void end_together(int i);
+  bool has_device(int i) const { return i == 0 || options_.dedicated; }
+  std::vector<std::string> notes() const;
+
+  const options& options_;
+  const int ranks_, rank_;
+  const bool works_;     // whether this rank posts
+  const int n_threads_;  // at this rank
+  const bool crowded_;
+  const one_sided_kind kind_;
+  std::vector<lci::device_t> own_devices_;
+  std::vector<std::unique_ptr<actor>> actors_;
+  std::unique_ptr<handoff> way_;
+  spin_barrier barrier_;
+  round_order order_;    // written by the first thread before a barrier
+  double seconds_ = 0;   // of the last round, at the slowest rank
+};
 
 }  // namespace lci_perf

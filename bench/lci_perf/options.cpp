@@ -12,9 +12,21 @@ template <class T>
 using names = std::map<std::string, T>;
 
 const names<op_kind> op_names = {
-    {"am", op_kind::am},         {"sendrecv", op_kind::sendrecv},   {"put", op_kind::put},
-    {"get", op_kind::get},       {"atomic", op_kind::atomic},       {"putsignal", op_kind::putsignal},
-    {"strided", op_kind::strided}, {"barrier", op_kind::barrier},   {"floor", op_kind::floor}};
+    {"am", op_kind::am},
+    {"orderedam", op_kind::orderedam},
+    {"putsignal", op_kind::putsignal},
+    {"getsignal", op_kind::getsignal},
+    {"sendrecv", op_kind::sendrecv},
+    {"put", op_kind::put},
+    {"get", op_kind::get},
+    {"atomic", op_kind::atomic},
+    {"swap", op_kind::swap},
+    {"cas", op_kind::cas},
+    {"strided", op_kind::strided},
+    {"stridedget", op_kind::stridedget},
+    {"barrier", op_kind::barrier},
+    {"allreduce", op_kind::allreduce},
+    {"floor", op_kind::floor}};
 const names<metric_kind> metric_names = {
     {"latency", metric_kind::latency},     {"rate", metric_kind::rate},
     {"bandwidth", metric_kind::bandwidth}, {"handoff", metric_kind::handoff},
@@ -41,56 +53,12 @@ std::set<std::string> keys(const names<T>& all) {
   return out;
 }
 
-bool is_floor_metric(metric_kind m) { return m >= metric_kind::handoff; }
-bool is_stream_of_bytes(metric_kind m) {
-  return m == metric_kind::bandwidth || m == metric_kind::cma || m == metric_kind::memcpy;
-}
-
-// Checks that concern more than one option. Returns what is wrong, or nothing.
-std::string contradiction(const options& o) {
-  const bool floor = o.op == op_kind::floor;
-  if (floor != is_floor_metric(o.metric)) {
-    return std::string(name_of(o.op)) + " can't measure " + name_of(o.metric) + "; it measures " +
-           (floor ? "handoff, ring64, cma, memcpy, atomic, strided" : "latency, rate, bandwidth");
-  }
-  const bool one_value = o.op == op_kind::atomic || o.op == op_kind::barrier || o.op == op_kind::strided;
-  if (one_value && o.metric == metric_kind::bandwidth && o.op != op_kind::strided)
-    return std::string(name_of(o.op)) + " has no bandwidth; it measures latency, rate";
-  if (is_one_sided(o.op) && o.threads != 1)
-    return "--threads: " + std::string(name_of(o.op)) + " is measured with 1";
-  if (one_value && !o.sizes.empty())
-    return std::string("--size: ") + name_of(o.op) + " has one size only";
-  if (o.with_handoff && o.metric != metric_kind::latency)
-    return std::string("--with-handoff: ") + name_of(o.metric) + " is nothing to hold against it";
-  if (o.window % 4 != 0) {
-    return "--window: " + std::to_string(o.window) +
-           " is not a multiple of 4 (messages are acknowledged a quarter of a window at a time)";
-  }
-  if ((o.slots & (o.slots - 1)) != 0) {
-    return "--slots: " + std::to_string(o.slots) + " is not a power of two";
-  }
-  if (o.zero_copy && (o.op != op_kind::am || o.comp == comp_kind::handler)) {
-    return "--zero-copy: needs `am` with --comp cq or --comp sync (handlers read messages in "
-           "place anyway, receives name their own buffer)";
-  }
-  if (!o.sizes.empty() && (o.metric == metric_kind::handoff || o.metric == metric_kind::ring64 ||
-                           o.metric == metric_kind::atomic || o.metric == metric_kind::strided)) {
-    return std::string("--size: ") + name_of(o.metric) + " has messages of one size only";
-  }
-  for (const size_t size : o.sizes) {
-    if (size == 0) return "--size: 0 is not at least 1";
-    if (size > (size_t{1} << 30)) {
-      return "--size: " + std::to_string(size) + " is more than 1073741824 (1 GiB)";
-    }
-  }
-  return {};
-}
-
 std::vector<size_t> default_sizes(op_kind op, metric_kind m) {
   if (m == metric_kind::ring64) return {56};
-  if (m == metric_kind::strided || op == op_kind::strided) return {block_bytes};
-  if (!is_stream_of_bytes(m)) return {8};
-  return {16, 256, 4096, 65536, 1048576};
+  if (m == metric_kind::strided || is_strided(op)) return {block_bytes};
+  if (m == metric_kind::bandwidth || m == metric_kind::cma || m == metric_kind::memcpy)
+    return {16, 256, 4096, 65536, 1048576};
+  return {8};
 }
 
 }  // namespace
@@ -111,11 +79,12 @@ options parse(int argc, char** argv) {
       "lci_perf");
   app.add_option("OP", op, "what to measure")->required()->check(CLI::IsMember(keys(op_names)));
   app.add_option("METRIC", metric,
-                 "am, sendrecv: latency (one way), rate (one-way stream), bandwidth\n"
-                 "put, get, atomic, barrier: latency (of one, complete), rate; put, get: bandwidth\n"
-                 "putsignal: latency (one way), rate, bandwidth\n"
-                 "strided (a put of 512 x 512 doubles out of and into 1024 x 1024): latency, rate, "
-                 "bandwidth\n"
+                 "am, orderedam (in a stream), sendrecv, putsignal, getsignal: latency (one way), rate "
+                 "(one-way stream), bandwidth\n"
+                 "put, get, strided and stridedget (512 x 512 doubles out of and into 1024 x 1024): latency "
+                 "(of one, complete), rate, bandwidth\n"
+                 "atomic (64-bit fetch-and-add), swap, cas (compare-and-swap), barrier, allreduce (sum of "
+                 "doubles): latency (of one, complete), rate\n"
                  "floor: handoff (a cache line's way to the other core), ring64 (a plain ring of "
                  "64-byte slots), cma (process_vm_readv), memcpy, atomic (fetch-and-add), "
                  "strided (the same block by memcpy)")

@@ -8,15 +8,25 @@
 
 namespace lci_perf {
 
-enum class op_kind { am, sendrecv, put, get, atomic, putsignal, strided, barrier, floor };
+enum class op_kind {
+  // the other rank is told of each
+  am, orderedam, putsignal, getsignal, sendrecv,
+  // complete with the call
+  put, get, atomic, swap, cas, strided, stridedget, barrier, allreduce,
+  floor
+};
 enum class metric_kind { latency, rate, bandwidth, handoff, ring64, cma, memcpy, atomic, strided };
-enum class comp_kind { handler, cq, sync };
+enum class comp_kind { handler, cq, sync, counter };
 enum class bind_kind { pack, cross, none };
 
-/// Whether one rank alone does all, to the other one's memory or together with it.
-inline bool is_one_sided(op_kind op) { return op >= op_kind::put && op <= op_kind::barrier; }
+/// Whether the other rank is told of each.
+inline bool is_told(op_kind op) { return op <= op_kind::sendrecv; }
+inline bool is_one_sided(op_kind op) { return op >= op_kind::put && op <= op_kind::stridedget; }
+inline bool is_collective(op_kind op) { return op == op_kind::barrier || op == op_kind::allreduce; }
+inline bool is_strided(op_kind op) { return op == op_kind::strided || op == op_kind::stridedget; }
+inline bool is_atomic(op_kind op) { return op >= op_kind::atomic && op <= op_kind::cas; }
 
-/// `strided`: a block of a matrix of doubles.
+/// `strided`, `stridedget`: a block of a matrix of doubles.
 constexpr size_t matrix_rows = 1024, block_rows = 512;
 constexpr size_t block_bytes = block_rows * block_rows * sizeof(double);
 
@@ -46,5 +56,8 @@ const char* name_of(bind_kind v);
 /// Reads the command line. Prints help or what is wrong, and ends the process, where there is
 /// nothing to run: exit code 0 for --help, 2 for a bad command line.
 options parse(int argc, char** argv);
+
+/// Looks at what concerns more than one option. Returns what is wrong, or nothing.
+std::string contradiction(const options& o);
 
 }  // namespace lci_perf

@@ -22,10 +22,11 @@ void tell(seat& s, lci::rcomp_t handler, const void* what, size_t size) {
 
 void post_ack(seat& s, uint64_t count) { tell(s, s.ack_handler, &count, sizeof(count)); }
 
-job session::make_job(uint64_t count, uint64_t size) const {
+job session::make_job(const command& c) const {
   job j;
-  j.count = count;
-  j.size = size;
+  j.count = c.count;
+  j.size = c.size;
+  j.check = c.check;
   if (is_stream_) {
     j.window = static_cast<uint64_t>(options_.window);
     j.batch = j.window / syncs_per_seat;
@@ -34,6 +35,9 @@ job session::make_job(uint64_t count, uint64_t size) const {
 }
 
 payload_kind session::payload_of(size_t size) const {
+  if (options_.op == op_kind::sendrecv || options_.op == op_kind::putsignal ||
+      options_.op == op_kind::getsignal)
+    return payload_kind::ours;
   // What is too large for a packet comes in allocated memory in any case.
   return options_.zero_copy && size <= max_eager_ ? payload_kind::packet : payload_kind::freed;
 }
@@ -60,17 +64,16 @@ void session::receiver_thread(int i) {
     if (i == 0) {
       // C1: pairs with C2
       while (state.commanded.load(std::memory_order_acquire) < serial) s.progress();
-      receiver_job_ = make_job(state.count.load(std::memory_order_relaxed),
-                               state.size.load(std::memory_order_relaxed));
+      receiver_job_ = make_job(state.last_command);
     }
     receiver_barrier_.wait();
     const job j = receiver_job_;
     if (j.count == 0) break;
-    benchmark_.prepare(s, j);
+    part(j).prepare(s, j);
     receiver_barrier_.wait();
     if (i == 0) tell(s, ready_handler_, &serial, sizeof(serial));
-    if (i == 0) way_->answer();
-    benchmark_.receive(s, j, payload_of(j.size));
+    if (i == 0 && !j.check) way_->answer();
+    part(j).receive(s, j, payload_of(j.size));
     receiver_barrier_.wait();
   }
 }
@@ -81,23 +84,23 @@ void session::sender_thread(int i) {
     sender_barrier_.wait();
     const job j = sender_job_;
     if (j.count == 0) break;
-    benchmark_.send(state.senders[i], j, payload_of(j.size));
+    part(j).send(state.senders[i], j, payload_of(j.size));
     sender_barrier_.wait();
   }
 }
 
-double session::round(uint64_t count, size_t size) {
+double session::round(command c) {
   seat& s = state.senders[0];
-  const command c = {++serial_, count, size};
+  c.serial = ++serial_;
   tell(s, command_handler_, &c, sizeof(c));
   // C3: pairs with C4
-  while (count != 0 && state.ready.load(std::memory_order_acquire) < serial_) s.progress();
-  sender_job_ = make_job(count, size);
-  if (count != 0) way_->lead();
+  while (c.count != 0 && state.ready.load(std::memory_order_acquire) < serial_) s.progress();
+  sender_job_ = make_job(c);
+  if (c.count != 0 && !c.check) way_->lead();
   sender_barrier_.wait();
-  if (count == 0) return 0;
+  if (c.count == 0) return 0;
   const double start = now_seconds();
-  benchmark_.send(s, sender_job_, payload_of(size));
+  part(sender_job_).send(s, sender_job_, payload_of(c.size));
   sender_barrier_.wait();
   return now_seconds() - start;
 }
@@ -107,15 +110,16 @@ void session::lead_senders() {
   const reporter out(options_, ranks_, notes());
   const uint64_t step = is_stream_ ? static_cast<uint64_t>(options_.window) : 1;
   for (const size_t size : options_.sizes) {
+    round({0, syncs_per_seat * make_job({}).batch, size, true});
     uint64_t n = 0;
     std::vector<double> figures =
-        measure(options_, step, &n, [&](uint64_t count) { return round(count, size); });
+        measure(options_, step, &n, [&](uint64_t count) { return round({0, count, size, false}); });
     double messages = static_cast<double>(n);
     if (is_stream_) messages *= options_.threads;
     for (double& t : figures) t = figure_of(options_.metric, t, messages, size);
     out.add(size, figures, way_->figures(options_.rounds));
   }
-  round(0, 0);
+  round({});
 }
 
 std::vector<std::string> session::notes() const {
@@ -130,10 +134,16 @@ std::vector<std::string> session::notes() const {
             std::to_string(o.window / syncs_per_seat);
   }
   out.push_back(line);
-  const char* by[] = {"told to a handler", "told to a completion queue", "told to synchronizers"};
+  if (o.op == op_kind::orderedam) out.push_back("a stream for each pair: messages come in order");
+  const char* by[] = {"told to a handler", "told to a completion queue", "told to synchronizers",
+                      "told to a counter"};
   line = std::string(by[static_cast<int>(o.comp)]);
   if (o.op == op_kind::sendrecv) {
     line += ", received into buffers posted beforehand";
+  } else if (o.op == op_kind::putsignal) {
+    line = "puts to shared memory, each " + line;
+  } else if (o.op == op_kind::getsignal) {
+    line = "gets from shared memory of another rank, where each is " + line;
   } else if (o.comp == comp_kind::handler) {
     line += ", which reads the payload in place";
   } else {

@@ -14,6 +14,14 @@
 
 namespace lci_perf {
 
+/// What the first sender tells the first receiver.
+struct command {
+  uint64_t serial = 0;
+  uint64_t count = 0;  ///< messages of the round for each pair; 0: the end
+  uint64_t size = 0;
+  bool check = false;  ///< nothing is measured: do messages arrive as they were sent?
+};
+
 /// Made and run by the main thread, once a process.
 class session {
  public:
@@ -26,13 +34,15 @@ class session {
   void make_seats();
   void make_handlers();
   int new_seat_objects(seat& s);
+  void give_memory(seat& sender, seat& receiver, size_t bytes);
   void release();
 
   void sender_thread(int i);
   void receiver_thread(int i);
   void lead_senders();
-  double round(uint64_t count, size_t size);
-  job make_job(uint64_t count, uint64_t size) const;
+  double round(command c);
+  job make_job(const command& c) const;
+  const benchmark& part(const job& j) const { return j.check ? checked_ : benchmark_; }
   payload_kind payload_of(size_t size) const;
   std::vector<std::string> notes() const;
 
@@ -40,13 +50,14 @@ class session {
   const int ranks_, rank_;
   const bool sends_, receives_;
   const bool crowded_;
-  const benchmark benchmark_;
+  const benchmark benchmark_, checked_;
   const bool is_stream_;
   std::unique_ptr<handoff> way_;
   size_t max_eager_ = 0;
   std::vector<lci::device_t> own_devices_;
   std::vector<lci::comp_t> comps_;
   std::vector<lci::rcomp_t> rcomps_;
+  std::vector<lci::symmetric_t> memories_;
   lci::rcomp_t command_handler_ = 0, ready_handler_ = 0;
   uint64_t serial_ = 0;            // commands so far
   job sender_job_, receiver_job_;  // written by a role's first thread before the start barrier

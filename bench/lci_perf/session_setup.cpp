@@ -35,12 +35,12 @@ struct handlers {
 };
 
 void on_command(lci::status_t status) {
-  command c;
-  std::memcpy(&c, status.buffer, sizeof(c));
-  state.count.store(c.count, std::memory_order_relaxed);
-  state.size.store(c.size, std::memory_order_relaxed);
-  state.commanded.store(c.serial, std::memory_order_release);  // C2: pairs with C1
+  std::memcpy(&state.last_command, status.buffer, sizeof(state.last_command));
+  state.commanded.store(state.last_command.serial, std::memory_order_release);  // C2: pairs with C1
 }
+
+void check_receiver(lci::status_t status) { state.receivers[status.tag & 0xff].check.look(status); }
+void check_sender(lci::status_t status) { state.senders[status.tag & 0xff].check.look(status); }
 
 void on_ready(lci::status_t status) {
   uint64_t serial = 0;
@@ -50,8 +50,12 @@ void on_ready(lci::status_t status) {
 
 benchmark choose(const options& o) {
   const bool latency = o.metric == metric_kind::latency;
-  if (o.op == op_kind::am) return latency ? am_latency(o.comp) : am_stream(o.comp);
-  return latency ? sendrecv_latency(o.comp) : sendrecv_stream(o.comp);
+  if (o.op == op_kind::sendrecv) return latency ? sendrecv_latency(o.comp) : sendrecv_stream(o.comp);
+  return latency ? message_latency(o.op, o.comp) : message_stream(o.op, o.comp);
+}
+
+benchmark choose_check(const options& o) {
+  return o.op == op_kind::sendrecv ? sendrecv_checked(o.comp) : message_checked(o.op, o.comp);
 }
 
 }  // namespace
@@ -64,6 +68,7 @@ session::session(const options& o, int ranks, int rank)
       receives_(rank == 1 || ranks == 1),
       crowded_(2 * o.threads > core_count()),
       benchmark_(choose(o)),
+      checked_(choose_check(o)),
       is_stream_(o.metric != metric_kind::latency),
       sender_barrier_(o.threads, crowded_),
       receiver_barrier_(o.threads, crowded_) {
@@ -90,6 +95,8 @@ void session::make_handlers() {
   state.to_receiver = add(alone ? one::to_receiver : many::to_receiver);
   state.to_sender = add(alone ? one::to_sender : many::to_sender);
   state.ack = add(alone ? one::ack : many::ack);
+  state.check_receiver = add(check_receiver);
+  state.check_sender = add(check_sender);
   state.on_recv = lci::alloc_handler(alone ? one::received : many::received);
   comps_.push_back(state.on_recv);
 }
@@ -102,9 +109,13 @@ int session::new_seat_objects(seat& s) {
   s.cq = lci::alloc_cq_x().zero_copy_am(options_.zero_copy)();
   comps_.push_back(s.cq);
   rcomps_.push_back(lci::register_rcomp(s.cq));
+  s.counter = lci::alloc_counter();
+  comps_.push_back(s.counter);
+  rcomps_.push_back(lci::register_rcomp(s.counter));
+  if (options_.op == op_kind::orderedam) s.stream = lci::alloc_stream();
   for (lci::comp_t& sync : s.syncs) {
     sync = lci::alloc_sync_x()
-               .sync_threshold(static_cast<int>(make_job(0, 0).batch))
+               .sync_threshold(static_cast<int>(make_job({}).batch))
                .zero_copy_am(options_.zero_copy)();
     comps_.push_back(sync);
     rcomps_.push_back(lci::register_rcomp(sync));
@@ -128,26 +139,57 @@ void session::make_seats() {
     const int of_receiver = new_seat_objects(receiver);
     const auto connect = [&](seat& from, int objects_of_partner) {
       from.to_partner_cq = rcomps_[objects_of_partner];
+      from.to_partner_counter = rcomps_[objects_of_partner + 1];
       for (int k = 0; k < syncs_per_seat; ++k) {
-        from.to_partner_syncs[k] = rcomps_[objects_of_partner + 1 + k];
+        from.to_partner_syncs[k] = rcomps_[objects_of_partner + 2 + k];
       }
       from.device = device;
       from.index = i;
       from.set_crowded(crowded_);
-      from.out = make_page_buffer(bytes, 1);
-      from.in = make_page_buffer(bytes, 2);
+      from.out = make_page_buffer(bytes, 0);
+      from.in = make_page_buffer(bytes, 0);
     };
     connect(sender, of_receiver);
     connect(receiver, of_sender);
+    sender.seed = receiver.partner_seed = 2 * i;
+    receiver.seed = sender.partner_seed = 2 * i + 1;
+    fill_pattern(sender.out.get(), bytes, sender.seed);
+    fill_pattern(receiver.out.get(), bytes, receiver.seed);
+    sender.to_partner_check = state.check_receiver;
+    receiver.to_partner_check = state.check_sender;
     sender.to_partner_handler = state.to_receiver;
     receiver.to_partner_handler = state.to_sender;
     receiver.ack_handler = state.ack;
     sender.partner_rank = ranks_ - 1;
     receiver.partner_rank = 0;
+    if (options_.op == op_kind::putsignal || options_.op == op_kind::getsignal)
+      give_memory(sender, receiver, bytes);
   }
+  lci::barrier();  // nobody reaches for memory before it has been filled
+}
+
+void session::give_memory(seat& sender, seat& receiver, size_t bytes) {
+  const size_t pitch = (bytes + 4095) / 4096 * 4096;  // from a page's beginning, as the other buffers
+  memories_.push_back(lci::alloc_symmetric_x(2 * pitch).device(sender.device).alignment(4096)());
+  const lci::symmetric_t memory = memories_.back();
+  char* const mine = static_cast<char*>(lci::get_symmetric_address(memory, rank_));
+  const auto own = [&](seat& s, size_t at, size_t of_partner) {
+    s.home = mine + at;
+    fill_pattern(s.home, bytes, s.seed);
+    s.remote = lci::get_symmetric_rmr(memory, s.partner_rank);
+    s.remote_disp = of_partner;
+  };
+  own(sender, 0, pitch);
+  own(receiver, pitch, 0);
 }
 
 void session::release() {
+  for (lci::symmetric_t& m : memories_) lci::free_symmetric(&m);
+  for (int i = 0; i < options_.threads; ++i) {
+    for (seat* s : {&state.senders[i], &state.receivers[i]}) {
+      if (!s->stream.is_empty()) lci::free_stream(&s->stream);
+    }
+  }
   for (const lci::rcomp_t r : rcomps_) lci::deregister_rcomp(r);
   for (lci::comp_t& c : comps_) lci::free_comp(&c);
   for (lci::device_t& d : own_devices_) lci::free_device(&d);

@@ -10,9 +10,13 @@ void run_or_die(const std::function<void()>& body) {
   try {
     body();
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "lci_perf: %s\n", e.what());
-    std::_Exit(1);
+    give_up(e.what());
   }
+}
+
+void give_up(const std::string& why) {
+  std::fprintf(stderr, "lci_perf: %s\n", why.c_str());
+  std::_Exit(1);
 }
 
 }  // namespace lci_perf

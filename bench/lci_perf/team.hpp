@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
 
 #include "bench/lci_perf/binding.hpp"
 
@@ -36,5 +37,8 @@ class spin_barrier {
 /// Runs `body`; an exception ends the process with its text, since the other threads and the other
 /// rank would wait for this one for ever.
 void run_or_die(const std::function<void()>& body);
+
+/// Ends the process with the text: what others wait for will not happen.
+[[noreturn]] void give_up(const std::string& why);
 
 }  // namespace lci_perf

@@ -32,7 +32,7 @@ class Measuring(unittest.TestCase):
         self.assertLessEqual(entry["median"], entry["max"])
 
     def test_every_operation_metric_and_completion_between_two_ranks(self):
-        for op in ("am", "sendrecv"):
+        for op in ("am", "orderedam", "putsignal", "getsignal", "sendrecv"):
             for metric in ("latency", "rate", "bandwidth"):
                 for comp in ("handler", "cq", "sync"):
                     with self.subTest(op=op, metric=metric, comp=comp):
@@ -43,7 +43,7 @@ class Measuring(unittest.TestCase):
                             self.check(entry, op, metric, size, comp)
 
     def test_one_rank_talks_to_itself(self):
-        for op in ("am", "sendrecv"):
+        for op in ("am", "orderedam", "putsignal", "getsignal", "sendrecv"):
             for metric in ("latency", "rate"):
                 with self.subTest(op=op, metric=metric):
                     out = lines(run(PERF, op, metric, "--json", *SHORT))
@@ -53,21 +53,31 @@ class Measuring(unittest.TestCase):
 
     def test_one_sided_operations_on_one_rank_and_on_two(self):
         for ranks in ("1", "2"):
-            for op, metrics in (("put", UNITS), ("get", UNITS), ("putsignal", UNITS),
-                                ("atomic", ("latency", "rate")), ("barrier", ("latency", "rate")),
-                                ("strided", ("bandwidth",))):
+            for op, metrics in (("put", UNITS), ("get", UNITS), ("atomic", ("latency", "rate")),
+                                ("swap", ("latency",)), ("cas", ("rate",)),
+                                ("barrier", ("latency", "rate")), ("allreduce", ("latency", "rate")),
+                                ("strided", ("bandwidth",)), ("stridedget", ("bandwidth",))):
                 for metric in metrics:
                     with self.subTest(ranks=ranks, op=op, metric=metric):
-                        sizes = ("--size", "8,3000") if op.startswith(("put", "get")) else ()
+                        sizes = ("--size", "8,3200") if op in ("put", "get", "allreduce") else ()
                         out = lines(run(LCIRUN, "-n", ranks, PERF, op, metric, *sizes, "--json",
                                         *SHORT))
                         self.assertEqual(len(out), 2 if sizes else 1)
-                        for entry, size in zip(out, (2097152,) if op == "strided" else (8, 3000)):
+                        for entry, size in zip(out, (2097152,) if op.startswith("strided") else (8, 3200)):
                             self.check(entry, op, metric, size)
+
+    def test_one_sided_operations_by_several_threads(self):
+        for devices in ("shared", "dedicated"):
+            for op in ("put", "get", "atomic", "cas") + (("barrier",) if devices == "dedicated" else ()):
+                with self.subTest(devices=devices, op=op):
+                    out = lines(run(LCIRUN, "-n", "2", PERF, op, "rate", "--threads", "2",
+                                    "--devices", devices, "--json", *SHORT))
+                    self.check(out[0], op, "rate", 8, threads=2, devices=devices)
 
     def test_several_threads_on_a_shared_device_or_on_their_own(self):
         for devices in ("shared", "dedicated"):
-            for op, comp in (("am", "handler"), ("am", "cq"), ("sendrecv", "sync")):
+            for op, comp in (("am", "handler"), ("am", "cq"), ("orderedam", "handler"), ("putsignal", "handler"),
+                             ("getsignal", "cq"), ("sendrecv", "sync")):
                 with self.subTest(devices=devices, op=op, comp=comp):
                     out = lines(run(LCIRUN, "-n", "2", PERF, op, "rate", "--threads", "2",
                                     "--devices", devices, "--comp", comp, "--json", *SHORT))
@@ -152,7 +162,9 @@ class Misuse(unittest.TestCase):
                 (("accumulate", "rate"), "accumulate"),
                 (("atomic", "bandwidth"), "atomic has no bandwidth"),
                 (("barrier", "rate", "--size", "8"), "barrier has one size only"),
-                (("put", "rate", "--threads", "2"), "--threads: put"),
+                (("allreduce", "rate", "--size", "12"), "not a number of doubles"),
+                (("barrier", "rate", "--threads", "2"), "needs --devices dedicated"),
+                (("put", "rate", "--comp", "cq"), "nobody is told of put"),
                 (("am", "speed"), "speed"),
                 (("am", "handoff"), "am can't measure handoff"),
                 (("floor", "rate"), "floor can't measure rate"),

@@ -1,0 +1,95 @@
+// How a thread learns of what has arrived for it.
+#pragma once
+
+#include <cstdlib>
+#include <vector>
+
+#include "bench/lci_perf/seat.hpp"
+
+namespace lci_perf {
+
+/// Messages of one round, for each pair.
+struct job {
+  uint64_t count = 0;
+  uint64_t size = 0;
+  uint64_t batch = 1;   ///< messages a synchronizer waits for, and between acknowledgements
+  uint64_t window = 1;  ///< messages in flight
+  bool check = false;
+};
+
+/// Reads a byte a cache line of a message: what arrives in place would not move otherwise.
+inline void read_through(const void* data, size_t size) {
+  const auto* p = static_cast<const volatile unsigned char*>(data);
+  for (size_t i = 0; i < size; i += 64) (void)p[i];
+}
+
+/// What becomes of a message: its payload is given back as allocated memory or as a packet, or it lies
+/// in memory of ours and there is nothing to give back.
+enum class payload_kind { freed, packet, ours };
+
+/// Takes arrivals out of a seat, whatever tells of them.
+template <comp_kind C>
+class inbox {
+ public:
+  inbox(seat& s, const job& j, payload_kind payload) : seat_(s), payload_(payload) {
+    if constexpr (C == comp_kind::sync) statuses_.resize(j.batch);
+  }
+
+  /// Messages that have arrived since the last call. Calls see(status) for each that comes with one.
+  template <class See>
+  uint64_t take(See see) {
+    if constexpr (C == comp_kind::handler) {
+      return since(seat_.arrived.load(std::memory_order_acquire));  // S1: pairs with S2
+    } else if constexpr (C == comp_kind::counter) {
+      return since(static_cast<uint64_t>(lci::counter_get(seat_.counter)));
+    } else if constexpr (C == comp_kind::cq) {
+      uint64_t n = 0;
+      while (true) {
+        const lci::status_t status = lci::cq_pop(seat_.cq);
+        if (status.is_retry()) return n;
+        see(status);
+        give_back(status);
+        ++n;
+      }
+    } else {
+      if (!lci::sync_test(seat_.syncs[turn_ % syncs_per_seat], statuses_.data())) return 0;
+      ++turn_;
+      for (const lci::status_t& status : statuses_) {
+        see(status);
+        give_back(status);
+      }
+      return statuses_.size();
+    }
+  }
+  uint64_t take() {
+    return take([](const lci::status_t&) {});
+  }
+
+  /// Waits for one message and takes it. Not for batches.
+  void wait_one() {
+    while (take() == 0) seat_.progress();
+  }
+
+ private:
+  uint64_t since(uint64_t now) {
+    const uint64_t n = now - seat_.seen;
+    seat_.seen = now;
+    return n;
+  }
+  void give_back(const lci::status_t& status) {
+    if (payload_ == payload_kind::ours) return;
+    read_through(status.buffer, status.size);
+    if (payload_ == payload_kind::packet) {
+      lci::put_upacket(status.buffer);
+    } else {
+      std::free(status.buffer);
+    }
+  }
+
+  seat& seat_;
+  const payload_kind payload_;
+  uint64_t turn_ = 0;
+  std::vector<lci::status_t> statuses_;
+};
+
+}  // namespace lci_perf

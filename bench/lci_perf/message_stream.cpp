@@ -1,0 +1,27 @@
+// One-way stream of messages that tell of themselves, acknowledged a quarter of a window at a time.
+#include "bench/lci_perf/benchmark.hpp"
+
+namespace lci_perf {
+namespace {
+
+template <op_kind Op>
+struct one_way {
+  template <comp_kind C>
+  struct by {
+    static void prepare(seat&, const job&) {}
+
+    static void receive(seat& s, const job& j, payload_kind payload) {
+      take_stream<C>(s, j, payload, [](uint64_t) {});
+    }
+
+    static void send(seat& s, const job& j, payload_kind) {
+      stream(s, j, [&](uint64_t k) { post_message<Op, C>(s, j, k); });
+    }
+  };
+};
+
+}  // namespace
+
+benchmark message_stream(op_kind op, comp_kind comp) { return by_op_and_comp<one_way>(op, comp); }
+
+}  // namespace lci_perf

@@ -1,0 +1,81 @@
+// Options that do not go together.
+#include "bench/lci_perf/options.hpp"
+
+namespace lci_perf {
+namespace {
+
+bool is_floor_metric(metric_kind m) { return m >= metric_kind::handoff; }
+bool has_one_size(const options& o) {
+  return is_atomic(o.op) || is_strided(o.op) || o.op == op_kind::barrier;
+}
+
+std::string about_metric(const options& o) {
+  const std::string op = name_of(o.op), metric = name_of(o.metric);
+  const bool floor = o.op == op_kind::floor;
+  if (floor != is_floor_metric(o.metric)) {
+    return op + " can't measure " + metric + "; it measures " +
+           (floor ? "handoff, ring64, cma, memcpy, atomic, strided" : "latency, rate, bandwidth");
+  }
+  if (o.metric == metric_kind::bandwidth && (is_atomic(o.op) || is_collective(o.op)))
+    return op + " has no bandwidth; it measures latency, rate";
+  if (o.with_handoff && o.metric != metric_kind::latency)
+    return "--with-handoff: " + metric + " is nothing to hold against it";
+  return {};
+}
+
+std::string about_size(const options& o) {
+  if (!o.sizes.empty() && has_one_size(o)) return std::string("--size: ") + name_of(o.op) + " has one size only";
+  if (!o.sizes.empty() && (o.metric == metric_kind::handoff || o.metric == metric_kind::ring64 ||
+                           o.metric == metric_kind::atomic || o.metric == metric_kind::strided)) {
+    return std::string("--size: ") + name_of(o.metric) + " has messages of one size only";
+  }
+  for (const size_t size : o.sizes) {
+    if (size == 0) return "--size: 0 is not at least 1";
+    if (size > (size_t{1} << 30)) {
+      return "--size: " + std::to_string(size) + " is more than 1073741824 (1 GiB)";
+    }
+    if (o.op == op_kind::allreduce && size % sizeof(double) != 0)
+      return "--size: " + std::to_string(size) + " is not a number of doubles, of 8 bytes each";
+  }
+  return {};
+}
+
+std::string about_arrival(const options& o) {
+  const std::string op = name_of(o.op);
+  if (!is_told(o.op) && o.comp != comp_kind::handler)
+    return "--comp: nobody is told of " + op + ", which is complete with its call";
+  if (o.zero_copy && ((o.op != op_kind::am && o.op != op_kind::orderedam) || o.comp == comp_kind::handler)) {
+    return "--zero-copy: needs `am` with --comp cq or --comp sync (handlers read messages in "
+           "place anyway, receives name their own buffer)";
+  }
+  return {};
+}
+
+std::string about_threads(const options& o) {
+  if (o.threads > 1 && !o.dedicated && is_collective(o.op))
+    return std::string("--threads: ") + name_of(o.op) + " by several threads needs --devices dedicated";
+  return {};
+}
+
+std::string about_numbers(const options& o) {
+  if (o.window % 4 != 0) {
+    return "--window: " + std::to_string(o.window) +
+           " is not a multiple of 4 (messages are acknowledged a quarter of a window at a time)";
+  }
+  if ((o.slots & (o.slots - 1)) != 0) {
+    return "--slots: " + std::to_string(o.slots) + " is not a power of two";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string contradiction(const options& o) {
+  for (const auto about : {about_metric, about_size, about_arrival, about_threads, about_numbers}) {
+    std::string wrong = about(o);
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+}  // namespace lci_perf

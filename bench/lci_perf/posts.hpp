@@ -1,0 +1,89 @@
+// How a thread posts what is measured.
+#pragma once
+
+#include "bench/lci_perf/inbox.hpp"
+
+namespace lci_perf {
+
+/// Where message `k` of a round goes.
+template <comp_kind C>
+inline lci::rcomp_t target_of(const seat& s, const job& j, uint64_t k) {
+  if constexpr (C == comp_kind::handler) return s.to_partner_handler;
+  if constexpr (C == comp_kind::cq) return s.to_partner_cq;
+  if constexpr (C == comp_kind::counter) return s.to_partner_counter;
+  return s.to_partner_syncs[k / j.batch % syncs_per_seat];
+}
+
+/// What tells of receive `k` of a round.
+template <comp_kind C>
+inline lci::comp_t comp_of_recv(const seat& s, const job& j, uint64_t k) {
+  if constexpr (C == comp_kind::handler) return s.on_recv;
+  if constexpr (C == comp_kind::cq) return s.cq;
+  if constexpr (C == comp_kind::counter) return s.counter;
+  return s.syncs[k / j.batch % syncs_per_seat];
+}
+
+/// Calls a post until it is taken.
+template <class Post>
+inline void insist(seat& s, Post post) {
+  while (true) {
+    const lci::status_t status = post();
+    if (__builtin_expect(status.is_done(), 1)) return;
+    if (status.is_posted()) {
+      ++s.local_expected;
+      return;
+    }
+    s.progress();
+  }
+}
+
+/// Posts what tells the partner of itself: an active message, or a put or get with a signal.
+template <op_kind Op>
+inline void post_message(seat& s, size_t size, lci::rcomp_t target, lci::tag_t tag) {
+  insist(s, [&] {
+    if constexpr (Op == op_kind::am) {
+      return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target).device(s.device).tag(tag)();
+    } else if constexpr (Op == op_kind::orderedam) {
+      return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target)
+          .device(s.device)
+          .tag(tag)
+          .stream(s.stream)();
+    } else if constexpr (Op == op_kind::putsignal) {
+      return lci::post_put_x(s.partner_rank, s.out.get(), size, s.local, s.remote_disp, s.remote)
+          .device(s.device)
+          .tag(tag)
+          .remote_comp(target)();
+    } else {
+      return lci::post_get_x(s.partner_rank, s.in.get(), size, s.local, s.remote_disp, s.remote)
+          .device(s.device)
+          .tag(tag)
+          .remote_comp(target)();
+    }
+  });
+}
+
+/// Message `k` of a round.
+template <op_kind Op, comp_kind C>
+inline void post_message(seat& s, const job& j, uint64_t k) {
+  post_message<Op>(s, j.size, target_of<C>(s, j, k), static_cast<lci::tag_t>(s.index));
+}
+
+inline void post_one_send(seat& s, const job& j, lci::tag_t tag) {
+  insist(s, [&] {
+    return lci::post_send_x(s.partner_rank, s.out.get(), j.size, tag, s.local).device(s.device)();
+  });
+}
+
+/// Posts receive `k` of a round; its completion always comes through the completion object.
+template <comp_kind C>
+inline void post_one_recv(seat& s, const job& j, uint64_t k, lci::tag_t tag) {
+  while (lci::post_recv_x(s.partner_rank, s.in.get(), j.size, tag, comp_of_recv<C>(s, j, k))
+             .device(s.device)
+             .allow_done(false)
+             .user_context(&s)()
+             .is_retry()) {
+    s.progress();
+  }
+}
+
+}  // namespace lci_perf
