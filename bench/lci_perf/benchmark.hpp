@@ -15,8 +15,10 @@ struct benchmark {
 // What a message is: see post_message().
 benchmark message_latency(op_kind op, comp_kind comp);
 benchmark message_stream(op_kind op, comp_kind comp);
+benchmark message_duplex(op_kind op, comp_kind comp);
 benchmark sendrecv_latency(comp_kind comp);
 benchmark sendrecv_stream(comp_kind comp);
+benchmark sendrecv_duplex(comp_kind comp);
 
 // Not measured: both ends look whether what is sent arrives, once and as it was.
 benchmark message_checked(op_kind op, comp_kind comp);

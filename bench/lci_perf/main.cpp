@@ -22,6 +22,10 @@ int run_lci(const options& o) {
     }
     lci::barrier();  // the launcher ends the job with the first rank: not before it was said why
     code = 2;
+  } else if (ranks == 1 && o.metric == metric_kind::bidirectional && !is_told(o.op)) {
+    std::fprintf(stderr, "lci_perf: %s bidirectional needs 2 ranks: lcirun -n 2 lci_perf %s bidirectional\n",
+                 name_of(o.op), name_of(o.op));
+    code = 2;
   } else if (is_told(o.op)) {
     session(o, ranks, rank).run();
   } else {

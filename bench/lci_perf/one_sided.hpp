@@ -20,7 +20,8 @@ struct round_order {
 
 /// Ranks that post: their numbers are below this. The others' memory is worked on.
 inline int workers(const options& o, int ranks) {
-  return is_collective(o.op) ? ranks : std::max(1, ranks / 2);
+  const bool all = is_collective(o.op) || o.metric == metric_kind::bidirectional;
+  return all ? ranks : std::max(1, ranks / 2);
 }
 
 /// Runs `lci_perf put|get|... METRIC`. Made and run by the main thread, once a process.

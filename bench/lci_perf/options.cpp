@@ -29,12 +29,16 @@ const names<op_kind> op_names = {
     {"floor", op_kind::floor}};
 const names<metric_kind> metric_names = {
     {"latency", metric_kind::latency},     {"rate", metric_kind::rate},
-    {"bandwidth", metric_kind::bandwidth}, {"handoff", metric_kind::handoff},
+    {"bandwidth", metric_kind::bandwidth}, {"bidirectional", metric_kind::bidirectional},
+    {"handoff", metric_kind::handoff},
     {"ring64", metric_kind::ring64},       {"cma", metric_kind::cma},
     {"memcpy", metric_kind::memcpy},       {"atomic", metric_kind::atomic},
     {"strided", metric_kind::strided}};
 const names<comp_kind> comp_names = {
-    {"handler", comp_kind::handler}, {"cq", comp_kind::cq}, {"sync", comp_kind::sync}};
+    {"handler", comp_kind::handler},
+    {"cq", comp_kind::cq},
+    {"sync", comp_kind::sync},
+    {"counter", comp_kind::counter}};
 const names<bind_kind> bind_names = {
     {"pack", bind_kind::pack}, {"cross", bind_kind::cross}, {"none", bind_kind::none}};
 
@@ -56,7 +60,7 @@ std::set<std::string> keys(const names<T>& all) {
 std::vector<size_t> default_sizes(op_kind op, metric_kind m) {
   if (m == metric_kind::ring64) return {56};
   if (m == metric_kind::strided || is_strided(op)) return {block_bytes};
-  if (m == metric_kind::bandwidth || m == metric_kind::cma || m == metric_kind::memcpy)
+  if (m == metric_kind::bandwidth || m == metric_kind::bidirectional || m == metric_kind::cma || m == metric_kind::memcpy)
     return {16, 256, 4096, 65536, 1048576};
   return {8};
 }
@@ -80,9 +84,9 @@ options parse(int argc, char** argv) {
   app.add_option("OP", op, "what to measure")->required()->check(CLI::IsMember(keys(op_names)));
   app.add_option("METRIC", metric,
                  "am, orderedam (in a stream), sendrecv, putsignal, getsignal: latency (one way), rate "
-                 "(one-way stream), bandwidth\n"
+                 "(one-way stream), bandwidth, bidirectional (bandwidth of streams both ways, together)\n"
                  "put, get, strided and stridedget (512 x 512 doubles out of and into 1024 x 1024): latency "
-                 "(of one, complete), rate, bandwidth\n"
+                 "(of one, complete), rate, bandwidth, bidirectional\n"
                  "atomic (64-bit fetch-and-add), swap, cas (compare-and-swap), barrier, allreduce (sum of "
                  "doubles): latency (of one, complete), rate\n"
                  "floor: handoff (a cache line's way to the other core), ring64 (a plain ring of "
@@ -97,7 +101,7 @@ options parse(int argc, char** argv) {
   app.add_option("--devices", devices, "shared: all threads use one device; dedicated: a pair each")
       ->check(CLI::IsMember(std::set<std::string>{"shared", "dedicated"}))
       ->capture_default_str();
-  app.add_option("--comp", comp, "how arrivals are told: completion handler, queue, synchronizer")
+  app.add_option("--comp", comp, "how arrivals are told: completion handler, queue, synchronizer; counter: not of active messages")
       ->check(CLI::IsMember(keys(comp_names)))
       ->capture_default_str();
   app.add_flag("--zero-copy", o.zero_copy,

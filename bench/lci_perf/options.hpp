@@ -15,7 +15,7 @@ enum class op_kind {
   put, get, atomic, swap, cas, strided, stridedget, barrier, allreduce,
   floor
 };
-enum class metric_kind { latency, rate, bandwidth, handoff, ring64, cma, memcpy, atomic, strided };
+enum class metric_kind { latency, rate, bandwidth, bidirectional, handoff, ring64, cma, memcpy, atomic, strided };
 enum class comp_kind { handler, cq, sync, counter };
 enum class bind_kind { pack, cross, none };
 

@@ -14,9 +14,10 @@ std::string about_metric(const options& o) {
   const bool floor = o.op == op_kind::floor;
   if (floor != is_floor_metric(o.metric)) {
     return op + " can't measure " + metric + "; it measures " +
-           (floor ? "handoff, ring64, cma, memcpy, atomic, strided" : "latency, rate, bandwidth");
+           (floor ? "handoff, ring64, cma, memcpy, atomic, strided" : "latency, rate, bandwidth, bidirectional");
   }
-  if (o.metric == metric_kind::bandwidth && (is_atomic(o.op) || is_collective(o.op)))
+  if ((o.metric == metric_kind::bandwidth || o.metric == metric_kind::bidirectional) &&
+      (is_atomic(o.op) || is_collective(o.op)))
     return op + " has no bandwidth; it measures latency, rate";
   if (o.with_handoff && o.metric != metric_kind::latency)
     return "--with-handoff: " + metric + " is nothing to hold against it";
@@ -44,6 +45,9 @@ std::string about_arrival(const options& o) {
   const std::string op = name_of(o.op);
   if (!is_told(o.op) && o.comp != comp_kind::handler)
     return "--comp: nobody is told of " + op + ", which is complete with its call";
+  if (o.comp == comp_kind::counter && (o.op == op_kind::am || o.op == op_kind::orderedam))
+    return "--comp counter: tells of no payload, and " + op + " brings one; sendrecv, putsignal and getsignal "
+           "have their own buffers";
   if (o.zero_copy && ((o.op != op_kind::am && o.op != op_kind::orderedam) || o.comp == comp_kind::handler)) {
     return "--zero-copy: needs `am` with --comp cq or --comp sync (handlers read messages in "
            "place anyway, receives name their own buffer)";

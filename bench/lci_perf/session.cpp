@@ -116,6 +116,7 @@ void session::lead_senders() {
         measure(options_, step, &n, [&](uint64_t count) { return round({0, count, size, false}); });
     double messages = static_cast<double>(n);
     if (is_stream_) messages *= options_.threads;
+    if (options_.metric == metric_kind::bidirectional) messages *= 2;
     for (double& t : figures) t = figure_of(options_.metric, t, messages, size);
     out.add(size, figures, way_->figures(options_.rounds));
   }
@@ -129,6 +130,7 @@ std::vector<std::string> session::notes() const {
   line +=
       std::to_string(o.threads) + (o.threads == 1 ? " pair of threads, " : " pairs of threads, ");
   line += o.dedicated ? "a device each" : "one shared device";
+  if (options_.metric == metric_kind::bidirectional) line += ", both ways at once";
   if (is_stream_) {
     line += ", window " + std::to_string(o.window) + ", acknowledged every " +
             std::to_string(o.window / syncs_per_seat);

@@ -27,11 +27,13 @@ struct handlers {
   static void received(lci::status_t status) {
     Bump(static_cast<seat*>(status.user_context)->arrived, 1);
   }
-  static void ack(lci::status_t status) {
+  static void acknowledge(seat& s, const lci::status_t& status) {
     uint64_t count = 0;
     std::memcpy(&count, status.buffer, sizeof(count));
-    Bump(state.senders[status.tag].acked, count);  // A2: pairs with A1
+    Bump(s.acked, count);  // A2: pairs with A1
   }
+  static void ack_receiver(lci::status_t status) { acknowledge(state.receivers[status.tag], status); }
+  static void ack_sender(lci::status_t status) { acknowledge(state.senders[status.tag], status); }
 };
 
 void on_command(lci::status_t status) {
@@ -49,9 +51,15 @@ void on_ready(lci::status_t status) {
 }
 
 benchmark choose(const options& o) {
-  const bool latency = o.metric == metric_kind::latency;
-  if (o.op == op_kind::sendrecv) return latency ? sendrecv_latency(o.comp) : sendrecv_stream(o.comp);
-  return latency ? message_latency(o.op, o.comp) : message_stream(o.op, o.comp);
+  const bool sendrecv = o.op == op_kind::sendrecv;
+  switch (o.metric) {
+    case metric_kind::latency:
+      return sendrecv ? sendrecv_latency(o.comp) : message_latency(o.op, o.comp);
+    case metric_kind::bidirectional:
+      return sendrecv ? sendrecv_duplex(o.comp) : message_duplex(o.op, o.comp);
+    default:
+      return sendrecv ? sendrecv_stream(o.comp) : message_stream(o.op, o.comp);
+  }
 }
 
 benchmark choose_check(const options& o) {
@@ -94,7 +102,8 @@ void session::make_handlers() {
   ready_handler_ = add(on_ready);
   state.to_receiver = add(alone ? one::to_receiver : many::to_receiver);
   state.to_sender = add(alone ? one::to_sender : many::to_sender);
-  state.ack = add(alone ? one::ack : many::ack);
+  state.ack_receiver = add(alone ? one::ack_receiver : many::ack_receiver);
+  state.ack_sender = add(alone ? one::ack_sender : many::ack_sender);
   state.check_receiver = add(check_receiver);
   state.check_sender = add(check_sender);
   state.on_recv = lci::alloc_handler(alone ? one::received : many::received);
@@ -159,7 +168,8 @@ void session::make_seats() {
     receiver.to_partner_check = state.check_sender;
     sender.to_partner_handler = state.to_receiver;
     receiver.to_partner_handler = state.to_sender;
-    receiver.ack_handler = state.ack;
+    sender.ack_handler = state.ack_receiver;
+    receiver.ack_handler = state.ack_sender;
     sender.partner_rank = ranks_ - 1;
     receiver.partner_rank = 0;
     if (options_.op == op_kind::putsignal || options_.op == op_kind::getsignal)

@@ -1,0 +1,27 @@
+// Streams in both directions of messages that tell of themselves.
+#include "bench/lci_perf/duplex.hpp"
+
+namespace lci_perf {
+namespace {
+
+template <op_kind Op>
+struct both_ways {
+  template <comp_kind C>
+  struct by {
+    static void prepare(seat&, const job&) {}
+    static void receive(seat& s, const job& j, payload_kind payload) { run(s, j, payload, true); }
+    static void send(seat& s, const job& j, payload_kind payload) { run(s, j, payload, false); }
+
+   private:
+    static void run(seat& s, const job& j, payload_kind payload, bool answers) {
+      duplex<C>(
+          s, j, payload, answers, [&](uint64_t k) { post_message<Op, C>(s, j, k); }, [](uint64_t) {});
+    }
+  };
+};
+
+}  // namespace
+
+benchmark message_duplex(op_kind op, comp_kind comp) { return by_op_and_comp<both_ways>(op, comp); }
+
+}  // namespace lci_perf
