@@ -24,6 +24,22 @@ benchmark sendrecv_duplex(comp_kind comp);
 benchmark message_checked(op_kind op, comp_kind comp);
 benchmark sendrecv_checked(comp_kind comp);
 
+/// Makes `count` round trips. Each is timed if the seat's log wants that.
+template <class Trip>
+inline void round_trips(seat& s, uint64_t count, Trip trip) {
+  if (!s.log.wanted()) {
+    for (uint64_t k = 0; k < count; ++k) trip(k);
+    return;
+  }
+  uint64_t before = ticks_now();
+  for (uint64_t k = 0; k < count; ++k) {
+    trip(k);
+    const uint64_t now = ticks_now();
+    s.log.note(now - before);
+    before = now;
+  }
+}
+
 /// Tells the other end that `count` more of its messages have been taken. An active message to a handler.
 void post_ack(seat& s, uint64_t count);
 

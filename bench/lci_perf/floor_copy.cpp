@@ -47,7 +47,7 @@ void copy_from(pid_t pid, char* to, char* from, size_t size) {
 }
 
 template <class Copy>
-void run_sizes(const options& o, const reporter& out, Copy copy) {
+void run_sizes(const options& o, reporter& out, Copy copy) {
   for (const size_t size : o.sizes) {
     uint64_t n = 0;
     std::vector<double> times = measure(o, 1, &n, [&](uint64_t count) {
@@ -56,7 +56,7 @@ void run_sizes(const options& o, const reporter& out, Copy copy) {
       return now_seconds() - start;
     });
     for (double& t : times) t = figure_of(o.metric, t, static_cast<double>(n), size);
-    out.add(size, times);
+    out.add({size, times, {}, {}});
   }
 }
 
@@ -66,7 +66,7 @@ void floor_cma(const options& o) {
   const size_t bytes = largest(o);
   auto* shared = new (shared_memory(sizeof(offer))) offer;
   const page_buffer to = make_page_buffer(bytes, 1);
-  const reporter out(
+  reporter out(
       o, 2,
       {"process_vm_readv from another process, one buffer each", describe_binding(o.bind, 2, 1)});
   run_pair(
@@ -91,7 +91,7 @@ void floor_memcpy(const options& o) {
   bind_thread(o.bind, 0, 1, 0);
   const page_buffer from = make_page_buffer(bytes, 1);
   const page_buffer to = make_page_buffer(bytes, 2);
-  const reporter out(o, 1,
+  reporter out(o, 1,
                      {"memcpy within a process, one buffer each (small ones stay in the cache)",
                       describe_binding(o.bind, 1, 1)});
   run_sizes(o, out, [&](size_t size) {
@@ -105,7 +105,7 @@ void floor_strided(const options& o) {
   constexpr size_t pitch = matrix_rows * sizeof(double), row = block_rows * sizeof(double);
   const page_buffer from = make_page_buffer(matrix_rows * pitch, 1);
   auto* to = static_cast<char*>(shared_memory(matrix_rows * pitch));
-  const reporter out(o, 1,
+  reporter out(o, 1,
                      {"512 x 512 doubles out of and into 1024 x 1024, a memcpy a row, into memory "
                       "shared as the other rank's would be",
                       describe_binding(o.bind, 1, 1)});

@@ -27,7 +27,7 @@ void wait_for(const std::atomic<uint64_t>& word, uint64_t value) {
 
 void floor_handoff(const options& o) {
   auto* shared = new (shared_memory(sizeof(lines))) lines;
-  const reporter out(
+  reporter out(
       o, 2,
       {"a message and its answer, each in its own cache line, between two processes; "
        "one way",
@@ -45,7 +45,7 @@ void floor_handoff(const options& o) {
           return now_seconds() - start;
         });
         for (double& t : times) t = figure_of(o.metric, t, static_cast<double>(n), 8);
-        out.add(8, times);
+        out.add({8, times, {}, {}});
       },
       [&] {
         for (uint64_t expected = 1;; ++expected) {

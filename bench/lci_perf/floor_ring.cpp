@@ -64,7 +64,7 @@ void floor_ring(const options& o) {
   auto* slots = static_cast<slot*>(shared_memory(o.slots * sizeof(slot)));
   for (size_t i = 0; i < o.slots; ++i) new (&slots[i].sequence) std::atomic<uint64_t>(i);
   auto* answer = new (shared_memory(sizeof(answer_line))) answer_line;
-  const reporter out(o, 2,
+  reporter out(o, 2,
                      {"ring of " + std::to_string(o.slots) +
                           " slots of 64 bytes, one writer, one reader, in two processes",
                       describe_binding(o.bind, 2, 1)});
@@ -83,7 +83,7 @@ void floor_ring(const options& o) {
           return now_seconds() - start;
         });
         for (double& t : times) t = figure_of(o.metric, t, static_cast<double>(n), 56);
-        out.add(56, times);
+        out.add({56, times, {}, {}});
       },
       [&] { read_for_ever(slots, o.slots, answer); });
 }

@@ -1,31 +1,41 @@
 // lci_perf: what a message costs, on LCI and on this machine without LCI.
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "bench/lci_perf/floor.hpp"
 #include "bench/lci_perf/one_sided.hpp"
+#include "bench/lci_perf/resource.hpp"
 #include "bench/lci_perf/session.hpp"
 
 namespace lci_perf {
 namespace {
 
+/// Why so many ranks can't do it; or nothing.
+std::string wrong_ranks(const options& o, int ranks) {
+  const std::string words = std::string("lci_perf ") + name_of(o.op) + " " + name_of(o.metric);
+  const std::string has = std::to_string(ranks) + (ranks == 1 ? " rank; " : " ranks; ");
+  if (o.op == op_kind::resource) return ranks == 1 ? "" : has + "it is about threads of one: " + words;
+  if (o.processes && (ranks == 1 || ranks % 2 != 0))
+    return has + "pairs of processes need an even number: lcirun -n 4 " + words + " --processes";
+  if (ranks > 2 && !o.processes && !is_collective(o.op))
+    return has + "it runs on 2 (lcirun -n 2 " + words + ") or on 1, to itself; on more with --processes";
+  if (ranks == 1 && o.metric == metric_kind::bidirectional && !is_told(o.op))
+    return has + "both directions need 2: lcirun -n 2 " + words;
+  return {};
+}
+
 int run_lci(const options& o) {
   lci::g_runtime_init();
   const int ranks = lci::get_rank_n(), rank = lci::get_rank_me();
+  const std::string wrong = wrong_ranks(o, ranks);
   int code = 0;
-  if (ranks > 2) {
-    if (rank == 0) {
-      std::fprintf(stderr,
-                   "lci_perf: %d ranks; it runs on 2 (lcirun -n 2 lci_perf %s %s) or on 1, to "
-                   "itself\n",
-                   ranks, name_of(o.op), name_of(o.metric));
-    }
+  if (!wrong.empty()) {
+    if (rank == 0) std::fprintf(stderr, "lci_perf: %s\n", wrong.c_str());
     lci::barrier();  // the launcher ends the job with the first rank: not before it was said why
     code = 2;
-  } else if (ranks == 1 && o.metric == metric_kind::bidirectional && !is_told(o.op)) {
-    std::fprintf(stderr, "lci_perf: %s bidirectional needs 2 ranks: lcirun -n 2 lci_perf %s bidirectional\n",
-                 name_of(o.op), name_of(o.op));
-    code = 2;
+  } else if (o.op == op_kind::resource) {
+    run_resource(o);
   } else if (is_told(o.op)) {
     session(o, ranks, rank).run();
   } else {

@@ -22,10 +22,10 @@ struct ping_pong {
 
     static void send(seat& s, const job& j, payload_kind payload) {
       inbox<C> box(s, j, payload);
-      for (uint64_t k = 0; k < j.count; ++k) {
+      round_trips(s, j.count, [&](uint64_t k) {
         post_message<Op, C>(s, j, k);
         box.wait_one();
-      }
+      });
       s.drain();
     }
   };

@@ -5,17 +5,12 @@
 
 #include "bench/lci_perf/binding.hpp"
 #include "bench/lci_perf/clock.hpp"
+#include "bench/lci_perf/larger.hpp"
 #include "bench/lci_perf/report.hpp"
 #include "bench/lci_perf/rounds.hpp"
 
 namespace lci_perf {
 namespace {
-
-void larger(const void* left, const void* right, void* dst, size_t n) {
-  for (size_t i = 0; i < n; ++i)
-    static_cast<double*>(dst)[i] =
-        std::max(static_cast<const double*>(left)[i], static_cast<const double*>(right)[i]);
-}
 
 int threads_of(const options& o, bool works) { return works || o.dedicated ? o.threads : 1; }
 
@@ -63,8 +58,7 @@ one_sided::~one_sided() {
 void one_sided::make_actors() {
   size_t bytes = *std::max_element(options_.sizes.begin(), options_.sizes.end());
   if (is_strided(options_.op)) bytes = matrix_rows * matrix_rows * sizeof(double);
-  const int half = std::max(1, ranks_ / 2);
-  const int peer = ranks_ == 1 ? 0 : (rank_ + half) % ranks_;
+  const int peer = (rank_ + ranks_ / 2) % ranks_;
   for (int i = 0; i < options_.threads; ++i) {
     if (options_.dedicated) own_devices_.push_back(lci::alloc_device());
     actors_.push_back(std::make_unique<actor>(
@@ -91,7 +85,7 @@ void one_sided::run() {
 void one_sided::lead() {
   bind_thread(options_.bind, 0, options_.threads, 0);
   const options& o = options_;
-  const reporter out(o, ranks_, notes());
+  reporter out(o, ranks_, notes());
   const double at_once = is_collective(o.op) ? o.threads : o.threads * workers(o, ranks_);
   for (const size_t size : o.sizes) {
     uint64_t n = 0;
@@ -102,7 +96,7 @@ void one_sided::lead() {
     // Latency is that of one, not half of a round trip.
     const double messages = static_cast<double>(n) * (o.metric == metric_kind::latency ? 0.5 : at_once);
     for (double& t : times) t = figure_of(o.metric, t, messages, size);
-    out.add(size, times, way_->figures(o.rounds));
+    out.add({size, times, way_->figures(o.rounds), {}});
   }
   round(0, {});
 }

@@ -26,14 +26,18 @@ const names<op_kind> op_names = {
     {"stridedget", op_kind::stridedget},
     {"barrier", op_kind::barrier},
     {"allreduce", op_kind::allreduce},
-    {"floor", op_kind::floor}};
+    {"floor", op_kind::floor},
+    {"resource", op_kind::resource}};
 const names<metric_kind> metric_names = {
     {"latency", metric_kind::latency},     {"rate", metric_kind::rate},
     {"bandwidth", metric_kind::bandwidth}, {"bidirectional", metric_kind::bidirectional},
     {"handoff", metric_kind::handoff},
     {"ring64", metric_kind::ring64},       {"cma", metric_kind::cma},
     {"memcpy", metric_kind::memcpy},       {"atomic", metric_kind::atomic},
-    {"strided", metric_kind::strided}};
+    {"strided", metric_kind::strided},     {"cq", metric_kind::cq},
+    {"matching", metric_kind::matching},   {"packet", metric_kind::packet},
+    {"registration", metric_kind::registration}, {"ownatomic", metric_kind::ownatomic},
+    {"lockedqueue", metric_kind::lockedqueue}, {"malloc", metric_kind::malloc}};
 const names<comp_kind> comp_names = {
     {"handler", comp_kind::handler},
     {"cq", comp_kind::cq},
@@ -58,6 +62,8 @@ std::set<std::string> keys(const names<T>& all) {
 }
 
 std::vector<size_t> default_sizes(op_kind op, metric_kind m) {
+  if (op == op_kind::resource)
+    return {m == metric_kind::registration ? 1048576u : m == metric_kind::malloc ? 8192u : 0u};
   if (m == metric_kind::ring64) return {56};
   if (m == metric_kind::strided || is_strided(op)) return {block_bytes};
   if (m == metric_kind::bandwidth || m == metric_kind::bidirectional || m == metric_kind::cma || m == metric_kind::memcpy)
@@ -91,11 +97,15 @@ options parse(int argc, char** argv) {
                  "doubles): latency (of one, complete), rate\n"
                  "floor: handoff (a cache line's way to the other core), ring64 (a plain ring of "
                  "64-byte slots), cma (process_vm_readv), memcpy, atomic (fetch-and-add), "
-                 "strided (the same block by memcpy)")
+                 "strided (the same block by memcpy)\n"
+                 "resource, what threads of one rank do with one object, a second: cq (push and pop), matching "
+                 "(a receive and a send), packet (get and put), registration (and its end); and without LCI: "
+                 "atomic (fetch-and-add of one word), ownatomic (of a word each), lockedqueue (std::deque and "
+                 "std::mutex, push and pop), malloc (and free)")
       ->required()
       ->check(CLI::IsMember(keys(metric_names)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
-  app.add_option("--threads", o.threads, "pairs of threads that talk at the same time")
+  app.add_option("--threads", o.threads, "pairs of threads that talk at the same time; resource: threads")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--devices", devices, "shared: all threads use one device; dedicated: a pair each")
@@ -124,13 +134,19 @@ options parse(int argc, char** argv) {
   app.add_flag("--with-handoff", o.with_handoff,
                "latency of 2 ranks: before each round, the same processes measure a plain hand-off of "
                "a cache line; the ratio of the two is shown as well");
+  app.add_flag("--percentiles", o.percentiles,
+               "latency of messages: each round trip is timed, too; p50, p90, p99, p99.9 and the longest");
+  app.add_flag("--processes", o.processes,
+               "pairs of processes instead of threads: of N ranks, r < N/2 sends to r + N/2; together");
+  app.add_flag("--reg-cache", o.reg_cache, "resource registration: with the device's registration cache");
   app.add_option("--bind", bind,
                  "pack: rank r's thread t of T on core (r*T+t) mod cores; cross: on core (r+t) mod "
                  "cores, so that partners never share one; none: as the launcher says")
       ->check(CLI::IsMember(keys(bind_names)))
       ->capture_default_str();
   app.add_flag("--no-bind", no_bind, "same as --bind none");
-  app.add_flag("--json", o.json, "one JSON object a line instead of a table");
+  CLI::Option* const json = app.add_flag("--json", o.json, "one JSON object a line instead of a table");
+  app.add_flag("--csv", o.csv, "a line of names and one of values each instead of a table")->excludes(json);
   try {
     app.parse(argc, argv);
     o.op = op_names.at(op);

@@ -13,9 +13,15 @@ enum class op_kind {
   am, orderedam, putsignal, getsignal, sendrecv,
   // complete with the call
   put, get, atomic, swap, cas, strided, stridedget, barrier, allreduce,
-  floor
+  // on one process
+  floor, resource
 };
-enum class metric_kind { latency, rate, bandwidth, bidirectional, handoff, ring64, cma, memcpy, atomic, strided };
+enum class metric_kind {
+  latency, rate, bandwidth, bidirectional,
+  handoff, ring64, cma, memcpy, strided,                              // floor
+  atomic,                                                             // floor and resource
+  cq, matching, packet, registration, ownatomic, lockedqueue, malloc  // resource
+};
 enum class comp_kind { handler, cq, sync, counter };
 enum class bind_kind { pack, cross, none };
 
@@ -45,7 +51,11 @@ struct options {
   size_t slots = 64;        ///< floor ring64 only
   bool with_handoff = false;  ///< latencies: a hand-off before each round, and the ratio to it
   bind_kind bind = bind_kind::pack;
+  bool percentiles = false;  ///< latencies: of single round trips, too
+  bool processes = false;    ///< pairs of processes instead of threads
+  bool reg_cache = false;    ///< resource registration only
   bool json = false;
+  bool csv = false;
 };
 
 const char* name_of(op_kind v);

@@ -4,28 +4,44 @@
 namespace lci_perf {
 namespace {
 
-bool is_floor_metric(metric_kind m) { return m >= metric_kind::handoff; }
+// What an operation's words may be followed by.
+std::string metrics_of(const options& o) {
+  if (o.op == op_kind::floor) return "handoff, ring64, cma, memcpy, atomic, strided";
+  if (o.op == op_kind::resource)
+    return "cq, matching, packet, registration, atomic, ownatomic, lockedqueue, malloc";
+  if (is_atomic(o.op) || is_collective(o.op)) return "latency, rate";
+  return "latency, rate, bandwidth, bidirectional";
+}
+bool fits(op_kind op, metric_kind m) {
+  if (op == op_kind::floor) return m >= metric_kind::handoff && m <= metric_kind::atomic;
+  if (op == op_kind::resource) return m >= metric_kind::atomic;
+  return m <= metric_kind::bidirectional;
+}
 bool has_one_size(const options& o) {
   return is_atomic(o.op) || is_strided(o.op) || o.op == op_kind::barrier;
 }
 
 std::string about_metric(const options& o) {
   const std::string op = name_of(o.op), metric = name_of(o.metric);
-  const bool floor = o.op == op_kind::floor;
-  if (floor != is_floor_metric(o.metric)) {
-    return op + " can't measure " + metric + "; it measures " +
-           (floor ? "handoff, ring64, cma, memcpy, atomic, strided" : "latency, rate, bandwidth, bidirectional");
-  }
+  if (!fits(o.op, o.metric)) return op + " can't measure " + metric + "; it measures " + metrics_of(o);
   if ((o.metric == metric_kind::bandwidth || o.metric == metric_kind::bidirectional) &&
       (is_atomic(o.op) || is_collective(o.op)))
-    return op + " has no bandwidth; it measures latency, rate";
+    return op + " has no bandwidth; it measures " + metrics_of(o);
   if (o.with_handoff && o.metric != metric_kind::latency)
     return "--with-handoff: " + metric + " is nothing to hold against it";
+  if (o.percentiles && (o.metric != metric_kind::latency || !is_told(o.op)))
+    return "--percentiles: single round trips are those of the latency of messages (am, orderedam, sendrecv, "
+           "putsignal, getsignal)";
+  if (o.reg_cache && o.metric != metric_kind::registration)
+    return "--reg-cache: is about `resource registration`";
   return {};
 }
 
 std::string about_size(const options& o) {
   if (!o.sizes.empty() && has_one_size(o)) return std::string("--size: ") + name_of(o.op) + " has one size only";
+  if (!o.sizes.empty() && o.op == op_kind::resource && o.metric != metric_kind::registration &&
+      o.metric != metric_kind::malloc)
+    return "--size: resource " + std::string(name_of(o.metric)) + " is of no size";
   if (!o.sizes.empty() && (o.metric == metric_kind::handoff || o.metric == metric_kind::ring64 ||
                            o.metric == metric_kind::atomic || o.metric == metric_kind::strided)) {
     return std::string("--size: ") + name_of(o.metric) + " has messages of one size only";
@@ -58,6 +74,13 @@ std::string about_arrival(const options& o) {
 std::string about_threads(const options& o) {
   if (o.threads > 1 && !o.dedicated && is_collective(o.op))
     return std::string("--threads: ") + name_of(o.op) + " by several threads needs --devices dedicated";
+  if (o.threads > 1 && o.op == op_kind::floor) return "--threads: a floor has those that it needs";
+  if (!o.processes) return {};
+  if (o.threads > 1 || o.dedicated)
+    return "--processes: each has one thread and one device; more ranks make more pairs";
+  if (o.with_handoff) return "--processes: --with-handoff is for one pair";
+  if (o.op == op_kind::floor || o.op == op_kind::resource || is_collective(o.op))
+    return std::string("--processes: ") + name_of(o.op) + " has no pairs";
   return {};
 }
 

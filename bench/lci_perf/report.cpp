@@ -33,8 +33,9 @@ std::vector<double> ratios(const std::vector<double>& of, const std::vector<doub
 
 }  // namespace
 
-const char* unit_of(metric_kind m) {
-  switch (m) {
+const char* unit_of(const options& o) {
+  if (o.op == op_kind::resource) return "op/s";
+  switch (o.metric) {
     case metric_kind::latency:
     case metric_kind::handoff:
     case metric_kind::atomic:
@@ -62,46 +63,85 @@ double figure_of(metric_kind m, double seconds, double messages, size_t size) {
 
 reporter::reporter(const options& o, int ranks, const std::vector<std::string>& notes)
     : options_(o), ranks_(ranks) {
-  if (o.json) return;
+  if (o.json || o.csv) return;
   std::printf("# lci_perf %s %s\n", name_of(o.op), name_of(o.metric));
   for (const std::string& note : notes) std::printf("# %s\n", note.c_str());
   std::printf("%10s %6s %14s %14s %14s  %s\n", "bytes", "rounds", "median", "min", "max", "unit");
   std::fflush(stdout);
 }
 
-void reporter::add(size_t size, std::vector<double> figures, std::vector<double> limits) const {
-  const spread all(figures);
-  const size_t n = figures.size();
+std::vector<reporter::field> reporter::fields_of(const result& r) const {
   const options& o = options_;
-  const char* unit = unit_of(o.metric);
-  if (o.json) {
-    const bool floor = o.op == op_kind::floor;
-    std::printf(
-        "{\"op\": \"%s\", \"metric\": \"%s\", \"size\": %zu, \"threads\": %d, \"devices\": \"%s\", "
-        "\"comp\": \"%s\", \"unit\": \"%s\", \"median\": %.10g, \"min\": %.10g, \"max\": %.10g, "
-        "\"rounds\": %zu, \"ranks\": %d, \"window\": %d, \"zero_copy\": %s, \"bind\": \"%s\"",
-        name_of(o.op), name_of(o.metric), size, o.threads,
-        floor         ? "none"
-        : o.dedicated ? "dedicated"
-                      : "shared",
-        floor ? "none" : name_of(o.comp), unit, all.median, all.min, all.max, n, ranks_,
-        o.window, o.zero_copy ? "true" : "false", name_of(o.bind));
-    if (!limits.empty()) {
-      const spread limit(limits), ratio(ratios(figures, limits));
-      std::printf(", \"limit\": %.10g, \"ratio\": %.10g, \"ratio_min\": %.10g, \"ratio_max\": %.10g",
-                  limit.median, ratio.median, ratio.min, ratio.max);
-    }
-    std::printf("}\n");
+  std::vector<field> out;
+  const auto text = [&](const char* name, const char* value) { out.push_back({name, value, true}); };
+  const auto number = [&](const char* name, double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof(digits), "%.10g", value);
+    out.push_back({name, digits, false});
+  };
+  const auto whole = [&](const char* name, size_t value) {
+    out.push_back({name, std::to_string(value), false});
+  };
+  const spread all(r.figures);
+  const bool lci = o.op != op_kind::floor && o.op != op_kind::resource;
+  text("op", name_of(o.op));
+  text("metric", name_of(o.metric));
+  whole("size", r.size);
+  whole("threads", static_cast<size_t>(o.threads));
+  text("devices", !lci ? "none" : o.dedicated ? "dedicated" : "shared");
+  text("comp", lci ? name_of(o.comp) : "none");
+  text("unit", unit_of(o));
+  number("median", all.median);
+  number("min", all.min);
+  number("max", all.max);
+  whole("rounds", r.figures.size());
+  whole("ranks", static_cast<size_t>(ranks_));
+  text("mode", o.processes ? "processes" : "threads");
+  whole("window", static_cast<size_t>(o.window));
+  out.push_back({"zero_copy", o.zero_copy ? "true" : "false", false});
+  text("bind", name_of(o.bind));
+  if (!r.limits.empty()) {
+    const spread limit(r.limits), ratio(ratios(r.figures, r.limits));
+    number("limit", limit.median);
+    number("ratio", ratio.median);
+    number("ratio_min", ratio.min);
+    number("ratio_max", ratio.max);
+  }
+  for (const quantile& q : r.quantiles) number(q.name, q.value);
+  return out;
+}
+
+void reporter::add_row(const result& r) const {
+  const char* unit = unit_of(options_);
+  const auto row = [](const std::string& head, const std::vector<double>& of, const char* in) {
+    const spread s(of);
+    std::printf("%10s %6zu %14s %14s %14s  %s\n", head.c_str(), of.size(), format(s.median).c_str(),
+                format(s.min).c_str(), format(s.max).c_str(), in);
+  };
+  row(std::to_string(r.size), r.figures, unit);
+  if (!r.limits.empty()) {
+    row("handoff", r.limits, unit);
+    row("ratio", ratios(r.figures, r.limits), "");
+  }
+  for (const quantile& q : r.quantiles)
+    std::printf("%10s %6s %14s %14s %14s  %s\n", q.name, "", format(q.value).c_str(), "", "", unit);
+}
+
+void reporter::add(const result& r) {
+  if (!options_.json && !options_.csv) {
+    add_row(r);
   } else {
-    std::printf("%10zu %6zu %14s %14s %14s  %s\n", size, n, format(all.median).c_str(),
-                format(all.min).c_str(), format(all.max).c_str(), unit);
-    if (!limits.empty()) {
-      const spread limit(limits), ratio(ratios(figures, limits));
-      std::printf("%10s %6zu %14s %14s %14s  %s\n%10s %6zu %14s %14s %14s\n", "handoff", n,
-                  format(limit.median).c_str(), format(limit.min).c_str(), format(limit.max).c_str(),
-                  unit, "ratio", n, format(ratio.median).c_str(), format(ratio.min).c_str(),
-                  format(ratio.max).c_str());
+    const std::vector<field> fields = fields_of(r);
+    std::string names, values;
+    for (const field& f : fields) {
+      const char* comma = names.empty() ? "" : options_.json ? ", " : ",";
+      const std::string quoted = f.is_text ? '"' + f.value + '"' : f.value;
+      names += comma + f.name;
+      values += comma + (options_.json ? '"' + f.name + "\": " + quoted : f.value);
     }
+    if (options_.csv && !has_head_) std::printf("%s\n", names.c_str());
+    has_head_ = true;
+    std::printf(options_.json ? "{%s}\n" : "%s\n", values.c_str());
   }
   std::fflush(stdout);
 }

@@ -1,4 +1,4 @@
-// Statistics of the rounds, as a table or as JSON.
+// Statistics of the rounds, as a table, as JSON or as CSV.
 #pragma once
 
 #include <cstddef>
@@ -6,27 +6,42 @@
 #include <vector>
 
 #include "bench/lci_perf/options.hpp"
+#include "bench/lci_perf/ticks.hpp"
 
 namespace lci_perf {
+
+/// What was measured with one size.
+struct result {
+  size_t size = 0;
+  std::vector<double> figures;      ///< one of each round
+  std::vector<double> limits;       ///< if not empty: what the machine allows, right before each
+  std::vector<quantile> quantiles;  ///< if not empty: of single round trips, halved
+};
 
 /// Prints results as they come. Used by one thread of rank 0.
 class reporter {
  public:
   /// `notes` are lines of the table's header: what is sent, how it arrives, where threads run.
   reporter(const options& o, int ranks, const std::vector<std::string>& notes);
-  /// One result: a figure from each round. `limits`, if not empty, is what the machine allows, measured
-  /// right before each: the ratio is taken of these two.
-  void add(size_t size, std::vector<double> figures, std::vector<double> limits = {}) const;
+  void add(const result& r);
 
  private:
+  struct field {
+    std::string name, value;
+    bool is_text;
+  };
+  std::vector<field> fields_of(const result& r) const;
+  void add_row(const result& r) const;
+
   const options& options_;
-  int ranks_;
+  const int ranks_;
+  bool has_head_ = false;  // of CSV
 };
 
-/// ns, msg/s or MB/s.
-const char* unit_of(metric_kind m);
+/// ns, msg/s, op/s or MB/s.
+const char* unit_of(const options& o);
 
-/// A round's figure in unit_of(m): `messages` of `size` bytes each took `seconds`. Latency and
+/// A round's figure in the metric's unit: `messages` of `size` bytes each took `seconds`. Latency and
 /// handoff: `messages` counts one way only, and as many went back.
 double figure_of(metric_kind m, double seconds, double messages, size_t size);
 

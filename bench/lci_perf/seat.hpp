@@ -14,6 +14,7 @@
 #include "bench/lci_perf/options.hpp"
 #include "bench/lci_perf/page_buffer.hpp"
 #include "bench/lci_perf/pattern.hpp"
+#include "bench/lci_perf/ticks.hpp"
 
 namespace lci_perf {
 
@@ -47,6 +48,7 @@ struct alignas(128) seat {
   lci::rcomp_t to_partner_handler = 0, to_partner_cq = 0, to_partner_counter = 0,
                to_partner_syncs[syncs_per_seat] = {}, to_partner_check = 0;
   lci::rcomp_t ack_handler = 0;
+  tick_log log;  ///< times of single round trips, where they are wanted
 
   /// Makes progress; gives the core away now and then if there was nothing to do.
   void progress() {

@@ -23,11 +23,11 @@ struct ping_pong {
 
   static void send(seat& s, const job& j, payload_kind payload) {
     inbox<C> box(s, j, payload);
-    for (uint64_t k = 0; k < j.count; ++k) {
+    round_trips(s, j.count, [&](uint64_t k) {
       post_one_recv<C>(s, j, k, pong(s));
       post_one_send(s, j, ping(s));
       box.wait_one();
-    }
+    });
     s.drain();
   }
 };

@@ -44,6 +44,7 @@ payload_kind session::payload_of(size_t size) const {
 
 void session::run() {
   core_count();  // remembers the cores before this thread is pinned
+  if (options_.processes) return run_or_die([this] { run_processes(); });
   std::vector<std::thread> threads;
   const auto start = [&](int first, void (session::*body)(int)) {
     for (int i = first; i < options_.threads; ++i) {
@@ -107,58 +108,35 @@ double session::round(command c) {
 
 void session::lead_senders() {
   bind_thread(options_.bind, 0, options_.threads, 0);
-  const reporter out(options_, ranks_, notes());
-  const uint64_t step = is_stream_ ? static_cast<uint64_t>(options_.window) : 1;
-  for (const size_t size : options_.sizes) {
-    round({0, syncs_per_seat * make_job({}).batch, size, true});
-    uint64_t n = 0;
-    std::vector<double> figures =
-        measure(options_, step, &n, [&](uint64_t count) { return round({0, count, size, false}); });
-    double messages = static_cast<double>(n);
-    if (is_stream_) messages *= options_.threads;
-    if (options_.metric == metric_kind::bidirectional) messages *= 2;
-    for (double& t : figures) t = figure_of(options_.metric, t, messages, size);
-    out.add(size, figures, way_->figures(options_.rounds));
-  }
-  round({});
+  measure_sizes([this](command c) { return round(c); });
 }
 
-std::vector<std::string> session::notes() const {
+void session::measure_sizes(const std::function<double(command)>& round) {
   const options& o = options_;
-  std::vector<std::string> out;
-  std::string line = ranks_ == 2 ? "2 ranks, " : "1 rank to itself, ";
-  line +=
-      std::to_string(o.threads) + (o.threads == 1 ? " pair of threads, " : " pairs of threads, ");
-  line += o.dedicated ? "a device each" : "one shared device";
-  if (options_.metric == metric_kind::bidirectional) line += ", both ways at once";
-  if (is_stream_) {
-    line += ", window " + std::to_string(o.window) + ", acknowledged every " +
-            std::to_string(o.window / syncs_per_seat);
+  reporter out(o, ranks_, notes());
+  const uint64_t step = is_stream_ ? static_cast<uint64_t>(o.window) : 1;
+  for (int i = 0; o.percentiles && i < o.threads; ++i) state.senders[i].log.want();
+  const double tick = o.percentiles ? nanoseconds_of_tick() : 0;
+  for (const size_t size : o.sizes) {
+    round({0, syncs_per_seat * make_job({}).batch, size, true});
+    uint64_t n = 0;
+    std::vector<double> figures = measure(
+        o, step, &n, [&](uint64_t count) { return round({0, count, size, false}); },
+        [&] {
+          for (int i = 0; i < o.threads; ++i) state.senders[i].log.clear();
+        });
+    double messages = static_cast<double>(n);
+    if (is_stream_) messages *= pairs_;
+    if (o.metric == metric_kind::bidirectional) messages *= 2;
+    for (double& t : figures) t = figure_of(o.metric, t, messages, size);
+    result r = {size, figures, way_->figures(o.rounds), {}};
+    if (o.percentiles) {
+      for (int i = 1; i < o.threads; ++i) state.senders[0].log.add(state.senders[i].log);
+      r.quantiles = state.senders[0].log.quantiles(tick / 2);
+    }
+    out.add(r);
   }
-  out.push_back(line);
-  if (o.op == op_kind::orderedam) out.push_back("a stream for each pair: messages come in order");
-  const char* by[] = {"told to a handler", "told to a completion queue", "told to synchronizers",
-                      "told to a counter"};
-  line = std::string(by[static_cast<int>(o.comp)]);
-  if (o.op == op_kind::sendrecv) {
-    line += ", received into buffers posted beforehand";
-  } else if (o.op == op_kind::putsignal) {
-    line = "puts to shared memory, each " + line;
-  } else if (o.op == op_kind::getsignal) {
-    line = "gets from shared memory of another rank, where each is " + line;
-  } else if (o.comp == comp_kind::handler) {
-    line += ", which reads the payload in place";
-  } else {
-    line +=
-        o.zero_copy ? ", payload in packets (put_upacket)" : ", payload in malloc'ed copies, freed";
-  }
-  out.push_back(line);
-  out.push_back(ranks_ == 2 || o.bind == bind_kind::none
-                    ? describe_binding(o.bind, ranks_, o.threads)
-                    : "senders as rank 0, receivers as rank 1: " +
-                          describe_binding(o.bind, 2, o.threads));
-  if (crowded_) out.push_back("more threads than cores: idle threads yield");
-  return out;
+  round({});
 }
 
 }  // namespace lci_perf

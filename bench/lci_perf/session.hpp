@@ -4,6 +4,7 @@
 // come next; the receivers get ready and say so; then the clock runs.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -40,6 +41,9 @@ class session {
   void sender_thread(int i);
   void receiver_thread(int i);
   void lead_senders();
+  void run_processes();
+  double round_together(command c);
+  void measure_sizes(const std::function<double(command)>& round);
   double round(command c);
   job make_job(const command& c) const;
   const benchmark& part(const job& j) const { return j.check ? checked_ : benchmark_; }
@@ -47,7 +51,7 @@ class session {
   std::vector<std::string> notes() const;
 
   const options& options_;
-  const int ranks_, rank_;
+  const int ranks_, rank_, pairs_;  // pairs_: of this process, or of processes
   const bool sends_, receives_;
   const bool crowded_;
   const benchmark benchmark_, checked_;
@@ -60,6 +64,7 @@ class session {
   std::vector<lci::symmetric_t> memories_;
   lci::rcomp_t command_handler_ = 0, ready_handler_ = 0;
   uint64_t serial_ = 0;            // commands so far
+  bool ended_ = false;             // pairs of processes: that was the last command
   job sender_job_, receiver_job_;  // written by a role's first thread before the start barrier
   spin_barrier sender_barrier_, receiver_barrier_;
 };

@@ -1,4 +1,6 @@
 // Resources of a run, and the handlers, which find the seats through pointers of the process.
+#include <algorithm>
+
 #include "bench/lci_perf/session_state.hpp"
 
 namespace lci_perf {
@@ -72,9 +74,10 @@ session::session(const options& o, int ranks, int rank)
     : options_(o),
       ranks_(ranks),
       rank_(rank),
-      sends_(rank == 0),
-      receives_(rank == 1 || ranks == 1),
-      crowded_(2 * o.threads > core_count()),
+      pairs_(o.processes ? ranks / 2 : o.threads),
+      sends_(rank < std::max(1, ranks / 2)),
+      receives_(!sends_ || ranks == 1),
+      crowded_(2 * pairs_ > core_count()),
       benchmark_(choose(o)),
       checked_(choose_check(o)),
       is_stream_(o.metric != metric_kind::latency),
@@ -160,8 +163,9 @@ void session::make_seats() {
     };
     connect(sender, of_receiver);
     connect(receiver, of_sender);
-    sender.seed = receiver.partner_seed = 2 * i;
-    receiver.seed = sender.partner_seed = 2 * i + 1;
+    const int pair = options_.processes ? rank_ % pairs_ : i;
+    sender.seed = receiver.partner_seed = 2 * pair;
+    receiver.seed = sender.partner_seed = 2 * pair + 1;
     fill_pattern(sender.out.get(), bytes, sender.seed);
     fill_pattern(receiver.out.get(), bytes, receiver.seed);
     sender.to_partner_check = state.check_receiver;
@@ -170,8 +174,7 @@ void session::make_seats() {
     receiver.to_partner_handler = state.to_sender;
     sender.ack_handler = state.ack_receiver;
     receiver.ack_handler = state.ack_sender;
-    sender.partner_rank = ranks_ - 1;
-    receiver.partner_rank = 0;
+    sender.partner_rank = receiver.partner_rank = (rank_ + ranks_ / 2) % ranks_;
     if (options_.op == op_kind::putsignal || options_.op == op_kind::getsignal)
       give_memory(sender, receiver, bytes);
   }

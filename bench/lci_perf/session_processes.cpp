@@ -1,0 +1,36 @@
+// Pairs of processes of one thread each: rank r of N talks to rank r + N/2.
+#include "bench/lci_perf/clock.hpp"
+#include "bench/lci_perf/larger.hpp"
+#include "bench/lci_perf/session_state.hpp"
+
+namespace lci_perf {
+
+void session::run_processes() {
+  bind_thread(options_.bind, rank_, 1, 0);
+  if (rank_ == 0) return measure_sizes([this](command c) { return round_together(c); });
+  while (!ended_) round_together({});
+}
+
+/// All ranks take part; `c` counts at rank 0. A barrier begins the round, which is as long as that of the
+/// slowest pair.
+double session::round_together(command c) {
+  lci::broadcast(&c, sizeof(c), 0);
+  ended_ = c.count == 0;
+  if (ended_) return 0;
+  const job j = make_job(c);
+  const payload_kind payload = payload_of(j.size);
+  if (!sends_) part(j).prepare(state.receivers[0], j);
+  lci::barrier();
+  const double start = now_seconds();
+  if (sends_) {
+    part(j).send(state.senders[0], j, payload);
+  } else {
+    part(j).receive(state.receivers[0], j, payload);
+  }
+  const double mine = sends_ ? now_seconds() - start : 0;
+  double longest = 0;
+  lci::allreduce(&mine, &longest, 1, sizeof(double), larger);
+  return longest;
+}
+
+}  // namespace lci_perf
