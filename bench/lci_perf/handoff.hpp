@@ -9,6 +9,7 @@
 
 #include "bench/lci_perf/clock.hpp"
 #include "bench/lci_perf/report.hpp"
+#include "bench/lci_perf/together.hpp"
 
 namespace lci_perf {
 
@@ -27,7 +28,7 @@ class handoff {
     auto at = reinterpret_cast<uintptr_t>(lci::get_symmetric_address(memory_, 0));
     at = (at + alignof(lines) - 1) / alignof(lines) * alignof(lines);
     lines_ = rank == 0 ? new (reinterpret_cast<void*>(at)) lines : reinterpret_cast<lines*>(at);
-    lci::barrier();
+    meet_on(lci::get_default_device());
   }
   ~handoff() {
     if (wanted_) lci::free_symmetric(&memory_);

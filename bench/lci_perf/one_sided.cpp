@@ -5,9 +5,9 @@
 
 #include "bench/lci_perf/binding.hpp"
 #include "bench/lci_perf/clock.hpp"
-#include "bench/lci_perf/larger.hpp"
 #include "bench/lci_perf/report.hpp"
 #include "bench/lci_perf/rounds.hpp"
+#include "bench/lci_perf/together.hpp"
 
 namespace lci_perf {
 namespace {
@@ -20,7 +20,7 @@ actor::actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool co
     : device(on),
       rank(my_rank),
       peer(peer_rank),
-      memory(lci::alloc_symmetric_x(bytes).device(on).alignment(4096)()),
+      memory(alloc_pages(bytes, on)),
       mine(static_cast<char*>(lci::get_symmetric_address(memory, rank))),
       target(lci::get_symmetric_rmr(memory, peer)),
       local(lci::alloc_counter()),
@@ -28,13 +28,13 @@ actor::actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool co
       buffer(make_page_buffer(bytes, 1)),
       result(make_page_buffer(collective ? bytes : 8, 0)) {
   std::memset(mine, 0, bytes);
-  lci::barrier_x().device(device)();
+  meet_on(device);
 }
 
 actor::~actor() {
   lci::free_comp(&local);
   lci::free_comp(&ended);
-  lci::free_symmetric(&memory);
+  free_pages(memory, device);
 }
 
 one_sided::one_sided(const options& o, int ranks, int rank)
@@ -107,6 +107,14 @@ void one_sided::serve(int i) {
   }
 }
 
+void one_sided::meet(actor& a) {
+  if (!options_.dedicated) return barrier_.wait();
+  waiter w(crowded_);
+  barrier_.wait([&] {
+    if (lci::progress_x().device(a.device)().is_retry()) w.idle();
+  });
+}
+
 // False: that was the end. `order` counts at thread 0 of rank 0.
 bool one_sided::round(int i, round_order order) {
   actor& a = *actors_[static_cast<size_t>(i)];
@@ -114,17 +122,17 @@ bool one_sided::round(int i, round_order order) {
     lci::broadcast_x(&order, sizeof(order), 0).device(a.device)();
     order_ = order;
   }
-  barrier_.wait();
+  meet(a);
   order = order_;
   if (order.count == 0) return false;
   if (i == 0) rank_ == 0 ? way_->lead() : way_->answer();
   if (has_device(i)) lci::barrier_x().device(a.device)();
-  barrier_.wait();
+  meet(a);
   const double start = now_seconds();
   if (works_) {
     const bool one_by_one = options_.metric == metric_kind::latency;
     kind_.operate(a, order.count, order.size, one_by_one ? 1 : options_.window);
-    barrier_.wait();
+    meet(a);
   }
   if (i == 0) seconds_ = works_ ? now_seconds() - start : 0;
   if (has_device(i)) end_together(i);

@@ -40,6 +40,7 @@ class one_sided {
   void lead();
   void serve(int i);
   bool round(int i, round_order order);
+  void meet(actor& a);
   void end_together(int i);
   bool has_device(int i) const { return i == 0 || options_.dedicated; }
   std::vector<std::string> notes() const;

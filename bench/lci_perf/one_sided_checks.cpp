@@ -7,11 +7,10 @@
 #include "bench/lci_perf/one_sided_actor.hpp"
 #include "bench/lci_perf/pattern.hpp"
 #include "bench/lci_perf/team.hpp"
+#include "bench/lci_perf/together.hpp"
 
 namespace lci_perf {
 namespace {
-
-void meet(actor& a) { lci::barrier_x().device(a.device)(); }
 
 // What is put is complete for its origin: a network may bring it later.
 template <class Test>
@@ -44,47 +43,47 @@ std::atomic<uint64_t>& first_word(actor& a) { return *reinterpret_cast<std::atom
 void check_put(actor& a, size_t size, roles r, one_operation once) {
   std::memset(a.mine, 0, size);
   fill_pattern(a.buffer.get(), size, a.rank);
-  meet(a);
+  meet_on(a.device);
   if (r.works) once(a, size);
   if (r.worked_on) await(a, "a put", [&] { return has_pattern(a.mine, size, a.peer); });
-  meet(a);
+  meet_on(a.device);
 }
 
 void check_get(actor& a, size_t size, roles r, one_operation once) {
   fill_pattern(a.mine, size, a.rank);
   std::memset(a.buffer.get(), 0, size);
-  meet(a);
+  meet_on(a.device);
   if (r.works) {
     once(a, size);
     if (!has_pattern(a.buffer.get(), size, a.peer)) give_up("a get has not brought what the target has");
   }
-  meet(a);
+  meet_on(a.device);
 }
 
 void check_block_put(actor& a, roles r, one_operation once) {
   std::memset(a.mine, 0, matrix_bytes);
   fill_pattern(a.buffer.get(), matrix_bytes, a.rank);
-  meet(a);
+  meet_on(a.device);
   if (r.works) once(a, block_bytes);
   if (r.worked_on) await(a, "a put of a block", [&] { return is_block(a.mine, a.peer); });
-  meet(a);
+  meet_on(a.device);
 }
 
 void check_block_get(actor& a, roles r, one_operation once) {
   fill_pattern(a.mine, matrix_bytes, a.rank);
   std::memset(a.buffer.get(), 0, matrix_bytes);
-  meet(a);
+  meet_on(a.device);
   if (r.works) {
     once(a, block_bytes);
     if (!is_block(a.buffer.get(), a.peer)) give_up("a get of a block has not brought what the target has");
   }
-  meet(a);
+  meet_on(a.device);
 }
 
 void check_atomic(actor& a, roles r, lci::atomic_op_t op) {
   constexpr uint64_t count = 100, step = 3;
   first_word(a).store(0, std::memory_order_relaxed);
-  meet(a);
+  meet_on(a.device);
   for (uint64_t now = 0; r.works && now < count * step; now += step) {
     const uint64_t operand = op == lci::atomic_op_t::add ? step : now + step;
     uint64_t before = ~uint64_t{0};
@@ -94,11 +93,11 @@ void check_atomic(actor& a, roles r, lci::atomic_op_t op) {
     post_one_atomic(a, op, 0, now, before, lci::COMP_NULL);  // no longer what is there
     if (before != operand) give_up("a compare-and-swap has not given the value before");
   }
-  meet(a);
+  meet_on(a.device);
   if (r.worked_on && first_word(a).load(std::memory_order_relaxed) != count * step)
     give_up("atomic operations have not left their sum at the target");
   first_word(a).store(0, std::memory_order_relaxed);
-  meet(a);
+  meet_on(a.device);
 }
 
 void check_allreduce(actor& a, size_t size, one_operation once) {
@@ -108,6 +107,7 @@ void check_allreduce(actor& a, size_t size, one_operation once) {
   for (size_t i = 0; i < size / sizeof(double); ++i)
     values[i] = static_cast<double>(i % 1000 + static_cast<size_t>(a.rank));
   once(a, size);
+  meet_on(a.device);
   for (size_t i = 0; i < size / sizeof(double); ++i) {
     if (sums[i] != static_cast<double>(n * (i % 1000) + n * (n - 1) / 2))
       give_up("an allreduce has not given the sum");

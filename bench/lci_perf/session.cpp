@@ -58,6 +58,11 @@ void session::run() {
   for (std::thread& t : threads) t.join();
 }
 
+void session::meet(spin_barrier& barrier, seat& s) const {
+  if (!options_.dedicated) return barrier.wait();
+  barrier.wait([&] { s.progress(); });
+}
+
 void session::receiver_thread(int i) {
   bind_thread(options_.bind, 1, options_.threads, i);
   seat& s = state.receivers[i];
@@ -67,26 +72,27 @@ void session::receiver_thread(int i) {
       while (state.commanded.load(std::memory_order_acquire) < serial) s.progress();
       receiver_job_ = make_job(state.last_command);
     }
-    receiver_barrier_.wait();
+    meet(receiver_barrier_, s);
     const job j = receiver_job_;
     if (j.count == 0) break;
     part(j).prepare(s, j);
-    receiver_barrier_.wait();
+    meet(receiver_barrier_, s);
     if (i == 0) tell(s, ready_handler_, &serial, sizeof(serial));
     if (i == 0 && !j.check) way_->answer();
     part(j).receive(s, j, payload_of(j.size));
-    receiver_barrier_.wait();
+    meet(receiver_barrier_, s);
   }
 }
 
 void session::sender_thread(int i) {
   bind_thread(options_.bind, 0, options_.threads, i);
+  seat& s = state.senders[i];
   while (true) {
-    sender_barrier_.wait();
+    meet(sender_barrier_, s);
     const job j = sender_job_;
     if (j.count == 0) break;
-    part(j).send(state.senders[i], j, payload_of(j.size));
-    sender_barrier_.wait();
+    part(j).send(s, j, payload_of(j.size));
+    meet(sender_barrier_, s);
   }
 }
 
@@ -98,11 +104,11 @@ double session::round(command c) {
   while (c.count != 0 && state.ready.load(std::memory_order_acquire) < serial_) s.progress();
   sender_job_ = make_job(c);
   if (c.count != 0 && !c.check) way_->lead();
-  sender_barrier_.wait();
+  meet(sender_barrier_, s);
   if (c.count == 0) return 0;
   const double start = now_seconds();
   part(sender_job_).send(s, sender_job_, payload_of(c.size));
-  sender_barrier_.wait();
+  meet(sender_barrier_, s);
   return now_seconds() - start;
 }
 

@@ -44,6 +44,7 @@ class session {
   void run_processes();
   double round_together(command c);
   void measure_sizes(const std::function<double(command)>& round);
+  void meet(spin_barrier& barrier, seat& s) const;
   double round(command c);
   job make_job(const command& c) const;
   const benchmark& part(const job& j) const { return j.check ? checked_ : benchmark_; }

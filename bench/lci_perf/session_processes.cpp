@@ -1,6 +1,6 @@
 // Pairs of processes of one thread each: rank r of N talks to rank r + N/2.
 #include "bench/lci_perf/clock.hpp"
-#include "bench/lci_perf/larger.hpp"
+#include "bench/lci_perf/together.hpp"
 #include "bench/lci_perf/session_state.hpp"
 
 namespace lci_perf {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "bench/lci_perf/session_state.hpp"
+#include "bench/lci_perf/together.hpp"
 
 namespace lci_perf {
 
@@ -178,12 +179,12 @@ void session::make_seats() {
     if (options_.op == op_kind::putsignal || options_.op == op_kind::getsignal)
       give_memory(sender, receiver, bytes);
   }
-  lci::barrier();  // nobody reaches for memory before it has been filled
+  meet_on(state.senders[0].device);  // nobody reaches for memory before it has been filled
 }
 
 void session::give_memory(seat& sender, seat& receiver, size_t bytes) {
   const size_t pitch = (bytes + 4095) / 4096 * 4096;  // from a page's beginning, as the other buffers
-  memories_.push_back(lci::alloc_symmetric_x(2 * pitch).device(sender.device).alignment(4096)());
+  memories_.push_back(alloc_pages(2 * pitch, sender.device));
   const lci::symmetric_t memory = memories_.back();
   char* const mine = static_cast<char*>(lci::get_symmetric_address(memory, rank_));
   const auto own = [&](seat& s, size_t at, size_t of_partner) {
@@ -197,7 +198,7 @@ void session::give_memory(seat& sender, seat& receiver, size_t bytes) {
 }
 
 void session::release() {
-  for (lci::symmetric_t& m : memories_) lci::free_symmetric(&m);
+  for (size_t i = 0; i < memories_.size(); ++i) free_pages(memories_[i], state.senders[i].device);
   for (int i = 0; i < options_.threads; ++i) {
     for (seat* s : {&state.senders[i], &state.receivers[i]}) {
       if (!s->stream.is_empty()) lci::free_stream(&s->stream);

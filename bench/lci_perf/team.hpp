@@ -16,6 +16,13 @@ class spin_barrier {
   spin_barrier(int n, bool crowded) : n_(n), crowded_(crowded) {}
 
   void wait() {
+    waiter w(crowded_);
+    wait([&] { w.idle(); });
+  }
+  /// Calls idle() meanwhile. Whoever has a device that nobody else polls makes progress there: what it has
+  /// posted may still have to leave, and others wait for it.
+  template <class Idle>
+  void wait(Idle idle) {
     const unsigned turn = turn_.load(std::memory_order_relaxed);
     // B1: the last to come sees what the others did before
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_) {
@@ -23,8 +30,7 @@ class spin_barrier {
       turn_.store(turn + 1, std::memory_order_release);  // B2: pairs with B3
       return;
     }
-    waiter w(crowded_);
-    while (turn_.load(std::memory_order_acquire) == turn) w.idle();  // B3: pairs with B2
+    while (turn_.load(std::memory_order_acquire) == turn) idle();  // B3: pairs with B2
   }
 
  private:
