@@ -40,7 +40,8 @@ inline void round_trips(seat& s, uint64_t count, Trip trip) {
   }
 }
 
-/// Tells the other end that `count` more of its messages have been taken. An active message to a handler.
+/// Tells the other end that `count` more of its messages have been taken. An active message to a
+/// handler.
 void post_ack(seat& s, uint64_t count);
 
 /// The acknowledgements of one round that the sending end gets.
@@ -48,7 +49,9 @@ class ack_count {
  public:
   // A1: pairs with A2 in the acknowledgement's handler
   explicit ack_count(const seat& s) : seat_(s), base_(s.acked.load(std::memory_order_acquire)) {}
-  uint64_t get() const { return seat_.acked.load(std::memory_order_acquire) - base_; }  // A1: pairs with A2
+  uint64_t get() const {
+    return seat_.acked.load(std::memory_order_acquire) - base_;
+  }  // A1: pairs with A2
 
  private:
   const seat& seat_;

@@ -9,7 +9,8 @@
 
 namespace lci_perf {
 
-/// An object, and what each thread does with it. Operations are whole: whatever was taken is given back.
+/// An object, and what each thread does with it. Operations are whole: whatever was taken is given
+/// back.
 class contest {
  public:
   virtual ~contest() = default;
@@ -17,8 +18,8 @@ class contest {
   virtual void begin(size_t size) {}
   /// `count` operations by thread `t`. Thread-safe.
   virtual void work(int t, uint64_t count) = 0;
-  /// Ends the process if operations have been lost. One thread, between rounds; `count` operations by each
-  /// thread were the last one.
+  /// Ends the process if operations have been lost. One thread, between rounds; `count` operations
+  /// by each thread were the last one.
   virtual void check(uint64_t count) {}
   virtual std::string what() const = 0;  ///< for the header
 };

@@ -5,11 +5,13 @@
 
 namespace lci_perf {
 
-/// Sends and takes a round's messages at the same time; in either direction no more than a window of them
-/// is unacknowledged. `post(k)` sends message k, `took(n)` follows each n that have been taken. The end
-/// that answers begins when it hears of the other one: what that needs is there by then.
+/// Sends and takes a round's messages at the same time; in either direction no more than a window
+/// of them is unacknowledged. `post(k)` sends message k, `took(n)` follows each n that have been
+/// taken. The end that answers begins when it hears of the other one: what that needs is there by
+/// then.
 template <comp_kind C, class Post, class Took>
-inline void duplex(seat& s, const job& j, payload_kind payload, bool answers, Post post, Took took) {
+inline void duplex(seat& s, const job& j, payload_kind payload, bool answers, Post post,
+                   Took took) {
   inbox<C> box(s, j, payload);
   const ack_count acks(s);
   ack_giver giver;

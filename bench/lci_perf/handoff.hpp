@@ -14,8 +14,8 @@
 namespace lci_perf {
 
 /// A cache line to the other rank's process and one back, over memory that both have mapped. Where
-/// the scheduler of the host moves virtual cores about, this is what stays comparable: their distance
-/// may be another one in the next second.
+/// the scheduler of the host moves virtual cores about, this is what stays comparable: their
+/// distance may be another one in the next second.
 class handoff {
  public:
   static constexpr uint64_t count = 8192;  // there and back, of a round: a few milliseconds
@@ -58,7 +58,8 @@ class handoff {
   }
   /// Of the last `n` rounds, in nanoseconds one way. Empty if not wanted.
   std::vector<double> figures(int n) const {
-    return wanted_ ? std::vector<double>(figures_.end() - n, figures_.end()) : std::vector<double>();
+    return wanted_ ? std::vector<double>(figures_.end() - n, figures_.end())
+                   : std::vector<double>();
   }
 
  private:

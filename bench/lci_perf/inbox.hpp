@@ -23,8 +23,8 @@ inline void read_through(const void* data, size_t size) {
   for (size_t i = 0; i < size; i += 64) (void)p[i];
 }
 
-/// What becomes of a message: its payload is given back as allocated memory or as a packet, or it lies
-/// in memory of ours and there is nothing to give back.
+/// What becomes of a message: its payload is given back as allocated memory or as a packet, or it
+/// lies in memory of ours and there is nothing to give back.
 enum class payload_kind { freed, packet, ours };
 
 /// Takes arrivals out of a seat, whatever tells of them.
@@ -35,7 +35,8 @@ class inbox {
     if constexpr (C == comp_kind::sync) statuses_.resize(j.batch);
   }
 
-  /// Messages that have arrived since the last call. Calls see(status) for each that comes with one.
+  /// Messages that have arrived since the last call. Calls see(status) for each that comes with
+  /// one.
   template <class See>
   uint64_t take(See see) {
     if constexpr (C == comp_kind::handler) {

@@ -13,7 +13,8 @@ struct checked {
       std::memset(s.in.get(), 0, j.size);
       if (Op == op_kind::putsignal) std::memset(s.home, 0, j.size);
       // A get tells its target of what the target has.
-      s.check.begin(j.size, Op == op_kind::getsignal ? s.seed : s.partner_seed, Op == op_kind::orderedam);
+      s.check.begin(j.size, Op == op_kind::getsignal ? s.seed : s.partner_seed,
+                    Op == op_kind::orderedam);
     }
 
     static void receive(seat& s, const job& j, payload_kind payload) {
@@ -30,7 +31,8 @@ struct checked {
    private:
     static void send_all(seat& s, const job& j) {
       for (uint64_t k = 0; k < j.count; ++k) {
-        const lci::rcomp_t target = C == comp_kind::handler ? s.to_partner_check : target_of<C>(s, j, k);
+        const lci::rcomp_t target =
+            C == comp_kind::handler ? s.to_partner_check : target_of<C>(s, j, k);
         post_message<Op>(s, j.size, target, numbered_tag(s.index, k));
       }
       s.drain();
@@ -40,7 +42,8 @@ struct checked {
 
     static void take_all(seat& s, const job& j, payload_kind payload) {
       if constexpr (C == comp_kind::handler) {
-        while (s.check.seen.load(std::memory_order_acquire) < j.count) s.progress();  // K2: pairs with K1
+        while (s.check.seen.load(std::memory_order_acquire) < j.count)
+          s.progress();  // K2: pairs with K1
       } else {
         inbox<C> box(s, j, payload);
         uint64_t taken = 0;

@@ -15,7 +15,8 @@ struct both_ways {
    private:
     static void run(seat& s, const job& j, payload_kind payload, bool answers) {
       duplex<C>(
-          s, j, payload, answers, [&](uint64_t k) { post_message<Op, C>(s, j, k); }, [](uint64_t) {});
+          s, j, payload, answers, [&](uint64_t k) { post_message<Op, C>(s, j, k); },
+          [](uint64_t) {});
     }
   };
 };

@@ -1,5 +1,5 @@
-// Ping-pong of messages that tell of themselves. Answers are sent from the waiting loop, not from the
-// handler.
+// Ping-pong of messages that tell of themselves. Answers are sent from the waiting loop, not from
+// the handler.
 #include "bench/lci_perf/benchmark.hpp"
 
 namespace lci_perf {
@@ -33,6 +33,8 @@ struct ping_pong {
 
 }  // namespace
 
-benchmark message_latency(op_kind op, comp_kind comp) { return by_op_and_comp<ping_pong>(op, comp); }
+benchmark message_latency(op_kind op, comp_kind comp) {
+  return by_op_and_comp<ping_pong>(op, comp);
+}
 
 }  // namespace lci_perf

@@ -94,7 +94,8 @@ void one_sided::lead() {
       return seconds_;
     });
     // Latency is that of one, not half of a round trip.
-    const double messages = static_cast<double>(n) * (o.metric == metric_kind::latency ? 0.5 : at_once);
+    const double messages =
+        static_cast<double>(n) * (o.metric == metric_kind::latency ? 0.5 : at_once);
     for (double& t : times) t = figure_of(o.metric, t, messages, size);
     out.add({size, times, way_->figures(o.rounds), {}});
   }

@@ -1,5 +1,5 @@
-// What is complete with its call: puts, gets and atomics on memory of another rank, also strided ones,
-// and collectives.
+// What is complete with its call: puts, gets and atomics on memory of another rank, also strided
+// ones, and collectives.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +26,9 @@ inline int workers(const options& o, int ranks) {
 
 /// Runs `lci_perf put|get|... METRIC`. Made and run by the main thread, once a process.
 ///
-/// Rank 0 tells all ranks of a round by a broadcast; a barrier begins it. Those ranks whose memory is
-/// worked on make progress in the collective that ends it, which also finds the longest time that any
-/// rank took. Where devices are dedicated, each has a thread for that at every rank.
+/// Rank 0 tells all ranks of a round by a broadcast; a barrier begins it. Those ranks whose memory
+/// is worked on make progress in the collective that ends it, which also finds the longest time
+/// that any rank took. Where devices are dedicated, each has a thread for that at every rank.
 class one_sided {
  public:
   one_sided(const options& o, int ranks, int rank);
@@ -55,8 +55,8 @@ class one_sided {
   std::vector<std::unique_ptr<actor>> actors_;
   std::unique_ptr<handoff> way_;
   spin_barrier barrier_;
-  round_order order_;    // written by the first thread before a barrier
-  double seconds_ = 0;   // of the last round, at the slowest rank
+  round_order order_;   // written by the first thread before a barrier
+  double seconds_ = 0;  // of the last round, at the slowest rank
 };
 
 }  // namespace lci_perf

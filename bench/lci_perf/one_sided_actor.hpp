@@ -35,8 +35,8 @@ struct roles {
 struct one_sided_kind {
   /// `count` times, at most `window` of them under way; 1: each complete before the next.
   void (*operate)(actor&, uint64_t count, size_t size, int64_t window);
-  /// Ends the process if it does not do what it should. Called by all ranks, for one actor after the
-  /// other. Null: collectives end together or not at all.
+  /// Ends the process if it does not do what it should. Called by all ranks, for one actor after
+  /// the other. Null: collectives end together or not at all.
   void (*check)(actor&, size_t size, roles r);
   const char* what;
 };

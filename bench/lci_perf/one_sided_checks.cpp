@@ -36,7 +36,9 @@ bool is_block(const char* matrix, int seed) {
 }
 constexpr size_t matrix_bytes = matrix_rows * matrix_rows * sizeof(double);
 
-std::atomic<uint64_t>& first_word(actor& a) { return *reinterpret_cast<std::atomic<uint64_t>*>(a.mine); }
+std::atomic<uint64_t>& first_word(actor& a) {
+  return *reinterpret_cast<std::atomic<uint64_t>*>(a.mine);
+}
 
 }  // namespace
 
@@ -55,7 +57,8 @@ void check_get(actor& a, size_t size, roles r, one_operation once) {
   meet_on(a.device);
   if (r.works) {
     once(a, size);
-    if (!has_pattern(a.buffer.get(), size, a.peer)) give_up("a get has not brought what the target has");
+    if (!has_pattern(a.buffer.get(), size, a.peer))
+      give_up("a get has not brought what the target has");
   }
   meet_on(a.device);
 }
@@ -75,7 +78,8 @@ void check_block_get(actor& a, roles r, one_operation once) {
   meet_on(a.device);
   if (r.works) {
     once(a, block_bytes);
-    if (!is_block(a.buffer.get(), a.peer)) give_up("a get of a block has not brought what the target has");
+    if (!is_block(a.buffer.get(), a.peer))
+      give_up("a get of a block has not brought what the target has");
   }
   meet_on(a.device);
 }

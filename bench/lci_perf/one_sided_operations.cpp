@@ -4,8 +4,8 @@
 namespace lci_perf {
 namespace {
 
-// Calls post(comp) `count` times. A window of one has no use for a completion object: calls that get
-// none wait.
+// Calls post(comp) `count` times. A window of one has no use for a completion object: calls that
+// get none wait.
 template <class Post>
 inline void repeat(actor& a, uint64_t count, int64_t window, Post post) {
   if (window == 1) {
@@ -83,7 +83,8 @@ void add_doubles(const void* left, const void* right, void* dst, size_t n) {
 
 void allreduces(actor& a, uint64_t count, size_t size, int64_t) {
   for (uint64_t i = 0; i < count; ++i)
-    lci::allreduce_x(a.buffer.get(), a.result.get(), size / sizeof(double), sizeof(double), add_doubles)
+    lci::allreduce_x(a.buffer.get(), a.result.get(), size / sizeof(double), sizeof(double),
+                     add_doubles)
         .device(a.device)();
 }
 
@@ -124,7 +125,8 @@ one_sided_kind one_sided_kind_of(op_kind op) {
     case op_kind::barrier:
       return {barriers, nullptr, "barriers, one after the other"};
     default:
-      return {allreduces, [](actor& a, size_t n, roles) { check_allreduce(a, n, once<allreduces>); },
+      return {allreduces,
+              [](actor& a, size_t n, roles) { check_allreduce(a, n, once<allreduces>); },
               "sums of doubles over all ranks, one after the other"};
   }
 }

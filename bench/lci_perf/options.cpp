@@ -11,38 +11,74 @@ namespace {
 template <class T>
 using names = std::map<std::string, T>;
 
-const names<op_kind> op_names = {
-    {"am", op_kind::am},
-    {"orderedam", op_kind::orderedam},
-    {"putsignal", op_kind::putsignal},
-    {"getsignal", op_kind::getsignal},
-    {"sendrecv", op_kind::sendrecv},
-    {"put", op_kind::put},
-    {"get", op_kind::get},
-    {"atomic", op_kind::atomic},
-    {"swap", op_kind::swap},
-    {"cas", op_kind::cas},
-    {"strided", op_kind::strided},
-    {"stridedget", op_kind::stridedget},
-    {"barrier", op_kind::barrier},
-    {"allreduce", op_kind::allreduce},
-    {"floor", op_kind::floor},
-    {"resource", op_kind::resource}};
-const names<metric_kind> metric_names = {
-    {"latency", metric_kind::latency},     {"rate", metric_kind::rate},
-    {"bandwidth", metric_kind::bandwidth}, {"bidirectional", metric_kind::bidirectional},
-    {"handoff", metric_kind::handoff},
-    {"ring64", metric_kind::ring64},       {"cma", metric_kind::cma},
-    {"memcpy", metric_kind::memcpy},       {"atomic", metric_kind::atomic},
-    {"strided", metric_kind::strided},     {"cq", metric_kind::cq},
-    {"matching", metric_kind::matching},   {"packet", metric_kind::packet},
-    {"registration", metric_kind::registration}, {"ownatomic", metric_kind::ownatomic},
-    {"lockedqueue", metric_kind::lockedqueue}, {"malloc", metric_kind::malloc}};
-const names<comp_kind> comp_names = {
-    {"handler", comp_kind::handler},
-    {"cq", comp_kind::cq},
-    {"sync", comp_kind::sync},
-    {"counter", comp_kind::counter}};
+constexpr char what_is_measured[] =
+    R"(OP and its METRICs:
+  am, orderedam, sendrecv, putsignal, getsignal
+      latency        one way: half of a round trip
+      rate           messages a second, one way
+      bandwidth      the same in bytes
+      bidirectional  streams both ways at once, added up
+    Told to the other rank by --comp. orderedam: active messages in a stream, in order.
+    putsignal, getsignal: put into and get from its memory, of which it is told.
+  put, get, strided, stridedget
+      latency        of one that is complete before the next begins
+      rate, bandwidth, bidirectional: with up to --window of them under way
+    strided, stridedget: 512 x 512 doubles out of and into 1024 x 1024.
+  atomic, swap, cas
+      latency, rate  as above. atomic: fetch-and-add; cas: compare-and-swap; of 64 bits
+  barrier, allreduce
+      latency, rate  one after the other, of any number of ranks; allreduce: a sum of doubles
+  floor              what the machine does without LCI, between two processes that it makes itself
+      handoff        a cache line's way to the other core
+      ring64         a plain ring of 64-byte slots
+      cma, memcpy    process_vm_readv; within one process
+      atomic         a fetch-and-add that nobody disturbs
+      strided        the strided block by memcpy
+  resource           what --threads threads of one rank do with one object: operations a second of all
+      cq             a push and a pop of a completion queue
+      matching       a receive and its send, into a matching engine
+      packet         a packet taken from the pool and given back
+      registration   of memory (--size), and its end; --reg-cache
+      atomic, ownatomic    without LCI: fetch-and-add of one word, of a word each
+      lockedqueue, malloc  without LCI: std::deque and std::mutex, push and pop; malloc and free)";
+
+const names<op_kind> op_names = {{"am", op_kind::am},
+                                 {"orderedam", op_kind::orderedam},
+                                 {"putsignal", op_kind::putsignal},
+                                 {"getsignal", op_kind::getsignal},
+                                 {"sendrecv", op_kind::sendrecv},
+                                 {"put", op_kind::put},
+                                 {"get", op_kind::get},
+                                 {"atomic", op_kind::atomic},
+                                 {"swap", op_kind::swap},
+                                 {"cas", op_kind::cas},
+                                 {"strided", op_kind::strided},
+                                 {"stridedget", op_kind::stridedget},
+                                 {"barrier", op_kind::barrier},
+                                 {"allreduce", op_kind::allreduce},
+                                 {"floor", op_kind::floor},
+                                 {"resource", op_kind::resource}};
+const names<metric_kind> metric_names = {{"latency", metric_kind::latency},
+                                         {"rate", metric_kind::rate},
+                                         {"bandwidth", metric_kind::bandwidth},
+                                         {"bidirectional", metric_kind::bidirectional},
+                                         {"handoff", metric_kind::handoff},
+                                         {"ring64", metric_kind::ring64},
+                                         {"cma", metric_kind::cma},
+                                         {"memcpy", metric_kind::memcpy},
+                                         {"atomic", metric_kind::atomic},
+                                         {"strided", metric_kind::strided},
+                                         {"cq", metric_kind::cq},
+                                         {"matching", metric_kind::matching},
+                                         {"packet", metric_kind::packet},
+                                         {"registration", metric_kind::registration},
+                                         {"ownatomic", metric_kind::ownatomic},
+                                         {"lockedqueue", metric_kind::lockedqueue},
+                                         {"malloc", metric_kind::malloc}};
+const names<comp_kind> comp_names = {{"handler", comp_kind::handler},
+                                     {"cq", comp_kind::cq},
+                                     {"sync", comp_kind::sync},
+                                     {"counter", comp_kind::counter}};
 const names<bind_kind> bind_names = {
     {"pack", bind_kind::pack}, {"cross", bind_kind::cross}, {"none", bind_kind::none}};
 
@@ -66,7 +102,8 @@ std::vector<size_t> default_sizes(op_kind op, metric_kind m) {
     return {m == metric_kind::registration ? 1048576u : m == metric_kind::malloc ? 8192u : 0u};
   if (m == metric_kind::ring64) return {56};
   if (m == metric_kind::strided || is_strided(op)) return {block_bytes};
-  if (m == metric_kind::bandwidth || m == metric_kind::bidirectional || m == metric_kind::cma || m == metric_kind::memcpy)
+  if (m == metric_kind::bandwidth || m == metric_kind::bidirectional || m == metric_kind::cma ||
+      m == metric_kind::memcpy)
     return {16, 256, 4096, 65536, 1048576};
   return {8};
 }
@@ -88,30 +125,20 @@ options parse(int argc, char** argv) {
       "of the machine that the other figures can be held against.",
       "lci_perf");
   app.add_option("OP", op, "what to measure")->required()->check(CLI::IsMember(keys(op_names)));
-  app.add_option("METRIC", metric,
-                 "am, orderedam (in a stream), sendrecv, putsignal, getsignal: latency (one way), rate "
-                 "(one-way stream), bandwidth, bidirectional (bandwidth of streams both ways, together)\n"
-                 "put, get, strided and stridedget (512 x 512 doubles out of and into 1024 x 1024): latency "
-                 "(of one, complete), rate, bandwidth, bidirectional\n"
-                 "atomic (64-bit fetch-and-add), swap, cas (compare-and-swap), barrier, allreduce (sum of "
-                 "doubles): latency (of one, complete), rate\n"
-                 "floor: handoff (a cache line's way to the other core), ring64 (a plain ring of "
-                 "64-byte slots), cma (process_vm_readv), memcpy, atomic (fetch-and-add), "
-                 "strided (the same block by memcpy)\n"
-                 "resource, what threads of one rank do with one object, a second: cq (push and pop), matching "
-                 "(a receive and a send), packet (get and put), registration (and its end); and without LCI: "
-                 "atomic (fetch-and-add of one word), ownatomic (of a word each), lockedqueue (std::deque and "
-                 "std::mutex, push and pop), malloc (and free)")
+  app.add_option("METRIC", metric, "which of its figures: see below")
       ->required()
       ->check(CLI::IsMember(keys(metric_names)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
-  app.add_option("--threads", o.threads, "pairs of threads that talk at the same time; resource: threads")
+  app.add_option("--threads", o.threads,
+                 "pairs of threads that talk at the same time; resource: threads")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--devices", devices, "shared: all threads use one device; dedicated: a pair each")
       ->check(CLI::IsMember(std::set<std::string>{"shared", "dedicated"}))
       ->capture_default_str();
-  app.add_option("--comp", comp, "how arrivals are told: completion handler, queue, synchronizer; counter: not of active messages")
+  app.add_option(
+         "--comp", comp,
+         "how arrivals are told: completion handler, queue, synchronizer; counter, but not of am")
       ->check(CLI::IsMember(keys(comp_names)))
       ->capture_default_str();
   app.add_flag("--zero-copy", o.zero_copy,
@@ -131,22 +158,30 @@ options parse(int argc, char** argv) {
   app.add_option("--slots", o.slots, "floor ring64: slots of the ring")
       ->check(CLI::Range(size_t{2}, size_t{1} << 20))
       ->capture_default_str();
-  app.add_flag("--with-handoff", o.with_handoff,
-               "latency of 2 ranks: before each round, the same processes measure a plain hand-off of "
-               "a cache line; the ratio of the two is shown as well");
-  app.add_flag("--percentiles", o.percentiles,
-               "latency of messages: each round trip is timed, too; p50, p90, p99, p99.9 and the longest");
-  app.add_flag("--processes", o.processes,
-               "pairs of processes instead of threads: of N ranks, r < N/2 sends to r + N/2; together");
-  app.add_flag("--reg-cache", o.reg_cache, "resource registration: with the device's registration cache");
+  app.add_flag(
+      "--with-handoff", o.with_handoff,
+      "latency of 2 ranks: before each round, the same processes measure a plain hand-off of "
+      "a cache line; the ratio of the two is shown as well");
+  app.add_flag(
+      "--percentiles", o.percentiles,
+      "latency of messages: each round trip is timed as well; p50, p90, p99, p99.9 and the "
+      "longest, halved");
+  app.add_flag(
+      "--processes", o.processes,
+      "pairs of processes instead of threads: of N ranks, r < N/2 sends to r + N/2; together");
+  app.add_flag("--reg-cache", o.reg_cache,
+               "resource registration: with the device's registration cache");
   app.add_option("--bind", bind,
                  "pack: rank r's thread t of T on core (r*T+t) mod cores; cross: on core (r+t) mod "
                  "cores, so that partners never share one; none: as the launcher says")
       ->check(CLI::IsMember(keys(bind_names)))
       ->capture_default_str();
   app.add_flag("--no-bind", no_bind, "same as --bind none");
-  CLI::Option* const json = app.add_flag("--json", o.json, "one JSON object a line instead of a table");
-  app.add_flag("--csv", o.csv, "a line of names and one of values each instead of a table")->excludes(json);
+  CLI::Option* const json =
+      app.add_flag("--json", o.json, "one JSON object a line instead of a table");
+  app.add_flag("--csv", o.csv, "a line of names and one of values each instead of a table")
+      ->excludes(json);
+  app.footer(what_is_measured);
   try {
     app.parse(argc, argv);
     o.op = op_names.at(op);

@@ -10,24 +10,52 @@ namespace lci_perf {
 
 enum class op_kind {
   // the other rank is told of each
-  am, orderedam, putsignal, getsignal, sendrecv,
+  am,
+  orderedam,
+  putsignal,
+  getsignal,
+  sendrecv,
   // complete with the call
-  put, get, atomic, swap, cas, strided, stridedget, barrier, allreduce,
+  put,
+  get,
+  atomic,
+  swap,
+  cas,
+  strided,
+  stridedget,
+  barrier,
+  allreduce,
   // on one process
-  floor, resource
+  floor,
+  resource
 };
 enum class metric_kind {
-  latency, rate, bandwidth, bidirectional,
-  handoff, ring64, cma, memcpy, strided,                              // floor
-  atomic,                                                             // floor and resource
-  cq, matching, packet, registration, ownatomic, lockedqueue, malloc  // resource
+  latency,
+  rate,
+  bandwidth,
+  bidirectional,
+  // floor
+  handoff,
+  ring64,
+  cma,
+  memcpy,
+  strided,
+  // floor and resource
+  atomic,
+  // resource
+  cq,
+  matching,
+  packet,
+  registration,
+  ownatomic,
+  lockedqueue,
+  malloc
 };
 enum class comp_kind { handler, cq, sync, counter };
 enum class bind_kind { pack, cross, none };
 
 /// Whether the other rank is told of each.
 inline bool is_told(op_kind op) { return op <= op_kind::sendrecv; }
-inline bool is_one_sided(op_kind op) { return op >= op_kind::put && op <= op_kind::stridedget; }
 inline bool is_collective(op_kind op) { return op == op_kind::barrier || op == op_kind::allreduce; }
 inline bool is_strided(op_kind op) { return op == op_kind::strided || op == op_kind::stridedget; }
 inline bool is_atomic(op_kind op) { return op >= op_kind::atomic && op <= op_kind::cas; }
@@ -43,12 +71,12 @@ struct options {
   int threads = 1;            ///< pairs of threads
   bool dedicated = false;     ///< a device for each pair instead of one for all
   comp_kind comp = comp_kind::handler;
-  bool zero_copy = false;   ///< cq and sync: take active messages as packets
-  int window = 64;          ///< messages in flight, per pair
-  int rounds = 7;           ///< measured rounds, after the warm-up
-  uint64_t iterations = 0;  ///< messages a round and pair; 0: as many as fit into `seconds`
-  double seconds = 0.1;     ///< length of a round when `iterations` is 0
-  size_t slots = 64;        ///< floor ring64 only
+  bool zero_copy = false;     ///< cq and sync: take active messages as packets
+  int window = 64;            ///< messages in flight, per pair
+  int rounds = 7;             ///< measured rounds, after the warm-up
+  uint64_t iterations = 0;    ///< messages a round and pair; 0: as many as fit into `seconds`
+  double seconds = 0.1;       ///< length of a round when `iterations` is 0
+  size_t slots = 64;          ///< floor ring64 only
   bool with_handoff = false;  ///< latencies: a hand-off before each round, and the ratio to it
   bind_kind bind = bind_kind::pack;
   bool percentiles = false;  ///< latencies: of single round trips, too

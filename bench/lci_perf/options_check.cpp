@@ -23,14 +23,16 @@ bool has_one_size(const options& o) {
 
 std::string about_metric(const options& o) {
   const std::string op = name_of(o.op), metric = name_of(o.metric);
-  if (!fits(o.op, o.metric)) return op + " can't measure " + metric + "; it measures " + metrics_of(o);
+  if (!fits(o.op, o.metric))
+    return op + " can't measure " + metric + "; it measures " + metrics_of(o);
   if ((o.metric == metric_kind::bandwidth || o.metric == metric_kind::bidirectional) &&
       (is_atomic(o.op) || is_collective(o.op)))
     return op + " has no bandwidth; it measures " + metrics_of(o);
   if (o.with_handoff && o.metric != metric_kind::latency)
     return "--with-handoff: " + metric + " is nothing to hold against it";
   if (o.percentiles && (o.metric != metric_kind::latency || !is_told(o.op)))
-    return "--percentiles: single round trips are those of the latency of messages (am, orderedam, sendrecv, "
+    return "--percentiles: single round trips are those of the latency of messages (am, orderedam, "
+           "sendrecv, "
            "putsignal, getsignal)";
   if (o.reg_cache && o.metric != metric_kind::registration)
     return "--reg-cache: is about `resource registration`";
@@ -38,7 +40,8 @@ std::string about_metric(const options& o) {
 }
 
 std::string about_size(const options& o) {
-  if (!o.sizes.empty() && has_one_size(o)) return std::string("--size: ") + name_of(o.op) + " has one size only";
+  if (!o.sizes.empty() && has_one_size(o))
+    return std::string("--size: ") + name_of(o.op) + " has one size only";
   if (!o.sizes.empty() && o.op == op_kind::resource && o.metric != metric_kind::registration &&
       o.metric != metric_kind::malloc)
     return "--size: resource " + std::string(name_of(o.metric)) + " is of no size";
@@ -62,9 +65,11 @@ std::string about_arrival(const options& o) {
   if (!is_told(o.op) && o.comp != comp_kind::handler)
     return "--comp: nobody is told of " + op + ", which is complete with its call";
   if (o.comp == comp_kind::counter && (o.op == op_kind::am || o.op == op_kind::orderedam))
-    return "--comp counter: tells of no payload, and " + op + " brings one; sendrecv, putsignal and getsignal "
+    return "--comp counter: tells of no payload, and " + op +
+           " brings one; sendrecv, putsignal and getsignal "
            "have their own buffers";
-  if (o.zero_copy && ((o.op != op_kind::am && o.op != op_kind::orderedam) || o.comp == comp_kind::handler)) {
+  if (o.zero_copy &&
+      ((o.op != op_kind::am && o.op != op_kind::orderedam) || o.comp == comp_kind::handler)) {
     return "--zero-copy: needs `am` with --comp cq or --comp sync (handlers read messages in "
            "place anyway, receives name their own buffer)";
   }
@@ -73,7 +78,8 @@ std::string about_arrival(const options& o) {
 
 std::string about_threads(const options& o) {
   if (o.threads > 1 && !o.dedicated && is_collective(o.op))
-    return std::string("--threads: ") + name_of(o.op) + " by several threads needs --devices dedicated";
+    return std::string("--threads: ") + name_of(o.op) +
+           " by several threads needs --devices dedicated";
   if (o.threads > 1 && o.op == op_kind::floor) return "--threads: a floor has those that it needs";
   if (!o.processes) return {};
   if (o.threads > 1 || o.dedicated)

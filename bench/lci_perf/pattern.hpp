@@ -1,4 +1,5 @@
-// What messages carry: bytes that tell who has sent them, so that a receiver can see whether they came.
+// What messages carry: bytes that tell who has sent them, so that a receiver can see whether they
+// came.
 #pragma once
 
 #include <atomic>
@@ -23,7 +24,9 @@ inline bool has_pattern(const void* at, size_t size, int seed) {
 }
 
 /// In a round that checks, the tag also numbers the messages.
-inline lci::tag_t numbered_tag(int index, uint64_t k) { return static_cast<lci::tag_t>(index) | k << 8; }
+inline lci::tag_t numbered_tag(int index, uint64_t k) {
+  return static_cast<lci::tag_t>(index) | k << 8;
+}
 
 /// What one end of a pair has seen in a round that checks. Several threads may have messages looked
 /// at, one each at the same time.

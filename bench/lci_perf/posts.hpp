@@ -42,7 +42,9 @@ template <op_kind Op>
 inline void post_message(seat& s, size_t size, lci::rcomp_t target, lci::tag_t tag) {
   insist(s, [&] {
     if constexpr (Op == op_kind::am) {
-      return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target).device(s.device).tag(tag)();
+      return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target)
+          .device(s.device)
+          .tag(tag)();
     } else if constexpr (Op == op_kind::orderedam) {
       return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target)
           .device(s.device)

@@ -73,7 +73,9 @@ reporter::reporter(const options& o, int ranks, const std::vector<std::string>& 
 std::vector<reporter::field> reporter::fields_of(const result& r) const {
   const options& o = options_;
   std::vector<field> out;
-  const auto text = [&](const char* name, const char* value) { out.push_back({name, value, true}); };
+  const auto text = [&](const char* name, const char* value) {
+    out.push_back({name, value, true});
+  };
   const auto number = [&](const char* name, double value) {
     char digits[32];
     std::snprintf(digits, sizeof(digits), "%.10g", value);

@@ -41,8 +41,8 @@ class reporter {
 /// ns, msg/s, op/s or MB/s.
 const char* unit_of(const options& o);
 
-/// A round's figure in the metric's unit: `messages` of `size` bytes each took `seconds`. Latency and
-/// handoff: `messages` counts one way only, and as many went back.
+/// A round's figure in the metric's unit: `messages` of `size` bytes each took `seconds`. Latency
+/// and handoff: `messages` counts one way only, and as many went back.
 double figure_of(metric_kind m, double seconds, double messages, size_t size);
 
 }  // namespace lci_perf

@@ -39,7 +39,8 @@ class queue final : public contest {
       give_up("a completion queue has not given what was pushed");
   }
   std::string what() const override {
-    return "a push and a pop of one completion queue (" + lci::to_string(cq_.get_attr_cq_type()) + ")";
+    return "a push and a pop of one completion queue (" + lci::to_string(cq_.get_attr_cq_type()) +
+           ")";
   }
 
  private:
@@ -64,7 +65,8 @@ class matching final : public contest {
     }
   }
   std::string what() const override {
-    return "a receive and the send that meets it, into one matching engine; keys of each thread's own";
+    return "a receive and the send that meets it, into one matching engine; keys of each thread's "
+           "own";
   }
 
  private:
@@ -108,7 +110,8 @@ class registrations final : public contest {
     if (cached_) {
       cache = lci::get_reg_cache_stats_x().device(device_)().active
                   ? "with a cache"
-                  : "with a cache asked for, but registering costs nothing on this network: there is none";
+                  : "with a cache asked for, but registering costs nothing on this network: there "
+                    "is none";
     }
     return "a registration of memory and its end, with one device, " + cache;
   }

@@ -11,10 +11,11 @@ namespace lci_perf {
 
 /// Calls `round(n)`, which moves n messages and returns the seconds that took: first as warm-up,
 /// with growing n until a round is long enough to tell n for the rest, then o.rounds times.
-/// Returns the seconds of the latter, and their n through `messages`. n is a multiple of `step`. `warm()`
-/// is called between the two.
+/// Returns the seconds of the latter, and their n through `messages`. n is a multiple of `step`.
+/// `warm()` is called between the two.
 template <class Round, class Warm>
-std::vector<double> measure(const options& o, uint64_t step, uint64_t* messages, Round round, Warm warm) {
+std::vector<double> measure(const options& o, uint64_t step, uint64_t* messages, Round round,
+                            Warm warm) {
   const auto whole = [step](uint64_t n) { return std::max(step, n / step * step); };
   uint64_t n = o.iterations != 0 ? whole(o.iterations) : whole(64);
   if (o.iterations != 0) {

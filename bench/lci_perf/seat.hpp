@@ -29,10 +29,10 @@ struct alignas(128) seat {
   message_check check;
 
   alignas(128) lci::device_t device;
-  int index = 0;         ///< number of the pair; also the tag of its messages
-  int partner_rank = 0;  ///< where the other end is
+  int index = 0;                   ///< number of the pair; also the tag of its messages
+  int partner_rank = 0;            ///< where the other end is
   int seed = 0, partner_seed = 0;  ///< of what lies in `out` and at `home`: see pattern.hpp
-  lci::comp_t on_recv;   ///< handler for receives; their user_context is the seat
+  lci::comp_t on_recv;             ///< handler for receives; their user_context is the seat
   lci::comp_t cq, counter;
   lci::comp_t syncs[syncs_per_seat];
   lci::comp_t local;           ///< counter: sends that were posted, not done at once

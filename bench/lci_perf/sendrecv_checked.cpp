@@ -10,7 +10,8 @@ template <comp_kind C>
 struct checked {
   static void prepare(seat& s, const job& j) {
     std::memset(s.in.get(), 0, j.size);
-    for (uint64_t k = 0; k < j.count; ++k) post_one_recv<C>(s, j, k, static_cast<lci::tag_t>(s.partner_seed));
+    for (uint64_t k = 0; k < j.count; ++k)
+      post_one_recv<C>(s, j, k, static_cast<lci::tag_t>(s.partner_seed));
   }
 
   static void receive(seat& s, const job& j, payload_kind payload) {

@@ -24,7 +24,8 @@ struct both_ways {
   static void run(seat& s, const job& j, payload_kind payload, bool answers) {
     uint64_t posted = j.window < j.count ? j.window : j.count;
     duplex<C>(
-        s, j, payload, answers, [&](uint64_t) { post_one_send(s, j, static_cast<lci::tag_t>(s.seed)); },
+        s, j, payload, answers,
+        [&](uint64_t) { post_one_send(s, j, static_cast<lci::tag_t>(s.seed)); },
         [&](uint64_t n) {
           for (; n > 0 && posted < j.count; --n) receive_one(s, j, posted++);
         });

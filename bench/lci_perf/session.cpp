@@ -127,7 +127,10 @@ void session::measure_sizes(const std::function<double(command)>& round) {
     round({0, syncs_per_seat * make_job({}).batch, size, true});
     uint64_t n = 0;
     std::vector<double> figures = measure(
-        o, step, &n, [&](uint64_t count) { return round({0, count, size, false}); },
+        o, step, &n,
+        [&](uint64_t count) {
+          return round({0, count, size, false});
+        },
         [&] {
           for (int i = 0; i < o.threads; ++i) state.senders[i].log.clear();
         });

@@ -38,7 +38,8 @@ std::vector<std::string> session::notes() const {
   if (o.percentiles) {
     char text[160];
     std::snprintf(text, sizeof(text),
-                  "percentiles are of single round trips, halved; reading the clock, %.1f ns, is part of each "
+                  "percentiles are of single round trips, halved; reading the clock, %.1f ns, is "
+                  "part of each "
                   "round trip",
                   nanoseconds_of_reading());
     out.push_back(text);

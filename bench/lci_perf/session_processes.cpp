@@ -1,7 +1,7 @@
 // Pairs of processes of one thread each: rank r of N talks to rank r + N/2.
 #include "bench/lci_perf/clock.hpp"
-#include "bench/lci_perf/together.hpp"
 #include "bench/lci_perf/session_state.hpp"
+#include "bench/lci_perf/together.hpp"
 
 namespace lci_perf {
 
@@ -11,8 +11,8 @@ void session::run_processes() {
   while (!ended_) round_together({});
 }
 
-/// All ranks take part; `c` counts at rank 0. A barrier begins the round, which is as long as that of the
-/// slowest pair.
+/// All ranks take part; `c` counts at rank 0. A barrier begins the round, which is as long as that
+/// of the slowest pair.
 double session::round_together(command c) {
   lci::broadcast(&c, sizeof(c), 0);
   ended_ = c.count == 0;

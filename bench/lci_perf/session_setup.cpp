@@ -35,7 +35,9 @@ struct handlers {
     std::memcpy(&count, status.buffer, sizeof(count));
     Bump(s.acked, count);  // A2: pairs with A1
   }
-  static void ack_receiver(lci::status_t status) { acknowledge(state.receivers[status.tag], status); }
+  static void ack_receiver(lci::status_t status) {
+    acknowledge(state.receivers[status.tag], status);
+  }
   static void ack_sender(lci::status_t status) { acknowledge(state.senders[status.tag], status); }
 };
 
@@ -183,7 +185,8 @@ void session::make_seats() {
 }
 
 void session::give_memory(seat& sender, seat& receiver, size_t bytes) {
-  const size_t pitch = (bytes + 4095) / 4096 * 4096;  // from a page's beginning, as the other buffers
+  const size_t pitch =
+      (bytes + 4095) / 4096 * 4096;  // from a page's beginning, as the other buffers
   memories_.push_back(alloc_pages(2 * pitch, sender.device));
   const lci::symmetric_t memory = memories_.back();
   char* const mine = static_cast<char*>(lci::get_symmetric_address(memory, rank_));

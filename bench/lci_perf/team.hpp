@@ -19,8 +19,8 @@ class spin_barrier {
     waiter w(crowded_);
     wait([&] { w.idle(); });
   }
-  /// Calls idle() meanwhile. Whoever has a device that nobody else polls makes progress there: what it has
-  /// posted may still have to leave, and others wait for it.
+  /// Calls idle() meanwhile. Whoever has a device that nobody else polls makes progress there: what
+  /// it has posted may still have to leave, and others wait for it.
   template <class Idle>
   void wait(Idle idle) {
     const unsigned turn = turn_.load(std::memory_order_relaxed);

@@ -5,8 +5,8 @@
 
 namespace lci_perf {
 
-/// A barrier on one device of several. Whoever leaves it may turn to another device: others would wait
-/// for ever for what has not gone out by then.
+/// A barrier on one device of several. Whoever leaves it may turn to another device: others would
+/// wait for ever for what has not gone out by then.
 inline void meet_on(lci::device_t device) {
   lci::barrier_x().device(device)();
   lci::wait_drained_x().device(device)();

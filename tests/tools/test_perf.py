@@ -1,5 +1,7 @@
 """lci_perf: each kind of measurement runs and reports as it says; misuse is told clearly."""
 
+import csv
+import io
 import json
 import os
 import unittest
@@ -9,6 +11,7 @@ from programs import LCIRUN, PERF, run
 KEYS = {"op", "metric", "size", "threads", "devices", "comp", "unit", "median", "min", "max",
         "rounds"}
 UNITS = {"latency": "ns", "rate": "msg/s", "bandwidth": "MB/s"}
+ALL_UNITS = {**UNITS, "bidirectional": "MB/s"}
 SHORT = ("--rounds", "2", "--iterations", "128", "--no-bind")
 
 
@@ -25,7 +28,7 @@ class Measuring(unittest.TestCase):
         self.assertEqual((entry["op"], entry["metric"], entry["size"]), (op, metric, size))
         self.assertEqual((entry["comp"], entry["threads"], entry["devices"]),
                          (comp, threads, devices))
-        self.assertEqual(entry["unit"], UNITS[metric])
+        self.assertEqual(entry["unit"], ALL_UNITS[metric])
         self.assertEqual(entry["rounds"], rounds)
         self.assertGreater(entry["min"], 0)
         self.assertLessEqual(entry["min"], entry["median"])
@@ -90,6 +93,64 @@ class Measuring(unittest.TestCase):
                                 "--json", *SHORT))
                 self.check(out[0], "am", "rate", 8, threads=2, devices=devices)
 
+    def test_both_directions_at_once(self):
+        for op, comp in (("am", "handler"), ("am", "cq"), ("orderedam", "sync"), ("sendrecv", "handler"),
+                         ("sendrecv", "sync"), ("putsignal", "counter"), ("put", "handler"),
+                         ("stridedget", "handler")):
+            with self.subTest(op=op, comp=comp):
+                sizes = () if op == "stridedget" else ("--size", "8,100000")
+                out = lines(run(LCIRUN, "-n", "2", PERF, op, "bidirectional", "--comp", comp, *sizes,
+                                "--json", *SHORT))
+                for entry, size in zip(out, (8, 100000) if sizes else (2097152,)):
+                    self.check(entry, op, "bidirectional", size, comp)
+
+    def test_counters_tell_of_what_needs_no_payload(self):
+        for ranks in ("1", "2"):
+            for op in ("sendrecv", "putsignal", "getsignal"):
+                for metric in ("latency", "rate"):
+                    with self.subTest(ranks=ranks, op=op, metric=metric):
+                        out = lines(run(LCIRUN, "-n", ranks, PERF, op, metric, "--comp", "counter",
+                                        "--size", "8,100000", "--json", *SHORT))
+                        self.check(out[1], op, metric, 100000, "counter")
+
+    def test_pairs_of_processes_are_measured_together(self):
+        for ranks, op, metric in (("2", "am", "latency"), ("4", "am", "rate"), ("4", "sendrecv", "rate"),
+                                  ("4", "getsignal", "rate"), ("4", "put", "rate"), ("4", "cas", "latency"),
+                                  ("4", "am", "bidirectional")):
+            with self.subTest(ranks=ranks, op=op, metric=metric):
+                sizes = () if op == "cas" else ("--size", "8")
+                out = lines(run(LCIRUN, "-n", ranks, PERF, op, metric, "--processes", *sizes, "--json",
+                                *SHORT))
+                self.check(out[0], op, metric, 8)
+                self.assertEqual((out[0]["ranks"], out[0]["mode"]), (int(ranks), "processes"))
+
+    def test_collectives_are_of_any_number_of_ranks(self):
+        for op in ("barrier", "allreduce"):
+            with self.subTest(op=op):
+                out = lines(run(LCIRUN, "-n", "3", PERF, op, "latency", "--json", *SHORT))
+                self.check(out[0], op, "latency", 8)
+                self.assertEqual(out[0]["ranks"], 3)
+
+    def test_percentiles_of_single_round_trips(self):
+        for op in ("am", "sendrecv", "putsignal"):
+            with self.subTest(op=op):
+                entry = lines(run(LCIRUN, "-n", "2", PERF, op, "latency", "--percentiles", "--json",
+                                  *SHORT))[0]
+                values = [entry[key] for key in ("p50", "p90", "p99", "p99.9", "longest")]
+                self.assertEqual(values, sorted(values))
+                self.assertGreater(values[0], 0)
+                # A mean lies between the shortest and the longest.
+                self.assertLess(entry["min"], values[-1])
+
+    def test_comma_separated_values(self):
+        done = run(LCIRUN, "-n", "2", PERF, "am", "rate", "--size", "8,64", "--csv", *SHORT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertEqual([(row["op"], row["size"], row["unit"]) for row in rows],
+                         [("am", "8", "msg/s"), ("am", "64", "msg/s")])
+        self.assertTrue(KEYS <= set(rows[0]))
+        self.assertGreater(float(rows[1]["median"]), 0)
+
     def test_messages_as_packets(self):
         for comp in ("cq", "sync"):
             with self.subTest(comp=comp):
@@ -116,6 +177,30 @@ class Measuring(unittest.TestCase):
             self.assertIn(text, done.stdout)
         unbound = run(LCIRUN, "-n", "2", PERF, "am", "rate", *SHORT)
         self.assertIn("not bound", unbound.stdout)
+
+
+class Resource(unittest.TestCase):
+    def test_each_by_one_thread_and_by_several(self):
+        for metric in ("cq", "matching", "packet", "registration", "atomic", "ownatomic", "lockedqueue",
+                       "malloc"):
+            for threads in (1, 3):
+                with self.subTest(metric=metric, threads=threads):
+                    entry = lines(run(PERF, "resource", metric, "--threads", str(threads), "--json",
+                                      *SHORT))[0]
+                    self.assertTrue(KEYS <= set(entry), entry)
+                    self.assertEqual((entry["op"], entry["metric"], entry["threads"], entry["unit"]),
+                                     ("resource", metric, threads, "op/s"))
+                    self.assertGreater(entry["min"], 0)
+
+    def test_a_cache_that_is_not_there_is_said(self):
+        done = run(PERF, "resource", "registration", "--reg-cache", *SHORT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, "with a cache")
+
+    def test_more_ranks_are_refused(self):
+        done = run(LCIRUN, "-n", "2", PERF, "resource", "cq")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("2 ranks; it is about threads of one", done.stderr)
 
 
 class Floor(unittest.TestCase):
@@ -152,7 +237,8 @@ class Misuse(unittest.TestCase):
         done = run(PERF, "--help")
         self.assertEqual(done.returncode, 0)
         for option in ("--size", "--threads", "--devices", "--comp", "--window", "--rounds",
-                       "--iterations", "--json", "--no-bind"):
+                       "--iterations", "--json", "--no-bind", "--csv", "--percentiles", "--processes",
+                       "orderedam", "lockedqueue"):
             self.assertIn(option, done.stdout)
 
     def test_a_bad_command_line_is_refused_with_its_reason(self):
@@ -173,7 +259,17 @@ class Misuse(unittest.TestCase):
                 (("am", "rate", "--size", "2147483648"), "1073741824"),
                 (("am", "rate", "--threads", "0"), "--threads"),
                 (("am", "rate", "--devices", "two"), "--devices"),
-                (("am", "rate", "--comp", "counter"), "--comp"),
+                (("am", "rate", "--comp", "counter"), "tells of no payload"),
+                (("am", "rate", "--percentiles"), "--percentiles"),
+                (("put", "latency", "--percentiles"), "--percentiles"),
+                (("am", "rate", "--json", "--csv"), "--csv"),
+                (("am", "rate", "--processes", "--threads", "2"), "--processes: each has one thread"),
+                (("barrier", "rate", "--processes"), "barrier has no pairs"),
+                (("am", "rate", "--reg-cache"), "--reg-cache"),
+                (("am", "cq"), "am can't measure cq"),
+                (("resource", "handoff"), "resource can't measure handoff"),
+                (("resource", "cq", "--size", "8"), "of no size"),
+                (("cas", "bidirectional"), "cas has no bandwidth"),
                 (("am", "rate", "--window", "6"), "multiple of 4"),
                 (("am", "rate", "--rounds", "0"), "--rounds"),
                 (("am", "rate", "--iterations", "0"), "--iterations"),
@@ -194,6 +290,12 @@ class Misuse(unittest.TestCase):
         self.assertIn("3 ranks", done.stderr)
         self.assertIn("lcirun -n 2 lci_perf am latency", done.stderr)
         self.assertEqual(done.stderr.count("3 ranks"), 1)
+        odd = run(LCIRUN, "-n", "3", PERF, "am", "rate", "--processes")
+        self.assertNotEqual(odd.returncode, 0)
+        self.assertIn("an even number", odd.stderr)
+        alone = run(PERF, "put", "bidirectional")
+        self.assertEqual(alone.returncode, 2)
+        self.assertIn("both directions need 2", alone.stderr)
 
     def test_a_bad_variable_of_the_environment_is_named(self):
         done = run(PERF, "am", "rate", LCI_ATTR_PACKET_SIZE="huge")
