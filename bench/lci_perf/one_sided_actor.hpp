@@ -52,11 +52,17 @@ void check_atomic(actor& a, roles r, lci::atomic_op_t op);
 void check_allreduce(actor& a, size_t size, one_operation once);
 
 /// Posts an atomic operation on the peer's first word. It waits for the end if there is no `comp`.
-inline lci::status_t post_one_atomic(actor& a, lci::atomic_op_t op, const uint64_t& operand,
-                                     const uint64_t& compare, uint64_t& before, lci::comp_t comp) {
-  auto post = lci::post_atomic_x(a.peer, op, &operand, &before, comp, 0, a.target).device(a.device);
-  if (op == lci::atomic_op_t::compare_swap) post.compare(&compare);
-  return post();
+__attribute__((always_inline)) inline lci::status_t post_one_atomic(actor& a, lci::atomic_op_t op,
+                                                                    const uint64_t& operand,
+                                                                    const uint64_t& compare,
+                                                                    uint64_t& before,
+                                                                    lci::comp_t comp) {
+  if (op == lci::atomic_op_t::compare_swap) {
+    return lci::post_atomic_x(a.peer, op, &operand, &before, comp, 0, a.target)
+        .compare(&compare)
+        .device(a.device)();
+  }
+  return lci::post_atomic_x(a.peer, op, &operand, &before, comp, 0, a.target).device(a.device)();
 }
 
 /// A strided block of a matrix of doubles, which is `block_bytes` long.

@@ -31,35 +31,39 @@ inline void repeat(actor& a, uint64_t count, int64_t window, Post post) {
 }
 
 void put(actor& a, uint64_t count, size_t size, int64_t window) {
-  repeat(a, count, window, [&](lci::comp_t comp) {
-    return lci::post_put_x(a.peer, a.buffer.get(), size, comp, 0, a.target).device(a.device)();
-  });
+  repeat(
+      a, count, window, [&a, size](lci::comp_t comp) __attribute__((always_inline)) {
+        return lci::post_put_x(a.peer, a.buffer.get(), size, comp, 0, a.target).device(a.device)();
+      });
 }
 
 void get(actor& a, uint64_t count, size_t size, int64_t window) {
-  repeat(a, count, window, [&](lci::comp_t comp) {
-    return lci::post_get_x(a.peer, a.buffer.get(), size, comp, 0, a.target).device(a.device)();
-  });
+  repeat(
+      a, count, window, [&a, size](lci::comp_t comp) __attribute__((always_inline)) {
+        return lci::post_get_x(a.peer, a.buffer.get(), size, comp, 0, a.target).device(a.device)();
+      });
 }
 
 void put_block(actor& a, uint64_t count, size_t, int64_t window) {
   const matrix_block block;
-  repeat(a, count, window, [&](lci::comp_t comp) {
-    return lci::post_put_x(a.peer, a.buffer.get(), block_bytes, comp, 0, a.target)
-        .layout(&block.layout)
-        .remote_layout(&block.layout)
-        .device(a.device)();
-  });
+  repeat(
+      a, count, window, [&](lci::comp_t comp) __attribute__((always_inline)) {
+        return lci::post_put_x(a.peer, a.buffer.get(), block_bytes, comp, 0, a.target)
+            .layout(&block.layout)
+            .remote_layout(&block.layout)
+            .device(a.device)();
+      });
 }
 
 void get_block(actor& a, uint64_t count, size_t, int64_t window) {
   const matrix_block block;
-  repeat(a, count, window, [&](lci::comp_t comp) {
-    return lci::post_get_x(a.peer, a.buffer.get(), block_bytes, comp, 0, a.target)
-        .layout(&block.layout)
-        .remote_layout(&block.layout)
-        .device(a.device)();
-  });
+  repeat(
+      a, count, window, [&](lci::comp_t comp) __attribute__((always_inline)) {
+        return lci::post_get_x(a.peer, a.buffer.get(), block_bytes, comp, 0, a.target)
+            .layout(&block.layout)
+            .remote_layout(&block.layout)
+            .device(a.device)();
+      });
 }
 
 // Exchanges are of zeros: each compares well, whatever the order of those under way.
@@ -67,8 +71,10 @@ template <lci::atomic_op_t Op>
 void atomics(actor& a, uint64_t count, size_t, int64_t window) {
   const uint64_t operand = Op == lci::atomic_op_t::add ? 1 : 0, zero = 0;
   uint64_t before = 0;
-  repeat(a, count, window,
-         [&](lci::comp_t comp) { return post_one_atomic(a, Op, operand, zero, before, comp); });
+  repeat(
+      a, count, window, [&](lci::comp_t comp) __attribute__((always_inline)) {
+        return post_one_atomic(a, Op, operand, zero, before, comp);
+      });
 }
 
 void barriers(actor& a, uint64_t count, size_t, int64_t) {
