@@ -164,6 +164,7 @@ std::vector<std::string> one_sided::notes() const {
                   (o.dedicated ? "a device each" : "one shared device"));
   }
   out.push_back(describe_binding(o.bind, ranks_, o.threads));
+  if (crowded_) out.push_back("more threads than cores");
   return out;
 }
 

@@ -1,7 +1,8 @@
 // A run of lci_perf on LCI: its resources, its threads, and the agreement on rounds.
 //
 // The first sender tells the first receiver by an active message how many messages of which size
-// come next; the receivers get ready and say so; then the clock runs.
+// come next; the receivers get ready and say so; then the clock runs. Pairs of processes agree by
+// collectives instead.
 #pragma once
 
 #include <functional>
@@ -31,7 +32,6 @@ class session {
   void run();
 
  private:
-  void make_devices();
   void make_seats();
   void make_handlers();
   int new_seat_objects(seat& s);
@@ -52,7 +52,8 @@ class session {
   std::vector<std::string> notes() const;
 
   const options& options_;
-  const int ranks_, rank_, pairs_;  // pairs_: of this process, or of processes
+  const int ranks_, rank_;
+  const int pairs_;  // of threads, or of processes
   const bool sends_, receives_;
   const bool crowded_;
   const benchmark benchmark_, checked_;

@@ -96,7 +96,7 @@ session::~session() { release(); }
 
 void session::make_handlers() {
   // Where a device is polled by one thread only, nobody else touches its seat.
-  const bool alone = ranks_ == 2 && (options_.threads == 1 || options_.dedicated);
+  const bool alone = ranks_ > 1 && (options_.threads == 1 || options_.dedicated);
   const auto add = [this](lci::comp_handler_t f) {
     comps_.push_back(lci::alloc_handler_x(f).am_in_place(true)());
     rcomps_.push_back(lci::register_rcomp(comps_.back()));
@@ -185,8 +185,7 @@ void session::make_seats() {
 }
 
 void session::give_memory(seat& sender, seat& receiver, size_t bytes) {
-  const size_t pitch =
-      (bytes + 4095) / 4096 * 4096;  // from a page's beginning, as the other buffers
+  const size_t pitch = (bytes + 4095) / 4096 * 4096;  // whole pages, as the other buffers
   memories_.push_back(alloc_pages(2 * pitch, sender.device));
   const lci::symmetric_t memory = memories_.back();
   char* const mine = static_cast<char*>(lci::get_symmetric_address(memory, rank_));
