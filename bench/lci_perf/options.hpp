@@ -56,6 +56,8 @@ enum class bind_kind { pack, cross, none };
 
 /// Whether the other rank is told of each.
 inline bool is_told(op_kind op) { return op <= op_kind::sendrecv; }
+/// Whether it also puts into or gets from memory of the other rank.
+inline bool has_memory(op_kind op) { return op == op_kind::putsignal || op == op_kind::getsignal; }
 inline bool is_collective(op_kind op) { return op == op_kind::barrier || op == op_kind::allreduce; }
 inline bool is_strided(op_kind op) { return op == op_kind::strided || op == op_kind::stridedget; }
 inline bool is_atomic(op_kind op) { return op >= op_kind::atomic && op <= op_kind::cas; }

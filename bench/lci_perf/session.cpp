@@ -35,9 +35,7 @@ job session::make_job(const command& c) const {
 }
 
 payload_kind session::payload_of(size_t size) const {
-  if (options_.op == op_kind::sendrecv || options_.op == op_kind::putsignal ||
-      options_.op == op_kind::getsignal)
-    return payload_kind::ours;
+  if (options_.op == op_kind::sendrecv || has_memory(options_.op)) return payload_kind::ours;
   // What is too large for a packet comes in allocated memory in any case.
   return options_.zero_copy && size <= max_eager_ ? payload_kind::packet : payload_kind::freed;
 }

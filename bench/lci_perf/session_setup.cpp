@@ -27,6 +27,11 @@ struct handlers {
   }
   static void to_receiver(lci::status_t status) { take(state.receivers[status.tag], status); }
   static void to_sender(lci::status_t status) { take(state.senders[status.tag], status); }
+  // A signal comes without a payload: memory is the program's to read, or not to.
+  static void signal_receiver(lci::status_t status) {
+    Bump(state.receivers[status.tag].arrived, 1);
+  }
+  static void signal_sender(lci::status_t status) { Bump(state.senders[status.tag].arrived, 1); }
   static void received(lci::status_t status) {
     Bump(static_cast<seat*>(status.user_context)->arrived, 1);
   }
@@ -106,8 +111,13 @@ void session::make_handlers() {
   using many = handlers<bump_shared>;
   command_handler_ = add(on_command);
   ready_handler_ = add(on_ready);
-  state.to_receiver = add(alone ? one::to_receiver : many::to_receiver);
-  state.to_sender = add(alone ? one::to_sender : many::to_sender);
+  if (has_memory(options_.op)) {
+    state.to_receiver = add(alone ? one::signal_receiver : many::signal_receiver);
+    state.to_sender = add(alone ? one::signal_sender : many::signal_sender);
+  } else {
+    state.to_receiver = add(alone ? one::to_receiver : many::to_receiver);
+    state.to_sender = add(alone ? one::to_sender : many::to_sender);
+  }
   state.ack_receiver = add(alone ? one::ack_receiver : many::ack_receiver);
   state.ack_sender = add(alone ? one::ack_sender : many::ack_sender);
   state.check_receiver = add(check_receiver);
@@ -178,8 +188,7 @@ void session::make_seats() {
     sender.ack_handler = state.ack_receiver;
     receiver.ack_handler = state.ack_sender;
     sender.partner_rank = receiver.partner_rank = (rank_ + ranks_ / 2) % ranks_;
-    if (options_.op == op_kind::putsignal || options_.op == op_kind::getsignal)
-      give_memory(sender, receiver, bytes);
+    if (has_memory(options_.op)) give_memory(sender, receiver, bytes);
   }
   meet_on(state.senders[0].device);  // nobody reaches for memory before it has been filled
 }
