@@ -40,8 +40,8 @@ struct message_check {
     size = message_size;
     seed = sender_seed;
     ordered = in_order;
-    seen.store(0, std::memory_order_relaxed);
     sum_of_numbers.store(0, std::memory_order_relaxed);
+    seen.store(0, std::memory_order_release);  // K3: pairs with K4
   }
   /// Ends the process, with a reason, if the message is not what its sender has sent.
   void look(const lci::status_t& status);
