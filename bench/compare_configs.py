@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def lower_is_better(self):
-        return self.unit in ("ns", "ms", "kB")
+        return self.unit in ("ns", "ms", "s", "kB")
 
     def ours(self):
         return [v for v in self.variants if v.library == "lci"]
