@@ -64,13 +64,15 @@ def text_of(values, unit):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=pathlib.Path)
     parser.add_argument("new", type=pathlib.Path)
-    parser.add_argument("--peers", action="store_true", help="judge the peers' figures as well: they show what the "
-                        "machine does")
+    parser.add_argument("--peers", action="store_true",
+                        help="judge the peers' figures as well: they show what the machine does")
     parser.add_argument("--relative", action="store_true", help="judge ratios to the best peer")
-    parser.add_argument("--threshold", type=float, default=5, help="percent that medians may move (default 5)")
+    parser.add_argument("--threshold", type=float, default=5,
+                        help="percent that medians may move (default 5)")
     args = parser.parse_args()
     old, new = (Comparison.read(path) for path in (args.old, args.new))
     found = list(rows(old, new, args.peers, args.relative, args.threshold / 100))
@@ -80,7 +82,8 @@ def main():
         mark = {"same": "", "few": "few runs"}.get(verdict, verdict)
         print(f"{mark:10} {figure:22} {variant:30} {size:8}  {text_of(a, unit):>24} {text_of(b, unit):>24} "
               f"{change:+6.0%} {unit}")
-    lost = [key for key in old.keys() if key not in new.keys() and old.data["figures"][key[0]]["variants"][key[1]]["ours"]]
+    lost = [key for key in old.keys()
+            if key not in new.keys() and key[1] in old.variants(key[0], ours=True)]
     for figure, variant, size in lost:
         print(f"only old   {figure:22} {variant:30} {size:8}")
     judged = [f for f in found if f[0] != "few"]

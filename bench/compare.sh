@@ -47,9 +47,10 @@ done
 if [ $list = yes ]; then exec python3 bench/compare_run.py --list; fi
 
 # --- packages: the peers, and what draws ---
-packages=(nlohmann-json3-dev mpich libmpich-dev openmpi-bin libopenmpi-dev libucx-dev libfabric-dev python3-matplotlib)
+packages=(nlohmann-json3-dev mpich libmpich-dev openmpi-bin libopenmpi-dev libucx-dev libfabric-dev
+          python3-matplotlib)
+missing=()
 if command -v dpkg-query >/dev/null; then
-  missing=()
   for p in "${packages[@]}"; do
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || missing+=("$p")
   done
@@ -64,7 +65,8 @@ if command -v dpkg-query >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive
     $root apt-get -qq update >/dev/null 2>&1 || true
     for p in "${missing[@]}"; do  # one that can't be had must not keep the others out
-      $root apt-get -qq install -y --no-install-recommends "$p" >/dev/null 2>&1 || echo "  could not install $p"
+      $root apt-get -qq install -y --no-install-recommends "$p" >/dev/null 2>&1 ||
+        echo "  could not install $p"
     done
     # Programs called mpicc and mpirun stay MPICH's, whatever came last.
     for link in mpi:mpicc mpirun:mpirun; do
@@ -81,7 +83,7 @@ build=build/release
 if [ ! -f $build/build.ninja ]; then
   bash tests/run.sh --build-only
 elif [ ${#missing[@]} -gt 0 ]; then
-  meson setup --reconfigure --clearcache $build >/dev/null  # a package that has come since is looked for again
+  meson setup --reconfigure --clearcache $build >/dev/null  # looks for what has come since
 fi
 targets=(bench/lci_perf bench/start_time network/launcher/lcirun)
 for program in mpich openmpi openshmem ucx libfabric; do
@@ -96,7 +98,8 @@ if [ -z "$output" ]; then
 fi
 mkdir -p "$output"
 file="$output/$(date +%F)-$(uname -n).json"
-COMPARE_COMMAND="$command" python3 bench/compare_run.py --build $build "${arguments[@]+"${arguments[@]}"}" -o "$file"
+COMPARE_COMMAND="$command" python3 bench/compare_run.py --build $build \
+  "${arguments[@]+"${arguments[@]}"}" -o "$file"
 python=""
 for p in python3 /usr/bin/python3; do
   if [ -z "$python" ] && $p -c 'import matplotlib' 2>/dev/null; then python=$p; fi

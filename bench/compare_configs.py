@@ -39,7 +39,8 @@ class Figure:
     unit: str
     variants: tuple
     shown: tuple = (8,)  # sizes in the table; plots show all
-    aim: dict = dataclasses.field(default_factory=dict)  # LCI's variant -> bound of the ratio, where one is set
+    # LCI's variant -> bound of the ratio, where one is set
+    aim: dict = dataclasses.field(default_factory=dict)
     field: str = ""      # of a start's output, where that is what is measured
     plot: str = ""       # x axis of the plot it belongs to: size or threads
 
@@ -62,7 +63,8 @@ class Programs:
         self.lcirun = str(build / "network" / "launcher" / "lcirun")
 
     def lci(self, name, what, *more, ranks=2, environment=None):
-        command = (self.lcirun, "-n", str(ranks), str(self.bench / "lci_perf"), *what.split(), *more, *self.common)
+        command = (self.lcirun, "-n", str(ranks), str(self.bench / "lci_perf"), *what.split(), *more,
+                   *self.common)
         return Variant(name, "lci", command, environment or {})
 
     def peer(self, library):
@@ -76,16 +78,16 @@ class Programs:
                        (self.peer("libfabric"), *what.split(), "--provider", provider, *more, *self.common))
 
     def mpich(self, name, what, *more, ranks=2, environment=None):
-        return Variant(name, "mpich", ("mpiexec.mpich", "-n", str(ranks), self.peer("mpich"), *what.split(), *more,
-                                       *self.common), environment or {})
+        command = ("mpiexec.mpich", "-n", str(ranks), self.peer("mpich"), *what.split(), *more, *self.common)
+        return Variant(name, "mpich", command, environment or {})
 
     def openmpi(self, name, what, *more, ranks=2, settings=()):
-        return Variant(name, "openmpi", (*OPENMPI, *settings, "-n", str(ranks), self.peer("openmpi"), *what.split(),
-                                         *more, *self.common))
+        command = (*OPENMPI, *settings, "-n", str(ranks), self.peer("openmpi"), *what.split(), *more)
+        return Variant(name, "openmpi", (*command, *self.common))
 
     def openshmem(self, name, what, *more):
-        return Variant(name, "openshmem", ("oshrun", *OPENMPI[1:], "-quiet", "-n", "2", self.peer("openshmem"),
-                                           *what.split(), *more, *self.common), any_status=True)
+        command = ("oshrun", *OPENMPI[1:], "-quiet", "-n", "2", self.peer("openshmem"), *what.split(), *more)
+        return Variant(name, "openshmem", (*command, *self.common), any_status=True)
 
     def messages(self, metric, *more):
         """Every peer that sends messages, in its best settings for one thread."""
@@ -110,7 +112,8 @@ def between_processes(p):
                  p.lci("sendrecv", "sendrecv bandwidth", "--size", BANDWIDTH_SIZES)]
     safe = ("--thread-safe",)
     return [
-        Figure("latency", "latency, one way", "ns", (*am, *p.messages("latency", "--size", SIZES)), plot="size"),
+        Figure("latency", "latency, one way", "ns", (*am, *p.messages("latency", "--size", SIZES)),
+               plot="size"),
         Figure("rate", "rate of messages, window 64", "msg/s", (*rate, *p.messages("rate", "--size", SIZES)),
                plot="size"),
         Figure("rate-multiple", "rate of sends and receives; peers ready for threads", "msg/s", (
@@ -133,7 +136,8 @@ def with_threads(p, threads):
         variants = [p.lci("am, handler", "am rate", *n, *devices),
                     p.lci("am, queue", "am rate", "--comp", "cq", *n, *devices),
                     p.lci("sendrecv", "sendrecv rate", *n, *devices),
-                    p.ucx("UCX am", "am rate", *n, f"--{kind}"), p.ucx("UCX tag", "sendrecv rate", *n, f"--{kind}"),
+                    p.ucx("UCX am", "am rate", *n, f"--{kind}"),
+                    p.ucx("UCX tag", "sendrecv rate", *n, f"--{kind}"),
                     p.mpich("MPICH", "sendrecv rate", *n, f"--{kind}"),
                     p.mpich("MPICH, test and yield", "sendrecv rate", *n, f"--{kind}", "--yield"),
                     p.openmpi("Open MPI", "sendrecv rate", *n, f"--{kind}", settings=waiting),
@@ -144,7 +148,8 @@ def with_threads(p, threads):
         if kind == "dedicated":
             variants.append(p.libfabric("libfabric shm", "sendrecv rate", *n, "--dedicated"))
         each = "a device, worker or communicator for each" if kind == "dedicated" else "one shared by all"
-        out.append(Figure(f"threads-{threads}-{kind}", f"rate of 2 processes x {threads} threads, {each}", "msg/s",
+        out.append(Figure(f"threads-{threads}-{kind}", f"rate of 2 processes x {threads} threads, {each}",
+                          "msg/s",
                           tuple(variants), plot="threads"))
     return out
 
@@ -177,8 +182,18 @@ def to_memory(p):
     out.append(Figure("putsignal", "put with notification, one way", "ns",
                       (p.lci("putsignal", "putsignal latency"), *p.one_sided("putsignal latency"))))
     out.append(Figure("strided", "put of 512 x 512 doubles out of 1024 x 1024", "MB/s",
-                      (p.lci("strided", "strided bandwidth"), *p.one_sided("strided bandwidth")), shown=(2097152,)))
+                      (p.lci("strided", "strided bandwidth"), *p.one_sided("strided bandwidth")),
+                      shown=(2097152,)))
     return out
+
+
+def of_parts(p, threads):
+    """What the paper calls resources, one for all threads; the peers have none that could be called."""
+    variants = [p.lci(metric, f"resource {metric}", "--threads", str(threads), ranks=1)
+                for metric in ("queue", "matching", "packets")]
+    return Figure(f"resources-{threads}", f"use of a part of the library by {threads} "
+                  f"thread{'s' if threads > 1 else ''} at once", "op/s", tuple(variants), shown=(0,),
+                  plot="threads")
 
 
 def over_tcp(p):
@@ -201,8 +216,8 @@ def of_the_start(p):  # its commands take no options
     peers = (p.ucx("UCX", "start"), p.mpich("MPICH", "start"), p.openmpi("Open MPI", "start"),
              p.openmpi("Open MPI, UCX", "start", settings=OVER_UCX), p.openshmem("OpenSHMEM", "start"),
              Variant("libfabric shm", "libfabric", (p.peer("libfabric"), "start")))
-    return [Figure("start", "start of 2 processes: exec to the first message", "ms", (lci, *peers), shown=(0,),
-                   field="message_ms"),
+    return [Figure("start", "start of 2 processes: exec to the first message", "ms", (lci, *peers),
+                   shown=(0,), field="message_ms"),
             Figure("memory", "resident memory of a process after start", "kB", (lci, *peers), shown=(0,),
                    field="rss_kb")]
 
@@ -210,6 +225,7 @@ def of_the_start(p):  # its commands take no options
 def figures(build, common):
     """All of them, in the order of the report."""
     p = Programs(build, common)
-    threads = sorted({2, len(os.sched_getaffinity(0))})
-    return [*between_processes(p), *(f for n in threads for f in with_threads(p, n)), *within_a_process(p),
-            *to_memory(p), *of_the_start(Programs(build, ())), *over_tcp(p)]
+    cores = len(os.sched_getaffinity(0))
+    return [*between_processes(p), *(f for n in sorted({2, cores}) for f in with_threads(p, n)),
+            *within_a_process(p), *to_memory(p), *(of_parts(p, n) for n in sorted({1, 2, cores, 2 * cores})),
+            *of_the_start(Programs(build, ())), *over_tcp(p)]

@@ -57,6 +57,6 @@ class Comparison:
 
 def human(value, unit):
     """Three or four digits: 145 ns, 61.3M msg/s, 24446 MB/s."""
-    if unit == "msg/s":
+    if unit in ("msg/s", "op/s"):
         return f"{value / 1e6:.3g}M" if value >= 1e6 else f"{value / 1e3:.3g}k"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Draws what bench/compare_run.py wrote, beside the file: latency, rate and bandwidth by size, rate by
-threads, and what a start takes; each as SVG and PNG.
+threads, use of parts of the library by threads, and what a start takes; each as SVG and PNG.
 
     python3 bench/compare_plot.py FILE.json        (needs matplotlib; Debian: python3-matplotlib)
 """
@@ -16,10 +16,12 @@ from matplotlib import pyplot  # noqa: E402  (after the choice of what draws)
 
 from compare_data import Comparison  # noqa: E402
 
-UNITS = {"ns": "nanoseconds", "msg/s": "messages a second", "MB/s": "MB/s", "ms": "milliseconds", "kB": "kB"}
+COLOURS = [*pyplot.get_cmap("tab20").colors[::2], *pyplot.get_cmap("tab20").colors[1::2]]
+UNITS = {"op/s": "operations a second", "s": "seconds", "ns": "nanoseconds", "msg/s": "messages a second",
+         "MB/s": "MB/s", "ms": "milliseconds", "kB": "kB"}
 
 
-def line_of(axes, c, xs, values, name, ours):
+def line_of(axes, xs, values, name, ours):
     """Medians as a line, smallest to largest launch as a band."""
     kept = [(x, list(v.values())) for x, v in zip(xs, values) if v]
     if not kept:
@@ -28,7 +30,8 @@ def line_of(axes, c, xs, values, name, ours):
     middle = [sorted(v)[len(v) // 2] for _, v in kept]
     drawn, = axes.plot(x, middle, marker="o", markersize=4, linewidth=2.2 if ours else 1.1,
                        linestyle="-" if ours else "--", label=("LCI " if ours else "") + name)
-    axes.fill_between(x, [min(v) for _, v in kept], [max(v) for _, v in kept], alpha=0.12, color=drawn.get_color())
+    axes.fill_between(x, [min(v) for _, v in kept], [max(v) for _, v in kept], alpha=0.12,
+                      color=drawn.get_color())
 
 
 def finish(figure, axes, title, xlabel, unit, path):
@@ -51,28 +54,31 @@ def save(figure, path):
 def by_size(c, key, path):
     about = c.data["figures"][key]
     figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    axes.set_prop_cycle(color=COLOURS)
     for name, v in about["variants"].items():
         sizes = c.sizes(key, name)
-        line_of(axes, c, sizes, [c.turns(key, name, s) for s in sizes], name, v["ours"])
+        line_of(axes, sizes, [c.turns(key, name, s) for s in sizes], name, v["ours"])
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     finish(figure, axes, about["title"] + " by size", "bytes", about["unit"], path)
 
 
-def by_threads(c, kind, path):
-    """Figures threads-N-KIND, and the rate of one thread before them."""
-    of = {int(m.group(1)): key for key, _ in c.figures() if (m := re.fullmatch(rf"threads-(\d+)-{kind}", key))}
+def by_threads(c, pattern, first, title, size, path):
+    """Figures whose keys hold a number of threads; `first` are those of one thread, where they are others."""
+    of = {int(m.group(1)): key for key, _ in c.figures() if (m := re.fullmatch(pattern, key))}
     if not of:
         return
     figure, axes = pyplot.subplots(figsize=(7, 4.5))
+    axes.set_prop_cycle(color=COLOURS)
     counts = sorted(of)
-    for name, v in c.data["figures"][of[counts[0]]]["variants"].items():
-        one = c.turns("rate", name, 8) or c.turns("rate-multiple", name, 8)
-        line_of(axes, c, [1, *counts], [one, *(c.turns(of[n], name, 8) for n in counts)], name, v["ours"])
-    axes.set_xticks([1, *counts])
+    about = c.data["figures"][of[counts[0]]]
+    for name, v in about["variants"].items():
+        one = next((t for key in first if (t := c.turns(key, name, size))), {})
+        line_of(axes, [*([1] if first else []), *counts],
+                [*([one] if first else []), *(c.turns(of[n], name, size) for n in counts)], name, v["ours"])
+    axes.set_xticks([*([1] if first else []), *counts])
     axes.set_yscale("log")
-    devices = "a device for each thread" if kind == "dedicated" else "one device for all threads"
-    finish(figure, axes, f"rate of 2 processes, {devices}, 8 bytes", "threads of a process", "msg/s", path)
+    finish(figure, axes, title, "threads of a process", about["unit"], path)
 
 
 def bars(c, keys, path):
@@ -83,7 +89,8 @@ def bars(c, keys, path):
     figure, all_axes = pyplot.subplots(1, len(keys), figsize=(4.2 * len(keys), 3.6), squeeze=False)
     for axes, key in zip(all_axes[0], keys):
         about = c.data["figures"][key]
-        found = [(n, c.median(key, n, 0), v["ours"]) for n, v in about["variants"].items() if c.turns(key, n, 0)]
+        found = [(n, c.median(key, n, 0), v["ours"]) for n, v in about["variants"].items()
+                 if c.turns(key, n, 0)]
         axes.barh([f[0] for f in found], [f[1] for f in found], color=["C3" if f[2] else "C0" for f in found])
         axes.invert_yaxis()
         axes.set_title(about["title"], fontsize=8)
@@ -92,7 +99,8 @@ def bars(c, keys, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", type=pathlib.Path)
     args = parser.parse_args()
     c = Comparison.read(args.figures)
@@ -100,8 +108,12 @@ def main():
     for key, about in c.figures():
         if about["plot"] == "size":
             by_size(c, key, stem.with_name(f"{stem.name}-{key}"))
-    for kind in ("dedicated", "shared"):
-        by_threads(c, kind, stem.with_name(f"{stem.name}-threads-{kind}"))
+    for kind, each in (("dedicated", "a device for each thread"), ("shared", "one device for all threads")):
+        by_threads(c, rf"threads-(\d+)-{kind}", ("rate", "rate-multiple"),
+                   f"rate of 2 processes, {each}, 8 bytes", 8,
+                   stem.with_name(f"{stem.name}-threads-{kind}"))
+    by_threads(c, r"resources-(\d+)", (), "use of a part of the library, one for all threads", 0,
+               stem.with_name(f"{stem.name}-resources"))
     bars(c, ("start", "memory"), stem.with_name(f"{stem.name}-start"))
 
 

@@ -15,8 +15,8 @@ import statistics
 from compare_data import Comparison, human
 
 BEGIN, END = "<!-- written by bench/compare_report.py -->", "<!-- end of bench/compare_report.py -->"
-NAMES = {"lci": "LCI", "mpich": "MPICH", "openmpi": "Open MPI", "openshmem": "OpenSHMEM (of Open MPI)", "ucx": "UCX",
-         "libfabric": "libfabric"}
+NAMES = {"lci": "LCI", "mpich": "MPICH", "openmpi": "Open MPI", "openshmem": "OpenSHMEM (of Open MPI)",
+         "ucx": "UCX", "libfabric": "libfabric"}
 
 
 def spread(values, unit):
@@ -38,19 +38,22 @@ def ratio_rows(c):
                 if not mine:
                     continue
                 unit, ratios = figure["unit"], c.ratios(key, name, size)
+                no_peer = "none measured" if c.variants(key, ours=False) else "–"
                 better = "less" if figure["lower_is_better"] else "more"
                 yield (figure["title"] + (f", {size} B" if len(figure["shown"]) > 1 else ""), name, unit,
                        spread(mine, unit),
-                       f"{peer}: {spread(c.turns(key, peer, size).values(), unit)}" if peer else "none measured",
-                       f"**{statistics.median(ratios):.2f}** [{min(ratios):.2f}–{max(ratios):.2f}]" if ratios else "–",
-                       figure["aim"].get(name, f"{better} than 1"))
+                       f"{peer}: {spread(c.turns(key, peer, size).values(), unit)}" if peer else no_peer,
+                       f"**{statistics.median(ratios):.2f}** [{min(ratios):.2f}–{max(ratios):.2f}]"
+                       if ratios else "–",
+                       figure["aim"].get(name, f"{better} than 1" if ratios else "–"))
 
 
 def peer_rows(c):
     """Every configuration of each figure, best first."""
     for key, figure in c.figures():
         for size in figure["shown"]:
-            found = [(c.median(key, name, size), name) for name in figure["variants"] if c.turns(key, name, size)]
+            found = [(c.median(key, name, size), name) for name in figure["variants"]
+                     if c.turns(key, name, size)]
             found.sort(reverse=not figure["lower_is_better"])
             title = figure["title"] + (f", {size} B" if len(figure["shown"]) > 1 else "")
             shown = [f"{'LCI ' if figure['variants'][n]['ours'] and n != 'LCI' else ''}{n} "
@@ -64,13 +67,13 @@ def section(c, plots=()):
     m = d["machine"]
     versions = ", ".join(f"{NAMES[k]} {v}" for k, v in d["versions"].items())
     lines = ["## Beside other libraries", "", "Measured by", "", "```sh", d["command"].strip(), "```", "",
-             f"on {d['date']}, {m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, Linux {m['kernel']}; "
-             f"{versions}.",
+             f"on {d['date']}, {m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, "
+             f"Linux {m['kernel']}; {versions}.",
              f"Each configuration was launched {d['repeat']} times, in turns with those it stands beside. "
              f"{d['disturbed']['repeated']} launches were repeated because other processes were busy; "
              f"{d['disturbed']['kept']} had to be kept all the same. Figures are **medians** of the launches "
-             "[smallest–largest]; a ratio is LCI's to the best peer's of the same turn. 8 bytes where not said "
-             "otherwise.", ""]
+             "[smallest–largest]; a ratio is LCI's to the best peer's of the same turn. 8 bytes where not "
+             "said otherwise.", ""]
     lines += table(("what", "LCI", "unit", "LCI's figure", "best peer", "ratio", "aim"), ratio_rows(c))
     for name, remedy in d["missing"].items():
         lines += ["", f"Not measured: {NAMES[name]} ({remedy})."]
@@ -102,7 +105,8 @@ def put_into(text, new):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", type=pathlib.Path)
     parser.add_argument("-o", "--output", type=pathlib.Path)
     parser.add_argument("--into", type=pathlib.Path)

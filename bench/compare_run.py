@@ -56,11 +56,14 @@ def figures_of(figure, lines):
 
 def describe(figure):
     """What the report needs to know of a figure, without the code that made it."""
+    def written(v):
+        """As it is typed, from the root of the tree."""
+        words = [*(f"{k}={x}" for k, x in v.environment.items()), *v.command]
+        return " ".join(words).replace(str(measure.ROOT) + "/", "")
+
     return {"title": figure.title, "unit": figure.unit, "shown": list(figure.shown), "plot": figure.plot,
             "aim": figure.aim, "lower_is_better": figure.lower_is_better,
-            "variants": {v.name: {"library": v.library, "ours": v.library == "lci",
-                                  "command": " ".join([*(f"{k}={x}" for k, x in v.environment.items()), *v.command]
-                                                      ).replace(str(measure.ROOT) + "/", "")}
+            "variants": {v.name: {"library": v.library, "ours": v.library == "lci", "command": written(v)}
                          for v in figure.variants}}
 
 
@@ -68,12 +71,12 @@ def versions():
     """Package versions of the peers that are installed."""
     out = {}
     for peer, packages in compare_configs.PACKAGES.items():
-        asked = subprocess.run(["dpkg-query", "-W", "-f=${Version}", packages.split()[-1]], capture_output=True,
-                               text=True, check=False)
+        asked = subprocess.run(["dpkg-query", "-W", "-f=${Version}", packages.split()[-1]],
+                               capture_output=True, text=True, check=False)
         if asked.returncode == 0:
             out[peer] = asked.stdout
-    commit = subprocess.run(["git", "-C", str(measure.ROOT), "describe", "--always", "--dirty"], capture_output=True,
-                            text=True, check=False)
+    commit = subprocess.run(["git", "-C", str(measure.ROOT), "describe", "--always", "--dirty"],
+                            capture_output=True, text=True, check=False)
     return {"lci": commit.stdout.strip() or "unknown", **out}
 
 
@@ -97,19 +100,23 @@ def run(figures, repeat, launch, missing, tell):
                     continue
                 try:
                     for entry in figures_of(figure, launch(variant)):
-                        launches.append({"turn": turn, "figure": figure.key, "variant": variant.name, **entry})
+                        launches.append({"turn": turn, "figure": figure.key, "variant": variant.name,
+                                         **entry})
                 except RuntimeError as why:
                     tell(f"  {variant.name}: {why}")
-                    failed.append({"turn": turn, "figure": figure.key, "variant": variant.name, "why": str(why)})
+                    failed.append({"turn": turn, "figure": figure.key, "variant": variant.name,
+                                   "why": str(why)})
                     failures[which] += 1
     return launches, failed
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=measure.ROOT / "build" / "release")
     parser.add_argument("--repeat", type=int, help="launches of each configuration (default 5, quick 2)")
-    parser.add_argument("--quick", action="store_true", help="short rounds, few launches: shows that all runs")
+    parser.add_argument("--quick", action="store_true",
+                        help="short rounds, few launches: shows that all runs")
     parser.add_argument("--only", default="", metavar="NAME", help="only figures whose name contains this")
     parser.add_argument("--list", action="store_true", help="names of the figures and their configurations")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("compare.json"))
@@ -138,7 +145,8 @@ def main():
     launches, failed = run(figures, repeat, launch, missing,
                            lambda text: print(text, file=sys.stderr, flush=True))
     result = {
-        "command": os.environ.get("COMPARE_COMMAND", "python3 bench/compare_run.py " + " ".join(sys.argv[1:])),
+        "command": os.environ.get("COMPARE_COMMAND",
+                                  "python3 bench/compare_run.py " + " ".join(sys.argv[1:])),
         "date": datetime.date.today().isoformat(), "host": platform.node(), "machine": measure.machine(),
         "versions": versions(), "repeat": repeat, "rounds": rounds, "seconds": seconds, "missing": missing,
         "disturbed": {"repeated": launch.disturbed, "kept": launch.kept_disturbed},

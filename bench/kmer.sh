@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Counts the k-mers of real reads with LCI (threads; a process for each core) and with MPI, in turns, and prints
-# a table. Options are those of bench/kmer/kmer.py, e.g. --repeat 7, --help.
+# Counts the k-mers of real reads with LCI (threads; a process for each core) and with MPI, in turns, and
+# prints a table. Options are those of bench/kmer/kmer.py, e.g. --repeat 7, --help.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/release

@@ -116,7 +116,8 @@ bool exchange::reap(port& p) {
   if (p.requests.empty()) return false;
   MPI_Testsome(static_cast<int>(p.requests.size()), p.requests.data(), &n, which, MPI_STATUSES_IGNORE);
   if (n <= 0) return false;
-  std::sort(which, which + n, [](int a, int b) { return a > b; });  // the last takes the place of one that goes
+  std::sort(which, which + n,
+            [](int a, int b) { return a > b; });  // the last takes the place of one that goes
   for (int k = 0; k < n; ++k) {
     const auto i = static_cast<size_t>(which[k]);
     if (batch* const b = p.sent[i].batch_sent) b->pool->give_back(b);

@@ -27,7 +27,8 @@ import compare_run  # noqa: E402
 import measure  # noqa: E402
 
 READS = [pathlib.Path(p) for p in (
-    "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz", "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz",
+    "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
+    "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz",
     "/usr/share/unicycler-data/sample_data/short_reads_1.fastq.gz",
     "/usr/share/unicycler-data/sample_data/short_reads_2.fastq.gz")]
 TRAVERSAL = re.compile(r"^traversal \d+ \(\w+\): ([0-9.]+) s", re.M)
@@ -58,6 +59,10 @@ def figure(build, reads, cores):
     """LCI and each MPI with processes x threads: one of all cores, one for each core, and two of all."""
     count = ["-k", "51", *map(str, reads)]
     shapes = {f"{n} x {t}": (str(n), ("-t", str(t))) for n, t in ((1, cores), (cores, 1), (2, cores))}
+
+    def program(library):
+        return str(build / f"bench/kmer/kmer_count_{library}")
+
     lcirun = str(build / "network/launcher/lcirun")
     variants = [compare_configs.Variant(name, "lci",
                                         (lcirun, "-n", n, str(build / "examples/kmer_count"), *t, *count))
@@ -65,10 +70,10 @@ def figure(build, reads, cores):
     for library, title, launcher in (("mpich", "MPICH", ["mpiexec.mpich"]),
                                      ("openmpi", "Open MPI", compare_configs.OPENMPI)):
         variants += [compare_configs.Variant(f"{title}, {name}", library,
-                                             (*launcher, "-n", n, str(build / f"bench/kmer/kmer_count_{library}"), *t,
-                                              *count)) for name, (n, t) in shapes.items()]
-    return compare_configs.Figure("kmer", "k-mers of real reads counted, processes x threads", "s", tuple(variants),
-                                  shown=(0,), field="seconds")
+                                             (*launcher, "-n", n, program(library), *t, *count))
+                     for name, (n, t) in shapes.items()]
+    return compare_configs.Figure("kmer", "k-mers of real reads counted, processes x threads", "s",
+                                  tuple(variants), shown=(0,), field="seconds")
 
 
 def plain(reads, folder):
@@ -86,9 +91,10 @@ def plain(reads, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("reads", nargs="*", type=pathlib.Path, help="default: those of bowtie2-examples and, where "
-                        "it is there, unicycler-data")
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reads", nargs="*", type=pathlib.Path,
+                        help="default: those of bowtie2-examples and, where it is there, unicycler-data")
     parser.add_argument("--build", type=pathlib.Path, default=measure.ROOT / "build" / "release")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("-o", "--output", type=pathlib.Path)
@@ -99,7 +105,8 @@ def main():
         parser.error("no reads; Debian: bowtie2-examples")
     if not (build / "examples/kmer_count").exists():
         parser.error(f"{build}/examples/kmer_count is not there; bash bench/kmer.sh builds it")
-    missing = {p: f"apt-get install {compare_configs.PACKAGES[p]}; then build again" for p in ("mpich", "openmpi")
+    missing = {p: f"apt-get install {compare_configs.PACKAGES[p]}; then build again"
+               for p in ("mpich", "openmpi")
                if not (build / f"bench/kmer/kmer_count_{p}").exists()}
     launch = Launcher()
     what = figure(build, plain(reads, build / "bench/kmer/reads"), len(os.sched_getaffinity(0)))
@@ -112,7 +119,8 @@ def main():
         "host": platform.node(), "machine": measure.machine(), "versions": compare_run.versions(),
         "repeat": args.repeat, "missing": missing,
         "disturbed": {"repeated": launch.disturbed, "kept": launch.kept_disturbed},
-        "figures": {what.key: compare_run.describe(what)}, "launches": launches, "failed": failed}, indent=1) + "\n")
+        "figures": {what.key: compare_run.describe(what)}, "launches": launches, "failed": failed},
+        indent=1) + "\n")
     print(output)
 
 

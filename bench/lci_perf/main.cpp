@@ -4,6 +4,7 @@
 
 #include "bench/lci_perf/floor.hpp"
 #include "bench/lci_perf/one_sided.hpp"
+#include "bench/lci_perf/resource.hpp"
 #include "bench/lci_perf/session.hpp"
 
 namespace lci_perf {
@@ -13,15 +14,17 @@ int run_lci(const options& o) {
   lci::g_runtime_init();
   const int ranks = lci::get_rank_n(), rank = lci::get_rank_me();
   int code = 0;
-  if (ranks > 2) {
+  if (ranks > 2 || (ranks > 1 && o.op == op_kind::resource)) {
     if (rank == 0) {
-      std::fprintf(stderr,
-                   "lci_perf: %d ranks; it runs on 2 (lcirun -n 2 lci_perf %s %s) or on 1, to "
-                   "itself\n",
-                   ranks, name_of(o.op), name_of(o.metric));
+      const bool alone = o.op == op_kind::resource;
+      std::fprintf(stderr, "lci_perf: %d ranks; it runs on %s%s %s%s\n", ranks,
+                   alone ? "1 (lci_perf " : "2 (lcirun -n 2 lci_perf ", name_of(o.op), name_of(o.metric),
+                   alone ? ")" : ") or on 1, to itself");
     }
     lci::barrier();  // the launcher ends the job with the first rank: not before it was said why
     code = 2;
+  } else if (o.op == op_kind::resource) {
+    run_resource(o);
   } else if (is_one_sided(o.op)) {
     run_one_sided(o, ranks, rank);
   } else {

@@ -14,13 +14,15 @@ using names = std::map<std::string, T>;
 const names<op_kind> op_names = {
     {"am", op_kind::am},         {"sendrecv", op_kind::sendrecv},   {"put", op_kind::put},
     {"get", op_kind::get},       {"atomic", op_kind::atomic},       {"putsignal", op_kind::putsignal},
-    {"strided", op_kind::strided}, {"barrier", op_kind::barrier},   {"floor", op_kind::floor}};
+    {"strided", op_kind::strided}, {"barrier", op_kind::barrier},   {"resource", op_kind::resource},
+    {"floor", op_kind::floor}};
 const names<metric_kind> metric_names = {
     {"latency", metric_kind::latency},     {"rate", metric_kind::rate},
     {"bandwidth", metric_kind::bandwidth}, {"handoff", metric_kind::handoff},
     {"ring64", metric_kind::ring64},       {"cma", metric_kind::cma},
     {"memcpy", metric_kind::memcpy},       {"atomic", metric_kind::atomic},
-    {"strided", metric_kind::strided}};
+    {"strided", metric_kind::strided},     {"queue", metric_kind::queue},
+    {"matching", metric_kind::matching},   {"packets", metric_kind::packets}};
 const names<comp_kind> comp_names = {
     {"handler", comp_kind::handler}, {"cq", comp_kind::cq}, {"sync", comp_kind::sync}};
 const names<bind_kind> bind_names = {
@@ -41,24 +43,29 @@ std::set<std::string> keys(const names<T>& all) {
   return out;
 }
 
-bool is_floor_metric(metric_kind m) { return m >= metric_kind::handoff; }
+op_kind only_op_of(metric_kind m) {  // am stands for all that is left
+  if (m >= metric_kind::queue) return op_kind::resource;
+  return m >= metric_kind::handoff ? op_kind::floor : op_kind::am;
+}
 bool is_stream_of_bytes(metric_kind m) {
   return m == metric_kind::bandwidth || m == metric_kind::cma || m == metric_kind::memcpy;
 }
 
 // Checks that concern more than one option. Returns what is wrong, or nothing.
 std::string contradiction(const options& o) {
-  const bool floor = o.op == op_kind::floor;
-  if (floor != is_floor_metric(o.metric)) {
+  const bool floor = o.op == op_kind::floor, resource = o.op == op_kind::resource;
+  if (only_op_of(o.metric) != (floor || resource ? o.op : op_kind::am)) {
     return std::string(name_of(o.op)) + " can't measure " + name_of(o.metric) + "; it measures " +
-           (floor ? "handoff, ring64, cma, memcpy, atomic, strided" : "latency, rate, bandwidth");
+           (floor      ? "handoff, ring64, cma, memcpy, atomic, strided"
+            : resource ? "queue, matching, packets"
+                       : "latency, rate, bandwidth");
   }
   const bool one_value = o.op == op_kind::atomic || o.op == op_kind::barrier || o.op == op_kind::strided;
   if (one_value && o.metric == metric_kind::bandwidth && o.op != op_kind::strided)
     return std::string(name_of(o.op)) + " has no bandwidth; it measures latency, rate";
   if (is_one_sided(o.op) && o.threads != 1)
     return "--threads: " + std::string(name_of(o.op)) + " is measured with 1";
-  if (one_value && !o.sizes.empty())
+  if ((one_value || resource) && !o.sizes.empty())
     return std::string("--size: ") + name_of(o.op) + " has one size only";
   if (o.with_handoff && o.metric != metric_kind::latency)
     return std::string("--with-handoff: ") + name_of(o.metric) + " is nothing to hold against it";
@@ -118,11 +125,14 @@ options parse(int argc, char** argv) {
                  "bandwidth\n"
                  "floor: handoff (a cache line's way to the other core), ring64 (a plain ring of "
                  "64-byte slots), cma (process_vm_readv), memcpy, atomic (fetch-and-add), "
-                 "strided (the same block by memcpy)")
+                 "strided (the same block by memcpy)\n"
+                 "resource (one of them, used by --threads threads of one process): queue (pushes and "
+                 "pops a completion), matching (files a value and takes it out), packets (takes one and "
+                 "gives it back)")
       ->required()
       ->check(CLI::IsMember(keys(metric_names)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
-  app.add_option("--threads", o.threads, "pairs of threads that talk at the same time")
+  app.add_option("--threads", o.threads, "pairs of threads that talk at the same time; resource: threads")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--devices", devices, "shared: all threads use one device; dedicated: a pair each")

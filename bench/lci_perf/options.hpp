@@ -8,8 +8,12 @@
 
 namespace lci_perf {
 
-enum class op_kind { am, sendrecv, put, get, atomic, putsignal, strided, barrier, floor };
-enum class metric_kind { latency, rate, bandwidth, handoff, ring64, cma, memcpy, atomic, strided };
+enum class op_kind { am, sendrecv, put, get, atomic, putsignal, strided, barrier, resource, floor };
+enum class metric_kind {
+  latency, rate, bandwidth,                        // of messages and one-sided operations
+  handoff, ring64, cma, memcpy, atomic, strided,   // of floor
+  queue, matching, packets                         // of resource
+};
 enum class comp_kind { handler, cq, sync };
 enum class bind_kind { pack, cross, none };
 

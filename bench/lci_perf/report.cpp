@@ -32,6 +32,10 @@ const char* unit_of(metric_kind m) {
     case metric_kind::rate:
     case metric_kind::ring64:
       return "msg/s";
+    case metric_kind::queue:
+    case metric_kind::matching:
+    case metric_kind::packets:
+      return "op/s";
     default:
       return "MB/s";
   }
@@ -44,6 +48,9 @@ double figure_of(metric_kind m, double seconds, double messages, size_t size) {
       return seconds * 1e9 / messages / 2;
     case metric_kind::rate:
     case metric_kind::ring64:
+    case metric_kind::queue:
+    case metric_kind::matching:
+    case metric_kind::packets:
       return messages / seconds;
     default:
       return messages * static_cast<double>(size) / seconds / 1e6;
@@ -65,7 +72,7 @@ void reporter::add(size_t size, std::vector<double> figures, std::vector<double>
   const options& o = options_;
   const char* unit = unit_of(o.metric);
   if (o.json) {
-    const bool floor = o.op == op_kind::floor;
+    const bool floor = o.op == op_kind::floor, told = !floor && o.op != op_kind::resource;
     std::printf(
         "{\"op\": \"%s\", \"metric\": \"%s\", \"size\": %zu, \"threads\": %d, \"devices\": \"%s\", "
         "\"comp\": \"%s\", \"unit\": \"%s\", \"median\": %.10g, \"min\": %.10g, \"max\": %.10g, "
@@ -74,7 +81,7 @@ void reporter::add(size_t size, std::vector<double> figures, std::vector<double>
         floor         ? "none"
         : o.dedicated ? "dedicated"
                       : "shared",
-        floor ? "none" : name_of(o.comp), unit, all.median, all.min, all.max, n, ranks_,
+        told ? name_of(o.comp) : "none", unit, all.median, all.min, all.max, n, ranks_,
         o.window, o.zero_copy ? "true" : "false", name_of(o.bind));
     if (!limits.empty()) {
       const spread limit(limits), ratio(ratios(figures, limits));

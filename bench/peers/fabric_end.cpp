@@ -26,7 +26,8 @@ fabric_domain::fabric_domain(const std::string& provider, bool threads) {
   hints->fabric_attr->prov_name = strdup(provider.c_str());
   // shm names its endpoints by itself; what goes over the loopback is told where.
   const bool local = provider == "shm";
-  check_fabric(fi_getinfo(FI_VERSION(1, 17), local ? nullptr : "127.0.0.1", nullptr, local ? 0 : FI_SOURCE, hints, &info),
+  check_fabric(fi_getinfo(FI_VERSION(1, 17), local ? nullptr : "127.0.0.1", nullptr, local ? 0 : FI_SOURCE,
+                          hints, &info),
                "fi_getinfo");
   fi_freeinfo(hints);
   check_fabric(fi_fabric(info->fabric_attr, &fabric, nullptr), "fi_fabric");
@@ -70,7 +71,8 @@ std::vector<char> fabric_end::address() const {
 }
 
 void fabric_end::connect(const std::vector<char>& address) {
-  if (fi_av_insert(peers_, address.data(), 1, &partner_, 0, nullptr) != 1) die("fi_av_insert", "no address taken");
+  if (fi_av_insert(peers_, address.data(), 1, &partner_, 0, nullptr) != 1)
+    die("fi_av_insert", "no address taken");
 }
 
 void fabric_end::progress() {

@@ -6,11 +6,11 @@
 namespace peers {
 namespace {
 
-const program who = {LCI_PEER_NAME,
-                     "mpiexec -n 2 (mpirun --bind-to none -n 2) PROGRAM ...; -n 1: threads to each other",
-                     {op_kind::sendrecv, op_kind::put, op_kind::get, op_kind::atomic, op_kind::putsignal,
-                      op_kind::strided},
-                     false};
+const program who = {
+    LCI_PEER_NAME,
+    "mpiexec -n 2 (mpirun --bind-to none -n 2) PROGRAM ...; -n 1: threads to each other",
+    {op_kind::sendrecv, op_kind::put, op_kind::get, op_kind::atomic, op_kind::putsignal, op_kind::strided},
+    false};
 
 class mpi_job : public job {
  public:

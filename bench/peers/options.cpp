@@ -28,7 +28,8 @@ std::string contradiction(const options& o) {
     return op + " is measured with one thread of each of two processes";
   if (o.window % 4 != 0) return "--window: " + std::to_string(o.window) + " is not a multiple of 4";
   for (const size_t size : o.sizes)
-    if (size < 8) return "--size: " + std::to_string(size) + " is less than the 8 bytes of a message's number";
+    if (size < 8)
+      return "--size: " + std::to_string(size) + " is less than the 8 bytes of a message's number";
   return "";
 }
 
@@ -46,9 +47,8 @@ options parse(int argc, char** argv, const program& who) {
   options o;
   std::map<std::string, op_kind> ops;
   for (const op_kind op : who.ops) ops[lci_perf::name_of(op)] = op;
-  const std::map<std::string, metric_kind> metrics = {{"latency", metric_kind::latency},
-                                                      {"rate", metric_kind::rate},
-                                                      {"bandwidth", metric_kind::bandwidth}};
+  const std::map<std::string, metric_kind> metrics = {
+      {"latency", metric_kind::latency}, {"rate", metric_kind::rate}, {"bandwidth", metric_kind::bandwidth}};
   const std::map<std::string, lci_perf::bind_kind> binds = {{"pack", lci_perf::bind_kind::pack},
                                                             {"cross", lci_perf::bind_kind::cross},
                                                             {"none", lci_perf::bind_kind::none}};
@@ -56,31 +56,40 @@ options parse(int argc, char** argv, const program& who) {
   bool dedicated = false, shared = false;
   CLI::App app(std::string("Measures on ") + who.name +
                    " what lci_perf measures on LCI, in the same way.\n\n"
-                   "Started by: " + who.start + "\n`start` alone, without any option, prints what it takes to "
+                   "Started by: " +
+                   who.start +
+                   "\n`start` alone, without any option, prints what it takes to "
                    "start: milliseconds from START_TIME_NS (CLOCK_MONOTONIC) to main(), to the end of the "
                    "library's start, to the first message; and resident memory in kB.",
                std::string("peer_") + who.name);
   app.add_option("OP", op, "what to measure")->required()->check(CLI::IsMember(keys(ops)));
-  app.add_option("METRIC", metric, "latency (of one complete operation; of messages and putsignal: one way), rate, "
-                                   "bandwidth")
+  app.add_option("METRIC", metric,
+                 "latency (of one complete operation; of messages and putsignal: one way), rate, "
+                 "bandwidth")
       ->required()
       ->check(CLI::IsMember(keys(metrics)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
-  app.add_option("--threads", o.threads, "pairs of threads that talk at the same time")->check(CLI::Range(1, 64));
-  auto* const one_each = app.add_flag("--dedicated", dedicated, "a worker, endpoint or communicator for each pair");
+  app.add_option("--threads", o.threads, "pairs of threads that talk at the same time")
+      ->check(CLI::Range(1, 64));
+  auto* const one_each =
+      app.add_flag("--dedicated", dedicated, "a worker, endpoint or communicator for each pair");
   app.add_flag("--shared", shared, "one for all (the default)")->excludes(one_each);
   app.add_option("--window", o.window, "rate, bandwidth: messages in flight for each pair")
       ->check(CLI::Range(4, 65536))
       ->capture_default_str();
   app.add_option("--rounds", o.rounds, "measured rounds")->check(CLI::Range(1, 10000))->capture_default_str();
-  app.add_option("--iterations", o.iterations, "messages a round and pair (default: what fits into --seconds)");
-  app.add_option("--seconds", o.seconds, "length of a round")->check(CLI::Range(0.0001, 60.0))->capture_default_str();
+  app.add_option("--iterations", o.iterations,
+                 "messages a round and pair (default: what fits into --seconds)");
+  app.add_option("--seconds", o.seconds, "length of a round")
+      ->check(CLI::Range(0.0001, 60.0))
+      ->capture_default_str();
   app.add_option("--bind", bind, "as lci_perf's: pack, cross, none")->check(CLI::IsMember(keys(binds)));
   if (who.forks)
     app.add_option("--ranks", o.ranks, "processes; of one, pairs of threads talk to each other")
         ->check(CLI::Range(1, 2))
         ->capture_default_str();
-  app.add_flag("--thread-safe", o.thread_safe, "have the library protect itself, although one thread calls it");
+  app.add_flag("--thread-safe", o.thread_safe,
+               "have the library protect itself, although one thread calls it");
   if (std::string(who.name) == "libfabric")
     app.add_option("--provider", o.provider, "shm, tcp;ofi_rxm ...")->required();
   if (std::string(who.name).find("mpi") != std::string::npos)

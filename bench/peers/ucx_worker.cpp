@@ -87,7 +87,8 @@ void ucx_worker::disconnect() {
 void ucx_worker::deliver(unsigned id, ucx_box& box) {
   box.worker = handle;
   ucp_am_handler_param_t params{};
-  params.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  params.field_mask =
+      UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   params.id = id;
   params.cb = on_message;
   params.arg = &box;

@@ -28,8 +28,8 @@ class ucx_context {
 /// Messages that have come for one end of a pair: counted, and read where they lie or in `large`.
 struct alignas(128) ucx_box {
   std::atomic<uint64_t> arrived{0};
-  bool shared = false;       ///< several threads run the handler
-  char* large = nullptr;     ///< where a rendezvous puts its bytes; so do all while the check is on
+  bool shared = false;    ///< several threads run the handler
+  char* large = nullptr;  ///< where a rendezvous puts its bytes; so do all while the check is on
   bool keep = false;
   ucp_worker_h worker = nullptr;
   void count();

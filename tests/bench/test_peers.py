@@ -12,7 +12,8 @@ import compare_configs
 
 BUILD = pathlib.Path(os.environ["LCI_BUILD"])
 SHORT = ("--json", "--rounds", "1", "--iterations", "64")
-KEYS = {"op", "metric", "size", "threads", "devices", "unit", "median", "min", "max", "rounds", "ranks", "window"}
+KEYS = {"op", "metric", "size", "threads", "devices", "unit", "median", "min", "max", "rounds", "ranks",
+        "window"}
 
 
 def run(variant):
@@ -43,9 +44,10 @@ class Peers(unittest.TestCase):
             self.skipTest(f"peer_{library} is not built")
         seen = 0
         for figure in compare_configs.figures(BUILD, SHORT):
-            # Threads that wait inside of MPI for each other's core take seconds a window.
             for variant in figure.variants:
-                if variant.library != library or ("--threads" in variant.command and library in ("mpich", "openmpi")):
+                # Threads that wait inside of MPI for each other's core take seconds a window.
+                slow = "--threads" in variant.command and library in ("mpich", "openmpi")
+                if variant.library != library or slow:
                     continue
                 if shutil.which(variant.command[0]) is None:
                     self.skipTest(f"no {variant.command[0]}")
@@ -76,10 +78,12 @@ class Peers(unittest.TestCase):
         program = BUILD / "bench/peers/peer_ucx"
         if not program.exists():
             self.skipTest("peer_ucx is not built")
-        for words in (("atomic", "bandwidth"), ("put", "rate", "--threads", "2"), ("am", "rate", "--size", "4"),
+        for words in (("atomic", "bandwidth"), ("put", "rate", "--threads", "2"),
+                      ("am", "rate", "--size", "4"),
                       ("am", "rate", "--shared", "--dedicated"), ("floor", "handoff")):
             with self.subTest(words=words):
-                done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60, check=False)
+                done = subprocess.run([program, *words], capture_output=True, text=True, timeout=60,
+                                      check=False)
                 self.assertEqual(done.returncode, 2)
 
 

@@ -42,6 +42,20 @@ class Measuring(unittest.TestCase):
                         for entry, size in zip(out, (8, 3000, 100000)):
                             self.check(entry, op, metric, size, comp)
 
+    def test_parts_of_the_library_by_themselves(self):
+        for metric in ("queue", "matching", "packets"):
+            for threads in (1, 3):
+                with self.subTest(metric=metric, threads=threads):
+                    entry, = lines(run(PERF, "resource", metric, "--threads", str(threads), "--json", *SHORT))
+                    self.assertEqual((entry["op"], entry["metric"], entry["unit"], entry["threads"], entry["comp"]),
+                                     ("resource", metric, "op/s", threads, "none"))
+                    self.assertGreater(entry["min"], 0)
+
+    def test_parts_are_measured_in_one_process(self):
+        done = run(LCIRUN, "-n", "2", PERF, "resource", "queue", *SHORT)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("it runs on 1", done.stderr)
+
     def test_one_rank_talks_to_itself(self):
         for op in ("am", "sendrecv"):
             for metric in ("latency", "rate"):
