@@ -85,6 +85,7 @@ int start() {
   report.library_is_up();
   const int rank = shmem_my_pe(), ranks = shmem_n_pes();
   auto* const flag = static_cast<long*>(shmem_calloc(1, sizeof(long)));
+  shmem_barrier_all();  // calloc may write its zero after the other rank has come out of its own
   if (rank == 0) shmem_long_p(flag, 1, 1);
   shmem_long_wait_until(flag, SHMEM_CMP_GE, 1);
   report.first_message();
