@@ -9,7 +9,8 @@ bash bench/compare.sh [OPTION...]
 
 Measures LCI beside MPICH, Open MPI (its own transports, and over UCX), UCX, libfabric and OpenSHMEM,
 and writes bench/results/DATE-HOST.json with every launch, a table (.md) and plots (.svg, .png); a full
-run puts the table into bench/RESULTS.md as well. Takes about half an hour on two idle cores.
+run counts the k-mers of bench/kmer.sh, too, and puts the table into bench/RESULTS.md. It takes about
+half an hour on two idle cores.
 
   --quick         short rounds, two launches, into build/release/compare: shows that everything runs
   --only NAME     only figures whose name contains NAME, into build/release/compare
@@ -86,8 +87,9 @@ elif [ ${#missing[@]} -gt 0 ]; then
   meson setup --reconfigure --clearcache $build >/dev/null  # looks for what has come since
 fi
 targets=(bench/lci_perf bench/start_time network/launcher/lcirun)
-for program in mpich openmpi openshmem ucx libfabric; do
-  grep -q "^build bench/peers/peer_$program:" $build/build.ninja && targets+=("bench/peers/peer_$program")
+for program in bench/peers/peer_{mpich,openmpi,openshmem,ucx,libfabric} examples/kmer_count \
+               bench/kmer/kmer_count_{mpich,openmpi}; do
+  if grep -q "^build $program:" $build/build.ninja; then targets+=("$program"); fi
 done
 ninja -C $build --quiet "${targets[@]}"
 
@@ -100,6 +102,12 @@ mkdir -p "$output"
 file="$output/$(date +%F)-$(uname -n).json"
 COMPARE_COMMAND="$command" python3 bench/compare_run.py --build $build \
   "${arguments[@]+"${arguments[@]}"}" -o "$file"
+files=("$file")
+if [ $full = yes ] && [[ " ${targets[*]} " = *" examples/kmer_count "* ]]; then
+  if python3 bench/kmer/kmer.py --build $build -o "${file%.json}-kmer.json"; then
+    files+=("${file%.json}-kmer.json")
+  fi
+fi
 python=""
 for p in python3 /usr/bin/python3; do
   if [ -z "$python" ] && $p -c 'import matplotlib' 2>/dev/null; then python=$p; fi
@@ -111,5 +119,5 @@ else
 fi
 into=()
 [ $full = no ] || into=(--into bench/RESULTS.md)
-python3 bench/compare_report.py "$file" -o "${file%.json}.md" "${into[@]+"${into[@]}"}"
+python3 bench/compare_report.py "${files[@]}" -o "${file%.json}.md" "${into[@]+"${into[@]}"}"
 echo "${file%.json}.md"

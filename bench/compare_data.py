@@ -14,8 +14,17 @@ class Comparison:
             self._by.setdefault(key, {})[launch["turn"]] = launch["median"]
 
     @classmethod
-    def read(cls, path):
-        return cls(json.loads(pathlib.Path(path).read_text()))
+    def read(cls, *paths):
+        """One file, or several with figures of their own: the first one says where and how."""
+        data, *more = (json.loads(pathlib.Path(path).read_text()) for path in paths)
+        for other in more:
+            data["figures"] |= other["figures"]
+            data["missing"] |= other["missing"]
+            for key in ("launches", "failed"):
+                data[key] += other[key]
+            for key in data["disturbed"]:
+                data["disturbed"][key] += other["disturbed"][key]
+        return cls(data)
 
     def figures(self):
         return self.data["figures"].items()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns what bench/compare_run.py wrote into Markdown.
 
-    python3 bench/compare_report.py FILE.json [-o FILE.md] [--into bench/RESULTS.md]
+    python3 bench/compare_report.py FILE.json... [-o FILE.md] [--into bench/RESULTS.md]
 
 A figure is the median of the launches' medians [smallest-largest]. A ratio is LCI's to the best peer's:
 the peer with the best median, and the median of the ratios of launches of the same turn. --into puts
@@ -107,12 +107,12 @@ def put_into(text, new):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("figures", type=pathlib.Path)
+    parser.add_argument("figures", type=pathlib.Path, nargs="+")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     parser.add_argument("--into", type=pathlib.Path)
     args = parser.parse_args()
-    c = Comparison.read(args.figures)
-    plots = sorted(args.figures.parent.glob(args.figures.stem + "-*.svg"))
+    c = Comparison.read(*args.figures)
+    plots = sorted(args.figures[0].parent.glob(args.figures[0].stem + "-*.svg"))
     if args.into:
         folder = args.into.resolve().parent
         text = args.into.read_text() if args.into.exists() else "# Results\n"

@@ -115,6 +115,16 @@ class Report(unittest.TestCase):
         self.assertIn("Not measured: libfabric (apt-get install libfabric-dev", text)
         self.assertIn("putsignal, MPICH: not done after 60 s (1 of 3 turns)", text)
 
+    def test_two_files_make_one_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = json.loads(json.dumps(MEASURED).replace('"putsignal"', '"another"'))
+            paths = [pathlib.Path(folder) / name for name in ("a.json", "b.json")]
+            for path, data in zip(paths, (MEASURED, other)):
+                path.write_text(json.dumps(data))
+            both = Comparison.read(*paths)
+        self.assertEqual({key for key, _ in both.figures()}, {"putsignal", "another"})
+        self.assertEqual(both.median("another", "UCX", 8), both.median("putsignal", "UCX", 8))
+
     def test_a_section_takes_the_place_of_the_old_one(self):
         section = compare_report.section(Comparison(MEASURED))
         once = compare_report.put_into("# Results\n\nfirst\n", section)
