@@ -9,8 +9,8 @@ bash bench/compare.sh [OPTION...]
 
 Measures LCI beside MPICH, Open MPI (its own transports, and over UCX), UCX, libfabric and OpenSHMEM,
 and writes bench/results/DATE-HOST.json with every launch, a table (.md) and plots (.svg, .png); a full
-run counts the k-mers of bench/kmer.sh, too, and puts the table into bench/RESULTS.md. It takes about
-half an hour on two idle cores.
+run counts the k-mers of bench/kmer.sh, too, and puts the table into bench/RESULTS.md (not with
+--output). It takes about half an hour on two idle cores.
 
   --quick         short rounds, two launches, into build/release/compare: shows that everything runs
   --only NAME     only figures whose name contains NAME, into build/release/compare
@@ -94,8 +94,9 @@ done
 ninja -C $build --quiet "${targets[@]}"
 
 # --- measure, write, draw ---
+results=no
 if [ -z "$output" ]; then
-  output=bench/results
+  output=bench/results results=$full
   [ $full = yes ] || output=$build/compare
 fi
 mkdir -p "$output"
@@ -118,6 +119,6 @@ else
   echo "no plots: matplotlib is missing (Debian: python3-matplotlib)"
 fi
 into=()
-[ $full = no ] || into=(--into bench/RESULTS.md)
+[ "$results" = no ] || into=(--into bench/RESULTS.md)
 python3 bench/compare_report.py "${files[@]}" -o "${file%.json}.md" "${into[@]+"${into[@]}"}"
 echo "${file%.json}.md"

@@ -9,6 +9,7 @@ the table into a file, in place of the one that it has.
 """
 
 import argparse
+import os
 import pathlib
 import statistics
 
@@ -116,7 +117,8 @@ def main():
     if args.into:
         folder = args.into.resolve().parent
         text = args.into.read_text() if args.into.exists() else "# Results\n"
-        args.into.write_text(put_into(text, section(c, [p.resolve().relative_to(folder) for p in plots])))
+        links = [pathlib.Path(os.path.relpath(p.resolve(), folder)) for p in plots]
+        args.into.write_text(put_into(text, section(c, links)))
     text = section(c, [pathlib.Path(p.name) for p in plots])
     if args.output:
         args.output.write_text(text + "\n")

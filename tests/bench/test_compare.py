@@ -115,6 +115,17 @@ class Report(unittest.TestCase):
         self.assertIn("Not measured: libfabric (apt-get install libfabric-dev", text)
         self.assertIn("putsignal, MPICH: not done after 60 s (1 of 3 turns)", text)
 
+    def test_plots_are_linked_from_where_the_table_stands(self):
+        with tempfile.TemporaryDirectory() as folder:
+            figures, results = pathlib.Path(folder) / "a" / "x.json", pathlib.Path(folder) / "b" / "R.md"
+            for path in (figures, results):
+                path.parent.mkdir()
+            figures.write_text(json.dumps(MEASURED))
+            (figures.parent / "x-rate.svg").write_text("")
+            with mock.patch.object(sys, "argv", ["compare_report.py", str(figures), "--into", str(results)]):
+                compare_report.main()
+            self.assertIn("![x-rate](../a/x-rate.svg)", results.read_text())
+
     def test_two_files_make_one_report(self):
         with tempfile.TemporaryDirectory() as folder:
             other = json.loads(json.dumps(MEASURED).replace('"putsignal"', '"another"'))
