@@ -82,14 +82,14 @@ def main():
     parser.add_argument('--json', action='store_true')
     args = parser.parse_args()
     lcirun = args.build / 'network/launcher/lcirun'
-    program, mpi_program = args.build / 'bench/start_time', args.build / 'bench/start_time_mpi'
+    program, mpi_program = args.build / 'bench/start_time', args.build / 'bench/peers/peer_mpich'
     mpiexec = shutil.which('mpiexec.hydra') if mpi_program.exists() else None
 
     two, mpi, many = [], [], []
     for _ in range(args.repeat):
         two.append(last(launch([lcirun, '-n', 2, program]), 'message_ms'))
         if mpiexec:
-            mpi.append(last(launch([mpiexec, '-n', 2, mpi_program]), 'init_ms'))
+            mpi.append(last(launch([mpiexec, '-n', 2, mpi_program, 'start']), 'init_ms'))
     for _ in range(max(3, args.repeat // 3)):
         many.append(last(launch([lcirun, '-n', args.ranks, program]), 'barrier_ms'))
     result = {'lcirun, 2 ranks, to the first message': describe(two),

@@ -112,7 +112,8 @@ def our_seconds():
 class Launcher:
     """Runs commands one at a time and sees whether the machine was theirs."""
 
-    def __init__(self):
+    def __init__(self, attempts=ATTEMPTS):
+        self.attempts = attempts
         self.disturbed = 0  # launches thrown away
         self.kept_disturbed = 0
         self.environment = {k: v for k, v in os.environ.items()
@@ -127,7 +128,8 @@ class Launcher:
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
     def __call__(self, command):
-        for attempt in range(ATTEMPTS):
+        """Launches until the machine was ours, or the last time."""
+        for attempt in range(self.attempts):
             wall, busy, ours = time.monotonic(), busy_seconds(), our_seconds()
             out = self.once(command)
             wall = time.monotonic() - wall
@@ -135,7 +137,7 @@ class Launcher:
             # Ticks are coarse: a few of them say nothing.
             if others <= OTHERS_BUSY * wall + 0.03:
                 return out
-            if attempt + 1 < ATTEMPTS:
+            if attempt + 1 < self.attempts:
                 self.disturbed += 1
         self.kept_disturbed += 1
         return out

@@ -14,6 +14,8 @@ import pathlib
 import statistics
 import sys
 
+import compare_report  # its table in the same file stays there
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # ours, its size, the limit, its size, better is
@@ -183,7 +185,8 @@ def main():
         parser.error(f"{args.figures} is not there; measure first: python3 bench/measure.py")
     text = report(json.loads(args.figures.read_text()))
     if args.output:
-        args.output.write_text(text)
+        beside = compare_report.section_of(args.output.read_text()) if args.output.exists() else ""
+        args.output.write_text(compare_report.put_into(text, beside) if beside else text)
     else:
         print(text)
 

@@ -1,21 +1,11 @@
 #include "bench/lci_perf/report.hpp"
 
-#include <algorithm>
 #include <cstdio>
+
+#include "bench/lci_perf/spread.hpp"
 
 namespace lci_perf {
 namespace {
-
-struct spread {
-  explicit spread(std::vector<double> v) {
-    std::sort(v.begin(), v.end());
-    const size_t n = v.size();
-    median = n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-    min = v.front();
-    max = v.back();
-  }
-  double median, min, max;
-};
 
 // Four significant digits, in full: tables get pasted into others.
 std::string format(double v) {

@@ -1,0 +1,231 @@
+"""What bench/compare.sh launches: figures, and for each of them LCI's configurations and the peers' that
+stand beside it."""
+
+import dataclasses
+import os
+
+OPENMPI = ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none"]
+OVER_UCX = ["--mca", "pml", "ucx", "--mca", "osc", "ucx", "--mca", "opal_common_ucx_tls", "any",
+            "--mca", "opal_common_ucx_devices", "any"]
+TCP_OF_UCX = {"UCX_TLS": "tcp,self"}
+LCI_OVER_TCP = {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "tcp"}
+SIZES = "8,64,512,4096,32768,262144"
+BANDWIDTH_SIZES = "256,4096,65536,1048576"
+
+# Peer -> how it comes to be: Debian packages, and the program made of them.
+PACKAGES = {
+    "mpich": "mpich libmpich-dev",
+    "openmpi": "openmpi-bin libopenmpi-dev",
+    "openshmem": "openmpi-bin libopenmpi-dev",
+    "ucx": "libucx-dev",
+    "libfabric": "libfabric-dev",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """One configuration. `library`: lci or a peer."""
+    name: str
+    library: str
+    command: tuple
+    environment: dict = dataclasses.field(default_factory=dict)
+    any_status: bool = False  # what was printed counts, not how the launcher says it ended
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    key: str
+    title: str
+    unit: str
+    variants: tuple
+    shown: tuple = (8,)  # sizes in the table; plots show all
+    # LCI's variant -> bound of the ratio, where one is set
+    aim: dict = dataclasses.field(default_factory=dict)
+    field: str = ""      # of a start's output, where that is what is measured
+    plot: str = ""       # x axis of the plot it belongs to: size or threads
+
+    @property
+    def lower_is_better(self):
+        return self.unit in ("ns", "ms", "s", "kB")
+
+    def ours(self):
+        return [v for v in self.variants if v.library == "lci"]
+
+    def peers(self):
+        return [v for v in self.variants if v.library != "lci"]
+
+
+class Programs:
+    """Builds commands. `common`: options that every measuring program gets."""
+
+    def __init__(self, build, common):
+        self.bench, self.common = build / "bench", common
+        self.lcirun = str(build / "network" / "launcher" / "lcirun")
+
+    def lci(self, name, what, *more, ranks=2, environment=None):
+        command = (self.lcirun, "-n", str(ranks), str(self.bench / "lci_perf"), *what.split(), *more,
+                   *self.common)
+        return Variant(name, "lci", command, environment or {})
+
+    def peer(self, library):
+        return str(self.bench / "peers" / f"peer_{library}")
+
+    def ucx(self, name, what, *more, environment=None):
+        return Variant(name, "ucx", (self.peer("ucx"), *what.split(), *more, *self.common), environment or {})
+
+    def libfabric(self, name, what, *more, provider="shm"):
+        return Variant(name, "libfabric",
+                       (self.peer("libfabric"), *what.split(), "--provider", provider, *more, *self.common))
+
+    def mpich(self, name, what, *more, ranks=2, environment=None):
+        command = ("mpiexec.mpich", "-n", str(ranks), self.peer("mpich"), *what.split(), *more, *self.common)
+        return Variant(name, "mpich", command, environment or {})
+
+    def openmpi(self, name, what, *more, ranks=2, settings=()):
+        command = (*OPENMPI, *settings, "-n", str(ranks), self.peer("openmpi"), *what.split(), *more)
+        return Variant(name, "openmpi", (*command, *self.common))
+
+    def openshmem(self, name, what, *more):
+        command = ("oshrun", *OPENMPI[1:], "-quiet", "-n", "2", self.peer("openshmem"), *what.split(), *more)
+        return Variant(name, "openshmem", (*command, *self.common), any_status=True)
+
+    def messages(self, metric, *more):
+        """Every peer that sends messages, in its best settings for one thread."""
+        return (self.ucx("UCX am", f"am {metric}", *more), self.ucx("UCX tag", f"sendrecv {metric}", *more),
+                self.mpich("MPICH", f"sendrecv {metric}", *more),
+                self.openmpi("Open MPI", f"sendrecv {metric}", *more),
+                self.openmpi("Open MPI, UCX", f"sendrecv {metric}", *more, settings=OVER_UCX),
+                self.libfabric("libfabric shm", f"sendrecv {metric}", *more))
+
+    def one_sided(self, what):
+        return (self.ucx("UCX", what), self.mpich("MPICH", what), self.openmpi("Open MPI", what),
+                self.openmpi("Open MPI, UCX", what, settings=OVER_UCX), self.openshmem("OpenSHMEM", what))
+
+
+def between_processes(p):
+    am = [p.lci("am, handler", "am latency", "--size", SIZES),
+          p.lci("am, queue", "am latency", "--comp", "cq", "--size", SIZES),
+          p.lci("sendrecv", "sendrecv latency", "--size", SIZES)]
+    rate = [p.lci("am, handler", "am rate", "--size", SIZES),
+            p.lci("am, queue", "am rate", "--comp", "cq", "--size", SIZES)]
+    bandwidth = [p.lci("am, handler", "am bandwidth", "--size", BANDWIDTH_SIZES),
+                 p.lci("sendrecv", "sendrecv bandwidth", "--size", BANDWIDTH_SIZES)]
+    safe = ("--thread-safe",)
+    return [
+        Figure("latency", "latency, one way", "ns", (*am, *p.messages("latency", "--size", SIZES)),
+               plot="size"),
+        Figure("rate", "rate of messages, window 64", "msg/s", (*rate, *p.messages("rate", "--size", SIZES)),
+               plot="size"),
+        Figure("rate-multiple", "rate of sends and receives; peers ready for threads", "msg/s", (
+            p.lci("sendrecv", "sendrecv rate"), p.ucx("UCX tag", "sendrecv rate", *safe),
+            p.mpich("MPICH", "sendrecv rate", *safe), p.openmpi("Open MPI", "sendrecv rate", *safe),
+            p.openmpi("Open MPI, UCX", "sendrecv rate", *safe, settings=OVER_UCX))),
+        Figure("bandwidth", "bandwidth, window 64", "MB/s",
+               (*bandwidth, *p.messages("bandwidth", "--size", BANDWIDTH_SIZES)),
+               shown=(256, 4096, 65536, 1048576), plot="size"),
+    ]
+
+
+def with_threads(p, threads):
+    """Two processes of so many threads: each its own device, and all one."""
+    n = ("--threads", str(threads), "--bind", "cross")
+    waiting = ["--mca", "mpi_yield_when_idle", "1"]
+    ends = {"dedicated": ("--devices", "dedicated"), "shared": ("--devices", "shared")}
+    out = []
+    for kind, devices in ends.items():
+        variants = [p.lci("am, handler", "am rate", *n, *devices),
+                    p.lci("am, queue", "am rate", "--comp", "cq", *n, *devices),
+                    p.lci("sendrecv", "sendrecv rate", *n, *devices),
+                    p.ucx("UCX am", "am rate", *n, f"--{kind}"),
+                    p.ucx("UCX tag", "sendrecv rate", *n, f"--{kind}"),
+                    p.mpich("MPICH", "sendrecv rate", *n, f"--{kind}"),
+                    p.mpich("MPICH, test and yield", "sendrecv rate", *n, f"--{kind}", "--yield"),
+                    p.openmpi("Open MPI", "sendrecv rate", *n, f"--{kind}", settings=waiting),
+                    p.openmpi("Open MPI, test and yield", "sendrecv rate", *n, f"--{kind}", "--yield",
+                              settings=waiting),
+                    p.openmpi("Open MPI, UCX, test and yield", "sendrecv rate", *n, f"--{kind}", "--yield",
+                              settings=[*waiting, *OVER_UCX])]
+        if kind == "dedicated":
+            variants.append(p.libfabric("libfabric shm", "sendrecv rate", *n, "--dedicated"))
+        each = "a device, worker or communicator for each" if kind == "dedicated" else "one shared by all"
+        out.append(Figure(f"threads-{threads}-{kind}", f"rate of 2 processes x {threads} threads, {each}",
+                          "msg/s",
+                          tuple(variants), plot="threads"))
+    return out
+
+
+def within_a_process(p):
+    def variants(metric):
+        poll = ("--thread-safe", "--yield")
+        return (p.lci("am, handler", f"am {metric}", ranks=1),
+                p.lci("am, handler, dedicated", f"am {metric}", "--devices", "dedicated", ranks=1),
+                p.lci("sendrecv", f"sendrecv {metric}", ranks=1),
+                p.ucx("UCX am", f"am {metric}", "--ranks", "1", "--dedicated"),
+                p.ucx("UCX tag", f"sendrecv {metric}", "--ranks", "1", "--dedicated"),
+                p.ucx("UCX tag, shared", f"sendrecv {metric}", "--ranks", "1", "--shared"),
+                # MPICH's own wait never comes back when both threads are inside of it.
+                p.mpich("MPICH, test and yield", f"sendrecv {metric}", *poll, ranks=1),
+                p.openmpi("Open MPI", f"sendrecv {metric}", "--thread-safe", ranks=1),
+                p.openmpi("Open MPI, test and yield", f"sendrecv {metric}", *poll, ranks=1))
+
+    return [Figure("process-rate", "rate between 2 threads of a process", "msg/s", variants("rate")),
+            Figure("process-latency", "latency between 2 threads of a process", "ns", variants("latency"))]
+
+
+def to_memory(p):
+    out = []
+    for op, title in (("put", "put"), ("get", "get"), ("atomic", "fetch-and-add")):
+        out.append(Figure(f"{op}-rate", f"rate of {title} on shared memory, call after call", "msg/s",
+                          (p.lci(op, f"{op} rate"), *p.one_sided(f"{op} rate"))))
+        out.append(Figure(f"{op}-latency", f"latency of {title} on shared memory, each complete", "ns",
+                          (p.lci(op, f"{op} latency"), *p.one_sided(f"{op} latency"))))
+    out.append(Figure("putsignal", "put with notification, one way", "ns",
+                      (p.lci("putsignal", "putsignal latency"), *p.one_sided("putsignal latency"))))
+    out.append(Figure("strided", "put of 512 x 512 doubles out of 1024 x 1024", "MB/s",
+                      (p.lci("strided", "strided bandwidth"), *p.one_sided("strided bandwidth")),
+                      shown=(2097152,)))
+    return out
+
+
+def of_parts(p, threads):
+    """What the paper calls resources, one for all threads; the peers have none that could be called."""
+    variants = [p.lci(metric, f"resource {metric}", "--threads", str(threads), ranks=1)
+                for metric in ("cq", "matching", "packet")]
+    return Figure(f"resources-{threads}", f"use of a part of the library by {threads} "
+                  f"thread{'s' if threads > 1 else ''} at once", "op/s", tuple(variants), shown=(0,),
+                  plot="threads")
+
+
+def over_tcp(p):
+    def variants(metric):
+        tcp = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
+        return (p.lci("am, handler", f"am {metric}", environment=LCI_OVER_TCP),
+                p.lci("sendrecv", f"sendrecv {metric}", environment=LCI_OVER_TCP),
+                p.ucx("UCX am", f"am {metric}", environment=TCP_OF_UCX),
+                p.ucx("UCX tag", f"sendrecv {metric}", environment=TCP_OF_UCX),
+                p.mpich("MPICH", f"sendrecv {metric}", environment=TCP_OF_UCX),
+                p.openmpi("Open MPI", f"sendrecv {metric}", settings=tcp),
+                p.libfabric("libfabric tcp", f"sendrecv {metric}", provider="tcp;ofi_rxm"))
+
+    return [Figure("tcp-latency", "latency over TCP", "ns", variants("latency")),
+            Figure("tcp-rate", "rate over TCP, window 64", "msg/s", variants("rate"))]
+
+
+def of_the_start(p):  # its commands take no options
+    lci = Variant("LCI", "lci", (p.lcirun, "-n", "2", str(p.bench / "start_time")))
+    peers = (p.ucx("UCX", "start"), p.mpich("MPICH", "start"), p.openmpi("Open MPI", "start"),
+             p.openmpi("Open MPI, UCX", "start", settings=OVER_UCX), p.openshmem("OpenSHMEM", "start"),
+             Variant("libfabric shm", "libfabric", (p.peer("libfabric"), "start")))
+    return [Figure("start", "start of 2 processes: exec to the first message", "ms", (lci, *peers),
+                   shown=(0,), field="message_ms"),
+            Figure("memory", "resident memory of a process after start", "kB", (lci, *peers), shown=(0,),
+                   field="rss_kb")]
+
+
+def figures(build, common):
+    """All of them, in the order of the report."""
+    p = Programs(build, common)
+    cores = len(os.sched_getaffinity(0))
+    return [*between_processes(p), *(f for n in sorted({2, cores}) for f in with_threads(p, n)),
+            *within_a_process(p), *to_memory(p), *(of_parts(p, n) for n in sorted({1, 2, cores, 2 * cores})),
+            *of_the_start(Programs(build, ())), *over_tcp(p)]

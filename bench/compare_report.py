@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Turns what bench/compare_run.py wrote into Markdown.
+
+    python3 bench/compare_report.py FILE.json... [-o FILE.md] [--into bench/RESULTS.md]
+
+A figure is the median of the launches' medians [smallest-largest]. A ratio is LCI's to the best peer's:
+the peer with the best median, and the median of the ratios of launches of the same turn. --into puts
+the table into a file, in place of the one that it has.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+
+from compare_data import Comparison, human
+
+BEGIN, END = "<!-- written by bench/compare_report.py -->", "<!-- end of bench/compare_report.py -->"
+NAMES = {"lci": "LCI", "mpich": "MPICH", "openmpi": "Open MPI", "openshmem": "OpenSHMEM (of Open MPI)",
+         "ucx": "UCX", "libfabric": "libfabric"}
+
+
+def spread(values, unit):
+    low, high = human(min(values), unit), human(max(values), unit)
+    return f"**{human(statistics.median(values), unit)}** [{low}–{high}]"
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def ratio_rows(c):
+    for key, figure in c.figures():
+        for size in figure["shown"]:
+            peer = c.best_peer(key, size)
+            for name in c.variants(key, ours=True):
+                mine = c.turns(key, name, size).values()
+                if not mine:
+                    continue
+                unit, ratios = figure["unit"], c.ratios(key, name, size)
+                no_peer = "none measured" if c.variants(key, ours=False) else "–"
+                better = "less" if figure["lower_is_better"] else "more"
+                yield (figure["title"] + (f", {size} B" if len(figure["shown"]) > 1 else ""), name, unit,
+                       spread(mine, unit),
+                       f"{peer}: {spread(c.turns(key, peer, size).values(), unit)}" if peer else no_peer,
+                       f"**{statistics.median(ratios):.2f}** [{min(ratios):.2f}–{max(ratios):.2f}]"
+                       if ratios else "–",
+                       figure["aim"].get(name, f"{better} than 1" if ratios else "–"))
+
+
+def peer_rows(c):
+    """Every configuration of each figure, best first."""
+    for key, figure in c.figures():
+        for size in figure["shown"]:
+            found = [(c.median(key, name, size), name) for name in figure["variants"]
+                     if c.turns(key, name, size)]
+            found.sort(reverse=not figure["lower_is_better"])
+            title = figure["title"] + (f", {size} B" if len(figure["shown"]) > 1 else "")
+            shown = [f"{'LCI ' if figure['variants'][n]['ours'] and n != 'LCI' else ''}{n} "
+                     f"{spread(c.turns(key, n, size).values(), figure['unit'])}" for _, n in found]
+            if shown:
+                yield (title, figure["unit"], "; ".join(shown))
+
+
+def section(c, plots=()):
+    d = c.data
+    m = d["machine"]
+    versions = ", ".join(f"{NAMES[k]} {v}" for k, v in d["versions"].items())
+    lines = ["## Beside other libraries", "", "Measured by", "", "```sh", d["command"].strip(), "```", "",
+             f"on {d['date']}, {m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, "
+             f"Linux {m['kernel']}; {versions}.",
+             f"Each configuration was launched {d['repeat']} times, in turns with those it stands beside. "
+             f"{d['disturbed']['repeated']} launches were repeated because other processes were busy; "
+             f"{d['disturbed']['kept']} had to be kept all the same. Figures are **medians** of the launches "
+             "[smallest–largest]; a ratio is LCI's to the best peer's of the same turn. 8 bytes where not "
+             "said otherwise.", ""]
+    lines += table(("what", "LCI", "unit", "LCI's figure", "best peer", "ratio", "aim"), ratio_rows(c))
+    for name, remedy in d["missing"].items():
+        lines += ["", f"Not measured: {NAMES[name]} ({remedy})."]
+    if d["failed"]:
+        lines += ["", "Launches that gave nothing:", ""]
+        counted = {}
+        for f in d["failed"]:
+            counted.setdefault((f["figure"], f["variant"], f["why"]), []).append(f["turn"])
+        lines += [f"* {figure}, {variant}: {why} ({len(turns)} of {d['repeat']} turns)"
+                  for (figure, variant, why), turns in counted.items()]
+    for plot in plots:
+        lines += ["", f"![{plot.stem}]({plot})"]
+    lines += ["", "### All configurations, best first", ""]
+    lines += table(("what", "unit", "figures"), peer_rows(c))
+    return "\n".join([BEGIN, *lines, END])
+
+
+def section_of(text):
+    """The section in a file's text; empty if it has none."""
+    if BEGIN not in text or END not in text:
+        return ""
+    return text[text.index(BEGIN):text.index(END) + len(END)]
+
+
+def put_into(text, new):
+    """`text` with `new` in place of its section, or behind all else."""
+    old = section_of(text)
+    return text.replace(old, new) if old else text.rstrip("\n") + "\n\n" + new + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figures", type=pathlib.Path, nargs="+")
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    parser.add_argument("--into", type=pathlib.Path)
+    args = parser.parse_args()
+    c = Comparison.read(*args.figures)
+    plots = sorted(args.figures[0].parent.glob(args.figures[0].stem + "-*.svg"))
+    if args.into:
+        folder = args.into.resolve().parent
+        text = args.into.read_text() if args.into.exists() else "# Results\n"
+        links = [pathlib.Path(os.path.relpath(p.resolve(), folder)) for p in plots]
+        args.into.write_text(put_into(text, section(c, links)))
+    text = section(c, [pathlib.Path(p.name) for p in plots])
+    if args.output:
+        args.output.write_text(text + "\n")
+    elif not args.into:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Launches LCI and its peers in turns and writes what they printed as JSON.
+
+    python3 bench/compare_run.py [--repeat 5] [--quick] [--only NAME] -o FILE.json
+
+bash bench/compare.sh installs, builds, calls this and draws. A figure's configurations are launched
+right after each other (A B C A B C ...), each pins its own processes and threads, and a launch during
+which other processes were busy is repeated, at most a few times. Every launch is stored.
+"""
+
+import argparse
+import collections
+import datetime
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import time
+
+import compare_configs
+import measure
+
+PATIENCE = 60  # seconds that a launch may take: a few peers hang now and then
+CHANCES = 2    # failures after which a configuration is launched no more
+
+
+class Launcher(measure.Launcher):
+    """Launches variants; RuntimeError says why one gave nothing."""
+
+    def once(self, variant):
+        environment = {**self.environment, **variant.environment,
+                       "START_TIME_NS": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC))}
+        try:
+            done = subprocess.run(variant.command, env=environment, text=True, capture_output=True,
+                                  timeout=PATIENCE, check=False)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"not done after {PATIENCE} s") from None
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode != 0 and not (variant.any_status and lines):
+            said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip("- ")]
+            raise RuntimeError(f"exit status {done.returncode}" + (f": {said[-1][:200]}" if said else ""))
+        if not lines:
+            raise RuntimeError("printed no figures")
+        return lines
+
+
+def figures_of(figure, lines):
+    """One entry for each size that a launch measured."""
+    if figure.field:  # a start, as the last process saw it
+        value = max(line[figure.field] for line in lines)
+        return [{"size": 0, "median": value, "min": value, "max": value}]
+    return [{key: line[key] for key in ("size", "median", "min", "max")} for line in lines]
+
+
+def describe(figure):
+    """What the report needs to know of a figure, without the code that made it."""
+    def written(v):
+        """As it is typed, from the root of the tree."""
+        words = [*(f"{k}={x}" for k, x in v.environment.items()), *v.command]
+        return " ".join(words).replace(str(measure.ROOT) + "/", "")
+
+    return {"title": figure.title, "unit": figure.unit, "shown": list(figure.shown), "plot": figure.plot,
+            "aim": figure.aim, "lower_is_better": figure.lower_is_better,
+            "variants": {v.name: {"library": v.library, "ours": v.library == "lci", "command": written(v)}
+                         for v in figure.variants}}
+
+
+def versions():
+    """Package versions of the peers that are installed."""
+    out = {}
+    for peer, packages in compare_configs.PACKAGES.items():
+        asked = subprocess.run(["dpkg-query", "-W", "-f=${Version}", packages.split()[-1]],
+                               capture_output=True, text=True, check=False)
+        if asked.returncode == 0:
+            out[peer] = asked.stdout
+    commit = subprocess.run(["git", "-C", str(measure.ROOT), "describe", "--always", "--dirty"],
+                            capture_output=True, text=True, check=False)
+    return {"lci": commit.stdout.strip() or "unknown", **out}
+
+
+def missing_peers(build):
+    """Peers without a program, and how to get one."""
+    return {peer: f"apt-get install {packages}; then build again"
+            for peer, packages in compare_configs.PACKAGES.items()
+            if not (build / "bench" / "peers" / f"peer_{peer}").exists()}
+
+
+def run(figures, repeat, launch, missing, tell):
+    """Launches in turns. Returns the launches, and what gave nothing and why."""
+    launches, failed = [], []
+    failures = collections.Counter()
+    for turn in range(repeat):
+        for figure in figures:
+            tell(f"turn {turn + 1} of {repeat}: {figure.key}")
+            for variant in figure.variants:
+                which = (figure.key, variant.name)
+                if variant.library in missing or failures[which] >= CHANCES:
+                    continue
+                try:
+                    for entry in figures_of(figure, launch(variant)):
+                        launches.append({"turn": turn, "figure": figure.key, "variant": variant.name,
+                                         **entry})
+                except RuntimeError as why:
+                    tell(f"  {variant.name}: {why}")
+                    failed.append({"turn": turn, "figure": figure.key, "variant": variant.name,
+                                   "why": str(why)})
+                    failures[which] += 1
+    return launches, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=measure.ROOT / "build" / "release")
+    parser.add_argument("--repeat", type=int, help="launches of each configuration (default 5, quick 2)")
+    parser.add_argument("--quick", action="store_true",
+                        help="short rounds, few launches: shows that all runs")
+    parser.add_argument("--only", default="", metavar="NAME", help="only figures whose name contains this")
+    parser.add_argument("--list", action="store_true", help="names of the figures and their configurations")
+    parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("compare.json"))
+    args = parser.parse_args()
+    if args.repeat is not None and args.repeat < 1:
+        parser.error(f"--repeat: {args.repeat} is not at least 1")
+    repeat = args.repeat or (2 if args.quick else 5)
+    rounds, seconds = (3, 0.01) if args.quick else (5, 0.05)
+    build = args.build.resolve()
+    common = ("--json", "--rounds", str(rounds), "--seconds", str(seconds))
+    figures = [f for f in compare_configs.figures(build, common) if args.only in f.key]
+    if args.list:
+        for f in figures:
+            print(f"{f.key}: {'; '.join(v.name for v in f.variants)}")
+        return
+    if not figures:
+        parser.error(f"--only: no figure's name contains {args.only}; see --list")
+    for program in ("bench/lci_perf", "bench/start_time", "network/launcher/lcirun"):
+        if not (build / program).exists():
+            parser.error(f"{build / program} is not there; build first: bash bench/compare.sh does")
+    missing = missing_peers(build)
+    for peer, remedy in missing.items():
+        print(f"missing: {peer} ({remedy})", file=sys.stderr)
+
+    launch = Launcher(attempts=1 if args.quick else measure.ATTEMPTS)
+    launches, failed = run(figures, repeat, launch, missing,
+                           lambda text: print(text, file=sys.stderr, flush=True))
+    result = {
+        "command": os.environ.get("COMPARE_COMMAND",
+                                  "python3 bench/compare_run.py " + " ".join(sys.argv[1:])),
+        "date": datetime.date.today().isoformat(), "host": platform.node(), "machine": measure.machine(),
+        "versions": versions(), "repeat": repeat, "rounds": rounds, "seconds": seconds, "missing": missing,
+        "disturbed": {"repeated": launch.disturbed, "kept": launch.kept_disturbed},
+        "figures": {f.key: describe(f) for f in figures}, "launches": launches, "failed": failed}
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    args.output.write_text(json.dumps(result, indent=1) + "\n")
+    print(args.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""The k-mer counter of the examples on the same reads: LCI with threads, LCI with a process for each core,
+and the same program on MPI (bench/kmer), in turns; each must print the same histogram.
+
+    python3 bench/kmer/kmer.py [--repeat 5] [--build build/release] [-o FILE.json] [READS...]
+
+The figure is the time of the traversals of the input, as the program tells it: without its start. The file
+is one of bench/compare.sh: compare_report.py and compare.py take it.
+"""
+
+import argparse
+import datetime
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import compare_configs  # noqa: E402
+import compare_run  # noqa: E402
+import measure  # noqa: E402
+
+READS = [pathlib.Path(p) for p in (
+    "/usr/share/doc/bowtie2/examples/reads/reads_1.fq.gz",
+    "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz",
+    "/usr/share/unicycler-data/sample_data/short_reads_1.fastq.gz",
+    "/usr/share/unicycler-data/sample_data/short_reads_2.fastq.gz")]
+TRAVERSAL = re.compile(r"^traversal \d+ \(\w+\): ([0-9.]+) s", re.M)
+
+
+class Launcher(compare_run.Launcher):
+    """Of programs that print a histogram, always the same, and on standard error what it took."""
+
+    histogram = None
+
+    def once(self, variant):
+        try:
+            done = subprocess.run(variant.command, env={**self.environment, **variant.environment},
+                                  capture_output=True, timeout=compare_run.PATIENCE, check=False)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"not done after {compare_run.PATIENCE} s") from None
+        said = done.stderr.decode(errors="replace")
+        if done.returncode != 0:
+            raise RuntimeError(f"exit status {done.returncode}: {said[-200:]}")
+        seen = hashlib.sha256(done.stdout).hexdigest()
+        self.histogram = self.histogram or seen
+        if seen != self.histogram:
+            raise RuntimeError("another histogram than the first launch")
+        return [{"seconds": sum(float(s) for s in TRAVERSAL.findall(said))}]
+
+
+def figure(build, reads, cores):
+    """LCI and each MPI with processes x threads: one of all cores, one for each core, and two of all."""
+    count = ["-k", "51", *map(str, reads)]
+    shapes = {f"{n} x {t}": (str(n), ("-t", str(t))) for n, t in ((1, cores), (cores, 1), (2, cores))}
+
+    def program(library):
+        return str(build / f"bench/kmer/kmer_count_{library}")
+
+    lcirun = str(build / "network/launcher/lcirun")
+    variants = [compare_configs.Variant(name, "lci",
+                                        (lcirun, "-n", n, str(build / "examples/kmer_count"), *t, *count))
+                for name, (n, t) in shapes.items()]
+    for library, title, launcher in (("mpich", "MPICH", ["mpiexec.mpich"]),
+                                     ("openmpi", "Open MPI", compare_configs.OPENMPI)):
+        variants += [compare_configs.Variant(f"{title}, {name}", library,
+                                             (*launcher, "-n", n, program(library), *t, *count))
+                     for name, (n, t) in shapes.items()]
+    return compare_configs.Figure("kmer", "k-mers of real reads counted, processes x threads", "s",
+                                  tuple(variants), shown=(0,), field="seconds")
+
+
+def plain(reads, folder):
+    """The reads without gzip, which would be most of the work."""
+    folder.mkdir(parents=True, exist_ok=True)
+    out = []
+    for path in reads:
+        if path.suffix != ".gz":
+            out.append(path)
+            continue
+        out.append(folder / f"{len(out)}-{path.stem}")
+        with gzip.open(path) as packed, open(out[-1], "wb") as unpacked:
+            shutil.copyfileobj(packed, unpacked)
+    return out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reads", nargs="*", type=pathlib.Path,
+                        help="default: those of bowtie2-examples and, where it is there, unicycler-data")
+    parser.add_argument("--build", type=pathlib.Path, default=measure.ROOT / "build" / "release")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    args = parser.parse_args()
+    build = args.build.resolve()
+    reads = args.reads or [p for p in READS if p.exists()]
+    if not reads:
+        parser.error("no reads; Debian: bowtie2-examples")
+    if not (build / "examples/kmer_count").exists():
+        parser.error(f"{build}/examples/kmer_count is not there; bash bench/kmer.sh builds it")
+    missing = {p: f"apt-get install {compare_configs.PACKAGES[p]}; then build again"
+               for p in ("mpich", "openmpi")
+               if not (build / f"bench/kmer/kmer_count_{p}").exists()}
+    launch = Launcher()
+    what = figure(build, plain(reads, build / "bench/kmer/reads"), len(os.sched_getaffinity(0)))
+    launches, failed = compare_run.run([what], args.repeat, launch, missing,
+                                       lambda text: print(text, file=sys.stderr, flush=True))
+    output = args.output or build / "compare" / "kmer.json"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps({
+        "command": "bash bench/kmer.sh " + " ".join(sys.argv[1:]), "date": datetime.date.today().isoformat(),
+        "host": platform.node(), "machine": measure.machine(), "versions": compare_run.versions(),
+        "repeat": args.repeat, "missing": missing,
+        "disturbed": {"repeated": launch.disturbed, "kept": launch.kept_disturbed},
+        "figures": {what.key: compare_run.describe(what)}, "launches": launches, "failed": failed},
+        indent=1) + "\n")
+    print(output)
+
+
+if __name__ == "__main__":
+    main()
