@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -32,15 +33,18 @@ class Launcher(measure.Launcher):
     def once(self, variant):
         environment = {**self.environment, **variant.environment,
                        "START_TIME_NS": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC))}
-        try:
-            done = subprocess.run(variant.command, env=environment, text=True, capture_output=True,
-                                  timeout=PATIENCE, check=False)
-        except subprocess.TimeoutExpired:
-            raise RuntimeError(f"not done after {PATIENCE} s") from None
-        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        if done.returncode != 0 and not (variant.any_status and lines):
-            said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip("- ")]
-            raise RuntimeError(f"exit status {done.returncode}" + (f": {said[-1][:200]}" if said else ""))
+        # A group of its own: who hangs is ended with all that it has started.
+        with subprocess.Popen(variant.command, env=environment, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, start_new_session=True) as job:
+            try:
+                out, errors = job.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                os.killpg(job.pid, signal.SIGKILL)
+                raise RuntimeError(f"not done after {PATIENCE} s") from None
+        lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        if job.returncode != 0 and not (variant.any_status and lines):
+            said = [line for line in (errors + out).splitlines() if line.strip("- ")]
+            raise RuntimeError(f"exit status {job.returncode}" + (f": {said[-1][:200]}" if said else ""))
         if not lines:
             raise RuntimeError("printed no figures")
         return lines
