@@ -94,7 +94,8 @@ void device::set_limits(const device_attr_t& attr, size_t eager_size) {
                          std::to_string(info.ep_attr->max_msg_size) + " bytes");
   limits_.max_inject = inject < trailer_ ? 0 : inject - trailer_;
   limits_.max_send = largest - trailer_;
-  bundle_size_ = std::min(attr.ofi_bundle_size, limits_.max_send);
+  // A provider that needs its calls one at a time has crashed with them.
+  if (!provider_.one_call_at_a_time()) bundle_size_ = std::min(attr.ofi_bundle_size, limits_.max_send);
   limits_.rma = provider_.rma();
   limits_.max_rma = limits_.rma ? std::min(info.ep_attr->max_msg_size, context.max_msg_size) : 0;
   limits_.put_imm = provider_.puts_carry_data();
