@@ -43,11 +43,7 @@ int start(const char* provider) {
   all.barrier();
   end.connect(all.look_up(1 - all.rank));
   report.library_is_up();
-  char word[8] = {}, got[8];
-  if (all.rank == 0) end.send_now(word, sizeof word);
-  end.recv_now(got, sizeof got);
-  report.first_message();
-  if (all.rank == 1) end.send_now(word, sizeof word);
+  report.exchange_first(end, all.rank);
   report.print(all.rank, all.ranks);
   all.set_idle([&] { end.progress(); });
   all.barrier();

@@ -22,6 +22,16 @@ class start_report {
     after_kb_ = resident_kb();
   }
   void first_message() { message_ = now_ms(); }
+  /// A message of rank 0's and its answer.
+  template <class End>
+  void exchange_first(End& end, int rank) {
+    const char word[8] = {};
+    char got[8];
+    if (rank == 0) end.send_now(word, sizeof word);
+    end.recv_now(got, sizeof got);
+    first_message();
+    if (rank == 1) end.send_now(word, sizeof word);
+  }
   void print(int rank, int ranks) const {
     std::printf(
         "{\"rank\": %d, \"ranks\": %d, \"main_ms\": %.3f, \"init_ms\": %.3f, \"message_ms\": %.3f, "

@@ -95,11 +95,7 @@ int start() {
   const place where = {all.rank == 0, 0};
   ucx_am_end end(w.of(where), where, false);
   all.barrier();  // both have their handlers
-  char word[8] = {}, got[8];
-  if (all.rank == 0) end.send_now(word, sizeof word);
-  end.recv_now(got, sizeof got);
-  report.first_message();
-  if (all.rank == 1) end.send_now(word, sizeof word);
+  report.exchange_first(end, all.rank);
   report.print(all.rank, all.ranks);
   return 0;
 }

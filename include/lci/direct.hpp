@@ -1,6 +1,6 @@
-// The shortest ways, which functors look for themselves: a small message is given to the network, the usual
-// device is polled, and remote memory that this process has mapped is read and written in place, one word at a time. Users
-// include lci.hpp; nothing here is for them.
+// The shortest ways, which functors look for themselves: a small message is given to the network, a device
+// is polled, and remote memory that this process has mapped is read and written in place, one word at a
+// time. Users include lci.hpp; nothing here is for them.
 //
 // A post that goes no such way (large messages, memory that is not mapped here, a device whose posts are
 // looked at, arguments that few posts have) is a call as any other, which also finds what is wrong with it.
@@ -49,6 +49,7 @@ LCI_API errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag
                               size_t size);
 LCI_API errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag,
                                 const void* buffer, size_t size);
+/// What progress() does, for a device that is known.
 LCI_API error_t progress_of(core::device* d);
 /// Tells the target of a put that its memory has been written. Waits for nothing: what can't be sent now
 /// goes by the backlog.
@@ -131,15 +132,6 @@ LCI_ALWAYS_INLINE inline bool direct_am(const Args& a, status_t& status) {
 }
 
 template <class Args>
-LCI_ALWAYS_INLINE inline bool direct_progress(const Args& a, error_t& result) {
-  if (!a.endpoint.is_empty()) return false;
-  core::device* const d = device_of(a);
-  if (d == nullptr) return false;
-  result = progress_of(d);
-  return true;
-}
-
-template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
   if (!is_usual(a) || a.layout != nullptr || !a.matching_engine.is_empty() ||
       a.matching_policy >= matching_policy_t::max)
@@ -152,6 +144,15 @@ LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
                   a.local_buffer, a.size) != errorcode_t::done)
     return false;
   status = done_in_place(a, a.local_buffer, a.size, a.tag);
+  return true;
+}
+
+template <class Args>
+LCI_ALWAYS_INLINE inline bool direct_progress(const Args& a, error_t& result) {
+  if (!a.endpoint.is_empty()) return false;
+  core::device* const d = device_of(a);
+  if (d == nullptr) return false;
+  result = progress_of(d);
   return true;
 }
 
