@@ -84,7 +84,8 @@ build=build/release
 if [ ! -f $build/build.ninja ]; then
   bash tests/run.sh --build-only
 elif [ ${#missing[@]} -gt 0 ]; then
-  meson setup --reconfigure --clearcache $build >/dev/null  # looks for what has come since
+  meson configure --clearcache $build >/dev/null  # to look for what has come since
+  meson setup --reconfigure $build >/dev/null
 fi
 targets=(bench/lci_perf bench/start_time network/launcher/lcirun)
 for program in bench/peers/peer_{mpich,openmpi,openshmem,ucx,libfabric} examples/kmer_count \

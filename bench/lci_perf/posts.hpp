@@ -23,9 +23,10 @@ inline lci::comp_t comp_of_recv(const seat& s, const job& j, uint64_t k) {
   return s.syncs[k / j.batch % syncs_per_seat];
 }
 
-/// Calls a post until it is taken.
+/// Calls a post until it is taken. Inlined, as are the posts: what a status or a capture is stored for
+/// has to leave the processor before the next message can, and that is what would be measured.
 template <class Post>
-inline void insist(seat& s, Post post) {
+LCI_ALWAYS_INLINE inline void insist(seat& s, Post post) {
   while (true) {
     const lci::status_t status = post();
     if (__builtin_expect(status.is_done(), 1)) return;
@@ -39,25 +40,25 @@ inline void insist(seat& s, Post post) {
 
 /// Posts what tells the partner of itself: an active message, or a put or get with a signal.
 template <op_kind Op>
-inline void post_message(seat& s, size_t size, lci::rcomp_t target, lci::tag_t tag) {
-  insist(s, [&] {
+LCI_ALWAYS_INLINE inline void post_message(seat& s, size_t size, lci::rcomp_t target, lci::tag_t tag) {
+  insist(s, [&]() LCI_ALWAYS_INLINE {
     if constexpr (Op == op_kind::am) {
       return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target)
-          .device(s.device)
+          .device(s.to_partner)
           .tag(tag)();
     } else if constexpr (Op == op_kind::orderedam) {
       return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target)
-          .device(s.device)
+          .device(s.to_partner)
           .tag(tag)
           .stream(s.stream)();
     } else if constexpr (Op == op_kind::putsignal) {
       return lci::post_put_x(s.partner_rank, s.out.get(), size, s.local, s.remote_disp, s.remote)
-          .device(s.device)
+          .device(s.to_partner)
           .tag(tag)
           .remote_comp(target)();
     } else {
       return lci::post_get_x(s.partner_rank, s.in.get(), size, s.local, s.remote_disp, s.remote)
-          .device(s.device)
+          .device(s.to_partner)
           .tag(tag)
           .remote_comp(target)();
     }
@@ -66,19 +67,20 @@ inline void post_message(seat& s, size_t size, lci::rcomp_t target, lci::tag_t t
 
 /// Message `k` of a round.
 template <op_kind Op, comp_kind C>
-inline void post_message(seat& s, const job& j, uint64_t k) {
+LCI_ALWAYS_INLINE inline void post_message(seat& s, const job& j, uint64_t k) {
   post_message<Op>(s, j.size, target_of<C>(s, j, k), static_cast<lci::tag_t>(s.index));
 }
 
-inline void post_one_send(seat& s, const job& j, lci::tag_t tag) {
-  insist(s, [&] {
-    return lci::post_send_x(s.partner_rank, s.out.get(), j.size, tag, s.local).device(s.device)();
+LCI_ALWAYS_INLINE inline void post_one_send(seat& s, const job& j, lci::tag_t tag) {
+  insist(s, [&]() LCI_ALWAYS_INLINE {
+    return lci::post_send_x(s.partner_rank, s.out.get(), j.size, tag, s.local)
+        .device(s.to_partner)();
   });
 }
 
 /// Posts receive `k` of a round; its completion always comes through the completion object.
 template <comp_kind C>
-inline void post_one_recv(seat& s, const job& j, uint64_t k, lci::tag_t tag) {
+LCI_ALWAYS_INLINE inline void post_one_recv(seat& s, const job& j, uint64_t k, lci::tag_t tag) {
   while (lci::post_recv_x(s.partner_rank, s.in.get(), j.size, tag, comp_of_recv<C>(s, j, k))
              .device(s.device)
              .allow_done(false)

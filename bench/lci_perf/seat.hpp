@@ -28,7 +28,8 @@ struct alignas(128) seat {
   std::atomic<uint64_t> acked{0};    ///< messages the partner has acknowledged
   message_check check;
 
-  alignas(128) lci::device_t device;
+  alignas(128) lci::device_t device;  ///< polled by this end
+  lci::device_t to_partner;           ///< polled by the other end; two ranks: the same on both
   int index = 0;                   ///< number of the pair; also the tag of its messages
   int partner_rank = 0;            ///< where the other end is
   int seed = 0, partner_seed = 0;  ///< of what lies in `out` and at `home`: see pattern.hpp

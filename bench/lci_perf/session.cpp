@@ -8,10 +8,10 @@
 namespace lci_perf {
 namespace {
 
-/// A small active message to the leader of the other side, on the first pair's device.
+/// A small active message to the leader of the other side, to the first pair.
 void tell(seat& s, lci::rcomp_t handler, const void* what, size_t size) {
   while (lci::post_am_x(s.partner_rank, what, size, lci::COMP_NULL_RETRY, handler)
-             .device(s.device)
+             .device(s.to_partner)
              .tag(static_cast<lci::tag_t>(s.index))()
              .is_retry()) {
     s.progress();

@@ -32,6 +32,11 @@ class session {
   void run();
 
  private:
+  /// Whether each end of a pair has a device of its own: two ranks have it anyway. Memory is reached
+  /// through the device that it was registered with, so its operations share one.
+  bool has_two_devices() const {
+    return ranks_ == 1 && options_.dedicated && !has_memory(options_.op);
+  }
   void make_seats();
   void make_handlers();
   int new_seat_objects(seat& s);

@@ -101,7 +101,7 @@ session::~session() { release(); }
 
 void session::make_handlers() {
   // Where a device is polled by one thread only, nobody else touches its seat.
-  const bool alone = ranks_ > 1 && (options_.threads == 1 || options_.dedicated);
+  const bool alone = ranks_ > 1 ? options_.threads == 1 || options_.dedicated : has_two_devices();
   const auto add = [this](lci::comp_handler_t f) {
     comps_.push_back(lci::alloc_handler_x(f).am_in_place(true)());
     rcomps_.push_back(lci::register_rcomp(comps_.back()));
@@ -155,27 +155,32 @@ void session::make_seats() {
   state.senders = std::make_unique<seat[]>(static_cast<size_t>(n));
   state.receivers = std::make_unique<seat[]>(static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) {
-    if (options_.dedicated) own_devices_.push_back(lci::alloc_device());
-    const lci::device_t device =
-        options_.dedicated ? own_devices_.back() : lci::get_default_device();
+    const auto device = [this] {
+      if (!options_.dedicated) return lci::get_default_device();
+      own_devices_.push_back(lci::alloc_device());
+      return own_devices_.back();
+    };
+    const lci::device_t of_receiving = device();
+    const lci::device_t of_sending = has_two_devices() ? device() : of_receiving;
     seat& sender = state.senders[i];
     seat& receiver = state.receivers[i];
     const int of_sender = new_seat_objects(sender);
     const int of_receiver = new_seat_objects(receiver);
-    const auto connect = [&](seat& from, int objects_of_partner) {
+    const auto connect = [&](seat& from, int objects_of_partner, lci::device_t own, lci::device_t other) {
       from.to_partner_cq = rcomps_[objects_of_partner];
       from.to_partner_counter = rcomps_[objects_of_partner + 1];
       for (int k = 0; k < syncs_per_seat; ++k) {
         from.to_partner_syncs[k] = rcomps_[objects_of_partner + 2 + k];
       }
-      from.device = device;
+      from.device = own;
+      from.to_partner = other;
       from.index = i;
       from.set_crowded(crowded_);
       from.out = make_page_buffer(bytes, 0);
       from.in = make_page_buffer(bytes, 0);
     };
-    connect(sender, of_receiver);
-    connect(receiver, of_sender);
+    connect(sender, of_receiver, of_sending, of_receiving);
+    connect(receiver, of_sender, of_receiving, of_sending);
     const int pair = options_.processes ? rank_ % pairs_ : i;
     sender.seed = receiver.partner_seed = 2 * pair;
     receiver.seed = sender.partner_seed = 2 * pair + 1;
