@@ -90,7 +90,7 @@ OPERATIONS = (
             ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED, (),
             (_INTO, ("rank", "The source, or ANY_SOURCE."), ("size", "Size of the buffer."),
              ("tag", "Tag to be matched, or ANY_TAG.")),
-            source="3.2.4", result=_STATUS, group=_G),
+            source="3.2.4", result=_STATUS, group=_G, direct="recv"),
     Derived("post_put", "post_comm", "Posts a write to registered memory of the target.",
             ("rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"),
             _UNMATCHED + _UNORDERED, (_CONST,),

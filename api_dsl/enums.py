@@ -112,7 +112,8 @@ cq_type = Enum(
     "attr_cq_type_t", "Implementations of the completion queue.",
     (
         V("array_atomic", "A fixed array with fetch-and-add tickets; the fastest while not full."),
-        V("lcrq", "A list of rings: grows without limit."),
+        V("lcrq", "Lists of rings, one for a few threads that signal: grows without limit. "
+          "Each thread's statuses, and each stream's, stay in order."),
     ),
     source="4.1.4")
 

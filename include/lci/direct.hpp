@@ -49,6 +49,16 @@ LCI_API errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag
                               size_t size);
 LCI_API errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag,
                                 const void* buffer, size_t size);
+/// Which messages a receive takes, in a register.
+struct receive_terms {
+  int rank;
+  uint16_t policy;  ///< matching_policy_t
+  bool allow_done;
+};
+/// Files a receive in the runtime's default matching engine: `posted`; or meets the message that has come
+/// before it: `status` is the answer; or a retry, and nothing has been done.
+LCI_API errorcode_t file_receive(core::device* d, receive_terms terms, tag_t tag, void* buffer, size_t size,
+                                 comp_impl_t* comp, void* user_context, status_t& status);
 /// What progress() does, for a device that is known.
 LCI_API error_t progress_of(core::device* d);
 /// Tells the target of a put that its memory has been written. Waits for nothing: what can't be sent now
@@ -145,6 +155,27 @@ LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
     return false;
   status = done_in_place(a, a.local_buffer, a.size, a.tag);
   return true;
+}
+
+template <class Args>
+LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
+  if (a.layout != nullptr || a.operation != nullptr || a.deadline != -1 || !a.allow_posted ||
+      !a.matching_engine.is_empty() || !a.mr.is_empty() || a.local_buffer == nullptr ||
+      (a.tag >> 32) != 0 || reinterpret_cast<uintptr_t>(a.local_comp.p_impl) <= 1 ||
+      (a.matching_policy != matching_policy_t::rank_tag && a.matching_policy != matching_policy_t::rank_only))
+    return false;
+  core::device* const d = device_of(a);
+  if (d == nullptr) return false;
+  const device_front& front = front_of(d);
+  if (front.engine == device_front::no_engine ||
+      static_cast<unsigned>(a.rank) >= static_cast<unsigned>(front.n_peers) ||
+      front.not_plain.load(std::memory_order_acquire) != 0)
+    return false;
+  const errorcode_t result =
+      file_receive(d, {a.rank, static_cast<uint16_t>(a.matching_policy), a.allow_done}, a.tag, a.local_buffer,
+                   a.size, a.local_comp.p_impl, a.user_context, status);
+  if (result == errorcode_t::posted) status = errorcode_t::posted;
+  return result < errorcode_t::retry;
 }
 
 template <class Args>

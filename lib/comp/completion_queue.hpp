@@ -1,4 +1,4 @@
-// Completion queues: statuses in the order in which they came.
+// Completion queues: statuses in the order in which a thread signals them.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/bounded_queue.hpp"
 #include "lib/concurrent/parking.hpp"
-#include "lib/concurrent/segmented_queue.hpp"
+#include "lib/concurrent/sharded_queue.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci::core {
@@ -32,7 +32,8 @@ class completion_queue : public comp_impl_t {
   event_count<> sleepers_;
 };
 
-/// cq_type lcrq: grows.
+/// cq_type lcrq: grows. Threads that signal don't meet: the statuses of each come in their order, and so do
+/// those of ordered streams.
 class unbounded_queue final : public completion_queue {
  public:
   explicit unbounded_queue(attr_t a) : completion_queue(a) {}
@@ -49,7 +50,7 @@ class unbounded_queue final : public completion_queue {
   }
 
  private:
-  segmented_queue<status_t> items_;
+  sharded_queue<status_t> items_;
 };
 
 /// cq_type array_atomic: a ring of attr.cq_default_length places. What does not fit goes to a list

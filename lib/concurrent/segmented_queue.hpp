@@ -90,25 +90,23 @@ class segmented_queue {
     push(item, [] {});
   }
 
-  /// False if there is nothing, or if the oldest item is still being written.
+  struct alignas(cache_line) cell {
+    Atom<uint32_t> full{0};
+    T item;
+  };
+  /// The oldest item, whose cell is the caller's until it is emptied; null if there is nothing, or if the
+  /// oldest item is still being written.
+  cell* take();
+  static void empty(cell* c) {
+    c->full.store(0, std::memory_order_release);  // R2: pairs with A2 in take_retired()
+  }
+  /// The same, copied; false if there is none.
   bool pop(T& out) {
     cell* c = take();
     if (!c) return false;
     out = c->item;
-    c->full.store(0, std::memory_order_release);  // R2: pairs with A2 in take_retired()
+    empty(c);
     return true;
-  }
-
-  /// The same as a value: `none` if there is nothing. It spares a caller that returns the item an
-  /// initialisation and a copy.
-  T pop_or(const T& none) {
-    cell* c = take();
-    if (!c) return none;
-    struct emptier {
-      cell* c;
-      ~emptier() { c->full.store(0, std::memory_order_release); }  // R2, after the copy
-    } after{c};
-    return c->item;
   }
 
   /// True if every item that a producer has claimed a place for before now has been taken.
@@ -128,10 +126,6 @@ class segmented_queue {
   }
 
  private:
-  struct alignas(cache_line) cell {
-    Atom<uint32_t> full{0};
-    T item;
-  };
   // `tail` and `head`: life << 32 | next ticket. At N and above there are none left.
   struct segment {
     alignas(cache_line) Atom<uint64_t> tail{N};
@@ -140,27 +134,6 @@ class segmented_queue {
     uint64_t life = 0;             // under lock_
     cell cells[N];
   };
-
-  // The cell of the oldest item, which the caller now owns; null if there is none.
-  cell* take() {
-    for (;;) {
-      segment* s = first_.load(std::memory_order_acquire);        // A6
-      uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
-      const auto i = static_cast<uint32_t>(ticket);
-      if (LCI_LIKELY(i < N)) {
-        cell& c = s->cells[i];
-        if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
-          // Empty, unless another consumer has just emptied the cell.
-          if (s->head.load(std::memory_order_relaxed) == ticket) return nullptr;
-        } else if (LCI_LIKELY(s->head.compare_exchange_strong(
-                       ticket, ticket + 1, std::memory_order_relaxed, std::memory_order_relaxed))) {
-          return &c;
-        }
-      } else if (!advance(s, ticket)) {
-        return nullptr;
-      }
-    }
-  }
 
   // The last segment has no tickets left: append one. Returns when last_ has changed.
   LCI_COLD void grow() {
@@ -243,5 +216,26 @@ class segmented_queue {
   segment* retired_last_ = nullptr;  // under lock_; meaningful if retired_ is not null
   size_t n_segments_ = 1;            // under lock_
 };
+
+template <class T, template <class> class Atom, size_t N>
+inline auto segmented_queue<T, Atom, N>::take() -> cell* {
+  for (;;) {
+    segment* s = first_.load(std::memory_order_acquire);        // A6
+    uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
+    const auto i = static_cast<uint32_t>(ticket);
+    if (LCI_LIKELY(i < N)) {
+      cell& c = s->cells[i];
+      if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
+        // Empty, unless another consumer has just emptied the cell.
+        if (s->head.load(std::memory_order_relaxed) == ticket) return nullptr;
+      } else if (LCI_LIKELY(s->head.compare_exchange_strong(
+                     ticket, ticket + 1, std::memory_order_relaxed, std::memory_order_relaxed))) {
+        return &c;
+      }
+    } else if (!advance(s, ticket)) {
+      return nullptr;
+    }
+  }
+}
 
 }  // namespace lci

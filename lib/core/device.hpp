@@ -225,11 +225,6 @@ class device final : public network::event_sink, public detail::device_front {
   bool undisturbed() const {
     return backlog.empty() && !any_failure_.load(std::memory_order_relaxed);
   }
-  /// The same, and nobody looks on: a post may take the shortest way.
-  bool is_plain() const {
-    return not_plain.load(std::memory_order_acquire) == 0;  // as backlog.empty()
-  }
-
   /// Number of the next collective operation on this device, the same at all ranks.
   uint32_t next_collective() { return collectives_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -271,7 +266,7 @@ class device final : public network::event_sink, public detail::device_front {
   /// Answers a request that can't be served, so that its origin does not wait for ever.
   LCI_COLD bool refuse(int peer, uint64_t operation);
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
-  // What arrives, by kind (progress.cpp, rendezvous.cpp, rma.cpp, atomics.cpp, stream_order.cpp,
+  // What arrives, by kind (receive.cpp, rendezvous.cpp, rma.cpp, atomics.cpp, stream_order.cpp,
   // post_stream.cpp). False: the packet is rejected.
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
   bool dispatch(int peer, wire::message& m, void*& recv_context);

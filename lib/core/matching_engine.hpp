@@ -117,7 +117,10 @@ class matching_engine {
 template <class F>
 void matching_engine::drain(F visit) {
   for (size_t i = 0; i < n_buckets; ++i) {
-    if (!touched_[i / group_size].load(std::memory_order_relaxed)) continue;
+    if (!touched_[i / group_size].load(std::memory_order_relaxed)) {
+      i += group_size - 1;  // of a group that is not touched i is the first
+      continue;
+    }
     bucket& b = buckets_[i];
     for (int q = 0; q < n_queues; ++q) {
       const auto type = static_cast<matching_entry_type_t>(b.type[q]);

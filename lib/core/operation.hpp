@@ -132,6 +132,12 @@ class operation_table {
 
   /// Null when 2^24 operations are alive.
   operation* allocate() {
+    operation* op = allocate_blank();
+    if (LCI_LIKELY(op != nullptr)) op->status = status_t(errorcode_t::done);
+    return op;
+  }
+  /// The same, but what it reports is the caller's to say.
+  operation* allocate_blank() {
     cache* c = own_cache();
     if (LCI_UNLIKELY(c == nullptr || c->head == nullptr)) return allocate_slowly();
     return take(*c);
@@ -196,7 +202,6 @@ class operation_table {
     --c.count;
     ++c.alive;
     op->comp = nullptr;
-    op->status = status_t(errorcode_t::done);
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
     op->named = op->shaped = false;

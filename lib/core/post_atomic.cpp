@@ -78,7 +78,7 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   const bool retry_allowed = may_retry(a);
   if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait("post_atomic", d, a);
-  operation* op = d.rt.operations.allocate();
+  operation* op = d.rt.operations.allocate_blank();
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->belong_to(&d);
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;

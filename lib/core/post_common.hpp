@@ -46,7 +46,7 @@ static inline operation* make_operation(device& d, const Args& a) {
   const memory_region* region = is_registered(a.mr) ? a.mr.p_impl : nullptr;
   if (LCI_UNLIKELY(region != nullptr) && region->device.p_impl != &d)
     reject_registration(d, *region);
-  operation* op = d.rt.operations.allocate();
+  operation* op = d.rt.operations.allocate_blank();
   if (LCI_UNLIKELY(op == nullptr)) return nullptr;
   op->belong_to(&d);
   op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;

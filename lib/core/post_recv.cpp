@@ -11,8 +11,7 @@ namespace lci::core {
 namespace {
 
 /// A receive meets a message that has come before it.
-LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation* op,
-                                         unexpected* u) {
+LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_done, unexpected* u) {
   if (!u->rendezvous) {
     const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
     const uint64_t ack = u->rts.operation;
@@ -21,9 +20,10 @@ LCI_NOINLINE status_t receive_unexpected(device& d, post_recv_args& a, operation
     if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via != nullptr))
       via->send_ack(status.rank, ack);
     comp_impl_t* comp = op->comp;
+    const bool named = op->named;
     d.rt.operations.release(op);
-    if (a.allow_done || comp == nullptr) {
-      if (a.operation != nullptr) static_cast<ticket*>(comp)->retire();
+    if (allow_done || comp == nullptr) {
+      if (named) static_cast<ticket*>(comp)->retire();
       return status;
     }
     d.signal_from_post(comp, status);
@@ -55,27 +55,33 @@ bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it)
   return true;
 }
 
+/// Files the receive of an operation that is its caller's alone: null. Or the message that has come before.
+LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_engine& engine, int rank,
+                                          tag_t tag, matching_policy_t policy) {
+  const uint64_t key = engine.make_key(rank, tag, policy);
+  const uint32_t handle = op->handle();
+  if (LCI_UNLIKELY(op->named)) ticket_of(op).filed_in(engine, key);
+  void* match = engine.insert(key, op, matching_entry_type_t::recv);
+  if (LCI_UNLIKELY(match != nullptr)) return static_cast<unexpected*>(match);
+  // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
+  if (LCI_UNLIKELY(d.may_have_failed()) && looks_at_rank(policy) && d.has_failed(rank) &&
+      withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
+    d.throw_fatal(rank);
+  return nullptr;
+}
+
 /// Files a receive, unless its message is there already. `shaped`: into a layout.
 template <bool shaped>
 inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy,
                              bool retry_allowed) {
-  matching_engine& engine = *a.matching_engine.p_impl;
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::recv_posted);
   if constexpr (shaped) give_shape(op, *a.layout);
   if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
-  const uint64_t key = engine.make_key(a.rank, a.tag, policy);
-  const uint32_t handle = op->handle();
-  if (LCI_UNLIKELY(a.operation != nullptr))
-    name_operation(d, op, *a.operation).filed_in(engine, key);
-  void* match = engine.insert(key, op, matching_entry_type_t::recv);
-  if (LCI_UNLIKELY(match != nullptr))
-    return receive_unexpected(d, a, op, static_cast<unexpected*>(match));
-  // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
-  if (LCI_UNLIKELY(d.may_have_failed()) && looks_at_rank(policy) && d.has_failed(a.rank) &&
-      withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
-    d.throw_fatal(a.rank);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);
+  unexpected* u = file(d, op, *a.matching_engine.p_impl, a.rank, a.tag, policy);
+  if (LCI_UNLIKELY(u != nullptr)) return receive_unexpected(d, op, a.allow_done, u);
   return errorcode_t::posted;
 }
 
@@ -116,3 +122,20 @@ status_t post_recv_pieces(post_recv_args& a) {
 }
 
 }  // namespace lci::core
+
+lci::errorcode_t lci::detail::file_receive(core::device* device, receive_terms terms, tag_t tag,
+                                           void* buffer, size_t size, comp_impl_t* comp,
+                                           void* user_context, status_t& status) {
+  core::device& d = *device;
+  core::operation* op = d.rt.operations.allocate_blank();
+  if (LCI_UNLIKELY(op == nullptr)) return errorcode_t::retry_nomem;
+  op->belong_to(&d);
+  op->comp = comp;
+  op->status = core::make_status(errorcode_t::done, terms.rank, buffer, size, tag, user_context);
+  op->become(core::op_state::recv_posted);
+  core::unexpected* u = core::file(d, op, *d.rt.default_matching_engine.p_impl, terms.rank, tag,
+                                   static_cast<matching_policy_t>(terms.policy));
+  if (LCI_LIKELY(u == nullptr)) return errorcode_t::posted;
+  status = core::receive_unexpected(d, op, terms.allow_done, u);
+  return errorcode_t::done;
+}

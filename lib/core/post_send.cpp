@@ -111,7 +111,7 @@ inline network::message_head head_of(const post_send_args& a) {
                     a.matching_engine.p_impl->id, 0, a.tag);
 }
 
-LCI_NOINLINE status_t post_am_general(post_am_args& a) {
+status_t post_am_general(post_am_args& a) {
   device& d = *a.device.p_impl;
   check_common("post_am", d, a);
   if (a.remote_comp == 0)
@@ -131,7 +131,7 @@ void check_send(const device& d, const post_send_args& a) {
                   "none, rank_only, tag_only or rank_tag");
 }
 
-LCI_NOINLINE status_t post_send_general(post_send_args& a) {
+status_t post_send_general(post_send_args& a) {
   device& d = *a.device.p_impl;
   check_send(d, a);
   wire::header head = wire::unpack(head_of(a));
@@ -148,37 +148,17 @@ LCI_COLD status_t post_send_in_pieces(post_send_args& a) {
   return send_rendezvous(d, a, head, "post_send");
 }
 
-// Out of line, so that the shortest ways need no stack for them.
-LCI_NOINLINE status_t post_am_other(post_am_args& a) {
-  return enter_post(post_kind::am, a, post_am_general);
-}
-LCI_NOINLINE status_t post_send_other(post_send_args& a) {
+}  // namespace
+
+status_t post_am(post_am_args& a) { return enter_post(post_kind::am, a, post_am_general); }
+
+status_t post_send(post_send_args& a) {
   if (has_layout(a.layout)) return post_send_layout(a);
   return enter_post(post_kind::send, a, post_send_general);
 }
 
-}  // namespace
-
 status_t post_send_pieces(post_send_args& a) {
   return enter_post(post_kind::send, a, post_send_in_pieces);
-}
-
-status_t post_am(post_am_args& a) {
-  device& d = *a.device.p_impl;
-  if (LCI_LIKELY(goes_plain(d, a) && a.remote_comp != 0 &&
-                 is_bare(a.tag, a.stream.p_impl, a.operation)) &&
-      LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
-    return done_status(a, buffer_of(a));
-  return post_am_other(a);
-}
-
-status_t post_send(post_send_args& a) {
-  device& d = *a.device.p_impl;
-  if (LCI_LIKELY(goes_plain(d, a) && a.matching_policy < matching_policy_t::max &&
-                 is_bare(a.tag, a.layout, a.operation)) &&
-      LCI_LIKELY(d.inject(a.rank, head_of(a), a.local_buffer, a.size) == errorcode_t::done))
-    return done_status(a, buffer_of(a));
-  return post_send_other(a);
 }
 
 }  // namespace lci::core

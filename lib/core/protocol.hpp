@@ -27,22 +27,6 @@ inline bool ends_with_copy(const device& d, const Args& a) {
          (a.comp_semantic == comp_semantic_t::network && d.limits.sends_land_at_once);
 }
 
-/// Whether the arguments but for the tag are good, and the message can be injected from the user's buffer with
-/// nothing else to think of. If not, the general path finds out why.
-template <class Args>
-inline bool goes_plain(const device& d, const Args& a) {
-  return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) &&
-         a.size < d.inject_end && a.local_buffer != nullptr && a.allow_done &&
-         ends_with_copy(d, a) && d.is_plain() &&
-         !a.packet_pool.p_impl->contains(a.local_buffer);
-}
-
-/// Whether the tag is good and two arguments that few posts have are null, with one branch.
-inline bool is_bare(tag_t tag, const void* a, const void* b) {
-  static_assert(max_tag == 0xffffffffu);
-  return (tag >> 32 | reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b)) == 0;
-}
-
 /// What a receive from anywhere or of any tag looks at.
 inline matching_policy_t wildcard_policy(int rank, tag_t tag, matching_policy_t policy) {
   auto bits = static_cast<unsigned>(policy);

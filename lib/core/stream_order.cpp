@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 
+#include "lib/concurrent/sharded_queue.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/make_status.hpp"
 
@@ -124,6 +125,7 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
     }
   } const at_end{rt_, peer_, m, comp != nullptr};
   if (comp == nullptr) return drop(m);
+  const pushes_in_order mark;  // the stream's order, whichever thread delivers
   if (!m.owned && !comp->attr.am_in_place)
     return d.deliver_copy(comp, peer_, m.tag, static_cast<const std::byte*>(m.data), m.size);
   struct release {

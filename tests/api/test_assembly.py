@@ -28,6 +28,7 @@ WORD_LIMIT = 110
 MESSAGES = {
     "send": "lci::post_send_x(rank, buffer, size, tag, comp).device(device)().is_done()",
     "am": "lci::post_am_x(rank, buffer, size, comp, 3).tag(tag).device(device)().is_done()",
+    "recv": "lci::post_recv_x(rank, buffer, size, tag, comp).device(device)().is_done()",
     "put": "lci::post_put_x(rank, buffer, size, comp, 0, rmr).device(device).remote_comp(2)().is_done()",
     "progress": "lci::progress_x().device(device)().is_done()",
 }

@@ -101,6 +101,13 @@ std::string scheduler::run() {
   return failure_;
 }
 
+unsigned scheduler::number() {
+  if (current_ == nullptr) return 0;
+  unsigned n = 0;
+  while (n < current_->fibers_.size() && current_->fibers_[n].get() != current_->running_) ++n;
+  return n;
+}
+
 // The fiber to go on with; the main one when all have ended or something went wrong.
 scheduler::fiber* scheduler::pick() {
   if (!failure_.empty()) return main_.get();

@@ -38,6 +38,8 @@ class scheduler {
   static void check(bool ok, const char* what);
   static void sleep(const void* word, uint32_t expected, bool may_time_out);
   static void wake(const void* word, int n);
+  /// Of the fiber that runs, in the order in which they were spawned. 0 where none runs.
+  static unsigned number();
 
  private:
   struct fiber;

@@ -6,6 +6,7 @@
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/parking.hpp"
 #include "lib/concurrent/segmented_queue.hpp"
+#include "lib/concurrent/sharded_queue.hpp"
 #include "tests/model/scheduler.hpp"
 #include "tests/support/testing.hpp"
 
@@ -88,6 +89,10 @@ auto exchange_items(uint32_t producers, uint32_t each, uint32_t consumers, Make 
 
 using model_bounded = lci::bounded_queue<item, atom>;
 using model_segmented = lci::segmented_queue<item, atom, 4>;
+struct by_fiber {
+  unsigned operator()() const { return scheduler::number(); }
+};
+using model_sharded = lci::sharded_queue<item, atom, 4, 3, by_fiber>;
 
 /// A ring that tells consumers of an item before it is written: the bug that is found most often in
 /// such queues.
@@ -144,6 +149,12 @@ TEST_CASE("model: segmented queue passes each item once and in order, across man
   CHECK(explore(schedules, exchange_items(1, 20, 3, [] {
                   return std::make_shared<model_segmented>();
                 })) == "");
+}
+
+TEST_CASE("model: sharded queue passes each item once and in order, with shards of one thread and of several") {
+  CHECK(explore(schedules, exchange_items(2, 6, 1, [] { return std::make_shared<model_sharded>(); })) == "");
+  CHECK(explore(schedules, exchange_items(4, 3, 2, [] { return std::make_shared<model_sharded>(); })) == "");
+  CHECK(explore(schedules, exchange_items(1, 9, 3, [] { return std::make_shared<model_sharded>(); })) == "");
 }
 
 TEST_CASE("model: segmented queue uses its segments again") {
@@ -269,6 +280,8 @@ TEST_CASE("model: no wake-up is lost between a queue and its sleepers") {
   CHECK(explore(schedules, sleepy_consumers<model_segmented, events>(2, 6, 1, 0)) == "");
   CHECK(explore(schedules, sleepy_consumers<model_segmented, events>(3, 4, 2, 0)) == "");
   CHECK(explore(schedules, sleepy_consumers<model_segmented, events>(1, 9, 3, 0)) == "");
+  CHECK(explore(schedules, sleepy_consumers<model_sharded, events>(2, 4, 1, 0)) == "");
+  CHECK(explore(schedules, sleepy_consumers<model_sharded, events>(4, 2, 2, 0)) == "");
   CHECK(explore(schedules, sleepy_consumers<model_bounded, events>(2, 4, 2, 16)) == "");
   CHECK(explore(schedules, sleepy_consumers<model_bounded, events>(1, 6, 3, 16)) == "");
 }

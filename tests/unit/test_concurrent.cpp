@@ -10,6 +10,7 @@
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/parking.hpp"
 #include "lib/concurrent/segmented_queue.hpp"
+#include "lib/concurrent/sharded_queue.hpp"
 #include "tests/unit/threads.hpp"
 
 using lci::status_t;
@@ -169,6 +170,53 @@ TEST_CASE("segmented queue: threads that push and pop in turn always find an ite
   for (int bad : failures) CHECK(bad == 0);
   CHECK(q.idle());
   CHECK(q.segments() < 16);
+}
+
+TEST_CASE("sharded queue: many threads lose nothing and keep each producer's order") {
+  lci::sharded_queue<status_t> q;
+  const outcome o = pump(q, 3, items);
+  CHECK(o.count == 3 * items);
+  CHECK(o.sum == 3 * items * (items + 1) / 2);
+  CHECK(o.torn == 0);
+  CHECK(o.disordered == 0);
+  CHECK(q.idle());
+}
+
+TEST_CASE("sharded queue: what threads push by turns, in order, comes out in that order") {
+  lci::sharded_queue<status_t> q;
+  std::atomic<size_t> turn{0};
+  constexpr size_t each = 1000;
+  in_threads(3, [&](int t) {
+    for (size_t n = 0; n < each; ++n) {
+      while (turn.load(std::memory_order_acquire) != 3 * n + static_cast<size_t>(t)) std::this_thread::yield();
+      const lci::pushes_in_order mark;
+      q.push(item(t, 3 * n + static_cast<size_t>(t)));
+      turn.fetch_add(1, std::memory_order_release);
+    }
+    return 0;
+  });
+  for (size_t n = 0; n < 3 * each; ++n) {
+    status_t s;
+    REQUIRE(q.pop(s));
+    if (s.size != n) FAIL("item " << n << " came as " << s.size);
+  }
+}
+
+TEST_CASE("sharded queue: a thread that keeps its own shard full comes to the others'") {
+  lci::sharded_queue<status_t> q;
+  in_threads(2, [&](int t) {
+    if (t == 1) q.push(item(1, 7));
+    return 0;
+  });
+  q.push(item(0, 0));
+  bool found = false;
+  for (size_t n = 1; n < 1000 && !found; ++n) {
+    q.push(item(0, n));
+    status_t s;
+    REQUIRE(q.pop(s));
+    found = s.rank == 1;
+  }
+  CHECK(found);
 }
 
 TEST_CASE("array: grows, and gives the blank where nothing was written") {

@@ -1,0 +1,266 @@
+// What happens with a message that has come, by its kind.
+#include <cstring>
+#include <new>
+
+#include "lib/base/check.hpp"
+#include "lib/base/race_detector.hpp"
+#include "lib/core/device.hpp"
+#include "lib/core/fill_receive.hpp"
+#include "lib/core/make_status.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Returns the packet that a message came in unless it was handed on, also when a handler throws.
+struct packet_return {
+  void*& context;
+  ~packet_return() {
+    if (LCI_UNLIKELY(context != nullptr))
+      static_cast<packet*>(context)->pool->put(static_cast<packet*>(context));
+  }
+};
+
+inline status_t arrived(int peer, const void* buffer, size_t size, tag_t tag) {
+  return make_status(errorcode_t::done, peer, buffer, size, tag, nullptr);
+}
+
+}  // namespace
+
+void device::receive_signal(int peer, network::message_head head, const std::byte* data,
+                            size_t size) {
+  wire::signal_body body;
+  comp_impl_t* comp = rt.rcomps.lookup(wire::word_of(head));
+  if (LCI_UNLIKELY(comp == nullptr)) comp = unlisted_comp(wire::word_of(head));
+  if (LCI_UNLIKELY(size < sizeof body || comp == nullptr)) return reject();
+  std::memcpy(&body, data, sizeof body);
+  comes_back(&rt);  // what this is the signal of: data that came in messages, acknowledged since
+  comp->signal(arrived(peer, reinterpret_cast<void*>(body.addr), body.size, wire::tag_of(head)));
+}
+
+void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
+  // The commonest messages, read where they lie, on the shortest way; nothing to clean up behind.
+  if (LCI_LIKELY(size >= sizeof(wire::header) && recv_context == nullptr)) {
+    network::message_head head;
+    std::memcpy(&head, data, sizeof head);
+    if (LCI_LIKELY(wire::is_am(head))) {
+      comp_impl_t* comp = rt.rcomps.lookup(wire::word_of(head));
+      if (LCI_LIKELY(comp != nullptr)) {
+        data += sizeof head;
+        size -= sizeof head;
+        if (comp->attr.am_in_place)
+          comp->signal(arrived(peer, data, size, wire::tag_of(head)));
+        else
+          deliver_copy(comp, peer, wire::tag_of(head), data, size);
+        return;
+      }
+    } else if (LCI_LIKELY(wire::is_send(head))) {
+      return receive_send(peer, head, data + sizeof head, size - sizeof head);
+    } else if (LCI_LIKELY(wire::is_signal(head))) {
+      return receive_signal(peer, head, data + sizeof head, size - sizeof head);
+    }
+  }
+  receive(peer, data, size, recv_context);
+}
+
+void device::receive(int peer, const std::byte* data, size_t size, void* recv_context) {
+  if (LCI_UNLIKELY(recv_context != nullptr)) {
+    auto* p = static_cast<packet*>(recv_context);
+    receives_->remove(p);
+    if (is_reserved(p)) reserved_receives_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  const packet_return guard{recv_context};
+  wire::message m;
+  if (LCI_UNLIKELY(!wire::decode(data, size, m) || !dispatch(peer, m, recv_context)))
+    reject();
+}
+
+bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
+  switch (m.head.what) {
+    case wire::kind::am:
+      return receive_am(peer, m, recv_context);
+    case wire::kind::send:
+      receive_send(peer, wire::pack(m.head), m.data, m.size);
+      return true;
+    case wire::kind::rts_am:
+    case wire::kind::rts_send:
+      return receive_rts(peer, m);
+    case wire::kind::rtr:
+      return receive_rtr(peer, m);
+    case wire::kind::fin:
+      return receive_fin(peer, m);
+    case wire::kind::fragment:
+      return receive_fragment(peer, m);
+    case wire::kind::signal:
+      receive_signal(peer, wire::pack(m.head), m.data, m.size);
+      return true;
+    case wire::kind::put_data:
+      return receive_put(peer, m);
+    case wire::kind::ack:
+      return receive_ack(peer, m);
+    case wire::kind::am_acked:
+    case wire::kind::send_acked:
+      return receive_acked(peer, m);
+    case wire::kind::get_request:
+      return receive_get(peer, m);
+    case wire::kind::atomic_request:
+      return receive_atomic(peer, m);
+    case wire::kind::atomic_reply:
+      return receive_atomic_reply(peer, m);
+    case wire::kind::am_ordered:
+      return receive_ordered(peer, m);
+    case wire::kind::rts_ordered:
+      return receive_ordered_rts(peer, m);
+    case wire::kind::stream_credit:
+      return receive_credit(peer, m);
+    case wire::kind::withdraw:
+      return receive_withdrawal(peer, m);
+    case wire::kind::none:
+      break;
+  }
+  return false;
+}
+
+bool device::receive_am(int peer, const wire::message& m, void*& recv_context) {
+  comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+  if (LCI_UNLIKELY(comp == nullptr) && (comp = unlisted_comp(m.head.word)) == nullptr) return false;
+  // The program may keep packets for ever: those of the reserve it does not get.
+  const bool packet_goes_on = comp->attr.zero_copy_am && recv_context != nullptr &&
+                              !is_reserved(static_cast<packet*>(recv_context));
+  if (!comp->attr.am_in_place && !packet_goes_on) {
+    deliver_copy(comp, peer, m.head.tag, m.data, m.size);
+    return true;
+  }
+  if (packet_goes_on) recv_context = nullptr;  // it changes hands
+  comp->signal(arrived(peer, m.data, m.size, m.head.tag));
+  return true;
+}
+
+void device::deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byte* data,
+                          size_t size) {
+  void* buffer = nullptr;
+  if (size > 0) {
+    // The sender's packets may be larger than ours.
+    const bool fits = size <= packet_pool.p_impl->payload_size();
+    packet* p = comp->attr.zero_copy_am && fits ? packet_pool.p_impl->get() : nullptr;
+    buffer = p != nullptr ? p->payload() : rt.allocate(size);
+    if (LCI_UNLIKELY(buffer == nullptr)) throw std::bad_alloc();
+    std::memcpy(buffer, data, size);
+  }
+  comp->signal(arrived(peer, buffer, size, tag));
+}
+
+void device::receive_send(int peer, network::message_head head, const std::byte* data,
+                          size_t size) {
+  matching_engine* engine = rt.engines.get(wire::engine_of(head));
+  if (LCI_UNLIKELY(engine == nullptr) &&
+      (engine = unlisted_engine(wire::engine_of(head))) == nullptr)
+    return reject();
+  const tag_t tag = wire::tag_of(head);
+  const uint64_t key = engine->make_key(peer, tag, wire::policy_of(head));
+  // Most messages find their receive. To file the message its copy must exist beforehand, so ask
+  // for a receive first.
+  void* match = engine->take(key, matching_entry_type_t::recv);
+  if (LCI_UNLIKELY(match == nullptr)) {
+    match = file_unexpected(*engine, key, peer, tag, data, size);
+    if (match == nullptr) return;
+  }
+  auto* op = static_cast<operation*>(match);
+  const status_t status = fill_receive(*op, peer, tag, data, size);
+  comp_impl_t* comp = op->comp;
+  rt.operations.release(op);
+  if (comp != nullptr) comp->signal(status);
+}
+
+void* device::file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
+                              const std::byte* data, size_t size, uint64_t ack) {
+  void* memory = std::malloc(sizeof(unexpected) + size);
+  if (memory == nullptr) throw std::bad_alloc();
+  auto* u = new (memory) unexpected{peer, tag, size, false, attr.uid, {0, 0, 0, ack}};
+  if (size > 0) std::memcpy(u->payload(), data, size);
+  void* match = engine.insert(key, u, matching_entry_type_t::send);
+  if (match != nullptr) std::free(u);
+  return match;
+}
+
+bool device::receive_acked(int peer, wire::message& m) {
+  wire::ack_body body;
+  if (!wire::take_body(m, body)) return false;
+  bool delivered = false;
+  // Also if a handler throws: the message has been delivered to it.
+  struct answer {
+    device& by;
+    int peer;
+    uint64_t operation;
+    const bool& delivered;
+    ~answer() {
+      if (delivered) by.send_ack(peer, operation);
+    }
+  } const answer{*this, peer, body.operation, delivered};
+  if (m.head.what == wire::kind::am_acked) {
+    comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+    if (comp == nullptr) return send_ack(peer, body.operation, wire::refused), false;
+    delivered = true;
+    if (comp->attr.am_in_place)
+      comp->signal(arrived(peer, m.data, m.size, m.head.tag));
+    else
+      deliver_copy(comp, peer, m.head.tag, m.data, m.size);
+    return true;
+  }
+  matching_engine* engine = rt.engines.get(m.head.engine);
+  if (engine == nullptr) return send_ack(peer, body.operation, wire::refused), false;
+  const uint64_t key =
+      engine->make_key(peer, m.head.tag, static_cast<matching_policy_t>(m.head.policy));
+  void* match = engine->take(key, matching_entry_type_t::recv);
+  if (match == nullptr)
+    match = file_unexpected(*engine, key, peer, m.head.tag, m.data, m.size, body.operation);
+  if (match == nullptr) return true;  // whoever posts the receive sends the ack
+  auto* op = static_cast<operation*>(match);
+  const status_t status = fill_receive(*op, peer, m.head.tag, m.data, m.size);
+  comp_impl_t* comp = op->comp;
+  rt.operations.release(op);
+  delivered = true;
+  if (comp != nullptr) comp->signal(status);
+  return true;
+}
+
+bool device::refuse(int peer, uint64_t operation) {
+  send_fin(peer, operation, wire::refused);
+  return false;
+}
+
+bool device::receive_rts(int peer, wire::message& m) {
+  wire::rts_body body;
+  if (!wire::take_body(m, body)) return false;
+  if (m.head.what == wire::kind::rts_am) {
+    comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
+    operation* op = comp == nullptr ? nullptr : rt.operations.allocate();
+    if (op == nullptr) return refuse(peer, body.operation);
+    op->comp = comp;
+    op->status.buffer = rt.allocate(body.size);
+    if (op->status.buffer == nullptr) {
+      rt.operations.release(op);
+      return refuse(peer, body.operation);
+    }
+    op->status.size = body.size;
+    op->allocated = true;
+    op->in_place = comp->attr.am_in_place;
+    start_receive(op, peer, m.head.tag, body);
+    return true;
+  }
+  matching_engine* engine = rt.engines.get(m.head.engine);
+  if (engine == nullptr) engine = unlisted_engine(m.head.engine);
+  if (engine == nullptr) return refuse(peer, body.operation);
+  const auto policy = static_cast<matching_policy_t>(m.head.policy);
+  const uint64_t key = engine->make_key(peer, m.head.tag, policy);
+  void* memory = std::malloc(sizeof(unexpected));
+  if (memory == nullptr) throw std::bad_alloc();
+  auto* u = new (memory) unexpected{peer, m.head.tag, body.size, true, attr.uid, body};
+  void* match = engine->insert(key, u, matching_entry_type_t::send);
+  if (match == nullptr) return true;
+  std::free(u);
+  start_receive(static_cast<operation*>(match), peer, m.head.tag, body);
+  return true;
+}
+
+}  // namespace lci::core
