@@ -56,9 +56,14 @@ const fabric& choose_fabric(const net_context_attr_t& attr) {
 opened open_network(address_exchange& exchange, const net_context_attr_t& attr) {
   const fabric& wanted = choose_fabric(attr);
   if (wanted.id == attr_backend_t::sim) return {wanted.id, wanted.create(exchange, attr)};
-  std::unique_ptr<context> near = shared_memory().create(exchange, attr);
-  if (routed::leads_to_hosts(wanted))
+  if (routed::leads_to_hosts(wanted)) {
+    // For shared heaps only: nobody need be known before one is looked for.
+    net_context_attr_t alone = attr;
+    alone.ranks_per_host = 1;
+    auto near = shared_memory().create(exchange, alone);
     return {wanted.id, std::make_unique<routed::context>(exchange, attr, std::move(near), wanted)};
+  }
+  std::unique_ptr<context> near = shared_memory().create(exchange, attr);
 
   const auto meet_all = [&] {
     exchange.publish();

@@ -20,7 +20,8 @@
 
 namespace lci::network {
 
-/// One per context. Thread-safe once settled; no method waits for a peer. Nothing is ever sent but one byte, when it ends.
+/// One per context. Thread-safe once settled; no method waits for a peer. Nothing is ever sent but one byte, when
+/// it ends.
 class liveness {
  public:
   /// Offers where it listens. `own_address`: an address of this host that peers reach; family 0: one is looked

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/log.hpp"
 #include "network/ofi/device.hpp"
 
 namespace lci::network::ofi {
@@ -71,6 +72,8 @@ bool device::learn_address(int rank) {
                           ": a large job's ranks don't agree on that; set LCI_ATTR_PACKET_SIZE alike for all, or "
                           "raise LCI_ATTR_EAGER_ADDRESSES");
   } catch (const bootstrap_error& error) {
+    // Who posts just now, maybe in the middle of a poll, is told that the peer has failed, and why at the next poll.
+    log_warning(error.what());
     fail_peer(rank, error.what());
     return false;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
 #include "network/routed/device.hpp"
 
 namespace lci::network::routed {
@@ -79,8 +81,14 @@ bool context::is_one_host() {
 context::way context::find_way(int peer) {
   const auto per_host = static_cast<int>(std::min(attr_.ranks_per_host, static_cast<size_t>(size_)));
   const bool may_be_near = per_host == 0 || peer / per_host == exchange_.rank() / per_host;
-  const way found = may_be_near && near_->reaches(peer) ? way::near : way::far;
-  if (found == way::far && how_ == acquaintance::when_met) between_->check(peer);
+  way found = way::far;
+  try {
+    if (may_be_near && near_->reaches(peer)) found = way::near;
+    if (found == way::far && how_ == acquaintance::when_met) between_->check(peer);
+  } catch (const bootstrap_error& error) {
+    // Whoever posts may be in the middle of a poll. The far network will not find its address either, and says so.
+    log_warning(error.what());
+  }
   ways_[static_cast<size_t>(peer)].store(found, std::memory_order_release);
   return found;
 }

@@ -43,8 +43,7 @@ class context final : public network::context {
   contact contact_with(int peer) override { return near_->contact_with(peer); }
   void disconnect(int peer) override { near_->disconnect(peer); }
 
-  /// Also peers outside of the job, whose ids follow those of the ranks, are near. Throws bootstrap_error if the
-  /// peer is not known yet and can't be made known.
+  /// Also peers outside of the job, whose ids follow those of the ranks, are near.
   bool is_near(int peer) {
     if (LCI_UNLIKELY(peer >= size_)) return true;
     const way known = ways_[static_cast<size_t>(peer)].load(std::memory_order_acquire);

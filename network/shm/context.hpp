@@ -90,7 +90,8 @@ class context final : public network::context {
 
   /// That peer sends to us: from now on it is watched.
   void hear_of(int peer) {
-    if (peer >= 0 && !is_guest(peer) && !peers_[static_cast<size_t>(peer)].watched.load(std::memory_order_relaxed)) meet(peer);
+    if (peer < 0 || is_guest(peer)) return;
+    if (!peers_[static_cast<size_t>(peer)].watched.load(std::memory_order_relaxed)) meet(peer);
   }
 
  private:
