@@ -44,6 +44,8 @@ class address_exchange {
   virtual std::string read(ticket what, int rank) = 0;
   /// The same of each rank, by rank, in one request where that can be.
   virtual std::vector<std::string> read_all(ticket what) = 0;
+  /// Nobody will read that again, of any rank.
+  virtual void drop(ticket what) { (void)what; }
 
   std::vector<std::string> allgather(const std::string& mine) {
     const ticket what = offer(mine);

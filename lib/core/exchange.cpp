@@ -40,6 +40,23 @@ std::string part_of(const std::string& record, uint32_t part, int rank) {
                         "of LCI, with the same backend, or on hosts of which the launcher says the same");
 }
 
+void drop_part(std::string& record, uint32_t part) {
+  size_t at = 0;
+  for (uint32_t i = 0;; ++i) {
+    uint32_t size = 0;
+    if (record.size() - at < sizeof size) return;
+    std::memcpy(&size, record.data() + at, sizeof size);
+    if (size > record.size() - at - sizeof size) return;
+    if (i == part) {
+      std::memset(record.data() + at, 0, sizeof size);
+      record.erase(at + sizeof size, size);
+      record.shrink_to_fit();
+      return;
+    }
+    at += sizeof size + size;
+  }
+}
+
 /// What all ranks have put at one time.
 struct round {
   std::string prefix;                // of the keys; a rank's number follows
@@ -129,6 +146,12 @@ class kvs_exchange final : public address_exchange {
     for (size_t r = 0; r < from.records.size(); ++r)
       parts.push_back(part_of(from.records[r], what.part, static_cast<int>(r)));
     return parts;
+  }
+
+  void drop(ticket what) override {
+    round& from = round_of(what);
+    std::lock_guard known(known_mutex);
+    for (std::string& record : from.records) drop_part(record, what.part);
   }
 
  private:

@@ -141,6 +141,7 @@ size_t device::connect() {
   const address& mine = own_address_;
   const std::vector<remote_end> ends =
       read_addresses(context_.exchange(), addresses_of_all_, mine, own_numbers());
+  context_.exchange().drop(addresses_of_all_);  // 4 bytes for each pair of ranks
   uint64_t shortest = mine.longest;
   for (size_t r = 0; r < ends.size(); ++r) {
     connect_pair(*peers_[r].pair, context_.card(), mine, ends[r], static_cast<int>(r));
