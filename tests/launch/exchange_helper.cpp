@@ -1,11 +1,13 @@
 // A rank that says what it has asked of the launcher: when its runtime is there, and when it has exchanged a message
 // with each of some peers. `exchange_helper [--devices N] XOR...`: the peers' numbers are its own with these bits
-// changed.
+// changed. `exchange_helper --during-fence`: see below.
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <lci.hpp>
+#include <thread>
 #include <vector>
 
 #include "lib/core/exchange.hpp"
@@ -34,6 +36,24 @@ void meet(int rank, int peer, lci::device_t device) {
   if (its != peer) std::exit(5);
 }
 
+/// Rank 0 makes a device, which takes all ranks, while it meets the last rank, who comes only when it has.
+void meet_during_fence(int rank) {
+  const int last = lci::get_rank_n() - 1;
+  std::thread other;
+  if (rank == 0) {
+    other = std::thread([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      meet(rank, last, lci::get_default_device());
+    });
+  } else if (rank == last) {
+    meet(rank, 0, lci::get_default_device());
+  }
+  lci::device_t device = lci::alloc_device();
+  if (other.joinable()) other.join();
+  lci::free_device(&device);
+  report(rank, "through");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -45,6 +65,11 @@ int main(int argc, char** argv) try {
   lci::g_runtime_init();
   const int rank = lci::get_rank_me();
   report(rank, "start");
+  if (argc == 2 && std::strcmp(argv[1], "--during-fence") == 0) {
+    meet_during_fence(rank);
+    lci::g_runtime_fina();
+    return 0;
+  }
   for (int i = first; i < argc; ++i) meet(rank, rank ^ std::atoi(argv[i]), lci::get_default_device());
   report(rank, "met");
   std::vector<lci::device_t> devices;

@@ -99,6 +99,14 @@ class Exchange(LaunchTest):
         self.assertEqual(seen['end'], [(3, 7)] * 4)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_a_thread_meets_a_peer_while_another_is_in_a_fence(self):
+        for eager in ({}, LAZY):
+            with self.subTest(eager):
+                result = lcirun('-n', 4, HELPER, '--during-fence', LCI_ATTR_BOOTSTRAP_TIMEOUT=20, **TWO_HOSTS, **eager)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(result.stdout.count('through fences=2'), 4, result.stdout)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
     def test_ranks_that_differ(self):
         between_hosts = {'LCI_ATTR_RANKS_PER_HOST': 1}
         small = {'LCI_ATTR_PACKET_SIZE': 4096}
