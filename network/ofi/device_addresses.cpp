@@ -8,6 +8,17 @@
 
 namespace lci::network::ofi {
 
+namespace {
+
+/// For a message: the provider of who has offered that, if it is libfabric's at all.
+std::string provider_in(const std::string& offered) {
+  const std::string name = offered.substr(0, std::min<size_t>(offered.find('\0'), 64));
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return plain ? name : "another network";
+}
+
+}  // namespace
+
 std::string device::tell_address() const {
   std::string mine(256, '\0');
   size_t length = mine.size();
@@ -37,8 +48,7 @@ void device::settle(acquaintance how) {
 size_t device::take_address(int rank, const std::string& offered) {
   const std::string kind = provider_.name() + '\0';
   if (offered.compare(0, kind.size(), kind) != 0)
-    throw bootstrap_error("ofi: rank " + std::to_string(rank) + " uses " +
-                          offered.substr(0, std::min<size_t>(offered.find('\0'), 64)) + ", but rank " +
+    throw bootstrap_error("ofi: rank " + std::to_string(rank) + " uses " + provider_in(offered) + ", but rank " +
                           std::to_string(context_.rank()) + " " + provider_.name() +
                           "; set LCI_ATTR_OFI_PROVIDER_NAME for all");
   uint64_t longest = 0;
