@@ -75,6 +75,10 @@ net_context = Resource(
         A("ranks_per_host", "size_t",
           "Automatic backend: take so many ranks, one after the other, for those of a host; 0: find out "
           "who shares one. All ranks the same. For tests.", "0", source=_OURS),
+        A("eager_addresses", "size_t",
+          "Jobs over several hosts of up to so many ranks read the addresses of all ranks at start, and agree "
+          "on what they can all do; ranks of larger ones read that of a peer when they first meet it, and "
+          "check that it is alike.", "64", source=_OURS),
         A("ofi_provider_name", "std::string", "Provider to ask libfabric for; empty: any.", "",
           source="4.2.4"),
         A("ofi_mr_mode", "std::string",

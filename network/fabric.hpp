@@ -17,6 +17,7 @@
 #include "lci/attributes.hpp"
 #include "lci/direct.hpp"
 #include "lci/types.hpp"
+#include "network/exchange.hpp"
 
 namespace lci::network {
 
@@ -119,6 +120,10 @@ class device {
   /// Not every fabric has a way of its own for it: by default it is a post().
   virtual errorcode_t inject(int peer, message_head head, const void* payload, size_t size);
 
+  /// Once, after the publish() that has told peers of this device (its maker has offered what they must know,
+  /// and leaves publish() to whom it was made for), before anything else. The limits are known from then on.
+  virtual void settle(acquaintance how) { (void)how; }
+
   /// Hands up to about `max_events` events to the sink. Returns how many, or -1 if other threads
   /// held all that could be polled.
   virtual int poll(event_sink& sink, int max_events) = 0;
@@ -151,16 +156,6 @@ class device {
 
  protected:
   limits limits_;
-};
-
-/// How a context tells its peers where it is. Backed by the bootstrap; collective.
-class address_exchange {
- public:
-  virtual ~address_exchange() = default;
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
-  /// Every rank gives one blob (at most a few hundred bytes of any content) and gets all of them.
-  virtual std::vector<std::string> allgather(const std::string& mine) = 0;
 };
 
 /// The core's list of peers outside of the job, and of their ids, which follow those of the job's
@@ -202,6 +197,15 @@ using detail::heap_window;
 class context {
  public:
   virtual ~context() = default;
+
+  /// Once, after the publish() that has told peers of this context, before anything else but making a device
+  /// and open_to_guests(). Of a context that is part of another.
+  virtual void settle(acquaintance how) { (void)how; }
+  /// Sees to that, for a context that is no part of another, unless its first device does. Collective.
+  virtual void open() {}
+  /// What leads to other hosts, where that is known by then only; none: what it was opened as.
+  virtual attr_backend_t backend() const { return attr_backend_t::none; }
+
   /// The k-th device of a rank talks to the k-th device of every other rank.
   /// `eager_size`: the largest eager message the core wants to send, its wire header included.
   virtual std::unique_ptr<device> create_device(const device_attr_t& attr, size_t eager_size) = 0;
@@ -217,7 +221,7 @@ class context {
 
   /// Whether this network leads to that rank. Both ends answer alike, and each rank of such a pair leads
   /// to the same others.
-  virtual bool reaches(int peer) const { return (void)peer, true; }
+  virtual bool reaches(int peer) { return (void)peer, true; }
 
   // --- peers outside of the job; see guest_book. Thread-safe, and callable inside of a sink ---
 

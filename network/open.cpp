@@ -3,6 +3,7 @@
 #include <string>
 
 #include "lib/base/check.hpp"
+#include "network/routed/choice.hpp"
 #include "network/routed/context.hpp"
 
 namespace lci::network {
@@ -16,44 +17,26 @@ const fabric& shared_memory() {
   return fabrics().front();
 }
 
-bool leads_to_hosts(const fabric& f) {
-  return f.id != attr_backend_t::shm && f.id != attr_backend_t::sim;
-}
-
 std::string names_of_all() {
   std::string names;
   for (const fabric& f : fabrics()) names += std::string(names.empty() ? "" : ", ") + f.name;
   return names;
 }
 
-bool one_host(const context& near, const address_exchange& exchange, size_t ranks_per_host) {
-  if (ranks_per_host > 0) return static_cast<size_t>(exchange.size()) <= ranks_per_host;
-  for (int r = 0; r < exchange.size(); ++r)
+bool is_one_host(context& near, int size, size_t ranks_per_host) {
+  if (ranks_per_host > 0) return static_cast<size_t>(size) <= ranks_per_host;
+  for (int r = 0; r < size; ++r)
     if (!near.reaches(r)) return false;
   return true;
 }
 
-/// The best of the networks that can be used by all ranks.
-const fabric& choose_between_hosts(address_exchange& exchange) {
-  std::string mine, why;
-  for (const fabric& f : fabrics()) {
-    if (!leads_to_hosts(f)) continue;
-    const std::string reason = f.unusable_reason();
-    mine += reason.empty() ? '+' : '-';
-    if (!reason.empty()) why += std::string(why.empty() ? "" : "; ") + f.name + ": " + reason;
-  }
-  const std::vector<std::string> all = exchange.allgather(mine);
-  size_t i = 0;
-  for (const fabric& f : fabrics()) {
-    if (!leads_to_hosts(f)) continue;
-    bool everywhere = true;
-    for (const std::string& one : all) everywhere = everywhere && one.size() == mine.size() && one[i] == '+';
-    if (everywhere) return f;
-    ++i;
-  }
-  throw_invalid("alloc_net_context", "backend", "auto",
-                "a network between hosts that all ranks can use, since they don't share one host",
-                why.empty() ? "some ranks have none: `lci_info` on their hosts tells why" : why);
+/// What is known before anybody was asked. A launcher that is wrong costs time only.
+enum class hosts : uint8_t { one, several };
+hosts presumed_hosts(const address_exchange& exchange, size_t ranks_per_host) {
+  const auto size = static_cast<size_t>(exchange.size());
+  if (ranks_per_host > 0) return size <= ranks_per_host ? hosts::one : hosts::several;
+  const auto here = exchange.place_on_host();
+  return here && here->size < exchange.size() ? hosts::several : hosts::one;
 }
 
 }  // namespace
@@ -73,21 +56,38 @@ const fabric& choose_fabric(const net_context_attr_t& attr) {
 opened open_network(address_exchange& exchange, const net_context_attr_t& attr) {
   const fabric& wanted = choose_fabric(attr);
   if (wanted.id == attr_backend_t::sim) return {wanted.id, wanted.create(exchange, attr)};
-  std::unique_ptr<context> near = shared_memory().create(exchange, attr);
-  const bool together = one_host(*near, exchange, attr.ranks_per_host);
-  if (leads_to_hosts(wanted)) {
-    auto far = wanted.create(exchange, attr);
-    return {wanted.id, std::make_unique<routed::context>(exchange, std::move(near), std::move(far),
-                                                         routed::all_far)};
+  if (routed::leads_to_hosts(wanted)) {
+    // For shared heaps only: nobody need be known before one is looked for.
+    net_context_attr_t alone = attr;
+    alone.ranks_per_host = 1;
+    auto near = shared_memory().create(exchange, alone);
+    return {wanted.id, std::make_unique<routed::context>(exchange, attr, std::move(near), wanted)};
   }
-  if (together) return {attr_backend_t::shm, std::move(near)};
-  if (attr.backend == attr_backend_t::shm)
+  std::unique_ptr<context> near = shared_memory().create(exchange, attr);
+
+  const auto meet_all = [&] {
+    exchange.publish();
+    near->settle(acquaintance::all_at_once);
+    return is_one_host(*near, exchange.size(), attr.ranks_per_host);
+  };
+  const bool shm_only = attr.backend == attr_backend_t::shm;
+  // Networks between hosts take time to look for, and memory: not where there seems to be one host.
+  const bool asked = shm_only || presumed_hosts(exchange, attr.ranks_per_host) == hosts::one;
+  if (asked && meet_all()) return {attr_backend_t::shm, std::move(near)};
+  if (shm_only)
     throw_invalid("alloc_net_context", "backend", "shm", "a network between hosts",
                   "the ranks don't share one; LCI_ATTR_BACKEND=auto chooses");
-  const fabric& between = choose_between_hosts(exchange);
-  auto far = between.create(exchange, attr);
-  return {between.id, std::make_unique<routed::context>(exchange, std::move(near), std::move(far),
-                                                        attr.ranks_per_host)};
+  routed::choice between(exchange);
+  if (between.own() != nullptr) {
+    const attr_backend_t id = between.own()->id;
+    return {id, std::make_unique<routed::context>(exchange, attr, std::move(near), asked, std::move(between))};
+  }
+  // The others must learn that.
+  if (asked)
+    exchange.publish();
+  else if (meet_all())
+    return {attr_backend_t::shm, std::move(near)};
+  between.throw_none();
 }
 
 }  // namespace lci::network

@@ -1,6 +1,7 @@
 // How ranks tell each other where they are, by means of the bootstrap's key-value store.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "network/bootstrap/bootstrap.hpp"
@@ -15,5 +16,12 @@ constexpr const char* no_bootstrap = "none";
 /// first one's options make.
 std::unique_ptr<network::address_exchange> bootstrap_exchange(
     const network::bootstrap_options& options);
+
+/// What this process has asked of its launcher so far.
+struct exchange_counts {
+  uint64_t fences = 0;
+  uint64_t reads = 0;  ///< of what another rank has put, all parts of a round together
+};
+exchange_counts count_exchanges();
 
 }  // namespace lci::core

@@ -17,6 +17,12 @@ class net_context {
               int rank, int n_ranks)
       : attr(a), runtime(rt), net(std::move(n)), heap(*net, rank, n_ranks) {}
 
+  /// Which network leads to other hosts is agreed with the first device, or when the context is opened.
+  void learn_backend() {
+    const attr_backend_t now = net->backend();
+    if (now != attr_backend_t::none && now != attr.backend) attr.backend = now;
+  }
+
   net_context_attr_t attr;
   runtime_t runtime;
   std::unique_ptr<network::context> net;

@@ -37,6 +37,10 @@ net_context_t alloc_net_context(alloc_net_context_args& a) {
                                                rt.n_peers());
   if (rt.guests != nullptr) context->net->open_to_guests(*rt.guests);
   context->attr.backend = opened.backend;
+  if (!rt.default_device_follows) {
+    context->net->open();
+    context->learn_backend();
+  }
   return context.release();
 }
 
@@ -50,6 +54,7 @@ device_t alloc_device(alloc_device_args& a) {
   auto d = std::make_unique<device>(*a.runtime.p_impl, *a.net_context.p_impl,
                                     *a.packet_pool.p_impl, a.attr);
   d->net_context.p_impl->attr.support_putimm = d->limits.put_imm;
+  d->net_context.p_impl->learn_backend();
   endpoint_attr_t endpoint_attr;
   if (d->attr.alloc_default_endpoint) {
     endpoint_attr.uid = 0;

@@ -58,6 +58,7 @@ class runtime {
   std::unique_ptr<tracer> trace;  // null: none is taken
   runtime_attr_t attr;
   net_context_t default_net_context;
+  bool default_device_follows = false;  // in whose exchange a context that is being allocated takes part
   device_t default_device;
   packet_pool_t default_packet_pool;
   matching_engine_t default_matching_engine;

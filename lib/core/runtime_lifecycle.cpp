@@ -30,7 +30,10 @@ runtime* g_referenced = nullptr;  // what the first one has allocated, under g_r
 void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
   runtime& r = *rt.p_impl;
   auto context = alloc_net_context_x().runtime(rt);
+  // One exchange for both.
+  r.default_device_follows = r.attr.alloc_default_device && r.attr.alloc_default_packet_pool;
   r.default_net_context = context.attr(net_attr)();
+  r.default_device_follows = false;
   if (r.attr.alloc_default_packet_pool) r.default_packet_pool = alloc_packet_pool_x().runtime(rt)();
   if (r.attr.alloc_default_matching_engine) {
     r.default_matching_engine = alloc_matching_engine_x().runtime(rt)();

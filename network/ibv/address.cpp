@@ -10,7 +10,7 @@ namespace lci::network::ibv {
 
 namespace {
 
-constexpr size_t pairs_at_once = 64;  // an exchange carries a few hundred bytes of each rank
+constexpr size_t pairs_at_once = 8192;  // a round carries 64 KiB of each rank
 
 [[noreturn]] void misfit(size_t rank, const char* how) {
   throw bootstrap_error("ibv: rank " + std::to_string(rank) + " " + how);
@@ -18,20 +18,29 @@ constexpr size_t pairs_at_once = 64;  // an exchange carries a few hundred bytes
 
 }  // namespace
 
-std::vector<remote_end> exchange_addresses(address_exchange& exchange, const address& mine,
-                                           const std::vector<uint32_t>& pairs) {
+address_exchange::ticket offer_address(address_exchange& exchange, const address& mine,
+                                       const std::vector<uint32_t>& pairs) {
+  std::string blob(reinterpret_cast<const char*>(&mine), sizeof mine);
+  blob.append(reinterpret_cast<const char*>(pairs.data()),
+              std::min(pairs_at_once, pairs.size()) * sizeof(uint32_t));
+  return exchange.offer(blob);
+}
+
+std::vector<remote_end> read_addresses(address_exchange& exchange, address_exchange::ticket offered,
+                                       const address& mine, const std::vector<uint32_t>& pairs) {
   const auto rank = static_cast<size_t>(exchange.rank());
   std::vector<remote_end> ends(pairs.size());
-  // The address, then the numbers in as many rounds as they take: each rank finds its own in one of them.
-  std::string blob(reinterpret_cast<const char*>(&mine), sizeof mine);
+  // The address and the first numbers, then the others in as many rounds as they take: each rank finds its own in
+  // one of them.
   for (size_t begin = 0; begin < pairs.size(); begin += pairs_at_once) {
     const size_t n = std::min(pairs_at_once, pairs.size() - begin);
     const size_t front = begin == 0 ? sizeof mine : 0;
-    blob.resize(front);
-    blob.append(reinterpret_cast<const char*>(&pairs[begin]), n * sizeof(uint32_t));
-    const std::vector<std::string> all = exchange.allgather(blob);
+    const std::vector<std::string> all =
+        begin == 0 ? exchange.read_all(offered)
+                   : exchange.allgather({reinterpret_cast<const char*>(&pairs[begin]), n * sizeof(uint32_t)});
     for (size_t r = 0; r < all.size(); ++r) {
-      if (all[r].size() != blob.size()) misfit(r, "uses another network or version of LCI; all must agree");
+      if (all[r].size() != front + n * sizeof(uint32_t))
+        misfit(r, "uses another network or version of LCI; all must agree");
       if (begin == 0) std::memcpy(&ends[r].device, all[r].data(), sizeof mine);
       if (rank < begin || rank >= begin + n) continue;
       std::memcpy(&ends[r].pair, all[r].data() + front + (rank - begin) * sizeof(uint32_t), sizeof(uint32_t));

@@ -36,9 +36,13 @@ struct remote_end {
   uint32_t pair = 0;
 };
 
-/// All ranks' addresses. `pairs`: the number of our queue pair for each rank. Collective. Throws
+/// Offers our address. `pairs`: the number of our queue pair for each rank.
+address_exchange::ticket offer_address(address_exchange& exchange, const address& mine,
+                                       const std::vector<uint32_t>& pairs);
+
+/// All ranks' addresses, once that is published. Collective: jobs of very many ranks publish again. Throws
 /// bootstrap_error if the ranks don't fit together.
-std::vector<remote_end> exchange_addresses(address_exchange& exchange, const address& mine,
-                                           const std::vector<uint32_t>& pairs);
+std::vector<remote_end> read_addresses(address_exchange& exchange, address_exchange::ticket offered,
+                                       const address& mine, const std::vector<uint32_t>& pairs);
 
 }  // namespace lci::network::ibv

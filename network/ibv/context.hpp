@@ -15,6 +15,8 @@ class context final : public network::context {
  public:
   context(address_exchange& exchange, const net_context_attr_t& attr);
 
+  void settle(acquaintance how) override { peers_.settle(how); }
+
   std::unique_ptr<network::device> create_device(const device_attr_t& attr,
                                                  size_t eager_size) override;
 

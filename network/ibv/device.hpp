@@ -30,6 +30,8 @@ class device final : public network::device {
  public:
   device(context& c, const device_attr_t& attr, size_t eager_size);
   ~device() override;
+  /// All are met at once: a queue pair is connected with that of its peer before anything comes.
+  void settle(acquaintance how) override;
 
   errorcode_t post(const net_op& op) override;
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override;
@@ -69,8 +71,11 @@ class device final : public network::device {
   void make_queues(const sizes& s);
   void make_pairs(const device_attr_t& attr, const sizes& s);
   /// How long a message fits into the receive buffers of all.
-  size_t connect(size_t eager_size);
-  void set_limits(size_t inject, size_t longest);
+  void offer(size_t eager_size);
+  std::vector<uint32_t> own_numbers() const;
+  /// Returns how long a message fits into the receive buffers of all.
+  size_t connect();
+  void set_limits(size_t longest);
 
   // device.cpp
   /// What the core asks for, in a work request whose pieces are there; `done` or `posted` if it went.
@@ -115,6 +120,8 @@ class device final : public network::device {
   std::unique_ptr<domains> domains_;
   std::unique_ptr<registrar> registrar_;
   std::unique_ptr<peer[]> peers_;
+  address own_address_;
+  address_exchange::ticket addresses_of_all_;
   pair_numbers numbers_;
   receive_slots slots_;
   std::unique_ptr<credits> credits_;

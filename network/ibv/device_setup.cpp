@@ -40,8 +40,10 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size) : conte
   make_queues(s);
   make_pairs(attr, s);
   limits_.receive_buffers = s.receives;
-  set_limits(eager_size, connect(eager_size));
+  offer(eager_size);
 }
+
+void device::settle(acquaintance) { set_limits(connect()); }
 
 device::~device() {
   peers_.reset();  // until then they may be told of credits
@@ -111,9 +113,9 @@ void device::make_pairs(const device_attr_t& attr, const sizes& s) {
                 "sees fit; LCI_ATTR_IBV_TD_STRATEGY=none asks for none");
 }
 
-size_t device::connect(size_t eager_size) {
+void device::offer(size_t eager_size) {
   const adapter& card = context_.card();
-  address mine;
+  address& mine = own_address_;
   mine.first_packet = some_packet_number();
   mine.longest = eager_size;
   mine.has_gid = card.gid().index >= 0;
@@ -126,13 +128,23 @@ size_t device::connect(size_t eager_size) {
   mine.credits_at = reinterpret_cast<uintptr_t>(credits_->memory());
   mine.credits_key = credits_memory_.rkey;
 
-  const auto n = static_cast<size_t>(context_.size());
-  std::vector<uint32_t> pairs(n);
-  for (size_t r = 0; r < n; ++r) pairs[r] = peers_[r].pair->qp_num;
-  const std::vector<remote_end> ends = exchange_addresses(context_.exchange(), mine, pairs);
-  uint64_t shortest = eager_size;
-  for (size_t r = 0; r < n; ++r) {
-    connect_pair(*peers_[r].pair, card, mine, ends[r], static_cast<int>(r));
+  addresses_of_all_ = offer_address(context_.exchange(), mine, own_numbers());
+}
+
+std::vector<uint32_t> device::own_numbers() const {
+  std::vector<uint32_t> pairs(static_cast<size_t>(context_.size()));
+  for (size_t r = 0; r < pairs.size(); ++r) pairs[r] = peers_[r].pair->qp_num;
+  return pairs;
+}
+
+size_t device::connect() {
+  const address& mine = own_address_;
+  const std::vector<remote_end> ends =
+      read_addresses(context_.exchange(), addresses_of_all_, mine, own_numbers());
+  context_.exchange().drop(addresses_of_all_);  // 4 bytes for each pair of ranks
+  uint64_t shortest = mine.longest;
+  for (size_t r = 0; r < ends.size(); ++r) {
+    connect_pair(*peers_[r].pair, context_.card(), mine, ends[r], static_cast<int>(r));
     shortest = std::min(shortest, ends[r].device.longest);
     peer& p = peers_[r];
     p.credits_at = ends[r].device.credits_at + static_cast<uint64_t>(context_.rank()) * sizeof(uint32_t);
@@ -156,9 +168,9 @@ void device::start() {
   }
 }
 
-void device::set_limits(size_t eager_size, size_t longest) {
+void device::set_limits(size_t longest) {
   const net_context_attr_t& attr = context_.attr();
-  limits_.max_send = std::min(eager_size, longest);
+  limits_.max_send = longest;
   limits_.max_inject = std::min<size_t>(inline_size_, limits_.max_send);
   limits_.rma = true;
   limits_.max_rma = std::min<size_t>(context_.card().port_attr().max_msg_sz, attr.max_msg_size);

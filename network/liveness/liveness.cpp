@@ -31,13 +31,14 @@ void add(int events, int fd, uint64_t mark) {
 }  // namespace
 
 liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_address, double timeout_s)
-    : own_rank_(exchange.rank()),
+    : exchange_(exchange),
+      own_rank_(exchange.rank()),
       timeout_(std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_s))),
-      where_(static_cast<size_t>(exchange.size())),
-      met_(new std::atomic<bool>[where_.size()]()) {
+      met_(new std::atomic<bool>[static_cast<size_t>(exchange.size())]()) {
+  const auto n_ranks = static_cast<size_t>(exchange.size());
   sockaddr_storage mine = length_of(own_address) > 0 ? own_address : first_address();
-  if (timeout_s > 0 && exchange.size() > 1 && length_of(mine) > 0) {
-    listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(where_.size(), 4096)));
+  if (timeout_s > 0 && n_ranks > 1 && length_of(mine) > 0) {
+    listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(n_ranks, 4096)));
     events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
     if (listener_.get() >= 0 && events_.get() >= 0)
       add(events_.get(), listener_.get(), listener_mark);
@@ -46,14 +47,27 @@ liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_addre
   }
   // Who has no address is not watched.
   if (listener_.get() < 0) mine = {};
-  const std::vector<std::string> all =
-      exchange.allgather({reinterpret_cast<const char*>(&mine), length_of(mine)});
-  for (size_t r = 0; r < all.size(); ++r) {
-    std::memcpy(&where_[r], all[r].data(), std::min(all[r].size(), sizeof where_[r]));
-    if (all[r].size() != length_of(where_[r])) where_[r] = {};
-    const bool self = static_cast<int>(r) == own_rank_;
-    met_[r].store(self || events_.get() < 0 || length_of(where_[r]) == 0, std::memory_order_relaxed);
+  where_all_listen_ = exchange.offer({reinterpret_cast<const char*>(&mine), length_of(mine)});
+  // Before settle() nobody is.
+  for (size_t r = 0; r < n_ranks; ++r) met_[r].store(true, std::memory_order_relaxed);
+}
+
+void liveness::settle(acquaintance how) {
+  if (events_.get() < 0) return;
+  const auto n_ranks = static_cast<size_t>(exchange_.size());
+  if (how == acquaintance::all_at_once)
+    for (const std::string& one : exchange_.read_all(where_all_listen_)) where_.push_back(address_in(one));
+  for (size_t r = 0; r < n_ranks; ++r) {
+    const bool known_not_to_listen = !where_.empty() && length_of(where_[r]) == 0;
+    met_[r].store(static_cast<int>(r) == own_rank_ || known_not_to_listen, std::memory_order_relaxed);
   }
+}
+
+sockaddr_storage liveness::address_in(const std::string& offered) {
+  sockaddr_storage where{};
+  std::memcpy(&where, offered.data(), std::min(offered.size(), sizeof where));
+  if (offered.size() != length_of(where)) where = {};
+  return where;
 }
 
 liveness::~liveness() {
@@ -63,12 +77,19 @@ liveness::~liveness() {
 }
 
 void liveness::watch(int rank) {
-  std::lock_guard guard(mutex_);
   const auto r = static_cast<size_t>(rank);
   if (met_[r].exchange(true, std::memory_order_relaxed)) return;
+  sockaddr_storage where{};
+  try {
+    where = where_.empty() ? address_in(exchange_.read(where_all_listen_, rank)) : where_[r];
+  } catch (const bootstrap_error& error) {
+    log_warning("nobody watches rank " + std::to_string(rank) + ": " + error.what());
+  }
+  if (length_of(where) == 0) return;
+  std::lock_guard guard(mutex_);
   watched w;
   w.since = clock::now();
-  w.connection = begin_to_connect(where_[r], std::chrono::duration_cast<std::chrono::milliseconds>(timeout_));
+  w.connection = begin_to_connect(where, std::chrono::duration_cast<std::chrono::milliseconds>(timeout_));
   if (w.connection.get() < 0) {
     if (!warned_)
       log_warning("no connection to watch rank " + std::to_string(rank) + " by: " + std::strerror(errno) +
@@ -114,7 +135,7 @@ void liveness::accept_all() {
     socket_handle s(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (s.get() < 0) return;
     // Not from our job: there is one of each peer, or two for a moment.
-    if (watchers_.size() >= 2 * where_.size()) continue;
+    if (watchers_.size() >= 2 * static_cast<size_t>(exchange_.size())) continue;
     add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
     watchers_.emplace(s.get(), std::move(s));
   }

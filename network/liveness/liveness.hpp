@@ -20,12 +20,15 @@
 
 namespace lci::network {
 
-/// One per context. Thread-safe; no method waits. Nothing is ever sent but one byte, when it ends.
+/// One per context. Thread-safe once settled; no method waits for a peer. Nothing is ever sent but one byte, when
+/// it ends.
 class liveness {
  public:
-  /// Collective. `own_address`: an address of this host that peers reach; family 0: one is looked for.
-  /// `timeout_s`: after which a peer counts as dead whose host does not answer; 0: nobody is watched.
+  /// Offers where it listens. `own_address`: an address of this host that peers reach; family 0: one is looked
+  /// for. `timeout_s`: after which a peer counts as dead whose host does not answer; 0: nobody is watched.
   liveness(address_exchange& exchange, const sockaddr_storage& own_address, double timeout_s);
+  /// Once, when that is published.
+  void settle(acquaintance how);
   ~liveness();
 
   /// From now on the peer is watched.
@@ -60,15 +63,19 @@ class liveness {
   };
 
   LCI_COLD void watch(int rank);
+  /// Where a peer listens, of family 0 if it does not.
+  static sockaddr_storage address_in(const std::string& offered);
   departure departure_at(size_t i);
   void accept_all();                                        // under mutex_
   void handle(int rank, watched& w, uint32_t events);       // under mutex_
   void handle_due();                                        // under mutex_
   void depart(int rank, bool died, const std::string& why);  // under mutex_
 
+  address_exchange& exchange_;
+  address_exchange::ticket where_all_listen_;
   const int own_rank_;
   const clock::duration timeout_;
-  std::vector<sockaddr_storage> where_;
+  std::vector<sockaddr_storage> where_;  // empty: asked for when a peer is met
   std::unique_ptr<std::atomic<bool>[]> met_;
   socket_handle listener_, events_;
 

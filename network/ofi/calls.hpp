@@ -18,11 +18,16 @@ template <class F>
 errorcode_t device::send_to(int rank, errorcode_t good, F call) {
   peer& p = peers_[static_cast<size_t>(rank)];
   if (LCI_UNLIKELY(is_gone(rank))) return errorcode_t::fatal;
+  fi_addr_t to = p.address.load(std::memory_order_acquire);  // A1: pairs with R1
+  if (LCI_UNLIKELY(to == FI_ADDR_NOTAVAIL)) {
+    if (!learn_address(rank)) return errorcode_t::fatal;
+    to = p.address.load(std::memory_order_acquire);  // A1
+  }
   ssize_t result;
   {
     const attempt lock = try_for(send_lock_, LCI_NET_TRYLOCK_SEND);
     if (lock.failed()) return errorcode_t::retry_lock;
-    result = call(p.address);
+    result = call(to);
   }
   if (LCI_LIKELY(result == 0)) {
     meet(rank);

@@ -41,19 +41,4 @@ std::unique_ptr<network::device> context::create_device(const device_attr_t& att
   return std::make_unique<device>(*this, attr, eager_size);
 }
 
-std::vector<std::string> context::exchange_addresses(const std::string& mine) {
-  // The provider's name in front: others could not understand the address.
-  const std::string kind = provider_.name() + '\0';
-  std::vector<std::string> all = exchange_.allgather(kind + mine);
-  for (size_t r = 0; r < all.size(); ++r) {
-    if (all[r].compare(0, kind.size(), kind) != 0)
-      throw bootstrap_error("ofi: rank " + std::to_string(r) + " uses " +
-                            all[r].substr(0, all[r].find('\0')) + ", but rank " +
-                            std::to_string(rank()) + " " + provider_.name() +
-                            "; set LCI_ATTR_OFI_PROVIDER_NAME for all");
-    all[r].erase(0, kind.size());
-  }
-  return all;
-}
-
 }  // namespace lci::network::ofi

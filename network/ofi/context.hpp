@@ -2,8 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "network/fabric.hpp"
 #include "network/liveness/liveness.hpp"
@@ -18,6 +16,8 @@ class context final : public network::context {
  public:
   context(address_exchange& exchange, const net_context_attr_t& attr);
 
+  void settle(acquaintance how) override { peers_.settle(how); }
+
   std::unique_ptr<network::device> create_device(const device_attr_t& attr,
                                                  size_t eager_size) override;
 
@@ -29,8 +29,7 @@ class context final : public network::context {
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
 
-  /// All ranks' endpoint addresses. Collective. Throws bootstrap_error if the ranks don't fit together.
-  std::vector<std::string> exchange_addresses(const std::string& mine);
+  address_exchange& exchange() { return exchange_; }
 
  private:
   address_exchange& exchange_;

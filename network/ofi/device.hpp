@@ -27,8 +27,10 @@ namespace lci::network::ofi {
 /// `retry_lock` and does something else.
 class device final : public network::device {
  public:
+  /// Offers the endpoint's address.
   device(context& c, const device_attr_t& attr, size_t eager_size);
   ~device() override;
+  void settle(acquaintance how) override;
 
   errorcode_t post(const net_op& op) override;
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override;
@@ -55,7 +57,7 @@ class device final : public network::device {
   /// Of a peer, as far as this device knows.
   enum class fate : uint8_t { alive, left, failed };
   struct peer {
-    fi_addr_t address = FI_ADDR_NOTAVAIL;
+    std::atomic<fi_addr_t> address{FI_ADDR_NOTAVAIL};
     std::atomic<fate> what{fate::alive};
     std::atomic<bool> met{false};      // something went there, or came from there: it wants a goodbye
     bool dismissed = false;            // flushing_: a goodbye is on its way, or has come to its end
@@ -65,9 +67,15 @@ class device final : public network::device {
 
   // device_setup.cpp
   void open_endpoint(const device_attr_t& attr);
-  /// How long a message fits into the receive buffers of all.
-  size_t learn_addresses(size_t eager_size);
-  void set_limits(const device_attr_t& attr, size_t eager_size);
+  void set_limits(const device_attr_t& attr, size_t longest);
+
+  // device_addresses.cpp
+  /// Takes what `rank` has offered, and returns how long a message fits into its receive buffers. Throws
+  /// bootstrap_error if the ranks don't fit together.
+  size_t take_address(int rank, const std::string& offered);
+  /// At the first post to a peer. False: it can't be reached, and counts as failed.
+  LCI_COLD bool learn_address(int rank);
+  std::string tell_address() const;
 
   errorcode_t send(const net_op& op, message_tag::kind what);
   ssize_t send_message(request& r, const segment& all, uint64_t tag, fi_addr_t to);
@@ -162,6 +170,10 @@ class device final : public network::device {
   context& context_;
   const provider& provider_;
   const uint64_t lock_mode_;
+  const device_attr_t attr_;
+  const size_t eager_size_;
+  address_exchange::ticket addresses_of_all_;
+  std::mutex learn_lock_;
   owned_info info_;  // the provider's, with the sizes of our queues
   owned<fid_domain> domain_;
   owned<fid_cq> queue_;

@@ -18,10 +18,15 @@ constexpr uint64_t every_call =
 }  // namespace
 
 device::device(context& c, const device_attr_t& attr, size_t eager_size)
-    : context_(c), provider_(c.provider()), lock_mode_(attr.ofi_lock_mode | (c.provider().one_call_at_a_time() ? every_call : 0)) {
+    : context_(c),
+      provider_(c.provider()),
+      lock_mode_(attr.ofi_lock_mode | (c.provider().one_call_at_a_time() ? every_call : 0)),
+      attr_(attr),
+      eager_size_(eager_size) {
   if (!provider_.carries_data()) trailer_ = trailer_size;
   open_endpoint(attr);
-  set_limits(attr, learn_addresses(eager_size));
+  peers_ = std::make_unique<peer[]>(static_cast<size_t>(c.size()));
+  addresses_of_all_ = c.exchange().offer(tell_address());
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0)
     throw resource_error(std::string("ofi: no eventfd: ") + std::strerror(errno) +
@@ -82,10 +87,10 @@ void device::open_endpoint(const device_attr_t& attr) {
   registrar_ = std::make_unique<registrar>(provider_, *domain, *endpoint);
 }
 
-void device::set_limits(const device_attr_t& attr, size_t eager_size) {
+void device::set_limits(const device_attr_t& attr, size_t longest) {
   const fi_info& info = *info_;
   const net_context_attr_t& context = context_.attr();
-  const size_t largest = std::min(info.ep_attr->max_msg_size, eager_size);
+  const size_t largest = std::min(info.ep_attr->max_msg_size, longest);
   const size_t inject = std::min({info.tx_attr->inject_size, largest,
                                   context.max_inject_size + sizeof(message_head) + trailer_,
                                   max_injected});
@@ -104,35 +109,6 @@ void device::set_limits(const device_attr_t& attr, size_t eager_size) {
   limits_.local_registration = provider_.needs(FI_MR_LOCAL);
   limits_.pins_memory = provider_.needs(FI_MR_ALLOCATED);
   limits_.receive_buffers = info.rx_attr->size;
-}
-
-size_t device::learn_addresses(size_t eager_size) {
-  std::string mine(256, '\0');
-  size_t length = mine.size();
-  int result = fi_getname(&endpoint_->fid, mine.data(), &length);
-  if (result == -FI_ETOOSMALL) {
-    mine.resize(length);
-    result = fi_getname(&endpoint_->fid, mine.data(), &length);
-  }
-  check(result, "fi_getname");
-  mine.resize(length);
-  // In front: how long a message fits into our receive buffers.
-  const uint64_t longest = eager_size;
-  mine.insert(0, reinterpret_cast<const char*>(&longest), sizeof longest);
-  const std::vector<std::string> all = context_.exchange_addresses(mine);
-  peers_ = std::make_unique<peer[]>(all.size());
-  uint64_t shortest = longest;
-  for (size_t r = 0; r < all.size(); ++r) {
-    uint64_t its_longest = 0;
-    const bool whole = all[r].size() > sizeof its_longest;
-    if (whole) std::memcpy(&its_longest, all[r].data(), sizeof its_longest);
-    shortest = std::min(shortest, its_longest);
-    if (!whole || fi_av_insert(addresses_.get(), all[r].data() + sizeof its_longest, 1,
-                               &peers_[r].address, 0, nullptr) != 1)
-      throw bootstrap_error("ofi: the address of rank " + std::to_string(r) +
-                            " is not understood; all ranks must run the same version of libfabric");
-  }
-  return shortest;
 }
 
 }  // namespace lci::network::ofi

@@ -1,27 +1,111 @@
 #include "network/routed/context.hpp"
 
+#include <algorithm>
+
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
 #include "network/routed/device.hpp"
 
 namespace lci::network::routed {
 
-context::context(address_exchange& exchange, std::unique_ptr<network::context> near,
-                 std::unique_ptr<network::context> far, size_t ranks_per_host)
+namespace {
+
+acquaintance how_to_meet(const address_exchange& exchange, const net_context_attr_t& attr) {
+  return static_cast<size_t>(exchange.size()) <= attr.eager_addresses ? acquaintance::all_at_once
+                                                                      : acquaintance::when_met;
+}
+
+}  // namespace
+
+context::context(address_exchange& exchange, const net_context_attr_t& attr, std::unique_ptr<network::context> near,
+                 const fabric& far)
     : exchange_(exchange),
+      attr_(attr),
+      size_(exchange.size()),
+      how_(how_to_meet(exchange, attr)),
+      near_(std::move(near)) {
+  use(far);
+}
+
+context::context(address_exchange& exchange, const net_context_attr_t& attr, std::unique_ptr<network::context> near,
+                 bool near_is_settled, choice between)
+    : exchange_(exchange),
+      attr_(attr),
+      size_(exchange.size()),
+      how_(how_to_meet(exchange, attr)),
       near_(std::move(near)),
-      far_(std::move(far)),
-      all_far_(ranks_per_host == all_far),
-      near_ranks_(static_cast<size_t>(exchange.size())) {
-  const auto me = static_cast<size_t>(exchange.rank());
-  for (size_t r = 0; r < near_ranks_.size(); ++r) {
-    const bool one_host = ranks_per_host == 0 || r / ranks_per_host == me / ranks_per_host;
-    near_ranks_[r] = !all_far_ && one_host && near_->reaches(static_cast<int>(r));
+      between_(std::move(between)),
+      near_is_settled_(near_is_settled),
+      ways_(new std::atomic<way>[static_cast<size_t>(size_)]()) {
+  use(*between_->own());
+}
+
+void context::use(const fabric& far) {
+  far_ = far.create(exchange_, attr_);
+  far_id_ = far.id;
+}
+
+void context::open() {
+  if (!settled_) settle([] { return std::unique_ptr<network::device>(); });
+}
+
+template <class F>
+std::unique_ptr<network::device> context::settle(F make_far_device) {
+  std::unique_ptr<network::device> device = make_far_device();
+  exchange_.publish();
+  if (!near_is_settled_) near_->settle(how_);
+  if (between_ && how_ == acquaintance::all_at_once) {
+    // Where a launcher speaks of several hosts they may be one.
+    const fabric* const far = !near_is_settled_ && is_one_host() ? nullptr : &between_->of_all();
+    if (far == nullptr || !between_->is_unanimous()) {
+      device.reset();
+      far_.reset();
+    }
+    if (far != nullptr && far_ == nullptr) {
+      use(*far);
+      device = make_far_device();
+      exchange_.publish();
+    }
   }
+  settled_ = true;
+  if (far_ != nullptr) far_->settle(how_);
+  return device;
+}
+
+bool context::is_one_host() {
+  for (int r = 0; r < size_; ++r)
+    if (find_way(r) != way::near) return false;
+  return true;
+}
+
+context::way context::find_way(int peer) {
+  const auto per_host = static_cast<int>(std::min(attr_.ranks_per_host, static_cast<size_t>(size_)));
+  const bool may_be_near = per_host == 0 || peer / per_host == exchange_.rank() / per_host;
+  way found = way::far;
+  try {
+    if (may_be_near && near_->reaches(peer)) found = way::near;
+    if (found == way::far && how_ == acquaintance::when_met) between_->check(peer);
+  } catch (const bootstrap_error& error) {
+    // Whoever posts may be in the middle of a poll. The far network will not find its address either, and says so.
+    log_warning(error.what());
+  }
+  ways_[static_cast<size_t>(peer)].store(found, std::memory_order_release);
+  return found;
 }
 
 std::unique_ptr<network::device> context::create_device(const device_attr_t& attr, size_t eager_size) {
-  auto far = far_->create_device(attr, eager_size);
-  if (all_far_) return far;
-  return std::make_unique<device>(*this, exchange_, near_->create_device(attr, eager_size), std::move(far));
+  const auto make = [&] { return far_ == nullptr ? nullptr : far_->create_device(attr, eager_size); };
+  std::unique_ptr<network::device> far;
+  if (settled_) {
+    far = make();
+    exchange_.publish();
+  } else {
+    far = settle(make);
+  }
+  if (far == nullptr) return near_->create_device(attr, eager_size);
+  far->settle(how_);
+  if (!between_) return far;
+  return std::make_unique<device>(*this, near_->create_device(attr, eager_size), std::move(far));
 }
 
 }  // namespace lci::network::routed

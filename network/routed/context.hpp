@@ -1,27 +1,33 @@
 // Two networks as one: shared memory within a host, another between hosts.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
+#include "lib/base/cpu.hpp"
 #include "network/fabric.hpp"
+#include "network/routed/choice.hpp"
 
 namespace lci::network::routed {
-
-/// Instead of a number of ranks per host: all messages go the far way, and only memory is shared.
-constexpr size_t all_far = ~size_t{0};
 
 /// Each peer is reached by one of the two networks, always the same, so that routing changes no order.
 /// What needs a common machine (shared heaps, peers outside of the job) is the near one's.
 /// Thread-safe as its parts.
 class context final : public network::context {
  public:
-  /// `ranks_per_host`: see the attribute; 0: whom the near network reaches.
-  context(address_exchange& exchange, std::unique_ptr<network::context> near,
-          std::unique_ptr<network::context> far, size_t ranks_per_host);
+  /// All messages go by the network `far`, and only memory is shared.
+  context(address_exchange& exchange, const net_context_attr_t& attr, std::unique_ptr<network::context> near,
+          const fabric& far);
+  /// Those go by it that the near one does not lead to. `near_is_settled`: what it is, and others are not; there
+  /// are several hosts then. Else they may prove to be one, and the near network does without the other.
+  context(address_exchange& exchange, const net_context_attr_t& attr, std::unique_ptr<network::context> near,
+          bool near_is_settled, choice between);
 
+  void open() override;
+  attr_backend_t backend() const override { return far_ == nullptr ? attr_backend_t::shm : far_id_; }
   std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
 
   heap_window own_heap() override { return near_->own_heap(); }
@@ -29,7 +35,7 @@ class context final : public network::context {
   heap_window heap_of(int peer) override {
     return near_->reaches(peer) ? near_->heap_of(peer) : heap_window{};
   }
-  bool reaches(int peer) const override { return far_->reaches(peer) || is_near(peer); }
+  bool reaches(int peer) override { return (far_ != nullptr && far_->reaches(peer)) || is_near(peer); }
 
   void open_to_guests(guest_book& book) override { near_->open_to_guests(book); }
   std::string own_address() override { return near_->own_address(); }
@@ -38,15 +44,32 @@ class context final : public network::context {
   void disconnect(int peer) override { near_->disconnect(peer); }
 
   /// Also peers outside of the job, whose ids follow those of the ranks, are near.
-  bool is_near(int peer) const {
-    return static_cast<size_t>(peer) >= near_ranks_.size() || near_ranks_[static_cast<size_t>(peer)] != 0;
+  bool is_near(int peer) {
+    if (LCI_UNLIKELY(peer >= size_)) return true;
+    const way known = ways_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
+    return LCI_LIKELY(known != way::unknown) ? known == way::near : find_way(peer) == way::near;
   }
 
  private:
+  enum class way : uint8_t { unknown, near, far };
+
+  void use(const fabric& far);
+  /// Publishes and settles the parts, with the far network's first device if `make_far_device` makes one: it
+  /// may be made twice, as not all ranks may have begun with the same network. Null without a far network.
+  template <class F>
+  std::unique_ptr<network::device> settle(F make_far_device);
+  bool is_one_host();
+  way find_way(int peer);
+
   address_exchange& exchange_;
+  const net_context_attr_t attr_;
+  const int size_;
+  const acquaintance how_;
   std::unique_ptr<network::context> near_, far_;
-  bool all_far_;
-  std::vector<uint8_t> near_ranks_;
+  attr_backend_t far_id_ = attr_backend_t::none;
+  std::optional<choice> between_;  // none: all messages go the far way
+  bool near_is_settled_ = false, settled_ = false;
+  std::unique_ptr<std::atomic<way>[]> ways_;  // where there are two
 };
 
 }  // namespace lci::network::routed

@@ -1,7 +1,6 @@
 #include "network/routed/device.hpp"
 
 #include <algorithm>
-#include <string>
 
 namespace lci::network::routed {
 
@@ -16,13 +15,14 @@ constexpr int64_t longest_sleep_us = 1000;
 
 }  // namespace
 
-device::device(const context& c, address_exchange& exchange, std::unique_ptr<network::device> near,
-               std::unique_ptr<network::device> far)
+device::device(context& c, std::unique_ptr<network::device> near, std::unique_ptr<network::device> far)
     : context_(c), near_(std::move(near)), far_(std::move(far)) {
-  set_limits(exchange);
+  set_limits();
 }
 
-void device::set_limits(address_exchange& exchange) {
+void device::set_limits() {
+  // Ranks may differ in them, as hosts do in what their kernels allow: who asks does what it can, and the core
+  // serves all that may be asked.
   const network::limits &a = near_->get_limits(), &b = far_->get_limits();
   limits_.max_inject = std::min(a.max_inject, b.max_inject);
   limits_.max_send = std::min(a.max_send, b.max_send);
@@ -35,12 +35,6 @@ void device::set_limits(address_exchange& exchange) {
   limits_.local_registration = b.local_registration;
   limits_.pins_memory = b.pins_memory;
   limits_.receive_buffers = b.receive_buffers;
-  // Hosts may differ in what their kernels allow within them; all ranks must do alike.
-  const std::string mine{limits_.rma ? '+' : '-', limits_.put_imm ? '+' : '-'};
-  for (const std::string& one : exchange.allgather(mine)) {
-    limits_.rma = limits_.rma && !one.empty() && one[0] == '+';
-    limits_.put_imm = limits_.put_imm && one.size() > 1 && one[1] == '+';
-  }
 }
 
 int device::poll(event_sink& sink, int max_events) {

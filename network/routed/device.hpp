@@ -13,9 +13,7 @@ namespace lci::network::routed {
 /// peers. Memory is registered with the far network; the near one needs none of that.
 class device final : public network::device {
  public:
-  /// Collective.
-  device(const context& c, address_exchange& exchange, std::unique_ptr<network::device> near,
-         std::unique_ptr<network::device> far);
+  device(context& c, std::unique_ptr<network::device> near, std::unique_ptr<network::device> far);
 
   errorcode_t post(const net_op& op) override { return way_to(op.peer).post(op); }
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override {
@@ -37,9 +35,9 @@ class device final : public network::device {
 
  private:
   network::device& way_to(int peer) const { return context_.is_near(peer) ? *near_ : *far_; }
-  void set_limits(address_exchange& exchange);
+  void set_limits();
 
-  const context& context_;
+  context& context_;
   std::unique_ptr<network::device> near_, far_;
   std::atomic<uint32_t> polls_{0};
 };

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "lci/errors.hpp"
+#include "lib/base/log.hpp"
 #include "network/shm/bell.hpp"
 #include "network/shm/device.hpp"
 #include "network/shm/device_entries.hpp"
@@ -18,6 +19,20 @@ namespace {
 
 constexpr uint64_t watch_interval_ms = 100;
 
+/// Who is taken to be of this host before anybody was asked: of what may be wrong nothing depends but who is
+/// known at once.
+rank_range presumed_neighbours(const address_exchange& exchange, const net_context_attr_t& attr) {
+  int begin = 0, count = exchange.size();
+  if (const int n = static_cast<int>(std::min<size_t>(attr.ranks_per_host, static_cast<size_t>(count))); n > 0) {
+    begin = exchange.rank() / n * n;
+    count = n;
+  } else if (const auto here = exchange.place_on_host()) {
+    begin = exchange.rank() - here->rank;
+    count = here->size;
+  }
+  return {std::max(begin, 0), std::min(begin + count, exchange.size())};
+}
+
 uint64_t milliseconds() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
@@ -27,7 +42,9 @@ uint64_t milliseconds() {
 }  // namespace
 
 context::context(address_exchange& exchange, const net_context_attr_t& attr)
-    : rank_(exchange.rank()),
+    : exchange_(exchange),
+      rank_(exchange.rank()),
+      may_attach_(attr.shm_cma),
       heap_size_(attr.shared_heap_size),
       peers_(static_cast<size_t>(exchange.size())) {
   prepare_bells();
@@ -36,34 +53,87 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
   data_size_ = std::bit_ceil(std::clamp<size_t>(attr.shm_lane_data_size, 64 << 10, 1 << 30));
   segment_ = std::make_unique<own_segment>(attr.shm_segment_size, n_slots_, data_size_);
 
-  address mine;
-  mine.pid = getpid();
-  segment_->describe(mine);
-  mine.space = process_space();
-  mine.start_time = process_start_time(mine.pid);
-  mine.probe = reinterpret_cast<uint64_t>(&probe_);
-  const auto all = exchange.allgather({reinterpret_cast<const char*>(&mine), sizeof mine});
-  for (size_t r = 0; r < peers_.size(); ++r) {
-    if (all[r].size() != sizeof(address))
-      throw bootstrap_error("shm: the address of rank " + std::to_string(r) + " has " +
-                            std::to_string(all[r].size()) + " bytes instead of " +
-                            std::to_string(sizeof(address)) +
-                            "; all ranks must run the same version of LCI");
-    std::memcpy(&peers_[r].where, all[r].data(), sizeof(address));
-  }
-  // Nobody watches himself, nor what runs where its process id means nothing.
-  for (peer& p : peers_) p.gone = p.where.space != mine.space;
-  peers_[static_cast<size_t>(rank_)].gone = true;
-  peers_[static_cast<size_t>(rank_)].mapped.store(segment_->view().base(),
-                                                  std::memory_order_relaxed);
-  size_t neighbour = (static_cast<size_t>(rank_) + 1) % peers_.size();
-  while (!reaches(static_cast<int>(neighbour))) neighbour = (neighbour + 1) % peers_.size();
-  attach_works_ = attr.shm_cma && can_attach(peers_[neighbour].where);
-  mine_ = mine;
+  offered mine;
+  mine.where.pid = getpid();
+  segment_->describe(mine.where);
+  mine.where.space = process_space();
+  mine.where.start_time = process_start_time(mine.where.pid);
+  mine.where.probe = reinterpret_cast<uint64_t>(&probe_);
+  mine.nearby = presumed_neighbours(exchange, attr);
+  mine_ = mine.where;
+  nearby_ = mine.nearby;
+  where_all_are_ = exchange.offer({reinterpret_cast<const char*>(&mine), sizeof mine});
 }
 
+void context::settle(acquaintance how) {
+  if (how == acquaintance::all_at_once) {
+    const std::vector<std::string> all = exchange_.read_all(where_all_are_);
+    for (int r = 0; r < size(); ++r) {
+      take_address(r, all[static_cast<size_t>(r)]);
+      watch(r);
+    }
+  } else {
+    // Those who know of us from the start will also tell us when they leave.
+    for (int r = nearby_.begin; r < nearby_.end; ++r)
+      if (take_address(r, exchange_.read(where_all_are_, r))) watch(r);
+    if (!peers_[static_cast<size_t>(rank_)].known.load(std::memory_order_relaxed)) learn(rank_);
+  }
+  peers_[static_cast<size_t>(rank_)].mapped.store(segment_->view().base(), std::memory_order_relaxed);
+  size_t neighbour = (static_cast<size_t>(rank_) + 1) % peers_.size();
+  const auto is_near = [this](const peer& p) {
+    return p.known.load(std::memory_order_relaxed) && p.where.space == mine_.space;
+  };
+  while (!is_near(peers_[neighbour])) neighbour = (neighbour + 1) % peers_.size();
+  attach_works_ = may_attach_ && can_attach(peers_[neighbour].where);
+}
+
+// --- acquaintance ---
+
+bool context::take_address(int rank, const std::string& blob) {
+  offered its;
+  if (blob.size() != sizeof its)
+    throw bootstrap_error("shm: the address of rank " + std::to_string(rank) + " has " +
+                          std::to_string(blob.size()) + " bytes instead of " + std::to_string(sizeof its) +
+                          "; all ranks must run the same version of LCI");
+  std::memcpy(&its, blob.data(), sizeof its);
+  peer& p = peers_[static_cast<size_t>(rank)];
+  p.where = its.where;
+  p.known.store(true, std::memory_order_release);  // R9: pairs with A9
+  return its.nearby.begin <= rank_ && rank_ < its.nearby.end;
+}
+
+context::peer& context::learn(int rank) {
+  const std::string blob = exchange_.read(where_all_are_, rank);
+  std::lock_guard guard(learn_mutex_);
+  peer& p = peers_[static_cast<size_t>(rank)];
+  if (!p.known.load(std::memory_order_relaxed)) take_address(rank, blob);
+  return p;
+}
+
+void context::watch(int rank) {
+  peer& p = peers_[static_cast<size_t>(rank)];
+  if (p.watched.exchange(true, std::memory_order_relaxed)) return;
+  // Nobody watches himself, nor what runs where its process id means nothing.
+  if (rank == rank_ || p.where.space != mine_.space) return;
+  std::lock_guard guard(watch_mutex_);
+  p.gone = false;
+}
+
+void context::meet(int rank) {
+  try {
+    known(rank);
+    watch(rank);
+  } catch (const bootstrap_error& error) {
+    // In the middle of a poll, which has other things to do; who answers that peer is told.
+    log_warning(std::string("shm: nobody watches rank ") + std::to_string(rank) + ": " + error.what());
+    peers_[static_cast<size_t>(rank)].watched.store(true, std::memory_order_relaxed);
+  }
+}
+
+// --- the rest ---
+
 void context::open_to_guests(guest_book& book) {
-  guests_ = std::make_unique<shm::guests>(*this, book, mine_, attach_works_);
+  guests_ = std::make_unique<shm::guests>(*this, book, mine_);
   news_ = &guests_->lobby().news();
 }
 
@@ -79,13 +149,15 @@ context::~context() {
 }
 
 void context::say_goodbye() {
-  // To all, also those we never talked to: they watch us nevertheless.
+  // To all that we know, also those we never talked to: they watch us nevertheless. Others see it here.
+  own().goodbye_of(rank_).store(1, std::memory_order_release);
   for (size_t r = 0; r < peers_.size(); ++r) {
     peer& p = peers_[r];
-    if (static_cast<int>(r) == rank_ || has_left(static_cast<int>(r))) continue;
+    if (static_cast<int>(r) == rank_ || !p.known.load(std::memory_order_acquire)) continue;
+    if (has_left(static_cast<int>(r))) continue;
     if (std::byte* base = p.mapped.load(std::memory_order_acquire))
       segment_view(base).goodbye_of(rank_).store(1, std::memory_order_release);
-    else if (p.where.space == peers_[static_cast<size_t>(rank_)].where.space)
+    else if (p.where.space == mine_.space)
       shm::say_goodbye(p.where, rank_);
   }
 }
@@ -113,10 +185,12 @@ context::place context::open_device() {
 segment_view context::segment_of(int rank) {
   peer& p = peers_[static_cast<size_t>(rank)];
   if (std::byte* base = p.mapped.load(std::memory_order_acquire)) return segment_view(base);
+  known(rank);
   std::lock_guard guard(mutex_);
   if (p.mapped.load(std::memory_order_relaxed) == nullptr) {
     p.map = map_segment(p.where, rank);
     p.mapped.store(p.map.base(), std::memory_order_release);
+    watch(rank);
   }
   return segment_view(p.map.base());
 }
@@ -129,8 +203,8 @@ heap_window context::own_heap() {
 heap_window context::heap_of(int rank) {
   if (is_guest(rank)) return {};  // may go while its memory is in use
   if (rank == rank_) return heap_ == nullptr ? heap_window{} : heap_->window();
-  peer& p = peers_[static_cast<size_t>(rank)];
-  if (p.where.space != process_space()) return {};
+  peer& p = known(rank);
+  if (p.where.space != mine_.space) return {};
   if (p.heap == nullptr) {
     auto heap = std::make_unique<peer_heap>(p.where, segment_of(rank), rank);
     if (heap->window().size == 0) return {};

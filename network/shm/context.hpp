@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/cpu.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/cma.hpp"
 #include "network/shm/guests.hpp"
@@ -17,11 +18,18 @@
 
 namespace lci::network::shm {
 
-/// Thread-safe after construction, which is collective.
+struct rank_range {
+  int begin = 0, end = 0;
+};
+
+/// Thread-safe once settled.
 class context final : public network::context {
  public:
   context(address_exchange& exchange, const net_context_attr_t& attr);
   ~context() override;
+
+  /// when_met: knows at once those ranks that the launcher says to be of this host, if they follow each other.
+  void settle(acquaintance how) override;
 
   std::unique_ptr<network::device> create_device(const device_attr_t& attr,
                                                  size_t eager_size) override;
@@ -45,16 +53,12 @@ class context final : public network::context {
   uint64_t news() const { return news_->load(std::memory_order_acquire); }  // A8: pairs with R8
 
   /// Ranks of this host, as far as processes are concerned: those that see each other by number.
-  bool reaches(int peer) const override {
-    return peers_[static_cast<size_t>(peer)].where.space == peers_[static_cast<size_t>(rank_)].where.space;
-  }
+  bool reaches(int peer) override { return known(peer).where.space == mine_.space; }
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
   /// 0 for a guest that is not connected.
-  int pid_of(int peer) const {
-    return is_guest(peer) ? guests_->pid_of(peer) : peers_[static_cast<size_t>(peer)].where.pid;
-  }
+  int pid_of(int peer) { return is_guest(peer) ? guests_->pid_of(peer) : known(peer).where.pid; }
   segment_view own() const { return segment_->view(); }
   bool attach_works() const { return attach_works_; }
 
@@ -77,31 +81,60 @@ class context final : public network::context {
     if (is_guest(peer)) return !guests_->connected(peer);
     return peers_[static_cast<size_t>(peer)].failed.load(std::memory_order_acquire);
   }
-  /// Whether the peer has said goodbye.
+  /// Whether the peer has said goodbye: to us, or, if it did not know of us, in its own segment.
   bool has_left(int peer) const {
-    return own().goodbye_of(peer).load(std::memory_order_acquire) != 0;
+    if (own().goodbye_of(peer).load(std::memory_order_acquire) != 0) return true;
+    std::byte* base = peers_[static_cast<size_t>(peer)].mapped.load(std::memory_order_acquire);
+    return base != nullptr && segment_view(base).goodbye_of(peer).load(std::memory_order_acquire) != 0;
+  }
+
+  /// That peer sends to us: from now on it is watched.
+  void hear_of(int peer) {
+    if (peer < 0 || is_guest(peer)) return;
+    if (!peers_[static_cast<size_t>(peer)].watched.load(std::memory_order_relaxed)) meet(peer);
   }
 
  private:
-  struct peer {
+  /// What a rank tells the others.
+  struct offered {
     address where;
+    rank_range nearby;
+  };
+  struct peer {
+    address where;                    // not changed once known
+    std::atomic<bool> known{false};   // R9: written after `where`
+    std::atomic<bool> watched{false};  // or not to be watched
     std::atomic<std::byte*> mapped{nullptr};
     mapping map;          // under mutex_
     std::unique_ptr<peer_heap> heap;
     process_watch watch;  // under watch_mutex_
-    bool gone = false;    // under watch_mutex_: nothing more will be said of it
+    bool gone = true;     // under watch_mutex_: nothing more will be said of it, or nothing yet
     std::atomic<bool> failed{false};
   };
 
   void say_goodbye();
+  /// The peer, whose address is read if need be. Throws bootstrap_error.
+  peer& known(int rank) {
+    peer& p = peers_[static_cast<size_t>(rank)];
+    return LCI_LIKELY(p.known.load(std::memory_order_acquire)) ? p : learn(rank);  // A9: pairs with R9
+  }
+  LCI_COLD peer& learn(int rank);
+  /// Takes what that rank has offered; returns whether it knows of us from the start on.
+  bool take_address(int rank, const std::string& offered);
+  void watch(int rank);
+  LCI_COLD void meet(int rank);
 
+  address_exchange& exchange_;
+  address_exchange::ticket where_all_are_;
   int rank_;
+  const bool may_attach_;
   std::unique_ptr<own_segment> segment_;
   std::unique_ptr<shm::own_heap> heap_;
   size_t heap_size_;
   uint64_t probe_ = segment_magic;
   std::vector<peer> peers_;
   address mine_;
+  rank_range nearby_;  // presumed, see settle()
   std::unique_ptr<shm::guests> guests_;
   std::atomic<uint64_t> own_news_{0};
   std::atomic<uint64_t>* news_ = &own_news_;  // in the lobby where there is one
@@ -109,6 +142,7 @@ class context final : public network::context {
   size_t n_slots_, data_size_;
   std::mutex mutex_;
   uint32_t next_device_ = 0;  // under mutex_
+  std::mutex learn_mutex_;    // who fills in an address
 
   std::mutex watch_mutex_;
   std::atomic<uint64_t> next_watch_{0};  // milliseconds, steady clock

@@ -96,6 +96,7 @@ void device::adopt_listed() {
     const uint32_t lane = directory[n].load(std::memory_order_acquire);
     if (lane == 0 || lane > context_.own().header().n_lanes) break;  // not trusted
     owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1));
+    context_.hear_of(owned_in_.back()->source());
   }
   if (owned_in_.size() == before) return;
   // A new array each time: pollers may still read the old one.

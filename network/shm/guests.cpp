@@ -46,10 +46,9 @@ void wake_devices(const segment_view& segment, const lobby_view& lobby) {
   }
 }
 
-guests::guests(context& c, guest_book& book, const address& mine, bool attach)
+guests::guests(context& c, guest_book& book, const address& mine)
     : context_(c),
       book_(book),
-      attach_(attach),
       file_("lci-lobby", lobby_view::size_of(static_cast<uint32_t>(book.capacity())),
             "LCI_ATTR_MAX_PEERS"),
       map_(file_.map()),
@@ -94,7 +93,7 @@ int guests::seat_for(const guest_address& where, guest_memory memory) {
 refusal guests::fault_of(const guest_address& where, const guest_memory& memory) const {
   if (segment_view(memory.segment.base()).header().data_size < room_needed_)
     return refusal::ring_too_small;
-  if (attach_ && !can_attach(where.where)) return refusal::no_attach;
+  if (context_.attach_works() && !can_attach(where.where)) return refusal::no_attach;
   return refusal::none;
 }
 

@@ -25,7 +25,7 @@ class context;
 /// Thread-safe. May be called with a device's lock held, and calls no device.
 class guests {
  public:
-  guests(context& c, guest_book& book, const address& mine, bool attach);
+  guests(context& c, guest_book& book, const address& mine);
   ~guests();
 
   const guest_book& book() const { return book_; }
@@ -130,7 +130,6 @@ class guests {
 
   context& context_;
   guest_book& book_;
-  const bool attach_;
   size_t room_needed_ = 0;
   memory_file file_;
   mapping map_;

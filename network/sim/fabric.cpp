@@ -19,13 +19,18 @@ class seat final : public address_exchange {
   int rank() const override { return station_ - world_->base_of(station_); }
   int size() const override { return world_->job_size_of(station_); }
   int station() const { return station_; }
-  std::vector<std::string> allgather(const std::string&) override {
-    throw_invalid("allgather", "backend", "sim", "one whose ranks are processes of their own",
-                  "use another backend");
-  }
+  ticket offer(const std::string&) override { refuse(); }
+  void publish() override {}
+  std::string read(ticket, int) override { refuse(); }
+  std::vector<std::string> read_all(ticket) override { refuse(); }
   const std::shared_ptr<sim::world>& joined() const { return world_; }
 
  private:
+  [[noreturn]] static void refuse() {
+    throw_invalid("exchange of addresses", "backend", "sim", "one whose ranks are processes of their own",
+                  "use another backend");
+  }
+
   std::shared_ptr<sim::world> world_;
   int station_;
 };

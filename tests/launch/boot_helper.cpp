@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -69,26 +70,35 @@ void exchange(bootstrap& boot, int rounds) {
   std::printf("exchanged rank=%d\n", boot.rank());
 }
 
-/// What an exchange of addresses costs: values of 128 bytes, put, a fence, and all values read.
+/// What an exchange of addresses costs: values of 300 bytes, put, a fence, those of some ranks read one by one, and
+/// all values read.
 void cost(bootstrap& boot, int rounds) {
   const auto seconds = [] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
-  double fences = 0, gets = 0;
+  double fences = 0, gets = 0, gets_of_all = 0;
+  const int some = std::min(7, boot.size());
   for (int i = 0; i < rounds; ++i) {
     const std::string prefix = "c" + std::to_string(i) + ".";
     boot.fence();
     const double begin = seconds();
-    boot.put(prefix + std::to_string(boot.rank()), std::string(128, 'x'));
+    boot.put(prefix + std::to_string(boot.rank()), std::string(300, 'x'));
     boot.fence();
     const double middle = seconds();
+    for (int k = 0; k < some; ++k) {
+      const int peer = (boot.rank() + (1 << k) - 1) % boot.size();
+      if (boot.get(prefix + std::to_string(peer), peer).size() != 300) wrong("value");
+    }
+    const double later = seconds();
     if (boot.get_all(prefix).size() != size_t(boot.size())) wrong("number of values");
     fences += middle - begin;
-    gets += seconds() - middle;
+    gets += later - middle;
+    gets_of_all += seconds() - later;
   }
   if (boot.rank() != 0) return;
-  std::printf("%s, %d ranks: put and fence %.0f us, one value %.1f us\n", boot.name(), boot.size(),
-              fences / rounds * 1e6, gets / rounds / boot.size() * 1e6);
+  std::printf("%s, %d ranks: put and fence %.0f us, one value %.1f us, one of all %.1f us\n", boot.name(),
+              boot.size(), fences / rounds * 1e6, gets / rounds / some * 1e6,
+              gets_of_all / rounds / boot.size() * 1e6);
 }
 
 void misuse(bootstrap& boot) {

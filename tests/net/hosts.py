@@ -112,11 +112,13 @@ class Network:
         subprocess.run(['ip', 'netns', 'exec', self.hosts[host].name, 'nft', '-f', '-'], input=text,
                        text=True, check=True, capture_output=True)
 
-    def launch(self, lcirun, n_ranks, command, **env):
-        """Starts a job, as many ranks on each host; its output is one text."""
+    def launch(self, lcirun, n_ranks, command, launcher_knows=False, **env):
+        """Starts a job, as many ranks on each host; its output is one text. `launcher_knows`: that there are several;
+        it takes them for one if not."""
         per_host = n_ranks // len(self.hosts)
         place = ' '.join(f'{i}) host={h.first_process()};;' for i, h in enumerate(self.hosts))
-        script = (f'case $((PMI_RANK / {per_host})) in {place} esac; '
+        knows = f'export MPI_LOCALRANKID=$((PMI_RANK % {per_host})) MPI_LOCALNRANKS={per_host}; ' if launcher_knows else ''
+        script = (f'{knows}case $((PMI_RANK / {per_host})) in {place} esac; '
                   'exec nsenter --target $host --net --pid --mount --uts --ipc -- "$@"')
         full = {**os.environ, **{k: str(v) for k, v in env.items()}}
         return subprocess.Popen(

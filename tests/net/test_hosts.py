@@ -9,6 +9,7 @@ import unittest
 from hosts import Network, finish, missing
 
 LCIRUN = os.environ['LCIRUN']
+EXCHANGE_HELPER = os.environ['EXCHANGE_HELPER']
 PARTNER = os.environ['PARTNER']
 HELLO = os.environ['HELLO']
 WHY_NOT = ('built without libfabric (Debian: libfabric-dev)' if os.environ['WITH_OFI'] != 'true'
@@ -56,6 +57,28 @@ class TwoHosts(unittest.TestCase):
             with self.subTest(ranks_per_host=per_host):
                 out = self.partners(per_host * self.n_hosts, 'exchange', 1)
                 self.assertIn(' rounds', out)
+
+    def test_ranks_that_meet_one_by_one(self):
+        for knows in (True, False):
+            with self.subTest(launcher_knows=knows):
+                out = self.partners(2 * self.n_hosts, 'exchange', 1, launcher_knows=knows, LCI_ATTR_EAGER_ADDRESSES=0)
+                self.assertIn(' rounds', out)
+
+    def test_one_fence_where_the_launcher_knows_the_hosts(self):
+        n = 2 * self.n_hosts
+        for knows, eager, start in ((True, 64, f'fences=1 reads={n - 1}'), (True, 0, 'fences=1 reads=1'),
+                                    (False, 64, f'fences=2 reads={2 * n - 2}'), (False, 0, f'fences=2 reads={n - 1}')):
+            with self.subTest(launcher_knows=knows, eager_addresses=eager):
+                code, out = self.network.run(LCIRUN, n, [EXCHANGE_HELPER, 1], launcher_knows=knows,
+                                             LCI_ATTR_EAGER_ADDRESSES=eager)
+                self.assertEqual(code, 0, out)
+                self.assertEqual(out.count('start ' + start), n, out)
+
+    def test_shared_memory_alone_leads_to_no_other_host(self):
+        # Each rank is told so, whatever the launcher has said.
+        code, out = self.network.run(LCIRUN, self.n_hosts, [HELLO], launcher_knows=True, LCI_ATTR_BACKEND='shm')
+        self.assertNotEqual(code, 0)
+        self.assertIn('LCI_ATTR_BACKEND=auto chooses', out)
 
     def test_shared_memory_does_not_lead_to_another_host(self):
         code, out = self.network.run(LCIRUN, self.n_hosts, [HELLO], LCI_ATTR_BACKEND='shm')

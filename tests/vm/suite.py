@@ -88,6 +88,16 @@ def conformance(network, ranks, cases):
     return Job(network, ranks, 'conformance/conformance', cases)
 
 
+class Unlike(Job):
+    """All ranks but the first find no card: then all take another network, though the first began with the card's."""
+
+    HIDE = 'mount -t tmpfs none /dev/infiniband && exec "$@"'
+
+    def program(self, build):
+        return ['sh', '-c', f"test $PMI_RANK = 0 || exec unshare -m sh -c '{self.HIDE}' sh \"$@\"; exec \"$@\"", 'sh',
+                *super().program(build)]
+
+
 class Death(Job):
     """A rank is killed in that situation, and the others must get to know it."""
 
@@ -136,7 +146,9 @@ CONFIGURATIONS = {
     'ofi verbs': within(VERBS, conformance(VERBS, 2, THREADS)),
     'ofi verbs two guests': across(VERBS),
     'ofi tcp two guests': Configuration([conformance(TCP, 2, quick(LEAST))], guests=2),
-    'automatic two guests': Configuration([conformance(AUTOMATIC, 4, quick(LEAST))], guests=2),
+    'automatic two guests': Configuration(
+        [conformance(AUTOMATIC, 4, quick(LEAST)), conformance({**AUTOMATIC, 'LCI_ATTR_EAGER_ADDRESSES': '0'}, 4, '[am]'),
+         Unlike({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', '[am]')], guests=2),
     'ofi verbs bad link': Configuration([conformance(VERBS, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
     'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
     'ibv threads and deaths': Configuration(

@@ -1,0 +1,92 @@
+// Where the peers' endpoints are: all are learnt at start, or each when something is first sent to it.
+#include <algorithm>
+#include <cstring>
+
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
+#include "network/ofi/device.hpp"
+
+namespace lci::network::ofi {
+
+namespace {
+
+/// For a message: the provider of who has offered that, if it is libfabric's at all.
+std::string provider_in(const std::string& offered) {
+  const std::string name = offered.substr(0, std::min<size_t>(offered.find('\0'), 64));
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return plain ? name : "another network";
+}
+
+}  // namespace
+
+std::string device::tell_address() const {
+  std::string mine(256, '\0');
+  size_t length = mine.size();
+  int result = fi_getname(&endpoint_->fid, mine.data(), &length);
+  if (result == -FI_ETOOSMALL) {
+    mine.resize(length);
+    result = fi_getname(&endpoint_->fid, mine.data(), &length);
+  }
+  check(result, "fi_getname");
+  mine.resize(length);
+  // In front: the provider's name, as others could not understand the address, and how long a message fits into
+  // our receive buffers.
+  const uint64_t longest = eager_size_;
+  return provider_.name() + '\0' + std::string(reinterpret_cast<const char*>(&longest), sizeof longest) + mine;
+}
+
+void device::settle(acquaintance how) {
+  size_t shortest = eager_size_;
+  if (how == acquaintance::all_at_once) {
+    const std::vector<std::string> all = context_.exchange().read_all(addresses_of_all_);
+    for (size_t r = 0; r < all.size(); ++r)
+      shortest = std::min(shortest, take_address(static_cast<int>(r), all[r]));
+  }
+  set_limits(attr_, shortest);
+}
+
+size_t device::take_address(int rank, const std::string& offered) {
+  const std::string kind = provider_.name() + '\0';
+  if (offered.compare(0, kind.size(), kind) != 0)
+    throw bootstrap_error("ofi: rank " + std::to_string(rank) + " uses " + provider_in(offered) + ", but rank " +
+                          std::to_string(context_.rank()) + " " + provider_.name() +
+                          "; set LCI_ATTR_OFI_PROVIDER_NAME for all");
+  uint64_t longest = 0;
+  fi_addr_t address = FI_ADDR_NOTAVAIL;
+  const bool whole = offered.size() > kind.size() + sizeof longest;
+  if (whole) std::memcpy(&longest, offered.data() + kind.size(), sizeof longest);
+  if (!whole || fi_av_insert(addresses_.get(), offered.data() + kind.size() + sizeof longest, 1, &address, 0,
+                             nullptr) != 1)
+    throw bootstrap_error("ofi: the address of rank " + std::to_string(rank) +
+                          " is not understood; all ranks must run the same version of libfabric");
+  peers_[static_cast<size_t>(rank)].address.store(address, std::memory_order_release);  // R1
+  return longest;
+}
+
+bool device::learn_address(int rank) {
+  const auto is_known = [&] {
+    return peers_[static_cast<size_t>(rank)].address.load(std::memory_order_acquire) != FI_ADDR_NOTAVAIL;
+  };
+  try {
+    const std::string offered = context_.exchange().read(addresses_of_all_, rank);
+    std::lock_guard guard(learn_lock_);
+    if (is_known()) return true;
+    // Whoever sends may be in the provider just now, which may allow no other call beside.
+    std::unique_lock alone(send_lock_, std::defer_lock);
+    if (provider_.one_call_at_a_time()) alone.lock();
+    const size_t longest = take_address(rank, offered);
+    if (longest >= limits_.max_send + trailer_) return true;
+    throw bootstrap_error("ofi: rank " + std::to_string(rank) + " takes messages of " + std::to_string(longest) +
+                          " bytes at most, but rank " + std::to_string(context_.rank()) + " sends some of " +
+                          std::to_string(limits_.max_send + trailer_) +
+                          ": a large job's ranks don't agree on that; set LCI_ATTR_PACKET_SIZE alike for all, or "
+                          "raise LCI_ATTR_EAGER_ADDRESSES");
+  } catch (const bootstrap_error& error) {
+    // Who posts just now, maybe in the middle of a poll, is told that the peer has failed, and why at the next poll.
+    log_warning(error.what());
+    fail_peer(rank, error.what());
+    return false;
+  }
+}
+
+}  // namespace lci::network::ofi

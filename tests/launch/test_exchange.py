@@ -1,0 +1,130 @@
+"""What ranks ask of the launcher so that they find each other: one fence for a start, and no address of a peer that
+is never met where that can wait."""
+
+import os
+import re
+import unittest
+
+from support import LaunchTest, lcirun
+
+HELPER = os.environ['EXCHANGE_HELPER']
+OFI = {'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}
+TWO_HOSTS = {**OFI, 'LCI_ATTR_RANKS_PER_HOST': 2}
+LAZY = {'LCI_ATTR_EAGER_ADDRESSES': 0}
+WITHOUT_OFI = os.environ['WITH_OFI'] != 'true'
+
+
+class Exchange(LaunchTest):
+    def counts(self, n_ranks, *words, **env):
+        """By moment, then by rank: (fences, values read)."""
+        result = lcirun('-n', n_ranks, HELPER, *words, **env)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        seen = {}
+        for rank, when, fences, reads in re.findall(r'rank=(\d+) (\w+) fences=(\d+) reads=(\d+)', result.stdout):
+            seen.setdefault(when, {})[int(rank)] = (int(fences), int(reads))
+        for when in ('start', 'met', 'devices', 'end'):
+            self.assertEqual(len(seen[when]), n_ranks, result.stdout)
+        return {when: [of[r] for r in range(n_ranks)] for when, of in seen.items()}
+
+    def failed(self, n_ranks, changed, *words, rank=1, **env):
+        """Rank 1 alone has the variables `changed`. What the job says at its bad end."""
+        change = ' '.join(f'{k}={v}' for k, v in changed.items())
+        result = lcirun('-n', n_ranks, 'sh', '-c',
+                        f'test $PMI_RANK != {rank} || export {change}; exec "$@"', 'sh', HELPER, *words, **env)
+        self.assertNotEqual(result.returncode, 0)
+        return result.stderr
+
+    def test_one_rank_asks_nothing(self):
+        seen = self.counts(1, 0)
+        self.assertEqual(seen['end'], [(0, 0)])
+
+    def test_a_host(self):
+        seen = self.counts(3)
+        self.assertEqual(seen['start'], [(1, 2)] * 3)
+        self.assertEqual(seen['end'], [(1, 2)] * 3)
+
+    def test_devices_of_a_host_cost_nothing(self):
+        self.assertEqual(self.counts(2, '--devices', 3, 1)['end'], [(1, 1)] * 2)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_one_fence_for_a_start(self):
+        for how in ({'LCI_ATTR_BACKEND': 'ofi', **OFI}, TWO_HOSTS):
+            with self.subTest(how):
+                seen = self.counts(4, 1, 2, 3, **how)
+                self.assertEqual(seen['start'], [(1, 3)] * 4)
+                self.assertEqual(seen['end'], [(1, 3)] * 4)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_a_launcher_that_knows_hosts(self):
+        # What it says is wrong: there is one host, and a network between hosts is made in vain.
+        result = lcirun('-n', 4, 'sh', '-c', 'export MPI_LOCALRANKID=$((PMI_RANK % 2)) MPI_LOCALNRANKS=2; exec "$@"',
+                        'sh', HELPER, 1, 2, **OFI)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.count('end fences=1 reads=3'), 4, result.stdout)
+
+    def test_a_launcher_that_knows_no_hosts(self):
+        result = lcirun('-n', 4, 'sh', '-c', 'unset MPI_LOCALRANKID MPI_LOCALNRANKS; exec "$@"', 'sh', HELPER, 1, 2)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.count('end fences=1 reads=3'), 4, result.stdout)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_peers_never_met_are_not_asked_for(self):
+        seen = self.counts(4, LCI_ATTR_BACKEND='ofi', **OFI, **LAZY)
+        self.assertEqual(seen['end'], [(1, 0)] * 4)
+        seen = self.counts(4, 2, LCI_ATTR_BACKEND='ofi', **OFI, **LAZY)
+        self.assertEqual(seen['end'], [(1, 1)] * 4)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_peers_of_other_hosts_never_met_are_not_asked_for(self):
+        seen = self.counts(4, 2, **TWO_HOSTS, **LAZY)
+        self.assertEqual(seen['start'], [(1, 1)] * 4)  # the other rank of the host
+        self.assertEqual(seen['met'], [(1, 2)] * 4)
+        self.assertEqual(seen['end'], [(1, 2)] * 4)
+        self.assertEqual(self.counts(4, 1, 2, 3, **TWO_HOSTS, **LAZY)['end'], [(1, 3)] * 4)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_near_ranks_that_do_not_follow_each_other_are_found_when_met(self):
+        result = lcirun('-n', 4, 'sh', '-c', 'export MPI_LOCALRANKID=$((PMI_RANK / 2)) MPI_LOCALNRANKS=2; exec "$@"',
+                        'sh', HELPER, 2, **OFI, **LAZY)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.count('end fences=1 reads=2'), 4, result.stdout)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_each_later_device_is_one_exchange(self):
+        seen = self.counts(4, '--devices', 2, 2, **TWO_HOSTS)
+        self.assertEqual(seen['devices'], [(3, 9)] * 4)
+        # Before a further fence what is still unknown is read; of the last device, only who is met.
+        seen = self.counts(4, '--devices', 2, 2, **TWO_HOSTS, **LAZY)
+        self.assertEqual(seen['devices'], [(3, 6)] * 4)
+        self.assertEqual(seen['end'], [(3, 7)] * 4)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_a_thread_meets_a_peer_while_another_is_in_a_fence(self):
+        for eager in ({}, LAZY):
+            with self.subTest(eager):
+                result = lcirun('-n', 4, HELPER, '--during-fence', LCI_ATTR_BOOTSTRAP_TIMEOUT=20, **TWO_HOSTS, **eager)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(result.stdout.count('through fences=2'), 4, result.stdout)
+
+    @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
+    def test_ranks_that_differ(self):
+        between_hosts = {'LCI_ATTR_RANKS_PER_HOST': 1}
+        small = {'LCI_ATTR_PACKET_SIZE': 4096}
+        said = self.failed(2, {'FI_PROVIDER': 'shm'}, 1, **between_hosts)
+        self.assertIn('a network between hosts that all ranks can use', said)
+        said = self.failed(2, {'FI_PROVIDER': 'shm'}, 1, **between_hosts, **LAZY)
+        self.assertIn('a network between hosts that all ranks can use', said)
+        # Few ranks agree on the smaller packets; many are told when they meet.
+        result = lcirun('-n', 2, 'sh', '-c', 'test $PMI_RANK = 0 || export LCI_ATTR_PACKET_SIZE=4096; exec "$@"', 'sh',
+                        HELPER, 1, **between_hosts, **OFI)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        said = self.failed(2, small, 1, **between_hosts, **OFI, **LAZY)
+        self.assertRegex(said, r'rank 1 takes messages of \d+ bytes at most.*LCI_ATTR_PACKET_SIZE')
+        said = self.failed(2, {'LCI_ATTR_OFI_PROVIDER_NAME': 'shm'}, 1, LCI_ATTR_BACKEND='ofi', **OFI, **LAZY)
+        self.assertRegex(said, r'ofi: rank \d uses (shm|tcp;ofi_rxm), but rank \d (shm|tcp;ofi_rxm)')
+        said = self.failed(2, {'LCI_ATTR_BACKEND': 'ofi'}, 1, **OFI)
+        self.assertRegex(said, 'has told where it is in another way|these did not come|lost')
+
+
+if __name__ == '__main__':
+    unittest.main()
