@@ -109,7 +109,8 @@ def between_processes(p):
     rate = [p.lci("am, handler", "am rate", "--size", SIZES),
             p.lci("am, queue", "am rate", "--comp", "cq", "--size", SIZES)]
     bandwidth = [p.lci("am, handler", "am bandwidth", "--size", BANDWIDTH_SIZES),
-                 p.lci("sendrecv", "sendrecv bandwidth", "--size", BANDWIDTH_SIZES)]
+                 p.lci("sendrecv", "sendrecv bandwidth", "--size", BANDWIDTH_SIZES),
+                 p.lci("put into shared memory", "put bandwidth", "--size", BANDWIDTH_SIZES)]
     safe = ("--thread-safe",)
     return [
         Figure("latency", "latency, one way", "ns", (*am, *p.messages("latency", "--size", SIZES)),
@@ -151,6 +152,10 @@ def with_threads(p, threads):
         out.append(Figure(f"threads-{threads}-{kind}", f"rate of 2 processes x {threads} threads, {each}",
                           "msg/s",
                           tuple(variants), plot="threads"))
+    processes = p.lci("LCI, processes of one thread", "am rate", "--processes", "--bind", "cross", ranks=2 * threads)
+    out.append(Figure(f"threads-{threads}-or-processes",
+                      f"rate of 2 processes x {threads} threads, a device for each, beside {2 * threads} processes",
+                      "msg/s", (out[0].variants[0], dataclasses.replace(processes, library="lci by processes"))))
     return out
 
 
@@ -160,6 +165,7 @@ def within_a_process(p):
         return (p.lci("am, handler", f"am {metric}", ranks=1),
                 p.lci("am, handler, dedicated", f"am {metric}", "--devices", "dedicated", ranks=1),
                 p.lci("sendrecv", f"sendrecv {metric}", ranks=1),
+                p.lci("sendrecv, dedicated", f"sendrecv {metric}", "--devices", "dedicated", ranks=1),
                 p.ucx("UCX am", f"am {metric}", "--ranks", "1", "--dedicated"),
                 p.ucx("UCX tag", f"sendrecv {metric}", "--ranks", "1", "--dedicated"),
                 p.ucx("UCX tag, shared", f"sendrecv {metric}", "--ranks", "1", "--shared"),
@@ -227,11 +233,13 @@ AIMS = {
     "latency": {"am, handler": "at most 0.7"},
     "rate": {"am, handler": "at least 2.5", "am, queue": "at least 2"},
     "rate-multiple": {"sendrecv": "at least 2"},
-    "bandwidth": dict.fromkeys(("am, handler", "sendrecv"), "at least 1, with 256 bytes 1.5"),
+    "bandwidth": dict.fromkeys(("am, handler", "sendrecv"), "at least 1, with 256 bytes 1.5") |
+                 {"put into shared memory": "at least 1, with 65536 bytes 1.5"},
     "threads-2-dedicated": {"am, handler": "at least 2"},
     "threads-2-shared": {"am, handler": "at least 2"},
-    "process-rate": {"am, handler": "at least 2"},
-    "process-latency": {"am, handler": "at most 0.7"},
+    "threads-2-or-processes": {"am, handler": "at least 0.95"},
+    "process-rate": {"am, handler, dedicated": "at least 2"},
+    "process-latency": {"am, handler, dedicated": "at most 0.7"},
     "put-rate": {"put": "at least 2"},
     "get-rate": {"get": "at least 2"},
     "atomic-rate": {"atomic": "at least 2"},

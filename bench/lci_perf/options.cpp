@@ -133,7 +133,8 @@ options parse(int argc, char** argv) {
                  "pairs of threads that talk at the same time; resource: threads")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--devices", devices, "shared: all threads use one device; dedicated: a pair each")
+  app.add_option("--devices", devices,
+                 "shared: all threads use one device; dedicated: a pair each, on one rank each end of a pair")
       ->check(CLI::IsMember(std::set<std::string>{"shared", "dedicated"}))
       ->capture_default_str();
   app.add_option(
