@@ -146,8 +146,9 @@ class Streams(RemoteTest):
 
 class Environment(RemoteTest):
     def test_variables_arguments_and_folder_are_as_here(self):
-        code = ('import json, os, sys; print(json.dumps([os.environ.get("A_B"), os.getcwd(), '
-                'sys.argv[1:]]))')
+        # In one write, also where Python does not buffer: lines of ranks may meet otherwise.
+        code = ('import json, os, sys; sys.stdout.write(json.dumps([os.environ.get("A_B"), os.getcwd(), '
+                'sys.argv[1:]]) + "\\n")')
         words = ['', 'a b', "it's", '"$HOME"', '\\', 'x\ny', '*']
         process = subprocess.Popen([LCIRUN, *self.on('a,b', PYTHON, '-c', code, *words)],
                                    env={**os.environ, 'A_B': "a 'b'\n$c", self.mark: '1'},
