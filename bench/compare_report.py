@@ -63,7 +63,7 @@ def peer_rows(c):
                 yield (title, figure["unit"], "; ".join(shown))
 
 
-def section(c, plots=()):
+def section(c, plots=(), notes=None):
     d = c.data
     m = d["machine"]
     versions = ", ".join(f"{NAMES[k]} {v}" for k, v in d["versions"].items())
@@ -75,6 +75,8 @@ def section(c, plots=()):
              f"{d['disturbed']['kept']} had to be kept all the same. Figures are **medians** of the launches "
              "[smallest–largest]; a ratio is LCI's to the best peer's of the same turn. 8 bytes where not "
              "said otherwise.", ""]
+    if notes:
+        lines[-1:] = ["", f"[What is not reached, and why]({notes}).", ""]
     lines += table(("what", "LCI", "unit", "LCI's figure", "best peer", "ratio", "aim"), ratio_rows(c))
     for name, remedy in d["missing"].items():
         lines += ["", f"Not measured: {NAMES[name]} ({remedy})."]
@@ -118,7 +120,8 @@ def main():
         folder = args.into.resolve().parent
         text = args.into.read_text() if args.into.exists() else "# Results\n"
         links = [pathlib.Path(os.path.relpath(p.resolve(), folder)) for p in plots]
-        args.into.write_text(put_into(text, section(c, links)))
+        notes = pathlib.Path(__file__).resolve().with_name("UNREACHED.md")
+        args.into.write_text(put_into(text, section(c, links, os.path.relpath(notes, folder))))
     text = section(c, [pathlib.Path(p.name) for p in plots])
     if args.output:
         args.output.write_text(text + "\n")
