@@ -22,9 +22,13 @@ PACKAGES = {
 }
 
 
+# What LCI's threads stand beside: LCI's own processes.
+OWN_PROCESSES = "lci by processes"
+
+
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """One configuration. `library`: lci or a peer."""
+    """One configuration. `library`: lci, a peer, or OWN_PROCESSES."""
     name: str
     library: str
     command: tuple
@@ -155,7 +159,7 @@ def with_threads(p, threads):
     processes = p.lci("LCI, processes of one thread", "am rate", "--processes", "--bind", "cross", ranks=2 * threads)
     out.append(Figure(f"threads-{threads}-or-processes",
                       f"rate of 2 processes x {threads} threads, a device for each, beside {2 * threads} processes",
-                      "msg/s", (out[0].variants[0], dataclasses.replace(processes, library="lci by processes"))))
+                      "msg/s", (out[0].variants[0], dataclasses.replace(processes, library=OWN_PROCESSES))))
     return out
 
 
