@@ -70,7 +70,7 @@ class device final : public network::device {
   sizes choose_sizes(const device_attr_t& attr) const;
   void make_queues(const sizes& s);
   void make_pairs(const device_attr_t& attr, const sizes& s);
-  /// How long a message fits into the receive buffers of all.
+  /// Tells the others where we are, at the next publish().
   void offer(size_t eager_size);
   std::vector<uint32_t> own_numbers() const;
   /// Returns how long a message fits into the receive buffers of all.
