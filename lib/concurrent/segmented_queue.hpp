@@ -96,7 +96,25 @@ class segmented_queue {
   };
   /// The oldest item, whose cell is the caller's until it is emptied; null if there is nothing, or if the
   /// oldest item is still being written.
-  cell* take();
+  cell* take() {
+    for (;;) {
+      segment* s = first_.load(std::memory_order_acquire);        // A6
+      uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
+      const auto i = static_cast<uint32_t>(ticket);
+      if (LCI_LIKELY(i < N)) {
+        cell& c = s->cells[i];
+        if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
+          // Empty, unless another consumer has just emptied the cell.
+          if (s->head.load(std::memory_order_relaxed) == ticket) return nullptr;
+        } else if (LCI_LIKELY(s->head.compare_exchange_strong(
+                       ticket, ticket + 1, std::memory_order_relaxed, std::memory_order_relaxed))) {
+          return &c;
+        }
+      } else if (!advance(s, ticket)) {
+        return nullptr;
+      }
+    }
+  }
   static void empty(cell* c) {
     c->full.store(0, std::memory_order_release);  // R2: pairs with A2 in take_retired()
   }
@@ -216,26 +234,5 @@ class segmented_queue {
   segment* retired_last_ = nullptr;  // under lock_; meaningful if retired_ is not null
   size_t n_segments_ = 1;            // under lock_
 };
-
-template <class T, template <class> class Atom, size_t N>
-inline auto segmented_queue<T, Atom, N>::take() -> cell* {
-  for (;;) {
-    segment* s = first_.load(std::memory_order_acquire);        // A6
-    uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
-    const auto i = static_cast<uint32_t>(ticket);
-    if (LCI_LIKELY(i < N)) {
-      cell& c = s->cells[i];
-      if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
-        // Empty, unless another consumer has just emptied the cell.
-        if (s->head.load(std::memory_order_relaxed) == ticket) return nullptr;
-      } else if (LCI_LIKELY(s->head.compare_exchange_strong(
-                     ticket, ticket + 1, std::memory_order_relaxed, std::memory_order_relaxed))) {
-        return &c;
-      }
-    } else if (!advance(s, ticket)) {
-      return nullptr;
-    }
-  }
-}
 
 }  // namespace lci

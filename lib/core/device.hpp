@@ -225,6 +225,7 @@ class device final : public network::event_sink, public detail::device_front {
   bool undisturbed() const {
     return backlog.empty() && !any_failure_.load(std::memory_order_relaxed);
   }
+
   /// Number of the next collective operation on this device, the same at all ranks.
   uint32_t next_collective() { return collectives_.fetch_add(1, std::memory_order_relaxed); }
 

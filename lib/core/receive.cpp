@@ -25,6 +25,15 @@ inline status_t arrived(int peer, const void* buffer, size_t size, tag_t tag) {
   return make_status(errorcode_t::done, peer, buffer, size, tag, nullptr);
 }
 
+/// A posted receive has met its message.
+LCI_ALWAYS_INLINE inline void end_receive(runtime& rt, operation* op, int peer, tag_t tag, const std::byte* data,
+                                          size_t size) {
+  const status_t status = fill_receive(*op, peer, tag, data, size);
+  comp_impl_t* comp = op->comp;
+  rt.operations.release(op);
+  if (comp != nullptr) comp->signal(status);
+}
+
 }  // namespace
 
 void device::receive_signal(int peer, network::message_head head, const std::byte* data,
@@ -165,11 +174,7 @@ void device::receive_send(int peer, network::message_head head, const std::byte*
     match = file_unexpected(*engine, key, peer, tag, data, size);
     if (match == nullptr) return;
   }
-  auto* op = static_cast<operation*>(match);
-  const status_t status = fill_receive(*op, peer, tag, data, size);
-  comp_impl_t* comp = op->comp;
-  rt.operations.release(op);
-  if (comp != nullptr) comp->signal(status);
+  end_receive(rt, static_cast<operation*>(match), peer, tag, data, size);
 }
 
 void* device::file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
@@ -215,12 +220,8 @@ bool device::receive_acked(int peer, wire::message& m) {
   if (match == nullptr)
     match = file_unexpected(*engine, key, peer, m.head.tag, m.data, m.size, body.operation);
   if (match == nullptr) return true;  // whoever posts the receive sends the ack
-  auto* op = static_cast<operation*>(match);
-  const status_t status = fill_receive(*op, peer, m.head.tag, m.data, m.size);
-  comp_impl_t* comp = op->comp;
-  rt.operations.release(op);
   delivered = true;
-  if (comp != nullptr) comp->signal(status);
+  end_receive(rt, static_cast<operation*>(match), peer, m.head.tag, m.data, m.size);
   return true;
 }
 

@@ -81,6 +81,17 @@ outcome pump(Queue& q, int pairs, size_t each) {
   return all;
 }
 
+/// Three threads push so many each, three pop.
+template <class Queue>
+void check_pumped(Queue& q, size_t each) {
+  const outcome o = pump(q, 3, each);
+  CHECK(o.count == 3 * each);
+  CHECK(o.sum == 3 * each * (each + 1) / 2);
+  CHECK(o.torn == 0);
+  CHECK(o.disordered == 0);
+  CHECK(q.idle());
+}
+
 constexpr size_t items = 200000 / lci_test::time_scale;
 
 }  // namespace
@@ -107,12 +118,7 @@ TEST_CASE("bounded queue: first in, first out; refuses when full; empties") {
 TEST_CASE("bounded queue: many threads lose nothing and keep each producer's order") {
   for (size_t capacity : {2, 64, 65536}) {
     lci::bounded_queue<status_t> q(capacity);
-    const outcome o = pump(q, 3, items / 4);
-    CHECK(o.count == 3 * (items / 4));
-    CHECK(o.sum == 3 * (items / 4) * (items / 4 + 1) / 2);
-    CHECK(o.torn == 0);
-    CHECK(o.disordered == 0);
-    CHECK(q.idle());
+    check_pumped(q, items / 4);
   }
 }
 
@@ -147,12 +153,7 @@ TEST_CASE("segmented queue: is small while nothing waits in it, however much has
 
 TEST_CASE("segmented queue: many threads lose nothing and keep each producer's order") {
   lci::segmented_queue<status_t> q;
-  const outcome o = pump(q, 3, items);
-  CHECK(o.count == 3 * items);
-  CHECK(o.sum == 3 * items * (items + 1) / 2);
-  CHECK(o.torn == 0);
-  CHECK(o.disordered == 0);
-  CHECK(q.idle());
+  check_pumped(q, items);
 }
 
 TEST_CASE("segmented queue: threads that push and pop in turn always find an item") {
@@ -174,12 +175,7 @@ TEST_CASE("segmented queue: threads that push and pop in turn always find an ite
 
 TEST_CASE("sharded queue: many threads lose nothing and keep each producer's order") {
   lci::sharded_queue<status_t> q;
-  const outcome o = pump(q, 3, items);
-  CHECK(o.count == 3 * items);
-  CHECK(o.sum == 3 * items * (items + 1) / 2);
-  CHECK(o.torn == 0);
-  CHECK(o.disordered == 0);
-  CHECK(q.idle());
+  check_pumped(q, items);
 }
 
 TEST_CASE("sharded queue: what threads push by turns, in order, comes out in that order") {
