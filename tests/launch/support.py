@@ -3,10 +3,12 @@
 The paths of lcirun and of the helper program come in the environment (LCIRUN, BOOT_HELPER).
 """
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 import unittest
 import uuid
@@ -78,6 +80,20 @@ def default_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
+# A rank that says how many interrupts it got: after the first it waits for more.
+COUNT_INTERRUPTS = '''
+import signal, sys, time
+count = []
+signal.signal(signal.SIGINT, lambda *_: count.append(1))
+print("up", flush=True)
+end = time.monotonic() + 60
+while not count and time.monotonic() < end:
+    time.sleep(0.02)
+time.sleep(1)
+print("interrupts", len(count), flush=True)
+'''
+
+
 class LaunchTest(unittest.TestCase):
     """Each test has a mark that all its processes carry; none may be left at its end."""
 
@@ -110,6 +126,23 @@ class LaunchTest(unittest.TestCase):
                                    preexec_fn=default_signals, start_new_session=new_group)
         self.addCleanup(self._close, process)
         return process
+
+    def start_on_terminal(self, *words):
+        """Starts a job whose standard input is a terminal of its own. Returns (process, terminal's other end)."""
+        main, other = os.openpty()
+        self.addCleanup(os.close, main)
+
+        def take_terminal():
+            default_signals()
+            os.setsid()
+            fcntl.ioctl(other, termios.TIOCSCTTY, 0)
+
+        process = subprocess.Popen([LCIRUN] + [str(w) for w in words], text=True, stdin=other,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   env=clean_environment(**{self.mark: 1}), preexec_fn=take_terminal)
+        os.close(other)
+        self.addCleanup(self._close, process)
+        return process, main
 
     @staticmethod
     def _close(process):

@@ -6,8 +6,8 @@ import subprocess
 import time
 import unittest
 
-from support import (HELPER, LCIRUN, PYTHON, LaunchTest, children, clean_environment, marked, run,
-                     wait_until)
+from support import (COUNT_INTERRUPTS, HELPER, LCIRUN, PYTHON, LaunchTest, children, clean_environment,
+                     marked, run, wait_until)
 
 # Ignores all polite signals and has a child that has left the session: hard to get rid of.
 STUBBORN = '''
@@ -168,46 +168,17 @@ sys.stdout.write(f"got {n.name}\\n")
         self.assertEqual(process.wait(60), 0)
 
     def test_an_interrupt_from_the_terminal_reaches_ranks_once(self):
-        script = '''
-import signal, sys, time
-count = 0
-def handler(*_):
-    global count
-    count += 1
-signal.signal(signal.SIGINT, handler)
-print("up", flush=True)
-end = time.monotonic() + 1.5
-while time.monotonic() < end:
-    time.sleep(0.05)
-print("interrupts", count, flush=True)
-'''
-        main, other = os.openpty()
-        code = ('import fcntl, os, sys, termios; os.setsid(); '
-                'fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])')
-        process = subprocess.Popen([PYTHON, '-c', code, LCIRUN, '-n', '2', PYTHON, '-c', script],
-                                   stdin=other, stdout=subprocess.PIPE, text=True,
-                                   env=clean_environment(**{self.mark: 1}))
-        os.close(other)
+        process, terminal = self.start_on_terminal('-n', 2, PYTHON, '-c', COUNT_INTERRUPTS)
         for _ in range(2):
             self.assertEqual(process.stdout.readline(), 'up\n')
-        os.write(main, b'\x03')
-        out, _ = process.communicate(timeout=60)
-        os.close(main)
-        self.assertEqual(out, 'interrupts 1\n' * 2)
-        self.assertEqual(process.returncode, 0)
+        os.write(terminal, b'\x03')
+        out, err = self.finish(process)
+        self.assertEqual((process.returncode, out, err), (0, 'interrupts 1\n' * 2, ''))
 
     def test_rank_0_reads_from_the_terminal(self):
-        main, other = os.openpty()
-        code = ('import fcntl, os, sys, termios; os.setsid(); '
-                'fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])')
-        process = subprocess.Popen([PYTHON, '-c', code, LCIRUN, '-n', '2', 'sh', '-c',
-                                    'read x; echo $PMI_RANK-$x'],
-                                   stdin=other, stdout=subprocess.PIPE, text=True,
-                                   env=clean_environment(**{self.mark: 1}))
-        os.close(other)
-        os.write(main, b'hello\n')
-        out, _ = process.communicate(timeout=60)
-        os.close(main)
+        process, terminal = self.start_on_terminal('-n', 2, 'sh', '-c', 'read x; echo $PMI_RANK-$x')
+        os.write(terminal, b'hello\n')
+        out, _ = self.finish(process)
         self.assertEqual(sorted(out.split()), ['0-hello', '1-'])
 
     def test_timeout_1_ends_it(self):

@@ -8,7 +8,8 @@ import time
 import unittest
 
 from remote import RemoteTest, command
-from support import HELPER, LCIRUN, PYTHON, children, marked, wait_until
+from support import (COUNT_INTERRUPTS, HELPER, LCIRUN, PYTHON, children, clean_environment, marked,
+                     wait_until)
 from test_jobs import infos
 
 
@@ -151,7 +152,7 @@ class Environment(RemoteTest):
                 'sys.argv[1:]]) + "\\n")')
         words = ['', 'a b', "it's", '"$HOME"', '\\', 'x\ny', '*']
         process = subprocess.Popen([LCIRUN, *self.on('a,b', PYTHON, '-c', code, *words)],
-                                   env={**os.environ, 'A_B': "a 'b'\n$c", self.mark: '1'},
+                                   env=clean_environment(**{'A_B': "a 'b'\n$c", self.mark: 1}),
                                    cwd=self.folder, stdout=subprocess.PIPE, text=True)
         out, _ = process.communicate(timeout=60)
         for line in out.splitlines():
@@ -233,22 +234,13 @@ class Ends(RemoteTest):
                 self.assertEqual((process.returncode, out, err), (0, f'got {name}\n' * 2, ''))
 
     def test_an_interrupt_from_the_terminal_reaches_each_rank_once(self):
-        script = ('import signal, time; count = []; '
-                  'signal.signal(signal.SIGINT, lambda *_: count.append(1)); '
-                  'print("up", flush=True); time.sleep(1.5); print("interrupts", len(count))')
-        main, other = os.openpty()
-        code = ('import fcntl, os, sys, termios; os.setsid(); '
-                'fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])')
-        process = subprocess.Popen(
-            [PYTHON, '-c', code, LCIRUN, *self.on('localhost,b', PYTHON, '-c', script)], stdin=other,
-            stdout=subprocess.PIPE, text=True, env={**os.environ, self.mark: '1'})
-        os.close(other)
+        process, terminal = self.start_on_terminal(
+            *self.on('localhost,b', PYTHON, '-c', COUNT_INTERRUPTS))
         for _ in range(2):
             self.assertEqual(process.stdout.readline(), 'up\n')
-        os.write(main, b'\x03')
-        out, _ = process.communicate(timeout=60)
-        os.close(main)
-        self.assertEqual((process.returncode, out), (0, 'interrupts 1\n' * 2))
+        os.write(terminal, b'\x03')
+        out, err = self.finish(process)
+        self.assertEqual((process.returncode, out, err), (0, 'interrupts 1\n' * 2, ''))
 
     def test_a_signal_while_hosts_are_waited_for_ends_the_job(self):
         ssh = self.script('slow', '#!/bin/sh\nexec sleep 600\n')
