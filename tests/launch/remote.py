@@ -41,8 +41,8 @@ class RemoteTest(LaunchTest):
     def remote_job(self, hosts, *words, **kwargs):
         return self.job(*self.on(hosts, *words), **kwargs)
 
-    def proxies(self, process):
-        """For each host (guard's pid, pid of the process that runs its ranks), once there are any.
+    def proxies(self, process, hosts):
+        """For each host (guard's pid, pid of the process that runs its ranks), once all have ranks.
         Below lcirun: the job's process, then an ssh for each host with its proxy below."""
         found = []
 
@@ -54,7 +54,7 @@ class RemoteTest(LaunchTest):
                         if command(guard)[1:] == ['--run-as-proxy']:
                             found.extend((guard, worker) for worker in children(guard))
                             break
-            return found and all(children(worker) for _, worker in found)
+            return len(found) == hosts and all(children(worker) for _, worker in found)
         self.assertTrue(wait_until(ready), 'no proxies came up')
         return list(found)
 

@@ -36,13 +36,13 @@ class Deaths(RemoteTest):
 
     def test_a_rank_is_killed(self):
         process = self.up(TALKATIVE)
-        _, worker = self.proxies(process)[1]
+        _, worker = self.proxies(process, hosts=2)[1]
         os.kill(children(worker)[0], signal.SIGKILL)
         self.ends(process, 137, r'rank 2 \(pid \d+ on b\) was killed by signal 9')
 
     def test_ranks_that_ignore_sigterm_are_killed(self):
         process = self.up()
-        _, worker = self.proxies(process)[1]
+        _, worker = self.proxies(process, hosts=2)[1]
         os.kill(children(worker)[0], signal.SIGKILL)
         self.ends(process, 137, 'rank 2')
 
@@ -50,7 +50,7 @@ class Deaths(RemoteTest):
         for which in (0, 1):
             with self.subTest(which=('its outer process', 'the one that runs ranks')[which]):
                 process = self.up()
-                os.kill(self.proxies(process)[1][which], signal.SIGKILL)
+                os.kill(self.proxies(process, hosts=2)[1][which], signal.SIGKILL)
                 self.ends(process, 1, 'host b is lost, and its rank 2: ')
 
     def test_ssh_is_killed(self):
@@ -63,7 +63,7 @@ class Deaths(RemoteTest):
 
     def test_lcirun_is_killed(self):
         process = self.up()
-        self.proxies(process)
+        self.proxies(process, hosts=2)
         process.kill()
         self.ends(process, -9)
 

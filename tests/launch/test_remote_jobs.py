@@ -177,7 +177,7 @@ class Environment(RemoteTest):
     def test_the_key_is_on_no_command_line(self):
         """Neither on ssh's nor on any process's below: only the host and the program."""
         process = self.start(*self.on('a,b', 'sleep', 600))
-        for _, worker in self.proxies(process):
+        for _, worker in self.proxies(process, hosts=2):
             self.assertEqual(command(worker), [os.path.realpath(LCIRUN), '--run-as-proxy'])
         with open(self.log) as f:
             self.assertEqual(sorted(f.read().splitlines()),
