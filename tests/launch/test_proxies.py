@@ -185,14 +185,16 @@ class Launcher(RemoteTest):
             try:
                 for _ in range(40):
                     kind = chance.randrange(1, 20)
-                    fields = [chance.choice((0, 1, 2, 9, -1, 1 << 31, b'', b'cmd=init\n', os.urandom(9)))
+                    fields = [chance.choice((0, 1, 2, 9, -1, 1 << 31, b'', b'cmd=init\n', chance.randbytes(9)))
                               for _ in range(chance.randrange(4))]
                     sock.sendall(frame(kind, *fields))
             except ConnectionError:
                 pass
             sock.close()
             _, err = self.finish(process)
-            self.assertEqual(process.returncode, 1, err)
+            # Most make no sense; some say that a rank has exited, or died by a signal.
+            self.assertRegex(err, r'(?m)^lcirun: (host a is lost|rank [01] \()')
+            self.assertGreater(process.returncode, 0, err)
             os.unlink(f'{self.folder}/a.setup')
 
 
