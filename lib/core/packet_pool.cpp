@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 #include "lib/base/check.hpp"
-#include "lib/base/thread_index.hpp"
 
 namespace lci::core {
 
@@ -32,7 +32,15 @@ packet_pool::packet_pool(const packet_pool_attr_t& a) : attr(a) {
     throw_invalid("alloc_packet_pool", "packet_size", std::to_string(attr.packet_size),
                   "a multiple of 64, at least 256 bytes");
   if (attr.npackets == 0) throw_invalid("alloc_packet_pool", "npackets", "0", "at least 1");
-  arena_size_ = attr.packet_size * attr.npackets;
+  // Packets an even number of lines apart would share few sets of the caches: with 8 KiB all first lines
+  // would fall into one.
+  stride_ = attr.packet_size / cache_line % 2 == 0 ? attr.packet_size + cache_line : attr.packet_size;
+  const size_t most = multiples::end / (stride_ / cache_line);
+  if (attr.npackets > most)
+    throw_invalid("alloc_packet_pool", "npackets", std::to_string(attr.npackets),
+                  "at most " + std::to_string(most) + " packets of this size");
+  strides_ = multiples(static_cast<uint32_t>(stride_ / cache_line));
+  arena_size_ = stride_ * attr.npackets;
   void* p = mmap(nullptr, arena_size_, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
@@ -47,25 +55,22 @@ packet_pool::~packet_pool() {
   munmap(arena_, arena_size_);
 }
 
-void packet_pool::deque::push(packet* p) {
-  if (size() == ring.size()) {
-    std::vector<packet*> bigger(std::max<size_t>(64, 2 * ring.size()));
-    const size_t n = size();
-    for (size_t i = 0; i < n; ++i) bigger[i] = ring[(head + i) & (ring.size() - 1)];
-    ring.swap(bigger);
-    head = 0;
-    tail = n;
-  }
-  ring[tail++ & (ring.size() - 1)] = p;
+void packet_pool::deque::grow() {
+  const size_t n = size();
+  const size_t bigger = std::max<size_t>(64, 2 * (mask + 1));
+  auto moved = std::make_unique<packet*[]>(bigger);
+  for (size_t i = 0; i < n; ++i) moved[i] = ring[(head + i) & mask];
+  ring = std::move(moved);
+  mask = bigger - 1;
+  head = 0;
+  tail = n;
 }
 
-packet_pool::deque& packet_pool::local() {
-  const auto index = static_cast<size_t>(thread_index());
-  deque* d = deques_.get(index);
-  if (LCI_LIKELY(d != nullptr)) return *d;
+packet_pool::deque& packet_pool::make_local() {
   // Only the last index is shared by several threads, yet the lock costs nothing here.
+  const auto index = static_cast<size_t>(thread_index());
   std::lock_guard guard(create_lock_);
-  d = deques_.get(index);
+  deque* d = deques_.get(index);
   if (d == nullptr) deques_.put(index, d = new deque);
   return *d;
 }
@@ -86,7 +91,7 @@ packet* packet_pool::refill(deque& mine) {
     if (!fresh_.compare_exchange_weak(first, first + n, std::memory_order_relaxed)) continue;
     std::lock_guard guard(mine.lock);
     for (size_t i = first; i < first + n; ++i) {
-      auto* p = new (arena_ + i * attr.packet_size) packet;
+      auto* p = new (arena_ + i * stride_) packet;
       p->pool = this;
       mine.push(p);
     }

@@ -7,10 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/multiples.hpp"
+#include "lib/base/thread_index.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/wire.hpp"
@@ -53,9 +54,8 @@ class packet_pool {
   }
   /// Whether this is the payload of one of our packets.
   bool owns(const void* p) const {
-    return contains(p) && (reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_)) %
-                                  attr.packet_size ==
-                              sizeof(packet);
+    const size_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_);
+    return offset < arena_size_ && offset % cache_line == 0 && strides_.contain(offset / cache_line - 1);
   }
   void* arena() const { return arena_; }
   size_t arena_size() const { return arena_size_; }
@@ -82,20 +82,32 @@ class packet_pool {
   /// One thread's packets. Own end is the tail, thieves take from the head.
   struct alignas(cache_line) deque {
     mutable spinlock lock;
-    std::vector<packet*> ring;  // power of two, grows; under lock
-    size_t head = 0, tail = 0;  // under lock
+    // All that follows: under lock.
+    size_t head = 0, tail = 0;
+    size_t mask = 0;  // of `ring`, whose size is a power of two that grows
+    std::unique_ptr<packet*[]> ring = std::make_unique<packet*[]>(1);
 
     size_t size() const { return tail - head; }
-    void push(packet* p);
-    packet* pop() { return ring[--tail & (ring.size() - 1)]; }
-    packet* pop_head() { return ring[head++ & (ring.size() - 1)]; }
+    void push(packet* p) {
+      if (LCI_UNLIKELY(size() > mask)) grow();
+      ring[tail++ & mask] = p;
+    }
+    packet* pop() { return ring[--tail & mask]; }
+    packet* pop_head() { return ring[head++ & mask]; }
+    LCI_NOINLINE void grow();
   };
 
-  deque& local();
-  packet* refill(deque& mine);
+  deque& local() {
+    deque* d = deques_.get(static_cast<size_t>(thread_index()));
+    return LCI_LIKELY(d != nullptr) ? *d : make_local();
+  }
+  LCI_NOINLINE deque& make_local();
+  LCI_NOINLINE packet* refill(deque& mine);
 
   std::byte* arena_ = nullptr;
   size_t arena_size_ = 0;
+  size_t stride_ = 0;      // from one packet to the next
+  multiples strides_{1};   // in cache lines
   alignas(cache_line) std::atomic<size_t> fresh_{0};  // packets that were ever handed out
   mpmc_array<deque*> deques_;                         // by thread index
   mutable spinlock create_lock_;
