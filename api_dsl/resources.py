@@ -117,10 +117,10 @@ net_context = Resource(
           "Address space of a rank's shared segment. It is sparse: memory is used as it is "
           "touched.", "1073741824", source=_OURS, minimum=1048576),
         A("shm_lane_slots", "size_t",
-          "shm: messages that a lane (one sending thread, one receiving device) holds; rounded up "
-          "to a power of two.", "256", source=_OURS, minimum=16, maximum=1048576),
+          "shm: cache lines for the messages of a lane (one sending thread, one receiving device), each "
+          "of which holds one or two small ones; rounded up to a power of two.", "256", source=_OURS, minimum=16, maximum=1048576),
         A("shm_lane_data_size", "size_t",
-          "shm: bytes of those messages of a lane that are larger than a slot; rounded up to a "
+          "shm: bytes of those messages of a lane that are larger than a line; rounded up to a "
           "power of two.", "262144", source=_OURS, minimum=65536, maximum=1073741824),
         A("shared_heap_size", "size_t",
           "Address space from which alloc_shared takes memory; sparse; 0: as much as the machine "

@@ -49,7 +49,7 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
       peers_(static_cast<size_t>(exchange.size())) {
   prepare_bells();
   permit_attach();
-  n_slots_ = std::bit_ceil(std::clamp<size_t>(attr.shm_lane_slots, 16, 1 << 20));
+  n_slots_ = cache_line / slot_size * std::bit_ceil(std::clamp<size_t>(attr.shm_lane_slots, 16, 1 << 20));
   data_size_ = std::bit_ceil(std::clamp<size_t>(attr.shm_lane_data_size, 64 << 10, 1 << 30));
   segment_ = std::make_unique<own_segment>(attr.shm_segment_size, n_slots_, data_size_);
 

@@ -55,14 +55,23 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
   const lane_slot* row = LCI_LIKELY(thread >= 0) ? lanes_of(thread) : nullptr;
   if (LCI_LIKELY(row != nullptr)) {
     out_lane* lane = row[peer].load(std::memory_order_acquire);  // A5: see R5
-    if (LCI_LIKELY(lane != nullptr && size - 1 < out_lane::max_behind_head &&
-                   !lane->shared_by_threads && lane->has_room_now())) {
-      lane->push_head_and(head, payload, size);
+    if (LCI_LIKELY(lane != nullptr && !lane->shared_by_threads && lane->has_room_now())) {
+      if (LCI_UNLIKELY(size - 1 >= out_lane::most_behind_head))
+        return size - 1 < out_lane::most_of_line ? inject_line(*lane, head, payload, size)
+                                                 : inject_slowly(peer, head, payload, size);
+      lane->push_slot(head, payload, size);
       after_send(*lane);
       return errorcode_t::done;
     }
   }
   return inject_slowly(peer, head, payload, size);
+}
+
+// Apart: it would make the shortest way save registers.
+errorcode_t device::inject_line(out_lane& lane, message_head head, const void* payload, size_t size) {
+  lane.push_line(head, payload, size);
+  after_send(lane);
+  return errorcode_t::done;
 }
 
 errorcode_t device::inject_slowly(int peer, message_head head, const void* payload, size_t size) {
@@ -92,7 +101,7 @@ inline errorcode_t device::push(out_lane& lane, const net_op& op, size_t size) {
   const segment& a = op.segments[0];
   const segment& b = op.segments[1];
   const size_t b_size = size - a.size;
-  if (LCI_LIKELY(size <= slot::capacity)) {
+  if (LCI_LIKELY(size <= slot_word::wide)) {
     lane.push_small(a.base, a.size, b.base, b_size);
   } else if (!lane.push_large(a.base, a.size, b.base, b_size)) {
     return no_room(lane, op.peer);

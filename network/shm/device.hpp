@@ -73,6 +73,7 @@ class device final : public network::device {
   LCI_COLD bool look_after_guests(event_sink& sink);
   void leave_guests();
 
+  LCI_NOINLINE errorcode_t inject_line(out_lane& lane, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload,
                                          size_t size);
   LCI_NOINLINE errorcode_t send(const net_op& op);

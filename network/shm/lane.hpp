@@ -26,25 +26,23 @@ class alignas(cache_line) out_lane {
   out_lane(const segment_view& segment, uint32_t index, device_entry& entry, bool by_many)
       : shared_by_threads(by_many),
         shared_(&segment.lane(index)),
-        slots_(slots_of(*shared_)),
-        mask_(segment.header().n_slots - 1),
+        slots_(slots_of(*shared_), segment.header().n_slots),
         data_size_(segment.header().data_size),
         data_(data_of(*shared_, segment.header().n_slots)),
         entry_(&entry),
-        limit_(segment.header().n_slots),
+        limit_(limit(0)),
         segment_(segment),
         index_(index) {}
 
   /// Makes it the end of another lane. Under `lock`.
   void lead_to(const segment_view& segment, uint32_t index, device_entry& entry) {
     shared_ = &segment.lane(index);
-    slots_ = slots_of(*shared_);
-    mask_ = segment.header().n_slots - 1;
+    slots_ = slot_ring(slots_of(*shared_), segment.header().n_slots);
     data_size_ = segment.header().data_size;
     data_ = data_of(*shared_, segment.header().n_slots);
     entry_ = &entry;
     tail_ = data_tail_ = data_head_ = 0;
-    limit_ = segment.header().n_slots;
+    limit_ = limit(0);
     segment_ = segment;
     index_ = index;
   }
@@ -53,37 +51,61 @@ class alignas(cache_line) out_lane {
   bool has_room_now() const { return tail_ < limit_; }
   bool has_room() {
     if (LCI_LIKELY(has_room_now())) return true;
-    limit_ = shared_->head.load(std::memory_order_acquire) + mask_ + 1;  // A2
+    limit_ = limit(shared_->head.load(std::memory_order_acquire));  // A2
     return tail_ < limit_;
   }
 
-  /// The commonest message: a head, and 1 to max_behind_head bytes.
-  static constexpr size_t max_behind_head = slot::capacity - sizeof(message_head);
-  void push_head_and(message_head head, const void* rest, size_t rest_size) {
-    slot& s = slots_[tail_ & mask_];
-    // Word by word: as a whole it would go through the stack.
-    const uint64_t first = head.words[0], second = head.words[1];
-    std::memcpy(s.payload, &first, sizeof first);
-    std::memcpy(s.payload + sizeof first, &second, sizeof second);
-    copy_small(s.payload + sizeof head, rest, rest_size);
-    publish(s, static_cast<uint32_t>(sizeof head + rest_size));
+  // has_room() has said yes for each of these.
+
+  /// The commonest message: a head, and 1 to most_behind_head bytes.
+  static constexpr size_t most_behind_head = slot_word::narrow - sizeof(message_head);
+  void push_slot(message_head head, const void* rest, size_t rest_size) {
+    const place at = next_slot();
+    put_head(at, head);
+    std::byte* const to = at.slot.payload() + sizeof head;
+    if (LCI_LIKELY(rest_size == 8))
+      std::memcpy(to, rest, 8);
+    else
+      copy_small(to, rest, rest_size);
+    publish(at, static_cast<uint32_t>(sizeof head + rest_size));
   }
 
-  /// Message of two parts, at most slot::capacity bytes together. has_room() has said yes.
+  /// A head, and more bytes than that, but no more than most_of_line.
+  static constexpr size_t most_of_line = slot_word::wide - sizeof(message_head);
+  void push_line(message_head head, const void* rest, size_t rest_size) {
+    const place at = next_line();
+    put_head(at, head);
+    std::memcpy(at.slot.payload() + sizeof head, rest, most_behind_head);
+    put_second_half(at, static_cast<const std::byte*>(rest) + most_behind_head, rest_size - most_behind_head);
+    publish(at, static_cast<uint32_t>(sizeof head + rest_size) | slot_word::takes_line);
+  }
+
+  /// Message of two parts, at most slot_word::wide bytes together.
   void push_small(const void* a, size_t a_size, const void* b, size_t b_size) {
-    slot& s = slots_[tail_ & mask_];
-    copy_small(s.payload, a, a_size);
-    if (b_size > 0) copy_small(s.payload + a_size, b, b_size);
-    publish(s, static_cast<uint32_t>(a_size + b_size));
+    const size_t size = a_size + b_size;
+    if (size <= slot_word::narrow) {
+      const place at = next_slot();
+      copy_small(at.slot.payload(), a, a_size);
+      if (b_size > 0) copy_small(at.slot.payload() + a_size, b, b_size);
+      publish(at, static_cast<uint32_t>(size));
+    } else {
+      std::byte whole[slot_word::wide];
+      copy_small(whole, a, a_size);
+      if (b_size > 0) copy_small(whole + a_size, b, b_size);
+      const place at = next_line();
+      std::memcpy(at.slot.payload(), whole, slot_word::narrow);
+      put_second_half(at, whole + slot_word::narrow, size - slot_word::narrow);
+      publish(at, static_cast<uint32_t>(size) | slot_word::takes_line);
+    }
   }
 
   void push_immediate(uint32_t imm) {
-    slot& s = slots_[tail_ & mask_];
-    std::memcpy(s.payload, &imm, sizeof imm);
-    publish(s, slot::immediate | static_cast<uint32_t>(sizeof imm));
+    const place at = next_slot();
+    std::memcpy(at.slot.payload(), &imm, sizeof imm);
+    publish(at, slot_word::immediate | sizeof imm);
   }
 
-  /// Message through the byte ring. has_room() has said yes. False if the ring has no room.
+  /// Message through the byte ring. False if that has no room.
   bool push_large(const void* a, size_t a_size, const void* b, size_t b_size) {
     const size_t size = a_size + b_size;
     const size_t room = (size + cache_line - 1) / cache_line * cache_line;
@@ -100,15 +122,15 @@ class alignas(cache_line) out_lane {
     std::memcpy(data_ + offset, a, a_size);
     if (b_size > 0) std::memcpy(data_ + offset + a_size, b, b_size);
     data_tail_ += skip + room;
-    slot& s = slots_[tail_ & mask_];
+    const place at = next_slot();
     const ring_reference where{offset, data_tail_};
-    std::memcpy(s.payload, &where, sizeof where);
-    publish(s, slot::in_ring | static_cast<uint32_t>(size));
+    std::memcpy(at.slot.payload(), &where, sizeof where);
+    publish(at, slot_word::in_ring | static_cast<uint32_t>(size));
     return true;
   }
 
-  uint64_t sent() const { return tail_; }
-  void prefetch_next() const { prefetch_for_write(&slots_[tail_ & mask_]); }
+  uint64_t sent() const { return tail_; }  // changes with each message
+  void prefetch_next() const { slots_[tail_].prefetch(); }
 
   device_entry& entry() { return *entry_; }
   lane_header& shared() { return *shared_; }
@@ -124,25 +146,67 @@ class alignas(cache_line) out_lane {
  private:
   uint64_t data_limit() const { return data_head_ + data_size_; }
 
-  void publish(slot& s, uint32_t size_and_flags) {
-    const uint64_t sent = tail_ + 1;  // read once: the stores below might alias it
-    tail_ = sent;
-    // The slots ahead are in the receiver's cache. Asking for them early lets these transfers
+  /// What tail_ may not pass: room for a message of two slots, and for one that is skipped before it.
+  uint64_t limit(uint64_t head) const { return head + slots_.n_slots() - 2; }
+
+  struct place {
+    slot_view slot;
+    uint64_t number;
+  };
+  /// So many slots, for the next message.
+  place take(uint64_t span) {
+    const place at{slots_[tail_], tail_};
+    tail_ += span;
+    // The lines ahead are in the receiver's cache. Asking for them early lets these transfers
     // overlap; otherwise each would stall the few stores that the store buffer can hold.
-    prefetch_for_write(&slots_[(sent + slots_ahead) & mask_]);
-    s.word.store(uint64_t{size_and_flags} << 32 | static_cast<uint32_t>(sent),
-                 std::memory_order_release);  // R1: pairs with A1 in in_lane
+    slots_[tail_ + slots_ahead].prefetch();
+    return at;
+  }
+  place next_slot() {
+    const place at = take(1);
+    // Of the last time; R1 releases it. If this is the second slot, its word is about to be written.
+    at.slot.second_word().store(0, std::memory_order_relaxed);
+    return at;
+  }
+  place next_line() {
+    if (tail_ % 2 != 0) publish(take(1), slot_word::skipped);
+    return take(2);
+  }
+  static void publish(place at, uint32_t size_and_flags) {
+    at.slot.word().store(slot_word::pack(at.number, size_and_flags),
+                         std::memory_order_release);  // R1: pairs with A1 in in_lane
+  }
+  /// What is behind the first 24 bytes of a message that takes a line, 1 to 32 bytes; at least 8 lie before
+  /// `data`. It begins where the second slot has its word. A thread that comes late may still look at that
+  /// (ready()): it is stored whole.
+  static void put_second_half(place at, const std::byte* data, size_t size) {
+    constexpr size_t in_word = sizeof(uint64_t);
+    uint64_t word;
+    if (LCI_LIKELY(size >= in_word)) {
+      std::memcpy(&word, data, in_word);
+    } else {
+      std::memcpy(&word, data + size - in_word, in_word);
+      word >>= 8 * (in_word - size);
+    }
+    at.slot.second_word().store(word, std::memory_order_relaxed);
+    if (size > in_word)
+      copy_small(at.slot.payload() + slot_word::narrow + in_word, data + in_word, size - in_word);
+  }
+  static void put_head(place at, message_head head) {
+    // Word by word: as a whole it would go through the stack.
+    const uint64_t first = head.words[0], second = head.words[1];
+    std::memcpy(at.slot.payload(), &first, sizeof first);
+    std::memcpy(at.slot.payload() + sizeof first, &second, sizeof second);
   }
 
-  static constexpr uint64_t slots_ahead = 1;
+  static constexpr uint64_t slots_ahead = 2;
 
   lane_header* shared_;
-  slot* slots_;
-  uint64_t mask_;  // number of slots - 1
+  slot_ring slots_;
   uint64_t data_size_;
   std::byte* data_;
   device_entry* entry_;
-  uint64_t tail_ = 0;   // messages sent
+  uint64_t tail_ = 0;   // slots filled
   uint64_t limit_;      // tail_ may not pass this
   uint64_t data_tail_ = 0;
   uint64_t data_head_ = 0;
@@ -155,8 +219,7 @@ class alignas(cache_line) in_lane {
  public:
   in_lane(const segment_view& segment, uint32_t index)
       : shared_(segment.lane(index)),
-        slots_(slots_of(shared_)),
-        mask_(segment.header().n_slots - 1),
+        slots_(slots_of(shared_), segment.header().n_slots),
         data_size_(segment.header().data_size),
         data_(data_of(shared_, segment.header().n_slots)),
         source_(shared_.source),
@@ -201,7 +264,7 @@ class alignas(cache_line) in_lane {
   }
   void end() {
     source_ = -1;
-    // No message has that number, so nothing seems to wait here: another device may have the lane.
+    // No slot has that number, so nothing seems to wait here: another device may have the lane.
     head_.store(uint64_t{1} << 31, std::memory_order_relaxed);
   }
 
@@ -209,9 +272,8 @@ class alignas(cache_line) in_lane {
 
  private:
   bool is_full(uint64_t number) const {
-    const uint64_t word = slots_[number & mask_].word.load(
-        std::memory_order_acquire);  // A1: pairs with R1 in publish()
-    return static_cast<uint32_t>(word) == static_cast<uint32_t>(number + 1);
+    return slot_word::is_of(slots_[number].word().load(std::memory_order_acquire),  // A1: pairs with R1 in publish()
+                            number);
   }
 
   struct give_room_back {
@@ -227,11 +289,10 @@ class alignas(cache_line) in_lane {
   };
 
   lane_header& shared_;
-  slot* slots_;
-  uint64_t mask_;  // number of slots - 1
+  slot_ring slots_;
   uint64_t data_size_;
   std::byte* data_;
-  std::atomic<uint64_t> head_{0};  // messages taken; written under lock
+  std::atomic<uint64_t> head_{0};  // slots taken; written under lock
   uint64_t data_head_ = 0;         // under lock
   uint32_t idle_polls_before_ = 0;  // under lock
   uint64_t answers_before_ = 0;     // under lock
@@ -242,30 +303,46 @@ class alignas(cache_line) in_lane {
 template <class OnMessage, class OnImmediate>
 int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   give_room_back at{*this, head_.load(std::memory_order_relaxed), data_head_};
-  slot* const slots = slots_;  // read once: handlers might change the lane, for all the compiler knows
-  const uint64_t mask = mask_;
+  const slot_ring slots = slots_;  // read once: handlers might change the lane, for all the compiler knows
   const int source = source_;
   // Looking at several slots at once lets their cache misses overlap: one after the other, with a
-  // handler in between, each message would cost a whole transfer between two cores.
-  int ready = 0;
-  while (ready < max && is_full(at.head + static_cast<uint64_t>(ready))) ++ready;  // A1
-  for (int i = 0; i < ready; ++i) {
-    slot& s = slots[at.head & mask];
-    ++at.head;
-    const auto flags = static_cast<uint32_t>(s.word.load(std::memory_order_relaxed) >> 32);
-    const uint32_t size = flags & slot::size_mask;
-    if (LCI_LIKELY((flags & ~slot::size_mask) == 0)) {
-      if (LCI_LIKELY(size <= slot::capacity)) on_message(source, s.payload, size);
+  // handler in between, each message would cost a whole transfer between two cores. For the same reason
+  // how many slots a message takes is asked by a branch, which is foretold: were it computed, the next slot's
+  // place would wait for this one's word.
+  const uint64_t begin = at.head;
+  uint64_t end = begin, limit = begin + static_cast<uint64_t>(max);
+  while (end < limit) {
+    const uint64_t word = slots[end].word().load(std::memory_order_acquire);  // A1
+    if (!slot_word::is_of(word, end)) break;
+    ++end;
+    if (LCI_UNLIKELY(!slot_word::is_short(word))) {
+      if ((slot_word::flags(word) & slot_word::takes_line) != 0) ++end;
+      if ((slot_word::flags(word) & slot_word::skipped) != 0) ++limit;
+    }
+  }
+  while (at.head < end) {
+    const slot_view slot = slots[at.head++];
+    const uint64_t word = slot.word().load(std::memory_order_relaxed);
+    if (LCI_LIKELY(slot_word::is_short(word))) {
+      on_message(source, slot.payload(), slot_word::flags(word));
       continue;
     }
-    if ((flags & slot::immediate) != 0) {
+    const uint32_t flags = slot_word::flags(word);
+    const uint32_t size = flags & slot_word::size_mask;
+    if ((flags & slot_word::takes_line) != 0) {
+      ++at.head;
+      if (LCI_LIKELY(size <= slot_word::wide)) on_message(source, slot.payload(), size);
+      continue;
+    }
+    if ((flags & slot_word::immediate) != 0) {
       uint32_t imm;
-      std::memcpy(&imm, s.payload, sizeof imm);
+      std::memcpy(&imm, slot.payload(), sizeof imm);
       on_immediate(source, imm);
       continue;
     }
+    if ((flags & slot_word::in_ring) == 0) continue;
     ring_reference where;
-    std::memcpy(&where, s.payload, sizeof where);
+    std::memcpy(&where, slot.payload(), sizeof where);
     if (where.offset > data_size_ || size > data_size_ - where.offset) continue;  // not trusted
     // The room is given back only after the handler has returned.
     struct advance_after {
@@ -275,7 +352,7 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
     } after{at.data_head, std::max(where.end, at.data_head)};
     on_message(source, data_ + where.offset, size);
   }
-  return ready;
+  return static_cast<int>(end - begin);
 }
 
 }  // namespace lci::network::shm

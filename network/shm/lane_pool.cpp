@@ -11,8 +11,8 @@ uint32_t share_of(uint32_t all, lane_use use) {
 /// A lane that carried messages before is made as empty as a new one.
 void clear(const segment_view& segment, uint32_t lane) {
   lane_header& l = segment.lane(lane);
-  for (uint32_t i = 0; i < segment.header().n_slots; ++i)
-    slots_of(l)[i].word.store(0, std::memory_order_relaxed);
+  const slot_ring slots(slots_of(l), segment.header().n_slots);
+  for (uint32_t i = 0; i < segment.header().n_slots; ++i) slots[i].word().store(0, std::memory_order_relaxed);
   l.head.store(0, std::memory_order_relaxed);
   l.data_head.store(0, std::memory_order_relaxed);
   l.uses.fetch_add(1, std::memory_order_relaxed);

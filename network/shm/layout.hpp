@@ -3,7 +3,7 @@
 //
 //   segment_header | device_entry[max_devices] | directories | goodbyes | lane, lane, lane, ...
 //
-// A lane carries messages from one thread of one rank to one device: a ring of 64-byte slots, each
+// A lane carries messages from one thread of one rank to one device: a ring of slots (slots.hpp), each
 // published by one store of its word, and a ring of bytes for what does not fit into a slot. One
 // writes, one reads, so neither needs a locked instruction.
 #pragma once
@@ -14,10 +14,11 @@
 
 #include "lib/base/cpu.hpp"
 #include "network/shm/memory_file.hpp"
+#include "network/shm/slots.hpp"
 
 namespace lci::network::shm {
 
-constexpr uint64_t segment_magic = 0x4c43492d73686d35ull;  // "LCI-shm5"
+constexpr uint64_t segment_magic = 0x4c43492d73686d36ull;  // "LCI-shm6"
 constexpr uint32_t max_devices = 1024;                      // alive at a time, in one rank
 constexpr uint32_t max_lanes_per_device = 16384;
 constexpr uint32_t max_ranks = 1u << 22;                    // more processes than a host can have
@@ -62,24 +63,6 @@ using directory_entry = std::atomic<uint32_t>;  // lane + 1; 0: free
 using goodbye = std::atomic<uint8_t>;
 static_assert(sizeof(goodbye) == 1);
 
-/// A slot is full when the low half of its word is the message's number plus one.
-struct alignas(cache_line) slot {
-  static constexpr size_t capacity = cache_line - sizeof(uint64_t);
-  static constexpr uint32_t in_ring = 1u << 31;     // the payload lies in the byte ring
-  static constexpr uint32_t immediate = 1u << 30;   // the payload is a put's immediate
-  static constexpr uint32_t size_mask = immediate - 1;
-
-  std::atomic<uint64_t> word;  // low half: number + 1; high half: size and flags
-  std::byte payload[capacity];
-};
-static_assert(sizeof(slot) == cache_line);
-
-/// The payload of a slot whose message lies in the byte ring.
-struct ring_reference {
-  uint64_t offset;
-  uint64_t end;  // the ring's read position after this message
-};
-
 struct lane_header {
   enum closed_by : uint32_t { sender = 1, receiver = 2 };
   int32_t source;                  // rank of the sender
@@ -87,7 +70,7 @@ struct lane_header {
   std::atomic<uint32_t> closed;    // bits of closed_by; whoever sets the second returns the lane
   std::atomic<uint32_t> uses;      // how often it was taken again
   // Written by the receiver only, read by the sender when it runs out of room.
-  alignas(cache_line) std::atomic<uint64_t> head;  // messages consumed
+  alignas(cache_line) std::atomic<uint64_t> head;  // slots consumed
   std::atomic<uint64_t> data_head;                 // bytes consumed
 };
 static_assert(sizeof(lane_header) == 2 * cache_line);
@@ -135,9 +118,9 @@ class segment_view {
   std::byte* base_ = nullptr;
 };
 
-inline slot* slots_of(lane_header& lane) { return reinterpret_cast<slot*>(&lane + 1); }
+inline std::byte* slots_of(lane_header& lane) { return reinterpret_cast<std::byte*>(&lane + 1); }
 inline std::byte* data_of(lane_header& lane, uint32_t n_slots) {
-  return reinterpret_cast<std::byte*>(slots_of(lane) + n_slots);
+  return slots_of(lane) + n_slots * slot_size;
 }
 
 }  // namespace lci::network::shm

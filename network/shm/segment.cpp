@@ -20,7 +20,7 @@ constexpr const char* size_attribute = "LCI_ATTR_SHM_SEGMENT_SIZE";
 
 own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
   const size_t stride =
-      (sizeof(lane_header) + n_slots * sizeof(slot) + data_size + 4095) / 4096 * 4096;
+      (sizeof(lane_header) + n_slots * slot_size + data_size + 4095) / 4096 * 4096;
   size = std::max(size, lanes_offset() + 16 * stride);
   file_ = memory_file("lci-shm", size, size_attribute);
   map_ = file_.map();

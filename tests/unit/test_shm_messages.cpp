@@ -1,0 +1,165 @@
+// What a lane carries: messages of all lengths, in order, as often as its rings come round.
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "network/shm/device_entries.hpp"
+#include "network/shm/lane.hpp"
+#include "network/shm/segment.hpp"
+
+using namespace lci::network::shm;
+using lci::network::message_head;
+
+namespace {
+
+constexpr uint32_t n_slots = 32;
+
+/// Both ends of a lane.
+struct lane_pair {
+  own_segment segment{0, n_slots, 4096};
+  out_lane out{segment.view(), 0, segment.view().device(open_entry(segment.view(), 0)), false};
+  in_lane in{segment.view(), 0};
+  std::vector<std::string> got;
+
+  int drain(int max = 1000) {
+    return in.drain(
+        max,
+        [&](int, const std::byte* data, size_t size) {
+          got.emplace_back(reinterpret_cast<const char*>(data), size);
+        },
+        [&](int, uint32_t imm) { got.push_back("immediate " + std::to_string(imm)); });
+  }
+  /// In two parts, as posts give it. False: no room now.
+  bool push(const std::string& message) {
+    const size_t first = std::min(message.size(), sizeof(message_head));
+    const char* const rest = message.data() + first;
+    const size_t rest_size = message.size() - first;
+    if (!out.has_room()) return false;
+    if (message.size() > slot_word::wide)
+      return out.push_large(message.data(), first, rest, rest_size);
+    if (rest_size == 0 || rest_size % 3 == 0) {
+      out.push_small(message.data(), first, rest, rest_size);
+      return true;
+    }
+    message_head head;
+    std::memcpy(&head, message.data(), sizeof head);
+    rest_size <= out_lane::most_behind_head ? out.push_slot(head, rest, rest_size)
+                                            : out.push_line(head, rest, rest_size);
+    return true;
+  }
+};
+
+std::string message(uint64_t number, size_t size) {
+  std::string text(size, '\0');
+  for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(number * 31 + i);
+  return text;
+}
+
+/// Lengths around those at which something changes.
+size_t some_size(std::mt19937& random) {
+  static constexpr size_t sizes[] = {1, 8, 16, 17, 23, 24, 25, 32, 55, 56, 57, 200, 1000};
+  return sizes[random() % std::size(sizes)];
+}
+
+}  // namespace
+
+TEST_CASE("lane: messages of all lengths arrive whole and in order") {
+  lane_pair lane;
+  std::mt19937 random(3);
+  std::vector<std::string> sent;
+  for (uint64_t i = 0; i < 20000; ++i) {
+    const std::string m = message(i, some_size(random));
+    while (!lane.push(m)) REQUIRE(lane.drain(1 + static_cast<int>(random() % 7)) > 0);
+    sent.push_back(m);
+    if (random() % 50 == 0 && lane.out.has_room()) {
+      lane.out.push_immediate(static_cast<uint32_t>(i));
+      sent.push_back("immediate " + std::to_string(i));
+    }
+  }
+  while (lane.in.ready()) lane.drain();
+  CHECK(lane.got == sent);
+}
+
+TEST_CASE("lane: two short messages share a line, and a longer one begins with the next") {
+  lane_pair lane;
+  const auto lines = [&] { return lane.out.sent() / 2; };
+  CHECK(lane.push(message(1, 24)));
+  CHECK(lane.push(message(2, 24)));
+  CHECK(lines() == 1);
+  CHECK(lane.push(message(3, 24)));
+  CHECK(lane.push(message(4, 25)));
+  CHECK(lines() == 3);
+  CHECK(lane.push(message(5, 500)));  // a reference is short
+  CHECK(lane.push(message(6, 500)));
+  CHECK(lines() == 4);
+  // What was left out is no message, neither among many nor where one alone is wanted.
+  CHECK(lane.drain(3) == 3);
+  CHECK(lane.got.size() == 3);
+  lane.drain(1);
+  CHECK(lane.got.size() == 4);
+  lane.drain();
+  CHECK(lane.got == std::vector{message(1, 24), message(2, 24), message(3, 24), message(4, 25),
+                                message(5, 500), message(6, 500)});
+}
+
+TEST_CASE("lane: what a longer message has left in a line is no message the next time round") {
+  lane_pair lane;
+  for (uint32_t i = 0; i < n_slots; i += 2) {
+    // Where the second slot's word lies: what that will be when the slot is full the next time.
+    std::string data = message(i, 56);
+    const uint64_t forged = slot_word::pack(n_slots + i + 1, 8);
+    std::memcpy(data.data() + slot_word::narrow, &forged, sizeof forged);
+    CHECK(lane.push(data));
+    lane.drain();
+  }
+  CHECK(lane.got.size() == n_slots / 2);
+  for (uint64_t i = 0; i < n_slots; ++i) {
+    lane.got.clear();
+    CHECK(lane.push(message(i, 24)));
+    lane.drain();
+    CHECK(lane.got == std::vector{message(i, 24)});
+    CHECK_FALSE(lane.in.ready());
+  }
+}
+
+TEST_CASE("lane: it holds at least a message a line, and says when it is full") {
+  for (const size_t size : {24, 56}) {
+    lane_pair lane;
+    size_t held = 0;
+    while (lane.push(message(held, size))) ++held;
+    CHECK(held >= n_slots / 2 - 1);
+    CHECK(held <= n_slots);
+    lane.drain();
+    CHECK(lane.got.size() == held);
+    CHECK(lane.push(message(0, size)));
+  }
+}
+
+TEST_CASE("lane: another thread receives while one sends") {
+  constexpr uint64_t count = 200000;
+  lane_pair lane;
+  std::thread receiver([&] {
+    std::mt19937 random(5);
+    uint64_t n = 0, wrong = 0;
+    while (n < count) {
+      lane.got.clear();
+      if (!lane.in.ready()) {
+        std::this_thread::yield();
+        continue;
+      }
+      lane.drain(32);
+      for (const auto& m : lane.got) wrong += m != message(n++, some_size(random));
+    }
+    CHECK(wrong == 0);
+  });
+  std::mt19937 random(5);
+  for (uint64_t i = 0; i < count; ++i) {
+    const std::string m = message(i, some_size(random));
+    while (!lane.push(m)) std::this_thread::yield();
+  }
+  receiver.join();
+}
