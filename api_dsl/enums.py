@@ -80,7 +80,8 @@ backend = Enum(
 rdv_protocol = Enum(
     "attr_rdv_protocol_t", "How messages too large for a packet move.",
     (
-        V("auto_select", "The cheapest that the network can do."),
+        V("auto_select", "The cheapest that the network can do. On one host, large sends in a row are copied by "
+          "both processes, while the sender polls."),
         V("write", "The sender writes, then says so in a message."),
         V("writeimm", "The sender writes, and the last write carries the notification."),
         V("read", "The receiver reads, then says so in a message."),

@@ -150,6 +150,10 @@ class device {
   virtual void park(int64_t timeout_us) { wait(std::min<int64_t>(timeout_us, 1000)); }
   virtual void unpark() {}
 
+  /// Whether that peer's process is looking for messages just now and finds none, while messages from it
+  /// stream in here: what we would copy out of its memory it can as well copy into ours. Thread-safe.
+  virtual bool has_time(int peer) { return (void)peer, false; }
+
   /// True when everything this device has sent has left it (nothing of it waits in our memory for
   /// a peer to fetch). Asked before the device is destroyed.
   virtual bool flushed() { return true; }

@@ -52,6 +52,10 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
     return fail(op);
 
   choice how = op->shaped ? choice::copy : choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
+  // A read is done by this thread, a write by the sender's: both at once move up to twice as much.
+  if (how == choice::read && rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select && !op->allocated &&
+      net->has_time(peer))
+    how = limits.put_imm ? choice::write_imm : choice::write;
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     try {
       op->reg = register_range(op->status.buffer, op->total);

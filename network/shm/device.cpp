@@ -199,8 +199,8 @@ int device::poll(event_sink& sink, int max_events) {
   for (uint32_t i = 0; i < n_lanes; ++i)
     if (lanes[i]->ready()) return drain(sink, lanes + i, n_lanes - i);
   // Not a counter of anything: lost increments between threads only make the watch rarer.
-  const uint32_t polls = idle_polls_.load(std::memory_order_relaxed) + 1;
-  idle_polls_.store(polls, std::memory_order_relaxed);
+  const uint32_t polls = entry_.idle_polls.load(std::memory_order_relaxed) + 1;
+  entry_.idle_polls.store(polls, std::memory_order_relaxed);
   if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
                    (news_seen_.load(std::memory_order_relaxed) != context_.news())))
     look_after_peers(sink);
@@ -215,7 +215,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
     if (!lane.ready() || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane.source() < 0)) continue;
-    const bool lone = !lane.in_a_stream(idle_polls_.load(std::memory_order_relaxed));
+    const bool lone = !lane.in_a_stream(entry_.idle_polls.load(std::memory_order_relaxed));
     busy |= !lone;
     events += lane.drain(
         lone && prepare_answer(lane) ? 1 : lane_batch,
@@ -238,6 +238,12 @@ bool device::prepare_answer(in_lane& lane) {
     return false;
   back->prefetch_next();
   return true;
+}
+
+bool device::has_time(int peer) {
+  out_lane* const lane = lane_of(thread_index(), peer);
+  if (lane == nullptr || lane->shared_by_threads || context_.is_guest(peer)) return false;
+  return lane->is_idle_beyond(entry_.idle_polls.load(std::memory_order_relaxed));
 }
 
 void device::look_after_peers(event_sink& sink) {

@@ -34,6 +34,7 @@ class device final : public network::device {
   void deregister_memory(const registration&) override {}
   void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
+  bool has_time(int peer) override;
   void unpark() override;
 
  private:
@@ -101,7 +102,6 @@ class device final : public network::device {
   const size_t eager_size_;
   std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};
-  std::atomic<uint32_t> idle_polls_{0};
   std::atomic<size_t> failures_reported_{0};
   std::atomic<uint64_t> news_seen_{0};  // of the context
   std::atomic<bool> unparked_{false};  // an unpark() that no park() has met

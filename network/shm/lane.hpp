@@ -132,6 +132,16 @@ class alignas(cache_line) out_lane {
   uint64_t sent() const { return tail_; }  // changes with each message
   void prefetch_next() const { slots_[tail_].prefetch(); }
 
+  /// Whether the receiver has polled in vain since this was asked last, and we have not (`ours`: how often):
+  /// between then and now we had work all the time, and it had none.
+  bool is_idle_beyond(uint32_t ours) {
+    const uint32_t theirs = entry_->idle_polls.load(std::memory_order_relaxed);
+    const bool idle = theirs != their_idle_polls_ && ours == our_idle_polls_;
+    their_idle_polls_ = theirs;
+    our_idle_polls_ = ours;
+    return idle;
+  }
+
   device_entry& entry() { return *entry_; }
   lane_header& shared() { return *shared_; }
   const segment_view& segment() const { return segment_; }
@@ -210,6 +220,7 @@ class alignas(cache_line) out_lane {
   uint64_t limit_;      // tail_ may not pass this
   uint64_t data_tail_ = 0;
   uint64_t data_head_ = 0;
+  uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0;
   segment_view segment_;
   uint32_t index_;
 };

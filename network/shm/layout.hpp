@@ -52,6 +52,8 @@ struct alignas(2 * cache_line) device_entry {
   std::atomic<uint64_t> announced;
   std::atomic<uint32_t> sleepers;  // threads in wait(): ring the bell after sending
   std::atomic<uint32_t> bell;      // futex
+  /// Polls that have found nothing. Apart: it is written all the time, and read seldom.
+  alignas(cache_line) std::atomic<uint32_t> idle_polls;
 
   static uint32_t lanes_in(uint64_t word) { return static_cast<uint32_t>(word); }
   static uint32_t state_in(uint64_t word) { return static_cast<uint32_t>(word >> 32); }

@@ -1,4 +1,4 @@
-// Numbers that overflow smaller types: messages above 4 GiB, more than 65,536 rendezvous at once.
+// Large messages: streams of them, more than 65,536 at once, and of more than 4 GiB.
 #include <sys/mman.h>
 
 #include <fstream>
@@ -111,6 +111,61 @@ TEST_CASE("more than 65536 rendezvous are under way at once", "[large]") {
              lci::counter_get_x(receives).runtime(env.rt)() == count;
     });
     EXPECT(in == out);
+    env.barrier();
+    lci::free_comp_x(&sends).runtime(env.rt)();
+    lci::free_comp_x(&receives).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a stream of large messages arrives whole, whichever end copies them", "[large]") {
+  lci_test::time_limit(150);
+  on_ranks([](rank_env& env) {
+    // One way only: so the sender has nothing to do but to poll.
+    constexpr int window = 8;
+    const int rounds = lci_test::sanitized ? 8 : 40;
+    const int from = 0, to = env.size - 1;
+    struct transfer {
+      std::vector<char> out, in;
+    };
+    std::vector<transfer> transfers(window);
+    auto sends = lci::alloc_counter_x().runtime(env.rt)();
+    auto receives = lci::alloc_counter_x().runtime(env.rt)();
+    int64_t ended = 0;
+    for (int round = 0; round < rounds; ++round) {
+      const auto tag_of = [&](int i) { return static_cast<lci::tag_t>(round * window + i); };
+      const auto size_of = [](lci::tag_t tag) { return 10'000 + tag % 7 * 50'001; };
+      if (env.rank == to)
+        for (int i = 0; i < window; ++i) {
+          auto& in = transfers[static_cast<size_t>(i)].in;
+          in.assign(size_of(tag_of(i)), '\0');
+          env.post([&] {
+            return lci::post_recv_x(from, in.data(), in.size(), tag_of(i), receives)
+                .allow_done(false)
+                .runtime(env.rt)();
+          });
+        }
+      env.barrier();  // so that requests come in a row
+      ended += window;
+      if (env.rank == from) {
+        for (int i = 0; i < window; ++i) {
+          auto& out = transfers[static_cast<size_t>(i)].out;
+          out = message(size_of(tag_of(i)), tag_of(i));
+          env.post([&] {
+            return lci::post_send_x(to, out.data(), out.size(), tag_of(i), sends)
+                .allow_done(false)
+                .runtime(env.rt)();
+          });
+        }
+        env.until("large sends", [&] { return lci::counter_get_x(sends).runtime(env.rt)() == ended; });
+      }
+      if (env.rank == to) {
+        env.until("large receives", [&] { return lci::counter_get_x(receives).runtime(env.rt)() == ended; });
+        for (int i = 0; i < window; ++i) {
+          const auto& in = transfers[static_cast<size_t>(i)].in;
+          EXPECT(matches(in.data(), in.size(), tag_of(i)));
+        }
+      }
+    }
     env.barrier();
     lci::free_comp_x(&sends).runtime(env.rt)();
     lci::free_comp_x(&receives).runtime(env.rt)();

@@ -163,3 +163,17 @@ TEST_CASE("lane: another thread receives while one sends") {
   }
   receiver.join();
 }
+
+TEST_CASE("lane: a peer has time if it polls in vain while we do not") {
+  lane_pair lane;
+  auto& theirs = lane.out.entry().idle_polls;
+  (void)lane.out.is_idle_beyond(1);  // what was before, is not known
+  CHECK_FALSE(lane.out.is_idle_beyond(1));
+  ++theirs;
+  CHECK(lane.out.is_idle_beyond(1));
+  CHECK_FALSE(lane.out.is_idle_beyond(1));  // since then it has done something else
+  ++theirs;
+  CHECK_FALSE(lane.out.is_idle_beyond(2));  // we had none to do, either: nothing waits here
+  ++theirs;
+  CHECK(lane.out.is_idle_beyond(2));
+}
