@@ -10,8 +10,9 @@
 #include "lib/base/thread_index.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/context.hpp"
-#include "network/shm/lane.hpp"
+#include "network/shm/in_lane.hpp"
 #include "network/shm/lane_pool.hpp"
+#include "network/shm/out_lane.hpp"
 
 namespace lci::network::shm {
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "network/shm/device_entries.hpp"
-#include "network/shm/lane.hpp"
+#include "network/shm/in_lane.hpp"
+#include "network/shm/out_lane.hpp"
 #include "network/shm/segment.hpp"
 
 using namespace lci::network::shm;

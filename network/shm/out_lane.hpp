@@ -1,10 +1,11 @@
-// The two ends of a lane: the sender's and the receiver's private view of one ring.
+// The sender's end of a lane: its private view of the rings that in_lane reads.
 //
 // Memory orders. The sender writes a slot's payload (and bytes of the byte ring), then publishes
 // them by a release store of the slot's word (R1); the receiver's acquire load of the word (A1) sees
 // them. The receiver reads a message, then gives its room back by release stores of head and
 // data_head (R2); the sender's acquire loads (A2) see that the reading is over before it overwrites.
-// Each variable has one writer, so no locked instruction is needed.
+// What the receiver writes to lines that it has read comes before R2, so before the sender's next use of
+// them. Each variable has one writer at a time, so no locked instruction is needed.
 #pragma once
 
 #include <algorithm>
@@ -224,146 +225,5 @@ class alignas(cache_line) out_lane {
   segment_view segment_;
   uint32_t index_;
 };
-
-/// Receiver's end. ready() may be asked by any thread, the rest by the holder of `lock`.
-class alignas(cache_line) in_lane {
- public:
-  in_lane(const segment_view& segment, uint32_t index)
-      : shared_(segment.lane(index)),
-        slots_(slots_of(shared_), segment.header().n_slots),
-        data_size_(segment.header().data_size),
-        data_(data_of(shared_, segment.header().n_slots)),
-        source_(shared_.source),
-        index_(index) {}
-
-  /// Whether a message waits. A hint: another thread may take it.
-  bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }
-
-  /// Whether a message was there at once, with no idle poll since the last one was taken: then more
-  /// may wait. Where messages come one by one and are answered, looking for the next would only take
-  /// its slot from the sender's cache, and the answer would wait for the transfer. Under lock.
-  bool in_a_stream(uint32_t idle_polls) {
-    const bool same = idle_polls == idle_polls_before_;
-    idle_polls_before_ = idle_polls;
-    return same;
-  }
-
-  /// Whether the receiver has sent something since it was asked last; `sent` counts that.
-  /// Under lock.
-  bool is_answered(uint64_t sent) {
-    const bool answered = sent != answers_before_;
-    answers_before_ = sent;
-    return answered;
-  }
-
-  /// Takes up to `max` messages: on_message(source, bytes, size), on_immediate(source, imm).
-  /// Returns how many. A message counts as taken even if its handler throws.
-  template <class OnMessage, class OnImmediate>
-  int drain(int max, OnMessage on_message, OnImmediate on_immediate);
-
-  /// Negative: of nobody any more. Changed under lock, and under that of the device.
-  int source() const { return source_; }
-  uint32_t index() const { return index_; }
-  lane_header& shared() { return shared_; }
-
-  /// The lane's ends belong to somebody else from now on, who begins anew; or to nobody. Under lock.
-  void begin(int source) {
-    data_head_ = answers_before_ = 0;
-    idle_polls_before_ = 0;
-    source_ = source;
-    head_.store(0, std::memory_order_relaxed);
-  }
-  void end() {
-    source_ = -1;
-    // No slot has that number, so nothing seems to wait here: another device may have the lane.
-    head_.store(uint64_t{1} << 31, std::memory_order_relaxed);
-  }
-
-  spinlock lock;
-
- private:
-  bool is_full(uint64_t number) const {
-    return slot_word::is_of(slots_[number].word().load(std::memory_order_acquire),  // A1: pairs with R1 in publish()
-                            number);
-  }
-
-  struct give_room_back {
-    in_lane& lane;
-    uint64_t head;
-    uint64_t data_head;
-    ~give_room_back() {
-      lane.head_.store(head, std::memory_order_relaxed);
-      lane.data_head_ = data_head;
-      lane.shared_.data_head.store(data_head, std::memory_order_release);  // R2: pairs with A2
-      lane.shared_.head.store(head, std::memory_order_release);            // R2: pairs with A2
-    }
-  };
-
-  lane_header& shared_;
-  slot_ring slots_;
-  uint64_t data_size_;
-  std::byte* data_;
-  std::atomic<uint64_t> head_{0};  // slots taken; written under lock
-  uint64_t data_head_ = 0;         // under lock
-  uint32_t idle_polls_before_ = 0;  // under lock
-  uint64_t answers_before_ = 0;     // under lock
-  int source_;
-  uint32_t index_;
-};
-
-template <class OnMessage, class OnImmediate>
-int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
-  give_room_back at{*this, head_.load(std::memory_order_relaxed), data_head_};
-  const slot_ring slots = slots_;  // read once: handlers might change the lane, for all the compiler knows
-  const int source = source_;
-  // Looking at several slots at once lets their cache misses overlap: one after the other, with a
-  // handler in between, each message would cost a whole transfer between two cores. For the same reason
-  // how many slots a message takes is asked by a branch, which is foretold: were it computed, the next slot's
-  // place would wait for this one's word.
-  const uint64_t begin = at.head;
-  uint64_t end = begin, limit = begin + static_cast<uint64_t>(max);
-  while (end < limit) {
-    const uint64_t word = slots[end].word().load(std::memory_order_acquire);  // A1
-    if (!slot_word::is_of(word, end)) break;
-    ++end;
-    if (LCI_UNLIKELY(!slot_word::is_short(word))) {
-      if ((slot_word::flags(word) & slot_word::takes_line) != 0) ++end;
-      if ((slot_word::flags(word) & slot_word::skipped) != 0) ++limit;
-    }
-  }
-  while (at.head < end) {
-    const slot_view slot = slots[at.head++];
-    const uint64_t word = slot.word().load(std::memory_order_relaxed);
-    if (LCI_LIKELY(slot_word::is_short(word))) {
-      on_message(source, slot.payload(), slot_word::flags(word));
-      continue;
-    }
-    const uint32_t flags = slot_word::flags(word);
-    const uint32_t size = flags & slot_word::size_mask;
-    if ((flags & slot_word::takes_line) != 0) {
-      ++at.head;
-      if (LCI_LIKELY(size <= slot_word::wide)) on_message(source, slot.payload(), size);
-      continue;
-    }
-    if ((flags & slot_word::immediate) != 0) {
-      uint32_t imm;
-      std::memcpy(&imm, slot.payload(), sizeof imm);
-      on_immediate(source, imm);
-      continue;
-    }
-    if ((flags & slot_word::in_ring) == 0) continue;
-    ring_reference where;
-    std::memcpy(&where, slot.payload(), sizeof where);
-    if (where.offset > data_size_ || size > data_size_ - where.offset) continue;  // not trusted
-    // The room is given back only after the handler has returned.
-    struct advance_after {
-      uint64_t& position;
-      uint64_t end;
-      ~advance_after() { position = end; }
-    } after{at.data_head, std::max(where.end, at.data_head)};
-    on_message(source, data_ + where.offset, size);
-  }
-  return static_cast<int>(end - begin);
-}
 
 }  // namespace lci::network::shm
