@@ -35,12 +35,12 @@ packet_pool::packet_pool(const packet_pool_attr_t& a) : attr(a) {
   // Packets an even number of lines apart would share few sets of the caches: with 8 KiB all first lines
   // would fall into one.
   stride_ = attr.packet_size / cache_line % 2 == 0 ? attr.packet_size + cache_line : attr.packet_size;
-  const size_t most = multiples::end / (stride_ / cache_line);
-  if (attr.npackets > most)
-    throw_invalid("alloc_packet_pool", "npackets", std::to_string(attr.npackets),
-                  "at most " + std::to_string(most) + " packets of this size");
+  if (stride_ / cache_line >= multiples::end)
+    throw_invalid("alloc_packet_pool", "packet_size", std::to_string(attr.packet_size), "less than 256 GiB");
   strides_ = multiples(static_cast<uint32_t>(stride_ / cache_line));
-  arena_size_ = stride_ * attr.npackets;
+  if (__builtin_mul_overflow(stride_, attr.npackets, &arena_size_))
+    throw_invalid("alloc_packet_pool", "npackets", std::to_string(attr.npackets),
+                  "as many as there is address space for", "lower LCI_ATTR_NPACKETS");
   void* p = mmap(nullptr, arena_size_, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)

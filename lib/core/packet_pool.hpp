@@ -54,8 +54,8 @@ class packet_pool {
   }
   /// Whether this is the payload of one of our packets.
   bool owns(const void* p) const {
-    const size_t offset = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_);
-    return offset < arena_size_ && offset % cache_line == 0 && strides_.contain(offset / cache_line - 1);
+    const size_t packet_at = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_) - sizeof(packet);
+    return packet_at < arena_size_ && packet_at % cache_line == 0 && strides_.contain(packet_at / cache_line);
   }
   void* arena() const { return arena_; }
   size_t arena_size() const { return arena_size_; }

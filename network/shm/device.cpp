@@ -197,7 +197,7 @@ int device::poll(event_sink& sink, int max_events) {
   in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);  // A2: or a later, longer one
   // Most polls find nothing: they must be short, since a message waits for them to end.
   for (uint32_t i = 0; i < n_lanes; ++i)
-    if (lanes[i]->is_due()) return drain(sink, lanes + i, n_lanes - i);
+    if (lanes[i]->is_due()) return drain(sink, lanes, n_lanes);
   // Not a counter of anything: lost increments between threads only make the watch rarer.
   const uint32_t polls = entry_.idle_polls.load(std::memory_order_relaxed) + 1;
   entry_.idle_polls.store(polls, std::memory_order_relaxed);

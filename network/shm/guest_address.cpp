@@ -69,7 +69,7 @@ mapping map_file(const guest_address& a, const file_name& name) {
 
 bool is_sound(const mapping& m, const segment_header& h) {
   return m.size() > lanes_offset() && h.magic == segment_magic && std::has_single_bit(h.n_slots) &&
-         std::has_single_bit(h.data_size) && h.n_slots <= 1u << 21 && h.data_size <= 1u << 30 &&
+         std::has_single_bit(h.data_size) && h.n_slots >= 32 && h.n_slots <= 1u << 21 && h.data_size <= 1u << 30 &&
          h.lane_stride >= sizeof(lane_header) + h.n_slots * slot_size + h.data_size &&
          h.lane_stride <= uint64_t{1} << 32 && h.lane_stride % 4096 == 0 &&
          h.n_lanes <= (m.size() - lanes_offset()) / h.lane_stride;

@@ -7,12 +7,11 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
-#include "network/fabric.hpp"
 #include "network/shm/layout.hpp"
 
 namespace lci::network::shm {
 
-/// Receiver's end. ready() may be asked by any thread, the rest by the holder of `lock`.
+/// Receiver's end. ready() and is_due() may be asked by any thread, the rest by the holder of `lock`.
 class alignas(cache_line) in_lane {
  public:
   in_lane(const segment_view& segment, uint32_t index)
@@ -26,13 +25,14 @@ class alignas(cache_line) in_lane {
   /// Whether a message waits. A hint: another thread may take it.
   bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }
 
-  /// The same for a poll, which leaves a lane alone for some turns after a stream of larger messages was
+  /// The same for a poll, which leaves a lane alone for a moment after a stream of larger messages was
   /// read up to its end: looking for the next one takes its slot from the sender again and again.
   bool is_due() {
-    const uint32_t rest = rest_.load(std::memory_order_relaxed);
-    if (LCI_LIKELY(rest == 0)) return ready();
-    rest_.store(rest - 1, std::memory_order_relaxed);
-    return false;
+    const uint64_t rested = rested_.load(std::memory_order_relaxed);
+    if (LCI_LIKELY(rested == 0)) return ready();
+    if (static_cast<int64_t>(cpu_ticks() - rested) < 0) return false;
+    rested_.store(0, std::memory_order_relaxed);
+    return ready();
   }
 
   /// Whether a message was there at once, with no idle poll since the last one was taken: then more
@@ -52,8 +52,8 @@ class alignas(cache_line) in_lane {
     return answered;
   }
 
-  /// Takes up to `max` messages: on_message(source, bytes, size), on_immediate(source, imm).
-  /// Returns how many. A message counts as taken even if its handler throws.
+  /// Takes up to `max` slots full of messages, or one message: on_message(source, bytes, size),
+  /// on_immediate(source, imm). Returns how many messages. A message counts as taken even if its handler throws.
   template <class OnMessage, class OnImmediate>
   int drain(int max, OnMessage on_message, OnImmediate on_immediate);
 
@@ -65,7 +65,7 @@ class alignas(cache_line) in_lane {
   /// The lane's ends belong to somebody else from now on, who begins anew; or to nobody. Under lock.
   void begin(int source) {
     data_head_ = answers_before_ = 0;
-    rest_.store(0, std::memory_order_relaxed);
+    rested_.store(0, std::memory_order_relaxed);
     idle_polls_before_ = 0;
     source_ = source;
     head_.store(0, std::memory_order_relaxed);
@@ -84,7 +84,7 @@ class alignas(cache_line) in_lane {
                             number);
   }
 
-  static constexpr uint32_t polls_of_rest = 20;  // some 150 ns
+  static constexpr uint64_t rest_ticks = 400;  // some 150 ns
 
   // A line that the sender has written and we have read is in both caches. Before the sender can write it
   // again ours must be dropped, which takes it a round trip a line, one after the other: its stores leave in
@@ -101,7 +101,7 @@ class alignas(cache_line) in_lane {
   /// where messages wait for us, or we are waited for: our stores take as long as the sender's.
   static void give_slots_back(const slot_ring& slots, uint64_t begin, uint64_t end) {
     for (uint64_t number = begin & ~uint64_t{1}; number + 2 <= end; number += 2)
-      slots[number].word().store(0, std::memory_order_relaxed);
+      slots[number].word().store(slot_word::empty_first, std::memory_order_relaxed);
   }
 
   struct give_room_back {
@@ -122,7 +122,7 @@ class alignas(cache_line) in_lane {
   std::byte* data_;
   std::atomic<uint64_t> head_{0};  // slots taken; written under lock
   uint64_t data_head_ = 0;         // under lock
-  std::atomic<uint32_t> rest_{0};  // polls that leave it alone: a hint, as ready()
+  std::atomic<uint64_t> rested_{0};  // polls leave it alone until then, if not 0: a hint, as ready()
   uint32_t idle_polls_before_ = 0;  // under lock
   uint64_t answers_before_ = 0;     // under lock
   int source_;
@@ -146,12 +146,15 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
     ++end;
     if (LCI_UNLIKELY(!slot_word::is_short(word))) {
       if ((slot_word::flags(word) & slot_word::takes_line) != 0) ++end;
-      if ((slot_word::flags(word) & slot_word::skipped) != 0) ++limit;
+      // The message behind it is what was asked for. (A sender that does nothing else gets nowhere.)
+      if ((slot_word::flags(word) & slot_word::skipped) != 0 && limit - begin <= static_cast<uint64_t>(max)) ++limit;
     }
   }
+  int messages = 0;
   while (at.head < end) {
     const slot_view slot = slots[at.head++];
     const uint64_t word = slot.word().load(std::memory_order_relaxed);
+    ++messages;
     if (LCI_LIKELY(slot_word::is_short(word))) {
       on_message(source, slot.payload(), slot_word::flags(word));
       continue;
@@ -169,7 +172,10 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
       on_immediate(source, imm);
       continue;
     }
-    if ((flags & slot_word::in_ring) == 0) continue;
+    if ((flags & slot_word::in_ring) == 0) {
+      --messages;
+      continue;
+    }
     ring_reference where;
     std::memcpy(&where, slot.payload(), sizeof where);
     if (where.offset > data_size_ || size > data_size_ - where.offset) continue;  // not trusted
@@ -185,9 +191,9 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   if (read_bytes) give_bytes_back(at.data_head);
   if (end < limit && max > 1) {  // faster than the sender, and it waits for no answer
     give_slots_back(slots, begin, end);
-    if (read_bytes) rest_.store(polls_of_rest, std::memory_order_relaxed);
+    if (read_bytes) rested_.store((cpu_ticks() + rest_ticks) | 1, std::memory_order_relaxed);
   }
-  return static_cast<int>(end - begin);
+  return messages;
 }
 
 }  // namespace lci::network::shm

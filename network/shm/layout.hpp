@@ -5,7 +5,7 @@
 //
 // A lane carries messages from one thread of one rank to one device: a ring of slots (slots.hpp), each
 // published by one store of its word, and a ring of bytes for what does not fit into a slot. One
-// writes, one reads, so neither needs a locked instruction.
+// writes, one reads and then gives back, so neither needs a locked instruction.
 #pragma once
 
 #include <atomic>

@@ -8,7 +8,6 @@
 // them. Each variable has one writer at a time, so no locked instruction is needed.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -133,14 +132,24 @@ class alignas(cache_line) out_lane {
   uint64_t sent() const { return tail_; }  // changes with each message
   void prefetch_next() const { slots_[tail_].prefetch(); }
 
-  /// Whether the receiver has polled in vain since this was asked last, and we have not (`ours`: how often):
-  /// between then and now we had work all the time, and it had none.
+  /// Whether the receiver polls in vain, and we have not since this was asked last (`ours`: how often): we had
+  /// work all the time, and it has none.
   bool is_idle_beyond(uint32_t ours) {
-    const uint32_t theirs = entry_->idle_polls.load(std::memory_order_relaxed);
-    const bool idle = theirs != their_idle_polls_ && ours == our_idle_polls_;
-    their_idle_polls_ = theirs;
+    const uint64_t now = cpu_ticks();
+    const bool busy = ours == our_idle_polls_, recent = now - asked_at_ < recent_ticks;
     our_idle_polls_ = ours;
-    return idle;
+    asked_at_ = now;
+    uint32_t theirs = entry_->idle_polls.load(std::memory_order_relaxed);
+    if (busy && !recent) {  // what it did since then says nothing of now: look a little longer
+      their_idle_polls_ = theirs;
+      for (int i = 0; i < looks && theirs == their_idle_polls_; ++i) {
+        cpu_pause();
+        theirs = entry_->idle_polls.load(std::memory_order_relaxed);
+      }
+    }
+    const bool idle = theirs != their_idle_polls_;
+    their_idle_polls_ = theirs;
+    return busy && idle;
   }
 
   device_entry& entry() { return *entry_; }
@@ -176,7 +185,7 @@ class alignas(cache_line) out_lane {
   place next_slot() {
     const place at = take(1);
     // Of the last time; R1 releases it. If this is the second slot, its word is about to be written.
-    at.slot.second_word().store(0, std::memory_order_relaxed);
+    at.slot.second_word().store(slot_word::empty_second, std::memory_order_relaxed);
     return at;
   }
   place next_line() {
@@ -211,6 +220,8 @@ class alignas(cache_line) out_lane {
   }
 
   static constexpr uint64_t slots_ahead = 2;
+  static constexpr uint64_t recent_ticks = 20'000;  // some 8 us
+  static constexpr int looks = 16;                  // of some 15 ns
 
   lane_header* shared_;
   slot_ring slots_;
@@ -221,6 +232,7 @@ class alignas(cache_line) out_lane {
   uint64_t limit_;      // tail_ may not pass this
   uint64_t data_tail_ = 0;
   uint64_t data_head_ = 0;
+  uint64_t asked_at_ = 0;  // what follows
   uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0;
   segment_view segment_;
   uint32_t index_;

@@ -37,9 +37,16 @@ struct slot_word {
     return static_cast<uint32_t>(word) == static_cast<uint32_t>(number + 1);
   }
   static constexpr uint32_t flags(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
+  /// Of slots that are not full. First slots have even numbers, their full words an odd low half; second ones
+  /// the other way round: so also where numbers pass 2^32 neither is ever taken for a full one.
+  static constexpr uint64_t empty_first = 0, empty_second = 1;
+
   /// Whether it is a message in this one slot: it has no flags then.
   static constexpr bool is_short(uint64_t word) { return flags(word) <= narrow; }
 };
+
+static_assert(!slot_word::is_of(slot_word::empty_second, 0xffffffff) &&
+              !slot_word::is_of(slot_word::empty_first, 0xfffffffe));
 
 /// Where a slot lies. The memory behind it belongs to a slot_ring.
 class slot_view {
@@ -58,7 +65,8 @@ class slot_view {
   std::byte* slot_;
 };
 
-/// Slots by their numbers. Written by the lane's sender, read by its receiver; emptied while it has neither.
+/// Slots by their numbers. Each line is the sender's until its slots are published, then the receiver's until
+/// it has given their room back.
 class slot_ring {
  public:
   slot_ring(std::byte* memory, uint32_t n_slots) : memory_(memory), mask_(n_slots - 1) {}

@@ -190,11 +190,14 @@ TEST_CASE("a handler that throws loses no message that came with its own", "[end
     const auto out = message(size, 1);
     int thrown = 0;
     const auto progress = [&] { thrown += progress_throws(env); };
-    for (int i = 0; i < n; ++i)
+    for (int i = 0; i < n; ++i) {
       while (lci::post_am_x(env.rank, out.data(), size, lci::COMP_NULL_RETRY, rcomp)
                  .runtime(env.rt)()
                  .is_retry())
         progress();
+      // A progress thread keeps 64 exceptions for a program that does not ask for them.
+      while (i - thrown > 32) progress();
+    }
     while (thrown < n) progress();
     EXPECT_EQ(thrown, n);
     env.barrier();

@@ -34,8 +34,8 @@ TEST_CASE("multiples are told from other numbers without a division") {
       CHECK(of_n.contain(k) == (k % n == 0));
       CHECK(of_n.contain(k / n * n));
     }
-    CHECK_FALSE(of_n.contain(lci::multiples::end));
-    CHECK_FALSE(of_n.contain(~size_t{0}));
+    for (const size_t k : {lci::multiples::end, lci::multiples::end + 1, ~size_t{0}})
+      CHECK(of_n.contain(k) == (k % n == 0));
   }
 }
 
@@ -77,7 +77,8 @@ TEST_CASE("packets used in turn do not meet in a few sets of the caches") {
   }
 }
 
-TEST_CASE("a pool whose packets could not be numbered is refused") {
-  CHECK_THROWS_AS(packet_pool(attributes(8192, size_t{1} << 40)), lci::invalid_argument_error);
+TEST_CASE("a pool for which there is no address space is refused") {
+  CHECK_THROWS_AS(packet_pool(attributes(8192, size_t{1} << 40)), lci::resource_error);
+  CHECK_THROWS_AS(packet_pool(attributes(8192, size_t{1} << 55)), lci::invalid_argument_error);
   CHECK_THROWS_AS(packet_pool(attributes(size_t{1} << 60, 1)), lci::invalid_argument_error);
 }
