@@ -104,6 +104,13 @@ class event_sink {
   ~event_sink() = default;
 };
 
+/// Of another process, for its messages.
+enum class attention : uint8_t {
+  unknown,  ///< it may be at work elsewhere for long
+  polls,    ///< it polls its device: what it is asked for it does at once
+  waits     ///< it has polled in vain since this was asked last, while here messages came all the time
+};
+
 class device {
  public:
   virtual ~device() = default;
@@ -150,9 +157,9 @@ class device {
   virtual void park(int64_t timeout_us) { wait(std::min<int64_t>(timeout_us, 1000)); }
   virtual void unpark() {}
 
-  /// Whether that peer's process is looking for messages just now and finds none, while messages from it
-  /// stream in here: what we would copy out of its memory it can as well copy into ours. Thread-safe.
-  virtual bool has_time(int peer) { return (void)peer, false; }
+  /// What that peer's process is doing just now, as far as this network lets one process see another.
+  /// Asked when it wants to send something large, which both could copy. Thread-safe.
+  virtual attention attention_of(int peer) { return (void)peer, attention::unknown; }
 
   /// True when everything this device has sent has left it (nothing of it waits in our memory for
   /// a peer to fetch). Asked before the device is destroyed.

@@ -17,7 +17,8 @@ struct job {
   bool check = false;
 };
 
-/// Reads a byte a cache line of a message: what arrives in place would not move otherwise.
+/// Reads a byte a cache line of a message: what arrives in place would not move otherwise. Not of a copy,
+/// which would be read for a second time; others' receives leave what they have copied alone, too.
 inline void read_through(const void* data, size_t size) {
   const auto* p = static_cast<const volatile unsigned char*>(data);
   for (size_t i = 0; i < size; i += 64) (void)p[i];
@@ -79,8 +80,8 @@ class inbox {
   }
   void give_back(const lci::status_t& status) {
     if (payload_ == payload_kind::ours) return;
-    read_through(status.buffer, status.size);
     if (payload_ == payload_kind::packet) {
+      read_through(status.buffer, status.size);
       lci::put_upacket(status.buffer);
     } else {
       std::free(status.buffer);

@@ -14,6 +14,7 @@ struct process_state {
   lci::rcomp_t to_receiver = 0, to_sender = 0, ack_receiver = 0, ack_sender = 0;
   lci::rcomp_t check_receiver = 0, check_sender = 0;
   lci::comp_t on_recv;
+  size_t max_eager = 0;  // larger messages were copied before a handler sees them
   command last_command;
   // The serial numbers of the last command, and of the last one that the receivers are ready for.
   std::atomic<uint64_t> commanded{0}, ready{0};

@@ -91,11 +91,11 @@ class backlog {
     item i = take(peer);
     try {
       if (submit(i)) {
-        count_down();
+        count_down(peer);
         return true;
       }
     } catch (...) {
-      count_down();
+      count_down(peer);
       throw;
     }
     std::lock_guard guard(lock_);
@@ -103,25 +103,27 @@ class backlog {
     return false;
   }
 
-  void count_down() {
+  void count_down(int peer) {
     std::lock_guard guard(lock_);  // the flag follows the count
+    const auto at = items_.find(peer);
+    if (at->second.empty()) items_.erase(at);
     if (count_.fetch_sub(1, std::memory_order_release) == 1)
       flags_.fetch_and(static_cast<uint8_t>(~bit_), std::memory_order_release);
   }
 
+  /// Leaves a queue that is empty then: the item may have to go back, as often as there is no room for it.
   item take(int peer) {
     std::lock_guard guard(lock_);
-    const auto at = items_.find(peer);
-    item i = std::move(at->second.front());
-    at->second.pop_front();
-    if (at->second.empty()) items_.erase(at);
+    std::deque<item>& queue = items_.find(peer)->second;
+    item i = std::move(queue.front());
+    queue.pop_front();
     return i;
   }
 
   spinlock draining_;
   std::vector<std::pair<int, size_t>> peers_;  // under draining_
   spinlock lock_;
-  std::map<int, std::deque<item>> items_;  // by peer, none empty; under lock_
+  std::map<int, std::deque<item>> items_;  // by peer, none empty but while drained; under lock_
   std::atomic<size_t> count_{0};           // changed under lock_
   std::atomic<uint8_t>& flags_;
   const uint8_t bit_;

@@ -112,7 +112,7 @@ device::~device() {
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted) return;
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
-    if (op->allocated) rt.deallocate(op->status.buffer);
+    if (op->allocated) free_payload(op->status.buffer);
     if (op->ordered) delete op->comp;
     if (op->named) ticket_of(op).retire();
     rt.operations.release(op);
@@ -224,6 +224,7 @@ void device::on_peer_departure(int peer, network::departure how) {
 }
 
 void device::end_operations(int peer) {
+  landing.forget(peer);
   // All end, also if a handler throws.
   std::exception_ptr thrown;
   rt.operations.enter_each(this, [&](operation_table::visit v) {

@@ -19,6 +19,8 @@
 #include "lib/core/backlog.hpp"
 #include "lib/core/device_observer.hpp"
 #include "lib/core/flush_tracker.hpp"
+#include "lib/core/kept_buffers.hpp"
+#include "lib/core/landing.hpp"
 #include "lib/core/matching_engine.hpp"
 #include "lib/core/operation.hpp"
 #include "lib/core/packet_pool.hpp"
@@ -242,13 +244,15 @@ class device final : public network::event_sink, public detail::device_front {
   core::backlog backlog{not_plain, backlog_waits};
   network::limits limits;
   std::unique_ptr<registration_cache> cache;  // null: every registration is the network's
-  /// Reasons why each round of progress does more than to poll: deadlines, and receive buffers.
+  /// Reasons why each round of progress does more than to poll: deadlines, receive buffers, requests that wait.
   std::atomic<int> attention{0};
   /// Operations that have been posted and not completed, posted receives excepted.
   alignas(cache_line) std::atomic<int64_t> pending{0};
   flush_tracker flushes;
   const std::unique_ptr<barrier_rounds> barriers;
   timers deadlines{attention};
+  core::landing landing{attention};
+  core::kept_buffers kept_buffers;  // of those that land, and of others that only a handler sees
 
   device_bell bell;
   std::atomic<progress_thread*> service{nullptr};  // who serves this device
@@ -278,6 +282,15 @@ class device final : public network::event_sink, public detail::device_front {
   LCI_NOINLINE void* file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
                                      const std::byte* data, size_t size, uint64_t ack = 0);
   bool receive_rts(int peer, wire::message& m);
+  /// False: it was refused.
+  bool receive_large_am(const core::landing::request& request);
+  /// Memory for an active message that its completion object sees `in_place`, or that is to be the program's.
+  void* allocate_payload(size_t size, bool in_place);
+  void free_payload(void* buffer) {
+    if (!kept_buffers.give_back(buffer)) rt.deallocate(buffer);
+  }
+  bool must_wait(const core::landing::request& request);
+  LCI_NOINLINE bool start_waiting_requests();
   bool receive_rtr(int peer, wire::message& m);
   bool receive_fin(int peer, wire::message& m);
   bool receive_fragment(int peer, wire::message& m);

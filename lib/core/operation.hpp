@@ -84,6 +84,7 @@ struct alignas(cache_line) operation {
   bool counted : 1 = false;     // by the device's flush tracker, in generations of this parity
   bool parity : 1 = false;
   bool named : 1 = false;       // `comp` is a ticket
+  bool lands : 1 = false;       // counted by the device's landing
   bool shaped : 1 = false;      // status.buffer has a layout, `shape`: nobody but us can get at it
   operation* next_free = nullptr;
   packet* carrier = nullptr;  // buffer-copy send: given back afterwards
@@ -204,7 +205,7 @@ class operation_table {
     op->comp = nullptr;
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
-    op->named = op->shaped = false;
+    op->named = op->lands = op->shaped = false;
     op->carrier = nullptr;
     op->reg = {};
     op->fail_as(failure::none);

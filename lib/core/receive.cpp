@@ -230,23 +230,47 @@ bool device::refuse(int peer, uint64_t operation) {
   return false;
 }
 
+bool device::must_wait(const landing::request& r) {
+  return landing.is_full_of(r.peer) && net->attention_of(r.peer) != network::attention::unknown;
+}
+
+bool device::start_waiting_requests() {
+  bool any = false;
+  for (landing::request r; landing.take(r, [this](const auto& oldest) { return !must_wait(oldest); }); any = true)
+    (void)receive_large_am(r);
+  return any;
+}
+
+void* device::allocate_payload(size_t size, bool in_place) {
+  // With an allocator of its own the program decides where payloads lie.
+  void* kept = in_place && rt.allocator() == nullptr ? kept_buffers.take(size) : nullptr;
+  return kept != nullptr ? kept : rt.allocate(size);
+}
+
+bool device::receive_large_am(const landing::request& r) {
+  comp_impl_t* comp = rt.rcomps.lookup(r.comp);
+  operation* op = comp == nullptr ? nullptr : rt.operations.allocate();
+  if (op == nullptr) return refuse(r.peer, r.rts.operation);
+  op->comp = comp;
+  op->in_place = comp->attr.am_in_place;
+  op->status.buffer = allocate_payload(r.rts.size, op->in_place);
+  if (op->status.buffer == nullptr) {
+    rt.operations.release(op);
+    return refuse(r.peer, r.rts.operation);
+  }
+  op->status.size = r.rts.size;
+  op->allocated = true;
+  start_receive(op, r.peer, r.tag, r.rts);
+  return true;
+}
+
 bool device::receive_rts(int peer, wire::message& m) {
   wire::rts_body body;
   if (!wire::take_body(m, body)) return false;
   if (m.head.what == wire::kind::rts_am) {
-    comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
-    operation* op = comp == nullptr ? nullptr : rt.operations.allocate();
-    if (op == nullptr) return refuse(peer, body.operation);
-    op->comp = comp;
-    op->status.buffer = rt.allocate(body.size);
-    if (op->status.buffer == nullptr) {
-      rt.operations.release(op);
-      return refuse(peer, body.operation);
-    }
-    op->status.size = body.size;
-    op->allocated = true;
-    op->in_place = comp->attr.am_in_place;
-    start_receive(op, peer, m.head.tag, body);
+    const landing::request request{peer, m.head.tag, m.head.word, body};
+    if (!must_wait(request)) return receive_large_am(request);
+    landing.wait(request);
     return true;
   }
   matching_engine* engine = rt.engines.get(m.head.engine);

@@ -31,6 +31,22 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
   }
 }
 
+constexpr size_t largest_in_caches = size_t{1} << 20;
+
+/// For a network that can read. A read is done by this thread alone. A sender that polls can do its part: up to
+/// a size that stays in the caches each copies once, through the network's buffers; of larger ones it writes
+/// some, while this thread reads others.
+choice choose_by(network::attention sender, operation* op, const network::limits& limits, landing& landing) {
+  if (sender == network::attention::unknown) return choice::read;
+  if (op->total <= largest_in_caches) {
+    op->lands = op->allocated && landing.begin(op->status.rank);
+    return !op->allocated || op->lands ? choice::copy : choice::read;
+  }
+  // The kernel is slow to make the pages of fresh memory for another process.
+  if (sender == network::attention::polls || op->allocated) return choice::read;
+  return limits.put_imm ? choice::write_imm : choice::write;
+}
+
 }  // namespace
 
 void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
@@ -52,10 +68,8 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
     return fail(op);
 
   choice how = op->shaped ? choice::copy : choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
-  // A read is done by this thread, a write by the sender's: both at once move up to twice as much.
-  if (how == choice::read && rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select && !op->allocated &&
-      net->has_time(peer))
-    how = limits.put_imm ? choice::write_imm : choice::write;
+  if (how == choice::read && rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select)
+    how = choose_by(net->attention_of(peer), op, limits, landing);
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     try {
       op->reg = register_range(op->status.buffer, op->total);
@@ -421,19 +435,20 @@ void device::complete(operation* op) {
     device& owner;
     void* buffer;
     int peer;
-    bool counted, parity, acknowledges;
+    bool counted, parity, acknowledges, lands;
     uint32_t peer_operation;
     uint8_t answer;
     ~ending() {
-      if (buffer != nullptr) owner.rt.deallocate(buffer);
+      if (buffer != nullptr) owner.free_payload(buffer);
       if (acknowledges) owner.send_ack(peer, peer_operation, answer);
       if (counted) owner.flushes.end(peer, parity);
+      if (lands) owner.landing.end();
       owner.pending.fetch_sub(1, std::memory_order_release);
     }
   } const at_end{owner,       op->in_place ? status.buffer : nullptr,
                  status.rank, op->counted,
                  op->parity,  op->acknowledges && !op->ordered,
-                 op->peer_operation, policy_of(status)};
+                 op->lands,   op->peer_operation, policy_of(status)};
   rt.operations.release(op);
   if (comp != nullptr) comp->signal(status);
 }

@@ -30,7 +30,7 @@ class device final : public network::device {
   void wait(int64_t timeout_us) override;
   void park(int64_t timeout_us) override;
   void unpark() override { near_->unpark(); }
-  bool has_time(int peer) override { return way_to(peer).has_time(peer); }
+  network::attention attention_of(int peer) override { return way_to(peer).attention_of(peer); }
   bool flushed() override;
   void start() override { near_->start(), far_->start(); }
 

@@ -240,10 +240,10 @@ bool device::prepare_answer(in_lane& lane) {
   return true;
 }
 
-bool device::has_time(int peer) {
+attention device::attention_of(int peer) {
   out_lane* const lane = lane_of(thread_index(), peer);
-  if (lane == nullptr || lane->shared_by_threads || context_.is_guest(peer)) return false;
-  return lane->is_idle_beyond(entry_.idle_polls.load(std::memory_order_relaxed));
+  if (lane == nullptr || lane->shared_by_threads || context_.is_guest(peer)) return attention::unknown;
+  return lane->receivers_attention(entry_.idle_polls.load(std::memory_order_relaxed));
 }
 
 void device::look_after_peers(event_sink& sink) {

@@ -35,7 +35,7 @@ class device final : public network::device {
   void deregister_memory(const registration&) override {}
   void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
-  bool has_time(int peer) override;
+  attention attention_of(int peer) override;
   void unpark() override;
 
  private:

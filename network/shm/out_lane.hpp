@@ -8,6 +8,7 @@
 // them. Each variable has one writer at a time, so no locked instruction is needed.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -132,24 +133,27 @@ class alignas(cache_line) out_lane {
   uint64_t sent() const { return tail_; }  // changes with each message
   void prefetch_next() const { slots_[tail_].prefetch(); }
 
-  /// Whether the receiver polls in vain, and we have not since this was asked last (`ours`: how often): we had
-  /// work all the time, and it has none.
-  bool is_idle_beyond(uint32_t ours) {
+  /// See device::attention_of(); `ours`: how often the asking device has polled in vain. One that pushes as
+  /// much as there is room for, and finds nothing then, has polled in vain, too.
+  attention receivers_attention(uint32_t ours) {
     const uint64_t now = cpu_ticks();
-    const bool busy = ours == our_idle_polls_, recent = now - asked_at_ < recent_ticks;
+    const bool busy = ours == our_idle_polls_;
     our_idle_polls_ = ours;
-    asked_at_ = now;
     uint32_t theirs = entry_->idle_polls.load(std::memory_order_relaxed);
-    if (busy && !recent) {  // what it did since then says nothing of now: look a little longer
+    if (now - std::max(asked_at_, polled_at_) >= recent_ticks) {
+      // What it has done since then says nothing of now: look a little longer.
       their_idle_polls_ = theirs;
       for (int i = 0; i < looks && theirs == their_idle_polls_; ++i) {
         cpu_pause();
         theirs = entry_->idle_polls.load(std::memory_order_relaxed);
       }
     }
+    asked_at_ = now;
     const bool idle = theirs != their_idle_polls_;
     their_idle_polls_ = theirs;
-    return busy && idle;
+    if (idle) polled_at_ = now;
+    if (now - polled_at_ >= recent_ticks) return attention::unknown;
+    return idle && busy ? attention::waits : attention::polls;
   }
 
   device_entry& entry() { return *entry_; }
@@ -221,7 +225,7 @@ class alignas(cache_line) out_lane {
 
   static constexpr uint64_t slots_ahead = 2;
   static constexpr uint64_t recent_ticks = 20'000;  // some 8 us
-  static constexpr int looks = 16;                  // of some 15 ns
+  static constexpr int looks = 24;                  // of some 15 ns
 
   lane_header* shared_;
   slot_ring slots_;
@@ -232,7 +236,7 @@ class alignas(cache_line) out_lane {
   uint64_t limit_;      // tail_ may not pass this
   uint64_t data_tail_ = 0;
   uint64_t data_head_ = 0;
-  uint64_t asked_at_ = 0;  // what follows
+  uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), as what follows
   uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0;
   segment_view segment_;
   uint32_t index_;

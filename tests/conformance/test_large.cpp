@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 
 #include <fstream>
+#include <set>
 
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/pattern.hpp"
@@ -169,5 +170,52 @@ TEST_CASE("a stream of large messages arrives whole, whichever end copies them",
     env.barrier();
     lci::free_comp_x(&sends).runtime(env.rt)();
     lci::free_comp_x(&receives).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a stream of large active messages arrives whole, whatever their memory", "[large]") {
+  // What only its handler sees, and what is the program's.
+  const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::handler, inbox_kind::queue_lcrq);
+  INFO(name_of(kind));
+  lci_test::time_limit(150);
+  on_ranks([kind](rank_env& env) {
+    // More at once than land at a time, below and above the size that may be copied in pieces.
+    constexpr int window = 24;
+    const int rounds = lci_test::sanitized ? 3 : 10;
+    const int from = 0, to = env.size - 1;
+    const auto size_of = [](lci::tag_t tag) { return tag % 12 == 11 ? 1'100'000 : 9'000 + tag % 7 * 50'001; };
+    inbox box(env, kind, window);
+    const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(to)];
+    auto sends = lci::alloc_counter_x().runtime(env.rt)();
+    std::vector<std::vector<char>> out(window);
+    for (int round = 0; round < rounds; ++round) {
+      if (env.rank == from) {
+        for (int i = 0; i < window; ++i) {
+          const auto tag = static_cast<lci::tag_t>(round * window + i);
+          auto& payload = out[static_cast<size_t>(i)];
+          payload = message(size_of(tag), tag);
+          env.post([&] {
+            return lci::post_am_x(to, payload.data(), payload.size(), sends, rcomp)
+                .tag(tag)
+                .allow_done(false)
+                .runtime(env.rt)();
+          });
+        }
+        env.until("large messages", [&] {
+          return lci::counter_get_x(sends).runtime(env.rt)() == int64_t{round + 1} * window;
+        });
+      }
+      if (env.rank == to) {
+        std::set<lci::tag_t> tags;
+        for (const auto& a : box.collect()) {
+          EXPECT_EQ(a.status.size, static_cast<size_t>(size_of(a.status.tag)));
+          EXPECT(matches(a.data.data(), a.data.size(), a.status.tag));
+          tags.insert(a.status.tag);
+        }
+        EXPECT_EQ(tags.size(), static_cast<size_t>(window));
+      }
+    }
+    env.barrier();
+    lci::free_comp_x(&sends).runtime(env.rt)();
   });
 }

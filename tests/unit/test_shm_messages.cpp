@@ -166,27 +166,38 @@ TEST_CASE("lane: another thread receives while one sends") {
   receiver.join();
 }
 
-TEST_CASE("lane: a peer has time if it polls in vain while we do not") {
+TEST_CASE("lane: a sender sees whether its receiver polls") {
+  using lci::network::attention;
   lane_pair lane;
-  auto& theirs = lane.out.entry().idle_polls;
-  // Asked often: we may be stopped between its poll and our question, and then its poll does not count.
-  const auto seen = [&](uint32_t ours) {
+  std::atomic<uint32_t>& polls = lane.out.entry().idle_polls;
+  CHECK(lane.out.receivers_attention(0) == attention::unknown);
+  // Asked often: a thread may be stopped between a poll and the question, and then the poll does not count.
+  const auto seen = [&](attention expected, auto ours) {
     for (int i = 0; i < 1000; ++i) {
-      ++theirs;
-      if (lane.out.is_idle_beyond(ours)) return true;
+      ++polls;
+      if (lane.out.receivers_attention(ours()) == expected) return true;
     }
     return false;
   };
-  (void)lane.out.is_idle_beyond(1);
-  CHECK_FALSE(lane.out.is_idle_beyond(1));
-  CHECK(seen(1));
-  CHECK_FALSE(lane.out.is_idle_beyond(1));  // since then it has done something else
-  ++theirs;
-  CHECK_FALSE(lane.out.is_idle_beyond(2));  // we had nothing to do, either: nothing waits here
-  CHECK(seen(2));
-  ++theirs;
+  // Who asks has had work all the time, or has polled in vain as well.
+  uint32_t n = 0;
+  CHECK(seen(attention::waits, [&] { return n; }));
+  CHECK(seen(attention::polls, [&] { return ++n; }));
+  ++polls;
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK_FALSE(lane.out.is_idle_beyond(2));  // that was long ago
+  CHECK(lane.out.receivers_attention(n) == attention::unknown);  // that was long ago
+  // Then it takes another look.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::atomic<bool> over{false};
+  std::thread receiver([&] {
+    while (!over) ++polls;
+  });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (lane.out.receivers_attention(n) == attention::unknown && std::chrono::steady_clock::now() < deadline) {
+  }
+  CHECK(std::chrono::steady_clock::now() < deadline);
+  over = true;
+  receiver.join();
 }
 
 TEST_CASE("lane: a poll leaves it alone for a moment behind a stream of larger messages, not for long") {
