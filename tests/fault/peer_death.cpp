@@ -98,7 +98,8 @@ int main(int argc, char** argv) {
   auto cq = lci::alloc_cq();
   auto counter = lci::alloc_counter();
   auto sync = lci::alloc_sync();
-  const auto rcomp = lci::register_rcomp(counter);
+  auto survived = lci::alloc_counter();
+  const auto rcomp = lci::register_rcomp(counter), among_survivors = lci::register_rcomp(survived);
   std::vector<char> large(200'000, 'x'), in(200'000);
 
   // Everybody has met everybody.
@@ -127,6 +128,10 @@ int main(int argc, char** argv) {
     if (scene == "flooding")
       for (int i = 0; i < 100'000; ++i)
         if (lci::post_am(0, large.data(), 100, lci::COMP_NULL_RETRY, rcomp).is_retry()) break;
+    if (scene == "streaming") {  // large messages, of which some are on their way and others wait
+      for (int i = 0; i < 24; ++i) (void)lci::post_am_x(0, large.data(), large.size(), counter, rcomp).allow_done(false)();
+      while (lci::counter_get(counter) < 4) lci::progress();
+    }
     std::raise(SIGKILL);
   }
 
@@ -165,6 +170,12 @@ int main(int argc, char** argv) {
       expect(lci::sync_wait_for(sync, 20.0, &s), "a message of a living rank arrives");
     expect(lci::sync_wait_for(sent, 20.0, nullptr), "a message to a living rank is delivered");
     expect(s.rank == r && s.size == large.size(), "it is the right one");
+    do t = lci::post_am_x(r, large.data(), large.size(), sent, among_survivors).allow_done(false)();
+    while (t.is_retry());
+    expect(lci::sync_wait_for(sent, 20.0, nullptr), "an active message to a living rank is delivered");
+    const double late = now() + 20;
+    while (lci::counter_get(survived) == 0 && now() < late) lci::progress();
+    expect(lci::counter_get(survived) == 1, "one of a living rank arrives");
     lci::free_comp(&sent);
   }
   const double begin = now();
@@ -173,5 +184,6 @@ int main(int argc, char** argv) {
   expect(now() - begin < 10, "the runtime can be freed");
   lci::free_comp(&cq);
   lci::free_comp(&counter);
+  lci::free_comp(&survived);
   return failures == 0 ? 0 : 1;
 }
