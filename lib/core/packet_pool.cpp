@@ -75,14 +75,9 @@ packet_pool::deque& packet_pool::make_local() {
   return *d;
 }
 
-packet* packet_pool::get() {
-  deque& mine = local();
-  {
-    std::lock_guard guard(mine.lock);
-    if (LCI_LIKELY(mine.size() > 0)) return mine.pop();
-  }
-  return refill(mine);
-}
+packet* packet_pool::get() { return get_inline(); }
+
+void packet_pool::put(packet* p) { put_inline(p); }
 
 packet* packet_pool::refill(deque& mine) {
   size_t first = fresh_.load(std::memory_order_relaxed);
@@ -117,12 +112,6 @@ packet* packet_pool::refill(deque& mine) {
     return loot[0];
   }
   return nullptr;
-}
-
-void packet_pool::put(packet* p) {
-  deque& mine = local();
-  std::lock_guard guard(mine.lock);
-  mine.push(p);
 }
 
 size_t packet_pool::home() const {

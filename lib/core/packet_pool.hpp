@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
@@ -45,6 +46,20 @@ class packet_pool {
   /// Null when neither the own deque, nor fresh memory, nor one victim has any.
   packet* get();
   void put(packet* p);
+  /// The same without a call, for the program's own gets and puts.
+  LCI_ALWAYS_INLINE packet* get_inline() {
+    deque& mine = local();
+    {
+      std::lock_guard guard(mine.lock);
+      if (LCI_LIKELY(mine.head != mine.tail)) return mine.pop();
+    }
+    return refill(mine);
+  }
+  LCI_ALWAYS_INLINE void put_inline(packet* p) {
+    deque& mine = local();
+    std::lock_guard guard(mine.lock);
+    mine.push(p);
+  }
 
   /// Largest payload of a packet.
   size_t payload_size() const { return attr.packet_size - sizeof(packet); }

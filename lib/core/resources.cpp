@@ -143,7 +143,7 @@ void deregister_packet_pool(deregister_packet_pool_args& a) {
 }
 
 void* get_upacket(get_upacket_args& a) {
-  packet* p = a.packet_pool.p_impl->get();
+  packet* p = a.packet_pool.p_impl->get_inline();
   return p == nullptr ? nullptr : p->payload();
 }
 
@@ -151,9 +151,10 @@ void put_upacket(put_upacket_args& a) {
   if (a.packet == nullptr) return;
   runtime& rt = *a.runtime.p_impl;
   // A message too large for a packet, or one that met an empty pool, came in plain memory.
-  packet_pool* pool = rt.pool_of(a.packet);
+  packet_pool* pool = rt.default_packet_pool.p_impl;
+  if (LCI_UNLIKELY(pool == nullptr || !pool->owns(a.packet))) pool = rt.pool_of(a.packet);
   if (pool != nullptr) {
-    pool->put(packet::of(a.packet));
+    pool->put_inline(packet::of(a.packet));
   } else {
     rt.deallocate(a.packet);
   }

@@ -86,8 +86,6 @@ void runtime::remove_pool(packet_pool* pool) {
 }
 
 packet_pool* runtime::pool_of(const void* p) {
-  packet_pool* usual = default_packet_pool.p_impl;
-  if (usual != nullptr && usual->owns(p)) return usual;
   std::lock_guard guard(pools_mutex_);
   for (packet_pool* pool : pools_)
     if (pool->owns(p)) return pool;
