@@ -71,6 +71,7 @@ backend = Enum(
           also="auto"),
         V("ibv", "InfiniBand and RoCE through libibverbs."),
         V("ofi", "Any provider of libfabric."),
+        V("tcp", "Plain TCP sockets."),
         V("ucx", "UCX."),
         V("shm", "Shared memory of one host."),
         V("sim", "Deterministic simulation: several ranks in one process, for tests."),

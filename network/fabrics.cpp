@@ -8,6 +8,7 @@
 #endif
 #include "network/shm/fabric.hpp"
 #include "network/sim/fabric.hpp"
+#include "network/tcp/fabric.hpp"
 
 namespace lci::network {
 
@@ -20,6 +21,7 @@ const std::vector<fabric>& fabrics() {
 #ifdef LCI_WITH_OFI
       ofi_fabric(),
 #endif
+      tcp_fabric(),
       sim_fabric(),
   };
   return table;

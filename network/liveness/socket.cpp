@@ -68,12 +68,14 @@ socket_handle listen_at(sockaddr_storage& address, int backlog) {
 socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::milliseconds timeout) {
   socket_handle s(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (s.get() < 0) return s;
-  const auto seconds = static_cast<int>(timeout.count() / 1000);
-  set(s, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(s, IPPROTO_TCP, TCP_KEEPIDLE, std::max(seconds / 3, 1));
-  set(s, IPPROTO_TCP, TCP_KEEPINTVL, std::max(seconds / 6, 1));
-  set(s, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(s, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<unsigned>(timeout.count()));
+  if (timeout.count() > 0) {
+    const auto seconds = static_cast<int>(timeout.count() / 1000);
+    set(s, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(s, IPPROTO_TCP, TCP_KEEPIDLE, std::max(seconds / 3, 1));
+    set(s, IPPROTO_TCP, TCP_KEEPINTVL, std::max(seconds / 6, 1));
+    set(s, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    set(s, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<unsigned>(timeout.count()));
+  }
   if (connect(s.get(), reinterpret_cast<const sockaddr*>(&to), length_of(to)) != 0 && errno != EINPROGRESS)
     return {};
   return s;

@@ -33,8 +33,8 @@ sockaddr_storage first_address();
 /// A socket that listens on any port; its port goes into `address`. -1 with `errno`.
 socket_handle listen_at(sockaddr_storage& address, int backlog);
 
-/// Begins to connect, with the kernel's keepalive: it gives up a peer that has not answered for `timeout`.
-/// -1 with `errno`.
+/// Begins to connect, with the kernel's keepalive unless `timeout` is 0: it gives up a peer that has not answered
+/// for so long, or has not read for so long what was sent. -1 with `errno`.
 socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::milliseconds timeout);
 
 /// Length of an address of that family; 0 if it is none of IP.

@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "network/bundling/flusher.hpp"
 #include "network/fabric.hpp"
 #include "network/liveness/liveness.hpp"
-#include "network/ofi/flusher.hpp"
 #include "network/ofi/handles.hpp"
 #include "network/ofi/provider.hpp"
 
@@ -25,7 +25,7 @@ class context final : public network::context {
   const ofi::provider& provider() const { return provider_; }
   fid_fabric& fabric() const { return *fabric_; }
   liveness& peers() { return peers_; }
-  ofi::flusher& flusher() { return flusher_; }
+  network::flusher& flusher() { return flusher_; }
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
 
@@ -37,7 +37,7 @@ class context final : public network::context {
   const ofi::provider provider_;
   owned<fid_fabric> fabric_;
   liveness peers_;
-  ofi::flusher flusher_;
+  network::flusher flusher_;
 };
 
 }  // namespace lci::network::ofi

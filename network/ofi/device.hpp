@@ -12,11 +12,11 @@
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/attempt.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "network/bundling/parts.hpp"
 #include "network/fabric.hpp"
 #include "network/ofi/context.hpp"
 #include "network/ofi/memory.hpp"
 #include "network/ofi/outbox.hpp"
-#include "network/ofi/parts.hpp"
 #include "network/ofi/request.hpp"
 #include "network/ofi/tag.hpp"
 
@@ -25,7 +25,7 @@ namespace lci::network::ofi {
 /// Thread-safe: the provider locks as it needs to (FI_THREAD_SAFE). Where it does so for long, the
 /// attribute `ofi_lock_mode` puts locks of ours before it, that are tried only: who does not get one has
 /// `retry_lock` and does something else.
-class device final : public network::device {
+class device final : public network::device, public holds_back {
  public:
   /// Offers the endpoint's address.
   device(context& c, const device_attr_t& attr, size_t eager_size);
@@ -43,9 +43,7 @@ class device final : public network::device {
   void unpark() override;
   bool flushed() override;
 
-  /// Sends what waits in bundles unless the device has been polled since this was asked last. Returns whether
-  /// anything waits.
-  bool flush_if_unattended() {
+  bool flush_if_unattended() override {
     if (!attended_.exchange(false, std::memory_order_relaxed)) flush_bundles();
     return n_bundles_.load(std::memory_order_relaxed) != 0;
   }

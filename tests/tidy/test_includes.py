@@ -24,7 +24,8 @@ RULES = {
     "bench": PUBLIC,
     "examples": PUBLIC,
 }
-FABRIC = PUBLIC + ("lib/base/", "lib/concurrent/", "network/fabric.hpp", "network/liveness/")
+FABRIC = PUBLIC + ("lib/base/", "lib/concurrent/", "network/fabric.hpp", "network/bundling/",
+                   "network/liveness/")
 NOT_FABRICS = {"bootstrap", "launcher"}
 # Headers of a vendor's network or of a launcher: for the one folder that wraps them.
 VENDOR = ("infiniband/", "rdma/", "ucp/", "uct/", "ucs/", "mpi.h", "pmi.h", "pmi2.h", "pmix")

@@ -1,4 +1,4 @@
-#include "network/ofi/flusher.hpp"
+#include "network/bundling/flusher.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,9 +8,8 @@
 
 #include "lib/base/log.hpp"
 #include "lib/base/quiet_thread.hpp"
-#include "network/ofi/device.hpp"
 
-namespace lci::network::ofi {
+namespace lci::network {
 
 namespace {
 
@@ -28,12 +27,12 @@ flusher::~flusher() {
   if (thread_.joinable()) thread_.join();
 }
 
-void flusher::add(device& d) {
+void flusher::add(holds_back& d) {
   std::lock_guard guard(devices_mutex_);
   devices_.push_back(&d);
 }
 
-void flusher::remove(device& d) {
+void flusher::remove(holds_back& d) {
   std::lock_guard guard(devices_mutex_);
   devices_.erase(std::remove(devices_.begin(), devices_.end(), &d), devices_.end());
 }
@@ -48,7 +47,7 @@ void flusher::wake() {
   try {
     thread_ = quiet_thread("lci-flusher", [this] { run(); });
   } catch (const std::system_error& e) {
-    log_warning(std::string("ofi: no thread for bundles, which leave with progress() alone: ") + e.what());
+    log_warning(std::string("no thread for bundles of messages, which leave with progress() alone: ") + e.what());
   }
 }
 
@@ -60,11 +59,11 @@ void flusher::run() {
     lock.unlock();
     {
       std::lock_guard guard(devices_mutex_);
-      for (device* d : devices_) {
+      for (holds_back* d : devices_) {
         try {
           busy |= d->flush_if_unattended();
         } catch (const std::exception& e) {
-          log_warning(std::string("ofi: a bundle could not be sent: ") + e.what());
+          log_warning(std::string("a bundle could not be sent: ") + e.what());
         }
       }
     }
@@ -78,4 +77,4 @@ void flusher::run() {
   }
 }
 
-}  // namespace lci::network::ofi
+}  // namespace lci::network

@@ -7,9 +7,18 @@
 #include <thread>
 #include <vector>
 
-namespace lci::network::ofi {
+namespace lci::network {
 
-class device;
+/// What may hold messages back.
+class holds_back {
+ public:
+  /// Sends what waits unless the device has been polled since this was asked last. Returns whether anything
+  /// waits.
+  virtual bool flush_if_unattended() = 0;
+
+ protected:
+  ~holds_back() = default;
+};
 
 /// A program may post and then do something else for long, without progress: what joined a bundle then leaves
 /// by this thread, a millisecond or two later. One of a context; it begins with the first bundle, looks at
@@ -21,9 +30,9 @@ class flusher {
   flusher(const flusher&) = delete;
   flusher& operator=(const flusher&) = delete;
 
-  void add(device& d);
+  void add(holds_back& d);
   /// Waits until nothing is done for the device any more.
-  void remove(device& d);
+  void remove(holds_back& d);
 
   /// A bundle has been begun. May be called by any thread, also under locks of a device.
   void notice() {
@@ -37,7 +46,7 @@ class flusher {
   void wake();
 
   std::mutex devices_mutex_;  // held while something is done for one of them
-  std::vector<device*> devices_;
+  std::vector<holds_back*> devices_;
   std::atomic<bool> stirred_{false};
   std::atomic<bool> asleep_{true};  // or not begun; changed to false under sleep_mutex_
   std::mutex sleep_mutex_;
@@ -46,4 +55,4 @@ class flusher {
   std::thread thread_;  // under sleep_mutex_
 };
 
-}  // namespace lci::network::ofi
+}  // namespace lci::network

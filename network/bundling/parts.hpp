@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace lci::network::ofi {
+namespace lci::network {
 
 struct parts {
   const void* head;
@@ -19,4 +19,4 @@ struct parts {
   }
 };
 
-}  // namespace lci::network::ofi
+}  // namespace lci::network

@@ -1,0 +1,116 @@
+// How a device and its connections come and go.
+#include "network/tcp/device.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
+
+namespace lci::network::sockets {
+
+namespace {
+
+// One call to the system for so many bytes costs less than copying them does.
+constexpr size_t usual_chunk = size_t{128} << 10;
+constexpr size_t bundle_end = size_t{32} << 10;
+
+socket_handle checked(int fd, const char* what) {
+  if (fd < 0)
+    throw resource_error(std::string("tcp: no ") + what + ": " + std::strerror(errno) + "; raise `ulimit -n`");
+  return socket_handle(fd);
+}
+
+std::atomic<uint64_t> last_rkey{0};
+
+}  // namespace
+
+device::device(context& c, size_t eager_size)
+    : context_(c),
+      own_rank_(c.rank()),
+      row_end_(bundle_end),
+      events_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
+      wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+      bell_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+      chunks_(std::max(usual_chunk, frame_begin + frame_room(std::min(eager_size, largest_message)))),
+      links_(new std::atomic<connection*>[static_cast<size_t>(c.size())]()) {
+  limits_.max_inject = limits_.max_send = std::min(eager_size, largest_message);
+  limits_.ordered = true;
+  epoll_event e{};
+  e.events = EPOLLIN;
+  e.data.u64 = bell_mark;
+  epoll_ctl(events_.get(), EPOLL_CTL_ADD, bell_.get(), &e);
+  handshakes_ = std::make_unique<handshakes>(*this, own_rank_, c.size(), c.address(), events_.get(), c.timeout());
+  endpoints_of_all_ = c.exchange().offer(handshakes_->own().packed());
+  context_.flusher().add(*this);
+}
+
+device::~device() { context_.flusher().remove(*this); }
+
+void device::settle(acquaintance how) {
+  if (how != acquaintance::all_at_once) return;
+  const std::vector<std::string> all = context_.exchange().read_all(endpoints_of_all_);
+  for (size_t r = 0; r < all.size(); ++r) endpoints_.push_back(endpoint::unpack(all[r], static_cast<int>(r)));
+}
+
+registration device::register_memory(void*, size_t) {
+  registration r;
+  r.rkey = last_rkey.fetch_add(1, std::memory_order_relaxed) + 1;
+  return r;
+}
+
+connection& device::make_link(int rank, bool& made) {
+  std::lock_guard guard(links_mutex_);
+  made = false;
+  if (connection* const there = link_if_any(rank)) return *there;
+  owned_links_.push_back(std::make_unique<connection>(rank));
+  links_[static_cast<size_t>(rank)].store(owned_links_.back().get(), std::memory_order_release);  // R1
+  made = true;
+  return *owned_links_.back();
+}
+
+connection& device::meet(int rank) {
+  bool made = false;
+  connection& c = make_link(rank, made);
+  if (!made || rank == own_rank_) return c;
+  try {
+    const auto r = static_cast<size_t>(rank);
+    handshakes_->begin(rank, endpoints_.empty()
+                                 ? endpoint::unpack(context_.exchange().read(endpoints_of_all_, rank), rank)
+                                 : endpoints_[r]);
+    context_.peers().meet(rank);
+  } catch (const bootstrap_error& error) {
+    // Who posts just now, maybe in the middle of a poll, is told that the peer has failed, and why at the next poll.
+    log_warning(error.what());
+    fail_peer(rank, error.what());
+  }
+  return c;
+}
+
+bool device::has_decided(int rank) {
+  const connection* const c = link_if_any(rank);
+  return c != nullptr && (c->fd.load(std::memory_order_relaxed) >= 0 || c->is_gone());
+}
+
+void device::on_connected(int rank, socket_handle socket) {
+  bool made = false;
+  connection& c = make_link(rank, made);
+  epoll_event e{};
+  e.events = EPOLLIN;
+  e.data.u64 = static_cast<uint32_t>(rank);
+  epoll_ctl(events_.get(), EPOLL_CTL_MOD, socket.get(), &e);
+  {
+    std::lock_guard guard(c.lock);
+    c.socket = std::move(socket);
+    c.fd.store(c.socket.get(), std::memory_order_release);
+  }
+  n_connected_.fetch_add(1, std::memory_order_relaxed);
+  context_.peers().meet(rank);
+}
+
+}  // namespace lci::network::sockets

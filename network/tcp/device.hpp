@@ -1,0 +1,142 @@
+// A device over plain TCP sockets: a connection to each peer that it has met.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/concurrent/attempt.hpp"
+#include "network/bundling/parts.hpp"
+#include "network/fabric.hpp"
+#include "network/tcp/connection.hpp"
+#include "network/tcp/context.hpp"
+#include "network/tcp/handshakes.hpp"
+
+namespace lci::network::sockets {
+
+/// Thread-safe. Threads that post to a peer while one writes to its socket leave their messages in its bundle;
+/// one that polls a connection which another thread reads from gives up at once.
+///
+/// A send is `done` when post() returns: its bytes are the kernel's, or copied. Locks are taken in this order:
+/// the handshakes', a connection's, and last a list's.
+class device final : public network::device, public holds_back, public connection_owner {
+ public:
+  /// Listens, and offers where.
+  device(context& c, size_t eager_size);
+  ~device() override;
+  void settle(acquaintance how) override;
+
+  errorcode_t post(const net_op& op) override;
+  errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override {
+    return send(peer, {&head, sizeof head, payload, size});
+  }
+  int poll(event_sink& sink, int max_events) override;
+  registration register_memory(void* base, size_t size) override;
+  void deregister_memory(const registration&) override {}
+  void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
+  void park(int64_t timeout_us) override { sleep(timeout_us, true); }
+  void unpark() override;
+  bool flushed() override;
+  bool flush_if_unattended() override;
+
+ private:
+  static constexpr uint64_t bell_mark = 0xffffffff;  // other marks of epoll: a rank's, or the handshakes'
+
+  // device.cpp
+  connection& link_to(int rank) {
+    connection* const c = links_[static_cast<size_t>(rank)].load(std::memory_order_acquire);  // A1: pairs with R1
+    return LCI_LIKELY(c != nullptr) ? *c : meet(rank);
+  }
+  connection* link_if_any(int rank) const { return links_[static_cast<size_t>(rank)].load(std::memory_order_acquire); }
+  LCI_COLD connection& make_link(int rank, bool& made);
+  LCI_COLD connection& meet(int rank);
+  bool has_decided(int rank) override;
+  void on_connected(int rank, socket_handle socket) override;
+  void on_unreachable(int rank, const std::string& reason) override { fail_peer(rank, reason); }
+
+  // device_send.cpp
+  errorcode_t send(int peer, const parts& m);
+  /// Puts a message behind those that wait, unless it is to go `alone`, which gives the caller the turn, or there
+  /// is `no_room`, or nobody to send to. `filled`: they are so many now that they should go.
+  enum class joined : uint8_t { alone, waits, filled, no_room, gone };
+  joined join(connection& c, frame_kind kind, const parts& m);
+  void write_alone(connection& c, const parts& m);
+  /// Writes what waits, as far as the socket takes it, unless another thread is at it.
+  void flush(connection& c);
+  /// False: the socket takes no more. By who has the turn.
+  bool write_rest(connection& c);
+  void list(connection& c);  // under the connection's lock
+  void flush_all() {
+    if (n_waiting_.load(std::memory_order_relaxed) != 0) flush_listed();
+  }
+  LCI_NOINLINE void flush_listed();
+
+  // device_poll.cpp
+  /// Events, or -1: another thread reads from it.
+  int receive(connection& c, event_sink& sink);
+  int receive_own(event_sink& sink);
+  /// Hands out the whole frames of what has come. Under the connection's receive_lock, as what follows.
+  int deliver(connection& c, event_sink& sink);
+  LCI_COLD void end_of(connection& c, const std::string& reason);
+  /// Asks epoll, and looks at all connections where something has come. As receive().
+  int look_around(event_sink& sink);
+  LCI_COLD int tell_news(event_sink& sink);
+
+  // device_peers.cpp
+  LCI_COLD void look_after_peers();
+  LCI_COLD void fail_peer(int rank, const std::string& reason);
+  void let_go(connection& c);
+  bool dismiss(connection& c);
+
+  // device_sleep.cpp
+  void sleep(int64_t timeout_us, bool parked);
+  bool prepare_to_sleep();
+  void wake_poller(int fd);
+
+  context& context_;
+  const int own_rank_;
+  const size_t row_end_;  // of a bundle: from so many bytes on it goes at once
+  socket_handle events_;  // epoll: of what comes, of handshakes, and of messages to oneself
+  socket_handle wake_;    // of unpark()
+  socket_handle bell_;    // of messages to oneself, for those who sleep
+  std::unique_ptr<handshakes> handshakes_;
+  address_exchange::ticket endpoints_of_all_;
+  std::vector<endpoint> endpoints_;  // empty: asked for when a peer is met
+  chunk_pool chunks_;
+  std::mutex links_mutex_;
+  std::vector<std::unique_ptr<connection>> owned_links_;     // under links_mutex_
+  std::unique_ptr<std::atomic<connection*>[]> links_;        // written under links_mutex_
+
+  alignas(cache_line) std::atomic<connection*> recent_{nullptr};  // whom something has come from lately
+  std::atomic<int> n_connected_{0};
+  std::atomic<uint32_t> polls_{0}, idle_{0};
+  std::atomic<size_t> departures_seen_{0};
+  std::atomic<bool> more_comes_{false};   // a poll is handing out several messages: answers go together
+  std::atomic<bool> attended_{false};     // polled lately
+  std::atomic<bool> own_waits_{false};    // messages to oneself
+  std::atomic<int> sleepers_{0}, parked_{0};
+
+  spinlock waiting_lock_;
+  std::vector<connection*> waiting_;    // under waiting_lock_: where something waits
+  std::atomic<size_t> n_waiting_{0};    // how many these are; also while they are looked at
+
+  /// What happened outside of a poll, or could not be told in it.
+  std::atomic<bool> news_{false};
+  std::mutex news_mutex_;
+  struct failure {
+    int peer;
+    std::string reason;
+  };
+  std::vector<failure> failures_;         // under news_mutex_
+  std::vector<connection*> undelivered_;  // under news_mutex_: a handler has thrown before the last message
+
+  // flushed(): by one thread
+  bool flushing_ = false;
+  std::chrono::steady_clock::time_point patience_ends_;
+};
+
+}  // namespace lci::network::sockets

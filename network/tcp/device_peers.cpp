@@ -1,0 +1,82 @@
+// Peers that fail, and how a device takes its leave: it says goodbye on each connection, and stays until the
+// peer's host has all that was sent. A connection that ends without that has failed.
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "network/tcp/device.hpp"
+
+namespace lci::network::sockets {
+
+namespace {
+
+// A peer that makes no progress reads nothing; it may be computing for hours.
+constexpr std::chrono::seconds longest_goodbye{2};
+
+}  // namespace
+
+void device::fail_peer(int rank, const std::string& reason) {
+  bool made = false;
+  connection& c = make_link(rank, made);
+  fate before = fate::alive;
+  if (!c.what.compare_exchange_strong(before, fate::failed, std::memory_order_acq_rel)) return;
+  std::lock_guard guard(news_mutex_);
+  failures_.push_back({rank, "tcp: " + reason});
+  news_.store(true, std::memory_order_release);
+}
+
+void device::let_go(connection& c) {
+  fate before = fate::alive;
+  c.what.compare_exchange_strong(before, fate::left, std::memory_order_acq_rel);
+}
+
+void device::look_after_peers() {
+  handshakes_->handle_due();
+  liveness& peers = context_.peers();
+  peers.look();
+  peers.tell(departures_seen_, [&](const liveness::departure& d) {
+    bool made = false;
+    d.died ? fail_peer(d.rank, d.reason) : let_go(make_link(d.rank, made));
+  });
+}
+
+bool device::dismiss(connection& c) {
+  const int fd = c.fd.load(std::memory_order_acquire);
+  if (!c.dismissed.load(std::memory_order_relaxed)) {
+    const joined how = join(c, frame_kind::goodbye, {});
+    if (how == joined::gone) return true;
+    if (how != joined::no_room) c.dismissed.store(true, std::memory_order_relaxed);
+    flush(c);
+    if (how == joined::no_room) return false;
+  }
+  {
+    std::lock_guard guard(c.lock);
+    if (c.broken) return true;
+    if (fd < 0 || c.sending || c.filling != nullptr || c.rest != nullptr) return false;
+  }
+  // The end is acknowledged at once, what goes before it maybe later.
+  if (!c.shut) shutdown(fd, SHUT_WR);
+  c.shut = true;
+  int unread = 0;
+  return ioctl(fd, SIOCOUTQ, &unread) != 0 || unread == 0;
+}
+
+bool device::flushed() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!flushing_) {
+    flushing_ = true;
+    patience_ends_ = now + longest_goodbye;
+  }
+  if (now >= patience_ends_) return true;
+  bool all = !own_waits_.load(std::memory_order_relaxed);
+  for (int r = 0; r < context_.size(); ++r) {
+    connection* const c = link_if_any(r);
+    // One that has left has read all, or does not want to.
+    if (r == own_rank_ || c == nullptr || c->is_gone()) continue;
+    all = dismiss(*c) && all;
+  }
+  flush_all();
+  return all;
+}
+
+}  // namespace lci::network::sockets

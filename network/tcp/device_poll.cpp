@@ -1,0 +1,210 @@
+// What a device hands out: messages and failures.
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "lib/base/log.hpp"
+#include "network/tcp/device.hpp"
+
+namespace lci::network::sockets {
+
+namespace {
+
+// From whom something has come lately more is likely to come: reading there at once spares the question whether
+// there is anything. Others are asked for so often at least, in polls:
+constexpr uint32_t polls_between_looks = 32;  // where there is one connection, and strangers or new ones may come
+constexpr uint32_t polls_between_looks_at_others = 2;
+
+}  // namespace
+
+int device::poll(event_sink& sink, int) {
+  if (LCI_UNLIKELY(!attended_.load(std::memory_order_relaxed))) attended_.store(true, std::memory_order_relaxed);
+  flush_all();
+  int told = 0;
+  if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
+  if (LCI_UNLIKELY(own_waits_.load(std::memory_order_relaxed))) told += std::max(receive_own(sink), 0);
+  int n = 0;
+  connection* const recent = recent_.load(std::memory_order_relaxed);
+  if (LCI_LIKELY(recent != nullptr)) n = receive(*recent, sink);
+  // Not a counter of anything: increments lost between threads do no harm.
+  const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
+  polls_.store(polls, std::memory_order_relaxed);
+  const uint32_t between =
+      n_connected_.load(std::memory_order_relaxed) > 1 ? polls_between_looks_at_others : polls_between_looks;
+  if (recent == nullptr || polls % between == 0) n = std::max(n, 0) + std::max(look_around(sink), 0);
+  flush_all();
+  if (n == 0 && told == 0) {
+    const uint32_t idle = idle_.load(std::memory_order_relaxed) + 1;
+    idle_.store(idle, std::memory_order_relaxed);
+    if (LCI_UNLIKELY(idle % 1024 == 0)) look_after_peers();
+  }
+  return told > 0 ? told + std::max(n, 0) : n;
+}
+
+int device::look_around(event_sink& sink) {
+  epoll_event events[16];
+  const int n = epoll_wait(events_.get(), events, 16, 0);
+  int told = 0;
+  for (int i = 0; i < n; ++i) {
+    const uint64_t mark = events[i].data.u64;
+    if (handshakes::is_ours(mark)) {
+      handshakes_->handle(mark);
+    } else if (mark != bell_mark) {
+      connection& c = *link_if_any(static_cast<int>(mark));
+      const int got = receive(c, sink);
+      if (got <= 0) continue;
+      told += got;
+      recent_.store(&c, std::memory_order_relaxed);
+    }
+  }
+  return told;
+}
+
+int device::receive(connection& c, event_sink& sink) {
+  const attempt lock(c.receive_lock);
+  if (lock.failed()) return -1;
+  if (LCI_UNLIKELY(c.over)) return 0;
+  if (c.incoming == nullptr) c.incoming = chunks_.take();
+  chunk& in = *c.incoming;
+  const ssize_t n =
+      recv(c.fd.load(std::memory_order_acquire), in.free_space(), in.room(), MSG_DONTWAIT);
+  if (LCI_LIKELY(n > 0)) {
+    in.end += static_cast<size_t>(n);
+    return deliver(c, sink);
+  }
+  if (n == 0) {
+    end_of(c, "its process has ended, or has closed the connection, without a goodbye");
+  } else if (errno != EAGAIN && errno != EINTR) {
+    end_of(c, std::strerror(errno));
+  } else if (in.empty() && recent_.load(std::memory_order_relaxed) != &c) {
+    chunks_.give(std::move(c.incoming));
+  }
+  return 0;
+}
+
+int device::receive_own(event_sink& sink) {
+  connection& c = *link_if_any(own_rank_);
+  const attempt lock(c.receive_lock);
+  if (lock.failed()) return -1;
+  if (c.incoming != nullptr) return deliver(c, sink);
+  {
+    // What is sent to oneself is received where it waits.
+    std::lock_guard guard(c.lock);
+    c.incoming = std::move(c.filling);
+    c.listed = false;
+    own_waits_.store(false, std::memory_order_relaxed);
+  }
+  if (c.incoming == nullptr) return 0;
+  uint64_t rings;
+  (void)!read(bell_.get(), &rings, sizeof rings);
+  return deliver(c, sink);
+}
+
+int device::deliver(connection& c, event_sink& sink) {
+  struct rest {  // if a handler throws
+    device& of;
+    connection& c;
+    bool whole = false;
+    ~rest() {
+      if (LCI_UNLIKELY(of.more_comes_.load(std::memory_order_relaxed)))
+        of.more_comes_.store(false, std::memory_order_relaxed);
+      if (LCI_LIKELY(whole)) return;
+      std::lock_guard guard(of.news_mutex_);
+      of.undelivered_.push_back(&c);
+      of.news_.store(true, std::memory_order_release);
+    }
+  } left{*this, c};
+  chunk& in = *c.incoming;
+  frame_view frame{};
+  size_t needed = 0;
+  int told = 0;
+  frame_state state;
+  while ((state = read_frame(in.data(), in.size(), frame, needed)) == frame_state::whole) {
+    in.begin += needed;
+    if (LCI_UNLIKELY(frame.kind == frame_kind::goodbye)) {
+      c.said_goodbye = true;
+      let_go(c);
+      continue;
+    }
+    const bool more = in.size() >= sizeof(frame_head);
+    if (more != more_comes_.load(std::memory_order_relaxed)) more_comes_.store(more, std::memory_order_relaxed);
+    ++told;
+    sink.on_recv(c.rank, frame.message, frame.size, nullptr);
+  }
+  left.whole = true;
+  if (LCI_LIKELY(in.empty())) {
+    in.clear();
+    if (c.rank == own_rank_ || recent_.load(std::memory_order_relaxed) != &c) chunks_.give(std::move(c.incoming));
+  } else if (LCI_UNLIKELY(state == frame_state::garbage)) {
+    end_of(c, "what comes from it is no message");
+  } else if (in.begin + needed > in.capacity) {
+    if (frame_begin + needed > in.capacity) {
+      // Its messages are longer than ours.
+      auto larger = std::make_unique<chunk>(frame_begin + needed);
+      std::memcpy(larger->free_space(), in.data(), in.size());
+      larger->end += in.size();
+      c.incoming = std::move(larger);
+    } else {
+      in.compact();
+    }
+  }
+  return told;
+}
+
+void device::end_of(connection& c, const std::string& reason) {
+  c.over = true;
+  c.incoming.reset();
+  connection* expected = &c;
+  recent_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
+  epoll_ctl(events_.get(), EPOLL_CTL_DEL, c.fd.load(std::memory_order_relaxed), nullptr);
+  // Who is told goodbye to may have left at the same time.
+  if (!c.said_goodbye && !c.dismissed.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
+  let_go(c);
+}
+
+int device::tell_news(event_sink& sink) {
+  std::vector<failure> failures;
+  std::vector<connection*> undelivered;
+  {
+    std::lock_guard guard(news_mutex_);
+    failures.swap(failures_);
+    undelivered.swap(undelivered_);
+    news_.store(false, std::memory_order_relaxed);
+  }
+  struct rest {  // if a handler throws
+    device& of;
+    std::vector<connection*>& undelivered;
+    std::vector<failure>& failures;
+    size_t next = 0, next_failure = 0;
+    ~rest() {
+      if (LCI_LIKELY(next == undelivered.size() && next_failure == failures.size())) return;
+      std::lock_guard guard(of.news_mutex_);
+      of.undelivered_.insert(of.undelivered_.end(), undelivered.begin() + static_cast<ptrdiff_t>(next),
+                             undelivered.end());
+      of.failures_.insert(of.failures_.begin(), failures.begin() + static_cast<ptrdiff_t>(next_failure),
+                          failures.end());
+      of.news_.store(true, std::memory_order_release);
+    }
+  } left{*this, undelivered, failures};
+  int told = 0;
+  while (left.next < undelivered.size()) {
+    connection& c = *undelivered[left.next];
+    const attempt lock(c.receive_lock);
+    if (lock.failed()) return told;  // it is told later
+    ++left.next;
+    if (c.incoming != nullptr) told += deliver(c, sink);
+  }
+  while (left.next_failure < failures.size()) {
+    const failure& f = failures[left.next_failure++];
+    sink.on_peer_failure(f.peer, f.reason.c_str());
+    ++told;
+  }
+  return told;
+}
+
+}  // namespace lci::network::sockets

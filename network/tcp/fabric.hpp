@@ -1,0 +1,11 @@
+// The entry of plain TCP in the table of backends.
+#pragma once
+
+#include "network/fabric.hpp"
+
+namespace lci::network {
+
+/// Whatever IP reaches.
+fabric tcp_fabric();
+
+}  // namespace lci::network

@@ -1,0 +1,199 @@
+#include "network/tcp/handshakes.hpp"
+
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
+
+namespace lci::network::sockets {
+
+namespace {
+
+constexpr std::chrono::seconds patience_with_callers{10};
+// An own attempt that has made way waits so long for the peer's, which was under way then.
+constexpr std::chrono::seconds patience_with_crossed{30};
+// Strangers may connect, say nothing, and stay; ranks come all at once.
+constexpr size_t spare_callers = 64;
+
+/// Takes what has come of a text of `size` bytes, and never more. 1: it is whole, 0: not yet, -1: it ends.
+int receive_text(int fd, std::string& text, size_t size) {
+  char bytes[64];
+  while (text.size() < size) {
+    const ssize_t n = recv(fd, bytes, std::min(sizeof bytes, size - text.size()), MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return 0;
+    if (n <= 0) return -1;
+    text.append(bytes, static_cast<size_t>(n));
+  }
+  return 1;
+}
+
+/// So few bytes fit into each new socket's buffer.
+bool send_text(int fd, const std::string& text) {
+  return send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
+}
+
+void do_not_delay(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+std::string text_of_error(int error) {
+  const std::string text = std::strerror(error);
+  return error == EMFILE || error == ENFILE ? text + "; raise `ulimit -n`" : text;
+}
+
+}  // namespace
+
+handshakes::handshakes(connection_owner& owner, int own_rank, int n_ranks, const sockaddr_storage& at, int events,
+                       std::chrono::milliseconds timeout)
+    : owner_(owner), own_rank_(own_rank), n_ranks_(n_ranks), events_(events), timeout_(timeout) {
+  own_.address = at;
+  own_.knock = new_secret();
+  own_.answer = new_secret();
+  listener_ = listen_at(own_.address, std::clamp(n_ranks, 16, 4096));
+  if (listener_.get() < 0)
+    throw resource_error("tcp: can't listen at " + text_of(at) + ": " + text_of_error(errno) +
+                         "; LCI_ATTR_DEVICE_NAME names another interface");
+  watch(listener_.get(), EPOLLIN, listener_mark, EPOLL_CTL_ADD);
+}
+
+void handshakes::watch(int fd, uint32_t events, uint64_t mark, int operation) {
+  epoll_event e{};
+  e.events = events;
+  e.data.u64 = mark;
+  epoll_ctl(events_, operation, fd, &e);
+}
+
+void handshakes::begin(int rank, const endpoint& to) {
+  std::lock_guard guard(mutex_);
+  if (owner_.has_decided(rank) || attempts_.count(rank) != 0) return;  // it was quicker
+  attempt& a = attempts_[rank];
+  a.to = to;
+  a.since = clock::now();
+  // Without keepalive, which would also end a connection whose peer computes and does not read.
+  a.socket = begin_to_connect(to.address, std::chrono::milliseconds(0));
+  if (a.socket.get() < 0) return give_up(rank, text_of_error(errno));
+  do_not_delay(a.socket.get());
+  watch(a.socket.get(), EPOLLOUT, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_ADD);
+}
+
+bool handshakes::handle(uint64_t mark) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  const int which = static_cast<int>(mark & 0xffffffff);
+  if (mark == listener_mark)
+    accept_all();
+  else if (mark >> 32 == caller_mark >> 32)
+    hear(which);
+  else
+    advance(which);
+  return true;
+}
+
+void handshakes::accept_all() {
+  for (;;) {
+    socket_handle s(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const int fd = s.get();
+    if (fd < 0) {
+      if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && !std::exchange(warned_, true))
+        log_warning("tcp: a peer's connection can't be taken: " + text_of_error(errno));
+      return;
+    }
+    if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers) continue;
+    do_not_delay(fd);
+    watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD);
+    callers_.emplace(fd, caller{std::move(s), {}, clock::now()});
+    hear(fd);  // its hello may be there
+  }
+}
+
+void handshakes::hear(int fd) {
+  const auto it = callers_.find(fd);
+  if (it == callers_.end()) return;
+  const int heard = receive_text(fd, it->second.said, hello_size);
+  if (heard == 0) return;
+  caller who = std::move(it->second);
+  callers_.erase(it);
+  hello h;
+  if (heard < 0 || !decode(who.said, h) || !equal(h.knock, own_.knock)) return;
+  if (h.rank < 0 || h.rank >= n_ranks_ || h.rank == own_rank_) return;
+  answer(who, h);
+}
+
+void handshakes::answer(caller& who, const hello& h) {
+  reply r;
+  r.answer = own_.answer;
+  // Its own attempt came too late, and it will see ours; or it connects a second time, which no device does.
+  if (owner_.has_decided(h.rank)) return;
+  const auto mine = attempts_.find(h.rank);
+  const bool crossed = mine != attempts_.end() && own_rank_ < h.rank;
+  r.what = crossed ? reply::verdict::crossed : reply::verdict::welcome;
+  const bool told = send_text(who.socket.get(), encode(r));
+  if (crossed || !told) return;
+  if (mine != attempts_.end()) attempts_.erase(mine);
+  owner_.on_connected(h.rank, std::move(who.socket));
+}
+
+void handshakes::advance(int rank) {
+  const auto it = attempts_.find(rank);
+  if (it == attempts_.end() || it->second.socket.get() < 0) return;
+  attempt& a = it->second;
+  const int fd = a.socket.get();
+  if (!a.connected) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return give_up(rank, text_of_error(error));
+    hello h;
+    h.knock = a.to.knock;
+    h.rank = own_rank_;
+    if (!send_text(fd, encode(h))) return give_up(rank, "it takes no hello");
+    a.connected = true;
+    return watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);
+  }
+  const int heard = receive_text(fd, a.said, reply_size);
+  if (heard == 0) return;
+  if (heard < 0) return give_up(rank, "it has closed the connection without a word");
+  reply r;
+  if (!decode(a.said, r) || !equal(r.answer, a.to.answer)) return give_up(rank, "something else listens there");
+  if (r.what == reply::verdict::crossed) {
+    if (own_rank_ < rank) return give_up(rank, "it makes way for a connection that there is not");
+    a.socket = socket_handle();
+    a.since = clock::now();
+    return;
+  }
+  socket_handle socket = std::move(a.socket);
+  attempts_.erase(it);
+  owner_.on_connected(rank, std::move(socket));
+}
+
+void handshakes::give_up(int rank, const std::string& reason) {
+  const std::string where = text_of(attempts_[rank].to.address);
+  attempts_.erase(rank);
+  owner_.on_unreachable(rank, "no connection with it at " + where + ": " + reason);
+}
+
+void handshakes::handle_due() {
+  const std::lock_guard guard(mutex_);
+  const auto now = clock::now();
+  for (auto it = callers_.begin(); it != callers_.end();)
+    it = now - it->second.since > patience_with_callers ? callers_.erase(it) : std::next(it);
+  std::vector<int> due;
+  for (const auto& [rank, a] : attempts_) {
+    const bool lost = a.socket.get() < 0 && now - a.since > patience_with_crossed;
+    const bool late = a.socket.get() >= 0 && !a.connected && timeout_.count() > 0 && now - a.since > timeout_;
+    if (lost || late) due.push_back(rank);
+  }
+  for (const int rank : due) give_up(rank, "it does not answer");
+}
+
+}  // namespace lci::network::sockets
