@@ -92,8 +92,11 @@ net_context = Resource(
         A("ofi_rma", "bool",
           "ofi: let the provider serve puts and gets, if it can; if not, the core emulates them.",
           "true", source=_OURS),
+        A("tcp_buffer_size", "size_t",
+          "tcp: bytes that are gathered for a peer before posts to it say `retry`, and that are read of it at a "
+          "time; at least one message.", "131072", source=_OURS, maximum=0x40000000),
         A("peer_timeout", "double",
-          "ofi, ibv: seconds after which a peer counts as failed whose host does not answer any more; 0: "
+          "ofi, ibv, tcp: seconds after which a peer counts as failed whose host does not answer any more; 0: "
           "peers are not watched. Watched are those that this rank has sent something to, or heard from.",
           "30", source=_OURS, minimum=0, maximum=86400),
         A("max_msg_size", "size_t",
@@ -107,7 +110,8 @@ net_context = Resource(
         A("ibv_force_gid_auto_select", "bool",
           "Choose the GID automatically even where it is not needed.", "false"),
         A("device_name", "std::string",
-          "Network card (libibverbs device or libfabric domain); empty: the first one.", ""),
+          "Network card (libibverbs device, libfabric domain; tcp: interface of IP, or one of its addresses); "
+          "empty: the first one.", ""),
         A("ibv_odp_strategy", "attr_ibv_odp_strategy_t", "On-demand paging of registered memory.",
           "none", source="3.3.1"),
         A("ibv_prefetch_strategy", "attr_ibv_prefetch_strategy_t",

@@ -18,7 +18,7 @@ std::string why_none(int error) {
   std::error_code ignored;
   if (std::filesystem::is_empty("/sys/class/infiniband", ignored) || ignored)
     return "no RDMA device: the kernel knows of none, or has no driver loaded (`rdma link` lists them); "
-           "LCI_ATTR_BACKEND=ofi reaches other hosts without";
+           "LCI_ATTR_BACKEND=tcp reaches other hosts without";
   const std::string what = "there is an RDMA device, but libibverbs can't use it";
   if (!std::filesystem::exists("/dev/infiniband", ignored))
     return what + ": /dev/infiniband is missing; load the module ib_uverbs, or pass the device to the "

@@ -10,7 +10,8 @@ fabric ofi_fabric() {
           [](address_exchange& exchange, const net_context_attr_t& attr)
               -> std::unique_ptr<context> {
             return std::make_unique<ofi::context>(exchange, attr);
-          }};
+          },
+          nullptr, nullptr, ofi::why_unwanted};
 }
 
 }  // namespace lci::network

@@ -18,6 +18,7 @@ class context final : public network::context {
   void settle(acquaintance how) override { peers_.settle(how); }
   std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
 
+  const net_context_attr_t& attr() const { return attr_; }
   const sockaddr_storage& address() const { return address_; }
   std::chrono::milliseconds timeout() const {
     return std::chrono::milliseconds(static_cast<int64_t>(attr_.peer_timeout * 1000));

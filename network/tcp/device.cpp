@@ -16,8 +16,7 @@ namespace lci::network::sockets {
 
 namespace {
 
-// One call to the system for so many bytes costs less than copying them does.
-constexpr size_t usual_chunk = size_t{128} << 10;
+// A call to the system for so many bytes costs less than copying them does.
 constexpr size_t bundle_end = size_t{32} << 10;
 
 socket_handle checked(int fd, const char* what) {
@@ -33,11 +32,11 @@ std::atomic<uint64_t> last_rkey{0};
 device::device(context& c, size_t eager_size)
     : context_(c),
       own_rank_(c.rank()),
-      row_end_(bundle_end),
+      row_end_(std::min(bundle_end, c.attr().tcp_buffer_size / 4)),
       events_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
       wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
       bell_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
-      chunks_(std::max(usual_chunk, frame_begin + frame_room(std::min(eager_size, largest_message)))),
+      chunks_(std::max(c.attr().tcp_buffer_size, frame_begin + frame_room(std::min(eager_size, largest_message)))),
       links_(new std::atomic<connection*>[static_cast<size_t>(c.size())]()) {
   limits_.max_inject = limits_.max_send = std::min(eager_size, largest_message);
   limits_.ordered = true;
