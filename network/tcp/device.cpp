@@ -99,15 +99,17 @@ bool device::has_decided(int rank) {
 void device::on_connected(int rank, socket_handle socket) {
   bool made = false;
   connection& c = make_link(rank, made);
-  epoll_event e{};
-  e.events = EPOLLIN;
-  e.data.u64 = static_cast<uint32_t>(rank);
-  epoll_ctl(events_.get(), EPOLL_CTL_MOD, socket.get(), &e);
+  const int fd = socket.get();
   {
     std::lock_guard guard(c.lock);
     c.socket = std::move(socket);
-    c.fd.store(c.socket.get(), std::memory_order_release);
+    c.fd.store(fd, std::memory_order_release);
   }
+  // Last: from now on other threads read there.
+  epoll_event e{};
+  e.events = EPOLLIN;
+  e.data.u64 = static_cast<uint32_t>(rank);
+  epoll_ctl(events_.get(), EPOLL_CTL_MOD, fd, &e);
   n_connected_.fetch_add(1, std::memory_order_relaxed);
   context_.peers().meet(rank);
 }
