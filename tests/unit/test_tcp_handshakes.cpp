@@ -1,0 +1,161 @@
+// How devices of the tcp backend connect, with each other and with strangers.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "network/tcp/handshakes.hpp"
+
+using namespace lci::network;
+using namespace lci::network::sockets;
+
+namespace {
+
+/// A device's part in it.
+struct side : connection_owner {
+  explicit side(int r, int n = 4)
+      : rank(r),
+        events(epoll_create1(EPOLL_CLOEXEC)),
+        hands(*this, r, n, listening_address("127.0.0.1"), events.get(), std::chrono::seconds(5)) {}
+  bool has_decided(int r) override { return connections.count(r) + failures.count(r) > 0; }
+  void on_connected(int r, socket_handle s) override { connections.emplace(r, std::move(s)); }
+  void on_unreachable(int r, const std::string& reason) override { failures[r] = reason; }
+  void poll() {
+    epoll_event all[8];
+    const int n = epoll_wait(events.get(), all, 8, 1);
+    for (int i = 0; i < n; ++i) {
+      if (handshakes::is_ours(all[i].data.u64)) hands.handle(all[i].data.u64);
+    }
+  }
+  const int rank;
+  socket_handle events;
+  std::map<int, socket_handle> connections;
+  std::map<int, std::string> failures;
+  handshakes hands;
+};
+
+void until(const std::function<bool()>& done, std::initializer_list<side*> sides) {
+  for (int i = 0; i < 5000 && !done(); ++i)
+    for (side* s : sides) s->poll();
+  CHECK(done());
+}
+
+bool joined(side& a, side& b) {
+  if (a.connections.count(b.rank) == 0 || b.connections.count(a.rank) == 0) return false;
+  // The same connection at both ends.
+  char c = 'x', got = 0;
+  const int from = a.connections[b.rank].get(), to = b.connections[a.rank].get();
+  if (send(from, &c, 1, MSG_NOSIGNAL) != 1) return false;
+  pollfd p{to, POLLIN, 0};
+  return ::poll(&p, 1, 1000) == 1 && recv(to, &got, 1, MSG_DONTWAIT) == 1 && got == c;
+}
+
+socket_handle connect_to(const side& s) {
+  socket_handle fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_storage& to = s.hands.own().address;
+  REQUIRE(connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(sockaddr_in)) == 0);
+  return fd;
+}
+
+bool is_dropped(const socket_handle& fd) {
+  char c;
+  return recv(fd.get(), &c, 1, MSG_DONTWAIT) == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+}  // namespace
+
+TEST_CASE("either of two ranks connects with the other", "[unit]") {
+  for (const bool lower_begins : {true, false}) {
+    side a(0), b(3);
+    if (lower_begins)
+      a.hands.begin(3, b.hands.own());
+    else
+      b.hands.begin(0, a.hands.own());
+    until([&] { return a.connections.size() == 1 && b.connections.size() == 1; }, {&a, &b});
+    CHECK(joined(a, b));
+    CHECK(joined(b, a));
+  }
+}
+
+TEST_CASE("ranks that connect with each other at once have one connection", "[unit]") {
+  // Whoever looks first, and however often before the other does.
+  for (int looks_of_a = 0; looks_of_a < 6; ++looks_of_a)
+    for (int looks_of_b = 0; looks_of_b < 6; ++looks_of_b) {
+      side a(1), b(2);
+      a.hands.begin(2, b.hands.own());
+      if (looks_of_a % 2 == 1) a.poll();
+      b.hands.begin(1, a.hands.own());
+      for (int i = 0; i < looks_of_a; ++i) a.poll();
+      for (int i = 0; i < looks_of_b; ++i) b.poll();
+      until([&] { return a.connections.size() == 1 && b.connections.size() == 1; }, {&b, &a});
+      for (int i = 0; i < 5; ++i) a.poll(), b.poll();
+      CHECK(joined(a, b));
+      CHECK(joined(b, a));
+      CHECK(a.failures.empty());
+      CHECK(b.failures.empty());
+    }
+}
+
+TEST_CASE("strangers are dropped, and ranks come in beside them", "[unit]") {
+  side a(0), b(1);
+  std::vector<std::string> nonsense = {std::string(1, 'x'), std::string(hello_size, '\0'), "GET / HTTP/1.1\r\n\r\n",
+                                       std::string(100'000, 'z'), encode(hello{new_secret(), 1}),
+                                       encode(hello{a.hands.own().knock, 0}),   // our own rank
+                                       encode(hello{a.hands.own().knock, 4}),   // no rank
+                                       encode(reply{a.hands.own().answer, reply::verdict::welcome})};
+  std::vector<socket_handle> strangers;
+  for (const std::string& text : nonsense) {
+    strangers.push_back(connect_to(a));
+    (void)!send(strangers.back().get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  strangers.push_back(connect_to(a));  // says nothing
+  b.hands.begin(0, a.hands.own());
+  until([&] { return a.connections.size() == 1 && b.connections.size() == 1; }, {&a, &b});
+  CHECK(joined(a, b));
+  for (size_t i = 1; i < nonsense.size(); ++i)
+    if (nonsense[i].size() >= hello_size) CHECK(is_dropped(strangers[i]));
+  CHECK_FALSE(is_dropped(strangers.back()));
+  // A second connection of the same rank does not take the place of the first.
+  const socket_handle again = connect_to(a);
+  const std::string text = encode(hello{a.hands.own().knock, 1});
+  REQUIRE(send(again.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
+  for (int i = 0; i < 10; ++i) a.poll();
+  CHECK(is_dropped(again));
+  CHECK(joined(a, b));
+}
+
+TEST_CASE("many who say nothing don't keep ranks out", "[unit]") {
+  side a(0, 2), b(1, 2);
+  std::vector<socket_handle> strangers;
+  for (int i = 0; i < 60; ++i) {
+    strangers.push_back(connect_to(a));
+    if (i % 8 == 0) a.poll();
+  }
+  b.hands.begin(0, a.hands.own());
+  until([&] { return a.connections.size() == 1 && b.connections.size() == 1; }, {&a, &b});
+  CHECK(joined(a, b));
+}
+
+TEST_CASE("a peer that is not there, or is somebody else, is unreachable", "[unit]") {
+  side a(0);
+  endpoint gone;
+  {
+    const side b(1);
+    gone = b.hands.own();
+  }
+  a.hands.begin(1, gone);
+  until([&] { return a.failures.count(1) == 1; }, {&a});
+  CHECK(a.failures[1].find("127.0.0.1:") != std::string::npos);
+  // At its port another one listens now, which does not know the secret.
+  side c(2);
+  endpoint other = c.hands.own();
+  other.knock = new_secret();
+  a.hands.begin(2, other);
+  until([&] { return a.failures.count(2) == 1; }, {&a, &c});
+  CHECK(c.connections.empty());
+}
