@@ -8,7 +8,8 @@ OPENMPI = ["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none"]
 OVER_UCX = ["--mca", "pml", "ucx", "--mca", "osc", "ucx", "--mca", "opal_common_ucx_tls", "any",
             "--mca", "opal_common_ucx_devices", "any"]
 TCP_OF_UCX = {"UCX_TLS": "tcp,self"}
-LCI_OVER_TCP = {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "tcp"}
+LCI_OVER_TCP = {"LCI_ATTR_BACKEND": "tcp"}
+LCI_OVER_LIBFABRIC = {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "tcp"}
 SIZES = "8,64,512,4096,32768,262144"
 BANDWIDTH_SIZES = "256,4096,65536,1048576"
 
@@ -212,6 +213,7 @@ def over_tcp(p):
         tcp = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
         return (p.lci("am, handler", f"am {metric}", environment=LCI_OVER_TCP),
                 p.lci("sendrecv", f"sendrecv {metric}", environment=LCI_OVER_TCP),
+                p.lci("am, handler, by libfabric", f"am {metric}", environment=LCI_OVER_LIBFABRIC),
                 p.ucx("UCX am", f"am {metric}", environment=TCP_OF_UCX),
                 p.ucx("UCX tag", f"sendrecv {metric}", environment=TCP_OF_UCX),
                 p.mpich("MPICH", f"sendrecv {metric}", environment=TCP_OF_UCX),

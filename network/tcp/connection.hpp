@@ -21,9 +21,8 @@ enum class fate : uint8_t { alive, left, failed };
 struct connection {
   /// Some microseconds: a message that comes later than this after the one before begins a row.
   static constexpr uint64_t closely = 6000;  // cpu_ticks()
-  /// So many messages of a row go alone, at once: a few that a program posts at a time are not held back. A
-  /// call to the system takes as long as copying a hundred of them.
-  static constexpr int few = 2;
+  /// So many messages of a row go alone, at once. A call to the system takes as long as copying a hundred.
+  static constexpr int few = 1;
 
   explicit connection(int r) : rank(r) {}
 
