@@ -23,6 +23,8 @@ struct connection {
   static constexpr uint64_t closely = 6000;  // cpu_ticks()
   /// So many messages of a row go alone, at once. A call to the system takes as long as copying a hundred.
   static constexpr int few = 1;
+  /// To copy one so long would cost as much as a call does: it goes alone unless something waits.
+  static constexpr size_t large = 4096;
 
   explicit connection(int r) : rank(r) {}
 
@@ -57,8 +59,9 @@ struct connection {
 
   bool is_gone() const { return what.load(std::memory_order_acquire) != fate::alive; }
   /// Whether the next message goes alone; then it counts as gone. Under lock.
-  bool goes_alone(uint64_t now) {
+  bool goes_alone(uint64_t now, size_t size) {
     if (sending || filling != nullptr || rest != nullptr || broken) return false;
+    if (size >= large) return true;
     if (now - last > closely) row = 0;
     if (row == few) return false;
     ++row;

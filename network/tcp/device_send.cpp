@@ -89,7 +89,7 @@ device::joined device::join(connection& c, frame_kind kind, const parts& m) {
   if (LCI_UNLIKELY(c.is_gone())) return joined::gone;
   const bool connected = c.fd.load(std::memory_order_relaxed) >= 0;
   if (connected && kind == frame_kind::message && !more_comes_.load(std::memory_order_relaxed) &&
-      c.goes_alone(now)) {
+      c.goes_alone(now, room)) {
     c.sending = true;
     return joined::alone;
   }
