@@ -83,8 +83,8 @@ class Environment(unittest.TestCase):
         for name in ("none", "shm", "sim", "SHM"):
             self.assertEqual(self.value("backend", LCI_ATTR_BACKEND=name),
                              f"{name.lower()} (environment)")
-        message = self.refused("LCI_ATTR_BACKEND", "tcp")
-        for name in ("none", "ibv", "ofi", "shm", "sim"):
+        message = self.refused("LCI_ATTR_BACKEND", "udp")
+        for name in ("none", "ibv", "ofi", "tcp", "shm", "sim"):
             self.assertIn(name, message)
         self.refused("LCI_ATTR_BACKEND", "1")
 

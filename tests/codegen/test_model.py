@@ -79,8 +79,8 @@ class Rejects(unittest.TestCase):
         self.rejected(with_attribute(name="user_context"), "reserved name")
 
     def test_defaults_that_make_no_sense(self):
-        self.rejected(with_attribute(type="attr_backend_t", default="tcp"),
-                      "default tcp is no value of attr_backend_t")
+        self.rejected(with_attribute(type="attr_backend_t", default="udp"),
+                      "default udp is no value of attr_backend_t")
         self.rejected(with_attribute(minimum=5), "default 4 is out of its own range")
         self.rejected(with_attribute(maximum=3), "default 4 is out of its own range")
         argument = Argument("x", "int", "An argument.", "3")
