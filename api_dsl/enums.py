@@ -71,18 +71,18 @@ backend = Enum(
           also="auto"),
         V("ibv", "InfiniBand and RoCE through libibverbs."),
         V("ofi", "Any provider of libfabric."),
-        V("tcp", "Plain TCP sockets."),
         V("ucx", "UCX."),
         V("shm", "Shared memory of one host."),
         V("sim", "Deterministic simulation: several ranks in one process, for tests."),
+        V("tcp", "Plain TCP sockets."),
     ),
     source="4.2", declared_in=_TYPES)
 
 rdv_protocol = Enum(
     "attr_rdv_protocol_t", "How messages too large for a packet move.",
     (
-        V("auto_select", "The cheapest that the network can do. On one host, large sends in a row are copied by "
-          "both processes, while the sender polls."),
+        V("auto_select", "The cheapest that the network can do. On one host, messages of up to 1 MiB are copied "
+          "by both processes if the sender polls, of larger sends in a row each copies some."),
         V("write", "The sender writes, then says so in a message."),
         V("writeimm", "The sender writes, and the last write carries the notification."),
         V("read", "The receiver reads, then says so in a message."),

@@ -263,8 +263,6 @@ struct fabric {
   std::unique_ptr<address_exchange> (*own_exchange)(const net_context_attr_t& attr) = nullptr;
   /// The same for a runtime that is a job of its own, in reach of the others.
   std::unique_ptr<address_exchange> (*own_lone_exchange)(const net_context_attr_t& attr) = nullptr;
-  /// Why an automatic choice leaves out what can be used here; empty: it does not.
-  std::string (*unwanted_reason)(const net_context_attr_t& attr) = nullptr;
 };
 
 /// All backends built into this library, best first.

@@ -39,7 +39,7 @@ enum class comp_semantic_t {
   remote,   ///< the data is visible to loads of the target
 };
 
-enum class attr_backend_t { none, ibv, ofi, tcp, ucx, shm, sim };
+enum class attr_backend_t { none, ibv, ofi, ucx, shm, sim, tcp };
 
 /// Result of a call, in three ordered ranges; fatal errors are exceptions.
 enum class errorcode_t {

@@ -31,7 +31,7 @@ std::string value_of(const std::vector<option_info_t>& options, const std::strin
   return {};
 }
 
-std::vector<facility> list_fabrics(const std::string& wanted, const net_context_attr_t& attr) {
+std::vector<facility> list_fabrics(const std::string& wanted) {
   const bool automatic = wanted == to_string(attr_backend_t::none);
   std::vector<facility> all;
   bool leads_out = false;
@@ -41,13 +41,10 @@ std::vector<facility> list_fabrics(const std::string& wanted, const net_context_
     entry.note = f.unusable_reason();
     entry.usable = entry.note.empty();
     const bool of_host = f.id == attr_backend_t::shm, of_tests = f.id == attr_backend_t::sim;
-    const std::string unwanted =
-        automatic && entry.usable && f.unwanted_reason != nullptr ? f.unwanted_reason(attr) : "";
-    const bool between = automatic && !of_host && !of_tests && !leads_out && unwanted.empty();
+    const bool between = automatic && !of_host && !of_tests && !leads_out;
     entry.in_use = entry.usable && (automatic ? of_host : wanted == f.name);
     if (entry.usable && of_tests) entry.note = "for tests: only if LCI_ATTR_BACKEND asks for it";
     if (entry.usable && automatic && of_host) entry.note = "within a host";
-    if (!unwanted.empty()) entry.note = "not by itself: " + unwanted;
     if (entry.usable && between) entry.note = "in use between hosts, if there are several";
     leads_out |= entry.usable && between;
     all.push_back(entry);
@@ -163,9 +160,7 @@ std::string json_of(const std::vector<option_info_t>& options) {
 
 int run(bool json, bool verbose) {
   const std::vector<option_info_t> options = get_options();
-  net_context_attr_t attr;
-  attr.ofi_provider_name = value_of(options, "ofi_provider_name");
-  const std::vector<facility> fabrics = list_fabrics(value_of(options, "backend"), attr);
+  const std::vector<facility> fabrics = list_fabrics(value_of(options, "backend"));
   const std::vector<facility> bootstraps = list_bootstraps(value_of(options, "bootstrap"));
   const std::vector<facility> watches = {registration_cache()};
   if (json) {

@@ -10,8 +10,7 @@ fabric ofi_fabric() {
           [](address_exchange& exchange, const net_context_attr_t& attr)
               -> std::unique_ptr<context> {
             return std::make_unique<ofi::context>(exchange, attr);
-          },
-          nullptr, nullptr, ofi::why_unwanted};
+          }};
 }
 
 }  // namespace lci::network

@@ -147,41 +147,15 @@ provider::provider(const net_context_attr_t& attr) {
          info_->domain_attr->mr_key_size <= 8;
 }
 
-namespace {
-
-/// What there is without asking for anything.
-struct offer {
-  std::string unusable;  // why; else empty
-  std::string provider;
-};
-
-offer look_for_best() {
-  if (const std::string& missing = library::get().missing; !missing.empty()) return {missing, ""};
+std::string why_unusable() {
+  if (const std::string& missing = library::get().missing; !missing.empty()) return missing;
   int error = 0;
   const owned_info all = find("", "", false, known_mr_modes, error);
-  if (const fi_info* const best = best_of(all.get(), false); best != nullptr)
-    return {"", best->fabric_attr->prov_name};
-  if (error != 0 && error != FI_ENODATA) return {"fi_getinfo: " + error_text(error) + "; `fi_info` shows more", ""};
-  return {"libfabric has no provider here that leads to other hosts; `fi_info` lists them, "
-          "LCI_ATTR_OFI_PROVIDER_NAME asks for one", ""};
-}
-
-/// A look at all providers takes milliseconds, and libfabric takes only one at its variables.
-const offer& best_offer() {
-  static const offer found = look_for_best();
-  return found;
-}
-
-}  // namespace
-
-std::string why_unusable() { return best_offer().unusable; }
-
-std::string why_unwanted(const net_context_attr_t& attr) {
-  if (!attr.ofi_provider_name.empty()) return "";
-  const std::string& name = best_offer().provider;
-  if (!has(name.c_str(), "tcp") && name != "net") return "";
-  return "its best provider here is " + name + ", and the backend tcp is faster; LCI_ATTR_BACKEND=ofi or " +
-         "LCI_ATTR_OFI_PROVIDER_NAME asks for it";
+  if (best_of(all.get(), false) != nullptr) return "";
+  if (error != 0 && error != FI_ENODATA)
+    return "fi_getinfo: " + error_text(error) + "; `fi_info` shows more";
+  return "libfabric has no provider here that leads to other hosts; `fi_info` lists them, "
+         "LCI_ATTR_OFI_PROVIDER_NAME asks for one";
 }
 
 }  // namespace lci::network::ofi

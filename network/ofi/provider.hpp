@@ -45,8 +45,4 @@ class provider {
 /// Empty if there is a provider to be had without asking for one, else the reason and the remedy.
 std::string why_unusable();
 
-/// Why nobody takes it who has not asked for it: its best provider goes over TCP, which the backend `tcp` does
-/// faster. Empty: it has a better one, or the attributes name one.
-std::string why_unwanted(const net_context_attr_t& attr);
-
 }  // namespace lci::network::ofi

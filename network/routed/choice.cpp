@@ -24,11 +24,10 @@ bool leads_to_hosts(const fabric& f) {
   return f.id != attr_backend_t::shm && f.id != attr_backend_t::sim;
 }
 
-choice::choice(address_exchange& exchange, const net_context_attr_t& attr) : exchange_(exchange) {
+choice::choice(address_exchange& exchange) : exchange_(exchange) {
   for (const fabric& f : fabrics()) {
     if (!leads_to_hosts(f)) continue;
-    std::string reason = f.unusable_reason();
-    if (reason.empty() && f.unwanted_reason != nullptr) reason = f.unwanted_reason(attr);
+    const std::string reason = f.unusable_reason();
     mine_ += reason.empty() ? '+' : '-';
     if (!reason.empty()) why_ += std::string(why_.empty() ? "" : "; ") + f.name + ": " + reason;
   }

@@ -12,7 +12,7 @@ namespace lci::network::routed {
 class choice {
  public:
   /// Offers.
-  choice(address_exchange& exchange, const net_context_attr_t& attr);
+  explicit choice(address_exchange& exchange);
 
   /// The best of this rank; null: there is none.
   const fabric* own() const { return own_; }
