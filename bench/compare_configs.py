@@ -84,7 +84,8 @@ class Programs:
 
     def mpich(self, name, what, *more, ranks=2, environment=None):
         command = ("mpiexec.mpich", "-n", str(ranks), self.peer("mpich"), *what.split(), *more, *self.common)
-        return Variant(name, "mpich", command, environment or {})
+        # Debian 12's hydra says of one job in ten or forty, when all is done, that it was hung up.
+        return Variant(name, "mpich", command, environment or {}, any_status=True)
 
     def openmpi(self, name, what, *more, ranks=2, settings=()):
         command = (*OPENMPI, *settings, "-n", str(ranks), self.peer("openmpi"), *what.split(), *more)

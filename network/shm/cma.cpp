@@ -15,6 +15,11 @@ bool can_attach(const address& peer) {
          word == segment_magic;
 }
 
+bool is_without_memory(const address& peer) {
+  uint64_t word = 0;
+  return read_memory(peer.pid, &word, peer.probe, sizeof word) == ESRCH;
+}
+
 namespace {
 
 template <class Call>

@@ -13,6 +13,8 @@ void permit_attach();
 
 /// Whether `peer`'s memory can be read and written: tried on its probe word.
 bool can_attach(const address& peer);
+/// Whether it can't be tried, since that process is ending: it has no memory any more.
+bool is_without_memory(const address& peer);
 
 /// Copies `size` bytes from the peer's memory, or to it. 0, or an errno: ESRCH if the process has
 /// ended, anything else if the kernel refuses (EFAULT: no such memory; EPERM: not of this process).

@@ -45,15 +45,18 @@ guest_address parse_address(const std::string& text) {
 
 namespace {
 
+std::string who_is_at(const guest_address& a) {
+  return "shm: the process of that address (pid " + std::to_string(a.where.pid) + ")";
+}
+
 /// The file `name` of that process, if it belongs to our user.
 mapping map_file(const guest_address& a, const file_name& name) {
-  const std::string who = "shm: the process of that address (pid " + std::to_string(a.where.pid) + ")";
+  const std::string who = who_is_at(a);
   const int fd = process_start_time(a.where.pid) == a.where.start_time
                      ? open_file_of(a.where.pid, name)
                      : (errno = ENOENT, -1);
   if (fd < 0) {
-    if (errno == ENOENT || errno == ESRCH)
-      throw peer_failure_error(-1, who + " has ended, or its runtime was freed; ask for its new address");
+    if (errno == ENOENT || errno == ESRCH) throw_gone(a);
     throw resource_error(who + " can't be reached: " + std::strerror(errno) +
                          "; both processes must run as one user");
   }
@@ -81,6 +84,10 @@ bool is_sound(const mapping& m, const lobby_header& h) {
 }
 
 }  // namespace
+
+void throw_gone(const guest_address& a) {
+  throw peer_failure_error(-1, who_is_at(a) + " has ended, or its runtime was freed; ask for its new address");
+}
 
 guest_memory map_guest(const guest_address& a) {
   if (a.where.space != process_space())

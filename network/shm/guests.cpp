@@ -102,8 +102,10 @@ int guests::connect(const std::string& text) {
   if (is_same(to, mine_)) return context_.rank();
   guest_memory memory = map_guest(to);
   std::lock_guard guard(mutex_);
-  if (const refusal fault = fault_of(to, memory); fault != refusal::none)
+  if (const refusal fault = fault_of(to, memory); fault != refusal::none) {
+    if (fault == refusal::no_attach && is_without_memory(to.where)) throw_gone(to);
     throw resource_error("connect: address = \"" + text + "\": " + explain(fault));
+  }
   const int peer = seat_for(to, std::move(memory));
   if (peer < 0)
     throw resource_error("connect: all " + std::to_string(book_.capacity()) +

@@ -67,6 +67,16 @@ std::vector<std::string> rank_env::exchange_text(const std::string& text, bool l
   }
 }
 
+void rank_env::barrier_at_rest() {
+  try {
+    (void)control_.exchange({}, false, static_cast<int>(2 * patience),
+                            [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); });
+  } catch (const test_aborted&) {
+    aborted_.store(true, std::memory_order_relaxed);
+    throw;
+  }
+}
+
 void rank_env::parallel(int n, const std::function<void(int)>& f) {
   std::atomic<int> left{n};
   auto guarded = [&](int t) {

@@ -71,6 +71,8 @@ class rank_env {
 
   /// All ranks arrive before any leaves. Makes progress on all devices meanwhile.
   void barrier() { exchange_text({}, false); }
+  /// The same, but this rank makes none: it is to be found out what happens without.
+  void barrier_at_rest();
   /// What each rank gave.
   template <class T>
   std::vector<T> all_gather(const T& mine) {

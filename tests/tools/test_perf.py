@@ -1,9 +1,12 @@
 """lci_perf: each kind of measurement runs and reports as it says; misuse is told clearly."""
 
+import collections
 import csv
 import io
 import json
 import os
+import pathlib
+import tempfile
 import unittest
 
 from programs import LCIRUN, PERF, run
@@ -177,6 +180,24 @@ class Measuring(unittest.TestCase):
             self.assertIn(text, done.stdout)
         unbound = run(LCIRUN, "-n", "2", PERF, "am", "rate", *SHORT)
         self.assertIn("not bound", unbound.stdout)
+
+
+class LargeMessages(unittest.TestCase):
+    """Which process copies them does not show in the figures' meaning, but in the trace."""
+
+    def arrivals(self, op):
+        with tempfile.TemporaryDirectory() as folder:
+            lines(run(LCIRUN, "-n", "2", PERF, op, "bandwidth", "--size", "65536", "--rounds", "2", "--iterations",
+                      "1024", "--no-bind", "--json", LCI_TRACE=os.path.join(folder, "run")))
+            trace = json.loads(pathlib.Path(folder, "run.1.json").read_text())
+        return collections.Counter(e["name"] for e in trace["traceEvents"])
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "a sender polls while its receiver runs: on two cores")
+    def test_a_sender_that_polls_copies_its_part(self):
+        for op in ("am", "sendrecv"):
+            with self.subTest(op=op):
+                # Others may have the second core for a while.
+                self.assertTrue(any(self.arrivals(op)["arrive fragment"] > 0 for _ in range(5)))
 
 
 class Resource(unittest.TestCase):
