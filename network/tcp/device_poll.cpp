@@ -29,7 +29,7 @@ int device::poll(event_sink& sink, int) {
   if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
   if (LCI_UNLIKELY(own_waits_.load(std::memory_order_relaxed))) told += std::max(receive_own(sink), 0);
   int n = 0;
-  connection* const recent = recent_.load(std::memory_order_relaxed);
+  connection* const recent = recent_.load(std::memory_order_acquire);  // A2: pairs with R2
   if (LCI_LIKELY(recent != nullptr)) n = receive(*recent, sink);
   // Not a counter of anything: increments lost between threads do no harm.
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
@@ -59,7 +59,7 @@ int device::look_around(event_sink& sink) {
       const int got = receive(c, sink);
       if (got <= 0) continue;
       told += got;
-      recent_.store(&c, std::memory_order_relaxed);
+      recent_.store(&c, std::memory_order_release);  // R2: with its construction, which this thread has seen
     }
   }
   return told;
