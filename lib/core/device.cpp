@@ -224,7 +224,7 @@ void device::on_peer_departure(int peer, network::departure how) {
 }
 
 void device::end_operations(int peer) {
-  landing.forget(peer);
+  pending.fetch_sub(static_cast<int64_t>(landing.forget(peer)), std::memory_order_release);
   // All end, also if a handler throws.
   std::exception_ptr thrown;
   rt.operations.enter_each(this, [&](operation_table::visit v) {

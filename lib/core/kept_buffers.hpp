@@ -8,15 +8,14 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/landing.hpp"
 
 namespace lci::core {
 
-/// A few buffers that are kept for the next message: memory that is used again is there, and perhaps in the
+/// Buffers for all that may land, kept for the next message: memory that is used again is there, and perhaps in the
 /// caches, while malloc() gives large pieces back to the system, which makes each page anew. Thread-safe.
 class kept_buffers {
  public:
-  static constexpr size_t largest = size_t{1} << 20;
-
   kept_buffers() = default;
   ~kept_buffers() {
     for (buffer& b : buffers_) std::free(b.memory);
@@ -26,7 +25,7 @@ class kept_buffers {
 
   /// Null if all are in use, the size is too large, or there is no memory.
   void* take(size_t size) {
-    if (size > largest) return nullptr;
+    if (size > landing::largest) return nullptr;
     std::lock_guard guard(lock_);
     buffer* best = nullptr;
     for (buffer& b : buffers_) {
@@ -69,7 +68,7 @@ class kept_buffers {
   }
 
   spinlock lock_;
-  std::array<buffer, 4> buffers_;  // under lock_
+  std::array<buffer, landing::most> buffers_;  // under lock_
 };
 
 }  // namespace lci::core

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -18,6 +19,10 @@ namespace lci::core {
 /// time; further requests of that peer wait, and what others send arrives in other ways. Thread-safe.
 class landing {
  public:
+  /// So many land at a time, each at most so large.
+  static constexpr int most = 4;
+  static constexpr size_t largest = size_t{1} << 20;
+
   struct request {
     int peer;
     tag_t tag;
@@ -63,16 +68,17 @@ class landing {
     count_requests();
     return true;
   }
-  void forget(int peer) {
+  /// How many there were.
+  size_t forget(int peer) {
     std::lock_guard guard(lock_);
+    const size_t before = requests_.size();
     const auto its = [peer](const request& r) { return r.peer == peer; };
     requests_.erase(std::remove_if(requests_.begin(), requests_.end(), its), requests_.end());
     count_requests();
+    return before - requests_.size();
   }
 
  private:
-  static constexpr int most = 4;
-
   void count_requests() {
     const size_t before = n_requests_.exchange(requests_.size(), std::memory_order_relaxed);
     attention_.fetch_add(int{!requests_.empty()} - int{before != 0}, std::memory_order_relaxed);

@@ -236,8 +236,13 @@ bool device::must_wait(const landing::request& r) {
 
 bool device::start_waiting_requests() {
   bool any = false;
-  for (landing::request r; landing.take(r, [this](const auto& oldest) { return !must_wait(oldest); }); any = true)
+  for (landing::request r; landing.take(r, [this](const auto& oldest) { return !must_wait(oldest); }); any = true) {
+    struct ending {  // also if a handler throws
+      std::atomic<int64_t>& pending;
+      ~ending() { pending.fetch_sub(1, std::memory_order_release); }
+    } const at_end{pending};
     (void)receive_large_am(r);
+  }
   return any;
 }
 
@@ -270,6 +275,7 @@ bool device::receive_rts(int peer, wire::message& m) {
   if (m.head.what == wire::kind::rts_am) {
     const landing::request request{peer, m.head.tag, m.head.word, body};
     if (!must_wait(request)) return receive_large_am(request);
+    pending.fetch_add(1, std::memory_order_relaxed);  // a drained device has delivered what had come
     landing.wait(request);
     return true;
   }

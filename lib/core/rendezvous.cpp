@@ -31,14 +31,12 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
   }
 }
 
-constexpr size_t largest_in_caches = size_t{1} << 20;
-
 /// For a network that can read. A read is done by this thread alone. A sender that polls can do its part: up to
 /// a size that stays in the caches each copies once, through the network's buffers; of larger ones it writes
 /// some, while this thread reads others.
 choice choose_by(network::attention sender, operation* op, const network::limits& limits, landing& landing) {
   if (sender == network::attention::unknown) return choice::read;
-  if (op->total <= largest_in_caches) {
+  if (op->total <= landing::largest) {
     op->lands = op->allocated && landing.begin(op->status.rank);
     return !op->allocated || op->lands ? choice::copy : choice::read;
   }

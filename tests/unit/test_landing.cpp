@@ -51,7 +51,7 @@ TEST_CASE("requests that wait come in order, and go with their peer") {
   CHECK(!l.take(r, [](const landing::request&) { return false; }));
   REQUIRE(l.take(r, always));
   CHECK(r.tag == 0);
-  l.forget(1);
+  CHECK(l.forget(1) == 3);
   for (const lci::tag_t expected : {2, 4}) {
     REQUIRE(l.take(r, always));
     CHECK(r.tag == expected);
@@ -59,7 +59,7 @@ TEST_CASE("requests that wait come in order, and go with their peer") {
   CHECK(!l.take(r, always));
   CHECK(!l.has_requests());
   CHECK(attention.load() == 7);
-  l.forget(0);
+  CHECK(l.forget(0) == 0);
   CHECK(attention.load() == 7);
 }
 
@@ -81,13 +81,13 @@ TEST_CASE("no more land than there is room for, whoever counts") {
       }
     });
   for (std::thread& t : threads) t.join();
-  CHECK(most.load() <= 4);
+  CHECK(most.load() <= landing::most);
   CHECK(l.begin(5));
 }
 
 TEST_CASE("buffers are kept for the next message") {
   kept_buffers kept;
-  CHECK(kept.take(kept_buffers::largest + 1) == nullptr);
+  CHECK(kept.take(landing::largest + 1) == nullptr);
   std::set<void*> all;
   std::vector<void*> taken;
   while (void* p = kept.take(1000)) {
@@ -103,12 +103,12 @@ TEST_CASE("buffers are kept for the next message") {
   CHECK(!kept.give_back(taken.front()));
 
   // One of them is replaced, and taken for what needs it.
-  void* const large = kept.take(kept_buffers::largest);
+  void* const large = kept.take(landing::largest);
   REQUIRE(large != nullptr);
-  std::memset(large, 2, kept_buffers::largest);
+  std::memset(large, 2, landing::largest);
   CHECK(kept.give_back(large));
   void* const small = kept.take(1000);
   CHECK(small != large);
   CHECK(all.count(small) == 1);
-  CHECK(kept.take(kept_buffers::largest - 1) == large);
+  CHECK(kept.take(landing::largest - 1) == large);
 }
