@@ -3,6 +3,7 @@
 Made of namespaces of this machine, so only root can; nothing of them is left behind.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -26,7 +27,7 @@ def missing():
 
 
 def ip(*words):
-    subprocess.run(['ip', *words], check=True, capture_output=True, text=True)
+    return subprocess.run(['ip', *words], check=True, capture_output=True, text=True).stdout
 
 
 class Host:
@@ -63,6 +64,21 @@ class Host:
             time.sleep(0.01)
         raise RuntimeError(f'{self.name}: no first process')
 
+    def wait_for_network(self, network):
+        """The kernel connects a device some time after it was told to, up to seconds when the machine is busy: what
+        is sent till then is lost."""
+        for _ in range(1000):
+            device, = json.loads(ip('-n', self.name, '-j', 'link', 'show', 'eth0'))
+            port, = json.loads(ip('-n', network.name, '-j', '-d', 'link', 'show', self.port))
+            if device['operstate'] == 'UP' and port['linkinfo']['info_slave_data']['state'] == 'forwarding':
+                return
+            time.sleep(0.01)
+        raise RuntimeError(f'{self.name}: no network: {device}, {port}')
+
+    def forget_neighbors(self):
+        """Who could not be asked for an address, while there was no way, counts as unreachable for a while."""
+        ip('-n', self.name, 'neigh', 'flush', 'dev', 'eth0')
+
     def close(self):
         self.init.kill()
         self.init.wait()
@@ -81,6 +97,8 @@ class Network:
             ip('-n', self.name, 'link', 'set', 'bridge', 'up')
             for number in range(n_hosts):
                 self.hosts.append(Host(self, number))
+            for host in self.hosts:
+                host.wait_for_network(self)
         except BaseException:
             self.close()
             raise
@@ -101,7 +119,11 @@ class Network:
         ip('-n', self.name, 'link', 'set', self.hosts[host].port, 'down')
 
     def mend(self, host):
+        """Returns when messages get through again."""
         ip('-n', self.name, 'link', 'set', self.hosts[host].port, 'up')
+        self.hosts[host].wait_for_network(self)
+        for each in self.hosts:
+            each.forget_neighbors()
 
     def filter(self, host, rule):
         """An nftables rule for what comes to that host; empty: none any more."""

@@ -84,7 +84,7 @@ void lose(std::set<int> there, bool sends, double patience) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc != 4) {
     std::fprintf(stderr, "usage: partner exchange|waiting|sending RANKS_PER_HOST SECONDS\n");
     return 2;
@@ -112,4 +112,13 @@ int main(int argc, char** argv) {
   lci::g_runtime_fina();
   std::printf("over\n");
   return 0;
+} catch (const lci::peer_failure_error& first) {
+  // A post says only who has failed; progress() knows why.
+  std::string what = first.what();
+  try {
+    for (int i = 0; i < 1000; ++i) lci::progress();
+  } catch (const lci::peer_failure_error& told) {
+    what = told.what();
+  }
+  fail(what);
 }
