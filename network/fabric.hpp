@@ -108,7 +108,8 @@ class event_sink {
 enum class attention : uint8_t {
   unknown,  ///< it may be at work elsewhere for long
   polls,    ///< it polls its device: what it is asked for it does at once
-  waits     ///< it has polled in vain since this was asked last, while here messages came all the time
+  streams,  ///< it polls, and this is asked again and again, with no vain poll here in between
+  waits     ///< so it does, and it has polled in vain in between
 };
 
 class device {

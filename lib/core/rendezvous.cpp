@@ -31,17 +31,22 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
   }
 }
 
+// In a stream larger ones are no faster between near cores if both copy, and slower between far ones.
+constexpr size_t largest_copy_in_stream = 128 << 10;
+
 /// For a network that can read. A read is done by this thread alone. A sender that polls can do its part: up to
 /// a size that stays in the caches each copies once, through the network's buffers; of larger ones it writes
 /// some, while this thread reads others.
 choice choose_by(network::attention sender, operation* op, const network::limits& limits, landing& landing) {
   if (sender == network::attention::unknown) return choice::read;
-  if (op->total <= landing::largest) {
-    op->lands = op->allocated && landing.begin(op->status.rank);
-    return !op->allocated || op->lands ? choice::copy : choice::read;
+  if (op->allocated) {
+    // The kernel is slow to make the pages of fresh memory for another process: never a write.
+    op->lands = op->total <= landing::largest && landing.begin(op->status.rank);
+    return op->lands ? choice::copy : choice::read;
   }
-  // The kernel is slow to make the pages of fresh memory for another process.
-  if (sender == network::attention::polls || op->allocated) return choice::read;
+  const bool alone = sender == network::attention::polls;
+  if (op->total <= (alone ? landing::largest : largest_copy_in_stream)) return choice::copy;
+  if (sender != network::attention::waits) return choice::read;
   return limits.put_imm ? choice::write_imm : choice::write;
 }
 

@@ -153,7 +153,8 @@ class alignas(cache_line) out_lane {
     their_idle_polls_ = theirs;
     if (idle) polled_at_ = now;
     if (now - polled_at_ >= recent_ticks) return attention::unknown;
-    return idle && busy ? attention::waits : attention::polls;
+    if (!busy) return attention::polls;
+    return idle ? attention::waits : attention::streams;
   }
 
   device_entry& entry() { return *entry_; }

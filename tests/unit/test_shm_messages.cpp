@@ -172,9 +172,9 @@ TEST_CASE("lane: a sender sees whether its receiver polls") {
   std::atomic<uint32_t>& polls = lane.out.entry().idle_polls;
   CHECK(lane.out.receivers_attention(0) == attention::unknown);
   // Asked often: a thread may be stopped between a poll and the question, and then the poll does not count.
-  const auto seen = [&](attention expected, auto ours) {
+  const auto seen = [&](attention expected, auto ours, bool first_polls = true) {
     for (int i = 0; i < 1000; ++i) {
-      ++polls;
+      if (first_polls) ++polls;
       if (lane.out.receivers_attention(ours()) == expected) return true;
     }
     return false;
@@ -183,6 +183,12 @@ TEST_CASE("lane: a sender sees whether its receiver polls") {
   uint32_t n = 0;
   CHECK(seen(attention::waits, [&] { return n; }));
   CHECK(seen(attention::polls, [&] { return ++n; }));
+  const auto at_once = [&] {
+    ++polls;
+    (void)lane.out.receivers_attention(++n);
+    return n;
+  };
+  CHECK(seen(attention::streams, at_once, false));
   ++polls;
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   CHECK(lane.out.receivers_attention(n) == attention::unknown);  // that was long ago
