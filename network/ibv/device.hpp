@@ -3,15 +3,15 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/fabric.hpp"
+#include "network/liveness/fate.hpp"
+#include "network/liveness/news.hpp"
 #include "network/ibv/address.hpp"
 #include "network/ibv/completion.hpp"
 #include "network/ibv/context.hpp"
@@ -48,13 +48,11 @@ class device final : public network::device {
  private:
   static constexpr int batch = 32;  // completions taken at a time
 
-  /// Of a peer, as far as this device knows.
-  enum class fate : uint8_t { alive, left, failed };
   struct alignas(cache_line) peer {
     owned<ibv_qp> pair;
     spinlock* lock = nullptr;  // own_lock, or the device's
     spinlock own_lock;
-    std::atomic<fate> what{fate::alive};
+    fate what;
     bool dismissed = false;  // flushed(): a goodbye is posted
     uint64_t credits_at = 0;   // where it is told how many of its messages we have taken
     uint32_t credits_key = 0;
@@ -85,7 +83,7 @@ class device final : public network::device {
   /// Tells the peer how many of its messages have been taken. False: not now.
   bool tell_credits(int to, uint32_t taken);
   peer& peer_at(int rank) { return peers_[static_cast<size_t>(rank)]; }
-  bool is_gone(int rank) { return peer_at(rank).what.load(std::memory_order_acquire) != fate::alive; }
+  bool is_gone(int rank) { return peer_at(rank).what.is_gone(); }
 
   // device_poll.cpp
   /// Both by who holds poll_lock_.
@@ -136,19 +134,11 @@ class device final : public network::device {
   uint32_t idle_polls_ = 0;                    // under poll_lock_
 
   /// What happened outside of a poll, or could not be told in it.
-  alignas(cache_line) std::atomic<bool> news_{false};
-  std::mutex news_mutex_;
-  struct failure {
-    int peer;
-    std::string reason;
-  };
-  std::vector<failure> failures_;    // under news_mutex_
-  std::vector<completion> untold_;   // under news_mutex_: read ahead, or a handler has thrown before them
-  std::vector<uint32_t> unposted_;   // under news_mutex_: slots of receive buffers
+  alignas(cache_line) news news_;
+  std::vector<completion> untold_;   // news_: read ahead, or a handler has thrown before them
+  std::vector<uint32_t> unposted_;   // news_: slots of receive buffers
 
-  // flushed(): by one thread
-  bool flushing_ = false;
-  std::chrono::steady_clock::time_point patience_ends_;
+  farewell_time farewell_time_;  // of flushed(): by one thread
 };
 
 }  // namespace lci::network::ibv

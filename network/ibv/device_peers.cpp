@@ -18,18 +18,11 @@ namespace {
 // Beside a message of the devices' own.
 constexpr uint32_t goodbye = 1;
 
-// A peer that takes no messages can't take a goodbye; it may be computing for hours.
-constexpr std::chrono::seconds longest_farewell{2};
-
 }  // namespace
 
 void device::fail_peer(int rank, const std::string& reason) {
-  fate before = fate::alive;
-  // One that has left is not expected to answer.
-  if (!peer_at(rank).what.compare_exchange_strong(before, fate::failed, std::memory_order_acq_rel)) return;
-  std::lock_guard guard(news_mutex_);
-  failures_.push_back({rank, std::string("ibv on ") + context_.card().name() + ": " + reason});
-  news_.store(true, std::memory_order_release);
+  if (!peer_at(rank).what.fail()) return;
+  news_.add_failure(rank, std::string("ibv on ") + context_.card().name() + ": " + reason);
 }
 
 void device::look_after_peers() {
@@ -40,10 +33,7 @@ void device::look_after_peers() {
   });
 }
 
-void device::let_go(int rank) {
-  fate before = fate::alive;
-  peer_at(rank).what.compare_exchange_strong(before, fate::left, std::memory_order_acq_rel);
-}
+void device::let_go(int rank) { peer_at(rank).what.let_go(); }
 
 void device::fail_all(const std::string& reason) {
   for (int r = 0; r < context_.size(); ++r) fail_peer(r, reason);
@@ -67,12 +57,7 @@ bool device::dismiss(peer& p) {
 }
 
 bool device::flushed() {
-  const auto now = std::chrono::steady_clock::now();
-  if (!flushing_) {
-    flushing_ = true;
-    patience_ends_ = now + longest_farewell;
-  }
-  if (now >= patience_ends_) return true;
+  if (farewell_time_.is_over()) return true;
   bool all = true;
   for (int r = 0; r < context_.size(); ++r)
     if (r != context_.rank() && !is_gone(r) && !dismiss(peer_at(r))) all = false;
@@ -114,11 +99,11 @@ void device::unpark() {
 void device::sleep(int64_t timeout_us, bool parked) {
   if (timeout_us <= 0) return;
   look_after_peers();
-  if (news_.load(std::memory_order_acquire)) return;
+  if (news_.any()) return;
   // First the wish to be woken, then a look: what comes between them is seen by one of the two.
   if (ibv_req_notify_cq(completions_.get(), 0) != 0) return;
   read_ahead();
-  if (news_.load(std::memory_order_acquire)) return;
+  if (news_.any()) return;
   timeout_us = std::min<int64_t>(timeout_us, 100'000);  // peers that die wake nobody
   pollfd fds[3] = {{channel_->fd, POLLIN, 0}, {card_->async_fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
   const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};

@@ -15,7 +15,7 @@ constexpr uint32_t idle_polls_per_look = 1 << 12;
 
 int device::poll(event_sink& sink, int max_events) {
   int told = 0;
-  if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
+  if (LCI_UNLIKELY(news_.any())) told = tell_news(sink);
   // The core has just posted what buffers it could.
   if (LCI_UNLIKELY(credits_->any_due()))
     credits_->tell_due([this](int peer, uint32_t taken) { return tell_credits(peer, taken); });
@@ -30,9 +30,7 @@ int device::poll(event_sink& sink, int max_events) {
     const completion *next, *end;
     ~rest() {
       if (LCI_LIKELY(next == end)) return;
-      std::lock_guard guard(of.news_mutex_);
-      of.untold_.insert(of.untold_.end(), next, end);
-      of.news_.store(true, std::memory_order_release);
+      of.news_.add(of.untold_, next, end);
     }
   } left{*this, taken.data(), taken.data() + n};
   while (left.next != left.end) handle(*left.next++, sink);
@@ -89,9 +87,7 @@ void device::read_ahead() {
   const int n = read_queue(taken.data(), batch);
   poll_lock_.unlock();
   if (n == 0) return;
-  std::lock_guard guard(news_mutex_);
-  untold_.insert(untold_.end(), taken.begin(), taken.begin() + n);
-  news_.store(true, std::memory_order_release);
+  news_.add(untold_, taken.begin(), taken.begin() + n);
 }
 
 void device::handle(const completion& c, event_sink& sink) {
@@ -138,43 +134,14 @@ void device::repost(uint32_t slot) {
     receive_lock_.unlock();
     if (LCI_LIKELY(result == errorcode_t::done)) return;
   }
-  std::lock_guard guard(news_mutex_);
-  unposted_.push_back(slot);
-  news_.store(true, std::memory_order_release);
+  news_.add(unposted_, slot);
 }
 
 int device::tell_news(event_sink& sink) {
-  std::vector<failure> failures;
-  std::vector<completion> untold;
-  std::vector<uint32_t> unposted;
-  {
-    std::lock_guard guard(news_mutex_);
-    failures.swap(failures_);
-    untold.swap(untold_);
-    unposted.swap(unposted_);
-    news_.store(false, std::memory_order_relaxed);
-  }
-  for (const uint32_t slot : unposted) repost(slot);
-  struct rest {  // if a handler throws
-    device& of;
-    std::vector<completion>& untold;
-    std::vector<failure>& failures;
-    size_t next = 0, next_failure = 0;
-    ~rest() {
-      if (LCI_LIKELY(next == untold.size() && next_failure == failures.size())) return;
-      std::lock_guard guard(of.news_mutex_);
-      of.untold_.insert(of.untold_.begin(), untold.begin() + static_cast<ptrdiff_t>(next), untold.end());
-      of.failures_.insert(of.failures_.begin(), failures.begin() + static_cast<ptrdiff_t>(next_failure),
-                          failures.end());
-      of.news_.store(true, std::memory_order_release);
-    }
-  } left{*this, untold, failures};
-  while (left.next < untold.size()) handle(untold[left.next++], sink);
-  while (left.next_failure < failures.size()) {
-    const failure& f = failures[left.next_failure++];
-    sink.on_peer_failure(f.peer, f.reason.c_str());
-  }
-  return static_cast<int>(untold.size() + failures.size());
+  news_.begin_to_tell();
+  news_.tell(unposted_, [&](uint32_t slot) { repost(slot); });
+  const int told = news_.tell(untold_, [&](const completion& c) { handle(c, sink); });
+  return told + news_.tell_failures(sink);
 }
 
 }  // namespace lci::network::ibv

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +13,8 @@
 #include "lib/concurrent/spinlock.hpp"
 #include "network/bundling/parts.hpp"
 #include "network/fabric.hpp"
+#include "network/liveness/fate.hpp"
+#include "network/liveness/news.hpp"
 #include "network/ofi/context.hpp"
 #include "network/ofi/memory.hpp"
 #include "network/ofi/outbox.hpp"
@@ -52,13 +53,11 @@ class device final : public network::device, public holds_back {
   static constexpr size_t batch = 32;          // completions taken at a time
   static constexpr size_t max_injected = 1024;  // they are put together on the stack
 
-  /// Of a peer, as far as this device knows.
-  enum class fate : uint8_t { alive, left, failed };
   struct peer {
     std::atomic<fi_addr_t> address{FI_ADDR_NOTAVAIL};
-    std::atomic<fate> what{fate::alive};
+    fate what;
     std::atomic<bool> met{false};      // something went there, or came from there: it wants a goodbye
-    bool dismissed = false;            // flushing_: a goodbye is on its way, or has come to its end
+    bool dismissed = false;            // flushed(): a goodbye is on its way, or has come to its end
     std::atomic<bool> noted{false};    // it has read that goodbye
     outbox out;
   };
@@ -109,7 +108,7 @@ class device final : public network::device, public holds_back {
     context_.peers().meet(rank);
   }
   bool is_gone(int peer) const {
-    return peers_[static_cast<size_t>(peer)].what.load(std::memory_order_acquire) != fate::alive;
+    return peers_[static_cast<size_t>(peer)].what.is_gone();
   }
   uint64_t tag_of(message_tag::kind what) const { return message_tag{what, context_.rank()}.packed(); }
 
@@ -200,20 +199,12 @@ class device final : public network::device, public holds_back {
   std::atomic<int> sleepers_{0};        // threads in sleep() that have not seen a bundle
 
   /// What happened outside of a poll, or could not be told in it.
-  std::atomic<bool> news_{false};
-  std::mutex news_mutex_;
-  struct failure {
-    int peer;
-    std::string reason;
-  };
-  std::vector<failure> failures_;          // under news_mutex_
-  std::vector<completion> untold_;         // under news_mutex_: a handler has thrown before them
-  std::vector<request*> unposted_;         // under news_mutex_: receive buffers
-  std::vector<int> unanswered_;            // under news_mutex_: goodbyes of these peers
+  news news_;
+  std::vector<completion> untold_;         // news_: a handler has thrown before them
+  std::vector<request*> unposted_;         // news_: receive buffers
+  std::vector<int> unanswered_;            // news_: goodbyes of these peers
 
-  // flushed(): by one thread
-  bool flushing_ = false;
-  std::chrono::steady_clock::time_point patience_ends_;
+  farewell_time farewell_time_;  // of flushed(): by one thread
 };
 
 }  // namespace lci::network::ofi

@@ -12,22 +12,8 @@
 
 namespace lci::network::ofi {
 
-namespace {
-
-// A peer that makes no progress can't answer a goodbye; it may be computing for hours.
-constexpr std::chrono::seconds longest_farewell{2};
-
-}  // namespace
-
 void device::fail_peer(int rank, const std::string& reason) {
-  fate before = fate::alive;
-  // One that has left is not expected to answer.
-  if (!peers_[static_cast<size_t>(rank)].what.compare_exchange_strong(before, fate::failed,
-                                                                       std::memory_order_acq_rel))
-    return;
-  std::lock_guard guard(news_mutex_);
-  failures_.push_back({rank, provider_.name() + ": " + reason});
-  news_.store(true, std::memory_order_release);
+  if (peers_[static_cast<size_t>(rank)].what.fail()) news_.add_failure(rank, provider_.name() + ": " + reason);
 }
 
 void device::look_after_peers() {
@@ -38,11 +24,7 @@ void device::look_after_peers() {
   });
 }
 
-void device::let_go(int rank) {
-  fate before = fate::alive;
-  peers_[static_cast<size_t>(rank)].what.compare_exchange_strong(before, fate::left,
-                                                                  std::memory_order_acq_rel);
-}
+void device::let_go(int rank) { peers_[static_cast<size_t>(rank)].what.let_go(); }
 
 bool device::send_control(int rank, message_tag::kind what) {
   net_op op;
@@ -60,18 +42,11 @@ void device::handle_control(const message_tag& tag) {
 
 void device::answer_goodbye(int rank) {
   if (send_control(rank, message_tag::kind::noted)) return let_go(rank);
-  std::lock_guard guard(news_mutex_);
-  unanswered_.push_back(rank);
-  news_.store(true, std::memory_order_release);
+  news_.add(unanswered_, rank);
 }
 
 bool device::flushed() {
-  const auto now = std::chrono::steady_clock::now();
-  if (!flushing_) {
-    flushing_ = true;
-    patience_ends_ = now + longest_farewell;
-  }
-  if (now >= patience_ends_) return true;
+  if (farewell_time_.is_over()) return true;
   flush_bundles();
   bool all = n_bundles_.load(std::memory_order_relaxed) == 0;
   for (int r = 0; r < context_.size(); ++r) {
@@ -93,7 +68,7 @@ void device::sleep(int64_t timeout_us) {
   if (timeout_us <= 0) return;
   look_after_peers();
   flush_bundles();
-  if (news_.load(std::memory_order_acquire)) return;
+  if (news_.any()) return;
   sleepers_.fetch_add(1, std::memory_order_seq_cst);  // see join()
   if (n_bundles_.load(std::memory_order_seq_cst) == 0) sleep_until_woken(timeout_us);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);

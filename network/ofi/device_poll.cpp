@@ -35,7 +35,7 @@ int device::poll(event_sink& sink, int max_events) {
   int told = 0;
   if (LCI_UNLIKELY(!attended_.load(std::memory_order_relaxed))) attended_.store(true, std::memory_order_relaxed);
   flush_bundles();
-  if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
+  if (LCI_UNLIKELY(news_.any())) told = tell_news(sink);
   const ssize_t n = read_queue(entries.data(), static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));
   if (LCI_LIKELY(n == -FI_EAGAIN)) {
     count_idle();
@@ -64,9 +64,7 @@ void device::make_room() {
 }
 
 void device::keep(const completion* begin, const completion* end) {
-  std::lock_guard guard(news_mutex_);
-  untold_.insert(untold_.end(), begin, end);
-  news_.store(true, std::memory_order_release);
+  news_.add(untold_, begin, end);
 }
 
 void device::handle(const completion& e, event_sink& sink) {
@@ -165,46 +163,15 @@ void device::repost(request& r) {
         fi_recv(endpoint_.get(), r.buffer, r.size, r.descriptor, FI_ADDR_UNSPEC, &r.space) == 0)
       return;
   }
-  std::lock_guard guard(news_mutex_);
-  unposted_.push_back(&r);
-  news_.store(true, std::memory_order_release);
+  news_.add(unposted_, &r);
 }
 
 int device::tell_news(event_sink& sink) {
-  std::vector<failure> failures;
-  std::vector<completion> untold;
-  std::vector<request*> unposted;
-  std::vector<int> unanswered;
-  {
-    std::lock_guard guard(news_mutex_);
-    failures.swap(failures_);
-    untold.swap(untold_);
-    unposted.swap(unposted_);
-    unanswered.swap(unanswered_);
-    news_.store(false, std::memory_order_relaxed);
-  }
-  for (request* r : unposted) repost(*r);
-  for (const int peer : unanswered) answer_goodbye(peer);
-  struct rest {  // if a handler throws
-    device& of;
-    std::vector<completion>& untold;
-    std::vector<failure>& failures;
-    size_t next = 0, next_failure = 0;
-    ~rest() {
-      if (LCI_LIKELY(next == untold.size() && next_failure == failures.size())) return;
-      std::lock_guard guard(of.news_mutex_);
-      of.untold_.insert(of.untold_.begin(), untold.begin() + static_cast<ptrdiff_t>(next), untold.end());
-      of.failures_.insert(of.failures_.begin(), failures.begin() + static_cast<ptrdiff_t>(next_failure),
-                          failures.end());
-      of.news_.store(true, std::memory_order_release);
-    }
-  } left{*this, untold, failures};
-  while (left.next < untold.size()) handle(untold[left.next++], sink);
-  while (left.next_failure < failures.size()) {
-    const failure& f = failures[left.next_failure++];
-    sink.on_peer_failure(f.peer, f.reason.c_str());
-  }
-  return static_cast<int>(untold.size() + failures.size());
+  news_.begin_to_tell();
+  news_.tell(unposted_, [&](request* r) { repost(*r); });
+  news_.tell(unanswered_, [&](int peer) { answer_goodbye(peer); });
+  const int told = news_.tell(untold_, [&](const completion& e) { handle(e, sink); });
+  return told + news_.tell_failures(sink);
 }
 
 }  // namespace lci::network::ofi

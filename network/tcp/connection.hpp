@@ -8,13 +8,11 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "network/liveness/fate.hpp"
 #include "network/liveness/socket.hpp"
 #include "network/tcp/chunk.hpp"
 
 namespace lci::network::sockets {
-
-/// Of a peer, as far as a device knows.
-enum class fate : uint8_t { alive, left, failed };
 
 /// Made when something is first sent to a peer or comes from it, and kept as long as the device. What goes out
 /// passes `filling`, `rest` and the socket, in this order, unless there is nothing in the first two.
@@ -29,7 +27,7 @@ struct connection {
   explicit connection(int r) : rank(r) {}
 
   const int rank;
-  std::atomic<fate> what{fate::alive};
+  fate what;
   /// -1: not yet connected, or with oneself. Set once, under `lock`, and open until the device ends, so that
   /// who has read it may use it.
   std::atomic<int> fd{-1};
@@ -57,7 +55,7 @@ struct connection {
   std::atomic<bool> dismissed{false};  // a goodbye is on its way; also read by who polls
   bool shut = false;       // all is written
 
-  bool is_gone() const { return what.load(std::memory_order_acquire) != fate::alive; }
+  bool is_gone() const { return what.is_gone(); }
   /// Whether the next message goes alone; then it counts as gone. Under lock.
   bool goes_alone(uint64_t now, size_t size) {
     if (sending || filling != nullptr || rest != nullptr || broken) return false;

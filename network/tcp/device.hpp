@@ -3,7 +3,6 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,6 +11,8 @@
 #include "lib/concurrent/attempt.hpp"
 #include "network/bundling/parts.hpp"
 #include "network/fabric.hpp"
+#include "network/liveness/fate.hpp"
+#include "network/liveness/news.hpp"
 #include "network/tcp/connection.hpp"
 #include "network/tcp/context.hpp"
 #include "network/tcp/handshakes.hpp"
@@ -89,7 +90,6 @@ class device final : public network::device, public holds_back, public connectio
   // device_peers.cpp
   LCI_COLD void look_after_peers();
   LCI_COLD void fail_peer(int rank, const std::string& reason);
-  void let_go(connection& c);
   bool dismiss(connection& c);
 
   // device_sleep.cpp
@@ -125,18 +125,10 @@ class device final : public network::device, public holds_back, public connectio
   std::atomic<size_t> n_waiting_{0};    // how many these are; also while they are looked at
 
   /// What happened outside of a poll, or could not be told in it.
-  std::atomic<bool> news_{false};
-  std::mutex news_mutex_;
-  struct failure {
-    int peer;
-    std::string reason;
-  };
-  std::vector<failure> failures_;         // under news_mutex_
-  std::vector<connection*> undelivered_;  // under news_mutex_: a handler has thrown before the last message
+  news news_;
+  std::vector<connection*> undelivered_;  // news_: a handler has thrown before the last message
 
-  // flushed(): by one thread
-  bool flushing_ = false;
-  std::chrono::steady_clock::time_point patience_ends_;
+  farewell_time farewell_time_;  // of flushed(): by one thread
 };
 
 }  // namespace lci::network::sockets

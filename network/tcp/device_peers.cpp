@@ -8,26 +8,9 @@
 
 namespace lci::network::sockets {
 
-namespace {
-
-// A peer that makes no progress reads nothing; it may be computing for hours.
-constexpr std::chrono::seconds longest_goodbye{2};
-
-}  // namespace
-
 void device::fail_peer(int rank, const std::string& reason) {
   bool made = false;
-  connection& c = make_link(rank, made);
-  fate before = fate::alive;
-  if (!c.what.compare_exchange_strong(before, fate::failed, std::memory_order_acq_rel)) return;
-  std::lock_guard guard(news_mutex_);
-  failures_.push_back({rank, "tcp: " + reason});
-  news_.store(true, std::memory_order_release);
-}
-
-void device::let_go(connection& c) {
-  fate before = fate::alive;
-  c.what.compare_exchange_strong(before, fate::left, std::memory_order_acq_rel);
+  if (make_link(rank, made).what.fail()) news_.add_failure(rank, "tcp: " + reason);
 }
 
 void device::look_after_peers() {
@@ -36,7 +19,7 @@ void device::look_after_peers() {
   peers.look();
   peers.tell(departures_seen_, [&](const liveness::departure& d) {
     bool made = false;
-    d.died ? fail_peer(d.rank, d.reason) : let_go(make_link(d.rank, made));
+    d.died ? fail_peer(d.rank, d.reason) : make_link(d.rank, made).what.let_go();
   });
 }
 
@@ -62,12 +45,7 @@ bool device::dismiss(connection& c) {
 }
 
 bool device::flushed() {
-  const auto now = std::chrono::steady_clock::now();
-  if (!flushing_) {
-    flushing_ = true;
-    patience_ends_ = now + longest_goodbye;
-  }
-  if (now >= patience_ends_) return true;
+  if (farewell_time_.is_over()) return true;
   bool all = !own_waits_.load(std::memory_order_relaxed);
   for (int r = 0; r < context_.size(); ++r) {
     connection* const c = link_if_any(r);

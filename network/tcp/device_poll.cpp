@@ -26,7 +26,7 @@ int device::poll(event_sink& sink, int) {
   if (LCI_UNLIKELY(!attended_.load(std::memory_order_relaxed))) attended_.store(true, std::memory_order_relaxed);
   flush_all();
   int told = 0;
-  if (LCI_UNLIKELY(news_.load(std::memory_order_acquire))) told = tell_news(sink);
+  if (LCI_UNLIKELY(news_.any())) told = tell_news(sink);
   if (LCI_UNLIKELY(own_waits_.load(std::memory_order_relaxed))) told += std::max(receive_own(sink), 0);
   int n = 0;
   connection* const recent = recent_.load(std::memory_order_acquire);  // A2: pairs with R2
@@ -114,9 +114,7 @@ int device::deliver(connection& c, event_sink& sink) {
       if (LCI_UNLIKELY(of.more_comes_.load(std::memory_order_relaxed)))
         of.more_comes_.store(false, std::memory_order_relaxed);
       if (LCI_LIKELY(whole)) return;
-      std::lock_guard guard(of.news_mutex_);
-      of.undelivered_.push_back(&c);
-      of.news_.store(true, std::memory_order_release);
+      of.news_.add(of.undelivered_, &c);
     }
   } left{*this, c};
   chunk& in = *c.incoming;
@@ -128,7 +126,7 @@ int device::deliver(connection& c, event_sink& sink) {
     in.begin += needed;
     if (LCI_UNLIKELY(frame.kind == frame_kind::goodbye)) {
       c.said_goodbye = true;
-      let_go(c);
+      c.what.let_go();
       continue;
     }
     const bool more = in.size() >= sizeof(frame_head);
@@ -164,47 +162,18 @@ void device::end_of(connection& c, const std::string& reason) {
   epoll_ctl(events_.get(), EPOLL_CTL_DEL, c.fd.load(std::memory_order_relaxed), nullptr);
   // Who is told goodbye to may have left at the same time.
   if (!c.said_goodbye && !c.dismissed.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
-  let_go(c);
+  c.what.let_go();
 }
 
 int device::tell_news(event_sink& sink) {
-  std::vector<failure> failures;
-  std::vector<connection*> undelivered;
-  {
-    std::lock_guard guard(news_mutex_);
-    failures.swap(failures_);
-    undelivered.swap(undelivered_);
-    news_.store(false, std::memory_order_relaxed);
-  }
-  struct rest {  // if a handler throws
-    device& of;
-    std::vector<connection*>& undelivered;
-    std::vector<failure>& failures;
-    size_t next = 0, next_failure = 0;
-    ~rest() {
-      if (LCI_LIKELY(next == undelivered.size() && next_failure == failures.size())) return;
-      std::lock_guard guard(of.news_mutex_);
-      of.undelivered_.insert(of.undelivered_.end(), undelivered.begin() + static_cast<ptrdiff_t>(next),
-                             undelivered.end());
-      of.failures_.insert(of.failures_.begin(), failures.begin() + static_cast<ptrdiff_t>(next_failure),
-                          failures.end());
-      of.news_.store(true, std::memory_order_release);
-    }
-  } left{*this, undelivered, failures};
+  news_.begin_to_tell();
   int told = 0;
-  while (left.next < undelivered.size()) {
-    connection& c = *undelivered[left.next];
-    const attempt lock(c.receive_lock);
-    if (lock.failed()) return told;  // it is told later
-    ++left.next;
-    if (c.incoming != nullptr) told += deliver(c, sink);
-  }
-  while (left.next_failure < failures.size()) {
-    const failure& f = failures[left.next_failure++];
-    sink.on_peer_failure(f.peer, f.reason.c_str());
-    ++told;
-  }
-  return told;
+  news_.tell(undelivered_, [&](connection* c) {
+    const attempt lock(c->receive_lock);
+    if (lock.failed()) return news_.add(undelivered_, c);
+    if (c->incoming != nullptr) told += deliver(*c, sink);
+  });
+  return told + news_.tell_failures(sink);
 }
 
 }  // namespace lci::network::sockets

@@ -49,7 +49,7 @@ void device::sleep(int64_t timeout_us, bool parked) {
   flush_all();
   sleepers_.fetch_add(1, std::memory_order_seq_cst);  // see list()
   if (parked) parked_.fetch_add(1, std::memory_order_seq_cst);
-  if (prepare_to_sleep() && !own_waits_.load(std::memory_order_seq_cst) && !news_.load(std::memory_order_acquire)) {
+  if (prepare_to_sleep() && !own_waits_.load(std::memory_order_seq_cst) && !news_.any()) {
     timeout_us = std::min(timeout_us, longest_sleep_us);
     const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};
     pollfd fds[2] = {{events_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};

@@ -1,0 +1,77 @@
+// What happened to a device outside of a poll, or could not be told in it: the next poll tells it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "network/fabric.hpp"
+
+namespace lci::network {
+
+/// Peers that have failed, and lists of the device's own, which are guarded by this. Thread-safe.
+class news {
+ public:
+  /// Asked in each poll.
+  bool any() const { return any_.load(std::memory_order_acquire); }
+
+  template <class T, class Iterator>
+  void add(std::vector<T>& list, Iterator begin, Iterator end) {
+    std::lock_guard guard(mutex_);
+    list.insert(list.end(), begin, end);
+    any_.store(true, std::memory_order_release);
+  }
+  template <class T>
+  void add(std::vector<T>& list, T one) {
+    add(list, &one, &one + 1);
+  }
+  void add_failure(int peer, std::string reason) { add(failures_, failure{peer, std::move(reason)}); }
+
+  /// Before all that there is is told; what is added later is told by a later poll.
+  void begin_to_tell() { any_.store(false, std::memory_order_relaxed); }
+  /// Calls `tell` with each of them, in order, and returns how many there were. If it throws, the others stay.
+  template <class T, class F>
+  int tell(std::vector<T>& list, F tell) {
+    rest<T> now{*this, list};
+    {
+      std::lock_guard guard(mutex_);
+      now.all.swap(list);
+    }
+    while (now.next < now.all.size()) tell(now.all[now.next++]);
+    now.over = true;
+    return static_cast<int>(now.all.size());
+  }
+  int tell_failures(event_sink& sink) {
+    return tell(failures_, [&](const failure& f) { sink.on_peer_failure(f.peer, f.reason.c_str()); });
+  }
+
+ private:
+  struct failure {
+    int peer;
+    std::string reason;
+  };
+  template <class T>
+  struct rest {
+    news& of;
+    std::vector<T>& list;
+    std::vector<T> all;
+    size_t next = 0;
+    bool over = false;
+    ~rest() {
+      if (LCI_LIKELY(over)) return;
+      std::lock_guard guard(of.mutex_);
+      list.insert(list.begin(), all.begin() + static_cast<ptrdiff_t>(next), all.end());
+      of.any_.store(true, std::memory_order_release);  // also of the lists behind this one
+    }
+  };
+
+  // Relaxed to take, since the mutex orders what is in the lists: who clears it takes all that was added before.
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;
+  std::vector<failure> failures_;  // under mutex_
+};
+
+}  // namespace lci::network
