@@ -67,3 +67,40 @@ TEST_CASE("wait_drained waits for the backlog", "[drain]") {
     EXPECT(box.empty());
   });
 }
+
+TEST_CASE("wait_drained waits for large active messages that others have begun to send", "[drain]") {
+  on_ranks([](rank_env& env) {
+    constexpr int count = 16;  // more than a device takes in at a time
+    const int from = 0, to = env.size - 1;
+    // Without a progress thread, which may be about to see a message while this one sees the next.
+    const lci::device_t device = env.devices(1, false)[0];
+    auto arrivals = lci::alloc_counter_x().runtime(env.rt)();
+    auto announced = lci::alloc_counter_x().runtime(env.rt)();
+    auto sends = lci::alloc_counter_x().runtime(env.rt)();
+    const auto large = env.all_gather(lci::register_rcomp_x(arrivals).runtime(env.rt)())[static_cast<size_t>(to)];
+    const auto small = env.all_gather(lci::register_rcomp_x(announced).runtime(env.rt)())[static_cast<size_t>(to)];
+    const auto out = message(200'000, 1);
+    const auto counted = [&](lci::comp_t c) { return lci::counter_get_x(c).runtime(env.rt)(); };
+    if (env.rank == from) {
+      for (int i = 0; i < count; ++i)
+        env.post(device, [&] {
+          return lci::post_am_x(to, out.data(), out.size(), sends, large)
+              .device(device)
+              .allow_done(false)
+              .runtime(env.rt)();
+        });
+      env.post(device, [&] {
+        return lci::post_am_x(to, out.data(), 8, lci::COMP_NULL, small).device(device).runtime(env.rt)();
+      });
+    }
+    if (env.rank == to) {
+      env.until(device, "the message behind", [&] { return counted(announced) == 1; });
+      lci::wait_drained_x().device(device).runtime(env.rt)();
+      EXPECT_EQ(counted(arrivals), count);
+    }
+    if (env.rank == from)
+      env.until(device, "large messages", [&] { return counted(sends) == count; });
+    env.barrier();
+    for (lci::comp_t* c : {&arrivals, &announced, &sends}) lci::free_comp_x(c).runtime(env.rt)();
+  });
+}
