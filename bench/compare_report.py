@@ -14,6 +14,7 @@ import pathlib
 import statistics
 
 from compare_data import Comparison, human
+from compare_distance import APART
 
 BEGIN, END = "<!-- written by bench/compare_report.py -->", "<!-- end of bench/compare_report.py -->"
 NAMES = {"lci": "LCI", "mpich": "MPICH", "openmpi": "Open MPI", "openshmem": "OpenSHMEM (of Open MPI)",
@@ -71,7 +72,8 @@ def section(c, plots=(), notes=None):
              f"on {d['date']}, {m['processor']}, {m['cores']} cores, {m['memory_gib']} GiB, "
              f"Linux {m['kernel']}; {versions}.",
              f"Each configuration was launched {d['repeat']} times, in turns with those it stands beside. "
-             f"{d['disturbed']['repeated']} launches were repeated because other processes were busy; "
+             f"{d['disturbed']['repeated']} launches were repeated because other processes were busy or "
+             f"the cores were far apart (a hand-off of more than {APART} times the shortest); "
              f"{d['disturbed']['kept']} had to be kept all the same. Figures are **medians** of the launches "
              "[smallest–largest]; a ratio is LCI's to the best peer's of the same turn. 8 bytes where not "
              "said otherwise.", ""]

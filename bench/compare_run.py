@@ -4,8 +4,10 @@
     python3 bench/compare_run.py [--repeat 5] [--quick] [--only NAME] -o FILE.json
 
 bash bench/compare.sh installs, builds, calls this and draws. A figure's configurations are launched
-right after each other (A B C A B C ...), each pins its own processes and threads, and a launch during
-which other processes were busy is repeated, at most a few times. Every launch is stored.
+right after each other (A B C A B C ...), each pins its own processes and threads. A launch during which
+other processes were busy is repeated, and so is one before or behind which the cores were far apart, as
+those of a virtual machine may be for a moment (compare_distance.py); at most a few times. What is
+kept is stored.
 """
 
 import argparse
@@ -22,13 +24,25 @@ import time
 
 import compare_configs
 import measure
+from compare_distance import Distance
 
 PATIENCE = 60  # seconds that a launch may take: a few peers hang now and then
 CHANCES = 2    # failures after which a configuration is launched no more
 
 
 class Launcher(measure.Launcher):
-    """Launches variants; RuntimeError says why one gave nothing."""
+    """Launches variants; RuntimeError says why one gave nothing. `distance`: none, and the cores may be anywhere."""
+
+    def __init__(self, attempts=measure.ATTEMPTS, distance=None):
+        super().__init__(attempts)
+        self.distance = distance
+
+    def settle(self):
+        if self.distance:
+            self.distance.wait_until_near()
+
+    def is_settled(self):
+        return not self.distance or self.distance.are_near()
 
     def once(self, variant):
         environment = {**self.environment, **variant.environment,
@@ -145,7 +159,11 @@ def main():
     for peer, remedy in missing.items():
         print(f"missing: {peer} ({remedy})", file=sys.stderr)
 
-    launch = Launcher(attempts=1 if args.quick else measure.ATTEMPTS)
+    if args.quick:
+        launch = Launcher(attempts=1)
+    else:
+        launch = Launcher(distance=Distance(build / "bench" / "lci_perf"))
+        launch.distance.learn()
     launches, failed = run(figures, repeat, launch, missing,
                            lambda text: print(text, file=sys.stderr, flush=True))
     result = {

@@ -127,15 +127,23 @@ class Launcher:
                                f"{done.stdout}{done.stderr}")
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
+    def settle(self):
+        """Before a launch: waits for the machine to be as it should."""
+
+    def is_settled(self):
+        """Behind it: whether it still was."""
+        return True
+
     def __call__(self, command):
         """Launches until the machine was ours, or the last time."""
         for attempt in range(self.attempts):
+            self.settle()
             wall, busy, ours = time.monotonic(), busy_seconds(), our_seconds()
             out = self.once(command)
             wall = time.monotonic() - wall
             others = busy_seconds() - busy - (our_seconds() - ours)
             # Ticks are coarse: a few of them say nothing.
-            if others <= OTHERS_BUSY * wall + 0.03:
+            if others <= OTHERS_BUSY * wall + 0.03 and self.is_settled():
                 return out
             if attempt + 1 < self.attempts:
                 self.disturbed += 1

@@ -13,8 +13,10 @@ from unittest import mock
 
 import compare
 import compare_configs
+import compare_distance
 import compare_report
 import compare_run
+import measure
 from compare_data import Comparison
 
 MEASURED = json.loads((pathlib.Path(__file__).parent / "putsignal.json").read_text())
@@ -188,6 +190,46 @@ class Run(unittest.TestCase):
         launches, _ = self.run_turns(variant("a", "lci", script, environment={"SIZE_FOR_TEST": "64"}),
                                      repeat=1)
         self.assertEqual(launches[0]["size"], 64)
+
+
+class Cores:
+    """A distance whose hand-offs take what is said, one after the other."""
+
+    def __init__(self, *handoffs_ns):
+        self.left = list(handoffs_ns)
+        self.distance = compare_distance.Distance("perf")
+        self.distance.handoff_ns = lambda: self.left.pop(0)
+
+
+class Distances(unittest.TestCase):
+    def launched(self, cores):
+        """What a launcher counts that launches once: repeated, and kept all the same."""
+        # Whoever else is busy here does not count.
+        with mock.patch.object(compare_distance, "PAUSE", 0), mock.patch.object(measure, "OTHERS_BUSY", 1000):
+            launch = compare_run.Launcher(attempts=2, distance=cores.distance)
+            launch(variant("a", "lci", LINE))
+        return launch.disturbed, launch.kept_disturbed
+
+    def test_a_launch_begins_and_ends_with_near_cores(self):
+        cores = Cores(60, 70)
+        self.assertEqual(self.launched(cores), (0, 0))
+        self.assertEqual(cores.left, [])
+
+    def test_a_launch_waits_for_near_cores(self):
+        cores = Cores(60, 250, 260, 30, 60)
+        self.assertTrue(cores.distance.are_near())
+        self.assertEqual(self.launched(cores), (0, 0))
+        self.assertEqual(cores.left, [])
+
+    def test_a_launch_behind_which_cores_are_apart_is_repeated_at_most_so_often(self):
+        self.assertEqual(self.launched(Cores(60, 250, 60, 60)), (1, 0))
+        self.assertEqual(self.launched(Cores(60, 250, 60, 250)), (1, 1))
+
+    def test_cores_that_stay_apart_are_not_waited_for_for_ever(self):
+        cores = Cores(60, *[250] * 100)
+        cores.distance.are_near()
+        cores.distance.wait_until_near(patience=0)
+        self.assertEqual(len(cores.left), 99)
 
 
 class Configurations(unittest.TestCase):
