@@ -34,7 +34,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
     return good;
   }
   if (result == -FI_EAGAIN || result == -FI_ENOMEM) {
-    make_room();
+    read_on();
     return errorcode_t::retry_nomem;
   }
   fail_peer(rank, error_text(static_cast<int>(-result)));

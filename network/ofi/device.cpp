@@ -23,7 +23,9 @@ parts parts_of(const net_op& op) {
 
 void device::end(request& r) {
   under_way_.fetch_sub(1, std::memory_order_release);
-  (r.what == request::kind::bundle ? bundle_requests_ : requests_).give(r);
+  if (r.what != request::kind::bundle) return requests_.give(r);
+  bundles_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  bundle_requests_.give(r);
 }
 
 errorcode_t device::post(const net_op& op) {

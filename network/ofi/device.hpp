@@ -44,10 +44,7 @@ class device final : public network::device, public holds_back {
   void unpark() override;
   bool flushed() override;
 
-  bool flush_if_unattended() override {
-    if (!attended_.exchange(false, std::memory_order_relaxed)) flush_bundles();
-    return n_bundles_.load(std::memory_order_relaxed) != 0;
-  }
+  bool flush_if_unattended() override;
 
  private:
   static constexpr size_t batch = 32;          // completions taken at a time
@@ -136,9 +133,11 @@ class device final : public network::device, public holds_back {
   /// Takes up to `most` off the queue; -FI_EAGAIN: there is none, -FI_EBUSY: another thread has the lock.
   ssize_t read_queue(completion* to, size_t most);
   LCI_COLD ssize_t read_failure(completion& to);
-  /// For a post that finds none: providers get on, and make connections, when their queue is read. What is
-  /// read is told by the next poll, so a program may post again and again without one.
-  LCI_COLD void make_room();
+  /// For a post that finds no room, and for bundles that leave without polls: providers get on, and make
+  /// connections, when their queue is read. What the core waits for is told by the next poll, so a program may post
+  /// again and again without one.
+  LCI_COLD void read_on();
+  bool end_own(const completion& e);
   void keep(const completion* begin, const completion* end);
   void handle(const completion& e, event_sink& sink);
   void handle_message(const completion& e, event_sink& sink);
@@ -195,6 +194,7 @@ class device final : public network::device, public holds_back {
   spinlock bundles_lock_;
   std::vector<int> bundles_;            // under bundles_lock_: peers that messages may wait for
   std::atomic<size_t> n_bundles_{0};    // how many these are
+  std::atomic<int> bundles_under_way_{0};  // that the provider has taken
   std::atomic<bool> attended_{false};   // polled lately
   std::atomic<int> sleepers_{0};        // threads in sleep() that have not seen a bundle
 

@@ -110,11 +110,15 @@ errorcode_t device::send_waiting(int peer) {
 errorcode_t device::send_bundle(request& r) {
   const uint64_t tag = tag_of(message_tag::kind::bundle);
   under_way_.fetch_add(1, std::memory_order_relaxed);
+  bundles_under_way_.fetch_add(1, std::memory_order_relaxed);
   const errorcode_t sent = send_to(r.peer, errorcode_t::posted, [&](fi_addr_t to) {
     if (trailer_ != 0) std::memcpy(r.copy.get() + r.size, &tag, trailer_size);
     return send_message(r, {r.copy.get(), r.size + trailer_, r.copy_registration.lkey}, tag, to);
   });
-  if (sent != errorcode_t::posted) under_way_.fetch_sub(1, std::memory_order_release);
+  if (sent != errorcode_t::posted) {
+    under_way_.fetch_sub(1, std::memory_order_release);
+    bundles_under_way_.fetch_sub(1, std::memory_order_relaxed);
+  }
   return sent;
 }
 
@@ -135,6 +139,15 @@ void device::send_all_bundles() {
   std::lock_guard list(bundles_lock_);
   bundles_.insert(bundles_.end(), left.begin(), left.end());
   n_bundles_.store(bundles_.size(), std::memory_order_relaxed);
+}
+
+bool device::flush_if_unattended() {
+  const bool attended = attended_.exchange(false, std::memory_order_relaxed);
+  if (!attended) flush_bundles();
+  const bool under_way = bundles_under_way_.load(std::memory_order_relaxed) != 0;
+  // What a provider has taken may need its queue to be read: a rendezvous, or a socket that was full.
+  if (!attended && under_way) read_on();
+  return under_way || n_bundles_.load(std::memory_order_relaxed) != 0;
 }
 
 }  // namespace lci::network::ofi

@@ -54,13 +54,21 @@ int device::poll(event_sink& sink, int max_events) {
   return told + static_cast<int>(n);
 }
 
-void device::make_room() {
+void device::read_on() {
   std::array<completion, batch> entries;
   const ssize_t n = read_queue(entries.data(), entries.size());
-  if (n > 0)
-    keep(entries.data(), entries.data() + n);
-  else
-    count_idle();
+  if (n <= 0) return count_idle();
+  completion* const end = entries.data() + n;
+  completion* const own = std::remove_if(entries.data(), end, [this](const completion& e) { return end_own(e); });
+  if (own != entries.data()) keep(entries.data(), own);
+}
+
+bool device::end_own(const completion& e) {
+  if ((e.flags & (FI_REMOTE_WRITE | failed)) != 0) return false;
+  request& r = *static_cast<request*>(e.op_context);
+  if (r.of_core()) return false;
+  end(r);
+  return true;
 }
 
 void device::keep(const completion* begin, const completion* end) {
