@@ -106,8 +106,8 @@ void progress_worker::run() {
 void progress_worker::park(int64_t& slice) {
   device& d = *devices_.front();
   d.bell.announce();
-  const bool idle = d.backlog.empty() && !d.landing.has_requests() && d.rt.deferred.count.load(std::memory_order_acquire) == 0 &&
-                    !d.lacks_receives();
+  const bool idle = d.backlog.empty() && !d.landing.has_requests() &&
+                    d.rt.deferred.count.load(std::memory_order_acquire) == 0 && !d.lacks_receives();
   // Also for a deadline; one that is added meanwhile rings.
   const int64_t longest = std::min(idle ? longest_sleep : slice, d.deadlines.left() / 1000 + 1);
   if (!stop_.load(std::memory_order_relaxed) && longest > 0) d.net->park(longest);

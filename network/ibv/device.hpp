@@ -10,8 +10,6 @@
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/fabric.hpp"
-#include "network/liveness/fate.hpp"
-#include "network/liveness/news.hpp"
 #include "network/ibv/address.hpp"
 #include "network/ibv/completion.hpp"
 #include "network/ibv/context.hpp"
@@ -21,6 +19,8 @@
 #include "network/ibv/pair_numbers.hpp"
 #include "network/ibv/receive_slots.hpp"
 #include "network/ibv/send_queue.hpp"
+#include "network/liveness/fate.hpp"
+#include "network/liveness/news.hpp"
 
 namespace lci::network::ibv {
 

@@ -168,12 +168,14 @@ void device::end_of(connection& c, const std::string& reason) {
 int device::tell_news(event_sink& sink) {
   news_.begin_to_tell();
   int told = 0;
+  bool all = true;
   news_.tell(undelivered_, [&](connection* c) {
     const attempt lock(c->receive_lock);
-    if (lock.failed()) return news_.add(undelivered_, c);
+    if (lock.failed()) return all = false, news_.add(undelivered_, c);
     if (c->incoming != nullptr) told += deliver(*c, sink);
   });
-  return told + news_.tell_failures(sink);
+  // What a peer has sent comes before the news of its end.
+  return all ? told + news_.tell_failures(sink) : told;
 }
 
 }  // namespace lci::network::sockets
