@@ -210,19 +210,21 @@ def of_parts(p, threads):
 
 
 def over_tcp(p):
-    def variants(metric):
+    def variants(metric, *more):
         tcp = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
-        return (p.lci("am, handler", f"am {metric}", environment=LCI_OVER_TCP),
-                p.lci("sendrecv", f"sendrecv {metric}", environment=LCI_OVER_TCP),
-                p.lci("am, handler, by libfabric", f"am {metric}", environment=LCI_OVER_LIBFABRIC),
-                p.ucx("UCX am", f"am {metric}", environment=TCP_OF_UCX),
-                p.ucx("UCX tag", f"sendrecv {metric}", environment=TCP_OF_UCX),
-                p.mpich("MPICH", f"sendrecv {metric}", environment=TCP_OF_UCX),
-                p.openmpi("Open MPI", f"sendrecv {metric}", settings=tcp),
-                p.libfabric("libfabric tcp", f"sendrecv {metric}", provider="tcp;ofi_rxm"))
+        return (p.lci("am, handler", f"am {metric}", *more, environment=LCI_OVER_TCP),
+                p.lci("sendrecv", f"sendrecv {metric}", *more, environment=LCI_OVER_TCP),
+                p.lci("am, handler, by libfabric", f"am {metric}", *more, environment=LCI_OVER_LIBFABRIC),
+                p.ucx("UCX am", f"am {metric}", *more, environment=TCP_OF_UCX),
+                p.ucx("UCX tag", f"sendrecv {metric}", *more, environment=TCP_OF_UCX),
+                p.mpich("MPICH", f"sendrecv {metric}", *more, environment=TCP_OF_UCX),
+                p.openmpi("Open MPI", f"sendrecv {metric}", *more, settings=tcp),
+                p.libfabric("libfabric tcp", f"sendrecv {metric}", *more, provider="tcp;ofi_rxm"))
 
     return [Figure("tcp-latency", "latency over TCP", "ns", variants("latency")),
-            Figure("tcp-rate", "rate over TCP, window 64", "msg/s", variants("rate"))]
+            Figure("tcp-rate", "rate over TCP, window 64", "msg/s", variants("rate")),
+            Figure("tcp-bandwidth", "bandwidth over TCP, window 64", "MB/s",
+                   variants("bandwidth", "--size", BANDWIDTH_SIZES), shown=(4096, 65536, 1048576))]
 
 
 def of_the_start(p):  # its commands take no options

@@ -87,7 +87,8 @@ class event_sink {
   /// A message. `data` may be read until the call returns. If the device takes receive buffers,
   /// `recv_context` is the buffer's context and the buffer belongs to the core again.
   virtual void on_recv(int peer, const std::byte* data, size_t size, void* recv_context) = 0;
-  /// A posted operation (post() said `posted`) is locally complete.
+  /// A posted operation (post() said `posted`) is complete: the segments of a send are free, a get's are filled; what
+  /// a put brings is in the target's memory, or, if it tells the target by `has_imm`, its segments are free.
   virtual void on_complete(void* context) = 0;
   /// A put with immediate data from `peer` has landed here.
   virtual void on_remote_write(int peer, uint32_t imm) = 0;
@@ -107,6 +108,7 @@ class event_sink {
 /// Of another process, for its messages.
 enum class attention : uint8_t {
   unknown,  ///< it may be at work elsewhere for long
+  needed,   ///< so it may be, but also a get of its memory waits for its polls, as a put of its own does
   polls,    ///< it polls its device: what it is asked for it does at once
   streams,  ///< it polls, and this is asked again and again, with no vain poll here in between
   waits     ///< so it does, and it has polled in vain in between

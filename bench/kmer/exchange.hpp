@@ -11,18 +11,10 @@
 #include <vector>
 
 #include "options.hpp"
+#include "receiver.hpp"
 #include "worker.hpp"
 
 namespace kmer_count {
-
-/// What messages do when they arrive. Called within progress by any worker, several at once; must
-/// not send.
-class receiver {
- public:
-  virtual ~receiver() = default;
-  virtual void on_batch(worker& w, size_t traversal, const char* kmers, size_t size) = 0;
-  virtual void on_control(const char* bytes, size_t size) = 0;
-};
 
 /// Threads of equal index talk to each other over a communicator of their own (or, as the options have it,
 /// over one for all: then a thread is found by its tag). The members as in the header that this replaces.

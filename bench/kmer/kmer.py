@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""The k-mer counter of the examples on the same reads: LCI with threads, LCI with a process for each core,
-and the same program on MPI (bench/kmer), in turns; each must print the same histogram.
+"""The k-mer counter of the examples on the same reads: LCI, and the same program on MPI (bench/kmer), in turns;
+each must print the same histogram.
 
-    python3 bench/kmer/kmer.py [--repeat 5] [--build build/release] [-o FILE.json] [READS...]
+    python3 bench/kmer/kmer.py [--repeat 9] [--build build/release] [-o FILE.json] [READS...]
 
-The figure is the time of the traversals of the input, as the program tells it: without its start. The file
-is one of bench/compare.sh: compare_report.py and compare.py take it.
+Libraries stand beside each other in the same shape, processes x threads: a process for each core, and two
+processes with threads, once with batches as large as the program makes them by itself, and once with small ones,
+as a job of many ranks has (each thread fills one for each rank). A single process of all cores sends no messages:
+it stands beside LCI's own process for each core. The figure is the time of the traversals of the input, as the
+program tells it: without its start. The file is one of bench/compare.sh: compare_report.py and compare.py take it.
 """
 
 import argparse
@@ -31,6 +34,7 @@ READS = [pathlib.Path(p) for p in (
     "/usr/share/doc/bowtie2/examples/reads/reads_2.fq.gz",
     "/usr/share/unicycler-data/sample_data/short_reads_1.fastq.gz",
     "/usr/share/unicycler-data/sample_data/short_reads_2.fastq.gz")]
+BATCHES = (8192, 512)  # bytes
 TRAVERSAL = re.compile(r"^traversal \d+ \(\w+\): ([0-9.]+) s", re.M)
 
 
@@ -55,25 +59,35 @@ class Launcher(compare_run.Launcher):
         return [{"seconds": sum(float(s) for s in TRAVERSAL.findall(said))}]
 
 
-def figure(build, reads, cores):
-    """LCI and each MPI with processes x threads: one of all cores, one for each core, and two of all."""
+def figures(build, reads, cores):
+    """Of each shape and size of batches one: LCI, and each MPI. And LCI's threads beside its processes."""
     count = ["-k", "51", *map(str, reads)]
-    shapes = {f"{n} x {t}": (str(n), ("-t", str(t))) for n, t in ((1, cores), (cores, 1), (2, cores))}
-
-    def program(library):
-        return str(build / f"bench/kmer/kmer_count_{library}")
-
     lcirun = str(build / "network/launcher/lcirun")
-    variants = [compare_configs.Variant(name, "lci",
-                                        (lcirun, "-n", n, str(build / "examples/kmer_count"), *t, *count))
-                for name, (n, t) in shapes.items()]
-    for library, title, launcher in (("mpich", "MPICH", ["mpiexec.mpich"]),
-                                     ("openmpi", "Open MPI", compare_configs.OPENMPI)):
-        variants += [compare_configs.Variant(f"{title}, {name}", library,
-                                             (*launcher, "-n", n, program(library), *t, *count))
-                     for name, (n, t) in shapes.items()]
-    return compare_configs.Figure("kmer", "k-mers of real reads counted, processes x threads", "s",
-                                  tuple(variants), shown=(0,), field="seconds")
+    mpis = {"MPICH": ("mpich", ["mpiexec.mpich"]), "Open MPI": ("openmpi", compare_configs.OPENMPI)}
+
+    def on_lci(name, processes, *options, library="lci"):
+        return compare_configs.Variant(name, library, (lcirun, "-n", str(processes),
+                                                       str(build / "examples/kmer_count"), *options, *count))
+
+    def on_mpi(title, processes, *options):
+        library, launcher = mpis[title]
+        program = str(build / f"bench/kmer/kmer_count_{library}")
+        return compare_configs.Variant(title, library, (*launcher, "-n", str(processes), program, *options, *count))
+
+    out = []
+    for shape, processes, threads in (("processes", cores, 1), ("threads", 2, cores)):
+        for size in BATCHES:
+            options = ("-t", str(threads), "--aggregate", str(size))
+            out.append(compare_configs.Figure(
+                f"kmer-{shape}-{size}", f"k-mers counted, {processes} x {threads}, batches of {size} B", "s",
+                (on_lci("LCI", processes, *options), *(on_mpi(title, processes, *options) for title in mpis)),
+                shown=(0,), aim={"LCI": "at most 0.83"}, field="seconds"))
+    out.append(compare_configs.Figure(
+        "kmer-own", "k-mers counted, LCI's threads beside its processes", "s",
+        (on_lci(f"1 x {cores}", 1, "-t", str(cores)),
+         on_lci(f"{cores} x 1", cores, library=compare_configs.OWN_PROCESSES)),
+        shown=(0,), aim={f"1 x {cores}": "at most 1"}, field="seconds"))
+    return out
 
 
 def plain(reads, folder):
@@ -96,7 +110,7 @@ def main():
     parser.add_argument("reads", nargs="*", type=pathlib.Path,
                         help="default: those of bowtie2-examples and, where it is there, unicycler-data")
     parser.add_argument("--build", type=pathlib.Path, default=measure.ROOT / "build" / "release")
-    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--repeat", type=int, default=9, help="launches of each configuration (default 9)")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     args = parser.parse_args()
     build = args.build.resolve()
@@ -109,8 +123,8 @@ def main():
                for p in ("mpich", "openmpi")
                if not (build / f"bench/kmer/kmer_count_{p}").exists()}
     launch = Launcher()
-    what = figure(build, plain(reads, build / "bench/kmer/reads"), len(os.sched_getaffinity(0)))
-    launches, failed = compare_run.run([what], args.repeat, launch, missing,
+    all_figures = figures(build, plain(reads, build / "bench/kmer/reads"), len(os.sched_getaffinity(0)))
+    launches, failed = compare_run.run(all_figures, args.repeat, launch, missing,
                                        lambda text: print(text, file=sys.stderr, flush=True))
     output = args.output or build / "compare" / "kmer.json"
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +133,7 @@ def main():
         "host": platform.node(), "machine": measure.machine(), "versions": compare_run.versions(),
         "repeat": args.repeat, "missing": missing,
         "disturbed": {"repeated": launch.disturbed, "kept": launch.kept_disturbed},
-        "figures": {what.key: compare_run.describe(what)}, "launches": launches, "failed": failed},
+        "figures": {f.key: compare_run.describe(f) for f in all_figures}, "launches": launches, "failed": failed},
         indent=1) + "\n")
     print(output)
 

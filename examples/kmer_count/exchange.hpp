@@ -7,19 +7,10 @@
 
 #include "lci.hpp"
 #include "options.hpp"
+#include "receiver.hpp"
 #include "worker.hpp"
 
 namespace kmer_count {
-
-/// What messages do when they arrive. Called within progress by any worker, several at once; must
-/// not send.
-class receiver {
- public:
-  virtual ~receiver() = default;
-  /// Batches of k-mers, whose bytes are valid during the call.
-  virtual void on_batch(worker& w, size_t traversal, const char* kmers, size_t size) = 0;
-  virtual void on_control(const char* bytes, size_t size) = 0;
-};
 
 /// LCI as this program uses it: active messages, a device for each thread (or one for all), batches
 /// received by a handler where they arrived, or through a completion queue for each thread. Devices

@@ -38,7 +38,12 @@ constexpr size_t largest_copy_in_stream = 128 << 10;
 /// a size that stays in the caches each copies once, through the network's buffers; of larger ones it writes
 /// some, while this thread reads others.
 choice choose_by(network::attention sender, operation* op, const network::limits& limits, landing& landing) {
+  const choice write = limits.put_imm ? choice::write_imm : choice::write;
   if (sender == network::attention::unknown) return choice::read;
+  if (sender == network::attention::needed) {
+    op->lands = op->allocated && op->total <= landing::largest && landing.begin(op->status.rank);
+    return write;
+  }
   if (op->allocated) {
     // The kernel is slow to make the pages of fresh memory for another process: never a write.
     op->lands = op->total <= landing::largest && landing.begin(op->status.rank);
@@ -47,7 +52,7 @@ choice choose_by(network::attention sender, operation* op, const network::limits
   const bool alone = sender == network::attention::polls;
   if (op->total <= (alone ? landing::largest : largest_copy_in_stream)) return choice::copy;
   if (sender != network::attention::waits) return choice::read;
-  return limits.put_imm ? choice::write_imm : choice::write;
+  return write;
 }
 
 }  // namespace

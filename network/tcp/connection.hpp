@@ -3,19 +3,28 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <string>
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/liveness/fate.hpp"
 #include "network/liveness/socket.hpp"
+#include "network/tcp/arriving.hpp"
 #include "network/tcp/chunk.hpp"
+#include "network/tcp/outgoing.hpp"
 
 namespace lci::network::sockets {
 
+/// What an answer is waited for: a get, or a put, which has no `to`.
+struct request {
+  std::byte* to;
+  size_t size;
+  void* context;
+};
+
 /// Made when something is first sent to a peer or comes from it, and kept as long as the device. What goes out
-/// passes `filling`, `rest` and the socket, in this order, unless there is nothing in the first two.
+/// and can't go at once waits in a row.
 struct connection {
   /// Some microseconds: a message that comes later than this after the one before begins a row.
   static constexpr uint64_t closely = 6000;  // cpu_ticks()
@@ -23,6 +32,12 @@ struct connection {
   static constexpr int few = 1;
   /// To copy one so long would cost as much as a call does: it goes alone unless something waits.
   static constexpr size_t large = 4096;
+  /// Chunks and frames that wait, of our own posts, and requests that are not answered.
+  static constexpr size_t most_waiting = 16, most_asked = 128;
+  /// While content so long comes now and then, little is read at a time of what it is announced by: else its begin
+  /// would be copied. Reads without any that make us forget it:
+  static constexpr size_t long_content = 16384, little = 4096;
+  static constexpr int long_memory = 8;
 
   explicit connection(int r) : rank(r) {}
 
@@ -42,14 +57,17 @@ struct connection {
   bool broken = false;   // under lock: writing has failed; reading tells why
   int row = 0;           // under lock: messages that went alone, closely behind each other
   uint64_t last = 0;     // under lock: when something was posted
-  std::unique_ptr<chunk> filling;  // under lock
-  std::unique_ptr<chunk> rest;     // of who has the turn; else under lock
+  std::deque<outgoing> waiting;    // under lock; but what is written of it is of who has the turn
+  bool first_is_taken = false;     // under lock: of `waiting` the first is being written
+  std::deque<request> asked;       // under lock
 
   // --- what comes in ---
   alignas(cache_line) spinlock receive_lock;
   std::unique_ptr<chunk> incoming;  // under receive_lock; often none while nothing is there
   bool said_goodbye = false;        // under receive_lock
   bool over = false;                // under receive_lock: nothing more will come
+  arriving content;                 // under receive_lock
+  int expects_content = 0;          // under receive_lock: see long_memory
 
   // --- the end; by the thread that closes the device ---
   std::atomic<bool> dismissed{false};  // a goodbye is on its way; also read by who polls
@@ -58,12 +76,18 @@ struct connection {
   bool is_gone() const { return what.is_gone(); }
   /// Whether the next message goes alone; then it counts as gone. Under lock.
   bool goes_alone(uint64_t now, size_t size) {
-    if (sending || filling != nullptr || rest != nullptr || broken) return false;
+    if (sending || !waiting.empty() || broken) return false;
     if (size >= large) return true;
     if (now - last > closely) row = 0;
     if (row == few) return false;
     ++row;
     return true;
+  }
+  /// The chunk to which something may be added; nullptr: there is none, or it would come before something else.
+  /// Under lock.
+  chunk* open_chunk() const {
+    const bool taken = waiting.empty() || (first_is_taken && waiting.size() == 1);
+    return taken ? nullptr : waiting.back().copied.get();
   }
 };
 

@@ -25,8 +25,6 @@ socket_handle checked(int fd, const char* what) {
   return socket_handle(fd);
 }
 
-std::atomic<uint64_t> last_rkey{0};
-
 }  // namespace
 
 device::device(context& c, size_t eager_size)
@@ -36,9 +34,12 @@ device::device(context& c, size_t eager_size)
       events_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
       wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
       bell_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
-      chunks_(std::max(c.attr().tcp_buffer_size, frame_begin + frame_room(std::min(eager_size, largest_message)))),
+      chunks_(std::max(c.attr().tcp_buffer_size,
+                       frame_begin + frame_room(sizeof(put_head) + std::min(eager_size, largest_content)))),
       links_(new std::atomic<connection*>[static_cast<size_t>(c.size())]()) {
-  limits_.max_inject = limits_.max_send = std::min(eager_size, largest_message);
+  limits_.max_inject = limits_.max_send = std::min(eager_size, largest_content);
+  limits_.max_rma = std::min(c.attr().max_msg_size, largest_content);
+  limits_.rma = limits_.put_imm = limits_.put_then_send_ordered = true;
   limits_.ordered = true;
   epoll_event e{};
   e.events = EPOLLIN;
@@ -57,9 +58,9 @@ void device::settle(acquaintance how) {
   for (size_t r = 0; r < all.size(); ++r) endpoints_.push_back(endpoint::unpack(all[r], static_cast<int>(r)));
 }
 
-registration device::register_memory(void*, size_t) {
+registration device::register_memory(void* base, size_t size) {
   registration r;
-  r.rkey = last_rkey.fetch_add(1, std::memory_order_relaxed) + 1;
+  r.rkey = regions_.add(base, size);
   return r;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,14 +17,16 @@
 #include "network/tcp/connection.hpp"
 #include "network/tcp/context.hpp"
 #include "network/tcp/handshakes.hpp"
+#include "network/tcp/regions.hpp"
 
 namespace lci::network::sockets {
 
 /// Thread-safe. Threads that post to a peer while one writes to its socket leave their messages in its bundle;
 /// one that polls a connection which another thread reads from gives up at once.
 ///
-/// A send is `done` when post() returns: its bytes are the kernel's, or copied. Locks are taken in this order:
-/// the handshakes', a connection's, and last a list's.
+/// A send is `done` when post() returns: its bytes are the kernel's, or copied. So is a short put; a long one that
+/// the socket does not take at once is written from where it lies. Gets are answered by the target's polls. Locks are
+/// taken in this order: the handshakes' or a connection's for receiving, a connection's, and last a list's.
 class device final : public network::device, public holds_back, public connection_owner {
  public:
   /// Listens, and offers where.
@@ -33,14 +36,15 @@ class device final : public network::device, public holds_back, public connectio
 
   errorcode_t post(const net_op& op) override;
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override {
-    return send(peer, {&head, sizeof head, payload, size});
+    return send(peer, frame_kind::message, {&head, sizeof head, payload, size});
   }
   int poll(event_sink& sink, int max_events) override;
   registration register_memory(void* base, size_t size) override;
-  void deregister_memory(const registration&) override {}
+  void deregister_memory(const registration& r) override { regions_.remove(r.rkey); }
   void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   void unpark() override;
+  network::attention attention_of(int) override { return attention::needed; }
   bool flushed() override;
   bool flush_if_unattended() override;
 
@@ -60,32 +64,71 @@ class device final : public network::device, public holds_back, public connectio
   void on_unreachable(int rank, const std::string& reason) override { fail_peer(rank, reason); }
 
   // device_send.cpp
-  errorcode_t send(int peer, const parts& m);
+  /// `asked`: if the frame is a request.
+  errorcode_t send(int peer, frame_kind kind, const parts& m, const request* asked = nullptr);
   /// Puts a message behind those that wait, unless it is to go `alone`, which gives the caller the turn, or there
   /// is `no_room`, or nobody to send to. `filled`: they are so many now that they should go.
   enum class joined : uint8_t { alone, waits, filled, no_room, gone };
-  joined join(connection& c, frame_kind kind, const parts& m);
-  void write_alone(connection& c, const parts& m);
+  joined join(connection& c, frame_kind kind, const parts& m, const request* asked);
+  void write_alone(connection& c, frame_kind kind, const parts& m);
+  /// Ends a turn in which something went alone, but for a `rest`.
+  void end_alone(connection& c, outgoing* rest, bool broken);
   /// Writes what waits, as far as the socket takes it, unless another thread is at it.
   void flush(connection& c);
-  /// False: the socket takes no more. By who has the turn.
-  bool write_rest(connection& c);
+  void end_turn(connection& c);  // under the connection's lock
+  /// `partly`: the socket takes no more. By who has the turn.
+  enum class written : uint8_t { nothing, partly, whole, broken };
+  written write(connection& c, outgoing& next);
+  written write(connection& c, content_frame& frame);
   void list(connection& c);  // under the connection's lock
   void flush_all() {
     if (n_waiting_.load(std::memory_order_relaxed) != 0) flush_listed();
   }
   LCI_NOINLINE void flush_listed();
 
+  // device_rma.cpp
+  errorcode_t put(const net_op& op);
+  errorcode_t get(const net_op& op);
+  errorcode_t move_own(const net_op& op);
+  /// `done`, or `posted` if some of it waits; or there is no room to wait in beside `most` others.
+  errorcode_t send_content(connection& c, content_frame frame, size_t most, const request* asked);
+  void answer(connection& c, frame_kind kind, const std::byte* content, size_t size);
+  /// Takes a frame other than a message. Returns what is wrong with it, or nullptr.
+  const char* take(connection& c, const frame_view& frame);
+  const char* begin_put(connection& c, const frame_view& frame);
+  const char* answer_get(connection& c, const frame_view& frame);
+  const char* take_answer(connection& c, const frame_view& frame);
+  void begin_content(connection& c, const arriving& content);
+  /// Content is where it belongs.
+  int tell_content(connection& c, event_sink& sink);
+  LCI_COLD void drop(connection& c, std::deque<outgoing>& unsent);
+  /// What was asked for will not come. Under receive_lock, of a connection that is over. False: the memory of a put
+  /// may still be read.
+  LCI_COLD bool drop_asked(connection& c);
+
   // device_poll.cpp
   /// Events, or -1: another thread reads from it.
   int receive(connection& c, event_sink& sink);
+  int read(connection& c, event_sink& sink);  // under the connection's receive_lock
+  ssize_t read_content(connection& c, int fd);
   int receive_own(event_sink& sink);
+  void silence_bell();
   /// Hands out the whole frames of what has come. Under the connection's receive_lock, as what follows.
   int deliver(connection& c, event_sink& sink);
+  /// What has come of a frame that is not whole, of which so much is known to be needed.
+  void keep_rest(connection& c, size_t needed);
   LCI_COLD void end_of(connection& c, const std::string& reason);
+  LCI_COLD void hear_no_more(connection& c);
   /// Asks epoll, and looks at all connections where something has come. As receive().
   int look_around(event_sink& sink);
   LCI_COLD int tell_news(event_sink& sink);
+  /// Adds to a list of news, and wakes a sleeper.
+  template <class T>
+  void tell_later(std::vector<T>& list, T what) {
+    news_.add(list, what);
+    // Either it sees the news before it sleeps, or we see that it sleeps: whichever changes the count later.
+    if (sleepers_.fetch_add(0, std::memory_order_acq_rel) != 0) wake_poller(bell_.get());
+  }
 
   // device_peers.cpp
   LCI_COLD void look_after_peers();
@@ -102,11 +145,12 @@ class device final : public network::device, public holds_back, public connectio
   const size_t row_end_;  // of a bundle: from so many bytes on it goes at once
   socket_handle events_;  // epoll: of what comes, of handshakes, and of messages to oneself
   socket_handle wake_;    // of unpark()
-  socket_handle bell_;    // of messages to oneself, for those who sleep
+  socket_handle bell_;    // of messages to oneself and news, for those who sleep
   std::unique_ptr<handshakes> handshakes_;
   address_exchange::ticket endpoints_of_all_;
   std::vector<endpoint> endpoints_;  // empty: asked for when a peer is met
   chunk_pool chunks_;
+  region_table regions_;
   std::mutex links_mutex_;
   std::vector<std::unique_ptr<connection>> owned_links_;     // under links_mutex_
   std::unique_ptr<std::atomic<connection*>[]> links_;        // written under links_mutex_
@@ -126,7 +170,14 @@ class device final : public network::device, public holds_back, public connectio
 
   /// What happened outside of a poll, or could not be told in it.
   news news_;
-  std::vector<connection*> undelivered_;  // news_: a handler has thrown before the last message
+  struct failed_operation {
+    void* context;
+    int peer;
+  };
+  std::vector<void*> completed_;           // news_
+  std::vector<failed_operation> failed_;   // news_
+  std::vector<connection*> undelivered_;   // news_: a handler has thrown before the last message
+  std::vector<connection*> ended_links_;   // news_: who waits there for answers will get none
 
   farewell_time farewell_time_;  // of flushed(): by one thread
 };

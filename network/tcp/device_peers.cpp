@@ -10,7 +10,10 @@ namespace lci::network::sockets {
 
 void device::fail_peer(int rank, const std::string& reason) {
   bool made = false;
-  if (make_link(rank, made).what.fail()) news_.add_failure(rank, "tcp: " + reason);
+  connection& c = make_link(rank, made);
+  if (!c.what.fail()) return;
+  news_.add(ended_links_, &c);
+  news_.add_failure(rank, "tcp: " + reason);
 }
 
 void device::look_after_peers() {
@@ -26,7 +29,7 @@ void device::look_after_peers() {
 bool device::dismiss(connection& c) {
   const int fd = c.fd.load(std::memory_order_acquire);
   if (!c.dismissed.load(std::memory_order_relaxed)) {
-    const joined how = join(c, frame_kind::goodbye, {});
+    const joined how = join(c, frame_kind::goodbye, {}, nullptr);
     if (how == joined::gone) return true;
     if (how != joined::no_room) c.dismissed.store(true, std::memory_order_relaxed);
     flush(c);
@@ -35,7 +38,7 @@ bool device::dismiss(connection& c) {
   {
     std::lock_guard guard(c.lock);
     if (c.broken) return true;
-    if (fd < 0 || c.sending || c.filling != nullptr || c.rest != nullptr) return false;
+    if (fd < 0 || c.sending || !c.waiting.empty()) return false;
   }
   // The end is acknowledged at once, what goes before it maybe later.
   if (!c.shut) shutdown(fd, SHUT_WR);

@@ -20,6 +20,9 @@ namespace {
 constexpr uint32_t polls_between_looks = 32;  // where there is one connection, and strangers or new ones may come
 constexpr uint32_t polls_between_looks_at_others = 2;
 
+// Of a peer that is thought to be dead, and goes on sending.
+constexpr int most_last_reads = 64;
+
 }  // namespace
 
 int device::poll(event_sink& sink, int) {
@@ -67,16 +70,22 @@ int device::look_around(event_sink& sink) {
 
 int device::receive(connection& c, event_sink& sink) {
   const attempt lock(c.receive_lock);
-  if (lock.failed()) return -1;
+  return lock.failed() ? -1 : read(c, sink);
+}
+
+int device::read(connection& c, event_sink& sink) {
   if (LCI_UNLIKELY(c.over)) return 0;
   if (c.incoming == nullptr) c.incoming = chunks_.take();
   chunk& in = *c.incoming;
-  const ssize_t n =
-      recv(c.fd.load(std::memory_order_acquire), in.free_space(), in.room(), MSG_DONTWAIT);
-  if (LCI_LIKELY(n > 0)) {
-    in.end += static_cast<size_t>(n);
-    return deliver(c, sink);
+  const int fd = c.fd.load(std::memory_order_acquire);
+  ssize_t n;
+  if (LCI_LIKELY(!c.content && c.expects_content == 0)) {
+    n = recv(fd, in.free_space(), in.room(), MSG_DONTWAIT);
+    if (LCI_LIKELY(n > 0)) in.end += static_cast<size_t>(n);
+  } else {
+    n = read_content(c, fd);
   }
+  if (LCI_LIKELY(n > 0)) return deliver(c, sink);
   if (n == 0) {
     end_of(c, "its process has ended, or has closed the connection, without a goodbye");
   } else if (errno != EAGAIN && errno != EINTR) {
@@ -87,6 +96,21 @@ int device::receive(connection& c, event_sink& sink) {
   return 0;
 }
 
+ssize_t device::read_content(connection& c, int fd) {
+  chunk& in = *c.incoming;
+  const auto [content, padding] = c.content.places();
+  iovec places[3] = {content, padding, {in.free_space(), in.room()}};
+  if (c.expects_content > 0) places[2].iov_len = std::min(in.room(), connection::little);
+  msghdr message{};
+  message.msg_iov = places;
+  message.msg_iovlen = 3;
+  const ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT);
+  if (n <= 0) return n;
+  if (!c.content && c.expects_content > 0) --c.expects_content;
+  in.end += c.content.advance(static_cast<size_t>(n));
+  return n;
+}
+
 int device::receive_own(event_sink& sink) {
   connection& c = *link_if_any(own_rank_);
   const attempt lock(c.receive_lock);
@@ -95,14 +119,21 @@ int device::receive_own(event_sink& sink) {
   {
     // What is sent to oneself is received where it waits.
     std::lock_guard guard(c.lock);
-    c.incoming = std::move(c.filling);
+    if (!c.waiting.empty()) {
+      c.incoming = std::move(c.waiting.front().copied);
+      c.waiting.pop_front();
+    }
     c.listed = false;
     own_waits_.store(false, std::memory_order_relaxed);
   }
   if (c.incoming == nullptr) return 0;
-  uint64_t rings;
-  (void)!read(bell_.get(), &rings, sizeof rings);
+  silence_bell();
   return deliver(c, sink);
+}
+
+void device::silence_bell() {
+  uint64_t rings;
+  (void)!::read(bell_.get(), &rings, sizeof rings);
 }
 
 int device::deliver(connection& c, event_sink& sink) {
@@ -121,13 +152,21 @@ int device::deliver(connection& c, event_sink& sink) {
   frame_view frame{};
   size_t needed = 0;
   int told = 0;
-  frame_state state;
-  while ((state = read_frame(in.data(), in.size(), frame, needed)) == frame_state::whole) {
+  const char* wrong = nullptr;
+  for (;;) {
+    if (LCI_UNLIKELY(c.content)) {
+      c.content.take_from(in);
+      if (!c.content.is_whole()) break;
+      told += tell_content(c, sink);
+    }
+    const frame_state state = read_frame(in.data(), in.size(), frame, needed);
+    if (state == frame_state::garbage) wrong = no_frame;
+    if (state != frame_state::whole) break;
     in.begin += needed;
-    if (LCI_UNLIKELY(frame.kind == frame_kind::goodbye)) {
-      c.said_goodbye = true;
-      c.what.let_go();
-      continue;
+    if (LCI_UNLIKELY(frame.kind != frame_kind::message)) {
+      wrong = take(c, frame);
+      if (wrong == nullptr) continue;
+      break;
     }
     const bool more = in.size() >= sizeof(frame_head);
     if (more != more_comes_.load(std::memory_order_relaxed)) more_comes_.store(more, std::memory_order_relaxed);
@@ -135,46 +174,76 @@ int device::deliver(connection& c, event_sink& sink) {
     sink.on_recv(c.rank, frame.message, frame.size, nullptr);
   }
   left.whole = true;
-  if (LCI_LIKELY(in.empty())) {
-    in.clear();
-    if (c.rank == own_rank_ || recent_.load(std::memory_order_relaxed) != &c) chunks_.give(std::move(c.incoming));
-  } else if (LCI_UNLIKELY(state == frame_state::garbage)) {
-    end_of(c, "what comes from it is no message");
-  } else if (in.begin + needed > in.capacity) {
-    if (frame_begin + needed > in.capacity) {
-      // Its messages are longer than ours.
-      auto larger = std::make_unique<chunk>(frame_begin + needed);
-      std::memcpy(larger->free_space(), in.data(), in.size());
-      larger->end += in.size();
-      c.incoming = std::move(larger);
-    } else {
-      in.compact();
-    }
-  }
+  if (LCI_LIKELY(wrong == nullptr))
+    keep_rest(c, needed);
+  else
+    end_of(c, wrong);
   return told;
 }
 
+void device::keep_rest(connection& c, size_t needed) {
+  chunk& in = *c.incoming;
+  if (LCI_LIKELY(in.empty())) {
+    in.clear();
+    if (c.rank == own_rank_ || recent_.load(std::memory_order_relaxed) != &c) chunks_.give(std::move(c.incoming));
+  } else if (frame_begin + needed > in.capacity) {
+    // Its messages are longer than ours.
+    auto larger = std::make_unique<chunk>(frame_begin + needed);
+    std::memcpy(larger->free_space(), in.data(), in.size());
+    larger->end += in.size();
+    c.incoming = std::move(larger);
+  } else if (in.begin + needed > in.capacity) {
+    in.compact();
+  }
+}
+
 void device::end_of(connection& c, const std::string& reason) {
+  hear_no_more(c);
+  // Who is told goodbye to may have left at the same time.
+  if (!c.said_goodbye && !c.dismissed.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
+  c.what.let_go();
+  news_.add(ended_links_, &c);
+}
+
+void device::hear_no_more(connection& c) {
   c.over = true;
   c.incoming.reset();
   connection* expected = &c;
   recent_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
   epoll_ctl(events_.get(), EPOLL_CTL_DEL, c.fd.load(std::memory_order_relaxed), nullptr);
-  // Who is told goodbye to may have left at the same time.
-  if (!c.said_goodbye && !c.dismissed.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
-  c.what.let_go();
 }
 
 int device::tell_news(event_sink& sink) {
   news_.begin_to_tell();
-  int told = 0;
+  silence_bell();
   bool all = true;
+  int told = news_.tell(completed_, [&](void* context) { sink.on_complete(context); });
   news_.tell(undelivered_, [&](connection* c) {
     const attempt lock(c->receive_lock);
     if (lock.failed()) return all = false, news_.add(undelivered_, c);
     if (c->incoming != nullptr) told += deliver(*c, sink);
   });
   // What a peer has sent comes before the news of its end.
+  news_.tell(ended_links_, [&](connection* c) {
+    const attempt lock(c->receive_lock);
+    struct again {  // if a handler throws, or another thread reads
+      device& of;
+      connection* c;
+      bool wanted = true;
+      ~again() {
+        if (wanted) of.news_.add(of.ended_links_, c);
+      }
+    } later{*this, c};
+    if (lock.failed()) {
+      all = false;
+      return;
+    }
+    for (int reads = 0, n = 1; n > 0 && reads < most_last_reads; ++reads) told += n = std::max(read(*c, sink), 0);
+    if (!c->over) hear_no_more(*c);
+    later.wanted = !drop_asked(*c);
+    all = all && !later.wanted;
+  });
+  told += news_.tell(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
   return all ? told + news_.tell_failures(sink) : told;
 }
 

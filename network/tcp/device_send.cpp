@@ -31,8 +31,8 @@ parts parts_of(const net_op& op) {
 struct gathered {
   std::byte head[sizeof(frame_head)];
   iovec pieces[4];
-  explicit gathered(const parts& m) {
-    begin_frame(head, frame_kind::message, m.size());
+  gathered(frame_kind kind, const parts& m) {
+    begin_frame(head, kind, m.size());
     pieces[0] = {head, sizeof head};
     pieces[1] = {const_cast<void*>(m.head), m.head_size};
     pieces[2] = {const_cast<void*>(m.rest), m.rest_size};
@@ -52,7 +52,7 @@ struct gathered {
 
 /// Bytes written, 0: the socket takes none now; -1 with `errno`.
 template <class F>
-ssize_t written(F call) {
+ssize_t bytes_of(F call) {
   for (;;) {
     const ssize_t n = call();
     if (n >= 0) return n;
@@ -66,37 +66,46 @@ constexpr int how = MSG_DONTWAIT | MSG_NOSIGNAL;
 }  // namespace
 
 errorcode_t device::post(const net_op& op) {
-  return op.kind == verb::send ? send(op.peer, parts_of(op)) : errorcode_t::fatal;  // limits::rma is false
+  if (LCI_LIKELY(op.kind == verb::send)) return send(op.peer, frame_kind::message, parts_of(op));
+  return op.kind == verb::put ? put(op) : get(op);
 }
 
-errorcode_t device::send(int peer, const parts& m) {
+errorcode_t device::send(int peer, frame_kind kind, const parts& m, const request* asked) {
   connection& c = link_to(peer);
-  joined done = join(c, frame_kind::message, m);
+  joined done = join(c, kind, m, asked);
   if (LCI_UNLIKELY(done == joined::no_room)) {
     flush(c);
-    done = join(c, frame_kind::message, m);
+    done = join(c, kind, m, asked);
   }
-  if (done == joined::alone) write_alone(c, m);
+  if (done == joined::alone) write_alone(c, kind, m);
   if (done == joined::filled) flush(c);
   if (LCI_UNLIKELY(done == joined::no_room)) return errorcode_t::retry_nomem;
   return LCI_UNLIKELY(done == joined::gone) ? errorcode_t::fatal : errorcode_t::done;
 }
 
-device::joined device::join(connection& c, frame_kind kind, const parts& m) {
+device::joined device::join(connection& c, frame_kind kind, const parts& m, const request* asked) {
   const size_t room = frame_room(m.size());
   const uint64_t now = cpu_ticks();
   std::lock_guard guard(c.lock);
   if (LCI_UNLIKELY(c.is_gone())) return joined::gone;
+  if (LCI_UNLIKELY(asked != nullptr && c.asked.size() >= connection::most_asked)) return joined::no_room;
   const bool connected = c.fd.load(std::memory_order_relaxed) >= 0;
-  if (connected && kind == frame_kind::message && !more_comes_.load(std::memory_order_relaxed) &&
+  if (connected && kind != frame_kind::goodbye && !more_comes_.load(std::memory_order_relaxed) &&
       c.goes_alone(now, room)) {
+    if (LCI_UNLIKELY(asked != nullptr)) c.asked.push_back(*asked);
     c.sending = true;
     return joined::alone;
   }
   if (c.broken) return joined::no_room;
-  if (c.filling == nullptr) c.filling = chunks_.take();
-  chunk& to = *c.filling;
+  chunk* open = c.open_chunk();
+  if (LCI_UNLIKELY(open == nullptr)) {
+    if (c.waiting.size() >= connection::most_waiting) return joined::no_room;
+    c.waiting.push_back({chunks_.take(), {}});
+    open = c.waiting.back().copied.get();
+  }
+  chunk& to = *open;
   if (to.room() < room) return joined::no_room;
+  if (LCI_UNLIKELY(asked != nullptr)) c.asked.push_back(*asked);
   m.copy_to(begin_frame(to.free_space(), kind, m.size()));
   to.end += room;
   c.last = now;
@@ -122,32 +131,38 @@ void device::list(connection& c) {
   if (LCI_UNLIKELY(parked_.load(std::memory_order_seq_cst) != 0)) wake_poller(wake_.get());
 }
 
-void device::write_alone(connection& c, const parts& m) {
+void device::write_alone(connection& c, frame_kind kind, const parts& m) {
   const int fd = c.fd.load(std::memory_order_relaxed);
   const size_t size = frame_room(m.size());
   ssize_t n;
   if (LCI_LIKELY(size <= largest_put_together)) {
     alignas(frame_alignment) std::byte bytes[largest_put_together];
-    m.copy_to(begin_frame(bytes, frame_kind::message, m.size()));
-    n = written([&] { return ::send(fd, bytes, size, how); });
+    m.copy_to(begin_frame(bytes, kind, m.size()));
+    n = bytes_of([&] { return ::send(fd, bytes, size, how); });
   } else {
-    gathered g(m);
+    gathered g(kind, m);
     msghdr message{};
     message.msg_iov = g.pieces;
     message.msg_iovlen = 4;
-    n = written([&] { return sendmsg(fd, &message, how); });
+    n = bytes_of([&] { return sendmsg(fd, &message, how); });
+  }
+  outgoing rest;
+  if (LCI_UNLIKELY(n >= 0 && n != static_cast<ssize_t>(size))) {
+    rest.copied = chunks_.take();
+    gathered(kind, m).copy_to(*rest.copied, static_cast<size_t>(n));
   }
   const bool whole = LCI_LIKELY(n == static_cast<ssize_t>(size));
-  if (LCI_UNLIKELY(!whole && n >= 0)) {
-    c.rest = chunks_.take();
-    gathered(m).copy_to(*c.rest, static_cast<size_t>(n));
-  }
+  end_alone(c, whole ? nullptr : &rest, n < 0);
+}
+
+void device::end_alone(connection& c, outgoing* rest, bool broken) {
   std::lock_guard guard(c.lock);
   c.sending = false;
   c.last = cpu_ticks();
-  if (LCI_LIKELY(whole)) return;
-  c.broken = n < 0;
-  c.blocked = n >= 0;
+  if (LCI_LIKELY(rest == nullptr)) return;
+  c.broken = broken;
+  c.blocked = !broken;
+  c.waiting.push_front(std::move(*rest));
   list(c);
 }
 
@@ -158,46 +173,67 @@ void device::flush(connection& c) {
     if (c.sending) return;
     c.sending = true;
   }
-  for (bool blocked = false;;) {
-    std::unique_ptr<chunk> dropped_filling, dropped_rest;
+  for (written so_far = written::nothing;;) {
+    outgoing* next = nullptr;
+    outgoing gone;
+    std::deque<outgoing> dropped;
     {
       std::lock_guard guard(c.lock);
-      if (c.broken || c.is_gone()) {
-        dropped_filling = std::move(c.filling);
-        dropped_rest = std::move(c.rest);
+      c.broken = c.broken || so_far == written::broken;
+      c.first_is_taken = false;
+      if (so_far == written::whole) {
+        gone = std::move(c.waiting.front());
+        c.waiting.pop_front();
       }
-      if (c.rest == nullptr) c.rest = std::move(c.filling);
-      if (c.rest == nullptr || blocked) {
-        c.blocked = c.rest != nullptr;
-        c.sending = false;
-        c.last = cpu_ticks();
-        if (LCI_UNLIKELY(c.watched && !c.blocked)) {
-          c.watched = false;
-          epoll_event e{};
-          e.events = EPOLLIN;
-          e.data.u64 = static_cast<uint32_t>(c.rank);
-          epoll_ctl(events_.get(), EPOLL_CTL_MOD, c.fd.load(std::memory_order_relaxed), &e);
-        }
-        return;
-      }
+      if (c.broken || c.is_gone())
+        dropped.swap(c.waiting);
+      else if (!c.waiting.empty() && so_far != written::partly)
+        next = &c.waiting.front();
+      if (next != nullptr)
+        c.first_is_taken = true;
+      else
+        end_turn(c);
     }
-    blocked = !write_rest(c);
+    chunks_.give(std::move(gone.copied));
+    if (LCI_UNLIKELY(gone.content.context() != nullptr)) tell_later(completed_, gone.content.context());
+    if (LCI_UNLIKELY(!dropped.empty())) drop(c, dropped);
+    if (next == nullptr) return;
+    so_far = write(c, *next);
   }
 }
 
-bool device::write_rest(connection& c) {
-  chunk& rest = *c.rest;
+void device::end_turn(connection& c) {
+  c.blocked = !c.waiting.empty();
+  c.sending = false;
+  c.last = cpu_ticks();
+  if (LCI_LIKELY(!c.watched || c.blocked)) return;
+  c.watched = false;
+  epoll_event e{};
+  e.events = EPOLLIN;
+  e.data.u64 = static_cast<uint32_t>(c.rank);
+  epoll_ctl(events_.get(), EPOLL_CTL_MOD, c.fd.load(std::memory_order_relaxed), &e);
+}
+
+device::written device::write(connection& c, outgoing& next) {
+  if (next.copied == nullptr) return write(c, next.content);
+  chunk& bytes = *next.copied;
   const int fd = c.fd.load(std::memory_order_relaxed);
-  const ssize_t n = written([&] { return ::send(fd, rest.data(), rest.size(), how); });
-  if (n < 0) {
-    std::lock_guard guard(c.lock);
-    c.broken = true;
-    return true;  // all is dropped
-  }
-  rest.begin += static_cast<size_t>(n);
-  if (!rest.empty()) return false;
-  chunks_.give(std::move(c.rest));
-  return true;
+  const ssize_t n = bytes_of([&] { return ::send(fd, bytes.data(), bytes.size(), how); });
+  if (n < 0) return written::broken;
+  bytes.begin += static_cast<size_t>(n);
+  return bytes.empty() ? written::whole : written::partly;
+}
+
+device::written device::write(connection& c, content_frame& frame) {
+  auto pieces = frame.pieces();
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  const int fd = c.fd.load(std::memory_order_relaxed);
+  const ssize_t n = bytes_of([&] { return sendmsg(fd, &message, how); });
+  if (n < 0) return written::broken;
+  frame.advance(static_cast<size_t>(n));
+  return frame.is_written() ? written::whole : written::partly;
 }
 
 void device::flush_listed() {
@@ -210,7 +246,7 @@ void device::flush_listed() {
   for (connection* c : listed) {
     flush(*c);
     std::lock_guard guard(c->lock);
-    c->listed = c->sending || c->filling != nullptr || c->rest != nullptr;
+    c->listed = c->sending || !c->waiting.empty();
     if (c->listed) left.push_back(c);
   }
   std::lock_guard guard(waiting_lock_);

@@ -18,7 +18,7 @@ constexpr int64_t longest_sleep_us = 20000;
 
 void device::wake_poller(int fd) {
   const uint64_t one = 1;
-  (void)!write(fd, &one, sizeof one);
+  (void)!::write(fd, &one, sizeof one);
 }
 
 void device::unpark() { wake_poller(wake_.get()); }
@@ -56,7 +56,7 @@ void device::sleep(int64_t timeout_us, bool parked) {
     // Only who is parked takes note of an unpark(): others must not take it away from it.
     if (ppoll(fds, parked ? 2 : 1, &time, nullptr) > 0 && parked && (fds[1].revents & POLLIN) != 0) {
       uint64_t count;
-      (void)!read(wake_.get(), &count, sizeof count);
+      (void)!::read(wake_.get(), &count, sizeof count);
     }
   }
   if (parked) parked_.fetch_sub(1, std::memory_order_relaxed);

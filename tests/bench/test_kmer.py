@@ -24,10 +24,9 @@ class Kmer(unittest.TestCase):
             places = [dice.randrange(len(genome) - 150) for _ in range(4000)]
             reads.write_text("".join(f">{i}\n{genome[at:at + 150]}\n" for i, at in enumerate(places)))
             launch = kmer.Launcher(attempts=1)
-            launches, failed = compare_run.run([kmer.figure(BUILD, [reads], 2)], 1, launch, missing,
-                                               lambda text: None)
+            launches, failed = compare_run.run(kmer.figures(BUILD, [reads], 2), 1, launch, missing, lambda text: None)
         self.assertEqual(failed, [])
-        self.assertEqual(len(launches), 3 * (3 - len(missing)))
+        self.assertEqual(len(launches), 4 * (3 - len(missing)) + 2)
         self.assertIsNotNone(launch.histogram)
         for entry in launches:
             self.assertGreater(entry["median"], 0)

@@ -42,11 +42,19 @@ struct recorder final : event_sink {
     }
     messages.emplace_back(reinterpret_cast<const char*>(data), size);
   }
-  void on_complete(void*) override {}
-  void on_remote_write(int, uint32_t) override {}
+  void on_complete(void* context) override { completed.push_back(context); }
+  void on_remote_write(int peer, uint32_t imm) override {
+    CHECK(peer == 1);
+    written.push_back(imm);
+  }
   void on_peer_failure(int peer, const char* reason) override { failures.push_back(std::to_string(peer) + reason); }
-  void on_operation_failure(void*, int) override {}
+  void on_operation_failure(void* context, int peer) override {
+    CHECK(peer == 1);
+    failed.push_back(context);
+  }
   bool throws = false;
+  std::vector<uint32_t> written;
+  std::vector<void*> completed, failed;
   std::vector<std::string> messages, failures;
 };
 
@@ -94,6 +102,16 @@ struct pair {
     while (!done() && std::chrono::steady_clock::now() < end) poll();
     CHECK(done());
   }
+  /// All that comes until there are so many bytes.
+  std::string hear(size_t size) {
+    std::string all, bytes(1 << 16, '\0');
+    until([&] {
+      const ssize_t n = recv(peer.get(), bytes.data(), std::min(bytes.size(), size - all.size()), MSG_DONTWAIT);
+      if (n > 0) all.append(bytes, 0, static_cast<size_t>(n));
+      return all.size() == size;
+    });
+    return all;
+  }
   two_ranks exchange;
   sockets::context net;
   sockets::device own;
@@ -106,6 +124,33 @@ std::string framed(const std::string& message, frame_kind kind = frame_kind::mes
   std::byte* const begin = reinterpret_cast<std::byte*>(bytes.data());
   std::memcpy(begin_frame(begin, kind, message.size()), message.data(), message.size());
   return bytes;
+}
+
+template <class Head>
+std::string bytes_of(const Head& head) {
+  return std::string(reinterpret_cast<const char*>(&head), sizeof head);
+}
+
+std::string put_frame(const void* to, uint64_t key, const std::string& content, const uint32_t* imm = nullptr) {
+  const put_head head{reinterpret_cast<uint64_t>(to), key, imm != nullptr ? *imm : 0,
+                      imm != nullptr ? put_head::has_imm : put_head::wants_answer};
+  return framed(bytes_of(head) + content, frame_kind::put);
+}
+
+std::string get_frame(const void* from, uint64_t key, uint64_t size) {
+  return framed(bytes_of(get_head{reinterpret_cast<uint64_t>(from), key, size}), frame_kind::get);
+}
+
+net_op operation(verb what, void* local, size_t size, void* context) {
+  net_op op;
+  op.kind = what;
+  op.peer = 1;
+  op.n_segments = 1;
+  op.segments[0] = {local, size, 0};
+  op.remote_addr = 0x1000;
+  op.remote_key = 7;
+  op.context = context;
+  return op;
 }
 
 }  // namespace
@@ -152,7 +197,7 @@ TEST_CASE("a peer whose messages make no sense has failed", "[unit]") {
     p.say(bytes + bad + std::string(random() % 100, 'x'));
     p.until([&] { return !p.sink.failures.empty(); });
     CHECK(p.sink.messages == std::vector<std::string>{"good"});
-    CHECK(p.sink.failures == std::vector<std::string>{"1tcp: what comes from it is no message"});
+    CHECK(p.sink.failures == std::vector<std::string>{"1tcp: " + std::string(no_frame)});
     CHECK(p.own.inject(1, {}, "x", 1) == lci::errorcode_t::fatal);
   }
 }
@@ -187,4 +232,166 @@ TEST_CASE("who does not read makes posts wait, and loses nothing", "[unit]") {
     return p.own.flushed() && got == expected;
   });
   CHECK(got == expected);
+}
+
+TEST_CASE("puts over a socket land where they belong, in order with messages, however they are cut", "[unit]") {
+  pair p;
+  std::mt19937 random(3);
+  std::vector<std::string> contents;
+  for (const size_t size : {1u, 8u, 100u, 5000u, 30'000u, 200'000u, 50'000u, 3u, 0u}) contents.emplace_back(size, 'p');
+  for (std::string& content : contents)
+    for (char& byte : content) byte = static_cast<char>(random());
+  size_t room = 0;
+  for (const std::string& content : contents) room += content.size();
+  std::string memory(room, '-'), expected;
+  const registration r = p.own.register_memory(memory.data(), memory.size());
+  std::string all;
+  uint32_t imm = 0;
+  for (const std::string& content : contents) {
+    all += put_frame(memory.data() + expected.size(), r.rkey, content, imm % 2 == 0 ? &imm : nullptr);
+    all += framed("behind " + std::to_string(imm++));
+    expected += content;
+  }
+  size_t behind = 0;
+  for (size_t at = 0; at < all.size();) {
+    const size_t size = std::min<size_t>(1 + random() % (at < 2000 ? 40 : 60'000), all.size() - at);
+    p.say(all.substr(at, size));
+    at += size;
+    p.poll();
+    for (size_t end = 0; behind < p.sink.messages.size(); ++behind) {
+      for (size_t i = 0; i <= behind; ++i) end += contents[i].size();
+      CHECK(memory.compare(0, end, expected, 0, end) == 0);
+      end = 0;
+    }
+  }
+  p.until([&] { return p.sink.messages.size() == contents.size(); });
+  CHECK(memory == expected);
+  CHECK(p.sink.written == std::vector<uint32_t>{0, 2, 4, 6, 8});
+  CHECK(p.hear(4 * frame_room(0)).compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) == 0);
+  CHECK(p.sink.failures.empty());
+}
+
+TEST_CASE("an access to memory that is not registered ends the connection, or is refused", "[unit]") {
+  std::string memory(1000, '-');
+  for (int what = 0; what < 6; ++what) {
+    pair p;
+    const registration r = p.own.register_memory(memory.data(), memory.size());
+    const uint64_t key = what == 1 ? r.rkey + 1 : r.rkey;
+    if (what == 2) p.own.deregister_memory(r);
+    const char* const at = memory.data() + (what == 3 ? -1 : what == 4 ? 1000 : 999);
+    const size_t size = what == 0 ? 1 : 2;
+    p.say(get_frame(at, key, size));
+    const std::string answer = framed(what == 0 ? "-" : "", what == 0 ? frame_kind::data : frame_kind::refusal);
+    const size_t defined = sizeof(frame_head) + (what == 0);
+    CHECK(p.hear(answer.size()).compare(0, defined, answer, 0, defined) == 0);
+    if (what == 0) continue;
+    p.say(put_frame(at, key, std::string(size, 'p')));
+    p.until([&] { return !p.sink.failures.empty(); });
+    CHECK(p.sink.failures == std::vector<std::string>{"1tcp: it writes to memory that is not registered here"});
+    CHECK(memory == std::string(1000, '-'));
+  }
+}
+
+TEST_CASE("data that nobody has asked for, or of another size, are no message", "[unit]") {
+  for (int what = 0; what < 6; ++what) {
+    pair p;
+    std::string memory(100, '-');
+    int context = 0;
+    if (what > 2) CHECK(p.own.post(operation(verb::get, memory.data(), memory.size(), &context)) == lci::errorcode_t::posted);
+    const std::string bad[] = {framed("data", frame_kind::data),  framed("", frame_kind::refusal),
+                               framed("", frame_kind::landed),    framed(std::string(101, 'x'), frame_kind::data),
+                               framed("", frame_kind::landed),    framed("x", frame_kind::get)};
+    p.say(bad[what]);
+    p.until([&] { return !p.sink.failures.empty() && p.sink.failed.size() == (what > 2 ? 1 : 0); });
+    CHECK(p.sink.failures == std::vector<std::string>{"1tcp: " + std::string(no_frame)});
+    CHECK(memory == std::string(100, '-'));
+  }
+}
+
+TEST_CASE("gets over a socket are answered in order, and refused one by one", "[unit]") {
+  pair p;
+  std::vector<std::string> memory(connection::most_asked, std::string(40'000, '-'));
+  for (std::string& m : memory)
+    REQUIRE(p.own.post(operation(verb::get, m.data(), m.size(), &m)) == lci::errorcode_t::posted);
+  CHECK(p.own.post(operation(verb::get, memory[0].data(), 1, nullptr)) == lci::errorcode_t::retry_nomem);
+  const std::string asked = p.hear(memory.size() * frame_room(sizeof(get_head)));
+  CHECK(asked.find(bytes_of(get_head{0x1000, 7, 40'000})) == sizeof(frame_head));
+  for (size_t i = 0; i < memory.size(); ++i) {
+    p.say(i == 5 ? framed("", frame_kind::refusal)
+                 : framed(std::string(40'000, static_cast<char>('a' + i)), frame_kind::data));
+    p.until([&] { return p.sink.completed.size() + p.sink.failed.size() == i + 1; });
+  }
+  CHECK(p.sink.failed == std::vector<void*>{&memory[5]});
+  CHECK(memory[5] == std::string(40'000, '-'));
+  CHECK(memory[15] == std::string(40'000, 'p'));
+  CHECK(p.own.post(operation(verb::get, memory[0].data(), 1, nullptr)) == lci::errorcode_t::posted);
+}
+
+TEST_CASE("a long put goes out from where it lies, and ends when it is answered", "[unit]") {
+  for (const bool tells : {false, true}) {
+    pair p;
+    const size_t size = size_t{20} << 20;
+    std::string content(size, 'c');
+    for (size_t i = 0; i < size; i += 4096) content[i] = static_cast<char>(i >> 12);
+    int context = 0;
+    net_op op = operation(verb::put, content.data(), size, &context);
+    op.has_imm = tells;
+    REQUIRE(p.own.post(op) == lci::errorcode_t::posted);
+    CHECK(p.own.inject(1, {{1, 2}}, "behind", 6) == lci::errorcode_t::done);
+    for (int i = 0; i < 100; ++i) p.poll();
+    CHECK(p.sink.completed.empty());
+    CHECK_FALSE(p.own.flushed());
+    const std::string got = p.hear(frame_room(sizeof(put_head) + size));
+    CHECK(got.compare(sizeof(frame_head) + sizeof(put_head), size, content) == 0);
+    CHECK(p.hear(frame_room(22)).find("behind") == sizeof(frame_head) + 16);
+    for (int i = 0; i < 100; ++i) p.poll();
+    CHECK(p.sink.completed.size() == tells);  // the target tells what it is told
+    if (!tells) p.say(framed("", frame_kind::landed));
+    p.until([&] { return !p.sink.completed.empty(); });
+    CHECK(p.sink.completed == std::vector<void*>{&context});
+    p.until([&] { return p.own.flushed(); });
+  }
+}
+
+TEST_CASE("puts that wait and gets without an answer fail with their peer", "[unit]") {
+  pair p;
+  std::string content(size_t{20} << 20, 'c');
+  std::vector<int> contexts(40);
+  size_t posted = 0;
+  for (; posted < 30; ++posted)
+    if (p.own.post(operation(verb::put, content.data(), content.size(), &contexts[posted])) != lci::errorcode_t::posted) break;
+  CHECK(posted >= connection::most_waiting);
+  CHECK(posted <= connection::most_waiting + 1);
+  p.peer = socket_handle();
+  p.until([&] { return p.sink.failed.size() == posted && !p.sink.failures.empty(); });
+  CHECK(p.sink.completed.empty());
+  CHECK(p.own.post(operation(verb::put, content.data(), content.size(), nullptr)) == lci::errorcode_t::fatal);
+  CHECK(p.own.post(operation(verb::get, content.data(), content.size(), nullptr)) == lci::errorcode_t::fatal);
+  CHECK(p.own.flushed());
+
+  pair q;
+  std::string half(50'000, '-');
+  REQUIRE(q.own.post(operation(verb::get, half.data(), half.size(), &contexts[0])) == lci::errorcode_t::posted);
+  REQUIRE(q.own.post(operation(verb::get, half.data(), half.size(), &contexts[1])) == lci::errorcode_t::posted);
+  q.say(framed(std::string(50'000, 'h'), frame_kind::data).substr(0, 20'000));
+  q.until([&] { return half[10'000] == 'h'; });
+  q.peer = socket_handle();
+  q.until([&] { return q.sink.failed.size() == 2; });
+  CHECK(q.sink.completed.empty());
+}
+
+TEST_CASE("puts and gets of a rank to itself are copies", "[unit]") {
+  pair p;
+  std::string from = "from", to = "----";
+  const registration r = p.own.register_memory(to.data(), to.size());
+  net_op op = operation(verb::put, from.data(), 4, nullptr);
+  op.peer = 0;
+  op.remote_addr = reinterpret_cast<uint64_t>(to.data());
+  op.remote_key = r.rkey;
+  CHECK(p.own.post(op) == lci::errorcode_t::done);
+  CHECK(to == "from");
+  op.kind = verb::get;
+  from = "----";
+  CHECK(p.own.post(op) == lci::errorcode_t::done);
+  CHECK(from == "from");
 }

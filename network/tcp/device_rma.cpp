@@ -1,0 +1,195 @@
+// Puts and gets: frames with content, which is written from where it lies and read to where it belongs. What comes
+// before the content says where that is; memory that is not registered here ends the connection.
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "lib/base/log.hpp"
+#include "network/tcp/device.hpp"
+
+namespace lci::network::sockets {
+
+namespace {
+
+/// A segment of a put; those of several are put together.
+segment content_of(const net_op& op, std::vector<std::byte>& together) {
+  if (op.n_segments == 1) return op.segments[0];
+  for (int i = 0; i < op.n_segments; ++i) {
+    const auto* const from = static_cast<const std::byte*>(op.segments[i].base);
+    together.insert(together.end(), from, from + op.segments[i].size);
+  }
+  return {together.data(), together.size(), 0};
+}
+
+}  // namespace
+
+errorcode_t device::put(const net_op& op) {
+  if (LCI_UNLIKELY(op.peer == own_rank_)) return move_own(op);
+  std::vector<std::byte> together;
+  const segment from = content_of(op, together);
+  // A target that is told knows when the bytes are there: its answer would tell us nothing that matters.
+  const bool asks = !op.inject && !op.has_imm;
+  const uint32_t flags = (op.has_imm ? put_head::has_imm : 0) | (asks ? put_head::wants_answer : 0);
+  const put_head head{op.remote_addr, op.remote_key, op.imm, flags};
+  const request asked{nullptr, from.size, op.context};
+  const bool copied = op.inject || frame_room(sizeof head + from.size) <= connection::large;
+  const errorcode_t sent =
+      copied ? send(op.peer, frame_kind::put, {&head, sizeof head, from.base, from.size}, asks ? &asked : nullptr)
+             : send_content(link_to(op.peer),
+                            {frame_kind::put, &head, sizeof head, from.base, from.size, asks ? nullptr : op.context},
+                            connection::most_waiting, asks ? &asked : nullptr);
+  return asks && sent == errorcode_t::done ? errorcode_t::posted : sent;
+}
+
+errorcode_t device::get(const net_op& op) {
+  if (LCI_UNLIKELY(op.peer == own_rank_)) return move_own(op);
+  const segment& to = op.segments[0];
+  const request asked{static_cast<std::byte*>(to.base), to.size, op.context};
+  const get_head head{op.remote_addr, op.remote_key, to.size};
+  const errorcode_t sent = send(op.peer, frame_kind::get, {&head, sizeof head, nullptr, 0}, &asked);
+  return sent == errorcode_t::done ? errorcode_t::posted : sent;
+}
+
+errorcode_t device::move_own(const net_op& op) {
+  std::vector<std::byte> together;
+  const segment here = content_of(op, together);
+  std::byte* const there = regions_.find(op.remote_key, op.remote_addr, here.size);
+  if (LCI_UNLIKELY(there == nullptr)) {
+    if (op.inject) return log_warning("tcp: a put to memory of this rank that is not registered"), errorcode_t::done;
+    return tell_later(failed_, failed_operation{op.context, op.peer}), errorcode_t::posted;
+  }
+  if (op.kind == verb::get) return std::memmove(here.base, there, here.size), errorcode_t::done;
+  std::memmove(there, here.base, here.size);
+  if (!op.has_imm) return errorcode_t::done;
+  const put_head head{0, 0, op.imm, put_head::has_imm};
+  return send(op.peer, frame_kind::put, {&head, sizeof head, nullptr, 0});
+}
+
+errorcode_t device::send_content(connection& c, content_frame frame, size_t most, const request* asked) {
+  bool alone, blocked;
+  {
+    std::lock_guard guard(c.lock);
+    if (LCI_UNLIKELY(c.is_gone())) return errorcode_t::fatal;
+    if (LCI_UNLIKELY(c.broken || c.waiting.size() >= most)) return errorcode_t::retry_nomem;
+    if (asked != nullptr) {
+      if (c.asked.size() >= connection::most_asked) return errorcode_t::retry_nomem;
+      c.asked.push_back(*asked);
+    }
+    alone = c.fd.load(std::memory_order_relaxed) >= 0 && !c.sending && c.waiting.empty();
+    blocked = c.blocked;
+    if (alone) {
+      c.sending = true;
+    } else {
+      c.waiting.push_back({nullptr, frame});
+      list(c);
+    }
+  }
+  if (!alone) {
+    if (!blocked) flush(c);
+    return errorcode_t::posted;
+  }
+  const written how = write(c, frame);
+  outgoing rest{nullptr, frame};
+  end_alone(c, how == written::whole ? nullptr : &rest, how == written::broken);
+  return how == written::whole ? errorcode_t::done : errorcode_t::posted;
+}
+
+void device::answer(connection& c, frame_kind kind, const std::byte* content, size_t size) {
+  const bool copied = frame_room(size) <= connection::large;
+  if (copied && send(c.rank, kind, {content, size, nullptr, 0}) != errorcode_t::retry_nomem) return;
+  // If that can't be sent any more, reading tells why.
+  (void)send_content(c, {kind, nullptr, 0, content, size}, SIZE_MAX, nullptr);
+}
+
+const char* device::take(connection& c, const frame_view& frame) {
+  switch (frame.kind) {
+    case frame_kind::put:
+      return begin_put(c, frame);
+    case frame_kind::get:
+      return answer_get(c, frame);
+    case frame_kind::data:
+    case frame_kind::refusal:
+    case frame_kind::landed:
+      return take_answer(c, frame);
+    default:  // a goodbye
+      c.said_goodbye = true;
+      c.what.let_go();
+      return nullptr;
+  }
+}
+
+const char* device::begin_put(connection& c, const frame_view& frame) {
+  put_head head;
+  std::memcpy(&head, frame.message, sizeof head);
+  std::byte* const to = frame.content == 0 ? nullptr : regions_.find(head.key, head.address, frame.content);
+  if (LCI_UNLIKELY(to == nullptr && frame.content != 0)) return "it writes to memory that is not registered here";
+  begin_content(c, {arriving::kind::put, to, frame.content, frame.padding});
+  c.content.flags = head.flags;
+  c.content.imm = head.imm;
+  return nullptr;
+}
+
+const char* device::answer_get(connection& c, const frame_view& frame) {
+  get_head head;
+  std::memcpy(&head, frame.message, sizeof head);
+  if (head.size > largest_content) return no_frame;
+  {
+    std::lock_guard guard(c.lock);
+    if (c.waiting.size() >= connection::most_waiting + connection::most_asked) return "it asks for too much at a time";
+  }
+  const std::byte* const from = regions_.find(head.key, head.address, head.size);
+  answer(c, from != nullptr ? frame_kind::data : frame_kind::refusal, from, from != nullptr ? head.size : 0);
+  return nullptr;
+}
+
+const char* device::take_answer(connection& c, const frame_view& frame) {
+  request asked;
+  {
+    std::lock_guard guard(c.lock);
+    if (c.asked.empty()) return no_frame;
+    asked = c.asked.front();
+    if ((asked.to == nullptr) != (frame.kind == frame_kind::landed)) return no_frame;
+    if (frame.kind == frame_kind::data && frame.content != asked.size) return no_frame;
+    c.asked.pop_front();
+  }
+  if (frame.kind == frame_kind::refusal) return tell_later(failed_, failed_operation{asked.context, c.rank}), nullptr;
+  begin_content(c, {arriving::kind::data, asked.to, frame.content, frame.padding});
+  c.content.context = asked.context;
+  return nullptr;
+}
+
+void device::begin_content(connection& c, const arriving& content) {
+  c.content = content;
+  if (content.size() >= connection::long_content) c.expects_content = connection::long_memory;
+}
+
+int device::tell_content(connection& c, event_sink& sink) {
+  const arriving whole = std::exchange(c.content, arriving());
+  if (whole.what() == arriving::kind::data) return sink.on_complete(whole.context), 1;
+  if ((whole.flags & put_head::wants_answer) != 0) answer(c, frame_kind::landed, nullptr, 0);
+  if ((whole.flags & put_head::has_imm) == 0) return 0;
+  return sink.on_remote_write(c.rank, whole.imm), 1;
+}
+
+void device::drop(connection& c, std::deque<outgoing>& unsent) {
+  for (const outgoing& o : unsent)
+    if (o.content.context() != nullptr) tell_later(failed_, failed_operation{o.content.context(), c.rank});
+}
+
+bool device::drop_asked(connection& c) {
+  flush(c);  // drops what waits
+  std::deque<request> unanswered;
+  {
+    std::lock_guard guard(c.lock);
+    if (c.sending || !c.waiting.empty()) return false;
+    unanswered.swap(c.asked);
+  }
+  if (c.content.what() == arriving::kind::data) tell_later(failed_, failed_operation{c.content.context, c.rank});
+  c.content = {};
+  for (const request& r : unanswered) tell_later(failed_, failed_operation{r.context, c.rank});
+  return true;
+}
+
+}  // namespace lci::network::sockets

@@ -1,0 +1,61 @@
+// What waits to be written to a socket.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "network/tcp/chunk.hpp"
+#include "network/tcp/frame.hpp"
+
+namespace lci::network::sockets {
+
+/// A frame whose content goes out from where it lies.
+class content_frame {
+ public:
+  content_frame() = default;
+  content_frame(frame_kind kind, const void* head, size_t head_size, const void* content, size_t size,
+                void* context = nullptr)
+      : context_(context), content_(static_cast<const std::byte*>(content)), size_(size) {
+    std::memcpy(begin_frame(head_.data(), kind, head_size + size), head, head_size);
+    head_size_ = sizeof(frame_head) + head_size;
+    left_ = frame_room(head_size + size);
+    padding_ = left_ - head_size_ - size;
+  }
+
+  /// Who wants to know when it has gone, or nullptr.
+  void* context() const { return context_; }
+  bool is_written() const { return left_ == 0; }
+  void advance(size_t written) { left_ -= written; }
+
+  /// What is still to be written.
+  std::array<iovec, 3> pieces() const {
+    static constexpr std::array<std::byte, frame_alignment> zeros{};
+    size_t skip = head_size_ + size_ + padding_ - left_;
+    const auto behind = [&skip](const std::byte* at, size_t size) {
+      const size_t left_out = skip < size ? skip : size;
+      skip -= left_out;
+      return iovec{const_cast<std::byte*>(at) + left_out, size - left_out};
+    };
+    const iovec head = behind(head_.data(), head_size_), content = behind(content_, size_);
+    return {head, content, behind(zeros.data(), padding_)};
+  }
+
+ private:
+  void* context_ = nullptr;
+  const std::byte* content_ = nullptr;
+  size_t size_ = 0, head_size_ = 0, padding_ = 0;
+  size_t left_ = 0;
+  std::array<std::byte, sizeof(frame_head) + sizeof(put_head)> head_{};
+};
+
+/// Frames that were copied; or, without such, one that was not.
+struct outgoing {
+  std::unique_ptr<chunk> copied;
+  content_frame content;
+};
+
+}  // namespace lci::network::sockets

@@ -1,0 +1,33 @@
+#include "network/tcp/regions.hpp"
+
+#include <atomic>
+#include <mutex>
+
+namespace lci::network::sockets {
+
+namespace {
+std::atomic<uint64_t> last_key{0};
+}
+
+uint64_t region_table::add(void* base, size_t size) {
+  const uint64_t key = last_key.fetch_add(1, std::memory_order_relaxed) + 1;
+  std::lock_guard guard(lock_);
+  ranges_.emplace(key, range{reinterpret_cast<uint64_t>(base), size});
+  return key;
+}
+
+void region_table::remove(uint64_t key) {
+  std::lock_guard guard(lock_);
+  ranges_.erase(key);
+}
+
+std::byte* region_table::find(uint64_t key, uint64_t address, uint64_t size) {
+  std::lock_guard guard(lock_);
+  const auto at = ranges_.find(key);
+  if (at == ranges_.end()) return nullptr;
+  const range& r = at->second;
+  if (address < r.base || address - r.base > r.size || size > r.size - (address - r.base)) return nullptr;
+  return reinterpret_cast<std::byte*>(address);
+}
+
+}  // namespace lci::network::sockets
