@@ -255,12 +255,17 @@ class context {
   virtual void disconnect(int peer) { (void)peer; }
 };
 
+/// Whether a backend can be used here.
+struct usability {
+  std::string why_not;       ///< empty if it can, else the reason and the remedy (shown by lci_info)
+  bool last_choice = false;  ///< another one between hosts, if it can be used, serves better
+};
+
 /// A backend's entry in the table of backends (network/fabrics.cpp).
 struct fabric {
   attr_backend_t id;
   const char* name;
-  /// Empty if it can be used here, else the reason and the remedy (shown by lci_info).
-  std::string (*unusable_reason)();
+  usability (*look)(const net_context_attr_t& attr);
   std::unique_ptr<context> (*create)(address_exchange& exchange, const net_context_attr_t& attr);
   /// Where ranks come from, if not from the process's bootstrap (sim: several ranks a process).
   std::unique_ptr<address_exchange> (*own_exchange)(const net_context_attr_t& attr) = nullptr;

@@ -46,7 +46,7 @@ const fabric& choose_fabric(const net_context_attr_t& attr) {
   std::string reason = "not part of this build";
   for (const fabric& f : fabrics()) {
     if (f.id != attr.backend) continue;
-    reason = f.unusable_reason();
+    reason = f.look(attr).why_not;
     if (reason.empty()) return f;
   }
   throw_invalid("alloc_net_context", "backend", to_string(attr.backend),
@@ -77,7 +77,7 @@ opened open_network(address_exchange& exchange, const net_context_attr_t& attr) 
   if (shm_only)
     throw_invalid("alloc_net_context", "backend", "shm", "a network between hosts",
                   "the ranks don't share one; LCI_ATTR_BACKEND=auto chooses");
-  routed::choice between(exchange);
+  routed::choice between(exchange, attr);
   if (between.own() != nullptr) {
     const attr_backend_t id = between.own()->id;
     return {id, std::make_unique<routed::context>(exchange, attr, std::move(near), asked, std::move(between))};

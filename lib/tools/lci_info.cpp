@@ -31,24 +31,31 @@ std::string value_of(const std::vector<option_info_t>& options, const std::strin
   return {};
 }
 
-std::vector<facility> list_fabrics(const std::string& wanted) {
+std::vector<facility> list_fabrics(const std::string& wanted, const std::string& provider) {
   const bool automatic = wanted == to_string(attr_backend_t::none);
+  net_context_attr_t attr;
+  attr.ofi_provider_name = provider;
   std::vector<facility> all;
-  bool leads_out = false;
+  size_t best = SIZE_MAX, last_choice = SIZE_MAX;  // between hosts
   for (const network::fabric& f : network::fabrics()) {
+    const network::usability here = f.look(attr);
     facility entry;
     entry.name = f.name;
-    entry.note = f.unusable_reason();
+    entry.note = here.why_not;
     entry.usable = entry.note.empty();
     const bool of_host = f.id == attr_backend_t::shm, of_tests = f.id == attr_backend_t::sim;
-    const bool between = automatic && !of_host && !of_tests && !leads_out;
     entry.in_use = entry.usable && (automatic ? of_host : wanted == f.name);
     if (entry.usable && of_tests) entry.note = "for tests: only if LCI_ATTR_BACKEND asks for it";
     if (entry.usable && automatic && of_host) entry.note = "within a host";
-    if (entry.usable && between) entry.note = "in use between hosts, if there are several";
-    leads_out |= entry.usable && between;
+    if (entry.usable && here.last_choice) entry.note = "if nothing else can be used: it leads over TCP only";
+    if (entry.usable && !of_host && !of_tests) {
+      size_t& found = here.last_choice ? last_choice : best;
+      found = std::min(found, all.size());
+    }
     all.push_back(entry);
   }
+  if (best == SIZE_MAX) best = last_choice;
+  if (automatic && best != SIZE_MAX) all[best].note = "in use between hosts, if there are several";
   for (const attr_backend_t id : {attr_backend_t::ofi, attr_backend_t::ibv, attr_backend_t::ucx}) {
     const std::string name = to_string(id);
     const bool built =
@@ -160,7 +167,7 @@ std::string json_of(const std::vector<option_info_t>& options) {
 
 int run(bool json, bool verbose) {
   const std::vector<option_info_t> options = get_options();
-  const std::vector<facility> fabrics = list_fabrics(value_of(options, "backend"));
+  const std::vector<facility> fabrics = list_fabrics(value_of(options, "backend"), value_of(options, "ofi_provider_name"));
   const std::vector<facility> bootstraps = list_bootstraps(value_of(options, "bootstrap"));
   const std::vector<facility> watches = {registration_cache()};
   if (json) {

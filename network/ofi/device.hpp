@@ -42,8 +42,10 @@ class device final : public network::device, public holds_back {
   void wait(int64_t timeout_us) override { sleep(timeout_us); }
   void park(int64_t timeout_us) override { sleep(timeout_us); }
   void unpark() override;
+  network::attention attention_of(int) override {
+    return context_.provider().gets_need_polls() ? attention::needed : attention::unknown;
+  }
   bool flushed() override;
-
   bool flush_if_unattended() override;
 
  private:

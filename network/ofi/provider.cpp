@@ -59,6 +59,8 @@ bool has(const char* text, std::string_view part) {
   return text != nullptr && std::string_view(text).find(part) != std::string_view::npos;
 }
 
+bool is_over_tcp(const char* name) { return has(name, "tcp") || has(name, "net"); }
+
 /// Networks before TCP, and what leads to other hosts before what does not. Negative: not by itself.
 int rank_of(const fi_info& info) {
   const char* const name = info.fabric_attr->prov_name;
@@ -66,7 +68,7 @@ int rank_of(const fi_info& info) {
     if (has(name, never)) return -1;
   int rank = has(name, "cxi") || has(name, "efa") || has(name, "psm") || has(name, "opx") ? 300
              : has(name, "verbs")                                                          ? 200
-             : has(name, "tcp") || has(name, "net")                                        ? 100
+             : is_over_tcp(name)                                                           ? 100
                                                                                            : 150;
   if (std::string_view(info.domain_attr->name) == "lo") rank -= 90;
   if (info.addr_format == FI_SOCKADDR_IN6) rank -= 10;  // link-local ones mean little elsewhere
@@ -140,6 +142,7 @@ provider::provider(const net_context_attr_t& attr) {
   info_->tx_attr->op_flags = 0;  // each call says what it wants
   info_->domain_attr->av_type = FI_AV_TABLE;
   one_call_at_a_time_ = this->name() == "net";
+  gets_need_polls_ = is_over_tcp(info_->fabric_attr->prov_name);
   carries_data_ = attr.ofi_cq_data && info_->domain_attr->cq_data_size >= 4;
   // An address within a range needs the range's: it shares the 64 bits with a key of our choice.
   rma_ = delivery && attr.ofi_rma && (info_->caps & FI_RMA) != 0 &&
@@ -147,15 +150,16 @@ provider::provider(const net_context_attr_t& attr) {
          info_->domain_attr->mr_key_size <= 8;
 }
 
-std::string why_unusable() {
-  if (const std::string& missing = library::get().missing; !missing.empty()) return missing;
+usability look(const net_context_attr_t& attr) {
+  if (const std::string& missing = library::get().missing; !missing.empty()) return {missing};
   int error = 0;
   const owned_info all = find("", "", false, known_mr_modes, error);
-  if (best_of(all.get(), false) != nullptr) return "";
+  if (const fi_info* best = best_of(all.get(), false))
+    return {"", attr.ofi_provider_name.empty() && is_over_tcp(best->fabric_attr->prov_name)};
   if (error != 0 && error != FI_ENODATA)
-    return "fi_getinfo: " + error_text(error) + "; `fi_info` shows more";
-  return "libfabric has no provider here that leads to other hosts; `fi_info` lists them, "
-         "LCI_ATTR_OFI_PROVIDER_NAME asks for one";
+    return {"fi_getinfo: " + error_text(error) + "; `fi_info` shows more"};
+  return {"libfabric has no provider here that leads to other hosts; `fi_info` lists them, "
+          "LCI_ATTR_OFI_PROVIDER_NAME asks for one"};
 }
 
 }  // namespace lci::network::ofi

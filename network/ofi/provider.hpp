@@ -30,6 +30,8 @@ class provider {
   /// Whether its calls must not be made by several threads at once, whatever it says: `net` of libfabric 1.17, an experiment that became
   /// `tcp` in 1.18, breaks down if threads send and poll at once.
   bool one_call_at_a_time() const { return one_call_at_a_time_; }
+  /// Whether gets are answered by the target's polls: over TCP there is nobody else.
+  bool gets_need_polls() const { return gets_need_polls_; }
   bool keeps_order(uint64_t order) const {
     return (info_->tx_attr->msg_order & info_->rx_attr->msg_order & order) == order;
   }
@@ -40,9 +42,11 @@ class provider {
   bool carries_data_ = false;
   bool rma_ = false;
   bool one_call_at_a_time_ = false;
+  bool gets_need_polls_ = false;
 };
 
-/// Empty if there is a provider to be had without asking for one, else the reason and the remedy.
-std::string why_unusable();
+/// Whether there is a provider to be had without asking for one. Over TCP our own backend is faster: one of these
+/// must be asked for, or be all there is.
+usability look(const net_context_attr_t& attr);
 
 }  // namespace lci::network::ofi

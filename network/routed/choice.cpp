@@ -1,5 +1,6 @@
 #include "network/routed/choice.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "lib/base/check.hpp"
@@ -8,14 +9,22 @@ namespace lci::network::routed {
 
 namespace {
 
-/// The best network between hosts of which `usable` has a '+'; null: none.
-const fabric* best_between_hosts(const std::string& usable) {
+/// What a rank offers of each network between hosts: the more the better.
+namespace sign {
+constexpr char unusable = '0', last = '1', good = '2';
+}
+
+/// The best network between hosts of those that are good, or else of those that are a last choice; null: none.
+const fabric* best_between_hosts(const std::string& signs) {
+  const fabric* last = nullptr;
   size_t i = 0;
   for (const fabric& f : fabrics()) {
     if (!leads_to_hosts(f)) continue;
-    if (usable[i++] == '+') return &f;
+    const char its = signs[i++];
+    if (its == sign::good) return &f;
+    if (its == sign::last && last == nullptr) last = &f;
   }
-  return nullptr;
+  return last;
 }
 
 }  // namespace
@@ -24,12 +33,12 @@ bool leads_to_hosts(const fabric& f) {
   return f.id != attr_backend_t::shm && f.id != attr_backend_t::sim;
 }
 
-choice::choice(address_exchange& exchange) : exchange_(exchange) {
+choice::choice(address_exchange& exchange, const net_context_attr_t& attr) : exchange_(exchange) {
   for (const fabric& f : fabrics()) {
     if (!leads_to_hosts(f)) continue;
-    const std::string reason = f.unusable_reason();
-    mine_ += reason.empty() ? '+' : '-';
-    if (!reason.empty()) why_ += std::string(why_.empty() ? "" : "; ") + f.name + ": " + reason;
+    const auto [why_not, last_choice] = f.look(attr);
+    mine_ += !why_not.empty() ? sign::unusable : last_choice ? sign::last : sign::good;
+    if (!why_not.empty()) why_ += std::string(why_.empty() ? "" : "; ") + f.name + ": " + why_not;
   }
   own_ = best_between_hosts(mine_);
   offered_ = exchange.offer(mine_);
@@ -40,7 +49,7 @@ const fabric& choice::of_all() {
   const std::vector<std::string> all = exchange_.read_all(offered_);
   for (const std::string& one : all)
     for (size_t i = 0; i < everywhere.size(); ++i)
-      if (one.size() != mine_.size() || one[i] != '+') everywhere[i] = '-';
+      everywhere[i] = std::min(everywhere[i], one.size() == mine_.size() ? one[i] : sign::unusable);
   const fabric* const agreed = best_between_hosts(everywhere);
   if (agreed == nullptr) throw_none();
   unanimous_ = true;

@@ -12,7 +12,7 @@ namespace lci::network::routed {
 class choice {
  public:
   /// Offers.
-  explicit choice(address_exchange& exchange);
+  choice(address_exchange& exchange, const net_context_attr_t& attr);
 
   /// The best of this rank; null: there is none.
   const fabric* own() const { return own_; }
@@ -27,7 +27,7 @@ class choice {
  private:
   address_exchange& exchange_;
   address_exchange::ticket offered_;
-  std::string mine_;  // a sign for each network between hosts, best first: '+' it can be used, '-' it can't
+  std::string mine_;  // a sign for each network between hosts, best first; see sign
   std::string why_;   // they can't
   const fabric* own_ = nullptr;
   bool unanimous_ = true;

@@ -58,7 +58,7 @@ std::unique_ptr<context> create_context(address_exchange& exchange,
 fabric sim_fabric() {
   return {.id = attr_backend_t::sim,
           .name = "sim",
-          .unusable_reason = [] { return std::string(); },
+          .look = [](const net_context_attr_t&) { return usability{}; },
           .create = create_context,
           .own_exchange = take_seat,
           .own_lone_exchange = take_lone_seat};

@@ -6,8 +6,8 @@ namespace lci::network {
 
 fabric tcp_fabric() {
   return {attr_backend_t::tcp, "tcp",
-          []() -> std::string {
-            return length_of(first_address()) > 0 ? "" : "no network interface is up; `ip addr` shows them";
+          [](const net_context_attr_t&) {
+            return usability{length_of(first_address()) > 0 ? "" : "no network interface is up; `ip addr` shows them"};
           },
           [](address_exchange& exchange, const net_context_attr_t& attr) -> std::unique_ptr<context> {
             return std::make_unique<sockets::context>(exchange, attr);

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -69,6 +70,14 @@ def free_ports(count):
 
 def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def name_of(pid):
+    try:
+        with open(f'/proc/{pid}/comm') as name:
+            return name.read().strip()
+    except OSError:
+        return 'gone'
 
 
 class Slurm:
@@ -165,6 +174,21 @@ class Slurm:
     def job_processes(self):
         """What is left of jobs: not the daemons."""
         return self.processes() - self.resident
+
+    def end_stuck_steps(self):
+        """Kills those slurmstepd that have not ended: in finalizing PMIx, Debian 12's crash or hang now and then, when
+        all ranks have gone."""
+        stuck = []
+        for pid in self.job_processes():
+            if name_of(pid) != 'slurmstepd':
+                continue
+            try:
+                os.kill(pid, signal.SIGKILL)
+                stuck.append(pid)
+            except OSError:
+                pass
+        if stuck:
+            print(f'slurmstepd did not end by itself: {stuck}', file=sys.stderr)
 
     def close(self):
         if len(self.daemons) > 1:

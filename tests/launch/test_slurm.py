@@ -27,8 +27,10 @@ class OnSlurm(Launched):
 
     def tearDown(self):
         super().tearDown()
-        self.assertTrue(wait_until(lambda: not self.cluster.job_processes(), 15),
-                        f'left: {self.cluster.job_processes()}')
+        if not wait_until(lambda: not self.cluster.job_processes(), 15):
+            self.cluster.end_stuck_steps()
+        self.assertTrue(wait_until(lambda: not self.cluster.job_processes()),
+                        f'left: {[(p, slurm.name_of(p)) for p in self.cluster.job_processes()]}')
 
     def launcher(self, n):
         return ['srun', f'--mpi={self.mpi}', '--quiet', '-N2', f'-n{n}', '--ntasks-per-node', n // 2]

@@ -349,7 +349,7 @@ TEST_CASE("a seed determines what happens") {
 
 TEST_CASE("contexts join the world that is filling up, and start another when it is full") {
   const auto fabric = lci::network::sim_fabric();
-  REQUIRE(fabric.unusable_reason().empty());
+  REQUIRE(fabric.look({}).why_not.empty());
   const auto attr = net_job::net_attr(2, 1);
   auto a = fabric.own_exchange(attr);
   const auto first = lci::network::sim::world::current();
