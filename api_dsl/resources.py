@@ -93,8 +93,8 @@ net_context = Resource(
           "ofi: let the provider serve puts and gets, if it can; if not, the core emulates them.",
           "true", source=_OURS),
         A("tcp_buffer_size", "size_t",
-          "tcp: bytes that are gathered for a peer before posts to it say `retry`, and that are read of it at a "
-          "time; at least one message.", "131072", source=_OURS, maximum=0x40000000),
+          "tcp: bytes that are gathered for a peer before posts to it say `retry` (twice that, and more between "
+          "puts, while it takes none), and that are read of it at a time; at least one message.", "131072", source=_OURS, maximum=0x40000000),
         A("peer_timeout", "double",
           "ofi, ibv, tcp: seconds after which a peer counts as failed whose host does not answer any more; 0: "
           "peers are not watched. Watched are those that this rank has sent something to, or heard from.",

@@ -13,7 +13,7 @@
 
 namespace lci::core {
 
-/// A large active message arrives in memory of its own. If its sender copies, several may be under way: a few
+/// A large active message arrives in memory of its own. If its sender copies or writes, several may be under way: a few
 /// keep both processes at work, while more would all need memory at once, which is in no cache, or not even
 /// there (the kernel makes its pages when they are touched first). So some land at a time, of one peer at a
 /// time; further requests of that peer wait, and what others send arrives in other ways. Thread-safe.

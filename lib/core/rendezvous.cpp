@@ -34,9 +34,9 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
 // In a stream larger ones are no faster between near cores if both copy, and slower between far ones.
 constexpr size_t largest_copy_in_stream = 128 << 10;
 
-/// For a network that can read. A read is done by this thread alone. A sender that polls can do its part: up to
-/// a size that stays in the caches each copies once, through the network's buffers; of larger ones it writes
-/// some, while this thread reads others.
+/// For a network that can read. A read is done by this thread alone, unless it waits for the sender's polls: then that
+/// may as well write. A sender that polls can do its part: up to a size that stays in the caches each copies once,
+/// through the network's buffers; of larger ones it writes some, while this thread reads others.
 choice choose_by(network::attention sender, operation* op, const network::limits& limits, landing& landing) {
   const choice write = limits.put_imm ? choice::write_imm : choice::write;
   if (sender == network::attention::unknown) return choice::read;
@@ -45,7 +45,7 @@ choice choose_by(network::attention sender, operation* op, const network::limits
     return write;
   }
   if (op->allocated) {
-    // The kernel is slow to make the pages of fresh memory for another process: never a write.
+    // No write: the kernel is slow to make the pages of fresh memory for another process.
     op->lands = op->total <= landing::largest && landing.begin(op->status.rank);
     return op->lands ? choice::copy : choice::read;
   }

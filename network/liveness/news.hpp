@@ -45,7 +45,18 @@ class news {
     return static_cast<int>(now.all.size());
   }
   int tell_failures(event_sink& sink) {
-    return tell(failures_, [&](const failure& f) { sink.on_peer_failure(f.peer, f.reason.c_str()); });
+    return tell_failures(sink, [](int) { return true; });
+  }
+  /// Those that `may_be_told`, a function of the peer; the others stay.
+  template <class F>
+  int tell_failures(event_sink& sink, F may_be_told) {
+    int told = 0;
+    tell(failures_, [&](const failure& f) {
+      if (!may_be_told(f.peer)) return add(failures_, f);
+      ++told;
+      sink.on_peer_failure(f.peer, f.reason.c_str());
+    });
+    return told;
   }
 
  private:

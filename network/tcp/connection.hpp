@@ -3,7 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 
 #include "lib/base/cpu.hpp"
@@ -34,6 +34,8 @@ struct connection {
   static constexpr size_t large = 4096;
   /// Chunks and frames that wait, of our own posts, and requests that are not answered.
   static constexpr size_t most_waiting = 16, most_asked = 128;
+  /// Answers to a peer that asks for no more than it may, beside those, and what is just being written.
+  static constexpr size_t most_with_answers = most_waiting + most_asked + 8;
   /// While content so long comes now and then, little is read at a time of what it is announced by: else its begin
   /// would be copied. Reads without any that make us forget it:
   static constexpr size_t long_content = 16384, little = 4096;
@@ -57,9 +59,9 @@ struct connection {
   bool broken = false;   // under lock: writing has failed; reading tells why
   int row = 0;           // under lock: messages that went alone, closely behind each other
   uint64_t last = 0;     // under lock: when something was posted
-  std::deque<outgoing> waiting;    // under lock; but what is written of it is of who has the turn
+  std::list<outgoing> waiting;     // under lock; but what is written of it is of who has the turn
   bool first_is_taken = false;     // under lock: of `waiting` the first is being written
-  std::deque<request> asked;       // under lock
+  std::list<request> asked;        // under lock
 
   // --- what comes in ---
   alignas(cache_line) spinlock receive_lock;
@@ -68,6 +70,7 @@ struct connection {
   bool over = false;                // under receive_lock: nothing more will come
   arriving content;                 // under receive_lock
   int expects_content = 0;          // under receive_lock: see long_memory
+  std::atomic<bool> ended{false};   // nothing of it is read or waited for any more: then its failure may be told
 
   // --- the end; by the thread that closes the device ---
   std::atomic<bool> dismissed{false};  // a goodbye is on its way; also read by who polls

@@ -34,8 +34,8 @@ device::device(context& c, size_t eager_size)
       events_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
       wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
       bell_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
-      chunks_(std::max(c.attr().tcp_buffer_size,
-                       frame_begin + frame_room(sizeof(put_head) + std::min(eager_size, largest_content)))),
+      chunks_(std::max({c.attr().tcp_buffer_size, frame_begin + connection::large,
+                        frame_begin + frame_room(sizeof(put_head) + std::min(eager_size, largest_content))})),
       links_(new std::atomic<connection*>[static_cast<size_t>(c.size())]()) {
   limits_.max_inject = limits_.max_send = std::min(eager_size, largest_content);
   limits_.max_rma = std::min(c.attr().max_msg_size, largest_content);

@@ -3,7 +3,7 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -101,7 +101,7 @@ class device final : public network::device, public holds_back, public connectio
   void begin_content(connection& c, const arriving& content);
   /// Content is where it belongs.
   int tell_content(connection& c, event_sink& sink);
-  LCI_COLD void drop(connection& c, std::deque<outgoing>& unsent);
+  LCI_COLD void drop(connection& c, const std::list<outgoing>& unsent);
   /// What was asked for will not come. Under receive_lock, of a connection that is over. False: the memory of a put
   /// may still be read.
   LCI_COLD bool drop_asked(connection& c);
@@ -109,7 +109,8 @@ class device final : public network::device, public holds_back, public connectio
   // device_poll.cpp
   /// Events, or -1: another thread reads from it.
   int receive(connection& c, event_sink& sink);
-  int read(connection& c, event_sink& sink);  // under the connection's receive_lock
+  /// Adds the events to `told`. False: nothing was there, or it has come to its end. Under the connection's receive_lock.
+  bool read(connection& c, event_sink& sink, int& told);
   ssize_t read_content(connection& c, int fd);
   int receive_own(event_sink& sink);
   void silence_bell();
@@ -119,6 +120,8 @@ class device final : public network::device, public holds_back, public connectio
   void keep_rest(connection& c, size_t needed);
   LCI_COLD void end_of(connection& c, const std::string& reason);
   LCI_COLD void hear_no_more(connection& c);
+  /// Reads what there is of a peer that has failed, and no more of it.
+  LCI_COLD void finish(connection& c, event_sink& sink, int& told);
   /// Asks epoll, and looks at all connections where something has come. As receive().
   int look_around(event_sink& sink);
   LCI_COLD int tell_news(event_sink& sink);

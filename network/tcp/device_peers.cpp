@@ -22,7 +22,11 @@ void device::look_after_peers() {
   peers.look();
   peers.tell(departures_seen_, [&](const liveness::departure& d) {
     bool made = false;
-    d.died ? fail_peer(d.rank, d.reason) : make_link(d.rank, made).what.let_go();
+    if (d.died) return fail_peer(d.rank, d.reason);
+    connection& c = make_link(d.rank, made);
+    c.what.let_go();
+    // Else its last messages are still to be read.
+    if (c.fd.load(std::memory_order_acquire) < 0) news_.add(ended_links_, &c);
   });
 }
 

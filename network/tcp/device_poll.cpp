@@ -70,11 +70,14 @@ int device::look_around(event_sink& sink) {
 
 int device::receive(connection& c, event_sink& sink) {
   const attempt lock(c.receive_lock);
-  return lock.failed() ? -1 : read(c, sink);
+  if (lock.failed()) return -1;
+  int told = 0;
+  read(c, sink, told);
+  return told;
 }
 
-int device::read(connection& c, event_sink& sink) {
-  if (LCI_UNLIKELY(c.over)) return 0;
+bool device::read(connection& c, event_sink& sink, int& told) {
+  if (LCI_UNLIKELY(c.over)) return false;
   if (c.incoming == nullptr) c.incoming = chunks_.take();
   chunk& in = *c.incoming;
   const int fd = c.fd.load(std::memory_order_acquire);
@@ -85,7 +88,10 @@ int device::read(connection& c, event_sink& sink) {
   } else {
     n = read_content(c, fd);
   }
-  if (LCI_LIKELY(n > 0)) return deliver(c, sink);
+  if (LCI_LIKELY(n > 0)) {
+    told += deliver(c, sink);
+    return true;
+  }
   if (n == 0) {
     end_of(c, "its process has ended, or has closed the connection, without a goodbye");
   } else if (errno != EAGAIN && errno != EINTR) {
@@ -93,7 +99,7 @@ int device::read(connection& c, event_sink& sink) {
   } else if (in.empty() && recent_.load(std::memory_order_relaxed) != &c) {
     chunks_.give(std::move(c.incoming));
   }
-  return 0;
+  return false;
 }
 
 ssize_t device::read_content(connection& c, int fd) {
@@ -207,26 +213,26 @@ void device::end_of(connection& c, const std::string& reason) {
 
 void device::hear_no_more(connection& c) {
   c.over = true;
+  const int fd = c.fd.load(std::memory_order_relaxed);
+  // A peer that lives learns from it that we have given it up.
+  if (fd >= 0 && !c.said_goodbye) shutdown(fd, SHUT_RDWR);
   c.incoming.reset();
   connection* expected = &c;
   recent_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
-  epoll_ctl(events_.get(), EPOLL_CTL_DEL, c.fd.load(std::memory_order_relaxed), nullptr);
+  epoll_ctl(events_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 int device::tell_news(event_sink& sink) {
   news_.begin_to_tell();
   silence_bell();
-  bool all = true;
   int told = news_.tell(completed_, [&](void* context) { sink.on_complete(context); });
   news_.tell(undelivered_, [&](connection* c) {
     const attempt lock(c->receive_lock);
-    if (lock.failed()) return all = false, news_.add(undelivered_, c);
+    if (lock.failed()) return news_.add(undelivered_, c);
     if (c->incoming != nullptr) told += deliver(*c, sink);
   });
-  // What a peer has sent comes before the news of its end.
   news_.tell(ended_links_, [&](connection* c) {
-    const attempt lock(c->receive_lock);
-    struct again {  // if a handler throws, or another thread reads
+    struct again {  // if a handler throws, or another thread reads or writes
       device& of;
       connection* c;
       bool wanted = true;
@@ -234,17 +240,23 @@ int device::tell_news(event_sink& sink) {
         if (wanted) of.news_.add(of.ended_links_, c);
       }
     } later{*this, c};
-    if (lock.failed()) {
-      all = false;
-      return;
-    }
-    for (int reads = 0, n = 1; n > 0 && reads < most_last_reads; ++reads) told += n = std::max(read(*c, sink), 0);
-    if (!c->over) hear_no_more(*c);
+    const attempt lock(c->receive_lock);
+    if (lock.failed()) return;
+    finish(*c, sink, told);
     later.wanted = !drop_asked(*c);
-    all = all && !later.wanted;
   });
   told += news_.tell(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
-  return all ? told + news_.tell_failures(sink) : told;
+  const auto has_ended = [&](int rank) { return link_if_any(rank)->ended.load(std::memory_order_acquire); };  // E2
+  return told + news_.tell_failures(sink, has_ended);
+}
+
+void device::finish(connection& c, event_sink& sink, int& told) {
+  // What a peer has sent comes before the news of its end.
+  if (c.incoming != nullptr) told += deliver(c, sink);
+  const bool connected = c.fd.load(std::memory_order_acquire) >= 0;
+  for (int reads = 0; connected && reads < most_last_reads && read(c, sink, told); ++reads) {
+  }
+  if (!c.over) hear_no_more(c);
 }
 
 }  // namespace lci::network::sockets

@@ -1,7 +1,7 @@
 // Puts and gets: frames with content, which is written from where it lies and read to where it belongs. What comes
 // before the content says where that is; memory that is not registered here ends the connection.
 #include <cstring>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -21,6 +21,13 @@ segment content_of(const net_op& op, std::vector<std::byte>& together) {
     together.insert(together.end(), from, from + op.segments[i].size);
   }
   return {together.data(), together.size(), 0};
+}
+
+constexpr const char* too_much = "it asks for more at a time than it may";
+
+bool asks_too_much(connection& c) {
+  std::lock_guard guard(c.lock);
+  return c.waiting.size() >= connection::most_with_answers;
 }
 
 }  // namespace
@@ -123,6 +130,7 @@ const char* device::take(connection& c, const frame_view& frame) {
 const char* device::begin_put(connection& c, const frame_view& frame) {
   put_head head;
   std::memcpy(&head, frame.message, sizeof head);
+  if (asks_too_much(c)) return too_much;
   std::byte* const to = frame.content == 0 ? nullptr : regions_.find(head.key, head.address, frame.content);
   if (LCI_UNLIKELY(to == nullptr && frame.content != 0)) return "it writes to memory that is not registered here";
   begin_content(c, {arriving::kind::put, to, frame.content, frame.padding});
@@ -135,10 +143,7 @@ const char* device::answer_get(connection& c, const frame_view& frame) {
   get_head head;
   std::memcpy(&head, frame.message, sizeof head);
   if (head.size > largest_content) return no_frame;
-  {
-    std::lock_guard guard(c.lock);
-    if (c.waiting.size() >= connection::most_waiting + connection::most_asked) return "it asks for too much at a time";
-  }
+  if (asks_too_much(c)) return too_much;
   const std::byte* const from = regions_.find(head.key, head.address, head.size);
   answer(c, from != nullptr ? frame_kind::data : frame_kind::refusal, from, from != nullptr ? head.size : 0);
   return nullptr;
@@ -173,14 +178,14 @@ int device::tell_content(connection& c, event_sink& sink) {
   return sink.on_remote_write(c.rank, whole.imm), 1;
 }
 
-void device::drop(connection& c, std::deque<outgoing>& unsent) {
+void device::drop(connection& c, const std::list<outgoing>& unsent) {
   for (const outgoing& o : unsent)
     if (o.content.context() != nullptr) tell_later(failed_, failed_operation{o.content.context(), c.rank});
 }
 
 bool device::drop_asked(connection& c) {
   flush(c);  // drops what waits
-  std::deque<request> unanswered;
+  std::list<request> unanswered;
   {
     std::lock_guard guard(c.lock);
     if (c.sending || !c.waiting.empty()) return false;
@@ -189,6 +194,7 @@ bool device::drop_asked(connection& c) {
   if (c.content.what() == arriving::kind::data) tell_later(failed_, failed_operation{c.content.context, c.rank});
   c.content = {};
   for (const request& r : unanswered) tell_later(failed_, failed_operation{r.context, c.rank});
+  c.ended.store(true, std::memory_order_release);  // E1: pairs with E2
   return true;
 }
 

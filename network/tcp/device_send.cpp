@@ -176,7 +176,7 @@ void device::flush(connection& c) {
   for (written so_far = written::nothing;;) {
     outgoing* next = nullptr;
     outgoing gone;
-    std::deque<outgoing> dropped;
+    std::list<outgoing> dropped;
     {
       std::lock_guard guard(c.lock);
       c.broken = c.broken || so_far == written::broken;

@@ -53,6 +53,19 @@ TEST_CASE("news: failures are told once, in order, and a handler that throws los
   CHECK(!n.any());
 }
 
+TEST_CASE("news: failures that may not be told yet stay, in order") {
+  news n;
+  listener all;
+  for (int peer = 0; peer < 4; ++peer) n.add_failure(peer, "gone");
+  n.begin_to_tell();
+  CHECK(n.tell_failures(all, [](int peer) { return peer % 2 == 0; }) == 2);
+  CHECK(n.any());
+  n.begin_to_tell();
+  CHECK(n.tell_failures(all, [](int) { return true; }) == 2);
+  CHECK_FALSE(n.any());
+  CHECK(all.told == std::vector<std::string>{"0 gone", "2 gone", "1 gone", "3 gone"});
+}
+
 TEST_CASE("news: what could not be told comes before what was added since, and so do lists behind it") {
   news n;
   std::vector<int> list;

@@ -58,8 +58,9 @@ struct recorder final : event_sink {
   std::vector<std::string> messages, failures;
 };
 
-lci::net_context_attr_t attributes() {
+lci::net_context_attr_t attributes(size_t buffer) {
   lci::net_context_attr_t attr;
+  attr.tcp_buffer_size = buffer;
   attr.device_name = "127.0.0.1";
   attr.peer_timeout = 0;
   return attr;
@@ -67,7 +68,7 @@ lci::net_context_attr_t attributes() {
 
 /// The device of rank 0, and the socket of a rank 1 that has said hello.
 struct pair {
-  pair() : net(exchange, attributes()), own(net, 4096) {
+  explicit pair(size_t buffer = 131072, size_t eager = 4096) : net(exchange, attributes(buffer)), own(net, eager) {
     endpoint e;
     e.address = listening_address("127.0.0.1");
     exchange.other = e.packed();
@@ -289,6 +290,8 @@ TEST_CASE("an access to memory that is not registered ends the connection, or is
     p.until([&] { return !p.sink.failures.empty(); });
     CHECK(p.sink.failures == std::vector<std::string>{"1tcp: it writes to memory that is not registered here"});
     CHECK(memory == std::string(1000, '-'));
+    char none;
+    p.until([&] { return recv(p.peer.get(), &none, 1, MSG_DONTWAIT) == 0; });  // it learns that it is given up
   }
 }
 
@@ -351,6 +354,48 @@ TEST_CASE("a long put goes out from where it lies, and ends when it is answered"
     CHECK(p.sink.completed == std::vector<void*>{&context});
     p.until([&] { return p.own.flushed(); });
   }
+}
+
+TEST_CASE("who asks for more at a time than it may has failed", "[unit]") {
+  for (const bool puts : {false, true}) {
+    pair p;
+    std::string memory(200'000, 'm');
+    const registration r = p.own.register_memory(memory.data(), memory.size());
+    // First the socket is filled, so that even short answers wait.
+    std::string all;
+    for (int i = 0; i < 100; ++i) all += get_frame(memory.data(), r.rkey, memory.size());
+    p.say(all);
+    for (int i = 0; i < 1000; ++i) p.poll();
+    CHECK(p.sink.failures.empty());
+    std::string more;
+    for (int i = 0; i < 200; ++i)
+      more += puts ? put_frame(memory.data(), r.rkey, "x") : get_frame(memory.data(), r.rkey, memory.size());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (p.sink.failures.empty() && std::chrono::steady_clock::now() < end) {
+      (void)!send(p.peer.get(), more.data(), more.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      p.poll();
+    }
+    CHECK(p.sink.failures == std::vector<std::string>{"1tcp: it asks for more at a time than it may"});
+  }
+}
+
+TEST_CASE("what is copied fits, however small buffers and packets are", "[unit]") {
+  pair p(1, 64);
+  std::string content(4000, 'c');
+  int context = 0;
+  size_t posted = 0;
+  while (p.own.post(operation(verb::put, content.data(), content.size(), &context)) == lci::errorcode_t::posted) ++posted;
+  CHECK(posted == connection::most_asked);
+  std::string all(posted * frame_room(sizeof(put_head) + content.size()), '\0');
+  CHECK(p.hear(all.size()).compare(sizeof(frame_head) + sizeof(put_head), content.size(), content) == 0);
+  for (size_t i = 0; i < posted; ++i) p.say(framed("", frame_kind::landed));
+  p.until([&] { return p.sink.completed.size() == posted; });
+  // And where the socket takes no more.
+  net_op op = operation(verb::put, content.data(), content.size(), &context);
+  op.inject = true;
+  size_t injected = 0;
+  while (p.own.post(op) == lci::errorcode_t::done) ++injected;
+  (void)p.hear(injected * frame_room(sizeof(put_head) + content.size()));
 }
 
 TEST_CASE("puts that wait and gets without an answer fail with their peer", "[unit]") {
