@@ -27,7 +27,7 @@ root=$PWD
 build=$root/build/release
 reads=/usr/share/doc/bowtie2/examples/reads
 packages=(g++ meson ninja-build pkg-config python3 python3-jinja2 catch2
-          libcli11-dev zlib1g-dev libcuckoo-dev bowtie2-examples)
+          libcli11-dev zlib1g-dev libabsl-dev bowtie2-examples)
 
 step() { printf '\n== %s\n' "$*"; }
 die() { printf 'quickstart.sh: %s\n' "$*" >&2; exit 1; }

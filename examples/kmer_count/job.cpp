@@ -30,8 +30,11 @@ job::job(const program_options& options, exchange& net, const input_set& input,
     : options_(options),
       net_(net),
       gathering_(net),
-      store_(options.filter, expected_per_rank(options, input, net.nranks()), filter_bits(options)),
+      store_(options.filter, expected_per_rank(options, input, net.nranks()), filter_bits(options),
+             options.threads),
       ntraversals_(options.filter ? 2 : 1) {
+  for (size_t i = 0; i < options.threads; ++i)
+    writers_.push_back(std::make_unique<kmer_table::writer>(store_.table(), i));
   for (size_t t = 0; t < ntraversals_; ++t) {
     shares_.push_back(
         std::make_unique<input_share>(input, input_settings, net.rank(), net.nranks()));
@@ -109,7 +112,7 @@ void job::read_input(worker& w, size_t traversal) {
     }
     if (found == input_share::result::end) return;
     if (found == input_share::result::busy) {
-      if (!net_.progress(w)) wait.nothing_happened();
+      if (!look_around(w)) wait.nothing_happened();
       continue;
     }
     wait.something_happened();
@@ -127,6 +130,14 @@ void job::read_input(worker& w, size_t traversal) {
   }
 }
 
+bool job::look_around(worker& w) {
+  const bool moved = net_.progress(w);
+  if (!writers_[w.index]->has_more()) return moved;
+  activity_scope scope(w.clock, activity::insert);
+  writers_[w.index]->look();
+  return true;
+}
+
 void job::deliver(worker& w, size_t traversal, int rank, batch* b) {
   if (rank != net_.rank()) {
     ++w.sent[static_cast<size_t>(rank)];
@@ -142,7 +153,8 @@ void job::process(worker& w, size_t traversal, const char* kmers, size_t n) {
   if (store_.has_filter() && traversal == 0) {
     repeated_.fetch_add(store_.filter(kmers, n), std::memory_order_relaxed);
   } else {
-    store_.count(kmers, n);
+    store_.count(*writers_[w.index], kmers, n);
+    if (writers_[w.index]->has_more()) writers_[w.index]->look();
   }
   w.counters.processed[traversal] += n;
 }
@@ -178,12 +190,14 @@ void job::end_traversal(worker& w, size_t traversal) {
       end.self_is_ready();
       tell_others(w, control_kind::ready, traversal);
     }
-    if (net_.progress(w)) {
+    if (look_around(w)) {
       wait.something_happened();
     } else {
       wait.nothing_happened();
     }
   }
+  activity_scope scope(w.clock, activity::insert);
+  writers_[w.index]->flush();
 }
 
 void job::on_control(const char* bytes, size_t size) {

@@ -38,6 +38,8 @@ class job : private receiver {
 
   void work(worker& w);
   void read_input(worker& w, size_t traversal);
+  /// Takes what has come from other ranks and threads. True if there was something.
+  bool look_around(worker& w);
   void deliver(worker& w, size_t traversal, int rank, batch* b);
   void process(worker& w, size_t traversal, const char* kmers, size_t n);
   void end_traversal(worker& w, size_t traversal);
@@ -49,6 +51,7 @@ class job : private receiver {
   exchange& net_;
   gathering gathering_;
   kmer_store store_;
+  std::vector<std::unique_ptr<kmer_table::writer>> writers_;  // one a worker
   const size_t ntraversals_;
   std::vector<std::unique_ptr<input_share>> shares_;  // one a traversal
   std::vector<std::unique_ptr<traversal_end>> traversals_;

@@ -1,12 +1,12 @@
 // A rank's share of all k-mers: the filter and the table of counts.
 #pragma once
 
-#include <libcuckoo/cuckoohash_map.hh>
 #include <memory>
 #include <string>
 
 #include "histogram.hpp"
 #include "kmer.hpp"
+#include "kmer_table.hpp"
 #include "repeat_filter.hpp"
 
 namespace kmer_count {
@@ -16,7 +16,7 @@ class kmer_store {
  public:
   /// With `use_filter` two traversals are needed: filter() all k-mers, prepare_counting(), count()
   /// all k-mers again. Without it one: count() all.
-  kmer_store(bool use_filter, uint64_t expected_kmers, double filter_bits);
+  kmer_store(bool use_filter, uint64_t expected_kmers, double filter_bits, size_t threads);
 
   bool has_filter() const { return filter_ != nullptr; }
   size_t filter_bytes() const { return filter_ ? filter_->bytes() : 0; }
@@ -28,10 +28,13 @@ class kmer_store {
   /// Between the traversals, by one thread while no other uses the store: room for `repeated`.
   void prepare_counting(uint64_t repeated);
 
-  /// Second traversal: counts those k-mers that are repeated as far as the filter knows.
-  void count(const char* kmers, size_t n);
+  kmer_table& table() { return table_; }
 
-  /// The counts, when all is counted. A k-mer which occurs once is in it only by a mistake of the
+  /// Second traversal: counts those k-mers that are repeated as far as the filter knows. `to`: the caller's way into
+  /// the table.
+  void count(kmer_table::writer& to, const char* kmers, size_t n);
+
+  /// The counts, when all is counted and all writers are flushed. A k-mer which occurs once is in it only by a mistake of the
   /// filter, or if there is none. Not while others use the store.
   histogram counts();
 
@@ -40,19 +43,11 @@ class kmer_store {
   uint64_t dump(const std::string& path, int k, uint64_t at_least);
 
   size_t table_size() const { return table_.size(); }
-  size_t table_bytes() const;
+  size_t table_bytes() const { return table_.bytes(); }
 
  private:
-  struct hasher {
-    size_t operator()(const kmer& m) const {
-      const uint64_t h = hash_of(m);
-      return h >> 32 | h << 32;  // the low half has chosen the owner
-    }
-  };
-  using table = libcuckoo::cuckoohash_map<kmer, uint64_t, hasher>;
-
   std::unique_ptr<repeat_filter> filter_;
-  table table_;
+  kmer_table table_;
 };
 
 }  // namespace kmer_count

@@ -1,6 +1,8 @@
 // K-mers, the filter, the store and the histogram.
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
@@ -113,7 +115,8 @@ TEST_CASE("a store counts exactly, even with a filter that is far too small", "[
   std::shuffle(all.begin(), all.end(), r);
   const bool use_filter = GENERATE(true, false);
   const double bits = GENERATE(0.01, 0.5, 16.0);
-  kmer_store store(use_filter, 20000, bits);
+  kmer_store store(use_filter, 20000, bits, 1);
+  kmer_table::writer writer(store.table(), 0);
   if (use_filter) {
     uint64_t repeated = 0;
     for (size_t at = 0; at < all.size(); at += 507) {
@@ -123,12 +126,49 @@ TEST_CASE("a store counts exactly, even with a filter that is far too small", "[
     store.prepare_counting(repeated);
   }
   for (size_t at = 0; at < all.size(); at += 33) {
-    store.count(as_bytes(all) + at * sizeof(kmer), std::min<size_t>(33, all.size() - at));
+    store.count(writer, as_bytes(all) + at * sizeof(kmer), std::min<size_t>(33, all.size() - at));
   }
+  writer.flush();
   histogram found = store.counts();
   CHECK(found.complete_singles(all.size()));
   CHECK(found.bins() == expected.bins());
   CHECK(found.occurrences() == all.size());
+}
+
+TEST_CASE("threads that count together lose nothing", "[app]") {
+  constexpr size_t n_threads = 4, each = 30000;
+  const bool use_filter = GENERATE(true, false);
+  kmer_store store(use_filter, 5000, 8, n_threads);
+  const auto on_threads = [](auto body) {
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < n_threads; ++t) threads.emplace_back(body, t);
+    for (auto& t : threads) t.join();
+  };
+  // Each thread has each of 5000 k-mers six times.
+  const auto kmers_of = [](size_t thread) {
+    std::vector<kmer> all;
+    for (size_t i = 0; i < each; ++i) all.push_back(kmer{(i + 17 * thread) % 5000 * 0x9e3779b97f4a7c15u, 5});
+    return all;
+  };
+  if (use_filter) {
+    std::atomic<uint64_t> repeated{0};
+    on_threads([&](size_t t) { repeated += store.filter(as_bytes(kmers_of(t)), each); });
+    CHECK(repeated > 4000);  // the others look as if they had been by mistake
+    CHECK(repeated <= 5000);
+    store.prepare_counting(repeated);
+  }
+  std::vector<std::unique_ptr<kmer_table::writer>> writers;
+  for (size_t t = 0; t < n_threads; ++t) writers.push_back(std::make_unique<kmer_table::writer>(store.table(), t));
+  on_threads([&](size_t t) {
+    const auto all = kmers_of(t);
+    for (size_t at = 0; at < each; at += 50) {
+      store.count(*writers[t], as_bytes(all) + at * sizeof(kmer), 50);
+      if (at % 1000 == 0 && writers[t]->has_more()) writers[t]->look();
+    }
+    writers[t]->flush();
+  });
+  const histogram found = store.counts();
+  CHECK(found.bins() == std::map<uint64_t, uint64_t>{{6 * n_threads, 5000}});
 }
 
 TEST_CASE("a histogram notices k-mers that were lost or doubled", "[app]") {

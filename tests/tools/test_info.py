@@ -59,6 +59,18 @@ class Listing(unittest.TestCase):
                     self.assertNotEqual(fabric["note"], "")
         self.assertEqual([f["name"] for f in fabrics if f["in_use"]], ["shm"])
 
+    def test_one_network_serves_between_hosts_and_who_asks_for_a_provider_gets_libfabric(self):
+        def between_hosts(**env):
+            listed = json.loads(run(INFO, "--json", **env).stdout)["fabrics"]
+            return {f["name"]: f for f in listed}, [f["name"] for f in listed if "between hosts" in f["note"]]
+
+        fabrics, best = between_hosts()
+        self.assertEqual(len(best), 1)
+        self.assertTrue(fabrics[best[0]]["usable"])
+        if "over TCP only" in fabrics["ofi"]["note"] and not fabrics["ibv"]["usable"]:
+            self.assertEqual(best, ["tcp"])
+            self.assertEqual(between_hosts(LCI_ATTR_OFI_PROVIDER_NAME="tcp")[1], ["ofi"])
+
     def test_a_fabric_that_is_asked_for_is_the_one_in_use(self):
         fabrics = json.loads(run(INFO, "--json", LCI_ATTR_BACKEND="sim").stdout)["fabrics"]
         self.assertEqual([f["name"] for f in fabrics if f["in_use"]], ["sim"])
