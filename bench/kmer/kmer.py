@@ -2,7 +2,7 @@
 """The k-mer counter of the examples on the same reads: LCI, and the same program on MPI (bench/kmer), in turns;
 each must print the same histogram.
 
-    python3 bench/kmer/kmer.py [--repeat 9] [--build build/release] [-o FILE.json] [READS...]
+    python3 bench/kmer/kmer.py [--repeat 15] [--build build/release] [-o FILE.json] [READS...]
 
 Libraries stand beside each other in the same shape, processes x threads: a process for each core, and two
 processes with threads, once with batches as large as the program makes them by itself, and once with small ones,
@@ -110,7 +110,7 @@ def main():
     parser.add_argument("reads", nargs="*", type=pathlib.Path,
                         help="default: those of bowtie2-examples and, where it is there, unicycler-data")
     parser.add_argument("--build", type=pathlib.Path, default=measure.ROOT / "build" / "release")
-    parser.add_argument("--repeat", type=int, default=9, help="launches of each configuration (default 9)")
+    parser.add_argument("--repeat", type=int, default=15, help="launches of each configuration (default 15)")
     parser.add_argument("-o", "--output", type=pathlib.Path)
     args = parser.parse_args()
     build = args.build.resolve()
