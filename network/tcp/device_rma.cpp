@@ -1,5 +1,6 @@
 // Puts and gets: frames with content, which is written from where it lies and read to where it belongs. What comes
-// before the content says where that is; memory that is not registered here ends the connection.
+// before the content says where that is. A put to memory that is not registered here ends the connection, a get of
+// such is refused.
 #include <cstring>
 #include <list>
 #include <mutex>
