@@ -49,6 +49,15 @@ socket_fd listen_at_any(const addrinfo* list, int backlog, int& error) {
   return socket_fd();
 }
 
+/// A connection to a port of this host where nobody listens yet may be given that very port, and meets itself.
+bool is_to_itself(int fd) {
+  sockaddr_storage own{}, other{};
+  socklen_t own_length = sizeof own, other_length = sizeof other;
+  return getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) == 0 &&
+         getpeername(fd, reinterpret_cast<sockaddr*>(&other), &other_length) == 0 && own_length == other_length &&
+         std::memcmp(&own, &other, own_length) == 0;
+}
+
 /// 0, or the error.
 int connect_once(const addrinfo& a, double timeout, socket_fd& out) {
   socket_fd fd(socket(a.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -60,6 +69,11 @@ int connect_once(const addrinfo& a, double timeout, socket_fd& out) {
     socklen_t length = sizeof error;
     if (poll(&p, 1, wait_ms) <= 0) return ETIMEDOUT;
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+  }
+  if (error == 0 && is_to_itself(fd.get())) {
+    const linger at_once{1, 0};  // else the port is taken for a minute more, and rank 0 wants it
+    setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    error = ECONNREFUSED;
   }
   if (error != 0) return error;
   const int one = 1;

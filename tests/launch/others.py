@@ -8,8 +8,8 @@ import re
 import signal
 import subprocess
 
-from slurm import free_ports
-from support import HELPER, PATIENCE, LaunchTest, clean_environment, default_signals, marked, wait_until
+from support import (HELPER, PATIENCE, LaunchTest, clean_environment, default_signals, free_ports, marked,
+                     wait_until)
 
 CONFORMANCE = os.environ['CONFORMANCE']
 LCI_PERF = os.environ.get('LCI_TEST_PERF')
@@ -37,7 +37,12 @@ class Launched(LaunchTest):
     def ran(self, n, *words, code=0, **env):
         """Runs a job to its end, which must be that exit status; its output."""
         process = self.begin(n, *words, **env)
-        out, err = process.communicate(timeout=PATIENCE)
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail(f'no end after {PATIENCE} s:\n{out}{err}')
         if code is not None:
             self.assertEqual(process.returncode, code, out + err)
         return out + err

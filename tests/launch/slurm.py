@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from support import clean_environment, marked, wait_until
+from support import clean_environment, free_ports, marked, wait_until
 
 _TOOLS = ('slurmctld', 'slurmd', 'srun', 'sinfo', 'scancel', 'munged', 'unshare')
 _CONF = '''\
@@ -56,16 +56,6 @@ def missing():
             return f'no {tool} (Debian: slurmctld, slurmd, slurm-client, munge)'
     tried = subprocess.run(['unshare', '--mount', '--uts', 'true'], capture_output=True, text=True)
     return 'no namespaces: ' + tried.stderr.strip() if tried.returncode != 0 else ''
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(('127.0.0.1', 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def die_with_parent():
@@ -138,12 +128,7 @@ class Slurm:
         if wait_until(lambda: condition() or any(d.poll() is not None for d in self.daemons), 60) \
                 and all(d.poll() is None for d in self.daemons):
             return
-        said = ''
-        for name in sorted(os.listdir(self.top)):
-            if name.endswith(('.out', '.log')):
-                with open(f'{self.top}/{name}', errors='replace') as f:
-                    said += f'--- {name}\n' + ''.join(f.readlines()[-10:])
-        raise RuntimeError(f'Slurm has no {what}:\n{said}')
+        raise RuntimeError(f'Slurm has no {what}:\n{self.said()}')
 
     def command(self, *words):
         return subprocess.run(words, env=clean_environment(**self.env), capture_output=True, text=True,
@@ -175,20 +160,28 @@ class Slurm:
         """What is left of jobs: not the daemons."""
         return self.processes() - self.resident
 
-    def end_stuck_steps(self):
-        """Kills those slurmstepd that have not ended: in finalizing PMIx, Debian 12's crash or hang now and then, when
-        all ranks have gone."""
-        stuck = []
+    def end_leftovers(self):
+        """Kills what Slurm has left of jobs whose ranks have gone, and says so: in finalizing PMIx, Debian 12's
+        slurmstepd hangs or crashes now and then."""
+        left = []
         for pid in self.job_processes():
-            if name_of(pid) != 'slurmstepd':
-                continue
+            name = name_of(pid)
             try:
                 os.kill(pid, signal.SIGKILL)
-                stuck.append(pid)
+                left.append((pid, name))
             except OSError:
                 pass
-        if stuck:
-            print(f'slurmstepd did not end by itself: {stuck}', file=sys.stderr)
+        if left:
+            print(f'processes of Slurm did not end by themselves: {left}', file=sys.stderr)
+
+    def said(self, lines=15):
+        """The ends of what its daemons have written."""
+        said = ''
+        for name in sorted(os.listdir(self.top)):
+            if name.endswith(('.out', '.log')):
+                with open(f'{self.top}/{name}', errors='replace') as f:
+                    said += f'--- {name}\n' + ''.join(f.readlines()[-lines:])
+        return said
 
     def close(self):
         if len(self.daemons) > 1:

@@ -5,7 +5,9 @@ The paths of lcirun and of the helper program come in the environment (LCIRUN, B
 
 import fcntl
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import termios
@@ -64,6 +66,24 @@ def wait_until(condition, seconds=30):
             return False
         time.sleep(0.01)
     return True
+
+
+def free_ports(count):
+    """Ports that nobody has, of those that the kernel gives to nobody who does not ask for them by number: any other
+    may be a connection's, or a listener's, before the test has begun to listen there."""
+    with open('/proc/sys/net/ipv4/ip_local_port_range') as f:
+        first_given = int(f.read().split()[0])
+    found = []
+    for port in random.sample(range(10000, first_given), first_given - 10000):
+        with socket.socket() as s:
+            try:
+                s.bind(('127.0.0.1', port))
+            except OSError:
+                continue
+        found.append(port)
+        if len(found) == count:
+            return found
+    raise OSError(f'{count} ports below {first_given} are not free')
 
 
 def children(pid):

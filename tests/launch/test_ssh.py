@@ -10,7 +10,7 @@ import time
 import unittest
 
 from remote import command
-from support import HELPER, PYTHON, LaunchTest, children, marked, wait_until
+from support import HELPER, PYTHON, LaunchTest, children, free_ports, marked, wait_until
 from test_remote_deaths import TALKATIVE
 
 SSHD = shutil.which('sshd') or '/usr/sbin/sshd'
@@ -49,9 +49,7 @@ class Ssh(LaunchTest):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         for name in ('host', 'user'):
             subprocess.run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', f'{cls.folder}/{name}'], check=True)
-        with socket.socket() as s:
-            s.bind(('127.0.0.1', 0))
-            port = s.getsockname()[1]
+        port = free_ports(1)[0]
         with open(f'{cls.folder}/config', 'w') as f:
             f.write(CONFIG.format(port=port, folder=cls.folder))
         with open(f'{cls.folder}/host.pub') as f, open(f'{cls.folder}/known', 'w') as known:

@@ -9,9 +9,9 @@ import subprocess
 import time
 import unittest
 
-from slurm import free_ports
-from support import HELPER, PATIENCE, LaunchTest, clean_environment, run, wait_until
+from support import HELPER, PATIENCE, LaunchTest, clean_environment, free_ports, run, wait_until
 
+NO_NETWORKS = subprocess.run(['unshare', '--net', 'ip', 'link'], capture_output=True, text=True).stderr.strip()
 KEY = 'a key that nobody guesses'
 (HELLO, CHALLENGE, PROOF, WELCOME, REFUSED, PUT, GET, VALUE, GET_ALL, VALUES, MISSING, FENCE, FENCED, FAILED,
  ABORT, GOODBYE) = range(1, 17)
@@ -100,6 +100,21 @@ class Meeting(Tcp):
         others = [self.rank(r, 3, 'exchange', 1) for r in (1, 2)]
         time.sleep(0.5)
         self.ends([self.rank(0, 3, 'exchange', 1)] + others)
+
+    @unittest.skipIf(NO_NETWORKS, NO_NETWORKS)
+    def test_a_rank_does_not_take_itself_for_rank_0(self):
+        # In a network that has one port only to give, a connection to it meets itself until rank 0 listens there.
+        script = f'''
+            ip link set lo up
+            echo "{self.port} {self.port}" >/proc/sys/net/ipv4/ip_local_port_range
+            export WORLD_SIZE=2 LCI_ATTR_BOOTSTRAP_TIMEOUT=30
+            RANK=1 {HELPER} exchange 1 & other=$!
+            sleep 0.3
+            echo "{self.port - 9} {self.port - 1}" >/proc/sys/net/ipv4/ip_local_port_range
+            RANK=0 {HELPER} exchange 1 && wait $other'''
+        done = subprocess.run(['unshare', '--net', 'sh', '-c', script], text=True, capture_output=True, timeout=PATIENCE,
+                              env=clean_environment(LCI_TCP_ROOT=f'127.0.0.1:{self.port}', **{self.mark: 1}))
+        self.assertEqual((done.returncode, done.stdout.count('exchanged')), (0, 2), done.stdout + done.stderr)
 
     def test_a_world_of_one_needs_nobody(self):
         result = run(HELPER, 'info', RANK=0, WORLD_SIZE=1)

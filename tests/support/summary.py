@@ -9,11 +9,13 @@ for each program, what the program itself said:
 Of a program that did not come to its end (a crash, a time-out) counts what had been said until then,
 and the end as one failure; so does a bad exit status without a failed case.
 
-Prints a table and, last, the line "N passed, N failed, N skipped". Exit status 1 if anything
-failed or nothing was run.
+Prints a table, the reasons of skips, each failure with what its program said of it, so that whoever
+has only the end of a log knows, and, last, the line "N passed, N failed, N skipped". Exit status 1 if
+anything failed or nothing was run.
 """
 
 import argparse
+import collections
 import json
 import pathlib
 import re
@@ -26,10 +28,12 @@ CASE = re.compile(r"^(PASSED|FAILED|SKIPPED) (?!\(\w[\w ]*=\d)(.+)$", re.M)  # n
 RAN = re.compile(r"^Ran (\d+) tests? in ", re.M)
 VERDICT = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.M)
 UNITTEST_CASE = re.compile(r" \.\.\. (ok|FAIL|ERROR|skipped) ?.*$", re.M)
+UNITTEST_FAILURE = re.compile(r"^=+\n((?:FAIL|ERROR): .+)\n(?:.+\n)?-+\n(.*?)(?=^[=-]{70}$)", re.M | re.S)
 UNITTEST_SKIP = re.compile(r"^(\S+) \(.*?\)(?:\n.*?)? \.\.\. skipped ['\"](.*)['\"]$", re.M)
 # How a program that did not come to its end says what stopped it.
 LAST_WORDS = re.compile(r"^(?:HUNG: .+|SUMMARY: \w+Sanitizer: .+)$", re.M)
 SANITIZER_STATUS = 66  # see tests/run.sh
+EXCERPT = 30  # lines of what is said about a failure
 
 
 @dataclass
@@ -40,7 +44,7 @@ class Counts:
     seconds: float = 0.0
     finished: bool = True  # the program came to its closing line
     reasons: list = field(default_factory=list)
-    failures: list = field(default_factory=list)
+    failures: list = field(default_factory=list)  # each a title and the lines said about it
 
     def add(self, other):
         self.passed += other.passed
@@ -107,6 +111,18 @@ def ending(entry, text):
     return how + (f"; {words.group(0)}" if words else "")
 
 
+def failures(name, entry, text, failed):
+    """What has failed: each a title, and the last lines that were said about it."""
+    cases = [case for verdict, case in CASE.findall(text) if verdict == "FAILED"]
+    told = [(f"{name}: {title}", said) for title, said in UNITTEST_FAILURE.findall(text)]
+    found = [(f"{name}: {case}", "") for case in cases] + told
+    if len(found) < failed or entry.get("returncode", 1) not in (0, 1):
+        found.append((f"{name}: {ending(entry, text)}", ""))
+    if not told:
+        found[-1] = (found[-1][0], text)
+    return [(title, said.strip().splitlines()[-EXCERPT:]) for title, said in found]
+
+
 def count_program(entry):
     text = (entry.get("stdout") or "") + "\n" + (entry.get("stderr") or "")
     code = entry.get("returncode", 1)
@@ -122,10 +138,7 @@ def count_program(entry):
     if bad and (c.failed == 0 or not c.finished):
         c.failed += 1
     if c.failed:
-        cases = [case for verdict, case in CASE.findall(text) if verdict == "FAILED"]
-        c.failures = [f"{name}: {case}" for case in cases]
-        if len(cases) < c.failed or code not in (0, 1):
-            c.failures.append(f"{name}: {ending(entry, text)}")
+        c.failures = failures(name, entry, text, c.failed)
     c.seconds = entry.get("duration", 0.0)
     return c
 
@@ -157,10 +170,12 @@ def main():
         c = suites[name]
         total.add(c)
         print(f"{name:<14} {c.line():<42} {c.seconds:7.1f} s")
-    for reason in total.reasons:
-        print(f"  skipped: {reason}")
-    for failure in total.failures:
-        print(f"  FAILED: {failure}")
+    for reason, times in collections.Counter(total.reasons).items():
+        print(f"  skipped: {reason}" + (f" ({times} times)" if times > 1 else ""))
+    for title, said in total.failures:
+        print(f"  FAILED: {title}")
+        for line in said:
+            print(f"    | {line}")
     if total.passed + total.failed == 0:
         print("no test was run")
         total.failed += 1

@@ -39,7 +39,7 @@ class Summary(unittest.TestCase):
         code, lines = summarised(*entries)
         self.assertEqual(lines[-1], last)
         self.assertEqual(code, 1 if failures else 0)
-        named = [line for line in lines if "FAILED" in line]
+        named = [line for line in lines if line.startswith("  FAILED: ")]
         self.assertEqual(len(named), len(failures), named)
         for line, words in zip(named, failures):
             for word in words:
@@ -99,8 +99,23 @@ class Summary(unittest.TestCase):
                   "unittest.main(verbosity=2)\n")
         done = subprocess.run([sys.executable, "-c", script], text=True, capture_output=True,
                               timeout=60, check=False)
-        self.check([entry("script", done, "FAIL")], "1 passed, 1 failed, 1 skipped",
-                   ["some/script", "exit status 1"])
+        lines = self.check([entry("script", done, "FAIL")], "1 passed, 1 failed, 1 skipped",
+                           ["some/script", "FAIL: test_2"])
+        self.assertIn("    | AssertionError: None", lines)
+
+    def test_what_was_said_of_a_failure_comes_last(self):
+        e = ending("otherwise")
+        e["stdout"] += "\n".join(f"line {i}" for i in range(100))
+        e["stderr"] = ""
+        lines = self.check([e, ending("well")], "5 passed, 1 failed, 2 skipped",
+                           ["some/program: the end"])
+        self.assertEqual(lines[-2], "    | line 99")
+        self.assertNotIn("    | line 60", lines)
+
+    def test_a_reason_is_told_once(self):
+        lines = self.check([ending("well"), ending("well")], "6 passed, 0 failed, 2 skipped")
+        self.assertEqual([line for line in lines if "skipped: " in line],
+                         ["  skipped: second: nothing to see (2 times)"])
 
     def test_several_programs_add_up(self):
         self.check([ending("well"), ending("exit"), ending("well")],
