@@ -20,6 +20,7 @@ constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // over a descriptor; with
 
 // A peer that is not there may have left a moment ago, and its last messages be on their way to us.
 constexpr std::chrono::milliseconds benefit_of_doubt{300};
+constexpr std::chrono::milliseconds pause_before_next_try{200};
 
 void add(int events, int fd, uint64_t mark) {
   epoll_event e{};
@@ -88,21 +89,28 @@ void liveness::watch(int rank) {
   if (length_of(where) == 0) return;
   std::lock_guard guard(mutex_);
   watched w;
+  w.where = where;
   w.since = clock::now();
-  w.connection = begin_to_connect(where, std::chrono::duration_cast<std::chrono::milliseconds>(timeout_));
-  if (w.connection.get() < 0) {
+  if (const int error = connect(rank, w); error != 0 && !may_pass(error)) {
     if (!warned_)
-      log_warning("no connection to watch rank " + std::to_string(rank) + " by: " + std::strerror(errno) +
+      log_warning("no connection to watch rank " + std::to_string(rank) + " by: " + std::strerror(error) +
                   "; its death may go unnoticed");
     warned_ = true;
     return;
   }
-  epoll_event e{};
-  e.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT;
-  e.data.u64 = r;
-  epoll_ctl(events_.get(), EPOLL_CTL_ADD, w.connection.get(), &e);
   undecided_.insert(rank);
   watched_.emplace(rank, std::move(w));
+}
+
+int liveness::connect(int rank, watched& w) {
+  w.again = clock::now() + pause_before_next_try;
+  w.connection = begin_to_connect(w.where, std::chrono::duration_cast<std::chrono::milliseconds>(timeout_));
+  if (w.connection.get() < 0) return errno;
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT;
+  e.data.u64 = static_cast<uint64_t>(rank);
+  epoll_ctl(events_.get(), EPOLL_CTL_ADD, w.connection.get(), &e);
+  return 0;
 }
 
 liveness::departure liveness::departure_at(size_t i) {
@@ -158,10 +166,11 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
   if (got == 1 && said == farewell) return depart(rank, false, "it has left");
   const int error = got < 0 ? errno : 0;
   if (error == EAGAIN) return;
+  w.connection = {};  // closes it, and takes it from the queue
+  if (!w.connected && may_pass(error)) return;  // tried again while it may not have answered
   w.reason = std::string(w.connected ? "its process or host has ended, or is cut off" : "it does not answer") +
              (error != 0 ? std::string(": ") + std::strerror(error) : "");
   w.since = clock::now();
-  w.connection = {};  // closes it, and takes it from the queue
   undecided_.insert(rank);
 }
 
@@ -169,7 +178,8 @@ void liveness::handle_due() {
   const auto now = clock::now();
   std::vector<int> due;
   for (const int rank : undecided_) {
-    const watched& w = watched_.at(rank);
+    watched& w = watched_.at(rank);
+    if (w.connection.get() < 0 && w.reason.empty() && now >= w.again) (void)connect(rank, w);
     if (now - w.since >= (w.reason.empty() ? timeout_ : clock::duration(benefit_of_doubt))) due.push_back(rank);
   }
   for (const int rank : due) {

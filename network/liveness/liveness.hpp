@@ -56,10 +56,12 @@ class liveness {
   using clock = std::chrono::steady_clock;
   /// Our connection to a peer.
   struct watched {
-    socket_handle connection;
-    clock::time_point since;  // connecting since; or, if `reason` is set, in doubt since
+    sockaddr_storage where;
+    socket_handle connection;  // none: it is in doubt, or to be tried again
+    clock::time_point since;   // connecting since; or, if `reason` is set, in doubt since
+    clock::time_point again;   // when to try again
     bool connected = false;
-    std::string reason;       // why it is in doubt
+    std::string reason;        // why it is in doubt
   };
 
   LCI_COLD void watch(int rank);
@@ -69,6 +71,8 @@ class liveness {
   void accept_all();                                        // under mutex_
   void handle(int rank, watched& w, uint32_t events);       // under mutex_
   void handle_due();                                        // under mutex_
+  /// Begins to connect; how that failed, or 0.
+  int connect(int rank, watched& w);                        // under mutex_
   void depart(int rank, bool died, const std::string& why);  // under mutex_
 
   address_exchange& exchange_;

@@ -65,6 +65,10 @@ socket_handle listen_at(sockaddr_storage& address, int backlog) {
   return s;
 }
 
+bool may_pass(int error) {
+  return error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN || error == ENETDOWN;
+}
+
 socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::milliseconds timeout) {
   socket_handle s(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (s.get() < 0) return s;

@@ -37,6 +37,10 @@ socket_handle listen_at(sockaddr_storage& address, int backlog);
 /// for so long, or has not read for so long what was sent. -1 with `errno`.
 socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::milliseconds timeout);
 
+/// Whether a connection that ended so before it was one may be had a moment later: there is no way to the host now,
+/// as while its neighbours have forgotten where it is.
+bool may_pass(int error);
+
 /// Length of an address of that family; 0 if it is none of IP.
 socklen_t length_of(const sockaddr_storage& address);
 

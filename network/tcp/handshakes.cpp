@@ -20,6 +20,7 @@ namespace {
 constexpr std::chrono::seconds patience_with_callers{10};
 // An own attempt that has made way waits so long for the peer's, which was under way then.
 constexpr std::chrono::seconds patience_with_crossed{30};
+constexpr std::chrono::milliseconds pause_before_next_try{200};
 // Strangers may connect, say nothing, and stay; ranks come all at once.
 constexpr size_t spare_callers = 64;
 
@@ -79,11 +80,25 @@ void handshakes::begin(int rank, const endpoint& to) {
   attempt& a = attempts_[rank];
   a.to = to;
   a.since = clock::now();
+  try_to_connect(rank);
+}
+
+void handshakes::try_to_connect(int rank) {
+  attempt& a = attempts_[rank];
+  a.trouble.clear();
   // Without keepalive, which would also end a connection whose peer computes and does not read.
-  a.socket = begin_to_connect(to.address, std::chrono::milliseconds(0));
-  if (a.socket.get() < 0) return give_up(rank, text_of_error(errno));
+  a.socket = begin_to_connect(a.to.address, std::chrono::milliseconds(0));
+  if (a.socket.get() < 0) return try_later(rank, errno);
   do_not_delay(a.socket.get());
   watch(a.socket.get(), EPOLLOUT, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_ADD);
+}
+
+void handshakes::try_later(int rank, int error) {
+  if (!may_pass(error) || timeout_.count() == 0) return give_up(rank, text_of_error(error));
+  attempt& a = attempts_[rank];
+  a.socket = socket_handle();
+  a.trouble = text_of_error(error);
+  a.again = clock::now() + pause_before_next_try;
 }
 
 bool handshakes::handle(uint64_t mark) {
@@ -135,7 +150,7 @@ void handshakes::answer(caller& who, const hello& h) {
   // Its own attempt came too late, and it will see ours; or it connects a second time, which no device does.
   if (owner_.has_decided(h.rank)) return;
   const auto mine = attempts_.find(h.rank);
-  const bool crossed = mine != attempts_.end() && own_rank_ < h.rank;
+  const bool crossed = mine != attempts_.end() && mine->second.socket.get() >= 0 && own_rank_ < h.rank;
   r.what = crossed ? reply::verdict::crossed : reply::verdict::welcome;
   const bool told = send_text(who.socket.get(), encode(r));
   if (crossed || !told) return;
@@ -152,7 +167,7 @@ void handshakes::advance(int rank) {
     int error = 0;
     socklen_t length = sizeof error;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) return give_up(rank, text_of_error(error));
+    if (error != 0) return try_later(rank, error);
     hello h;
     h.knock = a.to.knock;
     h.rank = own_rank_;
@@ -187,13 +202,22 @@ void handshakes::handle_due() {
   const auto now = clock::now();
   for (auto it = callers_.begin(); it != callers_.end();)
     it = now - it->second.since > patience_with_callers ? callers_.erase(it) : std::next(it);
-  std::vector<int> due;
+  std::vector<int> again, due;
   for (const auto& [rank, a] : attempts_) {
-    const bool lost = a.socket.get() < 0 && now - a.since > patience_with_crossed;
-    const bool late = a.socket.get() >= 0 && !a.connected && timeout_.count() > 0 && now - a.since > timeout_;
-    if (lost || late) due.push_back(rank);
+    const bool troubled = !a.trouble.empty();
+    const bool makes_way = a.socket.get() < 0 && !troubled;
+    const bool lost = makes_way && now - a.since > patience_with_crossed;
+    const bool late = !makes_way && !a.connected && timeout_.count() > 0 && now - a.since > timeout_;
+    if (lost || late)
+      due.push_back(rank);
+    else if (troubled && now >= a.again)
+      again.push_back(rank);
   }
-  for (const int rank : due) give_up(rank, "it does not answer");
+  for (const int rank : due) {
+    const std::string trouble = attempts_[rank].trouble;
+    give_up(rank, trouble.empty() ? "it does not answer" : trouble);
+  }
+  for (const int rank : again) try_to_connect(rank);
 }
 
 }  // namespace lci::network::sockets

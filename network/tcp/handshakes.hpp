@@ -32,8 +32,8 @@ class connection_owner {
 /// Who connects and does not know the device's secret, says something else, or nothing for long, is dropped.
 class handshakes {
  public:
-  /// Listens at an address. `events`: the device's epoll. `timeout`: how long a host may not answer; 0: the
-  /// system's own. Throws resource_error.
+  /// Listens at an address. `events`: the device's epoll. `timeout`: how long a host may not answer, or not be
+  /// reached; 0: the system's own. Throws resource_error.
   handshakes(connection_owner& owner, int own_rank, int n_ranks, const sockaddr_storage& at, int events,
              std::chrono::milliseconds timeout);
 
@@ -64,6 +64,8 @@ class handshakes {
     bool connected = false;
     std::string said;
     clock::time_point since;
+    std::string trouble;      // why the last try has ended, if the next one is still to come ...
+    clock::time_point again;  // ... then
   };
   static constexpr uint64_t listener_mark = uint64_t{1} << 32;
   static constexpr uint64_t caller_mark = uint64_t{2} << 32;   // over a descriptor
@@ -74,6 +76,9 @@ class handshakes {
   void hear(int fd);
   void answer(caller& who, const hello& h);
   void advance(int rank);
+  void try_to_connect(int rank);
+  /// There was no connection: later, if that may help, or never.
+  void try_later(int rank, int error);
   void give_up(int rank, const std::string& reason);
   void watch(int fd, uint32_t events, uint64_t mark, int operation);
 

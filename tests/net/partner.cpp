@@ -4,6 +4,7 @@
 //   exchange  messages of all sizes with all ranks, for so many seconds
 //   waiting   says nothing until it is told that the ranks of other hosts have failed
 //   sending   sends to them until it is told so
+//   late      is ready before it has met anybody, and meets all after so many seconds
 //
 // Told of the failures, it exchanges messages with the ranks of its own host once more.
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <lci.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -86,7 +88,7 @@ void lose(std::set<int> there, bool sends, double patience) {
 
 int main(int argc, char** argv) try {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: partner exchange|waiting|sending RANKS_PER_HOST SECONDS\n");
+    std::fprintf(stderr, "usage: partner exchange|waiting|sending|late RANKS_PER_HOST SECONDS\n");
     return 2;
   }
   const std::string scene = argv[1];
@@ -99,9 +101,17 @@ int main(int argc, char** argv) try {
     all.insert(r);
     (r / per_host == me / per_host ? here : elsewhere).insert(r);
   }
+  const auto ready = [] {
+    std::printf("ready\n");
+    std::fflush(stdout);
+  };
+  if (scene == "late") {
+    ready();
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
   talk(all, 8);
-  std::printf("ready\n");
-  std::fflush(stdout);
+  if (scene == "late") return lci::g_runtime_fina(), 0;
+  ready();
   if (scene == "exchange") {
     talk_for(all, seconds);
   } else {

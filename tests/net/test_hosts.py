@@ -30,11 +30,11 @@ class TwoHosts(unittest.TestCase):
     def tearDownClass(cls):
         cls.network.close()
 
-    def partners(self, n_ranks, scene, seconds, fault=None, timeout=120, **env):
+    def partners(self, n_ranks, scene, seconds, fault=None, timeout=120, peer_timeout=TIMEOUT, **env):
         """Runs a job; `fault` happens when all its ranks are ready. Its output, if it ends well."""
         per_host = n_ranks // self.n_hosts
         job = self.network.launch(LCIRUN, n_ranks, [PARTNER, scene, per_host, seconds],
-                                  LCI_ATTR_PEER_TIMEOUT=TIMEOUT, **self.settings, **env)
+                                  LCI_ATTR_PEER_TIMEOUT=peer_timeout, **self.settings, **env)
         ready = ''
         if fault is not None:
             while ready.count('ready') < n_ranks:
@@ -112,6 +112,15 @@ class TwoHosts(unittest.TestCase):
             time.sleep(0.5)
             self.network.mend(1)
         self.partners(self.n_hosts, 'exchange', 3, fault)
+
+    def test_a_host_that_can_not_be_reached_at_first_is_tried_again(self):
+        def fault():
+            self.network.cut(1)
+            time.sleep(6)  # the kernel gives up after 3 s
+            self.network.mend(1)
+        for per_host in (1, 2):
+            with self.subTest(ranks_per_host=per_host):
+                self.partners(per_host * self.n_hosts, 'late', 1, fault, peer_timeout=20)
 
     def filtered(self, rule, act):
         if shutil.which('nft') is None:

@@ -23,6 +23,7 @@ import signal
 import sys
 from dataclasses import dataclass, field
 
+PASSED = re.compile(r"(?:PASSED|SKIPPED) |=+$|~+$")
 CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
 CASE = re.compile(r"^(PASSED|FAILED|SKIPPED) (?!\(\w[\w ]*=\d)(.+)$", re.M)  # not unittest's verdict
 RAN = re.compile(r"^Ran (\d+) tests? in ", re.M)
@@ -118,9 +119,13 @@ def failures(name, entry, text, failed):
     found = [(f"{name}: {case}", "") for case in cases] + told
     if len(found) < failed or entry.get("returncode", 1) not in (0, 1):
         found.append((f"{name}: {ending(entry, text)}", ""))
-    if not told:
-        found[-1] = (found[-1][0], text)
-    return [(title, said.strip().splitlines()[-EXCERPT:]) for title, said in found]
+    if told:
+        return [(title, said.strip().splitlines()[-EXCERPT:]) for title, said in found]
+    said = [line for line in text.splitlines() if line.strip() and not PASSED.match(line)]
+    # What Catch2 says of the first failure, or else the end.
+    first = next((i for i, line in enumerate(said) if line.endswith(": FAILED:")), len(said))
+    begin = max(0, min(first - 5, len(said) - EXCERPT))
+    return [(title, []) for title, _ in found[:-1]] + [(found[-1][0], said[begin:begin + EXCERPT])]
 
 
 def count_program(entry):

@@ -103,14 +103,20 @@ class Summary(unittest.TestCase):
                            ["some/script", "FAIL: test_2"])
         self.assertIn("    | AssertionError: None", lines)
 
-    def test_what_was_said_of_a_failure_comes_last(self):
-        e = ending("otherwise")
-        e["stdout"] += "\n".join(f"line {i}" for i in range(100))
-        e["stderr"] = ""
-        lines = self.check([e, ending("well")], "5 passed, 1 failed, 2 skipped",
-                           ["some/program: the end"])
+    def test_the_last_words_of_a_program_that_failed_no_check_are_shown(self):
+        e = ending("exit")
+        e["stderr"] += "\n".join(f"line {i}" for i in range(100))
+        lines = self.check([e], "2 passed, 1 failed, 1 skipped", ["some/program", "exit status 3"])
         self.assertEqual(lines[-2], "    | line 99")
         self.assertNotIn("    | line 60", lines)
+
+    def test_the_failed_check_is_shown_though_much_was_said_after_it(self):
+        e = ending("otherwise")
+        e["stderr"] += "\n".join(f"line {i}" for i in range(100))
+        lines = self.check([e], "2 passed, 1 failed, 1 skipped", ["some/program: the end"])
+        self.assertTrue([line for line in lines if line.endswith(": FAILED:")], lines)
+        self.assertIn("    | line 10", lines)
+        self.assertLess(len(lines), 40)
 
     def test_a_reason_is_told_once(self):
         lines = self.check([ending("well"), ending("well")], "6 passed, 0 failed, 2 skipped")
