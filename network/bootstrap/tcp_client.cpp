@@ -15,6 +15,10 @@
 
 namespace lci::network::tcp {
 
+namespace {
+constexpr double time_for_the_root = 5;  // seconds
+}  // namespace
+
 client::client(socket_fd fd, std::string name, double timeout)
     : fd_(std::move(fd)), name_(std::move(name)), timeout_(timeout) {
   thread_ = quiet_thread("lci-tcp-client", [this] { read_all(); });
@@ -93,11 +97,13 @@ void client::send(kind what, const std::string& body) {
 frame client::receive() {
   std::unique_lock lock(mutex_);
   const auto ready = [this] { return !frames_.empty() || !ended_.empty(); };
+  // The root has the same patience with other ranks, and is to say whose answer is missing.
+  const double patience = timeout_ + std::min(timeout_, time_for_the_root);
   if (timeout_ <= 0) {
     changed_.wait(lock, ready);
-  } else if (!changed_.wait_for(lock, std::chrono::duration<double>(timeout_), ready)) {
+  } else if (!changed_.wait_for(lock, std::chrono::duration<double>(patience), ready)) {
     throw bootstrap_error("no answer from the root of the job at " + name_ + " (rank 0) within " +
-                          seconds_text(timeout_) +
+                          seconds_text(patience) +
                           "; LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
   }
   if (frames_.empty()) throw bootstrap_error(ended_);

@@ -10,14 +10,6 @@
 
 namespace lci::network::tcp {
 
-namespace {
-
-// So that ranks hear from the root who is missing before they give up by themselves.
-constexpr double told_before = 0.1;
-constexpr double told_before_s = 0.5;
-
-}  // namespace
-
 void root::handle(member& m, const frame& f) {
   if (m.rank < 0) {
     if (!stopping_.load(std::memory_order_acquire)) return join(m, f);
@@ -135,10 +127,9 @@ void root::enter_fence(member& m, const frame& f) {
   if (!r.complete() || m.in_fence) return garbage(m, "a fence that makes no sense");
   m.in_fence = true;
   ++n_waiting_;
-  // The first to lose patience decides, and hears of it a little before.
-  const double patience = seconds - std::min(seconds * told_before, told_before_s);
+  // The first to lose patience decides: it waits a little longer for what we say then.
   const auto end = clock::now() + (seconds > 0 ? std::chrono::duration_cast<clock::duration>(
-                                                     std::chrono::duration<double>(patience))
+                                                     std::chrono::duration<double>(seconds))
                                                : clock::duration(std::chrono::hours(24 * 365)));
   if (n_waiting_ == 1 || end < fence_end_) fence_end_ = end;
   if (!failure_.empty()) return fail_fence(failure_);

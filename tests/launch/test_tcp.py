@@ -161,6 +161,14 @@ class Missing(Tcp):
         for s in said:
             self.assertIn('of 5 ranks, ranks 1, 3 and 4 never joined', s)
 
+    def test_who_never_came_is_named_also_by_a_root_that_was_late(self):
+        rank = self.rank(0, 3, 'info', timeout=2)
+        time.sleep(1)
+        rank.send_signal(signal.SIGSTOP)
+        time.sleep(2)
+        rank.send_signal(signal.SIGCONT)
+        self.assertIn('of 3 ranks, ranks 1 and 2 never joined', self.ends([rank], 9)[0])
+
     def test_who_is_late_is_named(self):
         # In the first fence, which is the join, all are there.
         said = [p.communicate(timeout=PATIENCE)
