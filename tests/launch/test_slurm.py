@@ -11,9 +11,11 @@ from others import Common, Launched
 from support import HELPER, free_ports, wait_until
 
 WHY_NOT = slurm.missing()
-# What srun says when a slurmstepd has crashed or hung, which Debian 12's do in finalizing PMIx.
-SLURM_FAILED = re.compile('io error with slurmstepd|Timed out waiting for job step|error reading header')
+# What is said when Debian 12's slurmstepd has crashed or hung in finalizing PMIx; and when its PMIx server has got lost
+# in a fence, for which the ranks pay.
+STEP_FAILED = re.compile('io error with slurmstepd|Timed out waiting for job step|error reading header')
 RANK_FAILED = re.compile('Exited with exit code|Aborted|Segmentation|HUNG|FAILED')
+SERVER_FAILED = re.compile(r'PMIX ERROR: .* in file \S*/src/server/')
 NO_PMIX = '' if os.environ['WITH_PMIX'] == 'true' else 'built without PMIx (Debian: libpmix-dev)'
 
 
@@ -43,9 +45,11 @@ class OnSlurm(Launched):
             try:
                 return super().ran(n, *words, code=code, **env)
             except AssertionError as e:
-                if attempt == 3 or RANK_FAILED.search(str(e)) or not SLURM_FAILED.search(str(e)):
-                    raise AssertionError(f'{self.cluster.said()}\n{e}') from None
-                print(f'Slurm has failed, and is tried again: {e}', file=sys.stderr)
+                said = str(e)
+                step_failed = STEP_FAILED.search(said) and not RANK_FAILED.search(said)
+                if attempt == 3 or not (step_failed or SERVER_FAILED.search(said)):
+                    raise AssertionError(f'{self.cluster.said()}\n{said}') from None
+                print(f'Slurm has failed, and is tried again: {said}', file=sys.stderr)
 
     def launcher(self, n):
         return ['srun', f'--mpi={self.mpi}', '--quiet', '-N2', f'-n{n}', '--ntasks-per-node', n // 2]
