@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "lib/base/cpu.hpp"
 #include "network/fabric.hpp"
 #include "network/liveness/socket.hpp"
 

@@ -97,6 +97,15 @@ class Includes(unittest.TestCase):
                  and "#pragma once" not in tree.text(p)]
         self.assertEqual(wrong, [])
 
+    def test_precompiled_headers_hold_nothing_of_ours(self):
+        # From a compiler cache they may be of another checkout: what stands behind #pragma once is
+        # then read again, and defined twice.
+        headers = [p for p in tree.files("lib", "tests") if p.parent.name == "pch"]
+        self.assertGreater(len(headers), 1)
+        wrong = [f"{p}: {name}" for p in headers for quote, name in tree.includes(p)
+                 if quote == '"' or own_project(name)]
+        self.assertEqual(wrong, [])
+
 
 if __name__ == "__main__":
     unittest.main()

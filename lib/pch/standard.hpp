@@ -1,4 +1,6 @@
-// What most files of the core read, compiled once: reading it is half of the work of a short file.
+// The standard library, compiled once: reading it is half of the work of a short file. Nothing of ours:
+// a compiler cache may bring a precompiled header from another checkout, whose copies of our files the
+// compiler does not take for the same (#pragma once) and reads again.
 // Every file still names what it uses, and compiles without this.
 #include <algorithm>
 #include <atomic>
@@ -15,9 +17,3 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "lci.hpp"
-#include "generated/core_operations.hpp"
-#include "lib/base/check.hpp"
-#include "lib/core/device.hpp"
-#include "lib/core/runtime.hpp"

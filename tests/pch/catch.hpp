@@ -1,9 +1,10 @@
-// What every test of the core's parts reads, compiled once.
+// The standard library and Catch2, compiled once; nothing of ours, as in lib/pch/standard.hpp.
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
@@ -11,7 +12,3 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-
-#include "lci.hpp"
-#include "lib/core/device.hpp"
-#include "lib/core/runtime.hpp"
