@@ -20,7 +20,6 @@ constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // over a descriptor; with
 
 // A peer that is not there may have left a moment ago, and its last messages be on their way to us.
 constexpr std::chrono::milliseconds benefit_of_doubt{300};
-constexpr std::chrono::milliseconds pause_before_next_try{200};
 
 void add(int events, int fd, uint64_t mark) {
   epoll_event e{};

@@ -20,7 +20,6 @@ namespace {
 constexpr std::chrono::seconds patience_with_callers{10};
 // An own attempt that has made way waits so long for the peer's, which was under way then.
 constexpr std::chrono::seconds patience_with_crossed{30};
-constexpr std::chrono::milliseconds pause_before_next_try{200};
 // Strangers may connect, say nothing, and stay; ranks come all at once.
 constexpr size_t spare_callers = 64;
 
