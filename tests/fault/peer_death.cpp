@@ -37,6 +37,40 @@ int progress_until_failure(double seconds) {
   return -1;
 }
 
+/// The scenes "putting" and "getting": rank 0 moves long pieces into or out of the victim's memory, which
+/// goes while some are half done. Returns the rank whose failure progress() has reported.
+int move_until_failure(const std::string& scene, int victim, std::vector<char>& here, lci::rmr_t there,
+                       lci::rcomp_t rcomp) {
+  auto ended = lci::alloc_cq();
+  int failed = -1, under_way = 0;
+  bool refused = false;
+  for (const double end = now() + 20; (failed < 0 || under_way > 0) && now() < end;) {
+    try {
+      if (failed < 0 && !refused && under_way < 4) {
+        const lci::status_t s =
+            scene == "putting"
+                ? lci::post_put_x(victim, here.data(), here.size(), ended, 0, there).remote_comp(rcomp)()
+                : lci::post_get_x(victim, here.data(), here.size(), ended, 0, there).remote_comp(rcomp)();
+        under_way += s.is_posted() ? 1 : 0;
+      }
+    } catch (const lci::peer_failure_error& e) {
+      expect(e.failed_rank() == victim, "the post names the failed rank");
+      refused = true;
+    }
+    const int told = progress_until_failure(0.001);
+    expect(told < 0 || failed < 0, "a failure is told once");
+    if (told >= 0) failed = told;
+    for (lci::status_t s = lci::cq_pop(ended); !s.is_retry(); s = lci::cq_pop(ended)) {
+      expect(s.is_done() || s.error.errorcode == lci::errorcode_t::fatal, "what was under way is done or has failed");
+      expect(s.rank == victim, "it tells with whom");
+      --under_way;
+    }
+  }
+  expect(under_way == 0, "all that was under way has ended");
+  lci::free_comp(&ended);
+  return failed;
+}
+
 }  // namespace
 
 /// Scenes in which nobody has talked to the one who goes. Nothing of it was mapped.
@@ -101,6 +135,10 @@ int main(int argc, char** argv) {
   auto survived = lci::alloc_counter();
   const auto rcomp = lci::register_rcomp(counter), among_survivors = lci::register_rcomp(survived);
   std::vector<char> large(200'000, 'x'), in(200'000);
+  const bool rma = scene == "putting" || scene == "getting";
+  std::vector<char> window(rma ? size_t{8} << 20 : 0);
+  lci::mr_t mr;
+  lci::rmr_t of_victim;
 
   // Everybody has met everybody.
   char token = 't';
@@ -108,6 +146,15 @@ int main(int argc, char** argv) {
     char got;
     lci::status_t s = lci::post_recv(r, &got, 1, 1, sync);
     while (lci::post_send(r, &token, 1, 1, lci::COMP_NULL_RETRY).is_retry()) lci::progress();
+    if (s.is_posted()) lci::sync_wait(sync, nullptr);
+  }
+
+  if (rma && me == victim) {
+    mr = lci::register_memory(window.data(), window.size());
+    of_victim = lci::get_rmr(mr);
+    while (lci::post_send(0, &of_victim, sizeof of_victim, 4, lci::COMP_NULL_RETRY).is_retry()) lci::progress();
+  } else if (rma && me == 0) {
+    const lci::status_t s = lci::post_recv(victim, &of_victim, sizeof of_victim, 4, sync);
     if (s.is_posted()) lci::sync_wait(sync, nullptr);
   }
 
@@ -132,6 +179,8 @@ int main(int argc, char** argv) {
       for (int i = 0; i < 24; ++i) (void)lci::post_am_x(0, large.data(), large.size(), counter, rcomp).allow_done(false)();
       while (lci::counter_get(counter) < 4) lci::progress();
     }
+    if (rma)
+      while (lci::counter_get(counter) < 3) lci::progress();
     std::raise(SIGKILL);
   }
 
@@ -148,7 +197,10 @@ int main(int argc, char** argv) {
     }
   }
 
-  if (!threw_early)
+  if (rma && me == 0)
+    expect(move_until_failure(scene, victim, window, of_victim, rcomp) == victim,
+           "progress() tells which rank has failed");
+  else if (!threw_early)
     expect(progress_until_failure(20) == victim, "progress() tells which rank has failed");
   try {
     for (int i = 0; i < 1000; ++i)

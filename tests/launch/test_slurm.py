@@ -5,6 +5,7 @@ import re
 import signal
 import sys
 import unittest
+from textwrap import indent
 
 import slurm
 from others import Common, Launched
@@ -49,7 +50,8 @@ class OnSlurm(Launched):
                 step_failed = STEP_FAILED.search(said) and not RANK_FAILED.search(said)
                 if attempt == 3 or not (step_failed or SERVER_FAILED.search(said)):
                     raise AssertionError(f'{self.cluster.said()}\n{said}') from None
-                print(f'Slurm has failed, and is tried again: {said}', file=sys.stderr)
+                # Indented: nobody shall take what was said for this try's verdict.
+                print(f'\nREPEATED: {self.id()}: Slurm has failed, not the ranks\n{indent(said, "| ")}', file=sys.stderr)
 
     def launcher(self, n):
         return ['srun', f'--mpi={self.mpi}', '--quiet', '-N2', f'-n{n}', '--ntasks-per-node', n // 2]

@@ -7,11 +7,12 @@ for each program, what the program itself said:
   * Python tests end as unittest does ("Ran N tests ...", "OK (skipped=N)");
   * anything else counts as one case, by its exit status (77: skipped).
 Of a program that did not come to its end (a crash, a time-out) counts what had been said until then,
-and the end as one failure; so does a bad exit status without a failed case.
+and the end as one failure; so does a bad exit status without a failed case. What a test has tried again,
+since what it stands on had failed, it says in a line "REPEATED: what".
 
-Prints a table, the reasons of skips, each failure with what its program said of it, so that whoever
-has only the end of a log knows, and, last, the line "N passed, N failed, N skipped". Exit status 1 if
-anything failed or nothing was run.
+Prints a table, the reasons of skips, what was tried again, each failure with what its program said of it,
+so that whoever has only the end of a log knows, and, last, the line "N passed, N failed, N skipped". Exit
+status 1 if anything failed or nothing was run.
 """
 
 import argparse
@@ -31,6 +32,7 @@ VERDICT = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.M)
 UNITTEST_CASE = re.compile(r" \.\.\. (ok|FAIL|ERROR|skipped) ?.*$", re.M)
 UNITTEST_FAILURE = re.compile(r"^=+\n((?:FAIL|ERROR): .+)\n(?:.+\n)?-+\n(.*?)(?=^[=-]{70}$)", re.M | re.S)
 UNITTEST_SKIP = re.compile(r"^(\S+) \(.*?\)(?:\n.*?)? \.\.\. skipped ['\"](.*)['\"]$", re.M)
+REPEATED = re.compile(r"^REPEATED: (.+)$", re.M)
 # How a program that did not come to its end says what stopped it.
 LAST_WORDS = re.compile(r"^(?:HUNG: .+|SUMMARY: \w+Sanitizer: .+)$", re.M)
 SANITIZER_STATUS = 66  # see tests/run.sh
@@ -45,6 +47,7 @@ class Counts:
     seconds: float = 0.0
     finished: bool = True  # the program came to its closing line
     reasons: list = field(default_factory=list)
+    repeated: list = field(default_factory=list)
     failures: list = field(default_factory=list)  # each a title and the lines said about it
 
     def add(self, other):
@@ -53,6 +56,7 @@ class Counts:
         self.skipped += other.skipped
         self.seconds += other.seconds
         self.reasons += other.reasons
+        self.repeated += other.repeated
         self.failures += other.failures
 
     def line(self):
@@ -144,6 +148,7 @@ def count_program(entry):
         c.failed += 1
     if c.failed:
         c.failures = failures(name, entry, text, c.failed)
+    c.repeated = REPEATED.findall(text)
     c.seconds = entry.get("duration", 0.0)
     return c
 
@@ -175,8 +180,9 @@ def main():
         c = suites[name]
         total.add(c)
         print(f"{name:<14} {c.line():<42} {c.seconds:7.1f} s")
-    for reason, times in collections.Counter(total.reasons).items():
-        print(f"  skipped: {reason}" + (f" ({times} times)" if times > 1 else ""))
+    for kind, said in (("skipped", total.reasons), ("repeated", total.repeated)):
+        for what, times in collections.Counter(said).items():
+            print(f"  {kind}: {what}" + (f" ({times} times)" if times > 1 else ""))
     for title, said in total.failures:
         print(f"  FAILED: {title}")
         for line in said:

@@ -123,6 +123,12 @@ class Summary(unittest.TestCase):
         self.assertEqual([line for line in lines if "skipped: " in line],
                          ["  skipped: second: nothing to see (2 times)"])
 
+    def test_what_was_tried_again_is_told(self):
+        done = subprocess.CompletedProcess([], 0, "", "test_1 ... \nREPEATED: test_1: no luck\nok\n\n"
+                                           "Ran 1 test in 1.0s\n\nOK\n")
+        lines = self.check([entry("python", done, "OK")], "1 passed, 0 failed, 0 skipped")
+        self.assertIn("  repeated: test_1: no luck", lines)
+
     def test_several_programs_add_up(self):
         self.check([ending("well"), ending("exit"), ending("well")],
                    "8 passed, 1 failed, 3 skipped", ["exit status 3"])

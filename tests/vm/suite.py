@@ -153,7 +153,8 @@ CONFIGURATIONS = {
     'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
     'ibv threads and deaths': Configuration(
         [meeting(strategy) for strategy in ('per_qp', 'all_qp', 'none')]
-        + [Death(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'streaming', 'waiting')], seconds=360),
+        + [Death(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'streaming', 'putting', 'getting',
+                                           'waiting')], seconds=360),
     'ibv two guests': across(IBV),
     'ibv bad link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
 }
