@@ -10,6 +10,7 @@
 
 #include "lib/base/log.hpp"
 #include "network/ibv/device.hpp"
+#include "network/ibv/queue_pair.hpp"
 
 namespace lci::network::ibv {
 
@@ -21,7 +22,9 @@ constexpr uint32_t goodbye = 1;
 }  // namespace
 
 void device::fail_peer(int rank, const std::string& reason) {
-  if (!peer_at(rank).what.fail()) return;
+  peer& p = peer_at(rank);
+  if (!p.what.fail()) return;
+  give_up_pair(*p.pair);
   news_.add_failure(rank, std::string("ibv on ") + context_.card().name() + ": " + reason);
 }
 

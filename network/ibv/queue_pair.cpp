@@ -91,4 +91,11 @@ void connect_pair(ibv_qp& pair, const adapter& card, const address& mine, const 
          "");
 }
 
+void give_up_pair(ibv_qp& pair) {
+  ibv_qp_attr attr{};
+  attr.qp_state = IBV_QPS_ERR;
+  // If the card refuses that, it is the card that has failed, which it tells by itself.
+  (void)library::get().modify_qp(&pair, &attr, IBV_QP_STATE);
+}
+
 }  // namespace lci::network::ibv

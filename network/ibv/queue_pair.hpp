@@ -38,4 +38,7 @@ class pair_maker {
 /// Connects one with its other end: from then on it receives and may send. Throws resource_error.
 void connect_pair(ibv_qp& pair, const adapter& card, const address& mine, const remote_end& other, int rank);
 
+/// Ends all that is under way on it, as flushed: a card may go on for ever to ask a peer that is dead.
+void give_up_pair(ibv_qp& pair);
+
 }  // namespace lci::network::ibv

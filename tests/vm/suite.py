@@ -143,7 +143,8 @@ def across(network):
 
 
 CONFIGURATIONS = {
-    'ofi verbs': within(VERBS, conformance(VERBS, 2, THREADS)),
+    'ofi verbs': within(VERBS, conformance(VERBS, 2, THREADS),
+                        *[Death(VERBS, scene) for scene in ('waiting', 'putting', 'getting')]),
     'ofi verbs two guests': across(VERBS),
     'ofi tcp two guests': Configuration([conformance(TCP, 2, quick(LEAST))], guests=2),
     'automatic two guests': Configuration(
