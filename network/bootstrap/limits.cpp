@@ -1,7 +1,5 @@
 #include "network/bootstrap/limits.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -51,12 +49,6 @@ std::string seconds_text(double seconds) {
   char text[32];
   snprintf(text, sizeof text, "%g s", seconds);
   return text;
-}
-
-void announce_abort(int rank, int code, const std::string& message) {
-  const std::string text = "lci: rank " + std::to_string(rank) + ": abort with code " +
-                           std::to_string(code) + ": " + message + "\n";
-  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
 }
 
 }  // namespace lci::network

@@ -24,7 +24,4 @@ std::string list_ranks(const std::vector<int>& ranks);
 /// "2.5 s".
 std::string seconds_text(double seconds);
 
-/// Says on standard error that rank `rank` ends the job.
-void announce_abort(int rank, int code, const std::string& message);
-
 }  // namespace lci::network

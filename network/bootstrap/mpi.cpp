@@ -8,6 +8,7 @@
 #include "lci/errors.hpp"
 #include "network/bootstrap/environment.hpp"
 #include "network/bootstrap/kinds.hpp"
+#include "network/bootstrap/last_words.hpp"
 #include "network/bootstrap/limits.hpp"
 #include "network/bootstrap/mpi_process.hpp"
 #include "network/bootstrap/session.hpp"

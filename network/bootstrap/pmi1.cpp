@@ -12,6 +12,7 @@
 #include "lci/errors.hpp"
 #include "network/bootstrap/environment.hpp"
 #include "network/bootstrap/kinds.hpp"
+#include "network/bootstrap/last_words.hpp"
 #include "network/bootstrap/limits.hpp"
 #include "network/bootstrap/mpi_process.hpp"
 #include "network/bootstrap/pmi1_channel.hpp"

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/cpu.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::network {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lci/attributes.hpp"
+#include "network/fabric.hpp"
 #include "network/ofi/handles.hpp"
 
 namespace lci::network::ofi {

@@ -1,6 +1,7 @@
 // What goes beside each message: who has sent it, and whether it is the core's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace lci::network::ofi {

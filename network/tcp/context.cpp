@@ -1,5 +1,6 @@
 #include "network/tcp/context.hpp"
 
+#include "lci/errors.hpp"
 #include "network/tcp/device.hpp"
 
 namespace lci::network::sockets {

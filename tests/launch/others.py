@@ -90,8 +90,9 @@ class Common:
         self.assertIn('msg/s', out)
 
     def test_an_abort_ends_all(self):
-        # A launcher that ends the job at once may lose what the rank has said just before: hydra does at times.
-        for _ in range(5):
+        # A launcher that ends the job at once may lose what the rank has said just before, if it takes it so late
+        # that the rank no longer waits for that.
+        for _ in range(3):
             process = self.begin(self.n, HELPER, 'abort', 1, 5)
             _, err = process.communicate(timeout=PATIENCE)
             self.assertNotEqual(process.returncode, 0)

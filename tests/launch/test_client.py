@@ -1,5 +1,6 @@
 """The PMI-1 client against bad environments and against launchers that misbehave."""
 
+import os
 import random
 import socket
 import subprocess
@@ -297,6 +298,25 @@ class Launcher(unittest.TestCase):
 
 class Port(unittest.TestCase):
     """PMI_PORT: the rank connects and is told who it is."""
+
+    def test_an_abort_waits_a_moment_for_who_reads_its_reason(self):
+        # Launchers that are told to end a job at once forget what they have not read by then.
+        ends = socket.socketpair()
+        for reader, writer in (os.pipe(), (ends[0].detach(), ends[1].detach())):
+            ours, theirs = socket.socketpair()
+            told = []
+            server = Server(ours, {'abort': lambda _, told=told: told.append(time.monotonic())})
+            server.start()
+            began = time.monotonic()
+            process = subprocess.Popen([HELPER, 'abort', '0', '42'], pass_fds=[theirs.fileno()], stderr=writer,
+                                       env=clean_environment(PMI_FD=theirs.fileno(), PMI_RANK=0, PMI_SIZE=2))
+            theirs.close()
+            os.close(writer)
+            self.assertEqual(process.wait(PATIENCE), 42)
+            server.join(10)
+            self.assertGreater(told[0] - began, 0.2)  # nobody reads
+            self.assertIn(b'rank 0: abort with code 42', os.read(reader, 4096))
+            os.close(reader)
 
     def talk(self, hello, what='fence'):
         with socket.create_server(('127.0.0.1', 0)) as listener:
