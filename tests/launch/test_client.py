@@ -295,10 +295,6 @@ class Launcher(unittest.TestCase):
         self.assertEqual(code, 42, text)
         self.assertEqual(server.asked[-1], {'cmd': 'abort', 'exitcode': '42'})
 
-
-class Port(unittest.TestCase):
-    """PMI_PORT: the rank connects and is told who it is."""
-
     def test_an_abort_waits_a_moment_for_who_reads_its_reason(self):
         # Launchers that are told to end a job at once forget what they have not read by then.
         ends = socket.socketpair()
@@ -317,6 +313,10 @@ class Port(unittest.TestCase):
             self.assertGreater(told[0] - began, 0.2)  # nobody reads
             self.assertIn(b'rank 0: abort with code 42', os.read(reader, 4096))
             os.close(reader)
+
+
+class Port(unittest.TestCase):
+    """PMI_PORT: the rank connects and is told who it is."""
 
     def talk(self, hello, what='fence'):
         with socket.create_server(('127.0.0.1', 0)) as listener:

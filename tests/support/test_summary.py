@@ -124,8 +124,8 @@ class Summary(unittest.TestCase):
                          ["  skipped: second: nothing to see (2 times)"])
 
     def test_what_was_tried_again_is_told(self):
-        done = subprocess.CompletedProcess([], 0, "", "test_1 ... \nREPEATED: test_1: no luck\nok\n\n"
-                                           "Ran 1 test in 1.0s\n\nOK\n")
+        done = subprocess.CompletedProcess([], 0, "", "test_1 ... \nREPEATED: test_1: no luck\n"
+                                           "| PASSED a\n| FAILED b\nok\n\nRan 1 test in 1.0s\n\nOK\n")
         lines = self.check([entry("python", done, "OK")], "1 passed, 0 failed, 0 skipped")
         self.assertIn("  repeated: test_1: no luck", lines)
 
