@@ -1,5 +1,7 @@
 #include "lib/comp/graph.hpp"
 
+#include <sched.h>
+
 #include <mutex>
 #include <string>
 #include <utility>
@@ -8,6 +10,33 @@
 #include "lib/concurrent/parking.hpp"
 
 namespace lci::core {
+
+bool graph_node::leave_for_mark() {
+  phase now = phase::in_function;
+  if (state.compare_exchange_strong(now, phase::waiting, std::memory_order_acq_rel,
+                                    std::memory_order_acquire))
+    return true;
+  await_early_status();
+  state.store(phase::idle, std::memory_order_relaxed);
+  return false;
+}
+
+bool graph_node::leave(phase next) {
+  phase now = phase::in_function;
+  if (state.compare_exchange_strong(now, next, std::memory_order_acq_rel,
+                                    std::memory_order_acquire))
+    return false;
+  if (now == phase::idle) return false;  // left before
+  await_early_status();
+  state.store(phase::idle, std::memory_order_relaxed);
+  return true;
+}
+
+// The other thread only has to copy a status.
+void graph_node::await_early_status() const {
+  while (state.load(std::memory_order_acquire) != phase::marked)  // A4: pairs with R4
+    sched_yield();
+}
 
 thread_local graph::ready_list* graph::tls_ready = nullptr;
 
@@ -124,7 +153,10 @@ void graph::check_structure() {
 void graph::start() {
   require_rest("graph_start");
   if (!checked_) check_structure();
-  for (graph_node& n : nodes_) n.pending.store(n.n_in, std::memory_order_relaxed);
+  for (graph_node& n : nodes_) {
+    n.pending.store(n.n_in, std::memory_order_relaxed);
+    n.state.store(graph_node::phase::idle, std::memory_order_relaxed);
+  }
   remaining_.store(nodes_.size(), std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
   thrown_ = nullptr;
@@ -154,10 +186,27 @@ void graph::sleep(int64_t timeout_ns) {
 }
 
 void graph::mark_complete(graph_node* n, status_t status) {
-  if (!n->running.exchange(false, std::memory_order_acq_rel))
+  using phase = graph_node::phase;
+  constexpr auto acq_rel = std::memory_order_acq_rel, acquire = std::memory_order_acquire;
+  phase now = n->state.load(acquire);
+  for (;;) {
+    if (now == phase::waiting) {
+      if (!n->state.compare_exchange_weak(now, phase::idle, acq_rel, acquire)) continue;
+      return drive(n->owner, [&](ready_list& ready) { n->owner->complete(n, status, ready); });
+    }
+    if (now == phase::in_function) {
+      if (!n->state.compare_exchange_weak(now, phase::marking, acq_rel, acquire)) continue;
+      n->early_status = status;
+      // R4: pairs with A4. The last access: whoever completes the node may free the graph.
+      return n->state.store(phase::marked, std::memory_order_release);
+    }
+    if (now == phase::thrown) {
+      if (!n->state.compare_exchange_weak(now, phase::idle, acq_rel, acquire)) continue;
+      return;
+    }
     throw_invalid("graph_node_mark_complete", "node", "not running",
                   "started and not yet completed");
-  drive(n->owner, [&](ready_list& ready) { n->owner->complete(n, status, ready); });
+  }
 }
 
 void graph::signal(status_t status) {
@@ -182,19 +231,22 @@ bool graph::retry(void* node) {
 bool graph::run(graph_node* n, ready_list& ready) {
   status_t status(errorcode_t::done);
   if (n->run && LCI_LIKELY(!failed_.load(std::memory_order_relaxed))) {
-    n->running.store(true, std::memory_order_relaxed);
+    n->state.store(graph_node::phase::in_function, std::memory_order_relaxed);
     try {
       status = n->run(n->value);
-      if (status.is_posted()) return true;
-      if (!n->running.exchange(false, std::memory_order_relaxed))
+      if (status.is_posted()) {
+        if (n->leave_for_mark()) return true;
+        status = n->early_status;
+      } else if (n->leave(graph_node::phase::idle)) {
         throw_invalid("graph", "node", "completed twice",
                       "either marked complete or `done` by its function", "return posted");
-      if (status.is_retry()) {
+      } else if (status.is_retry()) {
         deferred_->push({retry, n});
         return false;
       }
     } catch (...) {
       fail_by_exception();
+      n->leave(graph_node::phase::thrown);
     }
   }
   complete(n, status, ready);

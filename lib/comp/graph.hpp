@@ -35,15 +35,34 @@ class graph_node {
   int n_in = 0;
 
   // Of the present run.
-  std::atomic<int> pending{0};       // predecessors that have not completed
-  std::atomic<bool> running{false};  // started and not completed
+  enum class phase : uint32_t {
+    idle,         // not started, or completed
+    in_function,  // the function has been called and has not returned
+    waiting,      // the function has said posted; mark_complete() completes the node
+    marking,      // mark_complete() came while the function ran and stores its status
+    marked,       // that status is stored; whoever called the function completes the node
+    thrown,       // the function threw, which completed the node; its operation may still report
+  };
+  std::atomic<int> pending{0};  // predecessors that have not completed
+  std::atomic<phase> state{phase::idle};
+  status_t early_status;             // of a mark_complete() that came while the function ran
   graph_node* next_ready = nullptr;  // in the list of the thread that is about to run it
+
+  /// After the function said posted. True if mark_complete() is still to come; the node may then
+  /// already be gone. False if it came before; early_status is set.
+  bool leave_for_mark();
+  /// After the function ended otherwise. True if mark_complete() came nevertheless.
+  bool leave(phase next);
+
+ private:
+  void await_early_status() const;
 };
 
 /// Built, started and restarted by one thread at a time; while it runs, any thread may complete
 /// nodes, and test or wait for it. A node whose function says `done` completes at once, one that
 /// says `posted` when mark_complete() or signal() is called for it, and one that says `retry`
-/// is run again from the list of deferred work. Nodes run in the thread that completes their last
+/// is run again from the list of deferred work. A node is never completed while its function runs:
+/// a mark_complete() that comes earlier takes effect when the function returns. Nodes run in the thread that completes their last
 /// predecessor, one after the other without recursion, however long the chain. The graph is done
 /// when all its nodes are, whether or not they have an edge to the end.
 ///
@@ -54,6 +73,7 @@ class graph_node {
 ///
 /// Memory orders. R1/A1 on `pending`: a node sees what happened in all its predecessors. R2/A2 on
 /// `remaining_`: whoever finds the graph done (R3/A3 on `state_`) sees what happened in all nodes.
+/// R4/A4 on a node's `state`: whoever calls the function sees the status of an early mark_complete().
 class graph final : public comp_impl_t {
  public:
   /// `completion`, if not null, is signalled at the end of a run, and the graph frees itself then.
@@ -78,7 +98,8 @@ class graph final : public comp_impl_t {
   /// Sleeps until the run may have ended, at most `timeout_ns` (negative: for ever).
   void sleep(int64_t timeout_ns);
 
-  /// Completes a node that said `posted`. Throws invalid_argument_error if it does not run.
+  /// Completes a node that said `posted`. Throws invalid_argument_error if it does not run. Does
+  /// nothing, once, for a node whose function threw: the exception has completed it.
   static void mark_complete(graph_node* node, status_t status);
   /// Completes the node that is the status's user context: how an operation of the network does it.
   void signal(status_t status) override;

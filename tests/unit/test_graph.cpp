@@ -3,6 +3,8 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <stdexcept>
+#include <thread>
 
 #include "lci/errors.hpp"
 #include "lib/comp/completion_queue.hpp"
@@ -265,6 +267,50 @@ TEST_CASE("graph: what a node throws comes out of test, and later nodes are skip
   graph::mark_complete(np, errorcode_t::done);
   CHECK(g.test().is_done());
   CHECK(later.runs == 1);
+}
+
+TEST_CASE("graph: a node whose function threw is not counted again by a late mark_complete") {
+  graph g({});
+  step posted;
+  posted.answer = errorcode_t::posted;
+  graph_node* np = g.add_node(step::run, &posted, nullptr);  // first: none starts after a failure
+  graph_node* nt = g.add_node([](void*) -> status_t { throw std::runtime_error("no luck"); },
+                              nullptr, nullptr);
+  g.start();
+  graph::mark_complete(nt, errorcode_t::done);  // of the operation that it had posted
+  CHECK(g.test().is_retry());                   // np is still under way
+  CHECK_THROWS_AS(graph::mark_complete(nt, errorcode_t::done), invalid_argument_error);
+  graph::mark_complete(np, errorcode_t::done);
+  CHECK_THROWS_WITH(g.test(), "no luck");
+}
+
+TEST_CASE("graph: a run does not end while the function of a node marked complete still runs") {
+  for (bool throws : {false, true}) {
+    graph g({});
+    struct shared {
+      graph_node* node = nullptr;
+      graph* owner = nullptr;
+      bool throws = false;
+      bool ended_early = false;
+    } s{nullptr, &g, throws, false};
+    s.node = g.add_node(
+        [](void* value) -> status_t {
+          auto* w = static_cast<shared*>(value);
+          std::thread([w] { graph::mark_complete(w->node, lci::errorcode_t::done); }).join();
+          w->ended_early = !w->owner->running();
+          if (w->throws) throw std::runtime_error("no luck");
+          return lci::errorcode_t::posted;
+        },
+        &s, nullptr);
+    g.start();
+    CHECK_FALSE(s.ended_early);
+    if (throws) {
+      CHECK_THROWS_WITH(g.test(), "no luck");
+    } else {
+      CHECK(g.test().is_done());
+    }
+    CHECK_THROWS_AS(graph::mark_complete(s.node, errorcode_t::done), invalid_argument_error);
+  }
 }
 
 namespace {
