@@ -187,21 +187,26 @@ void graph::sleep(int64_t timeout_ns) {
 
 void graph::mark_complete(graph_node* n, status_t status) {
   using phase = graph_node::phase;
-  constexpr auto acq_rel = std::memory_order_acq_rel, acquire = std::memory_order_acquire;
-  phase now = n->state.load(acquire);
+  phase now = n->state.load(std::memory_order_acquire);
   for (;;) {
     if (now == phase::waiting) {
-      if (!n->state.compare_exchange_weak(now, phase::idle, acq_rel, acquire)) continue;
+      if (!n->state.compare_exchange_weak(now, phase::idle, std::memory_order_acq_rel,
+                                          std::memory_order_acquire))
+        continue;
       return drive(n->owner, [&](ready_list& ready) { n->owner->complete(n, status, ready); });
     }
     if (now == phase::in_function) {
-      if (!n->state.compare_exchange_weak(now, phase::marking, acq_rel, acquire)) continue;
+      if (!n->state.compare_exchange_weak(now, phase::marking, std::memory_order_acq_rel,
+                                          std::memory_order_acquire))
+        continue;
       n->early_status = status;
       // R4: pairs with A4. The last access: whoever completes the node may free the graph.
       return n->state.store(phase::marked, std::memory_order_release);
     }
     if (now == phase::thrown) {
-      if (!n->state.compare_exchange_weak(now, phase::idle, acq_rel, acquire)) continue;
+      if (!n->state.compare_exchange_weak(now, phase::idle, std::memory_order_acq_rel,
+                                          std::memory_order_acquire))
+        continue;
       return;
     }
     throw_invalid("graph_node_mark_complete", "node", "not running",

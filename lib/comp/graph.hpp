@@ -62,9 +62,10 @@ class graph_node {
 /// nodes, and test or wait for it. A node whose function says `done` completes at once, one that
 /// says `posted` when mark_complete() or signal() is called for it, and one that says `retry`
 /// is run again from the list of deferred work. A node is never completed while its function runs:
-/// a mark_complete() that comes earlier takes effect when the function returns. Nodes run in the thread that completes their last
-/// predecessor, one after the other without recursion, however long the chain. The graph is done
-/// when all its nodes are, whether or not they have an edge to the end.
+/// a mark_complete() that comes earlier takes effect when the function returns. Nodes run in the
+/// thread that completes their last predecessor, one after the other without recursion, however
+/// long the chain. The graph is done when all its nodes are, whether or not they have an edge to
+/// the end.
 ///
 /// A node that ends with the status `fatal`, or a node or edge function that throws, ends the run
 /// early: nodes that have not been started are skipped. When the others have completed, test() says
@@ -73,7 +74,8 @@ class graph_node {
 ///
 /// Memory orders. R1/A1 on `pending`: a node sees what happened in all its predecessors. R2/A2 on
 /// `remaining_`: whoever finds the graph done (R3/A3 on `state_`) sees what happened in all nodes.
-/// R4/A4 on a node's `state`: whoever calls the function sees the status of an early mark_complete().
+/// R4/A4 on a node's `state`: whoever calls the function sees the status of an early
+/// mark_complete().
 class graph final : public comp_impl_t {
  public:
   /// `completion`, if not null, is signalled at the end of a run, and the graph frees itself then.
