@@ -11,16 +11,6 @@
 
 namespace lci::core {
 
-bool graph_node::leave_for_mark() {
-  phase now = phase::in_function;
-  if (state.compare_exchange_strong(now, phase::waiting, std::memory_order_acq_rel,
-                                    std::memory_order_acquire))
-    return true;
-  await_early_status();
-  state.store(phase::idle, std::memory_order_relaxed);
-  return false;
-}
-
 bool graph_node::leave(phase next) {
   phase now = phase::in_function;
   if (state.compare_exchange_strong(now, next, std::memory_order_acq_rel,
@@ -32,7 +22,7 @@ bool graph_node::leave(phase next) {
   return true;
 }
 
-// The other thread only has to copy a status.
+// A short wait: the thread that marks the node only copies a status.
 void graph_node::await_early_status() const {
   while (state.load(std::memory_order_acquire) != phase::marked)  // A4: pairs with R4
     sched_yield();
@@ -240,7 +230,7 @@ bool graph::run(graph_node* n, ready_list& ready) {
     try {
       status = n->run(n->value);
       if (status.is_posted()) {
-        if (n->leave_for_mark()) return true;
+        if (!n->leave(graph_node::phase::waiting)) return true;
         status = n->early_status;
       } else if (n->leave(graph_node::phase::idle)) {
         throw_invalid("graph", "node", "completed twice",

@@ -48,10 +48,9 @@ class graph_node {
   status_t early_status;             // of a mark_complete() that came while the function ran
   graph_node* next_ready = nullptr;  // in the list of the thread that is about to run it
 
-  /// After the function said posted. True if mark_complete() is still to come; the node may then
-  /// already be gone. False if it came before; early_status is set.
-  bool leave_for_mark();
-  /// After the function ended otherwise. True if mark_complete() came nevertheless.
+  /// Called by the thread that ran the function, after it. False: the node is in phase `next` now;
+  /// if that is `waiting`, another thread may complete the node, and the graph be freed, at once.
+  /// True: mark_complete() was called while the function ran; early_status is set.
   bool leave(phase next);
 
  private:
@@ -74,8 +73,8 @@ class graph_node {
 ///
 /// Memory orders. R1/A1 on `pending`: a node sees what happened in all its predecessors. R2/A2 on
 /// `remaining_`: whoever finds the graph done (R3/A3 on `state_`) sees what happened in all nodes.
-/// R4/A4 on a node's `state`: whoever calls the function sees the status of an early
-/// mark_complete().
+/// R4/A4 on a node's `state`: the thread that called the function sees the status that another
+/// thread gave to mark_complete() meanwhile.
 class graph final : public comp_impl_t {
  public:
   /// `completion`, if not null, is signalled at the end of a run, and the graph frees itself then.
