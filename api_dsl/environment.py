@@ -5,6 +5,7 @@ from api_dsl.schema import Variable as V
 
 VARIABLES = (
     V("LCI_TEST_", "Settings of the library's own tests.", "ours", prefix=True),
+    V("LCI_TESTS_LONG", "Set to 1, the library's own tests sweep over more than usual.", "ours"),
     V("LCI_STRESS_", "Settings of the library's own stress tests.", "ours", prefix=True),
     V("LCI_BENCH_", "Settings of the library's own benchmarks.", "ours", prefix=True),
     V("LCI_GENERATED", "Generated headers, for the library's own tests.", "ours"),

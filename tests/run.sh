@@ -13,6 +13,7 @@ The last line is "N passed, N failed, N skipped"; the exit status is 0 only with
   --sanitize address   build and run with AddressSanitizer, leak and undefined-behaviour checks
   --sanitize thread    build and run with ThreadSanitizer
   --without SUITE      leave a suite out; `variants` are conformance tests with other settings
+  --long               tests with random input try ten times as much (LCI_TESTS_LONG=1 in their environment)
   --debug              without optimisation (default: release)
   --clang              compile with clang++ (default: g++, or $CXX)
   --build-only         stop before the tests
@@ -34,6 +35,7 @@ while [ $# -gt 0 ]; do
       [ $# -ge 2 ] || { echo "run.sh: --without takes a suite" >&2; exit 2; }
       without+=("$2"); shift ;;
     --release) kind=release buildtype=release ;;
+    --long) export LCI_TESTS_LONG=1 ;;
     --debug) kind=debug buildtype=debug ;;
     --clang) compiler=clang++ ;;
     --build-only) build_only=yes ;;
@@ -137,8 +139,11 @@ export TSAN_OPTIONS="second_deadlock_stack=1:exitcode=66:${TSAN_OPTIONS:-}"
 export PYTHONDONTWRITEBYTECODE=1
 log=run
 arguments=(-C "$build" "${rebuild[@]+"${rebuild[@]}"}" --logbase $log --print-errorlogs)
-if [ $sanitize = address ]; then arguments+=(--timeout-multiplier 4); fi
-if [ $sanitize = thread ]; then arguments+=(--timeout-multiplier 8); fi
+longer=1   # than tests may take in a plain build
+if [ $sanitize = address ]; then longer=4; fi
+if [ $sanitize = thread ]; then longer=8; fi
+case "${LCI_TESTS_LONG:-0}" in 0) ;; *) longer=$((longer * 10)) ;; esac
+arguments+=(--timeout-multiplier $longer)
 summary=()
 for s in "${without[@]+"${without[@]}"}"; do
   arguments+=(--no-suite "$s")

@@ -10,6 +10,7 @@
 #include "network/launcher/frame.hpp"
 #include "network/launcher/handshake.hpp"
 #include "network/launcher/setup.hpp"
+#include "tests/support/testing.hpp"
 
 namespace {
 
@@ -74,7 +75,7 @@ void in_pieces(const std::string& bytes, random_t& random, Take take) {
 
 TEST_CASE("a proxy's setup is read as it was written, or refused with a reason", "[fuzz]") {
   size_t accepted = 0, refused = 0;
-  for (unsigned seed = 1; seed <= 20000; ++seed) {
+  for (unsigned seed = 1; seed <= 20000u * lci_test::long_runs(); ++seed) {
     CAPTURE(seed);
     random_t random(seed);
     const std::string good = fields_of(write_setup(good_setup(random)).take());
@@ -98,7 +99,7 @@ TEST_CASE("a proxy's setup is read as it was written, or refused with a reason",
 
 TEST_CASE("frames of proxies come out as they went in, however their bytes arrive", "[fuzz]") {
   size_t spoilt = 0;
-  for (unsigned seed = 1; seed <= 5000; ++seed) {
+  for (unsigned seed = 1; seed <= 5000u * lci_test::long_runs(); ++seed) {
     CAPTURE(seed);
     random_t random(seed);
     std::vector<std::string> sent;
@@ -134,7 +135,7 @@ TEST_CASE("frames of proxies come out as they went in, however their bytes arriv
 }
 
 TEST_CASE("a handshake accepts only who knows the key", "[fuzz]") {
-  for (unsigned seed = 1; seed <= 5000; ++seed) {
+  for (unsigned seed = 1; seed <= 5000u * lci_test::long_runs(); ++seed) {
     CAPTURE(seed);
     random_t random(seed);
     const secret_key key = new_key();
@@ -154,7 +155,7 @@ TEST_CASE("a handshake accepts only who knows the key", "[fuzz]") {
 
 TEST_CASE("frames of the tcp bootstrap are taken whole, or called garbage", "[fuzz]") {
   size_t garbage = 0;
-  for (unsigned seed = 1; seed <= 5000; ++seed) {
+  for (unsigned seed = 1; seed <= 5000u * lci_test::long_runs(); ++seed) {
     CAPTURE(seed);
     random_t random(seed);
     tcp::writer body;

@@ -16,6 +16,7 @@
 #include "network/bootstrap/pmi1_wire.hpp"
 #include "network/launcher/label.hpp"
 #include "network/launcher/pmi_server.hpp"
+#include "tests/support/testing.hpp"
 
 namespace {
 
@@ -97,7 +98,7 @@ bool is_plain(const std::string& text) {
 
 TEST_CASE("a damaged PMI-1 line is either taken apart fully or refused with a reason", "[fuzz]") {
   size_t accepted = 0, refused = 0;
-  for (unsigned seed = 1; seed <= 40000; ++seed) {
+  for (unsigned seed = 1; seed <= 40000u * lci_test::long_runs(); ++seed) {
     random_t random(seed);
     const std::string line = damaged(good_lines[below(random, good_lines.size())], random);
     std::string why;
@@ -183,7 +184,7 @@ TEST_CASE("lines come out the same however the bytes arrive", "[fuzz]") {
 
 TEST_CASE("values survive the way through pieces, and damaged pieces do no harm", "[fuzz]") {
   size_t refused = 0;
-  for (unsigned seed = 1; seed <= 3000; ++seed) {
+  for (unsigned seed = 1; seed <= 3000u * lci_test::long_runs(); ++seed) {
     random_t random(seed);
     const size_t largest = seed % 100 == 0 ? pmi1::max_value_bytes : 5000;
     const std::string bytes = random_bytes(random, below(random, largest + 1));
@@ -217,7 +218,7 @@ TEST_CASE("values survive the way through pieces, and damaged pieces do no harm"
 }
 
 TEST_CASE("the client's channel turns any stream into lines and then an error", "[fuzz]") {
-  for (unsigned seed = 1; seed <= 1000; ++seed) {
+  for (unsigned seed = 1; seed <= 1000u * lci_test::long_runs(); ++seed) {
     random_t random(seed);
     std::string stream;
     for (size_t i = below(random, 6); i > 0; --i) {
@@ -375,7 +376,7 @@ TEST_CASE("lcirun's server answers good requests as a plain map and a barrier wo
 
 TEST_CASE("lcirun's server refuses damaged requests and stays in order", "[fuzz]") {
   size_t malformed = 0, answered = 0;
-  for (unsigned seed = 1; seed <= 5000; ++seed) {
+  for (unsigned seed = 1; seed <= 5000u * lci_test::long_runs(); ++seed) {
     model_job job(seed, 0.3);
     CAPTURE(seed);
     REQUIRE(job.run(200));

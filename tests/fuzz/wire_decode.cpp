@@ -6,6 +6,7 @@
 
 #include "lib/core/wire.hpp"
 #include "network/sim/world.hpp"
+#include "tests/support/testing.hpp"
 
 namespace {
 
@@ -57,7 +58,7 @@ void check(const std::vector<std::byte>& bytes) {
 }  // namespace
 
 TEST_CASE("the wire's decoders accept what they should, reject the rest, and read no further") {
-  for (uint64_t seed = 1; seed <= 20000; ++seed) {
+  for (uint64_t seed = 1; seed <= 20000u * lci_test::long_runs(); ++seed) {
     INFO("seed " << seed);
     random_source random(seed);
     std::vector<std::byte> bytes(random.up_to(80));

@@ -13,6 +13,7 @@
 #include "lib/core/device.hpp"
 #include "lib/core/runtime.hpp"
 #include "network/sim/world.hpp"
+#include "tests/support/testing.hpp"
 
 // Lengths are lies: let a sanitizer's malloc refuse them as any other does.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -168,7 +169,7 @@ TEST_CASE("a device survives whatever packets its peer invents") {
   using protocol = lci::attr_rdv_protocol_t;
   for (bool rma : {true, false})
     for (protocol p : {protocol::write, protocol::writeimm, protocol::read, protocol::copy})
-      for (uint64_t seed = 1; seed <= 60; ++seed) {
+      for (uint64_t seed = 1; seed <= 60u * lci_test::long_runs(); ++seed) {
         INFO("seed " << seed << ", rma " << rma << ", protocol " << static_cast<int>(p));
         victim v(seed, p, rma);
         random_source random(seed);

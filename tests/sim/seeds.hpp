@@ -26,14 +26,15 @@ inline void run_one(const mixed_options& options) {
 }
 
 /// Jobs of `options_of(seed)` for seed 1, 2 and so on: as many as fit into the time box, but at
-/// least 20.
+/// least 20. Where whole sweeps are asked for, the box is lci_test::long_runs() times as long.
 template <class Options>
 void run_seeds(int seconds, Options options_of) {
   if (const char* seed = std::getenv("LCI_TEST_SEED"))
     return run_one(options_of(std::strtoull(seed, nullptr, 10)));
-  if (const char* box = std::getenv("LCI_TEST_SECONDS")) seconds = std::atoi(box);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  const char* box = std::getenv("LCI_TEST_SECONDS");
+  seconds = box != nullptr ? std::atoi(box) : seconds * lci_test::long_runs();
   lci_test::time_limit(seconds + 60);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   uint64_t seed = 1;
   for (; std::chrono::steady_clock::now() < end || seed <= 20; ++seed) run_one(options_of(seed));
   std::cout << "seeds 1.." << seed - 1 << std::endl;

@@ -34,11 +34,15 @@ constexpr bool sanitized = thread_sanitizer || address_sanitizer;
 /// How much longer things may take in this build.
 constexpr int time_scale = thread_sanitizer ? 8 : address_sanitizer ? 4 : 1;
 
+/// How many times longer than usual tests with random input go on: 1, or 10 where LCI_TESTS_LONG=1 in the
+/// environment asks for whole sweeps (`tests/run.sh --long`). The watchdog waits that much longer, too.
+int long_runs();
+
 /// Says that the running test case can't be done here, and why; it counts as skipped. The caller
 /// returns. Main thread only.
 void skip(const std::string& reason);
 
-/// Gives the running test case this many seconds (times time_scale) from now until the watchdog
+/// Gives the running test case this many seconds (times time_scale and long_runs()) from now until the watchdog
 /// kills the process. Default: 60, or LCI_TEST_TIMEOUT.
 void time_limit(int seconds);
 
