@@ -34,15 +34,4 @@ inline void prefetch_for_write(const void* p) {
 /// Keeps the compiler, not the processor, from moving memory accesses across.
 inline void compiler_barrier() { asm volatile("" ::: "memory"); }
 
-/// A cheap clock in unspecified ticks, only for "has a while passed" questions.
-inline uint64_t cpu_ticks() {
-#if defined(__x86_64__) || defined(__i386__)
-  return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-  uint64_t t;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(t));
-  return t;
-#endif
-}
-
 }  // namespace lci

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/base/ticks.hpp"
 #include "network/ofi/bundle.hpp"
 #include "network/ofi/calls.hpp"
 #include "network/ofi/device.hpp"

@@ -2,10 +2,12 @@
 // that follow each other closely together.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 
 #include "lib/base/cpu.hpp"
+#include "lib/base/ticks.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/ofi/request.hpp"
 
@@ -17,7 +19,7 @@ namespace lci::network::ofi {
 struct outbox {
   /// Some microseconds: a message that comes later than this after the one before goes alone. A call takes
   /// longer than joining does, so who posts many at once is through before this is over.
-  static constexpr uint64_t closely = 6000;  // cpu_ticks()
+  static inline const uint64_t closely = ticks_in(std::chrono::nanoseconds(2500));
   /// So many messages go alone however closely they follow each other: a few that a program posts at a time are
   /// not held back.
   static constexpr int few = 3;

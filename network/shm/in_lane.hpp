@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 
 #include "lib/base/cpu.hpp"
+#include "lib/base/ticks.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/shm/layout.hpp"
 
@@ -28,10 +30,10 @@ class alignas(cache_line) in_lane {
   /// The same for a poll, which leaves a lane alone for a moment after a stream of larger messages was
   /// read up to its end: looking for the next one takes its slot from the sender again and again.
   bool is_due() {
-    const uint64_t rested = rested_.load(std::memory_order_relaxed);
-    if (LCI_LIKELY(rested == 0)) return ready();
-    if (static_cast<int64_t>(cpu_ticks() - rested) < 0) return false;
-    rested_.store(0, std::memory_order_relaxed);
+    const uint64_t since = rests_since_.load(std::memory_order_relaxed);
+    if (LCI_LIKELY(since == 0)) return ready();
+    if (cpu_ticks() - since < rest) return false;  // also over where processors' counters differ
+    rests_since_.store(0, std::memory_order_relaxed);
     return ready();
   }
 
@@ -65,7 +67,7 @@ class alignas(cache_line) in_lane {
   /// The lane's ends belong to somebody else from now on, who begins anew; or to nobody. Under lock.
   void begin(int source) {
     data_head_ = answers_before_ = 0;
-    rested_.store(0, std::memory_order_relaxed);
+    rests_since_.store(0, std::memory_order_relaxed);
     idle_polls_before_ = 0;
     source_ = source;
     head_.store(0, std::memory_order_relaxed);
@@ -84,7 +86,7 @@ class alignas(cache_line) in_lane {
                             number);
   }
 
-  static constexpr uint64_t rest_ticks = 400;  // some 150 ns
+  static inline const uint64_t rest = ticks_in(std::chrono::nanoseconds(150));
 
   // A line that the sender has written and we have read is in both caches. Before the sender can write it
   // again ours must be dropped, which takes it a round trip a line, one after the other: its stores leave in
@@ -122,7 +124,7 @@ class alignas(cache_line) in_lane {
   std::byte* data_;
   std::atomic<uint64_t> head_{0};  // slots taken; written under lock
   uint64_t data_head_ = 0;         // under lock
-  std::atomic<uint64_t> rested_{0};  // polls leave it alone until then, if not 0: a hint, as ready()
+  std::atomic<uint64_t> rests_since_{0};  // in ticks, if not 0: polls leave it alone for `rest`. A hint, as ready()
   uint32_t idle_polls_before_ = 0;  // under lock
   uint64_t answers_before_ = 0;     // under lock
   int source_;
@@ -191,7 +193,7 @@ int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   if (read_bytes) give_bytes_back(at.data_head);
   if (end < limit && max > 1) {  // faster than the sender, and it waits for no answer
     give_slots_back(slots, begin, end);
-    if (read_bytes) rested_.store((cpu_ticks() + rest_ticks) | 1, std::memory_order_relaxed);
+    if (read_bytes) rests_since_.store(std::max<uint64_t>(cpu_ticks(), 1), std::memory_order_relaxed);
   }
   return messages;
 }

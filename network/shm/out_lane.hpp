@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 
 #include "lib/base/copy_small.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/ticks.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/layout.hpp"
@@ -140,7 +142,7 @@ class alignas(cache_line) out_lane {
     const bool busy = ours == our_idle_polls_;
     our_idle_polls_ = ours;
     uint32_t theirs = entry_->idle_polls.load(std::memory_order_relaxed);
-    if (now - std::max(asked_at_, polled_at_) >= recent_ticks) {
+    if (now - std::max(asked_at_, polled_at_) >= recent) {
       // What it has done since then says nothing of now: look a little longer.
       their_idle_polls_ = theirs;
       for (int i = 0; i < looks && theirs == their_idle_polls_; ++i) {
@@ -152,7 +154,7 @@ class alignas(cache_line) out_lane {
     const bool idle = theirs != their_idle_polls_;
     their_idle_polls_ = theirs;
     if (idle) polled_at_ = now;
-    if (now - polled_at_ >= recent_ticks) return attention::unknown;
+    if (now - polled_at_ >= recent) return attention::unknown;
     if (!busy) return attention::polls;
     return idle ? attention::waits : attention::streams;
   }
@@ -225,8 +227,8 @@ class alignas(cache_line) out_lane {
   }
 
   static constexpr uint64_t slots_ahead = 2;
-  static constexpr uint64_t recent_ticks = 20'000;  // some 8 us
-  static constexpr int looks = 24;                  // of some 15 ns
+  static inline const uint64_t recent = ticks_in(std::chrono::microseconds(8));
+  static constexpr int looks = 24;  // of some 15 ns
 
   lane_header* shared_;
   slot_ring slots_;

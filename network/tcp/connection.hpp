@@ -2,11 +2,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
 
 #include "lib/base/cpu.hpp"
+#include "lib/base/ticks.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/liveness/fate.hpp"
 #include "network/liveness/socket.hpp"
@@ -27,7 +29,7 @@ struct request {
 /// and can't go at once waits in a row.
 struct connection {
   /// Some microseconds: a message that comes later than this after the one before begins a row.
-  static constexpr uint64_t closely = 6000;  // cpu_ticks()
+  static inline const uint64_t closely = ticks_in(std::chrono::nanoseconds(2500));
   /// So many messages of a row go alone, at once. A call to the system takes as long as copying a hundred.
   static constexpr int few = 1;
   /// To copy one so long would cost as much as a call does: it goes alone unless something waits.

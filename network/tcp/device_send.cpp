@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/base/ticks.hpp"
 #include "network/tcp/device.hpp"
 
 namespace lci::network::sockets {

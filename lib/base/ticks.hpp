@@ -1,0 +1,35 @@
+// A clock cheap enough to be read for each message, for "has a moment passed" only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#if !defined(__x86_64__) && !defined(__i386__) && !defined(__aarch64__)
+#include <ctime>
+#endif
+
+namespace lci {
+
+/// The processor's counter of time where a program may read it, else the system's clock. Ticks of
+/// processors differ in length: ticks_in() says how many a time has. Thread-safe. Values that two threads
+/// have read may be a little out of order, so compare only differences, as unsigned numbers.
+inline uint64_t cpu_ticks() {
+#if defined(__x86_64__) || defined(__i386__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  uint64_t t;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(t));
+  return t;
+#else
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(t.tv_nsec);
+#endif
+}
+
+/// How many ticks pass in this time: at least 1, and right within a few percent. The first call of a
+/// process may take some 20 us, to measure. Thread-safe; for constants that are made once:
+///
+///     static inline const uint64_t recent = ticks_in(std::chrono::microseconds(8));
+uint64_t ticks_in(std::chrono::nanoseconds time);
+
+}  // namespace lci
