@@ -54,6 +54,7 @@ void device::open_endpoint(const device_attr_t& attr) {
   info.tx_attr->size = std::min(info.tx_attr->size, attr.net_max_sends);
   info.rx_attr->size = std::min(info.rx_attr->size, attr.net_max_recvs);
   const std::string where = " of " + provider_.name() + " on " + provider_.domain();
+  const auto settings = library::settings();
   fid_domain* domain = nullptr;
   check(fi_domain(&context_.fabric(), &info, &domain, nullptr), "fi_domain" + where);
   domain_.reset(domain);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 namespace lci::network::ofi {
 
@@ -15,26 +17,27 @@ void find(void* handle, const char* name, F& function, std::string& missing) {
   if (function == nullptr) missing = std::string("libfabric.so.1 has no ") + name;
 }
 
-/// libfabric reads its variables once, when it is first asked for anything. The user's own stay.
-void set_defaults() {
-  // Its psm providers would take over the program's fatal signals, to print the stack.
-  setenv("IPATH_NO_BACKTRACE", "1", 0);
-  setenv("HFI_NO_BACKTRACE", "1", 0);
-  // Of its own accord ofi_rxm does so over tcp, not over verbs. There, if a message arrives while an
-  // endpoint is being closed, it posts a receive to the connection that it has just freed.
-  setenv("FI_OFI_RXM_USE_SRX", "1", 0);
-  // ofi_rxm posts 4096 receives of 16 KiB of its own for each endpoint otherwise: 64 MiB, which it writes to.
-  setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 0);
+/// What libfabric is to read in its variables, where the program's user has not set them.
+std::vector<std::string> defaults() {
+  std::vector<std::string> all = {
+      // Its psm providers would take over the program's fatal signals, to print the stack.
+      "IPATH_NO_BACKTRACE=1", "HFI_NO_BACKTRACE=1",
+      // Of its own accord ofi_rxm does so over tcp, not over verbs. There, if a message arrives while an
+      // endpoint is being closed, it posts a receive to the connection that it has just freed.
+      "FI_OFI_RXM_USE_SRX=1",
+      // ofi_rxm posts 4096 receives of 16 KiB of its own for each endpoint otherwise: 64 MiB, which it writes to.
+      "FI_OFI_RXM_MSG_RX_SIZE=256"};
   // ofi_rxm makes completion queues for 1024 peers otherwise: more than a small device has room for.
   // Where the launcher does not tell it that way, that remains.
   constexpr int fewest = 16;
   if (const char* ranks = std::getenv("PMI_SIZE"))
-    setenv("FI_UNIVERSE_SIZE", std::to_string(std::max(std::atoi(ranks), fewest)).c_str(), 0);
+    all.push_back("FI_UNIVERSE_SIZE=" + std::to_string(std::max(std::atoi(ranks), fewest)));
+  return all;
 }
 
 library load() {
   library l;
-  set_defaults();
+  const auto settings = library::settings();
   void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);  // for good
   if (handle == nullptr) {
     l.missing = std::string(dlerror()) + "; install libfabric (Debian: libfabric1)";
@@ -49,6 +52,11 @@ library load() {
 }
 
 }  // namespace
+
+extended_environment::window library::settings() {
+  static extended_environment& environment = *new extended_environment(defaults());  // also while threads end
+  return extended_environment::window(environment);
+}
 
 const library& library::get() {
   static const library loaded = load();

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "network/ofi/extended_environment.hpp"
+
 namespace lci::network::ofi {
 
 struct library {
@@ -18,6 +20,9 @@ struct library {
 
   /// Thread-safe.
   static const library& get();
+  /// As long as it exists, libfabric finds our settings in the environment. It reads most of them at the first
+  /// fi_getinfo(), some at each, in fi_domain() and in fi_endpoint(), too.
+  static extended_environment::window settings();
 };
 
 }  // namespace lci::network::ofi

@@ -51,6 +51,7 @@ owned_info find(const std::string& name, const std::string& domain, bool deliver
   if (!name.empty()) hints->fabric_attr->prov_name = strdup(name.c_str());
   if (!domain.empty()) hints->domain_attr->name = strdup(domain.c_str());
   fi_info* all = nullptr;
+  const auto settings = library::settings();
   error = -library::get().getinfo(version, nullptr, nullptr, 0, hints.get(), &all);
   return owned_info(error == 0 ? all : nullptr);
 }
