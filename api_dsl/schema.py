@@ -138,6 +138,7 @@ class Function:
     source: str = "v2"
     header: str = "lci/operations.hpp"  # where it is declared
     group: str = ""
+    begins: bool = False  # may be a program's first call: it tells the library what headers it has
 
 
 @dataclass(frozen=True)

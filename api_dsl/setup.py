@@ -73,7 +73,7 @@ _P = "Process-wide functions"
 FUNCTIONS = (
     Function("global_initialize", "void", (),
              "Allocates the default runtime at the first of several calls, unless there is one.",
-             group=_P),
+             group=_P, begins=True),
     Function("global_finalize", "void", (),
              "Frees the default runtime at the last of as many calls as global_initialize had, if "
              "that has allocated it.",

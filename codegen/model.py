@@ -1,6 +1,7 @@
 """From the description in `api_dsl` to what templates need: checks it, expands derived
 operations, orders fields, and decides how each empty handle is resolved."""
 
+import hashlib
 import re
 from dataclasses import dataclass, replace
 from typing import Dict, List, Optional, Tuple
@@ -135,6 +136,15 @@ class Model:
             raise ModelError("\n".join(self.errors))
 
     # --- what templates ask ---
+
+    @property
+    def layout(self):
+        """A number of all that programs have compiled in: names, types and order of arguments and
+        attributes, and the values of enumerators."""
+        lines = [f"{e.name} {[(v.name, v.value) for v in e.values]}" for e in self.api.enums]
+        lines += [f"{r.name} {[(a.name, a.type) for a in r.attributes]}" for r in self.attributed]
+        lines += [f"{o.returns} {o.name} {[(f.name, f.type) for f in o.layout]}" for o in self.operations]
+        return int.from_bytes(hashlib.sha256("\n".join(lines).encode()).digest()[:8], "big")
 
     @property
     def resources(self):
@@ -305,6 +315,8 @@ class Model:
         for f in self.api.functions:
             self._documented(f.name, f)
             self._known(f.name, f.returns, RETURN_ONLY | {"const char*"})
+            if f.begins and f.parameters:
+                self._error(f.name, "begins, so it has no parameters")
         for v in self.api.variables:
             self._documented(v.name, v)
             if not v.name.startswith("LCI_"):

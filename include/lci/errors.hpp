@@ -25,6 +25,13 @@ class LCI_API invalid_argument_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The program was compiled with headers of another version of the library than it runs with. Thrown when a
+/// runtime is allocated. Remedy: compile it again.
+class LCI_API version_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A variable of the environment, or an attribute, has a value that is not understood.
 class LCI_API option_error : public std::runtime_error {
  public:

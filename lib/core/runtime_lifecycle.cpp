@@ -197,7 +197,8 @@ matching_engine_t get_default_matching_engine(get_default_matching_engine_args& 
 
 namespace lci {
 
-void global_initialize() {
+void detail::global_initialize(uint64_t layout_of_the_program) {
+  require_layout(layout_of_the_program);
   std::lock_guard guard(core::g_references_mutex);
   // A default runtime that is there already serves, too, and stays with who has allocated it.
   if (core::g_references == 0 && get_g_runtime().is_empty())

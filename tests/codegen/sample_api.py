@@ -67,6 +67,6 @@ API = S.Api(
     constants=(S.Constant("NO_DEVICE", "device_t", 0, "Stands for no device.", "v2"),),
     resources=(runtime, device),
     operations=(paint, sketch, alloc_device, clean, free_device, pour, rest),
-    functions=(S.Function("open_shop", "void", (), "Opens the shop.", group="Shop"),),
+    functions=(S.Function("open_shop", "void", (), "Opens the shop.", group="Shop", begins=True),),
     variables=(S.Variable("LCI_WEATHER", "Read by the painter.", "ours"),),
 )

@@ -193,6 +193,18 @@ class Derives(unittest.TestCase):
                     with self.subTest(operation=o.name, argument=step.field):
                         self.assertLess(order.index(step.owner), order.index(step.field))
 
+    def test_the_layout_s_number_tells_what_programs_have_compiled_in(self):
+        same = Model(API).layout
+        self.assertEqual(Model(API).layout, same)
+        documented = dataclasses.replace(API.operations[0], doc="Does it in other words.")
+        self.assertEqual(Model(dataclasses.replace(API, operations=(documented,) + API.operations[1:])).layout, same)
+        swapped = (Argument("one", "int", "The one.", "0"), Argument("two", "int", "The two.", "0"))
+        numbers = {same, Model(with_attribute()).layout, Model(with_attribute(name="other")).layout,
+                   Model(with_attribute(type="uint64_t")).layout, Model(with_operation(operation())).layout,
+                   Model(with_operation(operation(optional=swapped))).layout,
+                   Model(with_operation(operation(optional=swapped[::-1]))).layout}
+        self.assertEqual(len(numbers), 7)
+
     def test_fields_leave_no_padding_inside(self):
         for o in self.operations.values():
             alignments = [f.alignment for f in o.layout]
