@@ -164,11 +164,11 @@ device = Resource(
     "other. Allocation is collective: the k-th device of a rank talks to the k-th of the others.",
     source="3.2.3", children=("endpoint",),
     attributes=(
-        A("net_max_sends", "size_t", "Sends under way per device.", "64", minimum=1),
+        A("net_max_sends", "size_t", "Sends under way per device.", "64", minimum=1, maximum=1 << 24),
         A("net_max_recvs", "size_t", "Receive buffers kept posted, where the network needs them.",
-          "256", minimum=1),
+          "256", minimum=1, maximum=1 << 24),
         A("net_max_cqes", "size_t", "Entries of the network's completion queue.", "65536",
-          minimum=1),
+          minimum=1, maximum=1 << 24),
         A("net_send_reserved_pct", "double",
           "Fraction of the send queue kept for the library's own messages.", "0.25", minimum=0,
           maximum=1),
@@ -234,7 +234,7 @@ packet_pool = Resource(
           minimum=256, maximum=1 << 30),
         A("npackets", "size_t",
           "Packets of the pool. Address space only: memory is used as packets are first touched.",
-          "65536", minimum=1),
+          "65536", minimum=1, maximum=1 << 32),
     ))
 
 matching_engine = Resource(
@@ -255,8 +255,10 @@ comp = Resource(
     source="3.2.5", impl="lci::comp_impl_t", header="lci/completion.hpp",
     attributes=(
         A("comp_type", "attr_comp_type_t", "Kind of the object.", "custom", settable=False),
-        A("sync_threshold", "int", "Signals after which a synchronizer is ready.", "1",
-          source="3.2.5", minimum=1),
+        A("sync_threshold", "int",
+          "Signals after which a synchronizer is ready. Up to 65536 signals that come before a test has "
+          "asked for them are kept for later rounds; one more throws resource_error where it is "
+          "signalled.", "1", source="3.2.5", minimum=1, maximum=1 << 24),
         A("zero_copy_am", "bool",
           "Active messages are delivered in packets, which the user returns with put_upacket.",
           "false", source="3.3.1"),
@@ -267,7 +269,7 @@ comp = Resource(
         A("cq_type", "attr_cq_type_t", "Implementation of a completion queue.", "lcrq",
           source="4.1.4"),
         A("cq_default_length", "int", "Capacity of an `array_atomic` queue.", "65536",
-          minimum=1),
+          minimum=1, maximum=1 << 24),
     ))
 
 progress_thread = Resource(

@@ -63,7 +63,13 @@ class _Filters:
                               for c in conditions]
             if conditions:
                 found.append({"name": a.name, "condition": " || ".join(conditions),
-                              "range": self.range_text(a)})
+                              "value": f"a.{a.name}", "range": self.range_text(a)})
+            enum = self.model.enums.get(a.type)
+            if enum is not None and a.settable:
+                number = f"static_cast<int>(a.{a.name})"
+                values = " && ".join(f"a.{a.name} != {enum.name}::{v.name}" for v in enum.values)
+                found.append({"name": a.name, "condition": values, "value": number,
+                              "range": "one of " + ", ".join(v.name for v in enum.values)})
         return found
 
     def accepted(self, a):

@@ -8,7 +8,7 @@
 namespace lci::core {
 
 /// Thread-safe. A successful test resets it. Signals beyond the threshold belong to the next round:
-/// none is lost, up to a bound beyond which the program is aborted with a message. May be freed by
+/// none is lost, up to a bound beyond which signal() throws resource_error. May be freed by
 /// whoever has seen it ready, even while the last signaller is still on its way out.
 class synchronizer : public comp_impl_t {
  public:

@@ -4,26 +4,26 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
+#include <string>
 
+#include "lci/errors.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/parking.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci {
 
-/// More signals than this that no test has asked for are a bug of the program: it aborts, with a
-/// message, instead of filling the memory.
+/// More signals than this that no test has asked for are a mistake of the program. Rather than fill the
+/// memory, the next signal is dropped and throws.
 constexpr size_t max_early_signals = 65536;
 [[noreturn]] LCI_COLD inline void too_many_signals(size_t threshold) {
-  std::fprintf(stderr,
-               "lci: a synchronizer of threshold %zu was signalled %zu times more than sync_test() "
-               "or sync_wait() have asked for. Test it more often, or use a completion queue.\n",
-               threshold, max_early_signals);
-  std::abort();
+  throw resource_error(
+      "a synchronizer of threshold " + std::to_string(threshold) + " was signalled " +
+      std::to_string(max_early_signals) +
+      " times more than sync_test() or sync_wait() have asked for: this signal is dropped; test it more "
+      "often, or use a completion queue or a counter");
 }
 
 /// Thread-safe. put() fills the cell, take() empties it. A put() to a full cell is kept for the

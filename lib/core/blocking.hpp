@@ -7,6 +7,7 @@
 
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
+#include "lib/core/patient_progress.hpp"
 #include "lib/core/protocol.hpp"
 #include "lib/core/ticket.hpp"
 
@@ -73,9 +74,9 @@ class blocking_guard {
     posted_ = true;
     if constexpr (requires { args_.deadline; }) arm_deadline(args_);
     std::exception_ptr thrown;
-    for (int idle = 0; !comp_->ready();) {
+    for (patient_progress rounds(device_); !comp_->ready();) {
       try {
-        idle = wait_once(idle);
+        rounds.next();
       } catch (...) {
         if (thrown == nullptr) thrown = std::current_exception();
         if (withdraw()) {
@@ -91,12 +92,6 @@ class blocking_guard {
   }
 
  private:
-  LCI_COLD int wait_once(int idle) {
-    idle = device_.progress() ? 0 : idle + 1;
-    if (idle > 1000) device_.net->wait(100);
-    return idle;
-  }
-
   device& device_;
   const Args& args_;
   blocking_comp* comp_ = nullptr;

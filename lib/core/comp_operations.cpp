@@ -87,9 +87,7 @@ bool sync_test(sync_test_args& a) { return checked_sync(a.comp, "sync_test").tes
 
 void sync_wait(sync_wait_args& a) {
   synchronizer& s = checked_sync(a.comp, "sync_wait");
-  device* progressed = a.do_progress ? a.device.p_impl : nullptr;
-  const bool park = progressed != nullptr && progressed->served();
-  const wait_policy policy{"sync_wait", -1, park, progressed};
+  const wait_policy policy{"sync_wait", -1, true, a.do_progress ? a.device.p_impl : nullptr};
   wait_until(
       policy, [&] { return s.test(a.p_out); }, [&](int64_t ns) { s.sleep(ns); });
 }

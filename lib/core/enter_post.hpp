@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "lib/core/device.hpp"
 #include "lib/core/observe_post.hpp"
@@ -12,10 +13,14 @@
 
 namespace lci::core {
 
-/// Whether the operation is to have a name or a deadline. (The sign alone: it is asked at each post.)
+/// Whether the operation is to have a name or a deadline; true of anything that is no number, too. It is
+/// asked at each post, so by one comparison of integers: negative numbers down to minus infinity are, as
+/// integers, at most those of minus infinity, and a NaN with a sign lies above.
 template <class Args>
 inline bool is_named(const Args& a) {
-  return a.operation != nullptr || std::bit_cast<int64_t>(a.deadline) >= 0;
+  constexpr auto minus_infinity =
+      std::bit_cast<int64_t>(-std::numeric_limits<double>::infinity());
+  return a.operation != nullptr || std::bit_cast<int64_t>(a.deadline) > minus_infinity;
 }
 
 /// Posts by `post` an operation that can be cancelled, or has a deadline.

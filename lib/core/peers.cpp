@@ -1,5 +1,6 @@
 // Connecting with peers outside of the job, and parting from them.
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "lib/core/device.hpp"
 #include "lib/core/make_status.hpp"
 #include "lib/core/net_context.hpp"
+#include "lib/core/patient_progress.hpp"
 #include "lib/core/protocol.hpp"
 
 namespace lci::core {
@@ -64,19 +66,18 @@ struct attempt {
 
   /// Waits for the end of it.
   void wait() const {
-    for (int idle = 0;;) {
+    for (patient_progress rounds(by);;) {
       const network::contact now = look();
       if (now.what == network::contact::state::made) return;
       if (now.what == network::contact::state::refused) throw resource_error("connect: " + now.reason);
       if (now.what == network::contact::state::gone)
         throw peer_failure_error(-1, "connect: " + now.reason);
       try {
-        idle = by.progress() ? 0 : idle + 1;
+        rounds.next();
       } catch (...) {
         net().disconnect(peer);
         throw;
       }
-      if (idle > 1000) by.net->wait(100);
     }
   }
 };
@@ -105,6 +106,8 @@ status_t connect(connect_args& a) {
   if (waits && tls_in_progress)
     throw_invalid("connect", "local_comp", "empty", "a completion object inside a handler",
                   "the connection can't be waited for there");
+  if (std::isnan(a.timeout))
+    throw_invalid("connect", "timeout", "nan", "a number of seconds", "a negative one means for ever");
   const int peer = d.net_context.p_impl->net->connect(a.address);
   const bool for_ever = !(a.timeout >= 0 && a.timeout < 1e9);
   const auto deadline =

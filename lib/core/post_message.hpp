@@ -37,6 +37,19 @@ backlog::item copy_of(const Args& a, const Front& front) {
   return item;
 }
 
+/// A packet of the user's is sent as it is, so the message must lie in it.
+LCI_COLD inline void reject_packet(const char* what, size_t size, const packet_pool& pool) {
+  throw_invalid(what, "size", std::to_string(size),
+                "at most " + std::to_string(pool.payload_size()) + " for a message in a packet",
+                "get_max_bcopy_size() says how much a packet holds");
+}
+template <class Args>
+void check_packet(const char* what, const Args& a) {
+  const class packet_pool& pool = *a.packet_pool.p_impl;
+  if (LCI_UNLIKELY(a.size > pool.payload_size()) && pool.owns(a.local_buffer))
+    reject_packet(what, a.size, pool);
+}
+
 template <class Args>
 void give_back_packet(const Args& a) {
   class packet_pool& pool = *a.packet_pool.p_impl;

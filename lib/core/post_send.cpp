@@ -62,6 +62,7 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
 /// Eager protocols: injection, by packet, from a user's packet, by backlog.
 template <class Args>
 status_t send_eager(device& d, Args& a, const wire::header& head, const char* what) {
+  check_packet(what, a);
   if (wants_ack(a)) return send_acked(d, a, head, what);
   if (!ends_with_copy(d, a)) return send_tracked(d, a, head, what);
   const errorcode_t result = try_eager(d, a, head);
@@ -87,6 +88,7 @@ LCI_COLD void make_withdrawable(operation* op, const wire::framed<wire::rts_body
 /// Rendezvous: tells the receiver; the rest is the progress engine's.
 template <class Args>
 status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
+  check_packet(what, a);
   const bool retry_allowed = may_retry(a);
   if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
@@ -125,10 +127,7 @@ status_t post_am_general(post_am_args& a) {
 
 void check_send(const device& d, const post_send_args& a) {
   check_common("post_send", d, a);
-  if (static_cast<unsigned>(a.matching_policy) >= static_cast<unsigned>(matching_policy_t::max))
-    throw_invalid("post_send", "matching_policy",
-                  std::to_string(static_cast<int>(a.matching_policy)),
-                  "none, rank_only, tag_only or rank_tag");
+  if (LCI_UNLIKELY(!is_policy(a.matching_policy))) reject_policy("post_send", a.matching_policy);
 }
 
 status_t post_send_general(post_send_args& a) {

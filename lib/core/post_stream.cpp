@@ -111,6 +111,7 @@ status_t post_in_stream(post_am_args& a) {
   const stream& s = *a.stream.p_impl;
   if (s.runtime.p_impl != &d.rt)
     throw_invalid("post_am", "stream", "one of another runtime", "one of the device's runtime");
+  check_packet("post_am", a);
   outgoing_stream& out = d.rt.streams.outgoing(s, a.rank);
   wire::header head;
   head.what = wire::kind::am_ordered;

@@ -2,7 +2,13 @@
 
 namespace lci::core {
 
+void reject_policy(const char* what, matching_policy_t policy) {
+  throw_invalid(what, "matching_policy", std::to_string(static_cast<int>(policy)),
+                "none, rank_only, tag_only or rank_tag");
+}
+
 void reject_receive(const device& d, const post_recv_args& a, matching_policy_t policy) {
+  if (!is_policy(a.matching_policy)) reject_policy("post_recv", a.matching_policy);
   const auto bits = static_cast<unsigned>(policy);
   if ((bits & 1) != 0 && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("post_recv", "rank", std::to_string(a.rank),

@@ -41,10 +41,16 @@ inline bool looks_at_rank(matching_policy_t policy) {
   return (static_cast<unsigned>(policy) & static_cast<unsigned>(matching_policy_t::rank_only)) != 0;
 }
 
+inline bool is_policy(matching_policy_t policy) {
+  return static_cast<unsigned>(policy) < static_cast<unsigned>(matching_policy_t::max);
+}
+[[noreturn]] LCI_COLD void reject_policy(const char* what, matching_policy_t policy);
+
 inline bool valid_receive(const device& d, const post_recv_args& a, matching_policy_t policy) {
   const auto bits = static_cast<unsigned>(policy);
   return ((bits & 1) == 0 || static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers)) &&
-         (a.local_buffer != nullptr || a.size == 0) && ((bits & 2) == 0 || a.tag <= max_tag);
+         (a.local_buffer != nullptr || a.size == 0) && ((bits & 2) == 0 || a.tag <= max_tag) &&
+         is_policy(a.matching_policy);
 }
 
 [[noreturn]] LCI_COLD void reject_receive(const device& d, const post_recv_args& a,

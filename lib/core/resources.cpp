@@ -5,6 +5,7 @@
 #include "lib/core/device.hpp"
 #include "lib/core/endpoint.hpp"
 #include "lib/core/net_context.hpp"
+#include "lib/core/patient_progress.hpp"
 #include "network/open.hpp"
 
 namespace lci::core {
@@ -106,10 +107,7 @@ void wait_drained(wait_drained_args& a) {
   device& d = *a.device.p_impl;
   if (tls_in_progress)
     throw_invalid("wait_drained", "caller", "a handler", "outside of progress()");
-  for (int idle = 0; !d.drained();) {
-    idle = d.progress() ? 0 : idle + 1;
-    if (idle > 1000) d.net->wait(100);
-  }
+  for (patient_progress rounds(d); !d.drained();) rounds.next();
 }
 
 // --- packet pool and packets ---

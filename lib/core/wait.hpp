@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 
 #include "lib/base/check.hpp"
@@ -25,6 +26,10 @@ wait_policy policy_of(const char* operation, const Args& a) {
   return {operation, a.timeout, a.park, a.do_progress ? a.device.p_impl : nullptr};
 }
 
+LCI_COLD inline void reject_timeout(const char* operation) {
+  throw_invalid(operation, "timeout", "nan", "a number of seconds", "a negative one means for ever");
+}
+
 /// Waits until ready() is true, or the time has run out: then it returns false. `sleep(ns)` must
 /// sleep at most that long (negative: for ever), and wake when another thread makes it ready.
 ///
@@ -36,8 +41,11 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
   using clock = std::chrono::steady_clock;
   using std::chrono::nanoseconds;
   constexpr nanoseconds spin = std::chrono::microseconds(20);
+  // A wait that makes progress lets others run meanwhile before it sleeps: what comes soon is had sooner so.
+  const nanoseconds awake = std::chrono::microseconds(policy.progressed != nullptr ? 100 : 20);
   constexpr nanoseconds shortest = std::chrono::microseconds(100);
 
+  if (LCI_UNLIKELY(std::isnan(policy.timeout))) reject_timeout(policy.operation);
   if (ready()) return true;
   if (policy.progressed && tls_in_progress)
     throw_invalid(policy.operation, "do_progress", "true", "false inside a handler",
@@ -71,12 +79,14 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
     }
     if (now - quiet_since < spin) continue;
     const nanoseconds left = deadline - now;
-    if (!policy.park) {
+    if (!policy.park || now - quiet_since < awake) {
       sched_yield();
     } else if (served) {
       sleep(std::min(slice, left).count());
       slice = std::min(2 * slice, longest);
     } else if (policy.progressed) {
+      // What waits here goes out when the peer makes room, which need not wake us.
+      if (!policy.progressed->backlog.empty()) slice = shortest;
       const nanoseconds due(policy.progressed->deadlines.left());
       policy.progressed->net->wait(
           std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));

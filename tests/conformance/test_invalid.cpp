@@ -1,4 +1,5 @@
 // Arguments that can't be: a typed error that names argument and value, and nothing is posted.
+#include <cmath>
 #include <limits>
 
 #include "tests/conformance/inbox.hpp"
@@ -225,5 +226,134 @@ TEST_CASE("attributes out of range are refused with what they accept", "[invalid
     EXPECT_INVALID(lci::alloc_sync_x().threshold(0).runtime(rt)(), "sync_threshold", "0");
     EXPECT_INVALID(lci::alloc_sync_x().threshold(-3).runtime(rt)(), "sync_threshold", "-3");
     EXPECT_INVALID(lci::alloc_cq_x().cq_default_length(-1).runtime(rt)(), "cq_default_length", "-1");
+  });
+}
+
+TEST_CASE("sizes beyond all measure are refused, not a bare bad_alloc", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    constexpr int huge = std::numeric_limits<int>::max();
+    const auto value = std::to_string(huge);
+    EXPECT_INVALID(lci::alloc_sync_x().threshold(huge).runtime(rt)(), "sync_threshold", value);
+    EXPECT_INVALID(lci::alloc_cq_x()
+                       .cq_type(lci::attr_cq_type_t::array_atomic)
+                       .cq_default_length(huge)
+                       .runtime(rt)(),
+                   "cq_default_length", value);
+    EXPECT_INVALID(lci::alloc_packet_pool_x().npackets(size_t{1} << 63).runtime(rt)(), "npackets",
+                   std::to_string(size_t{1} << 63));
+    EXPECT_INVALID(lci::alloc_cq_x().cq_type(static_cast<lci::attr_cq_type_t>(77)).runtime(rt)(), "cq_type",
+                   "77");
+  });
+}
+
+TEST_CASE("a synchronizer that nobody tests refuses one signal too many and keeps the others", "[invalid]") {
+  constexpr int kept = 65536;  // beyond those of the round
+  const int threshold = GENERATE(1, 3);
+  on_ranks([threshold](rank_env& env) {
+    const auto rt = env.rt;
+    auto sync = lci::alloc_sync_x().threshold(threshold).runtime(rt)();
+    const lci::status_t done(lci::errorcode_t::done);
+    for (int i = 0; i < threshold + kept; ++i) lci::comp_signal_x(sync, done).runtime(rt)();
+    bool refused = false;
+    try {
+      lci::comp_signal_x(sync, done).runtime(rt)();
+    } catch (const lci::resource_error& e) {
+      refused = std::string(e.what()).find("threshold " + std::to_string(threshold)) != std::string::npos;
+    }
+    EXPECT(refused);
+    int rounds = 0;
+    while (lci::sync_test_x(sync, nullptr).runtime(rt)()) ++rounds;
+    EXPECT_EQ(rounds, (threshold + kept) / threshold);
+    lci::free_comp_x(&sync).runtime(rt)();
+  });
+}
+
+TEST_CASE("posts refuse matching policies that do not exist", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    char b[8] = {};
+    const auto rt = env.rt;
+    for (const int bad : {static_cast<int>(lci::matching_policy_t::max), 77, -1}) {
+      const auto policy = static_cast<lci::matching_policy_t>(bad);
+      const auto value = std::to_string(bad);
+      EXPECT_INVALID(lci::post_send_x(0, b, 8, 1, box.comp()).matching_policy(policy).runtime(rt)(),
+                     "matching_policy", value);
+      EXPECT_INVALID(lci::post_recv_x(0, b, 8, 1, box.comp()).matching_policy(policy).runtime(rt)(),
+                     "matching_policy", value);
+      EXPECT_INVALID(lci::post_recv_x(lci::ANY_SOURCE, b, 8, 1, box.comp()).matching_policy(policy).runtime(rt)(),
+                     "matching_policy", value);
+    }
+    expect_nothing_posted(env, box);
+  });
+}
+
+TEST_CASE("a message in a packet may not be longer than a packet holds", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    const auto rt = env.rt;
+    // A pool of packets so small that more is injected than they hold, too.
+    auto small = lci::alloc_packet_pool_x().packet_size(256).npackets(64).runtime(rt)();
+    lci::register_packet_pool(small, env.device);
+    auto stream = lci::alloc_stream_x().runtime(rt)();
+    for (const lci::packet_pool_t pool : {lci::get_default_packet_pool_x().runtime(rt)(), small}) {
+      void* packet = lci::get_upacket_x().packet_pool(pool).runtime(rt)();
+      EXPECT(packet != nullptr);
+      if (packet == nullptr) continue;
+      for (const size_t size : {lci::get_max_bcopy_size_x().packet_pool(pool).runtime(rt)() + 1,
+                                size_t{1} << 20, size_t{1} << 63}) {
+        const auto value = std::to_string(size);
+        EXPECT_INVALID(lci::post_am_x(0, packet, size, box.comp(), box.rcomp())
+                           .packet_pool(pool)
+                           .runtime(rt)(),
+                       "size", value);
+        EXPECT_INVALID(lci::post_am_x(0, packet, size, box.comp(), box.rcomp())
+                           .packet_pool(pool)
+                           .comp_semantic(lci::comp_semantic_t::remote)
+                           .runtime(rt)(),
+                       "size", value);
+        EXPECT_INVALID(lci::post_am_x(0, packet, size, box.comp(), box.rcomp())
+                           .packet_pool(pool)
+                           .stream(stream)
+                           .runtime(rt)(),
+                       "size", value);
+        EXPECT_INVALID(lci::post_send_x(0, packet, size, 1, box.comp()).packet_pool(pool).runtime(rt)(),
+                       "size", value);
+      }
+      lci::put_upacket_x(packet).runtime(rt)();
+    }
+    expect_nothing_posted(env, box);
+    lci::free_stream_x(&stream).runtime(rt)();
+    lci::deregister_packet_pool(small, env.device);
+    lci::free_packet_pool_x(&small).runtime(rt)();
+  });
+}
+
+TEST_CASE("a deadline that is no number is refused, whatever its sign", "[invalid]") {
+  on_ranks([](rank_env& env) {
+    inbox box(env, inbox_kind::queue_lcrq, 1);
+    window w(env, 64);
+    char b[8] = {};
+    const auto rt = env.rt;
+    for (const double nan : {std::nan(""), -std::nan("")}) {
+      const char* const value = "nan";
+      EXPECT_INVALID(lci::post_am_x(0, b, 8, box.comp(), box.rcomp()).deadline(nan).runtime(rt)(), "deadline",
+                     value);
+      EXPECT_INVALID(lci::post_send_x(0, b, 8, 1, box.comp()).deadline(nan).runtime(rt)(), "deadline", value);
+      EXPECT_INVALID(lci::post_recv_x(0, b, 8, 1, box.comp()).deadline(nan).runtime(rt)(), "deadline", value);
+      EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, w.of(0)).deadline(nan).runtime(rt)(), "deadline",
+                     value);
+      EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), 0, w.of(0)).deadline(nan).runtime(rt)(), "deadline",
+                     value);
+    }
+    expect_nothing_posted(env, box);
+    // Minus infinity is a negative number: there is no deadline.
+    if (env.size == 1) {
+      EXPECT(lci::post_send_x(0, b, 8, 1, lci::COMP_NULL)
+                 .deadline(-std::numeric_limits<double>::infinity())
+                 .runtime(rt)()
+                 .is_done());
+      EXPECT(lci::post_recv_x(0, b, 8, 1, lci::COMP_NULL).runtime(rt)().is_done());
+    }
   });
 }

@@ -1,7 +1,12 @@
 // Waiting with a time-out, spinning or parked: ends when it should, at the time it should.
 #include <chrono>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <functional>
+#include <string>
 #include <thread>
 
 #include "tests/conformance/inbox.hpp"
@@ -19,6 +24,16 @@ double thread_seconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+void add_words(const void* left, const void* right, void* to, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    uint64_t l, r;
+    std::memcpy(&l, static_cast<const char*>(left) + i * sizeof l, sizeof l);
+    std::memcpy(&r, static_cast<const char*>(right) + i * sizeof r, sizeof r);
+    l += r;
+    std::memcpy(static_cast<char*>(to) + i * sizeof l, &l, sizeof l);
+  }
 }
 
 }  // namespace
@@ -126,6 +141,139 @@ TEST_CASE("a parked waiter leaves the processor to others", "[wait]") {
     EXPECT(thread_seconds() - used < 0.1);
     lci::free_comp_x(&sync).runtime(env.rt)();
     env.barrier();
+  });
+}
+
+TEST_CASE("waits without a time-out leave the processor to others", "[wait]") {
+  if (rank_count() < 2) LCI_SKIP("one rank has nobody to wait for");
+  if (ranks_in_one_process())
+    LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
+  using lci::status_t;
+  struct blocked {
+    const char* what;
+    std::function<void(rank_env&, int from)> wait, end;  // rank 0 waits, rank 1 ends it
+  };
+  static constexpr lci::tag_t tag = 3;
+  static char word[8], large[1 << 20];
+  const auto send = [](rank_env& env, int to) {
+    EXPECT(lci::post_send_x(to, word, sizeof word, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
+  };
+  const blocked ways[] = {
+      {"sync_wait",
+       [](rank_env& env, int from) {
+         auto sync = lci::alloc_sync_x().runtime(env.rt)();
+         status_t s;
+         lci::post_recv_x(from, word, sizeof word, tag, sync).allow_done(false).runtime(env.rt)();
+         lci::sync_wait_x(sync, &s).runtime(env.rt)();
+         EXPECT(s.is_done());
+         lci::free_comp_x(&sync).runtime(env.rt)();
+       },
+       send},
+      {"cq_wait_for",
+       [](rank_env& env, int from) {
+         auto cq = lci::alloc_cq_x().runtime(env.rt)();
+         lci::post_recv_x(from, word, sizeof word, tag, cq).allow_done(false).runtime(env.rt)();
+         EXPECT(lci::cq_wait_for_x(cq, -1).runtime(env.rt)().is_done());
+         lci::free_comp_x(&cq).runtime(env.rt)();
+       },
+       send},
+      {"counter_wait_for",
+       [](rank_env& env, int from) {
+         auto counter = lci::alloc_counter_x().runtime(env.rt)();
+         lci::post_recv_x(from, word, sizeof word, tag, counter).allow_done(false).runtime(env.rt)();
+         EXPECT(lci::counter_wait_for_x(counter, 1, -1).runtime(env.rt)());
+         lci::free_comp_x(&counter).runtime(env.rt)();
+       },
+       send},
+      {"graph_wait_for",
+       [](rank_env& env, int from) {
+         auto graph = lci::alloc_graph_x().runtime(env.rt)();
+         auto op = lci::post_recv_x(from, word, sizeof word, tag, lci::COMP_NULL).runtime(env.rt);
+         auto node = lci::graph_add_node_op(graph, op);
+         lci::graph_add_edge_x(graph, lci::GRAPH_START, node).runtime(env.rt)();
+         lci::graph_add_edge_x(graph, node, lci::GRAPH_END).runtime(env.rt)();
+         lci::graph_start_x(graph).runtime(env.rt)();
+         EXPECT(lci::graph_wait_for_x(graph, -1).runtime(env.rt)().is_done());
+         lci::free_comp_x(&graph).runtime(env.rt)();
+       },
+       send},
+      {"a receive that waits",
+       [](rank_env& env, int from) {
+         EXPECT(lci::post_recv_x(from, word, sizeof word, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
+       },
+       send},
+      {"a large send that waits",
+       [](rank_env& env, int to) {
+         EXPECT(lci::post_send_x(to, large, sizeof large, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
+       },
+       [](rank_env& env, int from) {
+         EXPECT(
+             lci::post_recv_x(from, large, sizeof large, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
+       }},
+      {"wait_drained",
+       [](rank_env& env, int to) {
+         auto counter = lci::alloc_counter_x().runtime(env.rt)();
+         env.post([&] {
+           return lci::post_send_x(to, large, sizeof large, tag, counter).runtime(env.rt)();
+         });
+         lci::wait_drained_x().runtime(env.rt)();
+         EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), 1);
+         lci::free_comp_x(&counter).runtime(env.rt)();
+       },
+       [](rank_env& env, int from) {
+         EXPECT(
+             lci::post_recv_x(from, large, sizeof large, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
+       }},
+      {"barrier", [](rank_env& env, int) { lci::barrier_x().runtime(env.rt)(); },
+       [](rank_env& env, int) { lci::barrier_x().runtime(env.rt)(); }},
+      {"allreduce",
+       [](rank_env& env, int) {
+         uint64_t one = 1, sum = 0;
+         lci::allreduce_x(&one, &sum, 1, sizeof one, add_words).runtime(env.rt)();
+         EXPECT_EQ(sum, static_cast<uint64_t>(env.size));
+       },
+       [](rank_env& env, int) {
+         uint64_t one = 1, sum = 0;
+         lci::allreduce_x(&one, &sum, 1, sizeof one, add_words).runtime(env.rt)();
+       }},
+  };
+  for (const blocked& way : ways) {
+    INFO(way.what);
+    const bool all = std::string(way.what) == "barrier" || std::string(way.what) == "allreduce";
+    on_ranks([&way, all](rank_env& env) {
+      env.barrier();
+      if (env.rank == 0) {
+        const auto begin = std::chrono::steady_clock::now();
+        const double used = thread_seconds();
+        way.wait(env, 1);
+        EXPECT(seconds_since(begin) > 0.4);
+        EXPECT(thread_seconds() - used < 0.1);
+      } else if (env.rank == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        way.end(env, 0);
+      } else if (all) {
+        way.end(env, 0);
+      }
+      env.barrier();
+    });
+  }
+}
+
+TEST_CASE("a time-out that is no number is refused", "[wait][invalid]") {
+  on_ranks([](rank_env& env) {
+    const auto rt = env.rt;
+    auto sync = lci::alloc_sync_x().runtime(rt)();
+    auto cq = lci::alloc_cq_x().runtime(rt)();
+    auto counter = lci::alloc_counter_x().runtime(rt)();
+    for (const double nan : {std::nan(""), -std::nan("")}) {
+      lci::status_t s;
+      EXPECT_INVALID(lci::sync_wait_for_x(sync, nan, &s).runtime(rt)(), "timeout", "nan");
+      EXPECT_INVALID(lci::cq_wait_for_x(cq, nan).runtime(rt)(), "timeout", "nan");
+      EXPECT_INVALID(lci::counter_wait_for_x(counter, 1, nan).runtime(rt)(), "timeout", "nan");
+    }
+    lci::free_comp_x(&sync).runtime(rt)();
+    lci::free_comp_x(&cq).runtime(rt)();
+    lci::free_comp_x(&counter).runtime(rt)();
   });
 }
 
