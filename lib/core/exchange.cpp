@@ -59,6 +59,7 @@ void drop_part(std::string& record, uint32_t part) {
 
 /// What all ranks have put at one time.
 struct round {
+  network::bootstrap& boot;
   std::string prefix;                // of the keys; a rank's number follows
   std::vector<std::string> records;  // by rank; empty: not read yet. Under known_mutex
   size_t unread = 0;                 // under known_mutex
@@ -69,6 +70,25 @@ std::mutex bootstrap_mutex;
 std::vector<round*> half_read;  // under bootstrap_mutex: rounds of which not all was read
 // What has been read is had without waiting for who uses the bootstrap.
 std::mutex known_mutex;
+
+// --- under bootstrap_mutex ---
+
+void read_rest(round& r) {
+  if (r.unread == 0) return;
+  std::vector<std::string> all = r.boot.get_all(r.prefix);
+  reads_so_far.fetch_add(r.unread, std::memory_order_relaxed);
+  std::lock_guard known(known_mutex);
+  r.records.swap(all);
+  r.unread = 0;
+}
+
+void read_half_read() {
+  for (round* r : std::exchange(half_read, {})) read_rest(*r);
+}
+
+void forget(const round* r) {
+  half_read.erase(std::remove(half_read.begin(), half_read.end(), r), half_read.end());
+}
 
 class kvs_exchange final : public address_exchange {
  public:
@@ -96,13 +116,11 @@ class kvs_exchange final : public address_exchange {
   void publish() override {
     if (n_parts_ == 0) return;
     std::lock_guard guard(bootstrap_mutex);
-    // A thread that meets a peer now must not wait for the fence: the others may not come before it has sent.
-    for (round* r : std::exchange(half_read, {})) read_rest(*r);
+    read_half_read();
     // Rounds are counted over the whole process, so that two runtimes never share a key; all ranks
     // make their runtimes in the same order.
     static int n_rounds = 0;
-    auto made = std::make_unique<round>();
-    made->prefix = "lci-" + std::to_string(n_rounds++) + "-";
+    auto made = std::make_unique<round>(round{boot_, "lci-" + std::to_string(n_rounds++) + "-", {}});
     made->records.resize(static_cast<size_t>(size()));
     made->unread = made->records.size() - 1;
     if (size() > 1) {
@@ -172,21 +190,6 @@ class kvs_exchange final : public address_exchange {
     --r.unread;
   }
 
-  // --- under bootstrap_mutex ---
-
-  void read_rest(round& r) {
-    if (r.unread == 0) return;
-    std::vector<std::string> all = boot_.get_all(r.prefix);
-    reads_so_far.fetch_add(r.unread, std::memory_order_relaxed);
-    std::lock_guard known(known_mutex);
-    r.records.swap(all);
-    r.unread = 0;
-  }
-
-  static void forget(const round* r) {
-    half_read.erase(std::remove(half_read.begin(), half_read.end(), r), half_read.end());
-  }
-
   network::bootstrap& boot_;
   std::string mine_;       // what is offered
   uint32_t n_parts_ = 0;   // in it
@@ -212,6 +215,10 @@ class lone_exchange final : public address_exchange {
 };
 
 }  // namespace
+
+exchange_guard::exchange_guard() { bootstrap_mutex.lock(); }
+exchange_guard::~exchange_guard() { bootstrap_mutex.unlock(); }
+void exchange_guard::read_what_others_may_wait_for() { read_half_read(); }
 
 exchange_counts count_exchanges() {
   return {fences_so_far.load(std::memory_order_relaxed), reads_so_far.load(std::memory_order_relaxed)};

@@ -17,6 +17,19 @@ constexpr const char* no_bootstrap = "none";
 std::unique_ptr<network::address_exchange> bootstrap_exchange(
     const network::bootstrap_options& options);
 
+/// While it lives the bootstrap is the caller's alone: a bootstrap is used by one thread at a time.
+class exchange_guard {
+ public:
+  exchange_guard();
+  ~exchange_guard();
+  exchange_guard(const exchange_guard&) = delete;
+  exchange_guard& operator=(const exchange_guard&) = delete;
+
+  /// To be called before a fence: a thread that meets a peer now must not wait for the fence, as the others
+  /// may not come to it before that thread has sent.
+  void read_what_others_may_wait_for();
+};
+
 /// What this process has asked of its launcher so far.
 struct exchange_counts {
   uint64_t fences = 0;

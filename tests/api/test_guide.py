@@ -25,7 +25,7 @@ extern lci::rcomp_t handle;
 extern std::mutex one_by_one;
 """
 # Pages that need more than the rest: standard and header.
-MORE = {"cpp20.md": ("c++20", "lci/cpp20.hpp")}
+MORE = {"cpp20.md": ("c++20", "lci/cpp20.hpp"), "lct.md": ("c++17", "lct.h>\n#include <lci.hpp")}
 PAGES = sorted((SOURCE / "docs" / "guide").glob("*.md"))
 
 

@@ -1,0 +1,33 @@
+/* What lct.h needs to know of compiler and machine. C99 and later, and C++. */
+#ifndef LCT_CONFIG_H
+#define LCT_CONFIG_H
+
+#include <limits.h>
+
+/* What the library shows; all else in it is hidden. */
+#define LCT_API __attribute__((visibility("default")))
+#define LCT_PRINTF_(at, first) __attribute__((format(printf, at, first)))
+
+#define LCT_likely(x) __builtin_expect(!!(x), 1)
+#define LCT_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Bytes that processors pass between each other at once. */
+#define LCT_CACHE_LINE 64
+
+/* POSIX lets a system leave it out, and so does a strict C compiler. Linux has 64. */
+#ifndef HOST_NAME_MAX
+#define HOST_NAME_MAX 64
+#endif
+
+/* What the compiler is to check, whatever the language. */
+#define LCT_JOIN2_(a, b) a##b
+#define LCT_JOIN_(a, b) LCT_JOIN2_(a, b)
+#if defined(__cplusplus)
+#define LCT_STATIC_ASSERT_(expr, text) static_assert(expr, text)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define LCT_STATIC_ASSERT_(expr, text) _Static_assert(expr, text)
+#else
+#define LCT_STATIC_ASSERT_(expr, text) extern char LCT_JOIN_(LCT_static_assert_, __LINE__)[(expr) ? 1 : -1]
+#endif
+
+#endif

@@ -1,0 +1,200 @@
+// Performance counters: an addition costs one or two locked instructions on a line that few threads share.
+#include <lct.h>
+
+#include <array>
+#include <atomic>
+#include <cinttypes>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/layers/lct/misuse.hpp"
+
+namespace {
+
+/// Sums that wrap are right again when what was taken too early has been added.
+struct totals {
+  uint64_t sum = 0, times = 0, open = 0;  // open: started and not ended
+};
+
+/// One counter: a sum in parts, so that threads do not all write one line. Orders are relaxed: only the numbers
+/// themselves count, and who wants to see another thread's must have heard from it otherwise.
+class counter {
+ public:
+  counter(const char* name, LCT_pcounter_type_t type) : name_(name), type_(type) {}
+
+  void add(uint64_t value) {
+    part& p = mine();
+    p.sum.fetch_add(value, std::memory_order_relaxed);
+    p.times.fetch_add(1, std::memory_order_relaxed);
+  }
+  // A length of time is its end less its begin, and so is a sum of them: it does not matter which belong together.
+  void start(uint64_t time) {
+    part& p = mine();
+    p.sum.fetch_sub(time, std::memory_order_relaxed);
+    p.open.fetch_add(1, std::memory_order_relaxed);
+  }
+  void end(uint64_t time) {
+    part& p = mine();
+    p.sum.fetch_add(time, std::memory_order_relaxed);
+    p.times.fetch_add(1, std::memory_order_relaxed);
+    p.open.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  totals sum() const {
+    totals all;
+    for (const part& p : parts_) {
+      all.sum += p.sum.load(std::memory_order_relaxed);
+      all.times += p.times.load(std::memory_order_relaxed);
+      all.open += p.open.load(std::memory_order_relaxed);
+    }
+    return all;
+  }
+
+  const std::string& name() const { return name_; }
+  LCT_pcounter_type_t type() const { return type_; }
+
+  struct point {
+    LCT_time_t time;
+    uint64_t sum;
+  };
+  std::vector<point> points;  // under the context's mutex
+
+ private:
+  struct alignas(lci::cache_line) part {
+    std::atomic<uint64_t> sum{0}, times{0}, open{0};
+  };
+  part& mine() { return parts_[static_cast<size_t>(LCT_get_thread_id()) % parts_.size()]; }
+
+  const std::string name_;
+  const LCT_pcounter_type_t type_;
+  std::array<part, 16> parts_;  // 1 KiB a counter
+};
+
+class context : public lct::object<0x5bafb10c> {
+ public:
+  explicit context(const char* name) : name_(name != nullptr ? name : ""), begin_(LCT_now()) {}
+
+  int add_counter(const char* function, const char* name, LCT_pcounter_type_t type) {
+    std::lock_guard guard(mutex_);
+    for (size_t i = 0; i < counters_.size(); ++i) {
+      if (counters_[i]->name() != name) continue;
+      if (counters_[i]->type() != type)
+        lct::fail(function, "type = %d, but counter '%s' was registered with type %d", type, name,
+                  counters_[i]->type());
+      return static_cast<int>(i);
+    }
+    counters_.push_back(std::make_unique<counter>(name, type));
+    try {
+      found_.put(counters_.size() - 1, counters_.back().get());
+    } catch (...) {
+      counters_.pop_back();
+      throw;
+    }
+    return static_cast<int>(counters_.size() - 1);
+  }
+
+  /// Null if there is none.
+  counter* find(int index) const { return index < 0 ? nullptr : found_.get(static_cast<size_t>(index)); }
+
+  void record() {
+    std::lock_guard guard(mutex_);
+    const LCT_time_t now = LCT_now();
+    for (const auto& c : counters_)
+      if (c->type() == LCT_PCOUNTER_TREND) c->points.push_back({now, c->sum().sum});
+  }
+
+  void dump(FILE* out) const {
+    std::lock_guard guard(mutex_);
+    for (const auto& c : counters_) {
+      totals t = c->sum();
+      t.sum += t.open * static_cast<uint64_t>(LCT_now());  // what goes on counts until now
+      std::fprintf(out, "pcounter,%s,%d,%s,%s,%" PRId64 ",%" PRIu64 "\n", name_.c_str(), LCT_rank,
+                   c->name().c_str(), type_name(c->type()), static_cast<int64_t>(t.sum), t.times);
+      uint64_t before = 0;
+      for (const counter::point& p : c->points) {
+        std::fprintf(out, "trend,%s,%d,%s,%.6f,%" PRId64 "\n", name_.c_str(), LCT_rank, c->name().c_str(),
+                     LCT_time_to_s(p.time - begin_), static_cast<int64_t>(p.sum - before));
+        before = p.sum;
+      }
+    }
+    std::fflush(out);
+  }
+
+ private:
+  static const char* type_name(LCT_pcounter_type_t type) {
+    return type == LCT_PCOUNTER_COUNTER ? "counter" : type == LCT_PCOUNTER_TREND ? "trend" : "timer";
+  }
+
+  const std::string name_;
+  const LCT_time_t begin_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<counter>> counters_;  // under mutex_
+  lci::mpmc_array<counter*> found_;                 // the same, to be read without a lock
+};
+
+constexpr const char* a_context = "a context of counters";
+
+context& context_of(const char* function, LCT_pcounter_ctx_t ctx) {
+  return lct::get<context>(function, a_context, ctx);
+}
+
+/// Null for one that counts nothing.
+counter* counter_of(const char* function, LCT_pcounter_ctx_t ctx, LCT_pcounter_handle_t handle, bool timer) {
+  if (handle.type == LCT_PCOUNTER_NONE) return nullptr;
+  counter* c = context_of(function, ctx).find(handle.idx);
+  if (__builtin_expect(c == nullptr || c->type() != handle.type, 0))
+    lct::fail(function, "the handle (type %d, idx %d) is of no counter of this context: register it here", handle.type,
+              handle.idx);
+  if (__builtin_expect(timer && handle.type != LCT_PCOUNTER_TIMER, 0))
+    lct::fail(function, "'%s' is no timer: register it as LCT_PCOUNTER_TIMER", c->name().c_str());
+  return c;
+}
+
+}  // namespace
+
+LCT_pcounter_ctx_t LCT_pcounter_ctx_alloc(const char* name) {
+  return lct::or_null("LCT_pcounter_ctx_alloc", [&] { return new context(name); });
+}
+void LCT_pcounter_ctx_free(LCT_pcounter_ctx_t* ctx) {
+  lct::release<context>("LCT_pcounter_ctx_free", a_context, ctx);
+}
+
+LCT_pcounter_handle_t LCT_pcounter_register(LCT_pcounter_ctx_t ctx, const char* name, LCT_pcounter_type_t type) {
+  constexpr const char* me = "LCT_pcounter_register";
+  context& c = context_of(me, ctx);
+  lct::require(me, "name", name);
+  if (type < LCT_PCOUNTER_NONE || type > LCT_PCOUNTER_TIMER)
+    lct::fail(me, "type = %d, but must be one of LCT_pcounter_type_t", static_cast<int>(type));
+  if (type == LCT_PCOUNTER_NONE) return {type, -1};
+  return lct::or_fail(me, [&] { return LCT_pcounter_handle_t{type, c.add_counter(me, name, type)}; });
+}
+
+void LCT_pcounter_add(LCT_pcounter_ctx_t ctx, LCT_pcounter_handle_t handle, int64_t value) {
+  if (counter* c = counter_of("LCT_pcounter_add", ctx, handle, false)) c->add(static_cast<uint64_t>(value));
+}
+void LCT_pcounter_start(LCT_pcounter_ctx_t ctx, LCT_pcounter_handle_t handle) {
+  if (counter* c = counter_of("LCT_pcounter_start", ctx, handle, true)) c->start(static_cast<uint64_t>(LCT_now()));
+}
+void LCT_pcounter_end(LCT_pcounter_ctx_t ctx, LCT_pcounter_handle_t handle) {
+  if (counter* c = counter_of("LCT_pcounter_end", ctx, handle, true)) c->end(static_cast<uint64_t>(LCT_now()));
+}
+void LCT_pcounter_startt(LCT_pcounter_ctx_t ctx, LCT_pcounter_handle_t handle, LCT_time_t time) {
+  if (counter* c = counter_of("LCT_pcounter_startt", ctx, handle, true)) c->start(static_cast<uint64_t>(time));
+}
+void LCT_pcounter_endt(LCT_pcounter_ctx_t ctx, LCT_pcounter_handle_t handle, LCT_time_t time) {
+  if (counter* c = counter_of("LCT_pcounter_endt", ctx, handle, true)) c->end(static_cast<uint64_t>(time));
+}
+
+void LCT_pcounter_record(LCT_pcounter_ctx_t ctx) {
+  context& c = context_of("LCT_pcounter_record", ctx);
+  lct::or_fail("LCT_pcounter_record", [&] { c.record(); });
+}
+void LCT_pcounter_dump(LCT_pcounter_ctx_t ctx, FILE* out) {
+  const context& c = context_of("LCT_pcounter_dump", ctx);
+  lct::require("LCT_pcounter_dump", "out", out);
+  lct::or_fail("LCT_pcounter_dump", [&] { c.dump(out); });
+}

@@ -1,0 +1,26 @@
+#include "lib/layers/lct/misuse.hpp"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+
+namespace lct {
+
+void fail(const char* function, const char* format, ...) noexcept {
+  char line[1024];
+  int n = std::snprintf(line, sizeof line, "lct: %s: ", function);
+  va_list arguments;
+  va_start(arguments, format);
+  n += std::vsnprintf(line + n, sizeof line - static_cast<size_t>(n), format, arguments);
+  va_end(arguments);
+  if (n > static_cast<int>(sizeof line) - 1) n = static_cast<int>(sizeof line) - 1;
+  line[n++] = '\n';  // in the place of the final 0
+  // One write: ranks share a terminal. Nothing can be done about a standard error that is closed.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(n));
+  // Not exit(): other threads go on with what its handlers would destroy.
+  _Exit(EXIT_FAILURE);
+}
+
+}  // namespace lct

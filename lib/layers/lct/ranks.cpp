@@ -1,0 +1,145 @@
+// The job, over the one session with the launcher that LCI has in this process.
+#include <lct.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <set>
+#include <string>
+
+#include "lci/job.hpp"
+#include "lib/layers/lct/misuse.hpp"
+
+namespace {
+
+/// Between the first _initialize and the last _finalize.
+struct session {
+  std::mutex mutex;
+  int users = 0;                          // under mutex, as all that follows
+  int generation = 0;                     // sessions so far: keys of one must not meet those of the next
+  lci::detail::job_place place{-1, -1};
+  std::set<std::string> published;
+};
+session& the_session() {
+  static session& s = *new session;  // destructors of the program's static objects may still ask
+  return s;
+}
+
+/// The session, locked. Ends the process if there is none.
+class in_session {
+ public:
+  explicit in_session(const char* function) : guard_(the_session().mutex) {
+    if (the_session().users == 0) lct::fail(function, "call LCT_pmi_initialize first");
+  }
+  session* operator->() { return &the_session(); }
+  void unlock() { guard_.unlock(); }
+
+ private:
+  std::unique_lock<std::mutex> guard_;
+};
+
+/// Launchers take keys of few characters, and at most 48: 128 bits of a hash. The whole key goes with the value. All
+/// ranks and sessions share the names.
+std::string short_key(int generation, int rank, const std::string& user_key) {
+  const std::string key = std::to_string(generation) + ":" + user_key;
+  std::string text = "lct-" + std::to_string(rank) + "-";
+  for (uint64_t hash : {0xcbf29ce484222325u, 0x84222325cbf29ce4u}) {
+    for (const char c : key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+    text += digits;
+  }
+  return text;
+}
+
+std::string text_of(const char* function, const char* argument, const char* text) {
+  lct::require(function, argument, text);
+  const size_t n = strnlen(text, LCT_PMI_STRING_LIMIT);
+  if (n == LCT_PMI_STRING_LIMIT)
+    lct::fail(function, "%s has %d bytes or more, but must be shorter", argument, LCT_PMI_STRING_LIMIT);
+  return {text, n};
+}
+
+}  // namespace
+
+void LCT_pmi_initialize() {
+  lct::or_fail("LCT_pmi_initialize", [] {
+    session& s = the_session();
+    std::lock_guard guard(s.mutex);
+    if (s.users == 0) {
+      s.place = lci::detail::join_job();
+      ++s.generation;
+      if (LCT_rank < 0) LCT_rank = s.place.rank;
+    }
+    ++s.users;
+  });
+}
+
+int LCT_pmi_initialized() {
+  return lct::or_fail("LCT_pmi_initialized", [] {
+    std::lock_guard guard(the_session().mutex);
+    return the_session().users > 0 ? 1 : 0;
+  });
+}
+
+int LCT_pmi_get_rank() {
+  return lct::or_fail("LCT_pmi_get_rank", [] { return in_session("LCT_pmi_get_rank")->place.rank; });
+}
+int LCT_pmi_get_size() {
+  return lct::or_fail("LCT_pmi_get_size", [] { return in_session("LCT_pmi_get_size")->place.size; });
+}
+
+void LCT_pmi_publish(char* key, char* value) {
+  constexpr const char* me = "LCT_pmi_publish";
+  lct::or_fail(me, [&] {
+    const std::string k = text_of(me, "key", key), v = text_of(me, "value", value);
+    in_session s(me);
+    if (!s->published.insert(k).second)
+      lct::fail(me, "key = '%s' has been published already: publish each key once", k.c_str());
+    lci::detail::put_in_job(short_key(s->generation, s->place.rank, k), k + '\0' + v);
+  });
+}
+
+void LCT_pmi_getname(int rank, char* key, char* value) {
+  constexpr const char* me = "LCT_pmi_getname";
+  lct::or_fail(me, [&] {
+    const std::string k = text_of(me, "key", key);
+    lct::require(me, "value", value);
+    in_session s(me);
+    if (rank < 0 || rank >= s->place.size)
+      lct::fail(me, "rank = %d, but must be 0..%d", rank, s->place.size - 1);
+    std::string record;
+    try {
+      record = lci::detail::get_from_job(short_key(s->generation, rank, k), rank);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& e) {
+      lct::fail(me, "key = '%s' of rank %d can't be had; is there a LCT_pmi_barrier between publishing and this? %s",
+                k.c_str(), rank, e.what());
+    }
+    const std::string begin = k + '\0';
+    if (record.compare(0, begin.size(), begin) != 0 || record.size() - begin.size() >= LCT_PMI_STRING_LIMIT)
+      lct::fail(me, "what rank %d has published is not of key '%s': it must run the same version", rank, k.c_str());
+    std::memcpy(value, record.c_str() + begin.size(), record.size() - begin.size() + 1);
+  });
+}
+
+void LCT_pmi_barrier() {
+  constexpr const char* me = "LCT_pmi_barrier";
+  lct::or_fail(me, [] {
+    { in_session s(me); }
+    lci::detail::fence_of_job();  // unlocked: other threads may still ask for ranks
+  });
+}
+
+void LCT_pmi_finalize() {
+  constexpr const char* me = "LCT_pmi_finalize";
+  lct::or_fail(me, [] {
+    in_session s(me);
+    // The process's session with its launcher ends with the process: LCI may still need it.
+    if (--s->users == 0) s->published.clear();
+  });
+}
