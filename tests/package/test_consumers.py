@@ -7,12 +7,16 @@ import unittest
 from installed import HERE, SOURCE, InstalledCase, run
 
 
+VERSION = re.search(r"version: '([\d.]+)'", (SOURCE / "meson.build").read_text()).group(1)
+
+
 class Consumers(InstalledCase):
     def project(self, kind, copy=None):
-        """A copy of the project in its own folder, with the program that all of them share."""
+        """A copy of the project in its own folder, with the programs that all of them share."""
         folder = self.folder / (copy or kind)
         shutil.copytree(HERE / kind, folder)
-        shutil.copy(HERE / "consumer.cpp", folder)
+        for program in ("consumer.cpp", "lct_consumer.c", "both_consumer.cpp"):
+            shutil.copy(HERE / program, folder)
         return folder
 
     def do(self, *command, **kwargs):
@@ -25,6 +29,49 @@ class Consumers(InstalledCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(sorted(ran.stdout.splitlines()),
                          ["rank 0 of 2 got 101 from 1", "rank 1 of 2 got 100 from 0"])
+
+    def lct_works(self, c_program, both):
+        """A program in C with LCT alone, and one in C++ with LCI and LCT."""
+        ran = self.launch(2, c_program)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(sorted(ran.stdout.splitlines()),
+                         ["rank 0 of 2 hears: I am 1", "rank 1 of 2 hears: I am 0"])
+        ran = self.launch(2, both)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(sorted(ran.stdout.splitlines()), ["rank 0 of 2: right", "rank 1 of 2: right"])
+
+    def test_pkg_config_knows_each_library_by_both_names(self):
+        folder = self.project("pkg_config", "pkg_config_names")
+        for names in (("lci", "lct"), ("liblci", "liblct")):
+            with self.subTest(names=names):
+                self.do("sh", "lct.sh", *names, cwd=folder)
+                self.lct_works(folder / "lct_consumer", folder / "both_consumer")
+                versions = {self.do("pkg-config", "--modversion", name) for name in names}
+                self.assertEqual(len(versions), 1)
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_with_lct_by_every_name(self):
+        folder = self.project("cmake_lct")
+        for lci, lct in (("LCI::LCI", "LCI::LCT"), ("LCI::lci", "LCI::lct")):
+            with self.subTest(lci=lci, lct=lct):
+                build = folder / f"build-{lct[-1]}"
+                said = self.do("cmake", "-G", "Ninja", "-S", folder, "-B", build, f"-DCMAKE_PREFIX_PATH={self.root}",
+                               f"-DLCI={lci}", f"-DLCT={lct}")
+                self.assertRegex(said, r"-- LCI_FOUND is 1, LCI_VERSION is 2\.\d+\.\d+\n")
+                self.do("cmake", "--build", build)
+                self.lct_works(build / "lct_consumer", build / "both_consumer")
+                self.assertEqual(run(build / "header_consumer", env=self.env).returncode, 0)
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_in_c_alone(self):
+        folder = self.project("cmake_lct", "cmake_c")
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads REQUIRED)\n"
+            "find_package(LCI 2.0.0 REQUIRED)\nadd_executable(lct_consumer lct_consumer.c)\n"
+            "target_link_libraries(lct_consumer PRIVATE LCI::LCT)\n")
+        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+        self.do("cmake", "--build", folder / "build")
+        self.assertEqual(run(folder / "build" / "lct_consumer", env=self.env).returncode, 0)
 
     def test_a_pkg_config_project(self):
         folder = self.project("pkg_config")
@@ -43,8 +90,10 @@ class Consumers(InstalledCase):
         folder = self.project("meson", "meson_installed")
         said = self.do("meson", "setup", folder / "build", folder, "--wrap-mode=nofallback")
         self.assertIn("dependency lci found: YES", said)
+        self.assertIn("dependency lct found: YES", said)
         self.do("meson", "compile", "-C", folder / "build")
         self.greets_its_neighbour(folder / "build" / "consumer")
+        self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
 
     def test_a_meson_project_with_a_subproject(self):
         folder = self.project("meson", "meson_subproject")
@@ -53,8 +102,9 @@ class Consumers(InstalledCase):
         # What matters is that it builds, not how fast it is.
         self.do("meson", "setup", folder / "build", folder, "--wrap-mode=forcefallback",
                 "-Dbuildtype=plain")
-        self.do("ninja", "-C", folder / "build", "consumer", timeout=600)
+        self.do("ninja", "-C", folder / "build", "consumer", "lct_consumer", "both_consumer", timeout=600)
         self.greets_its_neighbour(folder / "build" / "consumer")
+        self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
         targets = self.do("meson", "introspect", "--targets", folder / "build")
         self.assertIn('"name": "lcirun"', targets)
         for ours in ("conformance", "lci_perf", "irpclib"):
@@ -62,7 +112,7 @@ class Consumers(InstalledCase):
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_cmake_gets_what_it_asks_for_or_nothing(self):
-        answers = {"": True, "2.0.0": True, "2": True, "2.0...<3": True, "2.1.0 EXACT": True,
+        answers = {"": True, "2.0.0": True, "2": True, "2.0...<3": True, f"{VERSION} EXACT": True,
                    "1.7": False, "2.99": False, "3": False, "3.0...4": False, "2.0...2.0.5": False}
         folder = self.folder / "cmake_versions"
         folder.mkdir()
