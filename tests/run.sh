@@ -63,7 +63,7 @@ if [ "$sanitize" != none ]; then
   done
   left_out+=("vm=emulated processors are too slow for a build with a sanitizer")
 fi
-if [ -n "$compiler" ]; then export CXX=$compiler; kind=$kind-clang; fi
+if [ -n "$compiler" ]; then export CXX=$compiler CC=clang; kind=$kind-clang; fi
 
 # --- packages: what the build needs, then what some tests need (they skip without) ---
 needed=(g++ meson ninja-build python3 python3-jinja2 catch2 pkg-config libcli11-dev zlib1g-dev)
@@ -120,7 +120,7 @@ build=build/$kind
 if [ ! -f "$build/build.ninja" ]; then
   rm -rf "$build"
   meson setup "$build" --buildtype=$buildtype "${optimization[@]+"${optimization[@]}"}" -Db_sanitize=$b_sanitize \
-    -Db_lundef=$([ $b_sanitize = none ] && echo true || echo false) >"/tmp/lci-setup.$$" 2>&1 || {
+    --werror -Db_lundef=$([ $b_sanitize = none ] && echo true || echo false) >"/tmp/lci-setup.$$" 2>&1 || {
     cat "/tmp/lci-setup.$$" >&2; rm -f "/tmp/lci-setup.$$"; exit 1; }
   rm -f "/tmp/lci-setup.$$"
 fi
