@@ -55,6 +55,11 @@ runtime = Resource(
           settable=False),
         A("max_tag", "uint64_t", "Largest tag.", "0", settable=False),
         A("max_rcomp", "uint64_t", "Largest remote completion handle.", "0", settable=False),
+        A("check", "bool",
+          "Look at each call before it is made: handles whose object was freed or is of another runtime, "
+          "devices that are freed while a thread makes progress on them, collective calls that differ between "
+          "ranks; and tell at the end what was not freed. For debugging: small posts take a longer way. All "
+          "ranks the same.", "false", source=_OURS),
         A("alloc_default_device", "bool", "Allocate a default device with the runtime.", "true"),
         A("alloc_default_packet_pool", "bool", "Allocate a default packet pool with the runtime.",
           "true"),

@@ -37,6 +37,8 @@ def outputs(args, model):
         files += rendered(pathlib.Path(args.out_src) / "generated", SOURCE)
     if args.out_tests:
         files += rendered(args.out_tests, TESTS)
+    if args.out_misuse:
+        files += rendered(args.out_misuse, ("misuse.cpp",))
     if args.docs:
         files.append((pathlib.Path(args.docs), render.template("reference.md.j2", model)))
     if args.api_json:
@@ -66,6 +68,7 @@ def parse(argv):
     p.add_argument("--out-include", metavar="DIR", help="public headers, below DIR/lci")
     p.add_argument("--out-src", metavar="DIR", help="internal files, below DIR/generated")
     p.add_argument("--out-tests", metavar="DIR", help="tests of the functors")
+    p.add_argument("--out-misuse", metavar="DIR", help="cases of misuse, for tests/misuse")
     p.add_argument("--docs", metavar="FILE", help="the reference, as Markdown")
     p.add_argument("--api-json", metavar="FILE", help="the whole model, for other programs")
     p.add_argument("--depfile", metavar="FILE", help="dependencies, as make writes them")

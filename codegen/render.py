@@ -7,6 +7,9 @@ import textwrap
 
 import jinja2
 
+from api_dsl import facts
+from codegen import misuse
+
 TEMPLATES = pathlib.Path(__file__).resolve().parent / "templates"
 
 
@@ -138,6 +141,65 @@ class _Filters:
             elif f.argument.resolve is not None and f.argument.resolve.when:
                 found.append(f"{f.name} (without {f.argument.resolve.when})")
         return found
+
+    # --- what calls are looked at for ---
+
+    def handle_pointer(self, f):
+        return f.type.endswith("*") and f.type[:-1] in self.model.handles
+
+    def takes_default_runtime(self, op):
+        """Whether what is left empty comes from the default runtime, whatever else is given."""
+        return any(f.argument.runtime == "required" for f in op.fields)
+
+    def collective(self, op):
+        return op.group == "Collectives"
+
+    def collective_text(self, op):
+        """The call as it must be at all ranks, as an expression of C++."""
+        numbers = [f for f in op.fields if f.type in ("size_t", "int") or f.name == "algorithm"]
+        text = f'std::string("{op.name}(")'
+        for i, f in enumerate(numbers):
+            value = f"static_cast<int>(a.{f.name})" if f.name == "algorithm" else f"a.{f.name}"
+            text += f' + "{", " if i else ""}{f.name} = " + std::to_string({value})'
+        return text + ' + ")"'
+
+    def works_after_fork(self, op):
+        """Whether a forked child may call it: it only reads what the process knows of itself, or ends."""
+        return op.name in ("get_rank_me", "get_rank_n", "get_g_runtime", "abort")
+
+    def ends_something(self, op):
+        return op.returns == "void" and (
+            op.name == "g_runtime_fina" or
+            op.name.startswith(("free_", "deregister_m")) and
+            any(self.handle_pointer(f) for f in op.positional))
+
+    def without_a_word(self, op):
+        """What such an operation does in a forked child."""
+        pointers = [f for f in op.positional if self.handle_pointer(f)]
+        if not pointers:
+            return "return;"
+        name = pointers[0].name
+        return f"return core::leave_alone(args.{name});"
+
+    def ends_known(self, op):
+        """Frees an object of which is always known whether it is alive (lib/base/objects.hpp)."""
+        return op.name.startswith("free_") and op.name not in (
+            "free_runtime", "free_comp", "free_shared")
+
+    def makes(self, op):
+        return op.resource is not None or op.name in ("register_memory", "alloc_shared",
+                                                      "alloc_symmetric")
+
+    def makes_known(self, op):
+        return self.makes(op) and op.returns not in ("runtime_t", "comp_t", "mr_t")
+
+    def accepts(self, f, op):
+        """What the reference says that an argument accepts."""
+        fact = facts.of(op.name, f.name, f.type, f.positional, self.model.enums, self.model.handles)
+        return fact.text if fact else ""
+
+    def misuse_cases(self, model):
+        return list(misuse.Cases(model).all())
 
     def headers(self, resources):
         return sorted({self.model.header(r) for r in resources})

@@ -35,7 +35,7 @@ namespace lci::core {
 
 void allgather(allgather_args& a) {
   coll::plan p("allgather", coll::scope_of(a));
-  coll::checked_bytes("allgather", a.size, 1, static_cast<size_t>(p.n()));
+  coll::checked_bytes("allgather", "size", a.size, 1, static_cast<size_t>(p.n()));
   coll::check_buffer("allgather", "sendbuf", a.sendbuf, a.size);
   coll::check_buffer("allgather", "recvbuf", a.recvbuf, a.size);
   auto* blocks = static_cast<std::byte*>(a.recvbuf);

@@ -91,7 +91,7 @@ void allreduce(allreduce_args& a) {
   coll::plan p("allreduce", coll::scope_of(a));
   coll::check_function("allreduce", a.op);
   const size_t bytes =
-      coll::checked_bytes("allreduce", a.count, a.item_size, static_cast<size_t>(p.n()));
+      coll::checked_bytes("allreduce", "count", a.count, a.item_size, static_cast<size_t>(p.n()));
   coll::check_buffer("allreduce", "sendbuf", a.sendbuf, bytes);
   coll::check_buffer("allreduce", "recvbuf", a.recvbuf, bytes);
   coll::checked_pieces("allreduce", p, a.ring_nsteps);

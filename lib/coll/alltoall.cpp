@@ -10,7 +10,7 @@ namespace lci::core {
 void alltoall(alltoall_args& a) {
   constexpr size_t at_a_time = 16;
   coll::plan p("alltoall", coll::scope_of(a));
-  coll::checked_bytes("alltoall", a.size, 1, static_cast<size_t>(p.n()));
+  coll::checked_bytes("alltoall", "size", a.size, 1, static_cast<size_t>(p.n()));
   coll::check_buffer("alltoall", "sendbuf", a.sendbuf, a.size);
   coll::check_buffer("alltoall", "recvbuf", a.recvbuf, a.size);
   const auto* from = static_cast<const std::byte*>(a.sendbuf);

@@ -57,6 +57,7 @@ namespace lci::core {
 void broadcast(broadcast_args& a) {
   coll::plan p("broadcast", coll::scope_of(a));
   coll::check_root("broadcast", p, a.root);
+  coll::checked_bytes("broadcast", "size", a.size, 1);
   coll::check_buffer("broadcast", "buffer", a.buffer, a.size);
   const size_t pieces = coll::checked_pieces("broadcast", p, a.ring_nsteps);
   const bool automatic = a.algorithm == broadcast_algorithm_t::none;

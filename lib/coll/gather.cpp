@@ -117,7 +117,7 @@ namespace lci::core {
 void gather(gather_args& a) {
   coll::plan p("gather", coll::scope_of(a));
   coll::check_root("gather", p, a.root);
-  coll::checked_bytes("gather", a.size, 1, static_cast<size_t>(p.n()));
+  coll::checked_bytes("gather", "size", a.size, 1, static_cast<size_t>(p.n()));
   coll::check_buffer("gather", "sendbuf", a.sendbuf, a.size);
   if (p.me() == a.root) coll::check_buffer("gather", "recvbuf", a.recvbuf, a.size);
   if (coll::choose("gather", p, a.size, a.algorithm) == gather_algorithm_t::tree)
@@ -130,7 +130,7 @@ void gather(gather_args& a) {
 void scatter(scatter_args& a) {
   coll::plan p("scatter", coll::scope_of(a));
   coll::check_root("scatter", p, a.root);
-  coll::checked_bytes("scatter", a.size, 1, static_cast<size_t>(p.n()));
+  coll::checked_bytes("scatter", "size", a.size, 1, static_cast<size_t>(p.n()));
   coll::check_buffer("scatter", "recvbuf", a.recvbuf, a.size);
   if (p.me() == a.root) coll::check_buffer("scatter", "sendbuf", a.sendbuf, a.size);
   if (coll::choose("scatter", p, a.size, a.algorithm) == gather_algorithm_t::tree)

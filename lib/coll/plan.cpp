@@ -107,14 +107,16 @@ void check_function(const char* operation, reduce_op_t op) {
   if (op == nullptr) throw_invalid(operation, "op", "nullptr", "a function");
 }
 
-size_t checked_bytes(const char* operation, size_t count, size_t item_size, size_t blocks) {
+size_t checked_bytes(const char* operation, const char* argument, size_t count, size_t item_size,
+                     size_t blocks) {
+  constexpr size_t most = std::numeric_limits<size_t>::max() / 2;
   size_t block, all;
   if (__builtin_mul_overflow(count, item_size, &block) ||
-      __builtin_mul_overflow(block, blocks, &all))
-    throw_invalid(operation, "count",
-                  std::to_string(count) + " (items of " + std::to_string(item_size) + " bytes, " +
+      __builtin_mul_overflow(block, blocks, &all) || all > most)
+    throw_invalid(operation, argument,
+                  std::to_string(count) + " (item_size = " + std::to_string(item_size) + ", " +
                       std::to_string(blocks) + " blocks)",
-                  "at most " + std::to_string(std::numeric_limits<size_t>::max()) + " bytes in all");
+                  "at most " + std::to_string(most) + " bytes in all");
   return block;
 }
 

@@ -91,7 +91,8 @@ void check_root(const char* operation, const plan& p, int root);
 void check_buffer(const char* operation, const char* argument, const void* buffer, size_t size);
 void check_function(const char* operation, reduce_op_t op);
 /// count * item_size * blocks, which must be a number of bytes.
-size_t checked_bytes(const char* operation, size_t count, size_t item_size, size_t blocks = 1);
+size_t checked_bytes(const char* operation, const char* argument, size_t count, size_t item_size,
+                     size_t blocks = 1);
 /// `ring_nsteps`, or its default.
 size_t checked_pieces(const char* operation, const plan& p, int ring_nsteps);
 [[noreturn]] void reject_algorithm(const char* operation, int value);

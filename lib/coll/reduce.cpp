@@ -39,7 +39,7 @@ void reduce(reduce_args& a) {
   coll::plan p("reduce", coll::scope_of(a));
   coll::check_root("reduce", p, a.root);
   coll::check_function("reduce", a.op);
-  const size_t bytes = coll::checked_bytes("reduce", a.count, a.item_size);
+  const size_t bytes = coll::checked_bytes("reduce", "count", a.count, a.item_size);
   coll::check_buffer("reduce", "sendbuf", a.sendbuf, bytes);
   if (p.me() == a.root) coll::check_buffer("reduce", "recvbuf", a.recvbuf, bytes);
   coll::reduce_tree(p, a.sendbuf, a.recvbuf, {a.count, a.item_size, a.op}, a.root, 0, {});

@@ -73,7 +73,7 @@ void reduce_scatter(reduce_scatter_args& a) {
   coll::plan p("reduce_scatter", coll::scope_of(a));
   coll::check_function("reduce_scatter", a.op);
   const size_t bytes =
-      coll::checked_bytes("reduce_scatter", a.recvcount, a.item_size, static_cast<size_t>(p.n()));
+      coll::checked_bytes("reduce_scatter", "recvcount", a.recvcount, a.item_size, static_cast<size_t>(p.n()));
   coll::check_buffer("reduce_scatter", "sendbuf", a.sendbuf, bytes);
   coll::check_buffer("reduce_scatter", "recvbuf", a.recvbuf, bytes);
   coll::checked_pieces("reduce_scatter", p, a.ring_nsteps);

@@ -7,7 +7,7 @@ namespace lci::core {
 void scan(scan_args& a) {
   coll::plan p("scan", coll::scope_of(a));
   coll::check_function("scan", a.op);
-  const size_t bytes = coll::checked_bytes("scan", a.count, a.item_size);
+  const size_t bytes = coll::checked_bytes("scan", "count", a.count, a.item_size);
   coll::check_buffer("scan", "sendbuf", a.sendbuf, bytes);
   coll::check_buffer("scan", "recvbuf", a.recvbuf, bytes);
   void* sum = a.recvbuf;

@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/base/objects.hpp"
 
 namespace lci::core {
 
 /// Immutable once it has been handed out.
-class symmetric {
+class symmetric : public object_memory<true> {
  public:
   device_t device;
   mr_t mr;                       // this rank's part

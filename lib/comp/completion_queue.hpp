@@ -8,6 +8,7 @@
 
 #include "lci/completion.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/concurrent/bounded_queue.hpp"
 #include "lib/concurrent/parking.hpp"
 #include "lib/concurrent/sharded_queue.hpp"
@@ -34,7 +35,7 @@ class completion_queue : public comp_impl_t {
 
 /// cq_type lcrq: grows. Threads that signal don't meet: the statuses of each come in their order, and so do
 /// those of ordered streams.
-class unbounded_queue final : public completion_queue {
+class unbounded_queue final : public completion_queue, public object_memory<false> {
  public:
   explicit unbounded_queue(attr_t a) : completion_queue(a) {}
 
@@ -56,7 +57,7 @@ class unbounded_queue final : public completion_queue {
 /// cq_type array_atomic: a ring of attr.cq_default_length places. What does not fit goes to a list
 /// under a lock, and so does all that comes later, until the list is empty again; it is taken when
 /// the ring is empty. So statuses of one signaller stay in order.
-class ring_queue final : public completion_queue {
+class ring_queue final : public completion_queue, public object_memory<false> {
  public:
   explicit ring_queue(attr_t a)
       : completion_queue(a), items_(static_cast<size_t>(a.cq_default_length)) {}

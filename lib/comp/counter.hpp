@@ -2,12 +2,13 @@
 #pragma once
 
 #include "lci/completion.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/concurrent/signal_counter.hpp"
 
 namespace lci::core {
 
 /// Thread-safe.
-class counter final : public comp_impl_t {
+class counter final : public comp_impl_t, public object_memory<false> {
  public:
   explicit counter(attr_t a) : comp_impl_t(a) {
     attr.comp_type = attr_comp_type_t::counter;

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "lci/completion.hpp"
+#include "lib/base/objects.hpp"
 
 namespace lci::core {
 
 /// Thread-safe as far as the function is. It runs in whichever thread finds the operation complete:
 /// inside progress(), or inside a post.
-class handler final : public comp_impl_t {
+class handler final : public comp_impl_t, public object_memory<false> {
  public:
   using function = void (*)(status_t);
 

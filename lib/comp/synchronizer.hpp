@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lci/completion.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/concurrent/signal_array.hpp"
 #include "lib/concurrent/signal_cell.hpp"
 
@@ -22,7 +23,7 @@ class synchronizer : public comp_impl_t {
   explicit synchronizer(attr_t a) : comp_impl_t(a) { attr.comp_type = attr_comp_type_t::sync; }
 };
 
-class single_synchronizer final : public synchronizer {
+class single_synchronizer final : public synchronizer, public object_memory<false> {
  public:
   explicit single_synchronizer(attr_t a) : synchronizer(a) {}
   void signal(status_t status) override { cell.put(status); }
@@ -30,7 +31,7 @@ class single_synchronizer final : public synchronizer {
   signal_cell<status_t> cell;
 };
 
-class multi_synchronizer final : public synchronizer {
+class multi_synchronizer final : public synchronizer, public object_memory<false> {
  public:
   explicit multi_synchronizer(attr_t a)
       : synchronizer(a), array(static_cast<size_t>(a.sync_threshold)) {}

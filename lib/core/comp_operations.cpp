@@ -158,6 +158,7 @@ void free_comp(free_comp_args& a) {
   if (comp->attr.comp_type == attr_comp_type_t::graph && static_cast<graph*>(comp)->running())
     throw_invalid("free_comp", "comp", "a graph that runs", "one at rest",
                   "wait until graph_test() says done");
+  rcomp_table::end_all_of(comp);
   *a.comp = comp_t();
   delete comp;
 }

@@ -4,10 +4,12 @@
 #include <exception>
 #include <iterator>
 
+#include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/log.hpp"
 #include "lib/core/barrier_rounds.hpp"
 #include "lib/core/endpoint.hpp"
+#include "lib/core/forking.hpp"
 #include "lib/core/net_context.hpp"
 #include "lib/core/observed_network.hpp"
 #include "lib/core/protocol.hpp"
@@ -84,9 +86,20 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   look_at_peers_.store(rt.guests != nullptr, std::memory_order_relaxed);
   if (receives_ != nullptr) refill_receives();
   net->start();
+  list_for_forks(*this);
+}
+
+void device::close_direct_ways() {
+  not_plain.fetch_or(forked, std::memory_order_relaxed);
+  engine = no_engine;
+  direct_end = 0;
 }
 
 void device::open_direct_ways() {
+  if (watched_for(calls_are_checked)) {
+    not_plain.fetch_or(calls_checked, std::memory_order_relaxed);
+    return;
+  }
   if (default_endpoint.is_empty() || rt.default_packet_pool.is_empty()) return;
   const core::packet_pool& usual = *rt.default_packet_pool.p_impl;
   packets = reinterpret_cast<uintptr_t>(usual.arena());
@@ -96,6 +109,7 @@ void device::open_direct_ways() {
 }
 
 device::~device() {
+  unlist_for_forks(*this);
   rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
   pools_.clear();
   // What waits for a peer's answer keeps its buffer registered, which the network would miss.

@@ -15,6 +15,7 @@
 
 #include "lci/errors.hpp"
 #include "lci/operations.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/backlog.hpp"
 #include "lib/core/device_observer.hpp"
@@ -40,7 +41,9 @@ class raw_network;
 
 /// Thread-safe except for construction and destruction. Two threads on two devices share nothing
 /// that is written per message. Owns its fabric's device.
-class device final : public network::event_sink, public detail::device_front {
+class device final : public network::event_sink,
+                     public detail::device_front,
+                     public object_memory<true> {
  public:
   device(core::runtime& rt, core::net_context& context, core::packet_pool& pool,
          const device_attr_t& attr);
@@ -71,6 +74,8 @@ class device final : public network::event_sink, public detail::device_front {
   /// Lets functors post what they can by themselves (lci/direct.hpp). Once all is there that posts with the
   /// usual arguments rely on.
   void open_direct_ways();
+  /// In a forked child: functors find no way past the checks of calls any more.
+  void close_direct_ways();
 
   // --- transfers (rendezvous.cpp, rma.cpp) ---
 
@@ -193,6 +198,8 @@ class device final : public network::event_sink, public detail::device_front {
   void close();
   /// One round: backlog, deferred work, receive buffers, network. True if anything happened.
   bool progress();
+  /// The same where it is known that calls are not looked at; for its own file.
+  bool progress_unwatched();
   /// The same, but what is to be told of failures waits for progress(). For progress threads.
   bool make_progress();
   /// For the next progress(): what a handler has thrown in a progress thread. Logged, too.
@@ -240,7 +247,13 @@ class device final : public network::event_sink, public detail::device_front {
   shared_heap* heap;  // of the net context
   std::unique_ptr<device_observer> observer;  // null: nobody looks on
   /// Of not_plain.
-  enum plain_bit : uint8_t { backlog_waits = 1, peer_failed = 2, somebody_looks_on = 4 };
+  enum plain_bit : uint8_t {
+    backlog_waits = 1,
+    peer_failed = 2,
+    somebody_looks_on = 4,
+    calls_checked = 8,
+    forked = 16
+  };
   core::backlog backlog{not_plain, backlog_waits};
   network::limits limits;
   std::unique_ptr<registration_cache> cache;  // null: every registration is the network's
@@ -326,6 +339,7 @@ class device final : public network::event_sink, public detail::device_front {
   errorcode_t send_piece(operation* op, size_t size);
   LCI_COLD void open_cache();
   bool make_progress_inline();
+  LCI_COLD bool progress_watched();
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
   packet* packet_to_receive();

@@ -2,15 +2,24 @@
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/memory_region.hpp"
+#include "lib/core/protocol.hpp"
 
 namespace lci::core {
+
+bool has_device(const memory_region& region) {
+  const device* d = region.device.p_impl;
+  return objects::is_alive(d) && d->attr.uid == region.device_uid;
+}
 
 mr_t register_memory(register_memory_args& a) {
   if (a.address == nullptr && a.size != 0)
     throw_invalid("register_memory", "address", "nullptr", "an address");
+  if (a.size > ~reinterpret_cast<uintptr_t>(a.address) || !is_possible(a.size))
+    throw_invalid("register_memory", "size", std::to_string(a.size), "within the address space");
   device& d = *a.device.p_impl;
   auto region = std::make_unique<memory_region>();
   region->device = a.device;
+  region->device_uid = d.attr.uid;
   region->base = a.address;
   region->size = a.size;
   // The shared heap gives pages back in ways of its own, which nobody is told of.
@@ -29,9 +38,11 @@ void deregister_memory(deregister_memory_args& a) {
   if (region->owns_memory)
     throw_invalid("deregister_memory", "mr", "from alloc_shared()", "from register_memory()",
                   "free_shared() ends it");
-  device& d = *region->device.p_impl;
-  d.rt.remove_region(region->reg.rkey);
-  region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
+  if (has_device(*region)) {  // else it has ended with that
+    device& d = *region->device.p_impl;
+    d.rt.remove_region(region->reg.rkey);
+    region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
+  }
   delete region;
   *a.mr = mr_t();
 }
@@ -40,6 +51,8 @@ rmr_t get_rmr(get_rmr_args& a) {
   if (!is_registered(a.mr))
     throw_invalid("get_rmr", "mr", "no registration", "from register_memory()");
   const memory_region& region = *a.mr.p_impl;
+  if (!has_device(region))
+    throw_invalid("get_rmr", "mr", "a registration whose device was freed", "one whose device is alive");
   const device& d = *region.device.p_impl;
   return {reinterpret_cast<uint64_t>(region.base), region.size, region.reg.rkey, d.attr.uid,
           d.heap->contains(region.base, region.size)};

@@ -2,20 +2,25 @@
 #pragma once
 
 #include "lci/operations.hpp"
+#include "lib/base/objects.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::core {
 
 /// Immutable once it has been handed out. Belongs to the device that it was registered with.
-class memory_region {
+class memory_region : public object_memory<false> {
  public:
   device_t device;
+  int device_uid = -1;
   void* base = nullptr;
   size_t size = 0;
   bool owns_memory = false;  // from alloc_shared()
   bool cached = false;       // `reg` is the cache's
   network::registration reg;
 };
+
+/// Whether the device that it was registered with is still there.
+bool has_device(const memory_region& region);
 
 /// MR_HOST, MR_DEVICE and MR_UNKNOWN are no registrations: small numbers instead of pointers.
 inline bool is_registered(mr_t mr) { return reinterpret_cast<uintptr_t>(mr.p_impl) > 2; }

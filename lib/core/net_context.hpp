@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "lci/operations.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/core/shared_heap.hpp"
 #include "network/fabric.hpp"
 
@@ -11,7 +12,7 @@ namespace lci::core {
 
 /// Immutable after allocation, but for the heap, which is thread-safe. Owns the fabric's context;
 /// devices made from it must go first.
-class net_context {
+class net_context : public object_memory<true> {
  public:
   net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n,
               int rank, int n_ranks)

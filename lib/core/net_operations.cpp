@@ -16,6 +16,7 @@ void check_buffer(const char* what, const void* buffer, size_t size) {
   if (buffer == nullptr && size != 0)
     throw_invalid(what, "buffer", "nullptr", "an address",
                   "only messages of 0 bytes may have none (size = " + std::to_string(size) + ")");
+  if (!is_possible(size)) reject_size(what, size);
 }
 
 template <class Args>

@@ -12,6 +12,7 @@
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/base/multiples.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/base/thread_index.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
@@ -36,7 +37,7 @@ static_assert(sizeof(packet) == cache_line);
 
 /// Thread-safe. The arena is address space only: a packet's memory is touched when it is first
 /// handed out.
-class packet_pool {
+class packet_pool : public object_memory<true> {
  public:
   explicit packet_pool(const packet_pool_attr_t& attr);
   ~packet_pool();

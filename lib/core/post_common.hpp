@@ -85,16 +85,17 @@ LCI_COLD void reject_common(const char* what, const device& d, const Args& a) {
   if (a.local_buffer == nullptr && a.size != 0)
     throw_invalid(what, "local_buffer", "nullptr", "an address",
                   "only messages of 0 bytes may have none (size = " + std::to_string(a.size) + ")");
+  if (!is_possible(a.size)) reject_size(what, a.size);
   if (a.tag > max_tag)
     throw_invalid(what, "tag", std::to_string(a.tag), "0.." + std::to_string(max_tag),
                   "see the runtime's attribute max_tag");
 }
 
-/// The checks of every operation, in three compares.
+/// The checks of every operation, in four compares.
 template <class Args>
 inline void check_common(const char* what, const device& d, const Args& a) {
   if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
-                   (a.local_buffer == nullptr && a.size != 0) || a.tag > max_tag))
+                   (a.local_buffer == nullptr && a.size != 0) || !is_possible(a.size) || a.tag > max_tag))
     reject_common(what, d, a);
   d.check_peer(a.rank);
 }

@@ -2,7 +2,10 @@
 #include <cstring>
 #include <memory>
 
+#include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/objects.hpp"
+#include "lib/core/checking/inspection.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/ticket.hpp"
 
@@ -29,10 +32,31 @@ inline bool device::make_progress_inline() {
 
 bool device::make_progress() { return make_progress_inline(); }
 
-bool device::progress() {
+bool device::progress_watched() {
+  const call_inspection call("progress");
+  if (!call.thorough()) return make_progress_inline();
+  struct use {
+    const device* of;
+    explicit use(const device* d) : of(d) {
+      if (!objects::enter(d))
+        throw_invalid("progress", "device", "one that was freed, or is being freed by another thread",
+                      "one that is alive", "let threads end before what they use is freed");
+    }
+    ~use() { objects::leave(of); }
+  } const here(this);
   const bool happened = make_progress_inline();
   report();
   return happened;
+}
+
+LCI_ALWAYS_INLINE inline bool device::progress_unwatched() {
+  const bool happened = make_progress_inline();
+  report();
+  return happened;
+}
+
+bool device::progress() {
+  return calls_are_watched() ? progress_watched() : progress_unwatched();
 }
 
 bool device::do_deferred_work() {
@@ -166,8 +190,20 @@ bool device::submit(backlog::item& item) {
 
 }  // namespace lci::core
 
-lci::error_t lci::detail::progress_of(core::device* d) {
+namespace {
+
+/// Where calls are looked at, or inside a handler.
+LCI_COLD lci::error_t progress_unusually(lci::core::device* d) {
   // A handler that calls progress() would recurse into whatever called the handler.
-  if (LCI_UNLIKELY(core::tls_in_progress)) return errorcode_t::retry;
-  return d->progress() ? errorcode_t::done : errorcode_t::retry;
+  if (lci::core::tls_in_progress) return lci::errorcode_t::retry;
+  return d->progress() ? lci::errorcode_t::done : lci::errorcode_t::retry;
+}
+
+}  // namespace
+
+lci::error_t lci::detail::progress_of(core::device* d) {
+  const uint8_t watched = call_watch.load(std::memory_order_relaxed);
+  if (LCI_UNLIKELY((watched | static_cast<uint8_t>(core::tls_in_progress)) != 0))
+    return progress_unusually(d);
+  return d->progress_unwatched() ? errorcode_t::done : errorcode_t::retry;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lci/operations.hpp"
+#include "lib/base/objects.hpp"
 
 namespace lci::core {
 
@@ -42,7 +43,7 @@ class progress_worker {
 
 /// The resource. Thread-safe except for destruction; never to be changed inside a handler, which may
 /// run in a thread that would have to wait for itself. Does not own the devices.
-class progress_thread {
+class progress_thread : public object_memory<true> {
  public:
   explicit progress_thread(const progress_thread_attr_t& a) : attr(a) {}
   ~progress_thread();

@@ -2,6 +2,10 @@
 
 namespace lci::core {
 
+void reject_size(const char* what, size_t size, const char* argument) {
+  throw_invalid(what, argument, std::to_string(size), "at most 2^63 - 1 bytes");
+}
+
 void reject_policy(const char* what, matching_policy_t policy) {
   throw_invalid(what, "matching_policy", std::to_string(static_cast<int>(policy)),
                 "none, rank_only, tag_only or rank_tag");
@@ -9,6 +13,7 @@ void reject_policy(const char* what, matching_policy_t policy) {
 
 void reject_receive(const device& d, const post_recv_args& a, matching_policy_t policy) {
   if (!is_policy(a.matching_policy)) reject_policy("post_recv", a.matching_policy);
+  if (!is_possible(a.size)) reject_size("post_recv", a.size);
   const auto bits = static_cast<unsigned>(policy);
   if ((bits & 1) != 0 && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("post_recv", "rank", std::to_string(a.rank),

@@ -41,6 +41,10 @@ inline bool looks_at_rank(matching_policy_t policy) {
   return (static_cast<unsigned>(policy) & static_cast<unsigned>(matching_policy_t::rank_only)) != 0;
 }
 
+/// Whether memory can be that large.
+inline bool is_possible(size_t size) { return static_cast<int64_t>(size) >= 0; }
+[[noreturn]] LCI_COLD void reject_size(const char* what, size_t size, const char* argument = "size");
+
 inline bool is_policy(matching_policy_t policy) {
   return static_cast<unsigned>(policy) < static_cast<unsigned>(matching_policy_t::max);
 }
@@ -50,7 +54,7 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
   const auto bits = static_cast<unsigned>(policy);
   return ((bits & 1) == 0 || static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers)) &&
          (a.local_buffer != nullptr || a.size == 0) && ((bits & 2) == 0 || a.tag <= max_tag) &&
-         is_policy(a.matching_policy);
+         is_policy(a.matching_policy) && is_possible(a.size);
 }
 
 [[noreturn]] LCI_COLD void reject_receive(const device& d, const post_recv_args& a,

@@ -65,6 +65,7 @@ raw_network& device::raw() {
 }
 
 matching_engine* device::unlisted_engine(uint16_t id) {
+  if (id == wire::check_engine && rt.collectives != nullptr) return &rt.collectives->engine;
   return id == wire::raw_engine ? &raw().engine : nullptr;
 }
 

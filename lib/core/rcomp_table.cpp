@@ -1,14 +1,74 @@
 #include "lib/core/rcomp_table.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "lib/base/check.hpp"
 
 namespace lci::core {
 
+namespace {
+
+/// Where completion objects are registered, over all tables.
+struct registrations {
+  struct place {
+    rcomp_table* table;
+    rcomp_t rcomp;
+  };
+  std::mutex mutex;  // taken while a table's is held, never the other way round
+  std::unordered_map<const comp_impl_t*, std::vector<place>> places;  // under mutex
+
+  void add(const comp_impl_t* comp, place p) {
+    std::lock_guard guard(mutex);
+    places[comp].push_back(p);
+  }
+  void remove(const comp_impl_t* comp, rcomp_table* table, rcomp_t rcomp) {
+    std::lock_guard guard(mutex);
+    const auto at = places.find(comp);
+    if (at == places.end()) return;
+    auto& all = at->second;
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [&](const place& p) { return p.table == table && p.rcomp == rcomp; }),
+              all.end());
+    if (all.empty()) places.erase(at);
+  }
+  void remove(const rcomp_table* table) {
+    std::lock_guard guard(mutex);
+    for (auto at = places.begin(); at != places.end();) {
+      auto& all = at->second;
+      all.erase(std::remove_if(all.begin(), all.end(), [&](const place& p) { return p.table == table; }),
+                all.end());
+      at = all.empty() ? places.erase(at) : std::next(at);
+    }
+  }
+  std::vector<place> take(const comp_impl_t* comp) {
+    std::lock_guard guard(mutex);
+    const auto at = places.find(comp);
+    if (at == places.end()) return {};
+    std::vector<place> all = std::move(at->second);
+    places.erase(at);
+    return all;
+  }
+};
+
+registrations& all_registrations() {
+  static registrations& all = *new registrations;  // static objects of the program may come here late
+  return all;
+}
+
+}  // namespace
+
+void rcomp_table::end_all_of(const comp_impl_t* comp) {
+  for (const auto& [table, rcomp] : all_registrations().take(comp)) table->remove(rcomp);
+}
+
 rcomp_table::rcomp_table() : slots_(16, &unused_) {}
 
 rcomp_table::~rcomp_table() {
+  all_registrations().remove(this);
   for (uint32_t i = 1; i < size_; ++i) delete slots_.get(i);
 }
 
@@ -30,6 +90,7 @@ rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
 }
 
 void rcomp_table::publish(slot* s, comp_impl_t* comp) {
+  all_registrations().add(comp, {this, s->next});
   s->use = slot::state::registered;
   s->comp.store(comp, std::memory_order_release);      // R1: pairs with A1 in lookup()
   s->rcomp.store(s->next, std::memory_order_release);  // R2: pairs with A2 in lookup()
@@ -74,6 +135,8 @@ void rcomp_table::remove(rcomp_t rcomp) {
   if (!s || s->use == slot::state::free)
     throw_invalid("deregister_rcomp", "rcomp", std::to_string(rcomp),
                   "a registered or reserved handle", "each can be deregistered once");
+  if (s->use == slot::state::registered)
+    all_registrations().remove(s->comp.load(std::memory_order_relaxed), this, rcomp);
   s->rcomp.store(0, std::memory_order_relaxed);  // ordered before a new object by R1
   s->comp.store(nullptr, std::memory_order_release);
   s->next += 1u << index_bits;  // wraps to generation 0 after 256 uses

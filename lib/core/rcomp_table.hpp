@@ -52,6 +52,8 @@ class rcomp_table {
   /// Ends a registration or a reservation; the slot's next handle is another one. Throws
   /// invalid_argument_error if `rcomp` is neither.
   void remove(rcomp_t rcomp);
+  /// Ends all registrations of an object that is about to be freed, in whatever table.
+  static void end_all_of(const comp_impl_t* comp);
 
  private:
   struct slot {
@@ -63,7 +65,7 @@ class rcomp_table {
 
   slot* fresh();                    // under mutex_
   slot* find(rcomp_t rcomp) const;  // under mutex_; null if it is not the slot's present handle
-  static void publish(slot* s, comp_impl_t* comp);
+  void publish(slot* s, comp_impl_t* comp);
 
   slot unused_;              // what indices without a slot of their own lead to
   mpmc_array<slot*> slots_;  // slots live as long as the table: lookup() may be late

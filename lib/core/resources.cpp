@@ -1,7 +1,9 @@
 // Allocating and freeing what communications operate on.
 #include <string>
 
+#include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/endpoint.hpp"
 #include "lib/core/net_context.hpp"
@@ -27,6 +29,14 @@ auto* take(const char* operation, const char* argument, Handle* handle) {
   return impl;
 }
 
+/// What a runtime has allocated for itself is its own to free: through `its_own`.
+template <class Handle>
+void refuse_default(const char* operation, const char* argument, const Handle* given, const Handle& its_own) {
+  if (given != &its_own && *given == its_own)
+    throw_invalid(operation, argument, "a default one of its runtime", "one that the program has allocated",
+                  "free_runtime() frees the runtime's own");
+}
+
 }  // namespace
 
 // --- network context ---
@@ -46,6 +56,14 @@ net_context_t alloc_net_context(alloc_net_context_args& a) {
 }
 
 void free_net_context(free_net_context_args& a) {
+  check_allocated("free_net_context", "net_context", a.net_context);
+  const runtime& rt = *a.net_context->p_impl->runtime.p_impl;
+  refuse_default("free_net_context", "net_context", a.net_context, rt.default_net_context);
+  for (size_t i = 0; i < rt.devices.size(); ++i)
+    if (const device* d = rt.devices.get(i); d != nullptr && d->net_context == *a.net_context)
+      throw_invalid("free_net_context", "net_context",
+                    "one with a device (its uid is " + std::to_string(d->attr.uid) + ")",
+                    "one without devices", "free them first");
   delete take("free_net_context", "net_context", a.net_context);
 }
 
@@ -74,12 +92,22 @@ device_t alloc_device(alloc_device_args& a) {
 void free_device(free_device_args& a) {
   check_allocated("free_device", "device", a.device);
   device* d = a.device->p_impl;
-  if (progress_thread* service = d->service.load(std::memory_order_acquire)) {
-    if (tls_in_progress)
-      throw_invalid("free_device", "caller", "a handler", "outside of progress()",
-                    "the device's progress thread can't wait for itself");
-    service->remove(*d);
-  }
+  if (tls_in_progress)
+    throw_invalid("free_device", "caller", "a handler", "outside of progress()",
+                  "what called the handler still needs the device");
+  refuse_default("free_device", "device", a.device, d->rt.default_device);
+  struct ending {
+    const device* of;
+    explicit ending(const device* what) : of(watched_for(calls_are_checked) ? what : nullptr) {
+      if (of != nullptr && !objects::begin_to_free(of))
+        throw_invalid("free_device", "device", "one on which another thread makes progress",
+                      "one that nobody uses", "let those threads end first");
+    }
+    ~ending() {
+      if (of != nullptr) objects::end_to_free(of);
+    }
+  } const here(d);
+  if (progress_thread* service = d->service.load(std::memory_order_acquire)) service->remove(*d);
   // What still waits for room must not be lost; what waits for a peer's answer can't be waited for.
   // Handlers run meanwhile, and may post: the handle that they use is emptied afterwards.
   d->close();
@@ -127,6 +155,8 @@ void free_packet_pool(free_packet_pool_args& a) {
                   "registered with no device",
                   "call deregister_packet_pool() first, and free the devices that were allocated "
                   "with it");
+  refuse_default("free_packet_pool", "packet_pool", a.packet_pool,
+                 a.packet_pool->p_impl->runtime.p_impl->default_packet_pool);
   packet_pool* pool = take("free_packet_pool", "packet_pool", a.packet_pool);
   pool->runtime.p_impl->remove_pool(pool);
   delete pool;
@@ -172,6 +202,11 @@ matching_engine_t alloc_matching_engine(alloc_matching_engine_args& a) {
 }
 
 void free_matching_engine(free_matching_engine_args& a) {
+  check_allocated("free_matching_engine", "matching_engine", a.matching_engine);
+  const runtime& of = *a.matching_engine->p_impl->runtime.p_impl;
+  refuse_default("free_matching_engine", "matching_engine", a.matching_engine, of.default_matching_engine);
+  refuse_default("free_matching_engine", "matching_engine", a.matching_engine,
+                 of.default_coll_matching_engine);
   matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
   runtime& rt = *engine->runtime.p_impl;
   rt.remove_engine(engine->id);

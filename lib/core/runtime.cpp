@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
 #include "lib/core/exchange.hpp"
 #include "lib/core/packet_pool.hpp"
@@ -39,6 +40,10 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : 
   }
   engines.append(nullptr);  // id 0 is no engine, so that an empty header names none
   engine_used_.push_back(true);
+  if (attr.check) {
+    call_watch.fetch_or(calls_are_checked, std::memory_order_relaxed);
+    collectives = std::make_unique<collective_check>(*this);
+  }
   if (!attr.trace.empty()) trace = std::make_unique<tracer>(attr.trace, rank_, attr.trace_events);
 }
 
@@ -48,8 +53,8 @@ uint16_t runtime::add_engine(matching_engine* e) {
   std::lock_guard guard(engines_mutex_);
   auto free = std::find(engine_used_.begin(), engine_used_.end(), false);
   const auto id = static_cast<size_t>(free - engine_used_.begin());
-  if (id >= wire::raw_engine)
-    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65535",
+  if (id >= wire::check_engine)
+    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65534",
                   "free some");
   if (free == engine_used_.end()) engine_used_.push_back(true);
   engine_used_[id] = true;

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "lci/operations.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
+#include "lib/core/checking/collective_check.hpp"
 #include "lib/core/deferred.hpp"
 #include "lib/core/guests.hpp"
 #include "lib/core/operation.hpp"
@@ -25,7 +27,7 @@ namespace lci::core {
 
 /// Several may exist at once. Members are set up by the allocating thread and not changed until
 /// free_runtime(), except where they say so. Owns the defaults that it allocated.
-class runtime {
+class runtime : public object_memory<false> {
  public:
   runtime(const runtime_attr_t& attr, const net_context_attr_t& net_attr);
   ~runtime();
@@ -72,6 +74,7 @@ class runtime {
   mpmc_array<matching_engine*> engines;      // by wire id; thread-safe
   mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
   progress_bells bells;                      // thread-safe
+  std::unique_ptr<collective_check> collectives;  // thread-safe; null: they are not compared
   std::unique_ptr<progress_thread> service;  // null unless the attribute asks for it
   std::unique_ptr<core::guests> guests;      // thread-safe; null: there are none
   network::address_exchange& exchange() { return *exchange_; }

@@ -4,7 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/objects.hpp"
+#include "lib/core/checking/inspection.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/net_context.hpp"
 #include "lib/core/runtime.hpp"
@@ -88,10 +91,10 @@ void stop(const char* operation, runtime_t rt) {
     if (at == g_runtimes.end())
       throw_invalid(operation, "runtime", "no runtime", "allocated and not yet freed",
                     "it may have been freed through a copy of the handle");
-    require_no_devices(operation, *rt.p_impl);
-    if (tls_in_progress && rt.p_impl->service != nullptr)
+    if (tls_in_progress)
       throw_invalid(operation, "caller", "a handler", "outside of progress()",
-                    "the runtime's progress thread can't wait for itself");
+                    "what called the handler still needs the runtime");
+    require_no_devices(operation, *rt.p_impl);
     g_runtimes.erase(at);
   }
   runtime* expected = rt.p_impl;
@@ -99,6 +102,8 @@ void stop(const char* operation, runtime_t rt) {
     detail::default_device.store(nullptr, std::memory_order_relaxed);
   // Handlers that run while the default device is freed may need the default runtime.
   free_defaults(rt);
+  if (rt.p_impl->attr.check) report_leaks(*rt.p_impl);
+  objects::forget_those_of(rt.p_impl);
   g_default_runtime.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
   delete rt.p_impl;
 }
@@ -127,6 +132,8 @@ void free_runtime(free_runtime_args& a) {
 }
 
 runtime_t g_runtime_init(g_runtime_init_args& a) {
+  static std::mutex one_at_a_time;
+  std::lock_guard guard(one_at_a_time);
   if (g_default_runtime.load(std::memory_order_acquire) != nullptr)
     throw_invalid("g_runtime_init", "calls", "2", "1 before g_runtime_fina()",
                   "use alloc_runtime() for further runtimes");
@@ -207,6 +214,7 @@ void detail::global_initialize(uint64_t layout_of_the_program) {
 }
 
 void global_finalize() {
+  if (watched_for(process_was_forked)) return;  // destructors of a forked child may come here
   std::lock_guard guard(core::g_references_mutex);
   if (core::g_references == 0) return;
   if (core::g_references == 1) {

@@ -58,6 +58,9 @@ void free_shared(free_shared_args& a) {
                                            ? "no registration" : "of the user's memory",
                   "from alloc_shared()", "deregister_memory() is for what register_memory() gave");
   memory_region& region = *a.mr->p_impl;
+  if (!has_device(region))
+    throw_invalid("free_shared", "mr", "memory whose device was freed", "memory whose device is alive",
+                  "free_shared() comes before free_device()");
   void* const base = region.base;
   const size_t size = region.size;
   shared_heap& heap = *region.device.p_impl->heap;

@@ -9,6 +9,7 @@
 
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/objects.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci::core {
@@ -74,7 +75,7 @@ struct outgoing_stream {
 
 /// The user's handle on a stream. Immutable. What belongs to its peers is the runtime's, and
 /// outlives it: numbers go on where they were when the id is used again.
-class stream {
+class stream : public object_memory<true> {
  public:
   stream(runtime_t rt, const stream_attr_t& attributes);
   ~stream();

@@ -167,6 +167,7 @@ inline uint32_t number_of(const header& head) { return static_cast<uint32_t>(hea
 
 /// Instead of a matching engine's id: the one for raw messages of the device that they come to.
 constexpr uint16_t raw_engine = 0xffff;
+constexpr uint16_t check_engine = 0xfffe;  // in which ranks compare their collective calls
 /// Instead of a remote completion handle (index 0 is none's): the signal of a raw put.
 constexpr uint32_t raw_signal = 1u << 24;
 /// The same for the rounds of the barriers on a device.

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "lci/errors.hpp"
+#include "lib/base/call_watch.hpp"
 #include "network/bootstrap/environment.hpp"
 #include "network/bootstrap/kinds.hpp"
 
@@ -61,8 +62,13 @@ std::vector<std::string> bootstrap::get_all(const std::string& prefix) {
 bootstrap& process_bootstrap(const bootstrap_options& options) {
   static std::mutex mutex;  // threads may make their runtimes at the same time
   std::lock_guard guard(mutex);
-  // Its destructor, at the process's end, says good-bye to the launcher.
-  static std::unique_ptr<bootstrap> instance;
+  // Its destructor, at the process's end, says good-bye to the launcher; not at that of a forked child.
+  struct farewell {
+    void operator()(bootstrap* b) const {
+      if (!watched_for(process_was_forked)) delete b;
+    }
+  };
+  static std::unique_ptr<bootstrap, farewell> instance;
   std::string name = options.kind;
   if (name.empty()) {
     if (const char* text = env_text("LCI_ATTR_BOOTSTRAP")) name = text;
@@ -77,7 +83,7 @@ bootstrap& process_bootstrap(const bootstrap_options& options) {
     return *instance;
   }
   timeout = options.timeout >= 0 ? options.timeout : parse_timeout();
-  instance = choose(name).create();
+  instance.reset(choose(name).create().release());
   return *instance;
 }
 

@@ -116,7 +116,7 @@ class Environment(unittest.TestCase):
 
     def test_ranges_are_checked_and_named(self):
         self.assertIn("0 to 90", self.refused("LCI_ATTR_SIM_RETRY_PERCENT", "91"))
-        self.assertIn("at least 1", self.refused("LCI_ATTR_NPACKETS", "0"))
+        self.assertIn("1 to", self.refused("LCI_ATTR_NPACKETS", "0"))
         self.assertEqual(self.value("sim_retry_percent", LCI_ATTR_SIM_RETRY_PERCENT="90"),
                          "90 (environment)")
 

@@ -1,0 +1,147 @@
+#include "lib/base/objects.hpp"
+
+#include <cstring>
+#include <deque>
+#include <iterator>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "lib/base/call_watch.hpp"
+
+namespace lci::objects {
+
+namespace {
+
+struct kept_memory {
+  void* at;
+  size_t size, alignment;
+};
+
+struct book {
+  std::mutex mutex;
+  // All under mutex.
+  std::unordered_map<const void*, object_origin> alive;
+  std::unordered_map<const void*, int> in_use;  // by how many threads
+  std::unordered_map<const void*, std::thread::id> being_freed;  // by which thread
+  std::unordered_set<const void*> freed;
+  std::deque<kept_memory> kept;  // of the freed, oldest first
+  size_t kept_bytes = 0;
+};
+
+// Never destroyed: objects may be freed by destructors of the program's own static objects.
+book& the_book() {
+  static book& b = *new book;
+  return b;
+}
+
+void give_back(const kept_memory& m) noexcept {
+  if (m.alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
+    ::operator delete(m.at, m.size, std::align_val_t(m.alignment));
+  else
+    ::operator delete(m.at, m.size);
+}
+
+/// False: it could not be kept.
+bool keep(book& b, const kept_memory& m) noexcept {
+  try {
+    b.freed.insert(m.at);
+    b.kept.push_back(m);
+  } catch (const std::bad_alloc&) {
+    b.freed.erase(m.at);
+    return false;
+  }
+  // Whatever still looks at a freed object finds no way that leads anywhere: see device_front.
+  std::memset(m.at, 0xff, m.size);
+  b.kept_bytes += m.size;
+  while (b.kept.size() > most_remembered || b.kept_bytes > most_bytes_remembered) {
+    const kept_memory oldest = b.kept.front();
+    b.kept.pop_front();
+    b.kept_bytes -= oldest.size;
+    b.freed.erase(oldest.at);
+    give_back(oldest);
+  }
+  return true;
+}
+
+}  // namespace
+
+void add(const void* object, object_origin origin) {
+  book& b = the_book();
+  std::lock_guard guard(b.mutex);
+  b.alive[object] = std::move(origin);
+}
+
+bool is_alive(const void* object) {
+  book& b = the_book();
+  std::lock_guard guard(b.mutex);
+  return b.alive.count(object) != 0;
+}
+
+bool was_freed(const void* object) {
+  book& b = the_book();
+  std::lock_guard guard(b.mutex);
+  return b.freed.count(object) != 0;
+}
+
+std::vector<object_origin> alive_of(const void* owner) {
+  book& b = the_book();
+  std::vector<object_origin> found;
+  std::lock_guard guard(b.mutex);
+  for (const auto& [object, origin] : b.alive)
+    if (origin.owner == owner) found.push_back(origin);
+  return found;
+}
+
+void forget_those_of(const void* owner) {
+  book& b = the_book();
+  std::lock_guard guard(b.mutex);
+  for (auto at = b.alive.begin(); at != b.alive.end();)
+    at = at->second.owner == owner ? b.alive.erase(at) : std::next(at);
+}
+
+bool enter(const void* object) {
+  book& b = the_book();
+  std::lock_guard guard(b.mutex);
+  if (b.freed.count(object) != 0) return false;
+  const auto freeing = b.being_freed.find(object);
+  if (freeing != b.being_freed.end() && freeing->second != std::this_thread::get_id()) return false;
+  ++b.in_use[object];
+  return true;
+}
+
+void leave(const void* object) noexcept {
+  book& b = the_book();
+  std::lock_guard guard(b.mutex);
+  const auto at = b.in_use.find(object);
+  if (at != b.in_use.end() && --at->second == 0) b.in_use.erase(at);
+}
+
+bool begin_to_free(const void* object) {
+  book& b = the_book();
+  std::lock_guard guard(b.mutex);
+  if (b.in_use.count(object) != 0) return false;
+  b.being_freed[object] = std::this_thread::get_id();
+  return true;
+}
+
+void end_to_free(const void* object) noexcept {
+  book& b = the_book();
+  std::lock_guard guard(b.mutex);
+  b.being_freed.erase(object);
+}
+
+void release_memory(void* p, size_t size, size_t alignment, bool always) noexcept {
+  const kept_memory m{p, size, alignment};
+  const bool checked = watched_for(calls_are_checked);
+  if (p != nullptr && (always || checked)) {
+    book& b = the_book();
+    std::lock_guard guard(b.mutex);
+    b.alive.erase(p);
+    if (checked && keep(b, m)) return;
+  }
+  give_back(m);
+}
+
+}  // namespace lci::objects

@@ -1,0 +1,106 @@
+#include "lib/core/checking/collective_check.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
+#include "lib/core/wire.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Of a description; what is longer is cut, at all ranks alike.
+constexpr size_t longest_description = 255;
+
+}  // namespace
+
+/// The completion object of a receive, with its buffer.
+class collective_check::comparison final : public comp_impl_t {
+ public:
+  comparison(collective_check& of, std::string mine, uint64_t number)
+      : of_(of), mine_(std::move(mine)), number_(number) {}
+
+  void signal(status_t status) override {
+    of_.forget(this);
+    const std::unique_ptr<comparison> self(this);
+    if (!status.is_done()) return;  // the peer has failed, and others say so
+    const std::string theirs(text_, std::min(status.size, sizeof text_));
+    if (theirs == mine_) return;
+    throw_invalid(mine_.substr(0, mine_.find('(')).c_str(),
+                  ("collective call number " + std::to_string(number_) + " on its device").c_str(),
+                  mine_ + " at this rank", "the same at all ranks",
+                  "rank " + std::to_string(status.rank) + " calls " + theirs);
+  }
+
+  char* text() { return text_; }
+
+ private:
+  collective_check& of_;
+  const std::string mine_;
+  const uint64_t number_;
+  char text_[longest_description];
+};
+
+collective_check::collective_check(runtime& rt) : engine(matching_engine_attr_t{}), rt_(rt) {
+  engine.runtime = runtime_t(&rt);
+  engine.id = wire::check_engine;
+}
+
+collective_check::~collective_check() {
+  rt_.discard_entries(engine);
+  for (comparison* c : under_way_) delete c;
+}
+
+void collective_check::forget(comparison* c) {
+  std::lock_guard guard(mutex_);
+  under_way_.erase(c);
+}
+
+void collective_check::expect(device& d, int from, tag_t tag, const std::string& mine, uint64_t number) {
+  // Once posted it is its own, and gone when it has been signalled: also if that happens within the post.
+  comparison* const c = new comparison(*this, mine, number);
+  {
+    std::lock_guard guard(mutex_);
+    under_way_.insert(c);
+  }
+  try {
+    post_recv_x(from, c->text(), longest_description, tag, comp_t(c))
+        .device(device_t(&d))
+        .matching_engine(matching_engine_t(&engine))
+        .allow_done(false)
+        .allow_retry(false)();
+  } catch (const peer_failure_error&) {
+    forget(c);
+    delete c;
+  }
+}
+
+void collective_check::compare(device& d, const std::string& what) {
+  const int n = rt_.size(), me = rt_.rank();
+  if (n < 2) return;
+  const std::string mine = what.substr(0, longest_description);
+  uint64_t number;
+  {
+    std::lock_guard guard(mutex_);
+    number = calls_[d.attr.uid]++;
+  }
+  const tag_t tag = (static_cast<tag_t>(d.attr.uid) & 0xff) << 24 | (number & 0xffffff);
+  const int before = (me + n - 1) % n, after = (me + 1) % n;
+  for (const int neighbour : {before, after}) {
+    try {
+      post_send_x(neighbour, mine.data(), mine.size(), tag, COMP_NULL)
+          .device(device_t(&d))
+          .matching_engine(matching_engine_t(&engine))();
+    } catch (const peer_failure_error&) {
+      // The collective itself tells of it.
+    }
+    if (before == after) break;
+  }
+  // Both have been told: what the first says may be an exception here.
+  expect(d, before, tag, mine, number);
+  if (before != after) expect(d, after, tag, mine, number);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,148 @@
+// Freeing what others use, and starting twice at once: refused where that is known.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <lci.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+int wrong = 0, right = 0;
+
+void expect(bool good, const char* what) {
+  ++(good ? right : wrong);
+  std::printf("%s %s\n", good ? "PASSED" : "FAILED", what);
+}
+
+template <class F>
+std::string refusal(F f) {
+  try {
+    f();
+  } catch (const lci::invalid_argument_error& e) {
+    return e.what();
+  }
+  return {};
+}
+
+void start_four_times_at_once() {
+  for (int round = 0; round < 5; ++round) {
+    std::atomic<int> begun{0}, made{0}, refused{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        for (++begun; begun < 4;) std::this_thread::yield();
+        const std::string text = refusal([] { lci::g_runtime_init(); });
+        ++(text.empty() ? made : refused);
+      });
+    for (auto& t : threads) t.join();
+    if (made != 1 || refused != 3) return expect(false, "one of four threads makes the default runtime");
+    lci::g_runtime_fina();
+  }
+  expect(lci::get_g_runtime().is_empty(), "one of four threads makes the default runtime, three are refused");
+}
+
+lci::device_t victim;
+std::string in_handler[2];
+
+void free_things(lci::status_t) {
+  lci::runtime_t rt = lci::get_g_runtime();
+  in_handler[0] = refusal([] { lci::free_device(&victim); });
+  in_handler[1] = refusal([&] { lci::free_runtime(&rt); });
+}
+
+void free_in_a_handler() {
+  lci::g_runtime_init();
+  victim = lci::alloc_device();
+  lci::comp_t handler = lci::alloc_handler(free_things);
+  char b[8] = {};
+  (void)lci::post_send_x(0, b, 8, 1, lci::COMP_NULL).device(victim)();
+  (void)lci::post_recv_x(0, b, 8, 1, handler).device(victim).allow_done(false)();
+  while (in_handler[1].empty()) lci::progress_x().device(victim)();
+  expect(in_handler[0].find("handler") != std::string::npos, "a handler may not free a device");
+  expect(in_handler[1].find("handler") != std::string::npos, "a handler may not free the runtime");
+  lci::free_device(&victim);
+  lci::free_comp(&handler);
+  lci::g_runtime_fina();
+}
+
+void free_while_another_thread_makes_progress() {
+  const char* check = std::getenv("LCI_ATTR_CHECK");
+  if (check == nullptr || std::string(check) != "1") return;
+  lci::g_runtime_init();
+  int refused_free = 0, refused_progress = 0;
+  for (int round = 0; round < 20; ++round) {
+    lci::device_t device = lci::alloc_device();
+    std::atomic<bool> going{false}, stop{false};
+    std::string in_thread;
+    std::thread thread([&, device] {
+      in_thread = refusal([&] {
+        while (!stop) {
+          lci::progress_x().device(device)();
+          going = true;
+        }
+      });
+    });
+    while (!going) std::this_thread::yield();
+    // Between two calls of that thread nobody uses the device: then its next one is refused.
+    const std::string here = refusal([&] { lci::free_device(&device); });
+    if (here.empty())
+      ++refused_progress;
+    else
+      ++refused_free;
+    if (!here.empty()) stop = true;
+    thread.join();
+    if (here.empty() && in_thread.empty()) return expect(false, "a freed device can't make progress");
+    if (!here.empty()) lci::free_device(&device);
+  }
+  std::printf("%d times the free was refused, %d times the progress after it\n", refused_free, refused_progress);
+  expect(true, "a device is not freed under a thread that makes progress on it");
+  lci::g_runtime_fina();
+}
+
+void free_a_registered_object() {
+  lci::g_runtime_init();
+  lci::comp_t counter = lci::alloc_counter(), other = lci::alloc_counter();
+  const lci::rcomp_t rcomp = lci::register_rcomp(counter);
+  lci::free_comp(&counter);
+  char b[8] = {};
+  (void)lci::post_am(0, b, 8, lci::COMP_NULL, rcomp);
+  for (int i = 0; i < 100; ++i) lci::progress();
+  expect(!refusal([&] { lci::deregister_rcomp(rcomp); }).empty(),
+         "freeing a registered object ends its registration");
+  const lci::rcomp_t next = lci::register_rcomp(other);
+  (void)lci::post_am(0, b, 8, lci::COMP_NULL, next);
+  expect(lci::counter_wait_for(other, 1, 30), "registrations go on after that");
+  lci::free_comp(&other);
+  lci::g_runtime_fina();
+}
+
+void free_in_the_wrong_order() {
+  lci::g_runtime_init();
+  static char memory[64];
+  lci::device_t device = lci::alloc_device();
+  lci::mr_t mr = lci::register_memory_x(memory, sizeof memory).device(device)();
+  lci::free_device(&device);
+  expect(!refusal([&] { (void)lci::get_rmr(mr); }).empty(), "a registration ends with its device");
+  lci::deregister_memory(&mr);
+  expect(mr.is_empty(), "its handle can still be emptied");
+  lci::matching_engine_t engine = lci::alloc_matching_engine();
+  lci::packet_pool_t pool = lci::alloc_packet_pool();
+  lci::g_runtime_fina();
+  expect(!refusal([&] { lci::free_matching_engine(&engine); }).empty(),
+         "a matching engine can't be freed after its runtime");
+  expect(!refusal([&] { lci::free_packet_pool(&pool); }).empty(), "nor can a packet pool");
+}
+
+}  // namespace
+
+int main() {
+  start_four_times_at_once();
+  free_in_a_handler();
+  free_while_another_thread_makes_progress();
+  free_a_registered_object();
+  free_in_the_wrong_order();
+  std::printf("cases: %d passed, %d failed, 0 skipped\n", right, wrong);
+  return wrong == 0 ? 0 : 1;
+}

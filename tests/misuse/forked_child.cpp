@@ -1,0 +1,138 @@
+// A child process that fork() makes of one that uses the library is refused each call, and disturbs nothing;
+// it may call exec() and _exit(), and even exit(). Rank 0 has the children; afterwards both ranks go on.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <lci.hpp>
+#include <string>
+
+namespace {
+
+int wrong = 0, right = 0;
+
+void expect(bool good, const std::string& what) {
+  ++(good ? right : wrong);
+  if (!good) std::printf("FAILED %s\n", what.c_str());
+}
+
+/// 0 if each call is refused in this child with a text that tells of fork().
+int try_all(lci::device_t device, lci::comp_t counter, lci::comp_t sync, lci::mr_t mr, lci::rcomp_t rcomp) {
+  char b[8] = {};
+  static char large[100'000];
+  const struct {
+    const char* what;
+    std::function<void()> call;
+  } calls[] = {
+      {"post_am", [&] { (void)lci::post_am(1, b, 8, lci::COMP_NULL_RETRY, rcomp); }},
+      {"post_send", [&] { (void)lci::post_send(1, b, 8, 1, lci::COMP_NULL_RETRY); }},
+      {"post_send of a large message", [&] { (void)lci::post_send(1, large, sizeof large, 1, counter); }},
+      {"post_recv", [&] { (void)lci::post_recv(1, b, 8, 1, counter); }},
+      {"post_put", [&] { (void)lci::post_put(0, b, 8, lci::COMP_NULL_RETRY, 0, lci::rmr_t()); }},
+      {"progress", [&] { (void)lci::progress(); }},
+      {"progress on a device that is named", [&] { (void)lci::progress_x().device(device)(); }},
+      {"post_am to a device that is named",
+       [&] { (void)lci::post_am_x(1, b, 8, lci::COMP_NULL_RETRY, rcomp).device(device)(); }},
+      {"sync_wait", [&] { lci::sync_wait(sync, nullptr); }},
+      {"counter_get", [&] { (void)lci::counter_get(counter); }},
+      {"alloc_counter", [] { (void)lci::alloc_counter(); }},
+      {"alloc_device", [] { (void)lci::alloc_device(); }},
+      {"alloc_runtime", [] { (void)lci::alloc_runtime(); }},
+      {"g_runtime_init", [] { (void)lci::g_runtime_init(); }},
+      {"register_memory", [&] { (void)lci::register_memory(b, 8); }},
+      {"get_rmr", [&] { (void)lci::get_rmr(mr); }},
+      {"get_upacket", [] { (void)lci::get_upacket(); }},
+      {"barrier", [] { lci::barrier(); }},
+      {"wait_drained", [] { lci::wait_drained(); }},
+  };
+  int accepted = 0;
+  for (const auto& c : calls) {
+    std::string text = "nothing was thrown";
+    try {
+      c.call();
+    } catch (const lci::invalid_argument_error& e) {
+      text = e.what();
+    }
+    if (text.find("fork()") != std::string::npos) continue;
+    std::printf("FAILED %s in a forked child: %s\n", c.what, text.c_str());
+    ++accepted;
+  }
+  // What destructors do is harmless.
+  try {
+    lci::free_comp(&counter);
+    lci::deregister_memory(&mr);
+    lci::free_device(&device);
+    lci::g_runtime_fina();
+    lci::global_finalize();
+    accepted += !counter.is_empty() + !mr.is_empty() + !device.is_empty();
+  } catch (const std::exception& e) {
+    std::printf("FAILED to free something in a forked child: %s\n", e.what());
+    ++accepted;
+  }
+  accepted += lci::get_rank_me() != 0;
+  std::fflush(stdout);
+  return accepted;
+}
+
+/// How a child ends that does this.
+int status_of_child(const std::function<int()>& body, bool by_exit = false) {
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int code = body();
+    if (by_exit) std::exit(code);
+    _exit(code);
+  }
+  int how = -1;
+  waitpid(child, &how, 0);
+  return how;
+}
+
+}  // namespace
+
+int main() {
+  lci::g_runtime_init();
+  lci::comp_t counter = lci::alloc_counter(), sync = lci::alloc_sync();
+  const lci::rcomp_t rcomp = lci::register_rcomp(counter);
+  char memory[64];
+  lci::mr_t mr = lci::register_memory(memory, sizeof memory);
+  lci::device_t second = lci::alloc_device();
+  const int other = 1 - lci::get_rank_me();
+  lci::barrier();
+  if (lci::get_rank_me() == 0) {
+    expect(status_of_child([&] { return try_all(second, counter, sync, mr, rcomp); }) == 0,
+           "each call is refused");
+    expect(status_of_child([] { return 0; }, true) == 0, "a child may call exit()");
+    expect(status_of_child([] { return execl("/bin/true", "true", nullptr); }) == 0, "a child may call exec()");
+    expect(status_of_child([&] {
+             // Also in a child of the child.
+             return status_of_child([&] { return try_all(second, counter, sync, mr, rcomp); });
+           }) == 0,
+           "each call is refused in a grandchild");
+  }
+  // All goes on.
+  char out[8] = "hello", in[8] = {};
+  for (int i = 0; i < 100; ++i) {
+    if (lci::get_rank_me() == 0) {
+      lci::post_send(other, out, 8, 7, lci::COMP_NULL);
+      lci::post_recv(other, in, 8, 7, lci::COMP_NULL);
+    } else {
+      lci::post_recv(other, in, 8, 7, lci::COMP_NULL);
+      lci::post_send(other, out, 8, 7, lci::COMP_NULL);
+    }
+  }
+  expect(std::string(in) == "hello", "messages go on");
+  lci::post_am(other, out, 8, lci::COMP_NULL, rcomp);
+  expect(lci::counter_wait_for(counter, 1, 30), "active messages go on");
+  lci::barrier();
+  lci::free_device(&second);
+  lci::deregister_memory(&mr);
+  lci::deregister_rcomp(rcomp);
+  lci::free_comp(&counter);
+  lci::free_comp(&sync);
+  lci::g_runtime_fina();
+  if (other == 1) std::printf("cases: %d passed, %d failed, 0 skipped\n", right, wrong);
+  return wrong == 0 ? 0 : 1;
+}

@@ -1,0 +1,94 @@
+// What the generated cases call operations with: good values of every kind, and bad ones that need making.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <lci.hpp>
+#include <limits>
+#include <vector>
+
+namespace misuse {
+
+using namespace lci;  // types and operations, as in the generated table
+
+constexpr size_t two_to_63 = size_t{1} << 63;
+const double not_a_number = std::nan("");
+const double negative_not_a_number = -std::nan("");
+
+/// One runtime of one rank with everything that an operation may ask for, and a second one.
+struct setting {
+  setting();
+
+  /// Whether messages, active messages, puts and a barrier still get through.
+  bool works();
+
+  // Objects that live as long as the setting.
+  runtime_t rt, other;
+  device_t device, counting;
+  mr_t mr;
+  rmr_t rmr;
+  rcomp_t rcomp, reserved;
+  symmetric_t symmetric;
+  matching_engine_t engine;
+  packet_pool_t pool;  // beside the default one
+  stream_t stream;
+  comp_t counter, queue, handler;
+  progress_thread_t thread;
+  static constexpr size_t window_size = 64;
+  alignas(64) char window[window_size] = {};
+  alignas(64) char buffer[4096] = {};
+  alignas(64) char result[4096] = {};
+  status_t status;
+  net_status_t net_statuses[4];
+  operation_t name;
+
+  // New ones for one case.
+  comp_t ready_sync();
+  comp_t graph_at_rest();
+  comp_t graph_that_ran();
+  graph_node_t node_of(comp_t graph);
+  graph_node_t node_that_waits();
+  template <class Handle>
+  Handle fresh();
+  /// A copy of a handle whose object has been freed.
+  template <class Handle>
+  Handle freed();
+  /// An object of the second runtime.
+  template <class Handle>
+  Handle of_other();
+  std::vector<packet_pool_t> made;
+};
+
+template <>
+runtime_t setting::fresh();
+template <>
+net_context_t setting::fresh();
+template <>
+device_t setting::fresh();
+template <>
+endpoint_t setting::fresh();
+template <>
+packet_pool_t setting::fresh();
+template <>
+matching_engine_t setting::fresh();
+template <>
+comp_t setting::fresh();
+template <>
+mr_t setting::fresh();
+template <>
+symmetric_t setting::fresh();
+template <>
+stream_t setting::fresh();
+template <>
+progress_thread_t setting::fresh();
+template <>
+runtime_t setting::freed();
+template <>
+graph_node_t setting::freed();
+
+inline void combine(const void*, const void*, void*, size_t) {}
+inline void handle_status(status_t) {}
+inline status_t run_node(void*) { return status_t(errorcode_t::done); }
+
+}  // namespace misuse

@@ -1,0 +1,42 @@
+"""At its end a runtime with the attribute `check` tells of what was not freed, and by which line of the
+program it was allocated; without, it tells nothing."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+PROGRAM = os.environ["LEAKS"]
+SOURCE = pathlib.Path(__file__).parent / "leaks.cpp"
+
+
+def report(check):
+    env = {**os.environ, "LCI_ATTR_CHECK": check, "LCI_ATTR_BACKEND": "shm", "ASAN_OPTIONS": "detect_leaks=0"}
+    done = subprocess.run([PROGRAM], env=env, text=True, stderr=subprocess.PIPE, timeout=60, check=True)
+    return [line for line in done.stderr.splitlines() if "was not freed" in line]
+
+
+class Leaks(unittest.TestCase):
+    def test_each_is_told_and_what_was_freed_is_not(self):
+        told = report("1")
+        self.assertEqual(len(told), 4, told)
+        for operation in ("alloc_cq", "alloc_sync", "register_memory", "alloc_matching_engine"):
+            self.assertEqual(sum(f"what {operation} gave" in line for line in told), 1, told)
+        self.assertTrue(any("named 'a queue'" in line for line in told), told)
+
+    def test_the_line_of_the_program_is_named(self):
+        if shutil.which("addr2line") is None:
+            self.skipTest("no addr2line (Debian: binutils)")
+        lines = [n for n, text in enumerate(SOURCE.read_text().splitlines(), 1) if "// leak " in text]
+        told = report("1")
+        named = sorted(int(n) for line in told for n in re.findall(r"leaks\.cpp:(\d+)", line))
+        self.assertEqual(named, lines, told)
+
+    def test_nothing_is_told_without(self):
+        self.assertEqual(report("0"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
