@@ -1,7 +1,5 @@
 """Operations on the resources behind communications, and on memory."""
 
-from dataclasses import replace
-
 from api_dsl import arguments as a
 from api_dsl.schema import Argument as A, Operation as Op
 
@@ -36,8 +34,7 @@ OPERATIONS = (
     _alloc("device",
            "Allocates a device. Collective: the k-th device of a rank talks to the k-th device "
            "of every other rank.",
-           (a.runtime, a.net_context, replace(
-               a.packet_pool, doc="Packet pool that posts to this device take packets from.")),
+           (a.runtime, a.net_context, a.pool_if_any),
            "Device", "3.2.3"),
     _free("device", "Frees a device, after its endpoints were freed.", "Device", "3.2.3"),
     Op("progress", "error_t",
@@ -82,6 +79,13 @@ OPERATIONS = (
        result="The numbers since the device was allocated. Throws invalid_argument_error if it does "
               "not count."),
 
+    Op("get_histogram", "histogram_t",
+       "Reads how long the operations of one kind took that were posted to a device that was allocated with "
+       "`counters`, by size classes. Thread-safe, also while others communicate.",
+       (A("kind", "operation_kind_t", "Which operations."),
+        A("size", "size_t", "The size class that this many bytes belong to.")),
+       (a.runtime, a.device), source="ours", group="Device",
+       result="The times since the device was allocated. Throws invalid_argument_error if it does not count."),
     Op("get_reg_cache_stats", "reg_cache_stats_t",
        "Reads what the registration cache of a device that was allocated with `use_reg_cache` has "
        "done and holds. Thread-safe.",
@@ -146,6 +150,26 @@ OPERATIONS = (
        result="The remote side's view of the registration."),
     Op("get_mr_base", "void*", "Tells where registered memory begins.", (_mr,),
        (a.runtime_on_demand,), source="ours", group="Memory", result="Address of its first byte."),
+    Op("publish_memory", "publication_t",
+       "Makes a registration of each rank known to all, so that find_rmr finds it by its addresses. "
+       "Collective; if one rank's registration is of another device, all throw.",
+       (A("mr", "mr_t", "This rank's registration; MR_HOST: it has none.", may_be_empty=True),),
+       (a.runtime, a.device), source="ours", group="Memory",
+       result="The publication; to be ended with unpublish_memory, before its registrations and its device."),
+    Op("unpublish_memory", "void",
+       "Ends a publication: find_rmr finds its registrations no more, and what it has given for them is not to "
+       "be used any more; the handle becomes empty. Collective: waits until all ranks have come here.",
+       (A("publication", "publication_t*", "Handle of the publication."),), (a.runtime,),
+       source="ours", group="Memory"),
+    Op("find_rmr", "rmr_t",
+       "Looks for a published registration that holds a range of a rank's memory, without asking that rank: "
+       "so a put or get needs no more than rank and address. Thread-safe.",
+       (A("rank", "int", "The rank whose memory it is."),
+        A("address", "const void*", "First byte, as that rank sees it."),
+        A("size", "size_t", "Number of bytes.")),
+       (a.runtime, a.device), source="ours", group="Memory",
+       result="What gives access to that range, from offset 0 on; RMR_NULL if nothing that is published holds "
+       "all of it."),
     Op("alloc_shared", "mr_t",
        "Allocates registered memory that ranks of the same host reach by load and store: puts, "
        "gets and atomics on it are plain copies there. Its contents are undefined.",

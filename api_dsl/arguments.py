@@ -32,6 +32,12 @@ net_context = A("net_context", "net_context_t", "Net context that the device is 
                 "net_context_t()",
                 resolve=Default("runtime", "default_net_context",
                                 "the runtime has no default net context: pass .net_context()"))
+pool_if_any = A("packet_pool", "packet_pool_t",
+                "Packet pool that posts to this device take packets from. If the runtime has no default one "
+                "either, the device serves raw network operations and what needs no packet (small messages, "
+                "large ones, puts and gets); other posts throw unless they pass a packet pool that is "
+                "registered with the device.",
+                "packet_pool_t()", resolve=Default("runtime", "default_packet_pool", ""))
 packet_pool = A("packet_pool", "packet_pool_t", "Packet pool to use.", "packet_pool_t()",
                 resolve=Default("runtime", "default_packet_pool",
                                 "the runtime has no default packet pool: pass .packet_pool()"))

@@ -37,7 +37,8 @@ post_comm = Op(
        "Where the bytes lie in the local buffer; null: in one piece. `size` is that of the layout.",
        "nullptr", source="ours"),
      A("remote_layout", "const layout_t*",
-       "Where the bytes lie from `remote_disp` on; null: in one piece.", "nullptr", source="ours"),
+       "Where the bytes lie from `remote_disp` on; null: in one piece. A list of remote segments has "
+       "registrations of its own: `rmr` is RMR_NULL then, and `remote_disp` 0.", "nullptr", source="ours"),
      A("stream", "stream_t",
        "Stream in whose order an active message is delivered; empty: in no order.",
        "stream_t()", may_be_empty=True, source="ours"),
@@ -73,7 +74,7 @@ OPERATIONS = (
     Derived("post_am", "post_comm",
             "Posts an active message: the target's completion object gets the data.",
             ("rank", "local_buffer", "size", "local_comp", "remote_comp"),
-            _UNMATCHED + ("remote_disp", "rmr", "layout", "remote_layout"), (_CONST,),
+            _UNMATCHED + ("remote_disp", "rmr", "remote_layout"), (_CONST,),
             (_FROM, ("rank", "The target."), ("size", "Bytes to send."),
              ("remote_comp", "Remote completion handle of the target."),
              ("tag", "Delivered with the message.")),

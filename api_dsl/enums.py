@@ -30,6 +30,8 @@ errorcode = Enum(
         V("fatal", "Of an operation under way: its peer has failed, or refuses. Posts throw instead."),
         V("cancelled", "Of an operation under way: it was cancelled, here or by its peer."),
         V("timed_out", "Of an operation under way: it had not ended at its deadline."),
+        V("no_memory", "Of an operation under way: its target had no memory for the message, and has not "
+                       "delivered it."),
     ),
     source="3.2.5", declared_in=_TYPES)
 
@@ -113,9 +115,11 @@ comp_type = Enum(
 cq_type = Enum(
     "attr_cq_type_t", "Implementations of the completion queue.",
     (
-        V("array_atomic", "A fixed array with fetch-and-add tickets; the fastest while not full."),
-        V("lcrq", "Lists of rings, one for a few threads that signal: grows without limit. "
-          "Each thread's statuses, and each stream's, stay in order."),
+        V("array_atomic", "A fixed array; the fastest for one thread while not full. First in, first out until "
+          "it is full; beyond, each thread's statuses stay in order."),
+        V("lcrq", "Lists of rings, one for a few threads that signal: grows without limit, the fastest for "
+          "several threads. Each thread's statuses, and each stream's, stay in order."),
+        V("fifo", "One list of rings: grows without limit. First in, first out, whichever threads signal."),
     ),
     source="4.1.4")
 
@@ -157,7 +161,7 @@ net_opcode = Enum(
         V("READ", "A get of this rank is complete."),
         V("ERROR", "An operation has failed: its peer is gone, or a message was cut."),
     ),
-    source="v2", declared_in=_TYPES)
+    source="v2", declared_in=_TYPES, str_function=True)
 
 progress_mode = Enum(
     "progress_mode_t", "What a progress thread does while nothing happens.",
@@ -176,15 +180,19 @@ net_lock_mode = Enum(
         V("LCI_NET_TRYLOCK_RECV", "Try a lock around posting receives.", 2),
         V("LCI_NET_TRYLOCK_POLL", "Try a lock around polling.", 4),
         V("LCI_NET_LOCK_MR", "Take a lock around memory registration.", 8),
-        V("LCI_NET_LOCK_ALL", "All of them.", 15),
+        V("LCI_NET_LOCK_ALL", "All of these.", 15),
+        V("LCI_NET_TRYLOCK_MAX", "Boundary marker: above all of them.", 16, marker=True),
+        V("LCI_NET_TRYLOCK_ENDPOINT",
+          "Try one lock around posting and polling alike, as providers have one an endpoint; in place of the "
+          "first three.", 32),
     ),
     source="4.2.2", flags=True)
 
 
-def _algorithms(operation, *named):
+def _algorithms(operation, *named, published=True):
     return Enum(f"{operation}_algorithm_t", f"Ways to carry out `{operation}`.",
                 (V("none", "Chosen by size and number of ranks."),) +
-                tuple(V(name, doc) for name, doc in named))
+                tuple(V(name, doc) for name, doc in named), str_function=published)
 
 
 _TREE = ("tree", "In log2(n) rounds: for small data and many ranks.")
@@ -193,8 +201,8 @@ _RING = ("ring", "In pieces, from each rank to the next: for large data.")
 broadcast_algorithm = _algorithms("broadcast", _DIRECT, _TREE, _RING)
 reduce_scatter_algorithm = _algorithms("reduce_scatter", _DIRECT, _TREE, _RING)
 allreduce_algorithm = _algorithms("allreduce", _DIRECT, _TREE, _RING)
-allgather_algorithm = _algorithms("allgather", _DIRECT, _RING)
-gather_algorithm = _algorithms("gather", _DIRECT, _TREE)
+allgather_algorithm = _algorithms("allgather", _DIRECT, _RING, published=False)
+gather_algorithm = _algorithms("gather", _DIRECT, _TREE, published=False)
 
 atomic_op = Enum(
     "atomic_op_t",
@@ -224,8 +232,20 @@ atomic_type = Enum(
     ),
     source="ours")
 
+operation_kind = Enum(
+    "operation_kind_t", "Kinds of operations whose times are told apart.",
+    (
+        V("am", "Active messages."),
+        V("send", "Sends."),
+        V("recv", "Receives."),
+        V("put", "Puts."),
+        V("get", "Gets."),
+        V("atomic", "Atomic operations."),
+    ),
+    source="ours")
+
 ALL = (errorcode, direction, matching_policy, matching_entry_type, comp_semantic, backend,
        rdv_protocol, matching_engine_type, comp_type, cq_type, ibv_odp_strategy,
        ibv_prefetch_strategy, ibv_td_strategy, net_opcode, progress_mode, net_lock_mode,
        broadcast_algorithm, reduce_scatter_algorithm, allreduce_algorithm, allgather_algorithm,
-       gather_algorithm, atomic_op, atomic_type)
+       gather_algorithm, atomic_op, atomic_type, operation_kind)

@@ -21,8 +21,14 @@ VARIABLES = (
     V("LCI_ENABLE_BOOTSTRAP_LCI",
       "Bootstrap switch of the published implementation; not used."),
     V("LCI_INIT_ATTACH_DEBUGGER", "Debugging aid of the published implementation; not used."),
-    V("LCI_MASTER_ADDR", "TCP bootstrap of the published implementation; not used."),
-    V("LCI_MASTER_PORT", "TCP bootstrap of the published implementation; not used."),
+    V("LCI_MASTER_ADDR", "As `MASTER_ADDR`, together with `LCI_MASTER_PORT`, and before it; before both goes "
+      "`LCT_MASTER_ADDR` with `LCT_MASTER_PORT`."),
+    V("LCI_MASTER_PORT", "See `LCI_MASTER_ADDR`."),
+    V("LCT_PMI_BACKEND", "Kinds of bootstrap, separated by commas, of which the first is taken that the "
+      "environment speaks of; `LCI_ATTR_BOOTSTRAP` goes before it."),
+    V("LCT_PMI_FILE_NRANKS", "Ranks of a job that meets by a file, bootstrap `file`."),
+    V("LCT_PMI_FILE_NAME", "Where that file is, without its `.job`; else `lct_pmi_file` in the folder in which "
+      "the program was started."),
     V("LCI_RANK", "TCP bootstrap of the published implementation; not used."),
     V("LCI_WORLD_SIZE", "TCP bootstrap of the published implementation; not used."),
 )

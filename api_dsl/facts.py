@@ -44,7 +44,10 @@ _BY_ARGUMENT = {
     ("post_get", "remote_comp"): RCOMP_IF_ANY,
     ("register_rcomp", "rcomp"): RESERVED, ("deregister_rcomp", "rcomp"): REGISTERED,
     ("reserve_rcomps", "n"): HANDLES, ("matching_engine_insert", "value"): ADDRESS,
-    ("graph_add_node", "fn"): FUNCTION, ("alloc_handler", "handler"): FUNCTION,
+    ("graph_add_node", "fn"): MAY_BE_NULL, ("alloc_handler", "handler"): FUNCTION,
+    ("cq_pop_many", "statuses"): Fact("buffer", "not null, unless `max_pops` is 0"),
+    ("find_rmr", "address"): Fact("", "any address"), ("find_rmr", "size"): Fact("", "any number"),
+    ("get_histogram", "size"): Fact("", "any number"),
     ("net_poll_cq", "statuses"): Fact("buffer", "not null, unless `max_polls` is 0"),
     ("put_upacket", "packet"): MAY_BE_NULL, ("set_allocator", "allocator"): MAY_BE_NULL,
 }

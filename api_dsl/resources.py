@@ -8,7 +8,7 @@ runtime = Resource(
     "runtime",
     "Default configuration and resources that operations fall back to. Libraries that share a "
     "process may each have their own.",
-    source="3.2.2", children=("net_context", "device", "packet_pool", "matching_engine"),
+    source="3.2.2", children=("net_context", "device", "packet_pool", "matching_engine"), published=True,
     attributes=(
         A("packet_return_threshold", "size_t",
           "Bytes written into a packet above which it goes back to the pool of the thread that "
@@ -29,12 +29,12 @@ runtime = Resource(
           "Largest piece into which a rendezvous transfer is cut.", "8388608", source=_OURS,
           minimum=4096),
         A("bootstrap", "std::string",
-          "Where the process learns its rank from: `pmi1`, `pmi2`, `pmix`, `mpi`, `tcp` or `local` (a job "
+          "Where the process learns its rank from: `pmi1`, `pmi2`, `pmix`, `mpi`, `tcp`, `file` or `local` (a job "
           "of one); `none`: the runtime is a job of its own, whatever started the process, and peers "
           "outside may be connected; empty: automatic.", "", source="4.5"),
         A("bootstrap_timeout", "double",
           "Seconds to wait for the other ranks at start before giving up with an error.", "60",
-          source=_OURS, minimum=0),
+          source=_OURS, minimum=0, variables=("LCT_PMI_TCP_TIMEOUT_SEC",)),
         A("max_peers", "int",
           "Peers outside of the job that may be connected at a time, see `connect`; -1: 1024 where "
           "`bootstrap` is `none`, else 0.", "-1", source=_OURS, minimum=-1, maximum=65536),
@@ -71,7 +71,7 @@ runtime = Resource(
     ))
 
 net_context = Resource(
-    "net_context", "One opened network: what its devices share.", source="4.2.1",
+    "net_context", "One opened network: what its devices share.", source="4.2.1", published=True,
     attributes=(
         A("backend", "attr_backend_t",
           "Network to use; none: shared memory within a host, the best usable network between hosts. Read "
@@ -167,7 +167,7 @@ device = Resource(
     "device",
     "A complete set of network resources. Threads on different devices do not disturb each "
     "other. Allocation is collective: the k-th device of a rank talks to the k-th of the others.",
-    source="3.2.3", children=("endpoint",),
+    source="3.2.3", children=("endpoint",), published=True,
     attributes=(
         A("net_max_sends", "size_t", "Sends under way per device.", "64", minimum=1, maximum=1 << 24),
         A("net_max_recvs", "size_t", "Receive buffers kept posted, where the network needs them.",
@@ -179,15 +179,27 @@ device = Resource(
           maximum=1),
         A("ofi_lock_mode", "uint64_t",
           "Calls into libfabric that are guarded, as `LCI_NET_*` bits; in the environment also "
-          "names: none, send, recv, poll, mr, all, separated by commas.", "0",
+          "names: none, send, recv, poll, mr, all, endpoint, separated by commas.", "0",
           variables=("LCI_NET_LOCK_MODE",), flags="attr_net_lock_mode_t", source="4.2.2",
-          maximum=15),
+          maximum=47),
         A("ofi_bundle_size", "size_t",
           "Injected messages to a peer that are posted within a few microseconds of each other go "
           "together, in up to so many bytes; the first few of them at once, the others when so many are "
           "full, with the next progress() on the device, or after a millisecond or two. 0: each alone, "
           "at once.",
           "8192", source=_OURS),
+        A("backlog_bytes", "size_t",
+          "Bytes of messages that may wait inside the library for one peer, since the network takes no "
+          "more. Beyond, posts that forbid `retry` make progress before they return; those of handlers, "
+          "which can't, are always kept.", "67108864", source=_OURS),
+        A("close_timeout", "double",
+          "Seconds that free_device waits for peers to answer what is under way; then it ends as `cancelled` here "
+          "alone.", "2", source=_OURS, minimum=0, maximum=86400),
+        A("unexpected_bytes", "size_t",
+          "Bytes of memory that sends of one peer may take up here which no receive has asked for. Beyond, "
+          "the peer is asked to pause: its sends say `retry` until receives have taken half of it. What is "
+          "already on its way still comes. Two ranks that pause each other both get more. 0: no bound.",
+          "67108864", source=_OURS),
         A("alloc_default_endpoint", "bool", "Allocate a default endpoint with the device.",
           "true"),
         A("alloc_progress_endpoint", "bool",
@@ -221,19 +233,20 @@ device = Resource(
         A("ibv_td_strategy", "attr_ibv_td_strategy_t",
           "Which queue pairs share a thread domain.", "per_qp", source="4.2.3"),
         A("counters", "bool",
-          "Count messages and bytes by kind and peer, for get_counters.", "false", source=_OURS),
+          "Count messages and bytes by kind and peer, and the times that operations take, for get_counters "
+          "and get_histogram.", "false", source=_OURS),
         A("uid", "int", "Number of the device in its process.", "-1", settable=False),
     ))
 
 endpoint = Resource(
     "endpoint", "A way into a device, with send resources of its own where the network has them.",
-    source="4.2.1",
+    source="4.2.1", published=True,
     attributes=(A("uid", "int", "Number of the endpoint in its process.", "-1", settable=False),))
 
 packet_pool = Resource(
     "packet_pool",
     "Fixed-size buffers for messages, kept per thread and stolen when a thread runs out.",
-    source="4.1.2",
+    source="4.1.2", published=True,
     attributes=(
         A("packet_size", "size_t", "Bytes of a packet, its header included.", "8192",
           minimum=256, maximum=1 << 30),
@@ -243,7 +256,7 @@ packet_pool = Resource(
     ))
 
 matching_engine = Resource(
-    "matching_engine", "Pairs messages with receives at the target.", source="4.1.3",
+    "matching_engine", "Pairs messages with receives at the target.", source="4.1.3", published=True,
     attributes=(
         A("matching_engine_type", "attr_matching_engine_type_t",
           "Has no effect: both values get the same hash table, which keeps posting order per key. "
@@ -305,23 +318,25 @@ stream = Resource(
     ))
 
 mr = Resource(
-    "mr", "A registered range of local memory, bound to a device.", source="3.3.1",
-    impl="lci::core::memory_region", header="lib/core/memory_region.hpp", has_attr=False)
+    "mr", "A registered range of local memory, bound to a device.", source="3.3.1", published=True,
+    impl="lci::core::memory_region", header="lib/core/memory_region.hpp")
 
 symmetric = Resource(
     "symmetric", "Shared memory that all ranks have allocated together, a part each.",
     source="ours", impl="lci::core::symmetric", header="lib/coll/symmetric.hpp", has_attr=False)
 
-graph_node = Resource(
-    "graph_node", "A node of a completion graph.", source="3.2.5",
-    impl="lci::core::graph_node", header="", has_attr=False)
+publication = Resource(
+    "publication", "Registered memory that all ranks have made known to each other together.",
+    source="ours", impl="lci::core::publication", header="lib/coll/publication.hpp", has_attr=False)
 
 ALL = (runtime, net_context, device, endpoint, packet_pool, matching_engine, comp, progress_thread,
-       stream, mr, symmetric, graph_node)
+       stream, mr, symmetric, publication)
 
 ALIASES = (
     Alias("comp_handler_t", "void (*)(status_t status)",
           "A completion handler. Runs inside progress() or inside a post.", "3.2.5"),
+    Alias("graph_node_t", "void*",
+          "A node of a completion graph. Also the `user_context` of the operation that is to end it.", "3.2.5"),
     Alias("graph_node_run_cb_t", "status_t (*)(void* value)",
           "The work of a graph's node: returns done, or posted if graph_node_mark_complete() "
           "follows.", "v2"),
@@ -347,4 +362,6 @@ CONSTANTS = (
     Constant("MR_UNKNOWN", "mr_t", 2, "The library finds out where the memory is.", "v2"),
     Constant("GRAPH_START", "graph_node_t", 1, "Runs before all nodes of a graph.", "v2"),
     Constant("GRAPH_END", "graph_node_t", 2, "Runs after all nodes of a graph.", "v2"),
+    Constant("GRAPH_NODE_DUMMY_CB", "graph_node_run_cb_t", 0,
+             "The function of a node without work, which ends as soon as what is before it has.", "v2"),
 )

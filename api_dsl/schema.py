@@ -11,6 +11,7 @@ class EnumValue:
     doc: str
     value: Optional[int] = None  # None: one more than the value before
     also: str = ""  # another name that options take for it
+    marker: bool = False  # a boundary, no value: options do not take it
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Enum:
     source: str = ""  # section of the paper, or "v2" (published interface), or "ours"
     declared_in: str = ""  # header that declares it by hand; empty: generated into attributes.hpp
     flags: bool = False  # unscoped; values may be or-ed
+    str_function: bool = False  # the published interface has a get_<name>_str() for it
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Alias:
 
 @dataclass(frozen=True)
 class Constant:
-    """A named value of a handle type. `pointer` is the number behind it; 0 is the empty handle."""
+    """A named value of a handle type, or of an alias for a pointer. `pointer` is the number behind it; 0 is
+    the empty handle or the null pointer."""
 
     name: str
     type: str
@@ -70,6 +73,7 @@ class Resource:
     impl: str = ""  # class behind the handle; empty: lci::core::<name>
     header: str = ""  # where that class is defined; empty: lib/core/<name>.hpp
     has_attr: bool = True  # the class has a member `attr`
+    published: bool = False  # programs know its class as <name>_impl_t, and pass it as void*
 
 
 @dataclass(frozen=True)

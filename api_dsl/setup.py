@@ -19,28 +19,31 @@ OPERATIONS = (
     Op("alloc_runtime", "runtime_t",
        "Allocates a runtime, with a net context and those defaults that its attributes ask for. "
        "Collective: all ranks do so in the same order.",
-       (), (a.name, a.user_context), source="3.2.2", resource="runtime", group=_G,
+       (), (a.name, a.user_context, device_name), source="3.2.2", resource="runtime", group=_G,
        result="The runtime; to be freed with free_runtime."),
     Op("free_runtime", "void",
        "Frees a runtime and the default resources it allocated; the handle becomes empty. Devices "
        "of the user must have been freed.",
        (A("runtime", "runtime_t*", "Handle of the runtime to free."),), source="3.2.2", group=_G),
     Op("g_runtime_init", "runtime_t",
-       "Allocates the process's default runtime, which operations use if no other is named.",
+       "Allocates the process's default runtime, which operations use if no other is named. Begins with "
+       "global_initialize. Where there is one already, that stays, with one warning, and is counted: it "
+       "is freed by the last of as many calls of g_runtime_fina.",
        (), (a.name, a.user_context, device_name), source="3.2.2", resource="runtime", group=_G,
        result="The runtime; to be freed with g_runtime_fina."),
-    Op("g_runtime_fina", "void", "Frees the process's default runtime.", source="3.2.2",
-       group=_G),
+    Op("g_runtime_fina", "void",
+       "Undoes a g_runtime_init; the last one frees the process's default runtime, and ends with "
+       "global_finalize.", source="3.2.2", group=_G),
     Op("get_g_runtime", "runtime_t", "Gives the process's default runtime.", group=_G,
        result="The default runtime; empty if there is none."),
     Op("get_rank_me", "int", "Tells the rank of this process.", (),
        (a.runtime_on_demand,), source="3.2.2", group=_G,
-       result="The rank in the given runtime, else in the default one or any other; -1 if none "
-              "is active."),
+       result="The rank in the given runtime, else in the default one or any other, else in the job "
+              "between global_initialize and global_finalize; -1 if there is none of these."),
     Op("get_rank_n", "int", "Tells the number of ranks.", (), (a.runtime_on_demand,),
        source="3.2.2", group=_G,
-       result="The number of ranks in the given runtime, else in the default one or any other; "
-              "-1 if none is active."),
+       result="The number of ranks in the given runtime, else in the default one or any other, else in "
+              "the job between global_initialize and global_finalize; -1 if there is none of these."),
     Op("abort", "void",
        "Ends the whole job, and does not return: the launcher is told, ends the other ranks and "
        "exits with the code; without a launcher the process exits with it. By any thread, also in "
@@ -53,7 +56,8 @@ OPERATIONS = (
           "Why; printed to standard error together with the rank and the code.",
           '"called by the program"'),), source=_OURS, group=_G),
     Op("set_allocator", "void",
-       "Sets the allocator of buffers in which active messages are delivered.",
+       "Sets the allocator of buffers in which active messages are delivered, but for remote completion "
+       "handles that have one of their own.",
        (A("allocator", "allocator_base_t*", "The allocator; null: malloc and free."),),
        (a.runtime,), group=_G),
     Op("get_allocator", "allocator_base_t*",
@@ -72,11 +76,13 @@ _P = "Process-wide functions"
 
 FUNCTIONS = (
     Function("global_initialize", "void", (),
-             "Allocates the default runtime at the first of several calls, unless there is one.",
+             "Sets up what is the process's: reads the defaults of all attributes from the environment and "
+             "learns rank and number of ranks. Allocates no runtime. Calls are counted. Where runtimes bring "
+             "ranks of their own (backend `sim`), there are none before a runtime.",
              group=_P, begins=True),
     Function("global_finalize", "void", (),
-             "Frees the default runtime at the last of as many calls as global_initialize had, if "
-             "that has allocated it.",
+             "Undoes a global_initialize; after the last one there is no rank any more. Runtimes stay as "
+             "they are. A call too many does nothing.",
              group=_P),
     Function("get_g_default_attr", "global_attr_t", (),
              "Reads the process-wide defaults of all attributes. At the first call they come from "

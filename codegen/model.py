@@ -21,14 +21,14 @@ BASIC = {
     "std::string": (8, 32), "void*": (8, 8), "const void*": (8, 8), "const char*": (8, 8),
     "tag_t": (8, 8), "rcomp_t": (4, 4), "net_imm_data_t": (4, 4),
     "matching_entry_key_t": (8, 8), "matching_entry_val_t": (8, 8), "make_key_t": (8, 8),
-    "allocator_base_t*": (8, 8), "reduce_op_t": (8, 8), "error_t": (4, 4), "rmr_t": (8, 32),
+    "allocator_base_t*": (8, 8), "reduce_op_t": (8, 8), "error_t": (4, 4), "rmr_t": (8, 24),
     "status_t": (8, 40), "status_t*": (8, 8), "const layout_t*": (8, 8), "net_status_t*": (8, 8),
     "operation_t": (8, 16), "operation_t*": (8, 8),
 }
 SIGNED = {"int", "int64_t"}
 NUMBERS = SIGNED | {"uint16_t", "uint32_t", "uint64_t", "size_t", "uintptr_t", "tag_t", "rcomp_t",
                     "net_imm_data_t", "matching_entry_key_t"}
-RETURN_ONLY = {"void", "global_attr_t", "counters_t", "reg_cache_stats_t"}
+RETURN_ONLY = {"void", "global_attr_t", "counters_t", "histogram_t", "reg_cache_stats_t"}
 # How a type's values are written in the environment. Types missing here can't come from it.
 PARSED = {"bool", "int", "uint64_t", "size_t", "double", "std::string"}
 # Members of every functor: no argument may be called so.
@@ -184,6 +184,10 @@ class Model:
             found.setdefault(op.group, []).append(op)
         return found.items()
 
+    def has_constants(self, resource):
+        """Whether some handles of it are neither null nor an object's."""
+        return any(c.type == resource.name + "_t" and c.pointer != 0 for c in self.api.constants)
+
     def impl(self, resource):
         return resource.impl or f"lci::core::{resource.name}"
 
@@ -310,8 +314,9 @@ class Model:
             self._documented(a.name, a)
         for c in self.api.constants:
             self._documented(c.name, c)
-            if c.type not in self.handles:
-                self._error(c.name, f"type {c.type} is no handle")
+            alias = self.aliases.get(c.type)
+            if c.type not in self.handles and (alias is None or "*" not in alias.definition):
+                self._error(c.name, f"type {c.type} is no handle and no pointer")
         for f in self.api.functions:
             self._documented(f.name, f)
             self._known(f.name, f.returns, RETURN_ONLY | {"const char*"})
@@ -319,8 +324,8 @@ class Model:
                 self._error(f.name, "begins, so it has no parameters")
         for v in self.api.variables:
             self._documented(v.name, v)
-            if not v.name.startswith("LCI_"):
-                self._error(v.name, "does not begin with LCI_")
+            if not v.name.startswith(("LCI_", "LCT_")):
+                self._error(v.name, "does not begin with LCI_ or LCT_")
 
     def _check_names(self):
         self._unique("operations and functions",

@@ -78,9 +78,10 @@ class _Filters:
     def accepted(self, a):
         enum = self.model.enums.get(a.type)
         if enum is not None:
-            text = "one of " + ", ".join(v.also or v.name for v in enum.values)
+            text = "one of " + ", ".join(v.also or v.name for v in enum.values if not v.marker)
         elif a.flags:
-            names = [v.name.split("_")[-1].lower() for v in self.model.enums[a.flags].values]
+            names = [v.name.split("_")[-1].lower() for v in self.model.enums[a.flags].values
+                     if not v.marker]
             text = "a number, or names separated by commas: none, " + ", ".join(names)
         else:
             text = {"bool": "1, on, true, yes, 0, off, false or no",
@@ -108,8 +109,9 @@ class _Filters:
             return []
         if not enum.flags:
             return [(name, f"{enum.name}::{v.name}")
-                    for v in enum.values for name in (v.name, v.also) if name]
-        return [("none", "0")] + [(v.name.split("_")[-1].lower(), v.name) for v in enum.values]
+                    for v in enum.values if not v.marker for name in (v.name, v.also) if name]
+        return [("none", "0")] + [(v.name.split("_")[-1].lower(), v.name)
+                                  for v in enum.values if not v.marker]
 
     # --- operations ---
 

@@ -38,7 +38,7 @@ thread_local lci::device_t device;
 // callback for source-side completion
 void send_cb(lci::status_t status) {
   // free the message buffer once the send is done
-  std::free(status.get_buffer().base);
+  std::free(status.get_buffer());
 }
 
 void global_init(int* rank_me, int* rank_n) {
@@ -81,8 +81,7 @@ bool send_msg(int rank, void* buf, size_t s, int tag) {
 bool poll_msg(msg_t* msg) {
   lci::status_t status = lci::cq_pop(rcq);
   if (status.error.is_done()) {
-    lci::buffer_t buf = status.get_buffer();
-    *msg = {status.rank, static_cast<int>(status.tag), buf.base, buf.size};
+    *msg = {status.rank, static_cast<int>(status.tag), status.get_buffer(), status.get_size()};
     // the upper layer is responsible for freeing the buffer once it consumes the message
     return true;
   }

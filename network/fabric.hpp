@@ -98,6 +98,10 @@ class event_sink {
   /// it, and operations posted to it will not complete. Said once per connection, to each device that
   /// was there when it ended. (Ranks of the job fail, see above, or leave without a word.)
   virtual void on_peer_departure(int peer, departure how) { (void)peer, (void)how; }
+  /// `peer` has freed its device: nothing more will come from that, and what is posted to it is not answered.
+  /// Said once, after the last message, to a device that has exchanged something with it. (Where `peer` is no
+  /// rank of the job, on_peer_departure() says it.)
+  virtual void on_device_end(int peer) { (void)peer; }
   /// A posted operation failed with its peer; comes before or after on_peer_failure().
   virtual void on_operation_failure(void* context, int peer) = 0;
 
@@ -164,8 +168,12 @@ class device {
   /// Asked when it wants to send something large, which both could copy. Thread-safe.
   virtual attention attention_of(int peer) { return (void)peer, attention::unknown; }
 
+  /// Whether something was exchanged with that peer, which has failed, or was to be. Others need not be told.
+  virtual bool has_met(int peer) { return (void)peer, true; }
+
   /// True when everything this device has sent has left it (nothing of it waits in our memory for
-  /// a peer to fetch). Asked before the device is destroyed.
+  /// a peer to fetch). Asked before the device is destroyed, again and again until it is so, and after nothing
+  /// is posted any more but answers: the first question may tell the peers that this device goes.
   virtual bool flushed() { return true; }
 
  protected:

@@ -117,9 +117,8 @@ bool exchange::pop_queue(worker& w, lci::comp_t queue) {
   for (int n = 0; n < 16; ++n) {
     const lci::status_t status = lci::cq_pop(queue);
     if (!status.is_done()) return n > 0;
-    const lci::buffer_t payload = status.get_buffer();
-    receiver_->on_batch(w, status.tag, static_cast<const char*>(payload.base), payload.size);
-    std::free(payload.base);
+    receiver_->on_batch(w, status.tag, static_cast<const char*>(status.get_buffer()), status.get_size());
+    std::free(status.get_buffer());
   }
   return true;
 }
@@ -133,14 +132,12 @@ void exchange::finish(worker& w) {
 }
 
 void exchange::on_batch(lci::status_t status) {
-  const lci::buffer_t payload = status.get_buffer();
-  current_->receiver_->on_batch(*this_worker_, status.tag, static_cast<const char*>(payload.base),
-                                payload.size);
+  current_->receiver_->on_batch(*this_worker_, status.tag, static_cast<const char*>(status.get_buffer()),
+                                status.get_size());
 }
 
 void exchange::on_control(lci::status_t status) {
-  const lci::buffer_t payload = status.get_buffer();
-  current_->receiver_->on_control(static_cast<const char*>(payload.base), payload.size);
+  current_->receiver_->on_control(static_cast<const char*>(status.get_buffer()), status.get_size());
 }
 
 void exchange::on_sent(lci::status_t status) {

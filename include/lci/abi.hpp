@@ -10,13 +10,14 @@
 #include "lci/completion.hpp"
 #include "lci/config.hpp"
 #include "lci/direct.hpp"
+#include "lci/layout.hpp"
 #include "lci/types.hpp"
 
 namespace lci::detail {
 
 /// Raised when inlined code does something else than before although no layout differs: what bits mean, which
 /// function is called when, what virtual functions a class has.
-constexpr uint64_t inlined_code = 1;
+constexpr uint64_t inlined_code = 2;
 
 /// Numbers of `layout` and of what follows in one.
 template <class... More>
@@ -29,11 +30,12 @@ constexpr uint64_t mixed(uint64_t layout, More... more) {
 constexpr uint64_t layout_of_headers(uint64_t generated) {
   using f = device_front;
   return mixed(generated, inlined_code, device_front_offset, sizeof(f), offsetof(f, not_plain), offsetof(f, n_peers),
-               offsetof(f, uid), offsetof(f, heaps), offsetof(f, direct_end), offsetof(f, packets),
+               offsetof(f, shared_place), offsetof(f, heaps), offsetof(f, direct_end), offsetof(f, packets),
                offsetof(f, packets_size), offsetof(f, engine), sizeof(heap_window), offsetof(heap_window, here),
                offsetof(heap_window, size), sizeof(receive_terms), sizeof(status_t), offsetof(status_t, rank),
                offsetof(status_t, buffer), offsetof(status_t, size), offsetof(status_t, tag),
-               offsetof(status_t, user_context), sizeof(rmr_t), sizeof(operation_t), sizeof(comp_impl_t),
+               offsetof(status_t, user_context), sizeof(rmr_t), offsetof(rmr_t, size_and_device), sizeof(operation_t),
+               sizeof(layout_t), sizeof(comp_impl_t),
                sizeof(std::string));
 }
 

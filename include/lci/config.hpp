@@ -5,6 +5,13 @@
 #define LCI_VERSION_MINOR 1
 #define LCI_VERSION_PATCH 0
 #define LCI_VERSION_STRING "2.1.0"
+#define LCI_VERSION_FULL LCI_VERSION_STRING
+
+// Built-in values of attributes, and what memory that threads do not share is aligned to, as published programs
+// look for them.
+#define LCI_PACKET_SIZE_DEFAULT 8192
+#define LCI_BACKEND_MAX_POLLS 32
+#define LCI_CACHE_LINE 64
 
 // Everything is built with hidden visibility; what clients may call says so.
 #define LCI_API __attribute__((visibility("default")))

@@ -30,7 +30,7 @@ struct device_front {
   /// Bits: why posts may not take the shortest way.
   std::atomic<uint8_t> not_plain{0};
   int n_peers = 0;  ///< ranks of the job, and ids for peers outside behind them
-  int uid = -1;     ///< the attribute
+  unsigned shared_place = 0;  ///< rmr_t::place() of shared memory that is accessed through this device
   /// By peer; null until that peer's heap was looked for. Written after the window it points to.
   const std::atomic<const heap_window*>* heaps = nullptr;
   size_t direct_end = 0;    ///< messages of fewer bytes may go the shortest way
@@ -83,9 +83,9 @@ LCI_ALWAYS_INLINE inline const device_front& front_of(const core::device* d) {
 /// are good.
 template <class Args>
 LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const Args& a, size_t size) {
-  if (a.rmr.shared == 0 || a.rmr.device_uid != d.uid ||
+  if (a.rmr.place() != d.shared_place ||
       static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
-      a.remote_disp > a.rmr.size || size > a.rmr.size - a.remote_disp ||
+      a.remote_disp > a.rmr.size() || size > a.rmr.size() - a.remote_disp ||
       d.not_plain.load(std::memory_order_acquire) != 0)  // as backlog.empty()
     return nullptr;
   const heap_window* w = d.heaps[a.rank].load(std::memory_order_acquire);  // A1
@@ -132,7 +132,7 @@ LCI_ALWAYS_INLINE inline bool goes_directly(const device_front& d, const Args& a
 
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_am(const Args& a, status_t& status) {
-  if (!is_usual(a) || a.remote_comp == 0 || !a.stream.is_empty()) return false;
+  if (!is_usual(a) || a.remote_comp == 0 || a.layout != nullptr || !a.stream.is_empty()) return false;
   core::device* const d = device_of(a);
   if (d == nullptr || !goes_directly(front_of(d), a) ||
       inject_am(d, a.rank, a.remote_comp, a.tag, a.local_buffer, a.size) != errorcode_t::done)
@@ -161,7 +161,7 @@ template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
   if (a.layout != nullptr || a.operation != nullptr || a.deadline != -1 || !a.allow_posted ||
       !a.matching_engine.is_empty() || !a.mr.is_empty() || a.local_buffer == nullptr ||
-      (a.tag >> 32) != 0 || reinterpret_cast<uintptr_t>(a.local_comp.p_impl) <= 1 ||
+      (a.tag >> 32) != 0 || a.local_comp.is_empty() ||
       (a.matching_policy != matching_policy_t::rank_tag && a.matching_policy != matching_policy_t::rank_only))
     return false;
   core::device* const d = device_of(a);

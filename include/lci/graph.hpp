@@ -31,11 +31,38 @@ class collective_node final : public comp_impl_t {
     op_.call();
     return errorcode_t::posted;
   }
-  graph_node_t node;
+  graph_node_t node = nullptr;
 
  private:
   Functor op_;
 };
+
+// What setters a functor has.
+template <class Functor, class = void>
+struct has_user_context : std::false_type {};
+template <class Functor>
+struct has_user_context<Functor, std::void_t<decltype(std::declval<Functor&>().user_context(nullptr))>>
+    : std::true_type {};
+template <class Functor, class = void>
+struct has_local_comp : std::false_type {};
+template <class Functor>
+struct has_local_comp<Functor, std::void_t<decltype(std::declval<Functor&>().local_comp(comp_t()))>>
+    : std::true_type {};
+template <class Functor, class = void>
+struct has_comp : std::false_type {};
+template <class Functor>
+struct has_comp<Functor, std::void_t<decltype(std::declval<Functor&>().comp(comp_t()))>> : std::true_type {};
+
+/// Calls an operation, and says what became of it in the words of a node.
+template <class Functor>
+status_t call_node(Functor& op) {
+  if constexpr (std::is_convertible_v<decltype(op()), status_t>) {
+    return op();
+  } else {
+    static_cast<void>(op());
+    return errorcode_t::done;
+  }
+}
 
 }  // namespace detail
 
@@ -46,25 +73,30 @@ class collective_node final : public comp_impl_t {
 /// default, is right: the graph tries again by itself during progress().
 ///
 /// A collective operation, e.g. `barrier_x()`, becomes a node likewise; its `comp` is the library's.
+///
+/// So does any copyable functor of the program with `operator()()` and a setter `user_context(void*)`, which is
+/// given the node. It says with a status_t, errorcode_t or error_t whether it is done, posted or to be called
+/// again; with another result, or none, it is done. Where it has posted and has no setter `local_comp(comp_t)`,
+/// it ends the node itself: `comp_signal(graph, status_t(user_context))`.
 template <class Functor>
 graph_node_t graph_add_node_op(comp_t graph, Functor&& op) {
   using functor_t = std::decay_t<Functor>;
-  using result_t = decltype(std::declval<functor_t&>().call());
-  if constexpr (std::is_void_v<result_t>) {
+  if constexpr (detail::has_user_context<functor_t>::value) {
+    auto value = std::make_unique<functor_t>(std::forward<Functor>(op));
+    functor_t* post = value.get();
+    const graph_node_run_cb_t run = [](void* p) { return detail::call_node(*static_cast<functor_t*>(p)); };
+    const graph_node_t node = detail::graph_add_value(graph, run, std::move(value));
+    if constexpr (detail::has_local_comp<functor_t>::value) static_cast<void>(post->local_comp(graph));
+    static_cast<void>(post->user_context(node));
+    return node;
+  } else {
+    static_assert(detail::has_comp<functor_t>::value,
+                  "a node must be a functor with a setter user_context(void*), or a collective");
     using node_t = detail::collective_node<functor_t>;
     auto value = std::make_unique<node_t>(std::forward<Functor>(op));
     node_t* collective = value.get();
     const graph_node_run_cb_t run = [](void* p) { return static_cast<node_t*>(p)->start(); };
     return collective->node = detail::graph_add_value(graph, run, std::move(value));
-  } else {
-    static_assert(std::is_same_v<result_t, status_t>,
-                  "a node must be an operation that returns a status_t, or a collective");
-    auto value = std::make_unique<functor_t>(std::forward<Functor>(op));
-    functor_t* post = value.get();
-    const graph_node_run_cb_t run = [](void* p) { return static_cast<functor_t*>(p)->call(); };
-    const graph_node_t node = detail::graph_add_value(graph, run, std::move(value));
-    post->local_comp(graph).user_context(node.p_impl);
-    return node;
   }
 }
 

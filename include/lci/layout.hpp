@@ -4,11 +4,20 @@
 #include <cstddef>
 
 #include "lci/config.hpp"
+#include "lci/types.hpp"
 
 namespace lci {
 
 /// A piece of a buffer: so many bytes, at this distance from the buffer's address.
 struct layout_segment_t {
+  size_t offset = 0;
+  size_t size = 0;
+};
+
+/// A piece of memory of the target of a put or get: so many bytes, at this distance from the first byte of a
+/// registration.
+struct remote_segment_t {
+  rmr_t rmr;
   size_t offset = 0;
   size_t size = 0;
 };
@@ -43,9 +52,20 @@ class layout_t {
     return l;
   }
   static constexpr size_t max_levels = 8;
+  /// `n` segments of the target's memory, each with a registration of its own: only as the `remote_layout` of a
+  /// put or get, whose own `rmr` is RMR_NULL then.
+  static constexpr layout_t remote(const remote_segment_t* segments, size_t n) {
+    layout_t l;
+    l.remote_ = segments;
+    l.n_ = n;
+    return l;
+  }
 
-  constexpr bool is_contiguous() const { return segments_ == nullptr && counts_ == nullptr; }
+  constexpr bool is_contiguous() const {
+    return segments_ == nullptr && counts_ == nullptr && remote_ == nullptr;
+  }
   constexpr const layout_segment_t* segments() const { return segments_; }
+  constexpr const remote_segment_t* remote_segments() const { return remote_; }
   constexpr const size_t* counts() const { return counts_; }
   constexpr const size_t* strides() const { return strides_; }
   /// Segments of a list, or levels of strides.
@@ -56,12 +76,14 @@ class layout_t {
     size_t sum = 0;
     if (segments_ != nullptr)
       for (size_t i = 0; i < n_; ++i) sum += segments_[i].size;
+    if (remote_ != nullptr)
+      for (size_t i = 0; i < n_; ++i) sum += remote_[i].size;
     if (counts_ == nullptr) return sum;
     sum = 1;
     for (size_t i = 0; i <= n_; ++i) sum *= counts_[i];
     return sum;
   }
-  /// Bytes from the buffer's address to the end of the piece that lies furthest.
+  /// Bytes from the buffer's address to the end of the piece that lies furthest. 0 for remote segments.
   constexpr size_t extent() const {
     size_t end = 0;
     if (segments_ != nullptr)
@@ -78,6 +100,7 @@ class layout_t {
   const layout_segment_t* segments_ = nullptr;
   const size_t* counts_ = nullptr;
   const size_t* strides_ = nullptr;
+  const remote_segment_t* remote_ = nullptr;
   size_t n_ = 0;
 };
 

@@ -17,7 +17,7 @@ using net_imm_data_t = uint32_t;
 /// Key and value of a matching engine's entry.
 using matching_entry_key_t = uint64_t;
 using matching_entry_val_t = void*;
-enum class matching_entry_type_t { send = 0, recv = 1 };
+enum class matching_entry_type_t : unsigned { send = 0, recv = 1 };
 
 /// Receive from any rank (turns the matching policy into `tag_only`, or `none` with ANY_TAG).
 constexpr int ANY_SOURCE = -1;
@@ -30,7 +30,7 @@ constexpr tag_t ANY_TAG = ~tag_t{0};
 enum class direction_t { OUT, IN };
 
 /// Which of (rank, tag) a matching engine looks at. Sender and receiver must name the same policy.
-enum class matching_policy_t { none = 0, rank_only = 1, tag_only = 2, rank_tag = 3, max = 4 };
+enum class matching_policy_t : unsigned { none = 0, rank_only = 1, tag_only = 2, rank_tag = 3, max = 4 };
 
 /// When an outgoing operation counts as complete.
 enum class comp_semantic_t {
@@ -63,6 +63,7 @@ enum class errorcode_t {
   fatal,      ///< of an operation under way: its peer has failed, or refuses
   cancelled,  ///< likewise: it was cancelled, here or by its peer
   timed_out,  ///< likewise: it had not ended at its deadline
+  no_memory,  ///< likewise: its target had no memory for the message, and has not delivered it
 };
 
 /// Name of an error code, e.g. "retry_lock".
@@ -88,7 +89,7 @@ struct error_t {
   friend constexpr bool operator!=(error_t a, error_t b) { return a.errorcode != b.errorcode; }
 };
 
-/// Where a message lies. Converts to a pointer, so that `T* p = ...` and `.base`/`.size` both work.
+/// Memory and its size, for posts. Converts to a pointer.
 struct buffer_t {
   void* base = nullptr;
   size_t size = 0;
@@ -133,7 +134,7 @@ struct status_t {
 
   error_t get_error() const { return error; }
   int get_rank() const { return rank; }
-  buffer_t get_buffer() const { return {buffer, size}; }
+  void* get_buffer() const { return buffer; }
   size_t get_size() const { return size; }
   tag_t get_tag() const { return tag; }
   void* get_user_context() const { return user_context; }
@@ -172,21 +173,38 @@ struct net_status_t {
   net_imm_data_t imm_data = 0;   ///< of RECV and REMOTE_WRITE: the sender's
 };
 
-/// A registered range of some rank's memory; plain bytes, to be sent to whoever may access it.
+/// A registered range of some rank's memory; plain bytes, to be sent to whoever may access it. Programs count
+/// on three words.
 struct rmr_t {
-  uint64_t base = 0;         ///< address of its first byte at the owner
-  uint64_t size = 0;         ///< bytes registered
-  uint64_t opaque_rkey = 0;  ///< key the owner's network asks for; 0 means empty
-  int32_t device_uid = 0;    ///< attribute `uid` of the device that takes this key
-  uint32_t shared = 0;       ///< 1: from alloc_shared(), so that peers of its host reach it directly
+  uint64_t base = 0;             ///< address of its first byte at the owner
+  uint64_t size_and_device = 0;  ///< see size(), place()
+  uint64_t opaque_rkey = 0;      ///< key the owner's network asks for; 0 means empty
+
+  static constexpr unsigned size_bits = 48;  // what a process can address
+  static constexpr uint64_t max_size = (uint64_t{1} << size_bits) - 1;
+  static constexpr unsigned shared_bit = 0x8000;  // in a place
 
   constexpr bool is_empty() const { return opaque_rkey == 0; }
+  /// Bytes registered.
+  constexpr uint64_t size() const { return size_and_device & max_size; }
+  /// Which device takes the key, and whether the memory is from alloc_shared(), so that peers of its host reach
+  /// it directly.
+  constexpr unsigned place() const { return static_cast<unsigned>(size_and_device >> size_bits); }
+  /// The place of a device by its attribute `uid`; of more devices than there are numbers some share one.
+  static constexpr unsigned place_of(int device_uid, bool shared) {
+    return (static_cast<unsigned>(device_uid) & (shared_bit - 1)) | (shared ? shared_bit : 0);
+  }
+  /// The device's `uid`, up to what a place holds of it.
+  constexpr unsigned device() const { return place() & (shared_bit - 1); }
+  constexpr bool is_of(int device_uid) const { return device() == place_of(device_uid, false); }
+  constexpr bool is_shared() const { return (place() & shared_bit) != 0; }
+
   friend constexpr bool operator==(const rmr_t& a, const rmr_t& b) {
-    return a.base == b.base && a.size == b.size && a.opaque_rkey == b.opaque_rkey &&
-           a.device_uid == b.device_uid && a.shared == b.shared;
+    return a.base == b.base && a.size_and_device == b.size_and_device && a.opaque_rkey == b.opaque_rkey;
   }
   friend constexpr bool operator!=(const rmr_t& a, const rmr_t& b) { return !(a == b); }
 };
+static_assert(sizeof(rmr_t) == 24, "programs send it in headers of a fixed size");
 constexpr rmr_t RMR_NULL{};
 
 /// Makes the key under which a matching engine files a message. Called with the message's source
@@ -198,6 +216,27 @@ struct allocator_base_t {
   virtual ~allocator_base_t() = default;
   virtual void* allocate(size_t size) = 0;
   virtual void deallocate(void* ptr) = 0;
+};
+
+/// What a runtime does without a user's allocator: malloc and free.
+struct LCI_API allocator_default_t final : allocator_base_t {
+  void* allocate(size_t size) override;
+  void deallocate(void* ptr) override;
+};
+LCI_API extern allocator_default_t g_allocator_default;
+
+/// The `name` of what is allocated without one.
+LCI_API extern const char* DEFAULT_NAME;
+
+/// A value that may have been given or not, as published programs use it.
+template <class T>
+struct option_t {
+  T value{};
+  bool is_set = false;
+
+  constexpr option_t() = default;
+  constexpr option_t(T given) : value(static_cast<T&&>(given)), is_set(true) {}  // NOLINT: implicit on purpose
+  constexpr T get_value_or(T otherwise) const { return is_set ? value : otherwise; }
 };
 
 /// Combines n items: dst[i] = left[i] op right[i]. `dst` may be `left` or `right`.

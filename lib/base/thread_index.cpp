@@ -1,8 +1,11 @@
 #include "lib/base/thread_index.hpp"
 
+#include <pthread.h>
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
-#include <queue>
-#include <vector>
 
 namespace lci::detail {
 
@@ -10,42 +13,55 @@ constinit thread_local int tls_thread_index = -1;
 
 namespace {
 
-// Leaked on purpose: threads may end after the destructors of static objects have run.
-struct index_pool {
-  std::mutex mutex;  // its unlock/lock pair is the happens-before edge between two owners
-  std::priority_queue<int, std::vector<int>, std::greater<>> free;
-  int next = 0;
-};
-index_pool& pool() {
-  static auto* p = new index_pool;
-  return *p;
+// Needs no memory, since a thread's first call may be one that can't fail, and no destructor: threads may end
+// after those of static objects have run.
+std::mutex pool_mutex;  // its unlock/lock pair is the happens-before edge between two owners
+constinit std::bitset<max_thread_index> in_use;  // under pool_mutex
+
+void give_back(int index) {
+  std::lock_guard lock(pool_mutex);
+  in_use.reset(static_cast<size_t>(index));
 }
 
-struct returns_index {
-  int index = -1;
-  ~returns_index() {
-    if (index < 0 || index == max_thread_index) return;
-    tls_thread_index = max_thread_index;  // whatever runs later in this thread must lock
-    std::lock_guard lock(pool().mutex);
-    pool().free.push(index);
+/// Gives back the index of a thread that ends. (A thread_local object with a destructor would have the C library
+/// allocate for each thread, which aborts if it can't.)
+class thread_end {
+ public:
+  thread_end() : works_(pthread_key_create(&key_, ended) == 0) {}
+  ~thread_end() {
+    if (works_) pthread_key_delete(key_);
+    works_ = false;
   }
+  /// False if the end of this thread can't be noticed.
+  bool watch(int index) const {
+    return works_ && pthread_setspecific(key_, reinterpret_cast<void*>(static_cast<intptr_t>(index) + 1)) == 0;
+  }
+
+ private:
+  static void ended(void* value) {
+    tls_thread_index = max_thread_index;  // whatever runs later in this thread must lock
+    give_back(static_cast<int>(reinterpret_cast<intptr_t>(value)) - 1);
+  }
+
+  pthread_key_t key_{};
+  bool works_;
 };
-thread_local returns_index guard;
+const thread_end watched;
 
 }  // namespace
 
 int assign_thread_index() {
-  std::lock_guard lock(pool().mutex);
-  auto& p = pool();
-  int index = max_thread_index;
-  if (!p.free.empty()) {
-    index = p.free.top();
-    p.free.pop();
-  } else if (p.next < max_thread_index) {
-    index = p.next++;
+  size_t index = 0;
+  {
+    std::lock_guard lock(pool_mutex);
+    while (index < in_use.size() && in_use.test(index)) ++index;
+    if (index < in_use.size()) in_use.set(index);
   }
-  guard.index = index;
-  return tls_thread_index = index;
+  if (index < in_use.size() && !watched.watch(static_cast<int>(index))) {
+    give_back(static_cast<int>(index));
+    index = in_use.size();
+  }
+  return tls_thread_index = static_cast<int>(index);
 }
 
 }  // namespace lci::detail

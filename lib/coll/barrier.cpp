@@ -26,6 +26,7 @@ void barrier_at_once(const scope& s) {
     post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round).tag(round).runtime(s.runtime)
         .device(s.device).endpoint(s.endpoint)();
     d.await_barrier(from, round, number);
+    d.await_sent(to);
   });
 }
 

@@ -51,7 +51,7 @@ plan::node plan::placed(node what, nodes after) {
 }
 
 void plan::order(node before, node after) {
-  if (!before.is_empty() && !after.is_empty()) graph_add_edge(graph_, before, after);
+  if (before != nullptr && after != nullptr) graph_add_edge(graph_, before, after);
 }
 
 plan::node plan::send(int rank, const void* buffer, size_t size, size_t step, nodes after) {
@@ -87,9 +87,13 @@ void plan::run() {
   status_t status;
   sync_wait_x(done_, &status).runtime(scope_.runtime).device(scope_.device)();
   free_comp(&done_);
-  if (status.error.errorcode == errorcode_t::fatal)
-    throw peer_failure_error(status.rank, std::string(operation_) + ": rank " +
-                                              std::to_string(status.rank) + " has failed");
+  const errorcode_t code = status.error.errorcode;
+  if (code < errorcode_t::fatal) return;
+  throw peer_failure_error(status.rank, std::string(operation_) + ": rank " + std::to_string(status.rank) +
+                                            (code == errorcode_t::fatal
+                                                 ? " has failed"
+                                                 : std::string(" ended its part as `") +
+                                                       get_errorcode_str(code) + "`"));
 }
 
 void check_root(const char* operation, const plan& p, int root) {

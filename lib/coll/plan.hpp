@@ -45,7 +45,15 @@ tag_t next_tag(device_t device);
 /// Built, then run, by one thread.
 class plan {
  public:
-  using node = graph_node_t;
+  /// Null unless it was given a value.
+  class node {
+   public:
+    node(graph_node_t n = nullptr) : node_(n) {}  // NOLINT: implicit on purpose
+    operator graph_node_t() const { return node_; }  // NOLINT: likewise
+
+   private:
+    graph_node_t node_;
+  };
   using nodes = std::initializer_list<node>;
 
   plan(const char* operation, const scope& s);

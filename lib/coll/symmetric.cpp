@@ -6,6 +6,7 @@
 
 #include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
+#include "lib/core/device.hpp"
 
 namespace lci::coll {
 namespace {
@@ -58,6 +59,9 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
 void free_symmetric(free_symmetric_args& a) {
   if (a.symmetric == nullptr || a.symmetric->is_empty())
     throw_invalid("free_symmetric", "symmetric", "empty", "from alloc_symmetric()");
+  if (a.symmetric->p_impl->device.p_impl->published.is_published(a.symmetric->p_impl->mr.p_impl))
+    throw_invalid("free_symmetric", "symmetric", "published", "one that other ranks do not find",
+                  "unpublish_memory() comes first");
   const std::unique_ptr<symmetric> memory(a.symmetric->p_impl);
   *a.symmetric = symmetric_t();
   // Not before everybody has come here: until then somebody may still be using our part.

@@ -1,4 +1,4 @@
-// Completion queues: statuses in the order in which a thread signals them.
+// Completion queues: statuses in the order in which a thread signals them, or in that of all threads.
 #pragma once
 
 #include <atomic>
@@ -8,9 +8,11 @@
 
 #include "lci/completion.hpp"
 #include "lib/base/cpu.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/concurrent/bounded_queue.hpp"
 #include "lib/concurrent/parking.hpp"
+#include "lib/concurrent/segmented_queue.hpp"
 #include "lib/concurrent/sharded_queue.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
@@ -24,6 +26,8 @@ class completion_queue : public comp_impl_t {
   bool pop(status_t& out);
   /// The same as a value: `retry` if there is nothing.
   status_t pop();
+  /// Takes at most `max`, as many calls of pop() would; how many.
+  size_t pop_many(status_t* out, size_t max);
   /// Sleeps until pop() may find something, at most `timeout_ns` (negative: for ever). Wakes one
   /// sleeper a status: call pop() afterwards.
   void sleep(int64_t timeout_ns);
@@ -46,12 +50,34 @@ class unbounded_queue final : public completion_queue, public object_memory<fals
   }
   bool pop(status_t& out) { return items_.pop(out); }
   status_t pop() { return items_.pop_or(errorcode_t::retry); }
+  size_t pop_many(status_t* out, size_t max) { return items_.pop_many(out, max); }
   void sleep(int64_t timeout_ns) {
     sleepers_.sleep([this] { return items_.idle(); }, timeout_ns);
   }
 
  private:
   sharded_queue<status_t> items_;
+};
+
+/// cq_type fifo: grows. One order for all: a status whose signal() has returned comes out before those whose
+/// signal() is called afterwards, by whatever thread.
+class fifo_queue final : public completion_queue {
+ public:
+  explicit fifo_queue(attr_t a) : completion_queue(a) {}
+
+  void signal(status_t status) override {
+    bool asleep = false;
+    items_.push(status, [&] { asleep = sleepers_.notice(); });
+    if (LCI_UNLIKELY(asleep)) sleepers_.wake();
+  }
+  bool pop(status_t& out) { return items_.pop(out); }
+  size_t pop_many(status_t* out, size_t max) { return items_.pop_many(out, max); }
+  void sleep(int64_t timeout_ns) {
+    sleepers_.sleep([this] { return items_.idle(); }, timeout_ns);
+  }
+
+ private:
+  segmented_queue<status_t> items_;
 };
 
 /// cq_type array_atomic: a ring of attr.cq_default_length places. What does not fit goes to a list
@@ -73,6 +99,19 @@ class ring_queue final : public completion_queue, public object_memory<false> {
     return items_.pop(out) ||
            (LCI_UNLIKELY(overflowed_.load(std::memory_order_relaxed) != 0) && pop_overflow(out));
   }
+  size_t pop_many(status_t* out, size_t max) {
+    size_t n = 0;
+    while (n < max) {
+      if (const size_t k = items_.pop_many(out + n, max - n)) {
+        n += k;
+      } else if (LCI_UNLIKELY(overflowed_.load(std::memory_order_relaxed) != 0) && pop_overflow(out[n])) {
+        ++n;
+      } else {
+        break;
+      }
+    }
+    return n;
+  }
   void sleep(int64_t timeout_ns) {
     sleepers_.sleep(
         [this] { return items_.idle() && overflowed_.load(std::memory_order_seq_cst) == 0; },
@@ -83,7 +122,7 @@ class ring_queue final : public completion_queue, public object_memory<false> {
   // True if somebody sleeps.
   LCI_COLD bool overflow(const status_t& status) {
     std::lock_guard guard(lock_);
-    overflow_.push_back(status);
+    insist_on_memory([&] { overflow_.push_back(status); });
     overflowed_.fetch_add(1, std::memory_order_seq_cst);  // the claim that parking.hpp asks for
     return sleepers_.notice();
   }
@@ -103,28 +142,44 @@ class ring_queue final : public completion_queue, public object_memory<false> {
   std::deque<status_t> overflow_;      // under lock_
 };
 
+/// Calls `f` with the queue as what it is: cheaper than a virtual function for the usual kind.
+template <class F>
+LCI_ALWAYS_INLINE inline decltype(auto) with_queue_kind(completion_queue& q, F f) {
+  if (LCI_LIKELY(q.attr.cq_type == attr_cq_type_t::lcrq)) return f(static_cast<unbounded_queue&>(q));
+  if (q.attr.cq_type == attr_cq_type_t::array_atomic) return f(static_cast<ring_queue&>(q));
+  return f(static_cast<fifo_queue&>(q));
+}
+
 inline bool completion_queue::pop(status_t& out) {
-  return LCI_LIKELY(attr.cq_type == attr_cq_type_t::lcrq)
-             ? static_cast<unbounded_queue*>(this)->pop(out)
-             : static_cast<ring_queue*>(this)->pop(out);
+  return with_queue_kind(*this, [&](auto& q) { return q.pop(out); });
 }
 
 inline status_t completion_queue::pop() {
   if (LCI_LIKELY(attr.cq_type == attr_cq_type_t::lcrq))
     return static_cast<unbounded_queue*>(this)->pop();
   status_t status(errorcode_t::retry);
-  static_cast<ring_queue*>(this)->pop(status);
+  pop(status);
   return status;
 }
 
+inline size_t completion_queue::pop_many(status_t* out, size_t max) {
+  return with_queue_kind(*this, [&](auto& q) { return q.pop_many(out, max); });
+}
+
 inline void completion_queue::sleep(int64_t timeout_ns) {
-  attr.cq_type == attr_cq_type_t::lcrq ? static_cast<unbounded_queue*>(this)->sleep(timeout_ns)
-                                       : static_cast<ring_queue*>(this)->sleep(timeout_ns);
+  with_queue_kind(*this, [&](auto& q) { q.sleep(timeout_ns); });
 }
 
 inline completion_queue* make_queue(const comp_attr_t& attr) {
-  if (attr.cq_type == attr_cq_type_t::lcrq) return new unbounded_queue(attr);
-  return new ring_queue(attr);
+  switch (attr.cq_type) {
+    case attr_cq_type_t::array_atomic:
+      return new ring_queue(attr);
+    case attr_cq_type_t::lcrq:
+      return new unbounded_queue(attr);
+    case attr_cq_type_t::fifo:
+      return new fifo_queue(attr);
+  }
+  return nullptr;  // alloc_cq has refused other values
 }
 
 }  // namespace lci::core

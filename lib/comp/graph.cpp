@@ -96,7 +96,6 @@ void graph::require_rest(const char* operation) const {
 graph_node* graph::add_node(graph_node::run_function run, void* value,
                             graph_node::free_function free) {
   require_rest("graph_add_node");
-  if (!run) throw_invalid("graph_add_node", "fn", "null", "a function");
   graph_node& n = nodes_.emplace_back();
   n.owner = this;
   n.run = run;

@@ -101,6 +101,32 @@ class bounded_queue {
     }
   }
 
+  /// Takes the oldest items, at most `max`, by one compare-and-swap, and returns how many. Fewer than `max` if
+  /// there are no more, or if the next one is still being written.
+  size_t pop_many(T* out, size_t max) {
+    if (max > capacity()) max = capacity();
+    uint64_t ticket = head_.load(std::memory_order_relaxed);
+    while (max > 0) {
+      size_t n = 0;
+      while (n < max && turn_of(ticket + n).load(std::memory_order_acquire) ==  // A1
+                            round_of(ticket + n) + 1)
+        ++n;
+      if (n == 0) {
+        const uint64_t now = head_.load(std::memory_order_relaxed);
+        if (now == ticket) break;
+        ticket = now;
+      } else if (head_.compare_exchange_weak(ticket, ticket + n, std::memory_order_relaxed,
+                                             std::memory_order_relaxed)) {
+        for (size_t i = 0; i < n; ++i) {
+          out[i] = cells_[(ticket + i) & mask_].item;
+          turn_of(ticket + i).store(round_of(ticket + i) + capacity(), std::memory_order_release);  // R2
+        }
+        return n;
+      }
+    }
+    return 0;
+  }
+
   /// True if every item that a producer has claimed a place for before now has been taken.
   bool idle() const {
     const uint64_t head = head_.load(std::memory_order_acquire);
@@ -113,6 +139,9 @@ class bounded_queue {
     T item;
   };
   static_assert(std::has_single_bit(sizeof(cell)), "cells are found by shifting");
+
+  uint64_t round_of(uint64_t ticket) const { return ticket & ~uint64_t{mask_}; }
+  Atom<uint64_t>& turn_of(uint64_t ticket) { return cells_[ticket & mask_].turn; }
 
   const size_t mask_;
   void* const memory_;

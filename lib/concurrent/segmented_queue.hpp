@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "lib/base/cpu.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci {
@@ -126,6 +127,37 @@ class segmented_queue {
     empty(c);
     return true;
   }
+  /// Copies the oldest items, at most `max`, and returns how many: all that are written and lie one after the
+  /// other in a segment are taken by one compare-and-swap. Fewer than `max` if there are no more, or if the
+  /// next one is still being written.
+  size_t pop_many(T* out, size_t max) {
+    size_t n = 0;
+    while (n < max) {
+      segment* s = first_.load(std::memory_order_acquire);        // A6
+      uint64_t ticket = s->head.load(std::memory_order_acquire);  // A4
+      const auto i = static_cast<uint32_t>(ticket);
+      if (LCI_UNLIKELY(i >= N)) {
+        if (!advance(s, ticket)) break;
+        continue;
+      }
+      // That the compare-and-swap succeeds proves of all these cells what it proves of one in take().
+      const size_t end = N - i < max - n ? N : i + (max - n);
+      size_t k = i;
+      while (k < end && s->cells[k].full.load(std::memory_order_acquire)) ++k;  // A1
+      if (k == i) {
+        if (s->head.load(std::memory_order_relaxed) == ticket) break;
+        continue;
+      }
+      if (!s->head.compare_exchange_strong(ticket, ticket + (k - i), std::memory_order_relaxed,
+                                           std::memory_order_relaxed))
+        continue;
+      for (cell* c = &s->cells[i]; c != &s->cells[k]; ++c) {
+        out[n++] = c->item;
+        empty(c);
+      }
+    }
+    return n;
+  }
 
   /// True if every item that a producer has claimed a place for before now has been taken.
   bool idle() const {
@@ -160,7 +192,7 @@ class segmented_queue {
     if (static_cast<uint32_t>(s->tail.load(std::memory_order_relaxed)) < N) return;
     segment* n = take_retired();
     if (!n) {
-      n = new segment;
+      n = insist_on_memory([] { return new segment; });  // a status that is told must not get lost
       ++n_segments_;
     }
     ++n->life;

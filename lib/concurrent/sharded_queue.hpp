@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "lib/base/cpu.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/thread_index.hpp"
 #include "lib/concurrent/segmented_queue.hpp"
 #include "lib/concurrent/spinlock.hpp"
@@ -92,6 +93,26 @@ class sharded_queue {
     return c->item;
   }
 
+  /// Takes items, at most `max`, as many calls of pop() would, and returns how many.
+  size_t pop_many(T* out, size_t max) {
+    const unsigned own = Choose{}() % Shards;
+    shard& mine = shards_[own];
+    const uint32_t turn = mine.turns.load(std::memory_order_relaxed);
+    // Items that may come from the own shard before it is the others' turn.
+    const size_t of_own = turns_of_own - 1 - turn % turns_of_own;
+    size_t n = pop_many_from(own, out, max < of_own ? max : of_own);
+    if (n < max) {
+      constexpr unsigned others = Shards - 1;
+      const uint32_t first = mine.asked.load(std::memory_order_relaxed);
+      mine.asked.store(first + 1, std::memory_order_relaxed);
+      for (unsigned i = 0; n < max && i < others; ++i)
+        n += pop_many_from(own + 1 + (first + i) % others, out + n, max - n);
+      if (n < max) n += pop_many_from(own, out + n, max - n);
+    }
+    mine.turns.store(turn + (n == 0 ? 1 : static_cast<uint32_t>(n)), std::memory_order_relaxed);
+    return n;
+  }
+
   /// True if every item that a producer has claimed a place for before now has been taken.
   bool idle() const {
     for (const shard& s : shards_) {
@@ -105,6 +126,7 @@ class sharded_queue {
   struct alignas(cache_line) shard {
     Atom<queue*> own{nullptr};   // owned
     Atom<uint32_t> turns{0};     // of consumers that look here first; lost counts do no harm
+    Atom<uint32_t> asked{0};     // how often pop_many() of theirs has gone to other shards; likewise
   };
   // Taking from another's shard costs as much as ten items of the own one: its lines come from another core.
   static constexpr uint32_t turns_of_own = 64;
@@ -134,11 +156,16 @@ class sharded_queue {
     return nullptr;
   }
 
+  size_t pop_many_from(unsigned index, T* out, size_t max) {
+    queue* q = shards_[index % Shards].own.load(std::memory_order_acquire);  // A1
+    return q == nullptr ? 0 : q->pop_many(out, max);
+  }
+
   LCI_COLD queue* make(shard& s) {
     std::lock_guard guard(lock_);
     queue* q = s.own.load(std::memory_order_relaxed);
     if (q != nullptr) return q;
-    q = new queue;
+    q = insist_on_memory([] { return new queue; });
     s.own.store(q, std::memory_order_seq_cst);  // R1
     return q;
   }

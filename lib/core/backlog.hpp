@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,7 @@ class backlog {
     operation* completes = nullptr;   // what ends when it has been (null: nobody asks), or
     operation* resume = nullptr;      // an operation whose next pieces are to be posted, or
     network::net_op op;               // a request as it is, whose buffers stay valid
-    enum class type { message, resume, op } what = type::message;
+    enum class type { message, resume, op, taken } what = type::message;  // taken: drain() has it
   };
 
   /// `bit` of `flags` is set while the backlog is not empty: for those who ask for more than that.
@@ -37,14 +38,26 @@ class backlog {
 
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
-  void push(item i) {
+  /// If there is no memory for that it throws std::bad_alloc, and the item stays the caller's.
+  void push(item&& i) {
     {
       std::lock_guard guard(lock_);
-      items_[i.peer].push_back(std::move(i));
+      queue& to = queues_[i.peer];
+      const size_t bytes = i.message.size();
+      to.items.push_back(std::move(i));
+      to.bytes += bytes;
       count_.fetch_add(1, std::memory_order_release);
       flags_.fetch_or(bit_, std::memory_order_release);
     }
     if (on_push != nullptr) on_push(on_push_argument);
+  }
+
+  /// Bytes of messages that wait for the peer.
+  size_t bytes_for(int peer) {
+    if (empty()) return 0;
+    std::lock_guard guard(lock_);
+    const auto at = queues_.find(peer);
+    return at == queues_.end() ? 0 : at->second.bytes;
   }
 
   /// Called after each push(), if set: for threads that sleep while there is nothing to submit. To be
@@ -60,9 +73,11 @@ class backlog {
       return op != nullptr && op->comp == of;  // it is alive as long as its item is here
     };
     std::lock_guard guard(lock_);
-    for (auto& [peer, queue] : items_) {
-      const auto at = std::find_if(queue.begin(), queue.end(), is_its);
-      if (at != queue.end()) std::rotate(queue.begin(), at, std::next(at));
+    for (auto& [peer, of] : queues_) {
+      auto next = of.items.begin();
+      if (next != of.items.end() && next->what == item::type::taken) ++next;
+      const auto at = std::find_if(next, of.items.end(), is_its);
+      if (at != of.items.end()) std::rotate(next, at, std::next(at));
     }
   }
 
@@ -75,9 +90,11 @@ class backlog {
     if (!draining_.try_lock()) return false;
     std::lock_guard one(draining_, std::adopt_lock);
     peers_.clear();
-    {
+    try {
       std::lock_guard guard(lock_);
-      for (const auto& [peer, queue] : items_) peers_.emplace_back(peer, queue.size());
+      for (const auto& [peer, of] : queues_) peers_.emplace_back(peer, of.items.size());
+    } catch (const std::bad_alloc&) {
+      // Those that there was room for; the others another time.
     }
     bool any = false;
     for (const auto& [peer, waiting] : peers_)
@@ -89,41 +106,49 @@ class backlog {
   template <class F>
   bool drain_one(int peer, F& submit) {
     item i = take(peer);
+    const size_t bytes = i.message.size();
     try {
       if (submit(i)) {
-        count_down(peer);
+        count_down(peer, bytes);
         return true;
       }
     } catch (...) {
-      count_down(peer);
+      count_down(peer, bytes);
       throw;
     }
     std::lock_guard guard(lock_);
-    items_[peer].push_front(std::move(i));
+    queues_.find(peer)->second.items.front() = std::move(i);
     return false;
   }
 
-  void count_down(int peer) {
+  void count_down(int peer, size_t bytes) {
     std::lock_guard guard(lock_);  // the flag follows the count
-    const auto at = items_.find(peer);
-    if (at->second.empty()) items_.erase(at);
+    const auto at = queues_.find(peer);
+    at->second.bytes -= bytes;
+    at->second.items.pop_front();
+    if (at->second.items.empty()) queues_.erase(at);
     if (count_.fetch_sub(1, std::memory_order_release) == 1)
       flags_.fetch_and(static_cast<uint8_t>(~bit_), std::memory_order_release);
   }
 
-  /// Leaves a queue that is empty then: the item may have to go back, as often as there is no room for it.
+  /// Leaves its place, for it may have to go back, also where there is no memory.
   item take(int peer) {
     std::lock_guard guard(lock_);
-    std::deque<item>& queue = items_.find(peer)->second;
-    item i = std::move(queue.front());
-    queue.pop_front();
+    item& oldest = queues_.find(peer)->second.items.front();
+    item i = std::move(oldest);
+    oldest = item();
+    oldest.what = item::type::taken;
     return i;
   }
 
   spinlock draining_;
   std::vector<std::pair<int, size_t>> peers_;  // under draining_
   spinlock lock_;
-  std::map<int, std::deque<item>> items_;  // by peer, none empty but while drained; under lock_
+  struct queue {
+    std::deque<item> items;
+    size_t bytes = 0;  // of their messages, and of the one that is being submitted
+  };
+  std::map<int, queue> queues_;  // by peer; under lock_
   std::atomic<size_t> count_{0};           // changed under lock_
   std::atomic<uint8_t>& flags_;
   const uint8_t bit_;

@@ -14,4 +14,11 @@ void device::await_barrier(int from, size_t round, uint64_t barrier) {
   }
 }
 
+void device::await_sent(int to) {
+  for (patient_progress rounds(*this); backlog.bytes_for(to) != 0;) {
+    check_peer(to);
+    rounds.next();
+  }
+}
+
 }  // namespace lci::core

@@ -87,7 +87,7 @@ class blocking_guard {
     }
     if (thrown != nullptr) std::rethrow_exception(thrown);
     status = comp_->status();
-    if (status.error.errorcode == errorcode_t::fatal) device_.throw_fatal(status.rank);
+    device_.throw_if_failed(status);
     return status;
   }
 

@@ -1,6 +1,4 @@
 // Cancelling what was posted: the operation, and what the devices have to do with it.
-#include <cstdlib>
-
 #include "generated/core_operations.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/ticket.hpp"
@@ -24,7 +22,7 @@ bool device::receive_withdrawal(int peer, wire::message& m) {
   matching_engine* engine = rt.engines.get(m.head.engine);
   if (engine == nullptr) return false;
   const uint64_t key =
-      engine->make_key(peer, m.head.tag, static_cast<matching_policy_t>(m.head.policy));
+      engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
   void* found = nullptr;
   engine->remove_if(key, matching_entry_type_t::send, [&](void* entry) {
     const auto* u = static_cast<unexpected*>(entry);
@@ -34,7 +32,7 @@ bool device::receive_withdrawal(int peer, wire::message& m) {
     found = entry;
     return true;
   });
-  std::free(found);
+  if (found != nullptr) free_unexpected(rt, static_cast<unexpected*>(found));
   send_fin(peer, body.operation, found != nullptr ? wire::cancelled : wire::not_found);
   return true;
 }

@@ -10,7 +10,9 @@
 namespace lci::core {
 
 /// False for COMP_NULL and the other constants, whose pointers are small numbers.
-inline bool is_object(const comp_impl_t* comp) { return reinterpret_cast<uintptr_t>(comp) > 15; }
+inline bool is_object(const comp_impl_t* comp) {
+  return reinterpret_cast<uintptr_t>(comp) >= detail::first_object;
+}
 
 [[noreturn]] LCI_COLD void throw_wrong_comp(const char* operation, const comp_impl_t* comp,
                                             const char* expected);

@@ -70,7 +70,7 @@ void require_delivery_outside(const char* operation, const comp_attr_t& attr) {
 }
 
 void check_status(check_status_args& a) {
-  if (a.status.error.errorcode == errorcode_t::fatal) a.device.p_impl->throw_fatal(a.status.rank);
+  a.device.p_impl->throw_if_failed(a.status);
 }
 
 // --- synchronizer ---
@@ -128,10 +128,21 @@ comp_t alloc_cq(alloc_cq_args& a) {
   if (a.attr.cq_default_length < 1)
     throw_invalid("alloc_cq", "cq_default_length", std::to_string(a.attr.cq_default_length),
                   "at least 1");
+  if (static_cast<unsigned>(a.attr.cq_type) > static_cast<unsigned>(attr_cq_type_t::fifo))
+    throw_invalid("alloc_cq", "cq_type", std::to_string(static_cast<int>(a.attr.cq_type)),
+                  "array_atomic, lcrq or fifo");
   return make_queue(a.attr);
 }
 
 status_t cq_pop(cq_pop_args& a) { return checked_cq(a.comp, "cq_pop").pop(); }
+
+size_t cq_pop_many(cq_pop_many_args& a) {
+  completion_queue& q = checked_cq(a.comp, "cq_pop_many");
+  if (LCI_UNLIKELY(a.statuses == nullptr) && a.max_pops > 0)
+    throw_invalid("cq_pop_many", "statuses", "a null pointer",
+                  "room for max_pops = " + std::to_string(a.max_pops) + " statuses");
+  return q.pop_many(a.statuses, a.max_pops);
+}
 
 status_t cq_wait_for(cq_wait_for_args& a) {
   completion_queue& q = checked_cq(a.comp, "cq_wait_for");
@@ -166,10 +177,14 @@ void free_comp(free_comp_args& a) {
 // --- remote completion ---
 
 rcomp_t register_rcomp(register_rcomp_args& a) {
-  comp_impl_t* comp = checked_any(a.comp, "register_rcomp");
-  rcomp_table& table = a.runtime.p_impl->rcomps;
-  if (a.rcomp == 0) return table.add(comp);
-  table.add(comp, a.rcomp);
+  runtime& rt = *a.runtime.p_impl;
+  comp_impl_t* comp = a.comp.is_empty() ? &rt.discarded : checked_any(a.comp, "register_rcomp");
+  if (a.allocator != nullptr && comp->attr.zero_copy_am)
+    throw_invalid("register_rcomp", "allocator", "given", "null for an object with zero_copy_am",
+                  "what that is given comes from packets, or from the runtime's allocator, for put_upacket()");
+  rcomp_table& table = rt.rcomps;
+  if (a.rcomp == 0) return table.add(comp, a.allocator);
+  table.add_reserved(comp, a.rcomp, a.allocator);
   return a.rcomp;
 }
 

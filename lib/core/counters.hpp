@@ -13,7 +13,7 @@ namespace lci::core {
 enum class counted : uint8_t {
   am_sent, am_received, send_sent, send_received, rendezvous_sent, rendezvous_received,
   signal_sent, signal_received, recv, put, get, atomic, retry,
-  busy_send, busy_recv, busy_poll, count
+  busy_send, busy_recv, busy_poll, no_memory, count
 };
 
 /// Thread-safe. Numbers are relaxed: a reader learns of a message that it knows of through other

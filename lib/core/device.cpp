@@ -38,6 +38,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
       n_ranks(r.size()),
       heap(&context.heap),
       flushes(r.n_peers()),
+      flow(r.n_peers(), a.unexpected_bytes),
       barriers(std::make_unique<barrier_rounds>()),
       attr(a),
       runtime(&r),
@@ -48,10 +49,14 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   n_peers = r.n_peers();
   heaps = heap->windows();
   const size_t packet_payload = pool.payload_size();
+  pools_.reserve(2);  // first, as what follows makes a device that peers count on
   net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
   if (attr.counters || rt.trace != nullptr) {
     observer = std::make_unique<device_observer>();
-    if (attr.counters) observer->counts = std::make_unique<counters>(n_peers);
+    if (attr.counters) {
+      observer->counts = std::make_unique<counters>(n_peers);
+      observer->times = std::make_shared<latencies>();
+    }
     observer->trace = rt.trace.get();
     net = std::make_unique<observed_network>(std::move(net), *observer);
     not_plain.fetch_or(somebody_looks_on, std::memory_order_relaxed);
@@ -65,8 +70,8 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
                    ? 0
                    : std::min(eager_limit, limits.max_inject - sizeof(wire::header)) + 1;
   if (attr.use_reg_cache && limits.pins_memory) open_cache();
-  register_pool(pool);
-  if (limits.receive_buffers > 0 || limits.max_inject < sizeof(wire::header) + eager_limit) {
+  if (!pool.is_hollow()) register_pool(pool);
+  if (pool.is_hollow() || limits.receive_buffers > 0 || limits.max_inject < sizeof(wire::header) + eager_limit) {
     reserve_ = std::make_unique<core::packet_pool>(reserve_attr(pool.attr, reserve_size));
     register_pool(*reserve_);
   }
@@ -81,7 +86,8 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     d->bell.ring(*d->net);
   };
   backlog.on_push_argument = this;
-  uid = attr.uid = static_cast<int>(rt.devices.append(this));
+  attr.uid = static_cast<int>(rt.devices.append(this));
+  shared_place = rmr_t::place_of(attr.uid, true);
   if (observer != nullptr) observer->device = attr.uid;
   look_at_peers_.store(rt.guests != nullptr, std::memory_order_relaxed);
   if (receives_ != nullptr) refill_receives();
@@ -100,8 +106,8 @@ void device::open_direct_ways() {
     not_plain.fetch_or(calls_checked, std::memory_order_relaxed);
     return;
   }
-  if (default_endpoint.is_empty() || rt.default_packet_pool.is_empty()) return;
-  const core::packet_pool& usual = *rt.default_packet_pool.p_impl;
+  if (default_endpoint.is_empty()) return;
+  const core::packet_pool& usual = *packet_pool.p_impl;  // as the general path has it
   packets = reinterpret_cast<uintptr_t>(usual.arena());
   packets_size = usual.arena_size();
   if (!rt.default_matching_engine.is_empty()) engine = rt.default_matching_engine.p_impl->id;
@@ -125,8 +131,12 @@ device::~device() {
   packet_pool.p_impl->take_back_promise(packets_to_receive_);
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted) return;
+    if (unfinished_ != nullptr && op->comp != nullptr && !op->ordered && !op->allocated) {
+      op->status.error = errorcode_t::cancelled;
+      unfinished_->push_back({op->named ? ticket_of(op).behind() : op->comp, op->status});
+    }
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
-    if (op->allocated) free_payload(op->status.buffer);
+    if (op->allocated) free_payload(op->status.buffer, op->allocator);
     if (op->ordered) delete op->comp;
     if (op->named) ticket_of(op).retire();
     rt.operations.release(op);
@@ -134,22 +144,6 @@ device::~device() {
   for (comp_impl_t* c : std::exchange(dependents_, {})) delete c;
   rt.streams.forget(*this);
   rt.tickets.forget(this);
-}
-
-void device::close() {
-  closing_.store(true, std::memory_order_release);  // what waits for peers' answers won't get one
-  constexpr int patience = 100000;  // rounds without any event, most of them of 100 us
-  const auto over = [this] {
-    return backlog.empty() && tasks_.load(std::memory_order_acquire) == 0 && net->flushed();
-  };
-  for (int idle = 0; idle < patience && !over();) {
-    try {
-      idle = progress() ? 0 : idle + 1;
-    } catch (const peer_failure_error&) {
-      // What waits for that peer is dropped; there is nobody left to tell.
-    }
-    if (idle > 1000) net->wait(100);
-  }
 }
 
 void device::open_cache() {
@@ -205,17 +199,20 @@ uint64_t device::find_pool_lkey(const core::packet_pool& pool) const {
 // --- failures ---
 
 void device::on_peer_failure(int peer, const char* reason) {
+  const bool met = net->has_met(peer);
   {
     std::lock_guard guard(failure_mutex_);
     // Where messages go by two networks, both may notice.
-    for (const auto& [known, what] : failures_)
-      if (known == peer) return;
-    failures_.emplace_back(peer, "rank " + std::to_string(peer) + " has failed: " + reason);
+    for (const peer_failure& known : failures_)
+      if (known.peer == peer) return;
+    // Who has nothing to do with the peer is not disturbed, but posts to it are refused.
+    failures_.push_back({peer, "rank " + std::to_string(peer) + " has failed: " + reason, met});
   }
   any_failure_.store(true, std::memory_order_seq_cst);
   look_at_peers_.store(true, std::memory_order_seq_cst);  // see open()
   not_plain.fetch_or(peer_failed, std::memory_order_relaxed);
-  unreported_failure_.store(true, std::memory_order_release);
+  if (met) unreported_failure_.store(true, std::memory_order_release);
+  note_pauses(flow.forget(peer));
   rt.streams.lose(peer);
   end_operations(peer);
 }
@@ -224,32 +221,28 @@ void device::on_peer_departure(int peer, network::departure how) {
   rt.guests->end(peer, how);
   if (how == network::departure::died) {
     std::lock_guard guard(failure_mutex_);
-    failures_.emplace_back(peer, "rank " + std::to_string(peer) +
-                                     ", a peer outside of the job, has failed: its process has ended "
-                                     "without a goodbye; disconnect() frees the id");
+    failures_.push_back({peer,
+                         "rank " + std::to_string(peer) +
+                             ", a peer outside of the job, has failed: its process has ended "
+                             "without a goodbye; disconnect() frees the id",
+                         true});
     unreported_failure_.store(true, std::memory_order_release);
   }
   {
     std::lock_guard guard(failure_mutex_);
     refusals_.erase(peer);
+    device_ends_.erase(peer);
   }
+  note_pauses(flow.forget(peer));
   rt.streams.lose(peer);
   end_operations(peer);
 }
 
 void device::end_operations(int peer) {
-  pending.fetch_sub(static_cast<int64_t>(landing.forget(peer)), std::memory_order_release);
+  pending.fetch_sub(static_cast<int64_t>(landing.forget(peer).size()), std::memory_order_release);
   // All end, also if a handler throws.
-  std::exception_ptr thrown;
-  rt.operations.enter_each(this, [&](operation_table::visit v) {
-    if (v.op->status.rank == peer && v.op->gate.close())
-      v.op->fail_as(failure::fatal);
-    try {
-      leave(v.op);
-    } catch (...) {
-      if (thrown == nullptr) thrown = std::current_exception();
-    }
-  });
+  std::exception_ptr thrown =
+      end_waiting(failure::fatal, [peer](const operation* op) { return op->status.rank == peer; });
   fail_receives(peer, thrown);
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
@@ -264,6 +257,7 @@ void device::fail_receives(int peer, std::exception_ptr& thrown) {
       return true;
     });
   });
+  if (!lost.empty()) tell_failure(peer);
   for (operation* op : lost) {
     pending.fetch_add(1, std::memory_order_relaxed);  // complete() takes it back
     op->status.size = 0;
@@ -279,11 +273,13 @@ void device::open(operation* op, op_door door, bool stay) {
   const uint32_t handle = op->handle();
   const int peer = op->status.rank;
   op->gate.open(door, stay);
-  // Either whoever has learnt of a failure finds the gate open, or we learn of it here.
-  if (LCI_LIKELY(!may_have_failed()) || !has_failed(peer)) return;
-  visit(handle, door, peer, [](operation* late, uint8_t) {
+  // Either the thread that learns of the peer's end finds the gate open, or we learn of it here.
+  if (LCI_LIKELY(!may_have_failed())) return;
+  const failure how = fate_with(peer);
+  if (how == failure::none) return;
+  visit(handle, door, peer, [how](operation* late, uint8_t) {
     if (!late->gate.close()) return false;
-    late->fail_as(failure::fatal);
+    late->fail_as(how);
     return true;
   });
 }
@@ -313,15 +309,24 @@ bool device::has_failed(int peer) const {
   if (!any_failure_.load(std::memory_order_seq_cst)) return false;
   std::lock_guard guard(failure_mutex_);
   return std::any_of(failures_.begin(), failures_.end(),
-                     [&](const auto& failure) { return failure.first == peer; });
+                     [&](const peer_failure& failure) { return failure.peer == peer; });
 }
 
 void device::throw_if_failed(int peer) const {
   if (peer >= n_ranks) return rt.guests->check(peer);
   if (!any_failure_.load(std::memory_order_relaxed)) return;
   std::lock_guard guard(failure_mutex_);
-  for (const auto& [rank, what] : failures_)
-    if (rank == peer) throw peer_failure_error(rank, what);
+  for (const peer_failure& failure : failures_)
+    if (failure.peer == peer) throw peer_failure_error(peer, failure.what);
+}
+
+void device::tell_failure(int peer) {
+  std::lock_guard guard(failure_mutex_);
+  for (peer_failure& failure : failures_) {
+    if (failure.peer != peer || failure.told) continue;
+    failure.to_tell = true;
+    unreported_failure_.store(true, std::memory_order_release);
+  }
 }
 
 void device::note_refusal(int peer, const char* what) {
@@ -336,6 +341,13 @@ void device::throw_fatal(int peer) const {
   const auto refusal = refusals_.find(peer);
   if (refusal != refusals_.end()) throw resource_error(refusal->second);
   throw_refused(peer);
+}
+
+void device::throw_why(const status_t& status) const {
+  if (status.error.errorcode == errorcode_t::fatal) throw_fatal(status.rank);
+  if (status.error.errorcode == errorcode_t::no_memory)
+    throw resource_error("rank " + std::to_string(status.rank) +
+                         " has not delivered the message: it had no memory for it; post it again when it has");
 }
 
 void device::keep_exception(std::exception_ptr thrown) {
@@ -359,9 +371,11 @@ void device::keep_exception(std::exception_ptr thrown) {
 
 void device::throw_failure() {
   std::unique_lock guard(failure_mutex_);
-  const auto update = [this] {
-    unreported_failure_.store(!kept_.empty() || reported_failures_ < failures_.size(),
-                              std::memory_order_relaxed);
+  const auto next = [this] {
+    return std::find_if(failures_.begin(), failures_.end(), [](const peer_failure& f) { return f.to_tell; });
+  };
+  const auto update = [&] {
+    unreported_failure_.store(!kept_.empty() || next() != failures_.end(), std::memory_order_relaxed);
   };
   if (!kept_.empty()) {
     const std::exception_ptr kept = std::move(kept_.front());
@@ -370,16 +384,16 @@ void device::throw_failure() {
     guard.unlock();
     std::rethrow_exception(kept);
   }
-  if (reported_failures_ == failures_.size()) return;
-  const auto failure = failures_[reported_failures_];
+  const auto at = next();
+  if (at == failures_.end()) return;
+  at->to_tell = false;
+  at->told = true;
+  const peer_failure failure = *at;
   // Of peers outside of the job nothing is kept here: many may come and die.
-  if (failure.first < n_ranks)
-    ++reported_failures_;
-  else
-    failures_.erase(failures_.begin() + static_cast<std::ptrdiff_t>(reported_failures_));
+  if (failure.peer >= n_ranks) failures_.erase(at);
   update();
   guard.unlock();
-  throw peer_failure_error(failure.first, failure.second);
+  throw peer_failure_error(failure.peer, failure.what);
 }
 
 }  // namespace lci::core

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <map>
@@ -26,11 +27,13 @@
 #include "lib/core/operation.hpp"
 #include "lib/core/packet_pool.hpp"
 #include "lib/core/pool_registration.hpp"
+#include "lib/core/published_memory.hpp"
 #include "lib/core/receive_buffers.hpp"
 #include "lib/core/registration_cache.hpp"
 #include "lib/core/runtime.hpp"
 #include "lib/core/shared_heap.hpp"
 #include "lib/core/timers.hpp"
+#include "lib/core/unexpected_flow.hpp"
 #include "lib/core/wire.hpp"
 #include "network/fabric.hpp"
 
@@ -38,6 +41,7 @@ namespace lci::core {
 
 class barrier_rounds;
 class raw_network;
+struct unexpected;
 
 /// Thread-safe except for construction and destruction. Two threads on two devices share nothing
 /// that is written per message. Owns its fabric's device.
@@ -62,8 +66,11 @@ class device final : public network::event_sink,
   bool submit(backlog::item& item);
   /// The same, and what can't be sent now waits there.
   void submit_or_queue(backlog::item item) {
-    if (!backlog.empty() || !submit(item)) backlog.push(std::move(item));
+    if (!backlog.empty() || !submit(item)) queue(std::move(item));
   }
+  /// For what is under way already, so that nobody can be told of a failure: the item goes to the backlog, or out
+  /// past it, or, if for a while there is neither room nor memory, an operation of it ends as `fatal`.
+  void queue(backlog::item item);
   /// As inject(), but what can't be sent now waits in the backlog. For the library's own messages.
   void send_or_queue(int peer, const void* message, size_t size);
   template <class Message>
@@ -76,6 +83,24 @@ class device final : public network::event_sink,
   void open_direct_ways();
   /// In a forked child: functors find no way past the checks of calls any more.
   void close_direct_ways();
+
+  // --- back-pressure (back_pressure.cpp) ---
+
+  /// Makes progress until less waits in the backlog for the peer than may. Not in handlers.
+  LCI_COLD void await_backlog(int peer);
+  /// Whether the peer has asked for a pause of sends, since it has too many that no receive has asked for.
+  bool sends_pause(int peer) {
+    return LCI_UNLIKELY((not_plain.load(std::memory_order_relaxed) & peer_pauses) != 0) && is_paused_by(peer);
+  }
+  /// Makes progress until the peer asks for no pause of sends. Not in handlers.
+  LCI_COLD void await_end_of_pause(int peer);
+  /// A message that waits here for its receive, of so many bytes, is kept or gone.
+  void count_unexpected(int peer, size_t size) {
+    if (const auto w = flow.add(peer, size); LCI_UNLIKELY(w.number != 0)) tell_pause(peer, w);
+  }
+  void discount_unexpected(int peer, size_t size) {
+    if (const auto w = flow.remove(peer, size); LCI_UNLIKELY(w.number != 0)) tell_pause(peer, w);
+  }
 
   // --- transfers (rendezvous.cpp, rma.cpp) ---
 
@@ -135,9 +160,15 @@ class device final : public network::event_sink,
   void start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts);
   /// Tells the origin of an operation that it has arrived, or was refused.
   void send_ack(int peer, uint64_t operation, uint8_t policy = 0);
-  /// Signals that an active message has come, with a copy of it that is the program's to free.
-  LCI_NOINLINE void deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byte* data,
-                                 size_t size);
+  /// Signals that an active message has come, with a copy of it that is the program's to free. False: there
+  /// is no memory for the copy; what becomes of the message is the caller's to say.
+  [[nodiscard]] LCI_NOINLINE bool deliver_copy(rcomp_table::target to, int peer, tag_t tag, const std::byte* data,
+                                               size_t size);
+  /// Counts a message that has come and can't be delivered because there is no memory for it.
+  LCI_COLD void count_undelivered(int peer, size_t size);
+  /// The same. The result is what this program is to be told if the sender does not learn of it.
+  LCI_COLD resource_error lost(const char* what, int peer, size_t size);
+  [[noreturn]] LCI_COLD void lose(const char* what, int peer, size_t size) { throw lost(what, peer, size); }
   /// Tells the target of a put or get with signal which memory it was about.
   void send_signal(int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size);
 
@@ -180,6 +211,9 @@ class device final : public network::event_sink,
     }
   }
 
+  /// Whether this is the device that takes the key, at its owner's rank.
+  bool takes(const rmr_t& rmr) const { return rmr.is_of(attr.uid); }
+
   // --- raw network operations (raw_network.cpp) ---
 
   /// Made at its first use, or when the first raw message comes.
@@ -191,11 +225,27 @@ class device final : public network::event_sink,
   uint64_t begin_barrier();
   /// Makes progress until `from` has sent its message of this round. Throws if it has failed.
   void await_barrier(int from, size_t round, uint64_t barrier);
+  /// Makes progress until no message to `to` waits in the backlog. For a peer that makes progress as well: it
+  /// would wait for ever if this thread went on to another device.
+  void await_sent(int to);
+
+  // --- the end (close_device.cpp) ---
+
+  /// Ends what is under way, here and at the peers, as `cancelled`, and waits until what was sent has left.
+  /// What waits for a peer that makes no progress is given up after a while.
+  void close();
+  /// After close(): deletes the device and its endpoints, and tells of what its network has not given back.
+  void destroy();
+  /// For messages that came through this device and that no receive will meet: answers their senders, who
+  /// wait to hear of it. `peer`: only of that one's; negative: of all.
+  void answer_unexpected(int peer);
+  /// The same of one message, which is about to be discarded.
+  void answer_discarded(const unexpected& u);
+  /// The receive meets a message whose sender, or whose device here, is gone.
+  LCI_COLD void cancel_receive(operation* op, int peer, tag_t tag);
 
   // --- progress (progress.cpp) ---
 
-  /// Waits until what was sent has left, for a while. Before destruction.
-  void close();
   /// One round: backlog, deferred work, receive buffers, network. True if anything happened.
   bool progress();
   /// The same where it is known that calls are not looked at; for its own file.
@@ -216,6 +266,7 @@ class device final : public network::event_sink,
   void on_remote_write(int peer, uint32_t imm) override;
   void on_peer_failure(int peer, const char* reason) override;
   void on_peer_departure(int peer, network::departure how) override;
+  void on_device_end(int peer) override;
   void on_operation_failure(void* context, int peer) override;
 
   /// Throws peer_failure_error if a failure of `peer` has been seen, invalid_argument_error if nobody
@@ -229,6 +280,11 @@ class device final : public network::event_sink,
   LCI_COLD bool has_failed(int peer) const;
   /// Throws what is known of an operation with `peer` that ended as `fatal`.
   [[noreturn]] LCI_COLD void throw_fatal(int peer) const;
+  /// Of an operation that has ended: throws if it failed (`cancelled` and `timed_out` are no failures).
+  void throw_if_failed(const status_t& status) const {
+    if (LCI_UNLIKELY(status.error.errorcode >= errorcode_t::fatal)) throw_why(status);
+  }
+  LCI_COLD void throw_why(const status_t& status) const;
 
   /// No backlog that later requests must queue behind, and no peer has failed.
   bool undisturbed() const {
@@ -252,7 +308,8 @@ class device final : public network::event_sink,
     peer_failed = 2,
     somebody_looks_on = 4,
     calls_checked = 8,
-    forked = 16
+    forked = 16,
+    peer_pauses = 32
   };
   core::backlog backlog{not_plain, backlog_waits};
   network::limits limits;
@@ -262,9 +319,11 @@ class device final : public network::event_sink,
   /// Operations that have been posted and not completed, posted receives excepted.
   alignas(cache_line) std::atomic<int64_t> pending{0};
   flush_tracker flushes;
+  unexpected_flow flow;
   const std::unique_ptr<barrier_rounds> barriers;
   timers deadlines{attention};
   core::landing landing{attention};
+  published_memory published;       // thread-safe
   core::kept_buffers kept_buffers;  // of those that land, and of others that only a handler sees
 
   device_bell bell;
@@ -278,11 +337,13 @@ class device final : public network::event_sink,
   endpoint_t progress_endpoint;
 
  private:
+  bool try_inject(int peer, const void* message, size_t size);
+  LCI_COLD void log_out_of_memory(int peer);
   void send_fin(int peer, uint64_t operation, uint8_t policy = 0);
   /// To the receiver of a transfer that its sender has not brought to its end.
   LCI_COLD void send_broken_fin(operation* op);
   /// Answers a request that can't be served, so that its origin does not wait for ever.
-  LCI_COLD bool refuse(int peer, uint64_t operation);
+  LCI_COLD bool refuse(int peer, uint64_t operation, uint8_t policy = wire::refused);
   LCI_COLD void reject() { rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
   // What arrives, by kind (receive.cpp, rendezvous.cpp, rma.cpp, atomics.cpp, stream_order.cpp,
   // post_stream.cpp). False: the packet is rejected.
@@ -292,15 +353,20 @@ class device final : public network::event_sink,
   LCI_NOINLINE void receive_send(int peer, network::message_head head, const std::byte* data,
                                  size_t size);
   LCI_NOINLINE bool receive_acked(int peer, wire::message& m);
-  LCI_NOINLINE void* file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
-                                     const std::byte* data, size_t size, uint64_t ack = 0);
+  /// Keeps a message until a receive asks for it; `match` is the receive if one has come meanwhile. False:
+  /// there is no memory for it.
+  [[nodiscard]] LCI_NOINLINE bool file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
+                                                  const std::byte* data, size_t size, uint64_t ack,
+                                                  void*& match);
+  /// The same of one that is made and counted; where there is no memory to file it, it is freed.
+  [[nodiscard]] bool file_unexpected(matching_engine& engine, uint64_t key, unexpected* u, void*& match);
   bool receive_rts(int peer, wire::message& m);
   /// False: it was refused.
   bool receive_large_am(const core::landing::request& request);
   /// Memory for an active message that its completion object sees `in_place`, or that is to be the program's.
-  void* allocate_payload(size_t size, bool in_place);
-  void free_payload(void* buffer) {
-    if (!kept_buffers.give_back(buffer)) rt.deallocate(buffer);
+  void* allocate_payload(size_t size, bool in_place, allocator_base_t* allocator);
+  void free_payload(void* buffer, allocator_base_t* allocator) {
+    if (!kept_buffers.give_back(buffer)) rt.deallocate(buffer, allocator);
   }
   bool must_wait(const core::landing::request& request);
   LCI_NOINLINE bool start_waiting_requests();
@@ -319,6 +385,11 @@ class device final : public network::event_sink,
   bool receive_atomic_reply(int peer, wire::message& m);
   LCI_COLD bool receive_withdrawal(int peer, wire::message& m);
   LCI_COLD bool receive_not_found(int peer, uint64_t word);
+  LCI_COLD bool receive_device_end(int peer, const wire::message& m);
+  LCI_COLD bool receive_pause(int peer, const wire::message& m);
+  LCI_COLD bool is_paused_by(int peer);
+  LCI_COLD void tell_pause(int peer, unexpected_flow::word w);
+  LCI_COLD void note_pauses(int change);
   /// Deadlines that are over. True if there were any.
   LCI_COLD bool end_what_is_due();
 
@@ -345,6 +416,28 @@ class device final : public network::event_sink,
   packet* packet_to_receive();
   /// What waits for an answer of that peer, or for its message, ends.
   LCI_COLD void end_operations(int peer);
+  /// Ends the operations that wait for an answer and for which `which(op)`. The first exception of a handler.
+  template <class F>
+  std::exception_ptr end_waiting(failure how, F which);
+  /// Whether the peer frees its device, or has freed it. Worth a look if may_have_failed().
+  LCI_COLD bool peer_closes(int peer) const;
+  /// As what an operation ends that waits for the peer: `none` as long as that may answer.
+  LCI_COLD failure fate_with(int peer) const;
+  LCI_COLD void note_device_end(int peer, uint8_t how);
+  /// The network takes no message to the peer any more: it has failed, or has freed its device.
+  LCI_COLD void note_unreachable(int peer);
+  /// One round of a device that is being freed; `idle` counts those in which nothing happened.
+  void last_round(int& idle);
+  /// Until nothing of ours waits here; `to_the_end`: nor in the network, where our peers hear of our end.
+  void let_out(bool to_the_end);
+  /// Ends what an item of the backlog belongs to, which will not be sent.
+  LCI_COLD void drop(backlog::item& item, failure how);
+  LCI_COLD void end_unanswered();
+  struct unfinished {
+    comp_impl_t* comp;
+    status_t status;
+  };
+
   /// Receives that name the failed peer end; `thrown` is the first exception of a handler.
   LCI_COLD void fail_receives(int peer, std::exception_ptr& thrown);
   LCI_COLD void throw_failure();
@@ -353,6 +446,8 @@ class device final : public network::event_sink,
   LCI_COLD comp_impl_t* unlisted_comp(uint32_t rcomp);
   LCI_COLD void throw_if_failed(int peer) const;
 
+  spinlock pauses_lock_;
+  int pauses_ = 0;  // peers that let sends pause; under pauses_lock_, as the bit of not_plain
   std::atomic<uint32_t> collectives_{0};
   std::atomic<int> tasks_{0};  // see begin_task()
   spinlock dependents_lock_;
@@ -362,9 +457,18 @@ class device final : public network::event_sink,
   std::atomic<bool> look_at_peers_{false};  // any_failure_, or there may be peers outside of the job
   std::atomic<bool> unreported_failure_{false};
   mutable std::mutex failure_mutex_;
-  std::vector<std::pair<int, std::string>> failures_;  // under failure_mutex_
-  size_t reported_failures_ = 0;                       // under failure_mutex_
+  struct peer_failure {
+    int peer;
+    std::string what;
+    bool to_tell;       // by a progress() to come
+    bool told = false;  // by one
+  };
+  std::vector<peer_failure> failures_;  // under failure_mutex_
+  /// The next progress() throws what is known of that peer's failure, unless one has before.
+  void tell_failure(int peer);
   std::deque<std::exception_ptr> kept_;                // under failure_mutex_
+  std::map<int, uint8_t> device_ends_;  // by peer that frees its device: how far; under failure_mutex_
+  std::vector<unfinished>* unfinished_ = nullptr;  // what the network has not given back; told by close()
   std::map<int, std::string> refusals_;  // by peer that lives, the latest; under failure_mutex_
   std::unique_ptr<receive_buffers> receives_;  // null: the network needs none
 
@@ -389,8 +493,28 @@ bool device::visit(uint32_t handle, uint8_t doors, int peer, Act act) {
   return good;
 }
 
+template <class F>
+std::exception_ptr device::end_waiting(failure how, F which) {
+  std::exception_ptr thrown;
+  rt.operations.enter_each(this, [&](operation_table::visit v) {
+    if (which(static_cast<const operation*>(v.op)) && v.op->gate.close()) v.op->fail_as(how);
+    try {
+      leave(v.op);
+    } catch (...) {
+      if (thrown == nullptr) thrown = std::current_exception();
+    }
+  });
+  return thrown;
+}
+
 /// Set while this thread is inside progress() or a handler that a post runs.
 extern constinit thread_local bool tls_in_progress __attribute__((tls_model("initial-exec")));
+
+/// Sends that this thread has posted since it made progress last.
+extern constinit thread_local uint32_t tls_sends_in_a_row __attribute__((tls_model("initial-exec")));
+/// After so many a post has the thread make progress, so that it hears of peers that ask for a pause, and
+/// does not run away from them: at most this many times the eager limit.
+constexpr uint32_t most_sends_in_a_row = 1024;
 
 /// Marks this thread as being inside progress(), also when a handler throws.
 struct inside_progress {
@@ -404,9 +528,17 @@ struct unexpected {
   tag_t tag;
   size_t size;       // of the whole message
   bool rendezvous;
+  bool cancelled;    // its data won't come: the sender, or the device here, is gone
   int device_uid;    // where it came from, and the answer to an RTS goes
   wire::rts_body rts;  // of an eager one: `operation` only
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
+  size_t memory() const { return sizeof(unexpected) + (rendezvous ? 0 : size); }
 };
+/// Frees one that was counted.
+inline void free_unexpected(runtime& rt, unexpected* u) {
+  device* via = rt.devices.get(static_cast<size_t>(u->device_uid));
+  if (LCI_LIKELY(via != nullptr)) via->discount_unexpected(u->peer, u->memory());
+  std::free(u);
+}
 
 }  // namespace lci::core

@@ -15,9 +15,9 @@ namespace lci::core {
 /// Whether what a post says of remote memory is right, and that memory may be mapped here.
 template <class Args>
 inline bool may_be_mapped(const device& d, const Args& a, size_t size) {
-  return LCI_LIKELY(a.rmr.shared != 0 && a.rmr.device_uid == d.attr.uid &&
+  return LCI_LIKELY(a.rmr.place() == d.shared_place &&
                     static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) &&
-                    a.remote_disp <= a.rmr.size && size <= a.rmr.size - a.remote_disp);
+                    a.remote_disp <= a.rmr.size() && size <= a.rmr.size() - a.remote_disp);
 }
 
 /// Where the remote memory that a post names is in this process, if it is there and the arguments are

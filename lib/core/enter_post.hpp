@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <new>
 
 #include "lib/core/device.hpp"
 #include "lib/core/observe_post.hpp"
@@ -42,13 +43,22 @@ LCI_COLD status_t post_named(post_kind what, Args& a, status_t (*post)(Args&)) {
   return status;
 }
 
+/// Throws "post_am: out of memory" and the like.
+[[noreturn]] LCI_COLD void throw_no_memory(post_kind what);
+
 /// Posts by `post`, which does the work of this kind of operation.
 template <class Args>
 inline status_t enter_post(post_kind what, Args& a, status_t (*post)(Args&)) {
-  if (LCI_UNLIKELY(is_named(a))) return post_named(what, a, post);
-  device& d = *a.device.p_impl;
-  if (LCI_UNLIKELY(d.observer != nullptr)) return observe_post(d, what, a, post);
-  return post(a);
+  // A handler could make no progress before it tries again, and would wait for itself.
+  if (LCI_UNLIKELY(tls_in_progress)) a.allow_retry = false;
+  try {
+    if (LCI_UNLIKELY(is_named(a))) return post_named(what, a, post);
+    device& d = *a.device.p_impl;
+    if (LCI_UNLIKELY(d.observer != nullptr)) return observe_post(d, what, a, post);
+    return post(a);
+  } catch (const std::bad_alloc&) {
+    throw_no_memory(what);
+  }
 }
 
 }  // namespace lci::core

@@ -41,10 +41,8 @@ struct waiting_flush {
     std::unique_ptr<waiting_flush> flush(static_cast<waiting_flush*>(self));
     device& d = flush->of;
     if (LCI_UNLIKELY(d.closing())) {
-      d.end_task();
-      return true;
-    }
-    if (!d.flushes.flushed(flush->status.rank, flush->generation)) {
+      flush->status.error = errorcode_t::cancelled;
+    } else if (!d.flushes.flushed(flush->status.rank, flush->generation)) {
       d.rt.deferred.push({run, flush.release()});
       return false;
     }

@@ -19,9 +19,9 @@ graph& checked_graph(comp_t comp, const char* operation) {
 graph_node* node_of(graph& g, graph_node_t node) {
   if (node == GRAPH_START) return g.start_node();
   if (node == GRAPH_END) return g.end_node();
-  if (node.is_empty())
+  if (reinterpret_cast<uintptr_t>(node) < detail::first_object)
     throw_invalid("graph_add_edge", "src or dst", "empty", "a node, GRAPH_START or GRAPH_END");
-  return node.p_impl;
+  return static_cast<graph_node*>(node);
 }
 
 }  // namespace
@@ -48,10 +48,11 @@ void graph_node_mark_complete(graph_node_mark_complete_args& a) {
   if (a.node == GRAPH_START || a.node == GRAPH_END)
     throw_invalid("graph_node_mark_complete", "node", "GRAPH_START or GRAPH_END",
                   "a node of the user");
-  if (a.node.is_empty()) throw_invalid("graph_node_mark_complete", "node", "empty", "a node");
+  if (reinterpret_cast<uintptr_t>(a.node) < detail::first_object)
+    throw_invalid("graph_node_mark_complete", "node", "empty", "a node");
   status_t status = a.status;
   if (status.is_retry()) status.set_done();  // a status that the user has left as it was
-  graph::mark_complete(a.node.p_impl, status);
+  graph::mark_complete(static_cast<graph_node*>(a.node), status);
 }
 
 void graph_start(graph_start_args& a) { checked_graph(a.comp, "graph_start").start(); }

@@ -71,7 +71,7 @@ void guests::clear(int peer) {
     engine.remove_if(matching_entry_type_t::send, [&](void* entry) {
       auto* u = static_cast<unexpected*>(entry);
       if (u->peer != peer) return false;
-      std::free(u);
+      free_unexpected(rt_, u);  // tells the peer nothing: its pause was forgotten
       return true;
     });
   });

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <vector>
 
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/wire.hpp"
@@ -68,14 +69,18 @@ class landing {
     count_requests();
     return true;
   }
-  /// How many there were.
-  size_t forget(int peer) {
+  /// Takes those of a peer, or all if that is negative.
+  std::vector<request> forget(int peer) {
     std::lock_guard guard(lock_);
-    const size_t before = requests_.size();
-    const auto its = [peer](const request& r) { return r.peer == peer; };
-    requests_.erase(std::remove_if(requests_.begin(), requests_.end(), its), requests_.end());
+    std::vector<request> its;
+    const auto is_its = [peer, &its](const request& r) {
+      if (peer >= 0 && r.peer != peer) return false;
+      its.push_back(r);
+      return true;
+    };
+    requests_.erase(std::remove_if(requests_.begin(), requests_.end(), is_its), requests_.end());
     count_requests();
-    return before - requests_.size();
+    return its;
   }
 
  private:

@@ -19,7 +19,7 @@ class layout_cursor {
   layout_cursor(const layout_t& layout, size_t size) : layout_(layout) {
     if (layout.is_contiguous()) {
       left_ = size;
-    } else if (layout.segments() != nullptr) {
+    } else if (layout.segments() != nullptr || layout.remote_segments() != nullptr) {
       enter_segment();
     } else if (layout.size() > 0) {
       left_ = layout.counts()[0];
@@ -30,12 +30,16 @@ class layout_cursor {
   size_t run() const { return left_; }
   /// Their distance from the buffer's address.
   size_t offset() const { return offset_; }
+  /// The registration that it is counted from, of remote segments; null: the one that the post names.
+  const rmr_t* rmr() const {
+    return layout_.remote_segments() == nullptr ? nullptr : &layout_.remote_segments()[index_[0]].rmr;
+  }
   /// Goes on by `n` bytes, at most run().
   void advance(size_t n) {
     offset_ += n;
     left_ -= n;
     if (left_ > 0 || layout_.is_contiguous()) return;
-    if (layout_.segments() != nullptr) {
+    if (layout_.counts() == nullptr) {
       ++index_[0];
       enter_segment();
     } else {
@@ -65,10 +69,18 @@ class layout_cursor {
 
  private:
   void enter_segment() {
+    if (layout_.remote_segments() != nullptr) return enter_remote_segment();
     while (index_[0] < layout_.n() && layout_.segments()[index_[0]].size == 0) ++index_[0];
     if (index_[0] == layout_.n()) return;
     offset_ = layout_.segments()[index_[0]].offset;
     left_ = layout_.segments()[index_[0]].size;
+  }
+  void enter_remote_segment() {
+    const remote_segment_t* s = layout_.remote_segments();
+    while (index_[0] < layout_.n() && s[index_[0]].size == 0) ++index_[0];
+    if (index_[0] == layout_.n()) return;
+    offset_ = s[index_[0]].offset;
+    left_ = s[index_[0]].size;
   }
   void enter_block() {
     block_offset_ = 0;
@@ -125,6 +137,9 @@ class kept_layout {
         sum += s.size;
       }
       view_ = layout_t::iovec(segments_.data(), segments_.size());
+    } else if (l->remote_segments() != nullptr) {
+      remote_.assign(l->remote_segments(), l->remote_segments() + l->n());
+      view_ = layout_t::remote(remote_.data(), remote_.size());
     } else {
       numbers_.assign(l->counts(), l->counts() + l->n() + 1);
       numbers_.insert(numbers_.end(), l->strides(), l->strides() + l->n());
@@ -152,6 +167,7 @@ class kept_layout {
   }
 
   std::vector<layout_segment_t> segments_;
+  std::vector<remote_segment_t> remote_;
   std::vector<size_t> starts_;   // of the segments, in the message
   std::vector<size_t> numbers_;  // counts, then strides
   layout_t view_;

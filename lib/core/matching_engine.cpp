@@ -5,7 +5,6 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "lib/base/check.hpp"
 
@@ -122,7 +121,12 @@ bool matching_engine::insert_overflow(bucket& b, uint64_t key, void* value,
     it->second.type = type;
   }
   if (it->second.type == type) {
-    it->second.entries.push(value);
+    try {
+      it->second.entries.push(value);
+    } catch (...) {
+      if (it->second.entries.empty()) b.overflow->erase(it);  // what is there has an entry
+      throw;
+    }
   } else {
     match = take_overflow(b, key, it->second.type);
   }
@@ -148,17 +152,29 @@ void* matching_engine::take(matching_entry_key_t key, matching_entry_type_t type
 }
 
 size_t matching_engine::filter(bucket& b, int q, const entry_test& wanted) {
-  std::vector<void*> kept;
+  // Oldest first, and without memory: those who cancel have none to spare.
   size_t removed = 0;
-  while (b.count[q] > 0) {
-    void* entry = pop(b, q);
-    if (wanted(entry))
-      ++removed;
-    else
-      kept.push_back(entry);
+  const bool first = wanted(b.first[q]);
+  if (b.count[q] == many) {
+    entry_queue& more = *b.more[q];
+    removed = more.remove_if(wanted);
+    if (!first && more.empty()) b.count[q] = 1;
+    if (first) {
+      if (more.empty())
+        b.count[q] = 0;
+      else
+        (void)pop_many(b, q);
+    }
+  } else if (b.count[q] == 2) {
+    if (wanted(b.second[q])) {
+      b.count[q] = 1;
+      removed = 1;
+    }
+    if (first) (void)pop(b, q);
+  } else if (first) {
+    b.count[q] = 0;
   }
-  for (void* entry : kept) push(b, q, entry);
-  return removed;
+  return removed + (first ? 1 : 0);
 }
 
 size_t matching_engine::remove_if(matching_entry_key_t key, matching_entry_type_t type,

@@ -1,4 +1,7 @@
 // Registration of memory.
+#include <memory>
+#include <string>
+
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/memory_region.hpp"
@@ -16,6 +19,9 @@ mr_t register_memory(register_memory_args& a) {
     throw_invalid("register_memory", "address", "nullptr", "an address");
   if (a.size > ~reinterpret_cast<uintptr_t>(a.address) || !is_possible(a.size))
     throw_invalid("register_memory", "size", std::to_string(a.size), "within the address space");
+  if (a.size > rmr_t::max_size)
+    throw_invalid("register_memory", "size", std::to_string(a.size), "at most " + std::to_string(rmr_t::max_size),
+                  "a process can address no more");
   device& d = *a.device.p_impl;
   auto region = std::make_unique<memory_region>();
   region->device = a.device;
@@ -27,7 +33,12 @@ mr_t register_memory(register_memory_args& a) {
   region->reg = region->cached
                     ? d.cache->acquire(a.address, a.size)
                     : d.make_room_for([&] { return d.net->register_memory(a.address, a.size); });
-  d.rt.add_region(region->reg.rkey, {reinterpret_cast<uint64_t>(a.address), a.size});
+  try {
+    d.rt.add_region(region->reg.rkey, {reinterpret_cast<uint64_t>(a.address), a.size});
+  } catch (...) {
+    region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
+    throw;
+  }
   return region.release();
 }
 
@@ -40,6 +51,9 @@ void deregister_memory(deregister_memory_args& a) {
                   "free_shared() ends it");
   if (has_device(*region)) {  // else it has ended with that
     device& d = *region->device.p_impl;
+    if (d.published.is_published(region))
+      throw_invalid("deregister_memory", "mr", "published", "one that other ranks do not find",
+                    "unpublish_memory() comes first");
     d.rt.remove_region(region->reg.rkey);
     region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
   }
@@ -54,8 +68,8 @@ rmr_t get_rmr(get_rmr_args& a) {
   if (!has_device(region))
     throw_invalid("get_rmr", "mr", "a registration whose device was freed", "one whose device is alive");
   const device& d = *region.device.p_impl;
-  return {reinterpret_cast<uint64_t>(region.base), region.size, region.reg.rkey, d.attr.uid,
-          d.heap->contains(region.base, region.size)};
+  const uint64_t place = rmr_t::place_of(d.attr.uid, d.heap->contains(region.base, region.size));
+  return {reinterpret_cast<uint64_t>(region.base), place << rmr_t::size_bits | region.size, region.reg.rkey};
 }
 
 reg_cache_stats_t get_reg_cache_stats(get_reg_cache_stats_args& a) {

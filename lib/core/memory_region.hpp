@@ -10,6 +10,7 @@ namespace lci::core {
 /// Immutable once it has been handed out. Belongs to the device that it was registered with.
 class memory_region : public object_memory<false> {
  public:
+  mr_attr_t attr;
   device_t device;
   int device_uid = -1;
   void* base = nullptr;
@@ -23,6 +24,6 @@ class memory_region : public object_memory<false> {
 bool has_device(const memory_region& region);
 
 /// MR_HOST, MR_DEVICE and MR_UNKNOWN are no registrations: small numbers instead of pointers.
-inline bool is_registered(mr_t mr) { return reinterpret_cast<uintptr_t>(mr.p_impl) > 2; }
+inline bool is_registered(mr_t mr) { return !mr.is_empty(); }
 
 }  // namespace lci::core

@@ -42,8 +42,8 @@ void check_registration(const char* what, const device& d, const Args& a) {
 template <class Args>
 void check_range(const char* what, const device& d, const Args& a) {
   const rmr_t& rmr = a.rmr;
-  if (rmr.is_empty() || rmr.device_uid != d.attr.uid || a.offset > rmr.size ||
-      a.size > rmr.size - a.offset)
+  if (rmr.is_empty() || !rmr.is_of(d.attr.uid) || a.offset > rmr.size() ||
+      a.size > rmr.size() - a.offset)
     reject_remote(what, d, rmr, a.offset, a.size, "offset");
 }
 
@@ -75,6 +75,7 @@ error_t answer(raw_network& raw, net_opcode_t opcode, const status_t& status) {
 template <class Args>
 errorcode_t send_copy(device& d, const Args& a) {
   if (!d.backlog.empty()) return errorcode_t::retry_backlog;
+  if (LCI_UNLIKELY(d.sends_pause(a.rank))) return errorcode_t::retry_nomem;
   const auto head = wire::pack(wire::kind::send, static_cast<uint8_t>(matching_policy_t::none),
                                wire::raw_engine, 0, a.imm_data);
   errorcode_t result;
@@ -83,11 +84,12 @@ errorcode_t send_copy(device& d, const Args& a) {
   } else {
     packet_pool& pool = *d.packet_pool.p_impl;
     packet* p = pool.get();
+    if (p == nullptr && pool.is_hollow()) p = d.reserved_packet();
     if (p == nullptr) return errorcode_t::retry_nopacket;
     p->head = wire::unpack(head);
     std::memcpy(p->payload(), a.buffer, a.size);
     result = d.send_packet(a.rank, p, a.size);
-    if (result != errorcode_t::done) pool.put(p);
+    if (result != errorcode_t::done) p->pool->put(p);
   }
   if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
   return result;

@@ -2,10 +2,8 @@
 
 namespace lci::core {
 
-watched_comp* watch(device& d, post_kind what, comp_t given) {
-  tracer* const trace = d.observer->trace;
-  if (trace == nullptr || !can_signal(given)) return nullptr;
-  return trace->watched.get(*trace, *given.p_impl, what, d.attr.uid);
+watched_comp* watch(device& d, post_kind what, comp_t given, uint64_t begin) {
+  return can_signal(given) ? d.rt.watched.get(*d.observer, *given.p_impl, what, begin) : nullptr;
 }
 
 void note_post(device& d, const observed_post& p, uint64_t begin, const status_t& status) {
@@ -17,6 +15,7 @@ void note_post(device& d, const observed_post& p, uint64_t begin, const status_t
                                           counted::put,   counted::get,   counted::atomic};
     const counted what = retry ? counted::retry : by_kind[static_cast<size_t>(p.what)];
     if (what != counted::count) o.counts->add(what, p.rank, p.size);
+    if (status.is_done()) o.times->add(p.what, p.what == post_kind::recv ? status.size : p.size, tracer::now() - begin);
   }
   // A program that tries again and again would drive all else out of the trace.
   if (o.trace == nullptr || retry) return;
@@ -28,6 +27,7 @@ void note_post(device& d, const observed_post& p, uint64_t begin, const status_t
   e.end = tracer::now();
   e.size = p.size;
   e.tag = p.tag;
+  e.message = tracer::sent_message;
   o.trace->add(e);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "lib/core/atomics.hpp"
 #include "lib/core/device.hpp"
@@ -19,8 +20,8 @@ struct observed_post {
 
 /// Notes the end of a post that was accepted, or refused for now.
 LCI_COLD void note_post(device& d, const observed_post& p, uint64_t begin, const status_t& status);
-/// Stands before `given` while a trace is taken; null if none is, or nothing can be signalled.
-LCI_COLD watched_comp* watch(device& d, post_kind what, comp_t given);
+/// Stands before `given`; null if nothing can be signalled. `begin`: of the post.
+LCI_COLD watched_comp* watch(device& d, post_kind what, comp_t given, uint64_t begin);
 
 template <class Args>
 observed_post seen(post_kind what, const Args& a) {
@@ -32,8 +33,13 @@ inline observed_post seen(post_kind what, const post_atomic_args& a) {
 
 template <class Args>
 LCI_COLD status_t observe_post(device& d, post_kind what, Args& a, status_t (*post)(Args&)) {
-  const uint64_t begin = d.observer->now();
-  watched_comp* const w = watch(d, what, a.local_comp);
+  const uint64_t begin = tracer::now();
+  // A post within a handler within a post: each has a message of its own.
+  struct turn {
+    const uint64_t before = std::exchange(tracer::sent_message, 0);
+    ~turn() { tracer::sent_message = before; }
+  } const mine;
+  watched_comp* const w = watch(d, what, a.local_comp, begin);
   if (w != nullptr) a.local_comp = comp_t(w);
   status_t status;
   try {

@@ -13,7 +13,14 @@ struct seen_message {
   bool rendezvous = false;
   uint64_t size = 0;  // of the user's data
   uint64_t tag = 0;
+  uint64_t number = 0;  // of its sender's trace; of a stream, its place in that; 0: it has none
 };
+
+/// The numbers of a stream's messages are known without a trace.
+uint64_t number_of(const wire::header& head, bool ordered) {
+  if (ordered) return uint64_t{1} << 63 | uint64_t{head.engine} << 32 | wire::number_of(head);
+  return wire::may_have_number(head.what) ? head.tag >> 32 : 0;
+}
 
 /// `bytes` are the first `known` of `size` bytes.
 seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
@@ -23,7 +30,8 @@ seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
   seen.what = m.head.what;
   const bool ordered =
       m.head.what == wire::kind::am_ordered || m.head.what == wire::kind::rts_ordered;
-  seen.tag = ordered ? static_cast<uint32_t>(m.head.tag) : m.head.tag;
+  seen.tag = ordered || wire::may_have_number(m.head.what) ? wire::tag_of(m.head) : m.head.tag;
+  seen.number = number_of(m.head, ordered);
   seen.size = size - sizeof(wire::header);
   wire::ack_body ack;
   wire::rts_body rts;
@@ -86,6 +94,17 @@ void count_sent(device_observer& o, int peer, const seen_message& m, errorcode_t
   if (m.rendezvous) o.counts->add(counted::rendezvous_sent, peer, m.size);
 }
 
+/// A message that is about to leave gets a number, if a trace is taken; `tag` is its header's.
+void give_number(const device_observer& o, seen_message& m, uint64_t& tag) {
+  if (o.trace == nullptr || !wire::may_have_number(m.what)) return;
+  m.number = tracer::next_message();
+  tag = m.tag | m.number << 32;
+}
+void note_departure(const device_observer& o, const seen_message& m, errorcode_t result) {
+  if (o.trace == nullptr || tracer::sent_message != 0) return;
+  if (result == errorcode_t::done || result == errorcode_t::posted) tracer::sent_message = m.number;
+}
+
 /// Notes what is handed out by one call of poll().
 class watching_sink final : public network::event_sink {
  public:
@@ -113,6 +132,7 @@ class watching_sink final : public network::event_sink {
         e.end = tracer::now();
         e.size = m.size;
         e.tag = m.tag;
+        e.message = m.number;
         o.trace->add(e);
       }
     } const at_end{observer_, peer, m, observer_.now()};
@@ -154,9 +174,16 @@ errorcode_t observed_network::post(const network::net_op& op) {
   for (int i = 0; i < op.n_segments; ++i) size += op.segments[static_cast<size_t>(i)].size;
   // Before the post: afterwards the memory may be somebody else's.
   const network::segment& first = op.segments[0];
-  const seen_message m = look_at(static_cast<const std::byte*>(first.base), first.size, size);
+  seen_message m = look_at(static_cast<const std::byte*>(first.base), first.size, size);
+  if (m.number == 0) {  // the header is the library's own memory, wherever the rest lies
+    uint64_t tag = 0;
+    give_number(observer_, m, tag);
+    if (m.number != 0)
+      std::memcpy(static_cast<std::byte*>(first.base) + offsetof(wire::header, tag), &tag, sizeof tag);
+  }
   const errorcode_t result = behind_->post(op);
   count_sent(observer_, op.peer, m, result);
+  note_departure(observer_, m, result);
   return result;
 }
 
@@ -167,9 +194,11 @@ errorcode_t observed_network::inject(int peer, network::message_head head, const
   std::memcpy(bytes, &head, sizeof head);
   const size_t known = std::min(size, sizeof bytes - sizeof head);
   if (known > 0) std::memcpy(bytes + sizeof head, payload, known);
-  const seen_message m = look_at(bytes, sizeof head + known, sizeof head + size);
+  seen_message m = look_at(bytes, sizeof head + known, sizeof head + size);
+  give_number(observer_, m, head.words[1]);
   const errorcode_t result = behind_->inject(peer, head, payload, size);
   count_sent(observer_, peer, m, result);
+  note_departure(observer_, m, result);
   return result;
 }
 

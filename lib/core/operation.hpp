@@ -16,6 +16,7 @@
 #include "lib/concurrent/handle_gate.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/failure.hpp"
 #include "lib/core/layout.hpp"
 #include "lib/core/wire.hpp"
 #include "network/fabric.hpp"
@@ -51,9 +52,6 @@ enum op_door : uint8_t {
   any_door = 31,
 };
 
-/// What is to be reported of an operation that does not end as it should.
-enum class failure : uint8_t { none, fatal, cancelled };
-
 /// Belongs to one thread at a time, except while its gate is open: then packets that come to its
 /// device, and failures of the peer, visit it. Visitors read what was written before the gate was
 /// opened; they write the user's memory and `left`, which counts atomically; what else they have to
@@ -86,7 +84,10 @@ struct alignas(cache_line) operation {
   bool named : 1 = false;       // `comp` is a ticket
   bool lands : 1 = false;       // counted by the device's landing
   bool shaped : 1 = false;      // status.buffer has a layout, `shape`: nobody but us can get at it
-  operation* next_free = nullptr;
+  union {
+    operation* next_free = nullptr;  // idle: in a free list
+    allocator_base_t* allocator;     // else: of status.buffer, if `allocated`; null: the runtime's
+  };
   packet* carrier = nullptr;  // buffer-copy send: given back afterwards
   network::registration reg;  // of status.buffer
   // third cache line: transfers
@@ -131,7 +132,7 @@ class operation_table {
   operation_table(const operation_table&) = delete;
   operation_table& operator=(const operation_table&) = delete;
 
-  /// Null when 2^24 operations are alive.
+  /// Null when 2^24 operations are alive, or there is no memory for more.
   operation* allocate() {
     operation* op = allocate_blank();
     if (LCI_LIKELY(op != nullptr)) op->status = status_t(errorcode_t::done);
@@ -143,6 +144,7 @@ class operation_table {
     if (LCI_UNLIKELY(c == nullptr || c->head == nullptr)) return allocate_slowly();
     return take(*c);
   }
+  /// Needs no memory.
   void release(operation* op) {
     cache* c = own_cache();
     if (LCI_UNLIKELY(c == nullptr || c->count >= 2 * batch)) return release_slowly(op);
@@ -221,7 +223,9 @@ class operation_table {
   }
   LCI_NOINLINE operation* allocate_slowly();
   LCI_NOINLINE void release_slowly(operation* op);
-  cache& local(std::unique_lock<spinlock>& shared_guard);
+  /// The calling thread's, made at need; null if there is no memory for it.
+  cache* local(std::unique_lock<spinlock>& shared_guard);
+  void give_to_all(operation* op);
   bool refill(cache& c);
   void spill(cache& c);
 
@@ -230,6 +234,7 @@ class operation_table {
   mutable spinlock lock_;
   operation* free_ = nullptr;     // under lock_
   size_t n_slabs_ = 0;            // under lock_
+  int64_t released_ = 0;          // by threads that have no cache; under lock_
   spinlock last_cache_lock_;      // for the index that threads beyond the limit share
 };
 

@@ -52,7 +52,7 @@ packet_pool::packet_pool(const packet_pool_attr_t& a) : attr(a) {
 
 packet_pool::~packet_pool() {
   for (size_t i = 0; i < deques_.size(); ++i) delete deques_.get(i);
-  munmap(arena_, arena_size_);
+  if (arena_ != nullptr) munmap(arena_, arena_size_);
 }
 
 void packet_pool::deque::grow() {

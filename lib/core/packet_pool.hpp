@@ -40,6 +40,11 @@ static_assert(sizeof(packet) == cache_line);
 class packet_pool : public object_memory<true> {
  public:
   explicit packet_pool(const packet_pool_attr_t& attr);
+  /// One that never has a packet: what a device without a pool gives posts to look into.
+  struct hollow {
+    size_t packet_size;
+  };
+  explicit packet_pool(hollow h) { attr = {h.packet_size, 0}; }
   ~packet_pool();
   packet_pool(const packet_pool&) = delete;
   packet_pool& operator=(const packet_pool&) = delete;
@@ -62,6 +67,7 @@ class packet_pool : public object_memory<true> {
     mine.push(p);
   }
 
+  bool is_hollow() const { return attr.npackets == 0; }
   /// Largest payload of a packet.
   size_t payload_size() const { return attr.packet_size - sizeof(packet); }
   /// Whether the address lies in our memory.

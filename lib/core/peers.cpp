@@ -58,9 +58,10 @@ struct attempt {
         of.end_task();
       }
     } const at_end{a->by};
-    if (!a->by.closing())
-      a->comp->signal(make_status(made ? errorcode_t::done : errorcode_t::fatal, a->peer, nullptr, 0,
-                                  0, a->user_context));
+    const errorcode_t code = made                ? errorcode_t::done
+                             : a->by.closing() ? errorcode_t::cancelled
+                                               : errorcode_t::fatal;
+    a->comp->signal(make_status(code, a->peer, nullptr, 0, 0, a->user_context));
     return true;
   }
 
@@ -88,20 +89,27 @@ void require_guests(const char* operation, const runtime& rt) {
                   "set LCI_ATTR_BOOTSTRAP=none for a runtime without a launcher, or LCI_ATTR_MAX_PEERS");
 }
 
+/// Where the runtime can be reached from outside of the job.
+std::string address_of(const char* operation, net_context& context) {
+  std::string address = context.net->own_address();
+  if (address.empty())
+    throw_invalid(operation, "net_context", "of backend " + to_string(context.attr.backend),
+                  "of shared memory: peers outside of the job are connected by that alone",
+                  "leave LCI_ATTR_BACKEND unset, or set it to shm");
+  return address;
+}
+
 }  // namespace
 
 std::string get_address(get_address_args& a) {
   require_guests("get_address", *a.runtime.p_impl);
-  std::string address = a.net_context.p_impl->net->own_address();
-  if (address.empty())
-    throw_invalid("get_address", "net_context", "of a network without addresses",
-                  "one that connects peers outside of the job", "use another backend");
-  return address;
+  return address_of("get_address", *a.net_context.p_impl);
 }
 
 status_t connect(connect_args& a) {
   device& d = *a.device.p_impl;
   require_guests("connect", d.rt);
+  (void)address_of("connect", *d.net_context.p_impl);
   const bool waits = !can_signal(a.local_comp);
   if (waits && tls_in_progress)
     throw_invalid("connect", "local_comp", "empty", "a completion object inside a handler",

@@ -76,6 +76,7 @@ status_t apply_here(device& d, const post_atomic_args& a, void* at) {
 /// Asks the target, which answers.
 LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   const bool retry_allowed = may_retry(a);
+  if (!retry_allowed) await_room(d, a);
   if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait("post_atomic", d, a);
   operation* op = d.rt.operations.allocate_blank();

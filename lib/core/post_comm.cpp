@@ -54,7 +54,8 @@ Args remote(const post_comm_args& a) {
 }  // namespace
 
 status_t post_comm(post_comm_args& a) {
-  const bool has_buffer = !a.rmr.is_empty();
+  const bool has_buffer = !a.rmr.is_empty() ||
+                          (a.remote_layout != nullptr && a.remote_layout->remote_segments() != nullptr);
   const bool has_comp = a.remote_comp != 0;
   if (!has_buffer && a.remote_disp != 0)
     throw_invalid("post_comm", "remote_disp", std::to_string(a.remote_disp), "0 without an rmr",
@@ -65,9 +66,6 @@ status_t post_comm(post_comm_args& a) {
   if (!has_buffer && a.remote_layout != nullptr)
     throw_invalid("post_comm", "remote_layout", "given", "null without an rmr",
                   "a remote buffer needs .rmr()");
-  if (!has_buffer && has_comp && a.layout != nullptr)
-    throw_invalid("post_comm", "layout", "given", "null for an active message",
-                  "pack it into a buffer or packet first");
   if (!a.stream.is_empty() && (a.direction != direction_t::OUT || has_buffer || !has_comp))
     throw_invalid("post_comm", "stream", "given", "empty but for an active message",
                   "nothing else has an order");

@@ -34,6 +34,13 @@ inline void* buffer_of(const Args& a) {
   return const_cast<void*>(static_cast<const void*>(a.local_buffer));
 }
 
+/// Before a message is kept that may not be refused: outside of handlers its thread makes progress first, if
+/// more waits for the peer than may.
+template <class Args>
+inline void await_room(device& d, const Args& a) {
+  if (LCI_UNLIKELY(!d.backlog.empty()) && !tls_in_progress) d.await_backlog(a.rank);
+}
+
 /// What a post says that finds no operation left.
 LCI_COLD inline status_t too_many_operations(bool may_retry) {
   if (may_retry) return errorcode_t::retry_nomem;
@@ -57,8 +64,15 @@ static inline operation* make_operation(device& d, const Args& a) {
 
 /// Gives an operation that nobody knows of yet a ticket, and the ticket's name to the caller. It is held:
 /// for an operation that lets the user's memory alone at first, let_go() follows.
+/// If there is no memory for it, the operation never was.
 LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& name) {
-  ticket* const t = d.rt.tickets.get(d, op->comp, op->status);
+  ticket* t;
+  try {
+    t = d.rt.tickets.get(d, op->comp, op->status);
+  } catch (...) {
+    d.rt.operations.release(op);
+    throw;
+  }
   op->comp = t;
   op->named = true;
   name = t->name();

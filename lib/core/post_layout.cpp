@@ -1,9 +1,10 @@
-// Sends and receives of layouts. A short message is packed on posting. A longer one is gathered fragment
+// Sends, active messages and receives of layouts. A short message is packed on posting. A longer one is gathered fragment
 // by fragment as it goes (rendezvous.cpp), and put in its places as it comes: neither side has memory for
 // the whole of it. What layouts have in common with puts and gets: their checks.
 #include "lib/core/post_layout.hpp"
 
 #include <array>
+#include <cstring>
 #include <memory>
 
 #include "lib/core/layout.hpp"
@@ -27,6 +28,11 @@ bool measure(const layout_t& l, size_t& size, size_t& extent) {
     }
     return true;
   }
+  if (l.remote_segments() != nullptr) {
+    for (size_t i = 0; i < l.n(); ++i)
+      if (__builtin_add_overflow(size, l.remote_segments()[i].size, &size)) return false;
+    return true;
+  }
   size = 1;
   for (size_t i = 0; i <= l.n(); ++i)
     if (__builtin_mul_overflow(size, l.counts()[i], &size)) return false;
@@ -42,6 +48,32 @@ bool measure(const layout_t& l, size_t& size, size_t& extent) {
 // Packed on the stack; larger ones, of packets larger than usual, in memory of their own.
 constexpr size_t usual_size = 8192;
 
+status_t post_packed(post_send_args& a) { return post_send(a); }
+status_t post_packed(post_am_args& a) { return post_am(a); }
+status_t post_in_pieces(post_send_args& a) { return post_send_pieces(a); }
+status_t post_in_pieces(post_am_args& a) { return post_am_pieces(a); }
+
+template <class Args>
+status_t post_message_layout(const char* operation, Args& a) {
+  check_layout(operation, "layout", a.layout, a.size);
+  device& d = *a.device.p_impl;
+  const bool eager = a.size <= std::min(d.eager_limit, a.packet_pool.p_impl->payload_size());
+  if (!eager || a.comp_semantic != comp_semantic_t::memory) return post_in_pieces(a);
+  std::array<std::byte, usual_size> small;
+  std::unique_ptr<std::byte[]> large;
+  if (a.size > small.size()) large = std::make_unique_for_overwrite<std::byte[]>(a.size);
+  std::byte* const packed = large != nullptr ? large.get() : small.data();
+  copy_layout(packed, layout_cursor(layout_t(), a.size), a.local_buffer,
+              layout_cursor(*a.layout, a.size));
+  Args inner = a;
+  inner.layout = nullptr;
+  inner.local_buffer = packed;
+  inner.allow_done = true;
+  const status_t status = post_packed(inner);  // which copies it
+  if (!status.is_done()) return status;
+  return answer_done(d, a, buffer_of(a), status.error.errorcode);
+}
+
 }  // namespace
 
 size_t check_layout(const char* operation, const char* argument, const layout_t* layout,
@@ -53,6 +85,9 @@ size_t check_layout(const char* operation, const char* argument, const layout_t*
   if (layout->counts() != nullptr && layout->strides() == nullptr && layout->n() > 0)
     throw_invalid(operation, argument, "without strides",
                   std::to_string(layout->n()) + " of them");
+  if (layout->remote_segments() != nullptr && std::strcmp(argument, "remote_layout") != 0)
+    throw_invalid(operation, argument, "of remote segments", "of this rank's memory",
+                  "those are for the remote_layout of puts and gets");
   size_t has, extent;
   if (!measure(*layout, has, extent))
     throw_invalid(operation, argument, "larger than all memory", "a layout of memory");
@@ -62,25 +97,8 @@ size_t check_layout(const char* operation, const char* argument, const layout_t*
   return extent;
 }
 
-status_t post_send_layout(post_send_args& a) {
-  check_layout("post_send", "layout", a.layout, a.size);
-  device& d = *a.device.p_impl;
-  const bool eager = a.size <= std::min(d.eager_limit, a.packet_pool.p_impl->payload_size());
-  if (!eager || a.comp_semantic != comp_semantic_t::memory) return post_send_pieces(a);
-  std::array<std::byte, usual_size> small;
-  std::unique_ptr<std::byte[]> large;
-  if (a.size > small.size()) large = std::make_unique_for_overwrite<std::byte[]>(a.size);
-  std::byte* const packed = large != nullptr ? large.get() : small.data();
-  copy_layout(packed, layout_cursor(layout_t(), a.size), a.local_buffer,
-              layout_cursor(*a.layout, a.size));
-  post_send_args inner = a;
-  inner.layout = nullptr;
-  inner.local_buffer = packed;
-  inner.allow_done = true;
-  const status_t status = post_send(inner);  // which copies it
-  if (!status.is_done()) return status;
-  return answer_done(d, a, buffer_of(a), status.error.errorcode);
-}
+status_t post_send_layout(post_send_args& a) { return post_message_layout("post_send", a); }
+status_t post_am_layout(post_am_args& a) { return post_message_layout("post_am", a); }
 
 status_t post_recv_layout(post_recv_args& a) {
   check_layout("post_recv", "layout", a.layout, a.size);

@@ -10,12 +10,14 @@
 namespace lci::core {
 
 status_t post_send_layout(post_send_args& a);
+status_t post_am_layout(post_am_args& a);
 status_t post_recv_layout(post_recv_args& a);
 status_t post_put_layout(post_put_args& a);
 status_t post_get_layout(post_get_args& a);
 
-/// A send without an eager protocol, a receive: of a layout that was checked.
+/// A send or active message without an eager protocol, a receive: of a layout that was checked.
 status_t post_send_pieces(post_send_args& a);
+status_t post_am_pieces(post_am_args& a);
 status_t post_recv_pieces(post_recv_args& a);
 
 /// Pieces of a put or get, of which observers see the whole.
@@ -26,8 +28,14 @@ inline bool has_layout(const layout_t* layout) {
   return layout != nullptr && !layout->is_contiguous();
 }
 /// What is in several pieces nobody can read or write but its owner: it goes in fragments.
-LCI_COLD inline void give_shape(operation* op, const layout_t& layout) {
-  op->shape = std::make_unique<kept_layout>(&layout);
+/// If there is no memory for that, the operation never was.
+LCI_COLD inline void give_shape(operation_table& operations, operation* op, const layout_t& layout) {
+  try {
+    op->shape = std::make_unique<kept_layout>(&layout);
+  } catch (...) {
+    operations.release(op);
+    throw;
+  }
   op->shaped = true;
 }
 /// For checks of the other arguments: a list of segments needs no buffer's address.

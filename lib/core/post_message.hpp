@@ -26,14 +26,25 @@ bool is_eager(const device& d, const Args& a) {
   return is_eager(d, a, wants_ack(a));
 }
 
-/// A whole eager message, to be sent when it can be: the caller's buffer is free.
-template <class Front, class Args>
-backlog::item copy_of(const Args& a, const Front& front) {
+/// Room for a message of this post, to be sent when it can be, with so many bytes in front of the payload. What
+/// has an operation asks for it first: then there is nothing to be undone.
+template <class Args>
+backlog::item room_for(const Args& a, size_t front) {
   backlog::item item;
   item.peer = a.rank;
-  item.message.resize(sizeof front + a.size);
+  item.message.resize(front + a.size);
+  return item;
+}
+template <class Front, class Args>
+void fill(backlog::item& item, const Args& a, const Front& front) {
   std::memcpy(item.message.data(), &front, sizeof front);
   if (a.size > 0) std::memcpy(item.message.data() + sizeof front, a.local_buffer, a.size);
+}
+/// A whole eager message: the caller's buffer is free.
+template <class Front, class Args>
+backlog::item copy_of(const Args& a, const Front& front) {
+  backlog::item item = room_for(a, sizeof front);
+  fill(item, a, front);
   return item;
 }
 
@@ -68,7 +79,10 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
     if (result == errorcode_t::done && user_packet) pool.put(packet::of(buffer_of(a)));
   } else {
     packet* p = user_packet ? packet::of(buffer_of(a)) : pool.get();
-    if (p == nullptr) return errorcode_t::retry_nopacket;
+    if (p == nullptr) {
+      if (LCI_UNLIKELY(pool.is_hollow())) throw_no_pool(a.size);
+      return errorcode_t::retry_nopacket;
+    }
     p->head = head;
     if (!user_packet) std::memcpy(p->payload(), a.local_buffer, a.size);
     result = d.send_packet(a.rank, p, a.size);
@@ -105,7 +119,7 @@ wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool ack
   op->total = a.size;
   op->next_offset = 0;
   if constexpr (requires { a.layout; })
-    if (LCI_UNLIKELY(has_layout(a.layout))) give_shape(op, *a.layout);
+    if (LCI_UNLIKELY(has_layout(a.layout))) give_shape(d.rt.operations, op, *a.layout);
   if (!op->shaped && a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
   if (d.limits.rma && op->reg.rkey == 0 && !op->shaped) register_buffer(d, op, a);
   wire::rts_body rts{a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->shaped ? 0 : op->reg.rkey,

@@ -1,5 +1,5 @@
 // Posting receives: each is filed in the matching engine, unless its message is there already.
-#include <cstdlib>
+#include <new>
 
 #include "lib/core/fill_receive.hpp"
 #include "lib/core/enter_post.hpp"
@@ -16,7 +16,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
     const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
     const uint64_t ack = u->rts.operation;
     device* via = d.rt.devices.get(static_cast<size_t>(u->device_uid));
-    std::free(u);
+    free_unexpected(d.rt, u);
     if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via != nullptr))
       via->send_ack(status.rank, ack);
     comp_impl_t* comp = op->comp;
@@ -29,13 +29,17 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
     d.signal_from_post(comp, status);
     return errorcode_t::posted;
   }
-  // The answer goes where the request came from, if that device still exists.
+  // The answer goes where the request came from, unless that device has been freed.
   device* via = d.rt.devices.get(static_cast<size_t>(u->device_uid));
   const int peer = u->peer;
   const tag_t tag = u->tag;
   const wire::rts_body rts = u->rts;
-  std::free(u);
-  (via != nullptr ? *via : d).start_receive(op, peer, tag, rts);
+  const bool cancelled = u->cancelled;
+  free_unexpected(d.rt, u);
+  if (LCI_UNLIKELY(cancelled || via == nullptr))
+    d.cancel_receive(op, peer, tag);
+  else
+    via->start_receive(op, peer, tag, rts);
   return errorcode_t::posted;
 }
 
@@ -61,7 +65,14 @@ LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_eng
   const uint64_t key = engine.make_key(rank, tag, policy);
   const uint32_t handle = op->handle();
   if (LCI_UNLIKELY(op->named)) ticket_of(op).filed_in(engine, key);
-  void* match = engine.insert(key, op, matching_entry_type_t::recv);
+  void* match;
+  try {
+    match = engine.insert(key, op, matching_entry_type_t::recv);
+  } catch (const std::bad_alloc&) {
+    if (op->named) ticket_of(op).retire();
+    d.rt.operations.release(op);
+    throw_no_memory(post_kind::recv);
+  }
   if (LCI_UNLIKELY(match != nullptr)) return static_cast<unexpected*>(match);
   // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
   if (LCI_UNLIKELY(d.may_have_failed()) && looks_at_rank(policy) && d.has_failed(rank) &&
@@ -77,7 +88,7 @@ inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t pol
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::recv_posted);
-  if constexpr (shaped) give_shape(op, *a.layout);
+  if constexpr (shaped) give_shape(d.rt.operations, op, *a.layout);
   if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
   if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);
   unexpected* u = file(d, op, *a.matching_engine.p_impl, a.rank, a.tag, policy);

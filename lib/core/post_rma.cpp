@@ -36,7 +36,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   errorcode_t result;
   try {
     result = d.start_rma(op);
-  } catch (const resource_error&) {
+  } catch (...) {
     d.forget(op);
     throw;
   }

@@ -49,6 +49,7 @@ void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::hea
 
 status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::header head) {
   errorcode_t result = errorcode_t::retry_backlog;
+  if (!may_retry(a)) await_room(d, a);
   {
     std::lock_guard guard(out.lock);
     out.catch_up();
@@ -69,11 +70,18 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
   return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }
 
+/// Whether it goes without a handshake. What is not in one piece here is too large for that, or wants to know.
+bool goes_whole(const device& d, const post_am_args& a, bool acked) {
+  return !has_layout(a.layout) && is_eager(d, a, acked);
+}
+
 /// Messages that end later: large ones, and those whose sender wants to know of the delivery.
 status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::header head,
                       bool acked) {
   const bool retry_allowed = may_retry(a);
-  if (retry_allowed) {
+  if (!retry_allowed) {
+    await_room(d, a);
+  } else {
     std::lock_guard guard(out.lock);
     out.catch_up();
     if (!out.has_room() || !d.backlog.empty()) return errorcode_t::retry_backlog;
@@ -83,7 +91,7 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   backlog::item item;
   op_door door;
-  if (is_eager(d, a, acked)) {
+  if (goes_whole(d, a, acked)) {
     head.policy = wire::ack_follows;
     door = door_acks;
     item = copy_of(a, wire::framed<wire::ack_body>{head, expect_ack(d, op, a)});
@@ -120,7 +128,7 @@ status_t post_in_stream(post_am_args& a) {
   head.tag = a.tag;
   // Where the network does not say at once that it has the message, only the target can.
   const bool acked = a.comp_semantic != comp_semantic_t::memory && !ends_with_copy(d, a);
-  if (!acked && is_eager(d, a, false)) return post_eager(d, a, out, head);
+  if (!acked && goes_whole(d, a, false)) return post_eager(d, a, out, head);
   return post_tracked(d, a, out, head, acked);
 }
 

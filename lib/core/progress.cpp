@@ -1,9 +1,11 @@
 // The progress engine: what happens when something arrives or ends (paper 4.4).
 #include <cstring>
 #include <memory>
+#include <new>
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/checking/inspection.hpp"
 #include "lib/core/device.hpp"
@@ -12,6 +14,7 @@
 namespace lci::core {
 
 constinit thread_local bool tls_in_progress = false;
+constinit thread_local uint32_t tls_sends_in_a_row = 0;
 
 namespace {
 
@@ -21,6 +24,7 @@ constexpr int poll_batch = 64;
 
 inline bool device::make_progress_inline() {
   const inside_progress mark;
+  tls_sends_in_a_row = 0;
   // All rare, and asked for together; most calls only poll.
   bool happened = false;
   if (LCI_UNLIKELY(!backlog.empty() | (rt.deferred.count.load(std::memory_order_acquire) != 0) |
@@ -113,7 +117,8 @@ void device::signal_later(comp_impl_t* comp, const status_t& status) {
   if (!may_post(*comp)) return comp->signal(status);
   pending.fetch_add(1, std::memory_order_relaxed);
   begin_task();
-  rt.deferred.push({late_signal::run, new late_signal{*this, comp, status}});
+  late_signal* const signal = insist_on_memory([&] { return new late_signal{*this, comp, status}; });
+  insist_on_memory([&] { rt.deferred.push({late_signal::run, signal}); });
 }
 
 packet* device::packet_to_receive() {
@@ -142,6 +147,8 @@ void device::refill_receives() {
 
 bool device::submit(backlog::item& item) {
   switch (item.what) {
+    case backlog::item::type::taken:
+      return true;
     case backlog::item::type::resume:
       return try_advance(item.resume);
     case backlog::item::type::op: {
@@ -180,8 +187,8 @@ bool device::submit(backlog::item& item) {
                              item.completes);
         if (!error_t(result).is_done()) p->pool->put(p);
       }
-      if (result == errorcode_t::fatal && item.completes != nullptr)
-        on_operation_failure(item.completes, item.peer);
+      if (result == errorcode_t::fatal)
+        item.completes != nullptr ? on_operation_failure(item.completes, item.peer) : note_unreachable(item.peer);
       return !error_t(result).is_retry();
     }
   }
@@ -196,7 +203,11 @@ namespace {
 LCI_COLD lci::error_t progress_unusually(lci::core::device* d) {
   // A handler that calls progress() would recurse into whatever called the handler.
   if (lci::core::tls_in_progress) return lci::errorcode_t::retry;
-  return d->progress() ? lci::errorcode_t::done : lci::errorcode_t::retry;
+  try {
+    return d->progress() ? lci::errorcode_t::done : lci::errorcode_t::retry;
+  } catch (const std::bad_alloc&) {
+    lci::throw_no_memory("progress");
+  }
 }
 
 }  // namespace
@@ -205,5 +216,9 @@ lci::error_t lci::detail::progress_of(core::device* d) {
   const uint8_t watched = call_watch.load(std::memory_order_relaxed);
   if (LCI_UNLIKELY((watched | static_cast<uint8_t>(core::tls_in_progress)) != 0))
     return progress_unusually(d);
-  return d->progress_unwatched() ? errorcode_t::done : errorcode_t::retry;
+  try {
+    return d->progress_unwatched() ? errorcode_t::done : errorcode_t::retry;
+  } catch (const std::bad_alloc&) {
+    throw_no_memory("progress");
+  }
 }

@@ -31,14 +31,19 @@ void reject_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t
   if (rmr.is_empty())
     throw_invalid(what, "rmr", "empty", "a registered range of the target",
                   "the target gets one from register_memory() and get_rmr()");
-  if (rmr.device_uid != d.attr.uid)
-    throw_invalid(what, "rmr", "of the device with uid " + std::to_string(rmr.device_uid),
+  if (!rmr.is_of(d.attr.uid))
+    throw_invalid(what, "rmr", "of the device with uid " + std::to_string(rmr.device()),
                   "of the device that is used, whose uid is " + std::to_string(d.attr.uid),
                   "the target registers the memory with each device through which it is reached");
   throw_invalid(what, disp_name, std::to_string(disp),
-                "at most " + std::to_string(rmr.size) + " - size, where size = " +
+                "at most " + std::to_string(rmr.size()) + " - size, where size = " +
                     std::to_string(size) + " and the target registered " +
-                    std::to_string(rmr.size) + " bytes");
+                    std::to_string(rmr.size()) + " bytes");
+}
+
+void throw_no_pool(size_t size) {
+  throw_invalid("post", "packet_pool", "empty", "given for a message of " + std::to_string(size) + " bytes",
+                "the device was allocated without a packet pool: pass .packet_pool(), to the post or to alloc_device");
 }
 
 void reject_registration(const device& d, const memory_region& region) {

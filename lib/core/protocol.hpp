@@ -12,7 +12,7 @@ namespace lci::core {
 constexpr tag_t max_tag = 0xffffffffu;
 
 /// False for COMP_NULL and the constants beside it, which are no objects.
-inline bool can_signal(comp_t comp) { return reinterpret_cast<uintptr_t>(comp.p_impl) > 1; }
+inline bool can_signal(comp_t comp) { return !comp.is_empty(); }
 
 /// COMP_NULL stands for allow_posted = false and allow_retry = false.
 template <class Args>
@@ -66,12 +66,13 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
 [[noreturn]] LCI_COLD void throw_peer_failure(int rank);
 [[noreturn]] LCI_COLD void throw_refused(int rank);
 [[noreturn]] LCI_COLD void throw_too_many_operations();
+[[noreturn]] LCI_COLD void throw_no_pool(size_t size);
 
 /// The range must lie in what the owner has registered with its device of the same uid.
 inline void check_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp,
                          size_t size) {
-  if (LCI_UNLIKELY(rmr.is_empty() || rmr.device_uid != d.attr.uid || disp > rmr.size ||
-                   size > rmr.size - disp))
+  if (LCI_UNLIKELY(rmr.is_empty() || !rmr.is_of(d.attr.uid) || disp > rmr.size() ||
+                   size > rmr.size() - disp))
     reject_remote(what, d, rmr, disp, size);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -65,7 +66,9 @@ void rcomp_table::end_all_of(const comp_impl_t* comp) {
   for (const auto& [table, rcomp] : all_registrations().take(comp)) table->remove(rcomp);
 }
 
-rcomp_table::rcomp_table() : slots_(16, &unused_) {}
+rcomp_table::rcomp_table() : slots_(16, &unused_) {
+  (void)all_registrations();  // made here, where it may fail, and not first by a destructor
+}
 
 rcomp_table::~rcomp_table() {
   all_registrations().remove(this);
@@ -76,10 +79,17 @@ rcomp_table::slot* rcomp_table::fresh() {
   if (size_ > index_mask)
     throw_invalid("register_rcomp", "handles in use", std::to_string(size_ - 1),
                   "at most " + std::to_string(index_mask), "deregister some");
-  slot* s = new slot;
+  auto s = std::make_unique<slot>();
   s->next = size_;
-  slots_.put(size_++, s);
-  return s;
+  slots_.put(size_, s.get());
+  ++size_;
+  return s.release();
+}
+
+void rcomp_table::add_free(slot* s) {
+  s->next_free = nullptr;
+  (first_free_ == nullptr ? first_free_ : last_free_->next_free) = s;
+  last_free_ = s;
 }
 
 rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
@@ -89,34 +99,33 @@ rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
   return s->next == rcomp ? s : nullptr;
 }
 
-void rcomp_table::publish(slot* s, comp_impl_t* comp) {
+void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator) {
   all_registrations().add(comp, {this, s->next});
   s->use = slot::state::registered;
+  s->allocator.store(allocator, std::memory_order_release);  // R3: pairs with A3 in find_target()
   s->comp.store(comp, std::memory_order_release);      // R1: pairs with A1 in lookup()
   s->rcomp.store(s->next, std::memory_order_release);  // R2: pairs with A2 in lookup()
 }
 
-rcomp_t rcomp_table::add(comp_impl_t* comp) {
+rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {
   std::lock_guard guard(mutex_);
-  slot* s;
-  if (free_.empty()) {
+  slot* s = first_free_;
+  if (s == nullptr)
     s = fresh();
-  } else {
-    s = free_.front();
-    free_.pop_front();
-  }
-  publish(s, comp);
+  else
+    first_free_ = s->next_free;
+  publish(s, comp, allocator);
   return s->next;
 }
 
-void rcomp_table::add(comp_impl_t* comp, rcomp_t rcomp) {
+void rcomp_table::add_reserved(comp_impl_t* comp, rcomp_t rcomp, allocator_base_t* allocator) {
   std::lock_guard guard(mutex_);
   slot* s = find(rcomp);
   if (!s || s->use != slot::state::reserved)
     throw_invalid("register_rcomp", "rcomp", std::to_string(rcomp),
                   "a reserved handle that nothing is registered under",
                   "get one from reserve_rcomps(), or leave it out");
-  publish(s, comp);
+  publish(s, comp, allocator);
 }
 
 rcomp_t rcomp_table::reserve(rcomp_t n) {
@@ -125,7 +134,15 @@ rcomp_t rcomp_table::reserve(rcomp_t n) {
     throw_invalid("reserve_rcomps", "n", std::to_string(n),
                   "1.." + std::to_string(index_mask - (size_ - 1)));
   const rcomp_t first = size_;
-  while (n--) fresh()->use = slot::state::reserved;
+  try {
+    while (n--) fresh()->use = slot::state::reserved;
+  } catch (...) {
+    for (uint32_t i = first; i < size_; ++i) {
+      slots_.get(i)->use = slot::state::free;
+      add_free(slots_.get(i));
+    }
+    throw;
+  }
   return first;
 }
 
@@ -141,7 +158,7 @@ void rcomp_table::remove(rcomp_t rcomp) {
   s->comp.store(nullptr, std::memory_order_release);
   s->next += 1u << index_bits;  // wraps to generation 0 after 256 uses
   s->use = slot::state::free;
-  free_.push_back(s);
+  add_free(s);
 }
 
 }  // namespace lci::core

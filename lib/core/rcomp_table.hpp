@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -12,6 +11,7 @@
 
 namespace lci {
 class comp_impl_t;
+struct allocator_base_t;
 }
 
 namespace lci::core {
@@ -33,20 +33,34 @@ class rcomp_table {
 
   /// The object, or null for a handle that is unknown or not valid any more.
   ///
-  /// The object is read before the handle: a slot that changes owner first gets an invalid
-  /// handle, then the new object, then the new handle. So whoever reads the new object sees the
-  /// old handle gone, and an old handle never leads to a new object.
+  /// Object and allocator are read before the handle: a slot that changes owner first gets an invalid
+  /// handle, then the new allocator and object, then the new handle. So whoever reads one of the new ones
+  /// sees the old handle gone, and an old handle never leads to a new object or allocator.
   comp_impl_t* lookup(rcomp_t rcomp) const {
     const slot* s = slots_.get_wrapped(rcomp & index_mask);
     comp_impl_t* comp = s->comp.load(std::memory_order_acquire);                // A1
     return s->rcomp.load(std::memory_order_acquire) == rcomp ? comp : nullptr;  // A2
   }
 
+  /// An object, and what allocates the payloads that it is given; null: the runtime.
+  struct target {
+    comp_impl_t* comp;
+    allocator_base_t* allocator;
+  };
+  /// The same with its allocator, which means nothing if the object is null.
+  target find_target(rcomp_t rcomp) const {
+    const slot* s = slots_.get_wrapped(rcomp & index_mask);
+    comp_impl_t* comp = s->comp.load(std::memory_order_acquire);                 // A1
+    allocator_base_t* allocator = s->allocator.load(std::memory_order_acquire);  // A3
+    const bool valid = s->rcomp.load(std::memory_order_acquire) == rcomp;        // A2
+    return {valid ? comp : nullptr, allocator};
+  }
+
   /// Registers under the next handle: of a slot that has been deregistered if there is one (the
   /// one that was so first), else of a fresh one.
-  rcomp_t add(comp_impl_t* comp);
+  rcomp_t add(comp_impl_t* comp, allocator_base_t* allocator = nullptr);
   /// Registers under a handle that reserve() gave. Throws invalid_argument_error if it did not.
-  void add(comp_impl_t* comp, rcomp_t rcomp);
+  void add_reserved(comp_impl_t* comp, rcomp_t rcomp, allocator_base_t* allocator = nullptr);
   /// The first of `n` consecutive handles.
   rcomp_t reserve(rcomp_t n);
   /// Ends a registration or a reservation; the slot's next handle is another one. Throws
@@ -58,20 +72,25 @@ class rcomp_table {
  private:
   struct slot {
     std::atomic<comp_impl_t*> comp{nullptr};
+    std::atomic<allocator_base_t*> allocator{nullptr};
     std::atomic<rcomp_t> rcomp{0};  // 0: invalid; as a handle it leads to a null object
     rcomp_t next = 0;               // under mutex_: the handle it has or gets next
     enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
+    slot* next_free = nullptr;      // under mutex_
   };
 
   slot* fresh();                    // under mutex_
+  void add_free(slot* s);           // under mutex_
   slot* find(rcomp_t rcomp) const;  // under mutex_; null if it is not the slot's present handle
-  void publish(slot* s, comp_impl_t* comp);
+  void publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator);
 
   slot unused_;              // what indices without a slot of their own lead to
   mpmc_array<slot*> slots_;  // slots live as long as the table: lookup() may be late
   std::mutex mutex_;
   uint32_t size_ = 1;       // under mutex_; index 0 is never used
-  std::deque<slot*> free_;  // under mutex_; first in, first out, to use generations up slowly
+  // First in, first out, to use generations up slowly; under mutex_.
+  slot* first_free_ = nullptr;
+  slot* last_free_ = nullptr;
 };
 
 }  // namespace lci::core

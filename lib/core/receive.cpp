@@ -1,8 +1,11 @@
 // What happens with a message that has come, by its kind.
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "lib/base/check.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/race_detector.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/fill_receive.hpp"
@@ -53,14 +56,14 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
     network::message_head head;
     std::memcpy(&head, data, sizeof head);
     if (LCI_LIKELY(wire::is_am(head))) {
-      comp_impl_t* comp = rt.rcomps.lookup(wire::word_of(head));
-      if (LCI_LIKELY(comp != nullptr)) {
+      const rcomp_table::target to = rt.rcomps.find_target(wire::word_of(head));
+      if (LCI_LIKELY(to.comp != nullptr)) {
         data += sizeof head;
         size -= sizeof head;
-        if (comp->attr.am_in_place)
-          comp->signal(arrived(peer, data, size, wire::tag_of(head)));
-        else
-          deliver_copy(comp, peer, wire::tag_of(head), data, size);
+        if (to.comp->attr.am_in_place)
+          to.comp->signal(arrived(peer, data, size, wire::tag_of(head)));
+        else if (LCI_UNLIKELY(!deliver_copy(to, peer, wire::tag_of(head), data, size)))
+          lose("an active message", peer, size);
         return;
       }
     } else if (LCI_LIKELY(wire::is_send(head))) {
@@ -124,6 +127,10 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
       return receive_credit(peer, m);
     case wire::kind::withdraw:
       return receive_withdrawal(peer, m);
+    case wire::kind::device_end:
+      return receive_device_end(peer, m);
+    case wire::kind::send_pause:
+      return receive_pause(peer, m);
     case wire::kind::none:
       break;
   }
@@ -131,32 +138,46 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
 }
 
 bool device::receive_am(int peer, const wire::message& m, void*& recv_context) {
-  comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
-  if (LCI_UNLIKELY(comp == nullptr) && (comp = unlisted_comp(m.head.word)) == nullptr) return false;
+  rcomp_table::target to = rt.rcomps.find_target(m.head.word);
+  if (LCI_UNLIKELY(to.comp == nullptr)) to = {unlisted_comp(m.head.word), nullptr};
+  comp_impl_t* const comp = to.comp;
+  if (LCI_UNLIKELY(comp == nullptr)) return false;
   // The program may keep packets for ever: those of the reserve it does not get.
   const bool packet_goes_on = comp->attr.zero_copy_am && recv_context != nullptr &&
                               !is_reserved(static_cast<packet*>(recv_context));
   if (!comp->attr.am_in_place && !packet_goes_on) {
-    deliver_copy(comp, peer, m.head.tag, m.data, m.size);
+    if (LCI_UNLIKELY(!deliver_copy(to, peer, wire::tag_of(m.head), m.data, m.size)))
+      lose("an active message", peer, m.size);
     return true;
   }
   if (packet_goes_on) recv_context = nullptr;  // it changes hands
-  comp->signal(arrived(peer, m.data, m.size, m.head.tag));
+  comp->signal(arrived(peer, m.data, m.size, wire::tag_of(m.head)));
   return true;
 }
 
-void device::deliver_copy(comp_impl_t* comp, int peer, tag_t tag, const std::byte* data,
+void device::count_undelivered(int peer, size_t size) {
+  if (observer != nullptr && observer->counts != nullptr)
+    observer->counts->add(counted::no_memory, peer, size);
+}
+
+resource_error device::lost(const char* what, int peer, size_t size) {
+  count_undelivered(peer, size);
+  return lost_message(what, peer, size);
+}
+
+bool device::deliver_copy(rcomp_table::target to, int peer, tag_t tag, const std::byte* data,
                           size_t size) {
   void* buffer = nullptr;
   if (size > 0) {
     // The sender's packets may be larger than ours.
     const bool fits = size <= packet_pool.p_impl->payload_size();
-    packet* p = comp->attr.zero_copy_am && fits ? packet_pool.p_impl->get() : nullptr;
-    buffer = p != nullptr ? p->payload() : rt.allocate(size);
-    if (LCI_UNLIKELY(buffer == nullptr)) throw std::bad_alloc();
+    packet* p = to.comp->attr.zero_copy_am && fits ? packet_pool.p_impl->get() : nullptr;
+    buffer = p != nullptr ? p->payload() : rt.allocate(size, to.allocator);
+    if (LCI_UNLIKELY(buffer == nullptr)) return false;
     std::memcpy(buffer, data, size);
   }
-  comp->signal(arrived(peer, buffer, size, tag));
+  to.comp->signal(arrived(peer, buffer, size, tag));
+  return true;
 }
 
 void device::receive_send(int peer, network::message_head head, const std::byte* data,
@@ -171,62 +192,94 @@ void device::receive_send(int peer, network::message_head head, const std::byte*
   // for a receive first.
   void* match = engine->take(key, matching_entry_type_t::recv);
   if (LCI_UNLIKELY(match == nullptr)) {
-    match = file_unexpected(*engine, key, peer, tag, data, size);
+    if (LCI_UNLIKELY(!file_unexpected(*engine, key, peer, tag, data, size, 0, match)))
+      lose("a send", peer, size);
     if (match == nullptr) return;
   }
   end_receive(rt, static_cast<operation*>(match), peer, tag, data, size);
 }
 
-void* device::file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag,
-                              const std::byte* data, size_t size, uint64_t ack) {
-  void* memory = std::malloc(sizeof(unexpected) + size);
-  if (memory == nullptr) throw std::bad_alloc();
-  auto* u = new (memory) unexpected{peer, tag, size, false, attr.uid, {0, 0, 0, ack}};
+namespace {
+
+/// Null if there is no memory for it, also after a while.
+unexpected* allocate_unexpected(size_t payload) {
+  void* memory = std::malloc(sizeof(unexpected) + payload);
+  for (int n = 1; LCI_UNLIKELY(memory == nullptr) && n < memory_tries; ++n) {
+    await_memory();
+    memory = std::malloc(sizeof(unexpected) + payload);
+  }
+  return memory == nullptr ? nullptr : new (memory) unexpected{};
+}
+
+}  // namespace
+
+bool device::file_unexpected(matching_engine& engine, uint64_t key, unexpected* u, void*& match) {
+  try {
+    match = insist_on_memory([&] { return engine.insert(key, u, matching_entry_type_t::send); });
+    return true;
+  } catch (const std::bad_alloc&) {
+    free_unexpected(rt, u);
+    return false;
+  }
+}
+
+bool device::file_unexpected(matching_engine& engine, uint64_t key, int peer, tag_t tag, const std::byte* data,
+                             size_t size, uint64_t ack, void*& match) {
+  unexpected* const u = allocate_unexpected(size);
+  if (LCI_UNLIKELY(u == nullptr)) return false;
+  *u = {peer, tag, size, false, false, attr.uid, {0, 0, 0, ack}};
   if (size > 0) std::memcpy(u->payload(), data, size);
-  void* match = engine.insert(key, u, matching_entry_type_t::send);
-  if (match != nullptr) std::free(u);
-  return match;
+  count_unexpected(peer, u->memory());  // before another thread can take it
+  if (LCI_UNLIKELY(!file_unexpected(engine, key, u, match))) return false;
+  if (LCI_UNLIKELY(match != nullptr)) free_unexpected(rt, u);
+  return true;
 }
 
 bool device::receive_acked(int peer, wire::message& m) {
   wire::ack_body body;
   if (!wire::take_body(m, body)) return false;
-  bool delivered = false;
+  enum class state { waits, delivered, no_memory } now = state::waits;
   // Also if a handler throws: the message has been delivered to it.
   struct answer {
     device& by;
     int peer;
     uint64_t operation;
-    const bool& delivered;
+    const state& now;
     ~answer() {
-      if (delivered) by.send_ack(peer, operation);
+      if (now != state::waits)
+        by.send_ack(peer, operation, now == state::delivered ? uint8_t{0} : wire::no_memory);
     }
-  } const answer{*this, peer, body.operation, delivered};
+  } const answer{*this, peer, body.operation, now};
+  const auto fail_for_lack_of_memory = [&] {
+    now = state::no_memory;
+    count_undelivered(peer, m.size);
+  };
   if (m.head.what == wire::kind::am_acked) {
-    comp_impl_t* comp = rt.rcomps.lookup(m.head.word);
-    if (comp == nullptr) return send_ack(peer, body.operation, wire::refused), false;
-    delivered = true;
-    if (comp->attr.am_in_place)
-      comp->signal(arrived(peer, m.data, m.size, m.head.tag));
-    else
-      deliver_copy(comp, peer, m.head.tag, m.data, m.size);
+    const rcomp_table::target to = rt.rcomps.find_target(m.head.word);
+    if (to.comp == nullptr) return send_ack(peer, body.operation, wire::refused), false;
+    now = state::delivered;
+    if (to.comp->attr.am_in_place)
+      to.comp->signal(arrived(peer, m.data, m.size, wire::tag_of(m.head)));
+    else if (!deliver_copy(to, peer, wire::tag_of(m.head), m.data, m.size))
+      fail_for_lack_of_memory();
     return true;
   }
   matching_engine* engine = rt.engines.get(m.head.engine);
   if (engine == nullptr) return send_ack(peer, body.operation, wire::refused), false;
   const uint64_t key =
-      engine->make_key(peer, m.head.tag, static_cast<matching_policy_t>(m.head.policy));
+      engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
   void* match = engine->take(key, matching_entry_type_t::recv);
-  if (match == nullptr)
-    match = file_unexpected(*engine, key, peer, m.head.tag, m.data, m.size, body.operation);
-  if (match == nullptr) return true;  // whoever posts the receive sends the ack
-  delivered = true;
-  end_receive(rt, static_cast<operation*>(match), peer, m.head.tag, m.data, m.size);
+  if (match == nullptr &&
+      !file_unexpected(*engine, key, peer, wire::tag_of(m.head), m.data, m.size, body.operation, match))
+    fail_for_lack_of_memory();
+  if (match == nullptr) return true;  // the thread that posts the receive sends the ack
+  now = state::delivered;
+  end_receive(rt, static_cast<operation*>(match), peer, wire::tag_of(m.head), m.data, m.size);
   return true;
 }
 
-bool device::refuse(int peer, uint64_t operation) {
-  send_fin(peer, operation, wire::refused);
+bool device::refuse(int peer, uint64_t operation, uint8_t policy) {
+  send_fin(peer, operation, policy);
   return false;
 }
 
@@ -246,22 +299,28 @@ bool device::start_waiting_requests() {
   return any;
 }
 
-void* device::allocate_payload(size_t size, bool in_place) {
+void* device::allocate_payload(size_t size, bool in_place, allocator_base_t* allocator) {
   // With an allocator of its own the program decides where payloads lie.
-  void* kept = in_place && rt.allocator() == nullptr ? kept_buffers.take(size) : nullptr;
-  return kept != nullptr ? kept : rt.allocate(size);
+  const bool own = allocator != nullptr || rt.allocator() != nullptr;
+  void* kept = in_place && !own ? kept_buffers.take(size) : nullptr;
+  return kept != nullptr ? kept : rt.allocate(size, allocator);
 }
 
 bool device::receive_large_am(const landing::request& r) {
-  comp_impl_t* comp = rt.rcomps.lookup(r.comp);
-  operation* op = comp == nullptr ? nullptr : rt.operations.allocate();
-  if (op == nullptr) return refuse(r.peer, r.rts.operation);
-  op->comp = comp;
-  op->in_place = comp->attr.am_in_place;
-  op->status.buffer = allocate_payload(r.rts.size, op->in_place);
-  if (op->status.buffer == nullptr) {
-    rt.operations.release(op);
-    return refuse(r.peer, r.rts.operation);
+  const rcomp_table::target to = rt.rcomps.find_target(r.comp);
+  if (to.comp == nullptr) return refuse(r.peer, r.rts.operation);
+  operation* op = rt.operations.allocate();
+  if (op != nullptr) {
+    op->comp = to.comp;
+    op->in_place = to.comp->attr.am_in_place;
+    op->allocator = to.allocator;
+    op->status.buffer = allocate_payload(r.rts.size, op->in_place, to.allocator);
+  }
+  if (op == nullptr || op->status.buffer == nullptr) {
+    if (op != nullptr) rt.operations.release(op);
+    count_undelivered(r.peer, r.rts.size);
+    (void)refuse(r.peer, r.rts.operation, wire::no_memory);
+    return true;  // nothing was wrong with the message
   }
   op->status.size = r.rts.size;
   op->allocated = true;
@@ -273,7 +332,7 @@ bool device::receive_rts(int peer, wire::message& m) {
   wire::rts_body body;
   if (!wire::take_body(m, body)) return false;
   if (m.head.what == wire::kind::rts_am) {
-    const landing::request request{peer, m.head.tag, m.head.word, body};
+    const landing::request request{peer, wire::tag_of(m.head), m.head.word, body};
     if (!must_wait(request)) return receive_large_am(request);
     pending.fetch_add(1, std::memory_order_relaxed);  // a drained device has delivered what had come
     landing.wait(request);
@@ -283,14 +342,27 @@ bool device::receive_rts(int peer, wire::message& m) {
   if (engine == nullptr) engine = unlisted_engine(m.head.engine);
   if (engine == nullptr) return refuse(peer, body.operation);
   const auto policy = static_cast<matching_policy_t>(m.head.policy);
-  const uint64_t key = engine->make_key(peer, m.head.tag, policy);
-  void* memory = std::malloc(sizeof(unexpected));
-  if (memory == nullptr) throw std::bad_alloc();
-  auto* u = new (memory) unexpected{peer, m.head.tag, body.size, true, attr.uid, body};
-  void* match = engine->insert(key, u, matching_entry_type_t::send);
+  const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), policy);
+  const auto refuse_for_lack_of_memory = [&] {
+    count_undelivered(peer, body.size);
+    (void)refuse(peer, body.operation, wire::no_memory);
+    return true;
+  };
+  unexpected* const u = allocate_unexpected(0);
+  if (LCI_UNLIKELY(u == nullptr)) return refuse_for_lack_of_memory();
+  const bool late = closing() || (LCI_UNLIKELY(may_have_failed()) && peer_closes(peer));
+  *u = {peer, wire::tag_of(m.head), body.size, true, late, attr.uid, body};
+  count_unexpected(peer, u->memory());
+  void* match = nullptr;
+  if (LCI_UNLIKELY(!file_unexpected(*engine, key, u, match))) return refuse_for_lack_of_memory();
+  if (LCI_UNLIKELY(late)) {
+    (void)refuse(peer, body.operation, wire::cancelled);
+    if (match != nullptr) cancel_receive(static_cast<operation*>(match), peer, wire::tag_of(m.head));
+  }
   if (match == nullptr) return true;
-  std::free(u);
-  start_receive(static_cast<operation*>(match), peer, m.head.tag, body);
+  free_unexpected(rt, u);
+  if (LCI_UNLIKELY(late)) return true;
+  start_receive(static_cast<operation*>(match), peer, wire::tag_of(m.head), body);
   return true;
 }
 

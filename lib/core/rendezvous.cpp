@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
@@ -109,12 +110,6 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
 
 namespace {
 
-failure failure_of(uint8_t policy) {
-  return policy == wire::refused     ? failure::fatal
-         : policy == wire::cancelled ? failure::cancelled
-                                     : failure::none;
-}
-
 /// For a visitor: the operation ends as it is, once all have left.
 bool end(operation* op, uint8_t) { return op->gate.close(); }
 
@@ -126,7 +121,7 @@ bool device::receive_rtr(int peer, wire::message& m) {
     return false;
   return visit(static_cast<uint32_t>(m.head.tag), door_receiver, peer, [&](operation* op, uint8_t) {
     if (body.size > op->total) return false;
-    if (LCI_UNLIKELY(op->named) && !ticket_of(op).hold()) {
+    if (LCI_UNLIKELY(closing()) || (LCI_UNLIKELY(op->named) && !ticket_of(op).hold())) {
       op->fail_as(failure::cancelled);
       // A receiver that was asked for an ack sends one all the same: that is the last of it then.
       if (!op->acknowledged && !op->gate.close()) return false;
@@ -161,9 +156,7 @@ void device::send_broken_fin(operation* op) {
   const bool by_messages = op->transfer == wire::transfer::copy;
   wire::framed<wire::fin_body> fin;
   fin.head.what = wire::kind::fin;
-  fin.head.policy = op->failed.load(std::memory_order_relaxed) == failure::cancelled
-                        ? wire::cancelled
-                        : wire::refused;
+  fin.head.policy = answer_of(op->failed.load(std::memory_order_relaxed));
   fin.head.tag = op->peer_operation;
   fin.body.unsent = op->total - (by_messages ? op->next_offset : 0);
   send_or_queue(op->status.rank, fin);
@@ -171,7 +164,7 @@ void device::send_broken_fin(operation* op) {
 
 bool device::receive_fin(int peer, wire::message& m) {
   if (LCI_UNLIKELY(m.head.policy == wire::not_found)) return receive_not_found(peer, m.head.tag);
-  const failure how = failure_of(m.head.policy);
+  const failure how = failure_said_by(m.head.policy);
   wire::fin_body body{~uint64_t{0}};
   if (how != failure::none) (void)wire::take_body(m, body);
   const uint8_t doors = door_receiver | door_data | (how != failure::none ? door_fragments : 0);
@@ -293,6 +286,8 @@ errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) 
     // Whoever makes progress here need not be the one who has posted it.
     note_refusal(op->status.rank, e.what());
     return errorcode_t::fatal;
+  } catch (const std::bad_alloc&) {
+    return errorcode_t::retry_nomem;
   }
 }
 
@@ -349,7 +344,7 @@ void device::resume_later(operation* op) {
   item.peer = op->status.rank;
   item.what = backlog::item::type::resume;
   item.resume = op;
-  backlog.push(std::move(item));
+  queue(std::move(item));
 }
 
 void device::on_complete(void* context) {
@@ -406,9 +401,9 @@ void device::forget(operation* op) {
 }
 
 void device::fail(operation* op) {
-  const bool cancelled = op->failed.load(std::memory_order_relaxed) == failure::cancelled;
-  op->status.error = cancelled ? errorcode_t::cancelled : errorcode_t::fatal;
-  if (cancelled) op->status.size = 0;
+  const failure how = op->failed.load(std::memory_order_relaxed);
+  op->status.error = error_of(how);
+  if (how == failure::cancelled) op->status.size = 0;
   if (op->allocated) {
     // An active message that has lost its sender never comes, as if it had not been posted.
     if (!op->ordered) op->comp = nullptr;
@@ -416,7 +411,7 @@ void device::fail(operation* op) {
   }
   // A sender whose memory can't be read is told, too, unless an ack tells it.
   if (op->doing() == op_state::reading && !op->acknowledges)
-    send_fin(op->status.rank, op->peer_operation, cancelled ? wire::cancelled : wire::refused);
+    send_fin(op->status.rank, op->peer_operation, answer_of(how));
   complete(op);
 }
 
@@ -424,9 +419,14 @@ namespace {
 
 /// Policy of an ack.
 uint8_t policy_of(const status_t& status) {
-  return status.is_done()                                     ? 0
-         : status.error.errorcode == errorcode_t::cancelled ? wire::cancelled
-                                                            : wire::refused;
+  switch (status.error.errorcode) {
+    case errorcode_t::cancelled:
+      return wire::cancelled;
+    case errorcode_t::no_memory:
+      return wire::no_memory;
+    default:
+      return status.is_done() ? 0 : wire::refused;
+  }
 }
 
 }  // namespace
@@ -442,18 +442,19 @@ void device::complete(operation* op) {
   struct ending {
     device& owner;
     void* buffer;
+    allocator_base_t* allocator;
     int peer;
     bool counted, parity, acknowledges, lands;
     uint32_t peer_operation;
     uint8_t answer;
     ~ending() {
-      if (buffer != nullptr) owner.free_payload(buffer);
+      if (buffer != nullptr) owner.free_payload(buffer, allocator);
       if (acknowledges) owner.send_ack(peer, peer_operation, answer);
       if (counted) owner.flushes.end(peer, parity);
       if (lands) owner.landing.end();
       owner.pending.fetch_sub(1, std::memory_order_release);
     }
-  } const at_end{owner,       op->in_place ? status.buffer : nullptr,
+  } const at_end{owner,       op->in_place ? status.buffer : nullptr, op->allocator,
                  status.rank, op->counted,
                  op->parity,  op->acknowledges && !op->ordered,
                  op->lands,   op->peer_operation, policy_of(status)};

@@ -70,19 +70,25 @@ void free_net_context(free_net_context_args& a) {
 // --- device and endpoint ---
 
 device_t alloc_device(alloc_device_args& a) {
-  auto d = std::make_unique<device>(*a.runtime.p_impl, *a.net_context.p_impl,
-                                    *a.packet_pool.p_impl, a.attr);
+  runtime& rt = *a.runtime.p_impl;
+  packet_pool& pool = a.packet_pool.is_empty() ? *rt.no_packets : *a.packet_pool.p_impl;
+  // First: once there is a device, peers count on it, as the one of its number.
+  std::unique_ptr<endpoint> usual, of_progress;
+  endpoint_attr_t endpoint_attr;
+  endpoint_attr.uid = 0;
+  if (a.attr.alloc_default_endpoint) usual = std::make_unique<endpoint>(device_t(), endpoint_attr);
+  endpoint_attr.uid = 1;
+  if (a.attr.alloc_progress_endpoint) of_progress = std::make_unique<endpoint>(device_t(), endpoint_attr);
+  auto d = std::make_unique<device>(rt, *a.net_context.p_impl, pool, a.attr);
   d->net_context.p_impl->attr.support_putimm = d->limits.put_imm;
   d->net_context.p_impl->learn_backend();
-  endpoint_attr_t endpoint_attr;
-  if (d->attr.alloc_default_endpoint) {
-    endpoint_attr.uid = 0;
-    d->default_endpoint = new endpoint(d.get(), endpoint_attr);
-    d->progress_endpoint = d->default_endpoint;
+  if (usual != nullptr) {
+    usual->device = d.get();
+    d->progress_endpoint = d->default_endpoint = usual.release();
   }
-  if (d->attr.alloc_progress_endpoint) {
-    endpoint_attr.uid = 1;
-    d->progress_endpoint = new endpoint(d.get(), endpoint_attr);
+  if (of_progress != nullptr) {
+    of_progress->device = d.get();
+    d->progress_endpoint = of_progress.release();
   }
   d->open_direct_ways();
   if (d->rt.service != nullptr) d->rt.service->add("alloc_device", *d);
@@ -95,6 +101,9 @@ void free_device(free_device_args& a) {
   if (tls_in_progress)
     throw_invalid("free_device", "caller", "a handler", "outside of progress()",
                   "what called the handler still needs the device");
+  if (!d->published.empty())
+    throw_invalid("free_device", "device", "one with published memory", "one without",
+                  "unpublish_memory() comes first");
   refuse_default("free_device", "device", a.device, d->rt.default_device);
   struct ending {
     const device* of;
@@ -112,9 +121,7 @@ void free_device(free_device_args& a) {
   // Handlers run meanwhile, and may post: the handle that they use is emptied afterwards.
   d->close();
   *a.device = device_t();
-  if (d->progress_endpoint != d->default_endpoint) delete d->progress_endpoint.p_impl;
-  delete d->default_endpoint.p_impl;
-  delete d;
+  d->destroy();
 }
 
 endpoint_t alloc_endpoint(alloc_endpoint_args& a) {
@@ -184,7 +191,7 @@ void put_upacket(put_upacket_args& a) {
   if (pool != nullptr) {
     pool->put_inline(packet::of(a.packet));
   } else {
-    rt.deallocate(a.packet);
+    rt.deallocate(a.packet, nullptr);
   }
 }
 

@@ -75,8 +75,7 @@ bool device::receive_ack(int peer, const wire::message& m) {
   const auto count = [policy](operation* op, uint8_t door) {
     // A receiver that reads says only that all is delivered, if we wait for that.
     if (door == door_receiver && !op->acknowledged) return false;
-    if (policy != 0)  // before the last one is counted
-      op->fail_as(policy == wire::cancelled ? failure::cancelled : failure::fatal);
+    if (policy != 0) op->fail_as(failure_said_by(policy));  // before the last one is counted
     const uint64_t left = op->take_from_left(1);
     if (left == 1) (void)op->gate.close();
     return left != 0;
@@ -88,8 +87,9 @@ bool device::receive_get(int peer, wire::message& m) {
   wire::get_body body;
   if (!wire::take_body(m, body)) return false;
   void* from = rt.check_region(body.rkey, body.addr, body.size);
-  operation* op = from == nullptr ? nullptr : rt.operations.allocate();
-  if (op == nullptr) return refuse(peer, m.head.tag);
+  if (from == nullptr) return refuse(peer, m.head.tag);
+  operation* op = rt.operations.allocate();
+  if (op == nullptr) return refuse(peer, m.head.tag, wire::no_memory);
   op->belong_to(this);
   op->become(op_state::writing);
   op->transfer = wire::transfer::copy;

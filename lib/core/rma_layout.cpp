@@ -15,6 +15,31 @@ namespace {
 status_t post_piece(post_put_args& a) { return post_put_piece(a); }
 status_t post_piece(post_get_args& a) { return post_get_piece(a); }
 
+template <class Args>
+bool has_remote_segments(const Args& a) {
+  return a.remote_layout != nullptr && a.remote_layout->remote_segments() != nullptr;
+}
+
+/// Where the bytes begin at the target: the first of them, if they have registrations of their own.
+template <class Args>
+uint64_t address_of(const Args& a) {
+  if (!has_remote_segments(a)) return a.rmr.base + a.remote_disp;
+  const layout_cursor first(*a.remote_layout, 0);
+  return first.run() == 0 ? 0 : first.rmr()->base + first.offset();
+}
+
+/// Remote segments, each as a put or get of its own would be checked.
+template <class Args>
+void check_remote_segments(const char* what, const device& d, const Args& a) {
+  if (!a.rmr.is_empty() || a.remote_disp != 0)
+    throw_invalid(what, a.rmr.is_empty() ? "remote_disp" : "rmr", "given", "0 and RMR_NULL with remote segments",
+                  "each of them has a registration and an offset of its own");
+  for (size_t i = 0; i < a.remote_layout->n(); ++i) {
+    const remote_segment_t& s = a.remote_layout->remote_segments()[i];
+    if (s.size > 0) check_remote(what, d, s.rmr, s.offset, s.size);
+  }
+}
+
 /// A put or get on its way, piece by piece. What can't be posted now is posted from the list of
 /// deferred work. Owns itself once it is under way; the last piece to end, or the one who posts
 /// pieces, ends it: each of them is counted.
@@ -33,7 +58,8 @@ class layout_transfer final : public comp_impl_t {
         to_(remote_.view(), a.size),
         piece_(a),
         disp_(a.remote_disp),
-        base_(buffer_of(a)) {
+        base_(buffer_of(a)),
+        signalled_(address_of(a)) {
     device_.add_dependent(this);
     device_.pending.fetch_add(1, std::memory_order_relaxed);
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
@@ -56,7 +82,7 @@ class layout_transfer final : public comp_impl_t {
   /// Tells the target what the transfer was about.
   void tell_target() {
     if (signal_ != 0 && !failed())
-      device_.send_signal(status_.rank, signal_, status_.tag, piece_.rmr.base + disp_, status_.size);
+      device_.send_signal(status_.rank, signal_, status_.tag, signalled_, status_.size);
   }
 
   /// A piece has ended.
@@ -87,6 +113,7 @@ class layout_transfer final : public comp_impl_t {
           reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from_.offset());
       piece_.size = n;
       piece_.remote_disp = disp_ + to_.offset();
+      if (const rmr_t* rmr = to_.rmr()) piece_.rmr = *rmr;
       pieces_.fetch_add(1, std::memory_order_relaxed);
       status_t status;
       try {
@@ -115,7 +142,7 @@ class layout_transfer final : public comp_impl_t {
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);
     tell_target();
-    if (failed()) status_.error = errorcode_t::fatal;
+    if (failed()) status_.error = device_.closing() ? errorcode_t::cancelled : errorcode_t::fatal;
     user_->signal(status_);
   }
 
@@ -130,6 +157,7 @@ class layout_transfer final : public comp_impl_t {
   Args piece_;  // what all pieces have in common
   const uint64_t disp_;
   void* const base_;
+  const uint64_t signalled_;  // the address that a signal tells
   std::atomic<bool> failed_{false};
   std::atomic<int64_t> pieces_{1};  // under way, and one for whoever posts them
 };
@@ -170,6 +198,10 @@ status_t post_rma_layout(const char* what, Args& a, Copy copy) {
       (a.local_buffer == nullptr && a.size != 0 && a.layout == nullptr))
     reject_common(what, d, a);
   d.check_peer(a.rank);
+  if (has_remote_segments(a)) {
+    check_remote_segments(what, d, a);
+    return post_pieces(what, d, a);
+  }
   check_remote(what, d, a.rmr, a.remote_disp, extent);
   std::byte* at = mapped_target(d, a, extent);
   if (at == nullptr) return post_pieces(what, d, a);

@@ -17,7 +17,9 @@ constexpr int default_max_peers = 1024;  // of a runtime that is a job of its ow
 
 }  // namespace
 
-runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr) : attr(a) {
+runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
+    : attr(a),
+      no_packets(std::make_unique<packet_pool>(packet_pool::hollow{detail::default_packet_pool_attr().packet_size})) {
   const network::fabric& fabric = network::choose_fabric(net_attr);
   const auto own = attr.bootstrap == no_bootstrap ? fabric.own_lone_exchange : fabric.own_exchange;
   exchange_ = own != nullptr
@@ -75,7 +77,9 @@ void runtime::discard_entries(matching_engine& engine) {
       if (op->named) ticket_of(op).retire();
       operations.release(op);
     } else {
-      std::free(entry);
+      auto* u = static_cast<unexpected*>(entry);
+      if (device* via = devices.get(static_cast<size_t>(u->device_uid))) via->answer_discarded(*u);
+      free_unexpected(*this, u);
     }
   });
 }

@@ -13,6 +13,7 @@
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/core/checking/collective_check.hpp"
 #include "lib/core/deferred.hpp"
+#include "lib/core/discard.hpp"
 #include "lib/core/guests.hpp"
 #include "lib/core/operation.hpp"
 #include "lib/core/progress_bells.hpp"
@@ -21,9 +22,12 @@
 #include "lib/core/stream_table.hpp"
 #include "lib/core/ticket.hpp"
 #include "lib/core/tracer.hpp"
+#include "lib/core/watched_comp.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::core {
+
+class packet_pool;
 
 /// Several may exist at once. Members are set up by the allocating thread and not changed until
 /// free_runtime(), except where they say so. Owns the defaults that it allocated.
@@ -42,12 +46,13 @@ class runtime : public object_memory<false> {
   /// Where active messages' payloads are allocated. Null means malloc and free.
   allocator_base_t* allocator() const { return allocator_.load(std::memory_order_acquire); }
   void set_allocator(allocator_base_t* a) { allocator_.store(a, std::memory_order_release); }
-  void* allocate(size_t size) {
-    allocator_base_t* a = allocator();
+  /// `of_handle`: a remote completion handle's own allocator, if it has one.
+  void* allocate(size_t size, allocator_base_t* of_handle) {
+    allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
     return LCI_LIKELY(a == nullptr) ? std::malloc(size) : a->allocate(size);
   }
-  void deallocate(void* p) {
-    allocator_base_t* a = allocator();
+  void deallocate(void* p, allocator_base_t* of_handle) {
+    allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
     LCI_LIKELY(a == nullptr) ? std::free(p) : a->deallocate(p);
   }
 
@@ -58,17 +63,20 @@ class runtime : public object_memory<false> {
   std::atomic<uint64_t> rejected_packets{0};
 
   std::unique_ptr<tracer> trace;  // null: none is taken
+  watched_comps watched;  // here, since a receive may outlive the device that it was posted to; thread-safe
   runtime_attr_t attr;
   net_context_t default_net_context;
   bool default_device_follows = false;  // in whose exchange a context that is being allocated takes part
   device_t default_device;
   packet_pool_t default_packet_pool;
+  const std::unique_ptr<packet_pool> no_packets;  // of devices that are allocated without a pool
   matching_engine_t default_matching_engine;
   matching_engine_t default_coll_matching_engine;
 
   operation_table operations;                // thread-safe
   ticket_pool tickets{*this};                // thread-safe
   rcomp_table rcomps;                        // thread-safe
+  discard discarded;                         // what COMP_NULL is registered as; thread-safe
   stream_table streams{*this};               // thread-safe
   deferred_queue deferred;                   // thread-safe
   mpmc_array<matching_engine*> engines;      // by wire id; thread-safe

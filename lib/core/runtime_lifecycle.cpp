@@ -6,10 +6,12 @@
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/log.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/checking/inspection.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/net_context.hpp"
+#include "lib/core/process.hpp"
 #include "lib/core/runtime.hpp"
 
 namespace lci {
@@ -25,16 +27,15 @@ namespace {
 std::mutex g_mutex;                // start and end of runtimes
 std::vector<runtime*> g_runtimes;  // those alive, under g_mutex
 
-// Held while the first global_initialize() allocates, so that the second finds a runtime.
-std::mutex g_references_mutex;
-int g_references = 0;             // of global_initialize(), under g_references_mutex
-runtime* g_referenced = nullptr;  // what the first one has allocated, under g_references_mutex
+// Held while the default runtime is allocated or freed, so that another thread finds all of it or nothing.
+std::mutex g_default_mutex;
+int g_default_users = 0;  // calls of g_runtime_init() without their g_runtime_fina(), under g_default_mutex
 
 void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
   runtime& r = *rt.p_impl;
   auto context = alloc_net_context_x().runtime(rt);
   // One exchange for both.
-  r.default_device_follows = r.attr.alloc_default_device && r.attr.alloc_default_packet_pool;
+  r.default_device_follows = r.attr.alloc_default_device;
   r.default_net_context = context.attr(net_attr)();
   r.default_device_follows = false;
   if (r.attr.alloc_default_packet_pool) r.default_packet_pool = alloc_packet_pool_x().runtime(rt)();
@@ -42,11 +43,7 @@ void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
     r.default_matching_engine = alloc_matching_engine_x().runtime(rt)();
     r.default_coll_matching_engine = alloc_matching_engine_x().runtime(rt)();
   }
-  if (!r.attr.alloc_default_device) return;
-  if (r.default_packet_pool.is_empty())
-    throw_invalid("alloc_runtime", "alloc_default_device", "true",
-                  "false where alloc_default_packet_pool is false", "a device needs a packet pool");
-  r.default_device = alloc_device_x().runtime(rt)();
+  if (r.attr.alloc_default_device) r.default_device = alloc_device_x().runtime(rt)();
 }
 
 void free_defaults(runtime_t rt) {
@@ -108,7 +105,18 @@ void stop(const char* operation, runtime_t rt) {
   delete rt.p_impl;
 }
 
-net_context_attr_t default_net_attr() { return alloc_net_context_x().args().attr; }
+net_context_attr_t net_attr_of(const std::string& device_name) {
+  net_context_attr_t attr = alloc_net_context_x().args().attr;
+  if (!device_name.empty()) attr.device_name = device_name;
+  return attr;
+}
+
+/// Other threads may hold the mutex and wait for the handler to end.
+void require_outside_of_handlers(const char* operation) {
+  if (tls_in_progress)
+    throw_invalid(operation, "caller", "a handler", "outside of progress()",
+                  "handlers run while the default runtime is there");
+}
 
 }  // namespace
 
@@ -121,7 +129,7 @@ runtime_t default_runtime() {
 }
 
 runtime_t alloc_runtime(alloc_runtime_args& a) {
-  return start(a.attr, default_net_attr());
+  return start(a.attr, net_attr_of(a.device_name));
 }
 
 void free_runtime(free_runtime_args& a) {
@@ -132,21 +140,41 @@ void free_runtime(free_runtime_args& a) {
 }
 
 runtime_t g_runtime_init(g_runtime_init_args& a) {
-  static std::mutex one_at_a_time;
-  std::lock_guard guard(one_at_a_time);
-  if (g_default_runtime.load(std::memory_order_acquire) != nullptr)
-    throw_invalid("g_runtime_init", "calls", "2", "1 before g_runtime_fina()",
-                  "use alloc_runtime() for further runtimes");
-  runtime_attr_t attr = a.attr;
-  net_context_attr_t net_attr = default_net_attr();
-  if (!a.device_name.empty()) net_attr.device_name = a.device_name;
-  runtime_t rt = start(attr, net_attr);
+  require_outside_of_handlers("g_runtime_init");
+  std::lock_guard guard(g_default_mutex);
+  if (runtime* rt = g_default_runtime.load(std::memory_order_acquire)) {
+    if (g_default_users++ == 1)
+      log_warning("g_runtime_init() was called again: it gives the default runtime that is there, and ignores its "
+                  "arguments");
+    return rt;
+  }
+  const net_context_attr_t net_attr = net_attr_of(a.device_name);
+  initialize_process(a.attr, net_attr);
+  runtime_t rt;
+  try {
+    rt = start(a.attr, net_attr);
+  } catch (...) {
+    finalize_process();
+    throw;
+  }
   g_default_runtime.store(rt.p_impl, std::memory_order_release);
   detail::default_device.store(rt.p_impl->default_device.p_impl, std::memory_order_release);  // R1
+  g_default_users = 1;
   return rt;
 }
 
-void g_runtime_fina(g_runtime_fina_args&) { stop("g_runtime_fina", default_runtime()); }
+void g_runtime_fina(g_runtime_fina_args&) {
+  require_outside_of_handlers("g_runtime_fina");
+  std::lock_guard guard(g_default_mutex);
+  const runtime_t rt = default_runtime();
+  if (g_default_users > 1) {
+    --g_default_users;
+    return;
+  }
+  stop("g_runtime_fina", rt);
+  g_default_users = 0;
+  finalize_process();
+}
 
 runtime_t get_g_runtime(get_g_runtime_args&) {
   return g_default_runtime.load(std::memory_order_acquire);
@@ -166,26 +194,20 @@ runtime* some_runtime(runtime_t given) {
 
 int get_rank_me(get_rank_me_args& a) {
   const runtime* rt = some_runtime(a.runtime);
-  return rt == nullptr ? -1 : rt->rank();
+  return rt == nullptr ? rank_of_process() : rt->rank();
 }
 
 int get_rank_n(get_rank_n_args& a) {
   const runtime* rt = some_runtime(a.runtime);
-  return rt == nullptr ? -1 : rt->size();
+  return rt == nullptr ? size_of_process() : rt->size();
 }
 
 // --- simple accessors ---
 
 void set_allocator(set_allocator_args& a) { a.runtime.p_impl->set_allocator(a.allocator); }
 allocator_base_t* get_allocator(get_allocator_args& a) {
-  // What the runtime does without a user's allocator, for users who want to do the same.
-  struct malloc_and_free final : allocator_base_t {
-    void* allocate(size_t size) override { return std::malloc(size); }
-    void deallocate(void* p) override { std::free(p); }
-  };
-  static malloc_and_free built_in;
   allocator_base_t* given = a.runtime.p_impl->allocator();
-  return given != nullptr ? given : &built_in;
+  return given != nullptr ? given : &g_allocator_default;
 }
 net_context_t get_default_net_context(get_default_net_context_args& a) {
   return a.runtime.p_impl->default_net_context;
@@ -201,28 +223,3 @@ matching_engine_t get_default_matching_engine(get_default_matching_engine_args& 
 }
 
 }  // namespace lci::core
-
-namespace lci {
-
-void detail::global_initialize(uint64_t layout_of_the_program) {
-  require_layout(layout_of_the_program);
-  std::lock_guard guard(core::g_references_mutex);
-  // A default runtime that is there already serves, too, and stays with who has allocated it.
-  if (core::g_references == 0 && get_g_runtime().is_empty())
-    core::g_referenced = g_runtime_init().p_impl;
-  ++core::g_references;  // not before: nothing is to be undone if that throws
-}
-
-void global_finalize() {
-  if (watched_for(process_was_forked)) return;  // destructors of a forked child may come here
-  std::lock_guard guard(core::g_references_mutex);
-  if (core::g_references == 0) return;
-  if (core::g_references == 1) {
-    core::runtime* mine = core::g_referenced;
-    if (mine != nullptr && get_g_runtime().p_impl == mine) g_runtime_fina();
-    core::g_referenced = nullptr;
-  }
-  --core::g_references;
-}
-
-}  // namespace lci

@@ -1,4 +1,8 @@
 // How the library's messages get to the fabric when they are not injected by a post itself.
+#include <new>
+
+#include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/core/device.hpp"
 
 namespace lci::core {
@@ -34,20 +38,51 @@ errorcode_t device::send_packet(int peer, packet* p, size_t size, operation* com
 }
 
 void device::send_or_queue(int peer, const void* message, size_t size) {
-  if (LCI_LIKELY(backlog.empty() && size <= limits.max_inject)) {
-    network::net_op op;
-    op.inject = true;
-    op.urgent = true;
-    op.peer = peer;
-    op.n_segments = 1;
-    op.segments[0] = {const_cast<void*>(message), size, 0};
-    if (LCI_LIKELY(!error_t(net->post(op)).is_retry())) return;
+  if (LCI_LIKELY(backlog.empty() && size <= limits.max_inject && try_inject(peer, message, size))) return;
+  for (int n = 0; n < memory_tries; ++n) {
+    if (n > 0) await_memory();
+    try {
+      backlog::item item;
+      item.peer = peer;
+      const auto* bytes = static_cast<const std::byte*>(message);
+      item.message.assign(bytes, bytes + size);
+      return backlog.push(std::move(item));
+    } catch (const std::bad_alloc&) {
+      // Rather out of turn than not at all: the library's own messages have no order.
+      if (size <= limits.max_inject && try_inject(peer, message, size)) return;
+    }
   }
-  backlog::item item;
-  item.peer = peer;
-  const auto* bytes = static_cast<const std::byte*>(message);
-  item.message.assign(bytes, bytes + size);
-  backlog.push(std::move(item));
+  log_out_of_memory(peer);
+}
+
+bool device::try_inject(int peer, const void* message, size_t size) {
+  network::net_op op;
+  op.inject = true;
+  op.urgent = true;
+  op.peer = peer;
+  op.n_segments = 1;
+  op.segments[0] = {const_cast<void*>(message), size, 0};
+  const errorcode_t result = net->post(op);
+  if (LCI_UNLIKELY(result == errorcode_t::fatal)) note_unreachable(peer);
+  return !error_t(result).is_retry();
+}
+
+void device::queue(backlog::item item) {
+  for (int n = 0; n < memory_tries; ++n) {
+    if (n > 0) await_memory();
+    try {
+      return backlog.push(std::move(item));  // which leaves what it can't keep
+    } catch (const std::bad_alloc&) {
+      if (submit(item)) return;
+    }
+  }
+  log_out_of_memory(item.peer);
+  drop(item, failure::fatal);
+}
+
+void device::log_out_of_memory(int peer) {
+  log_warning("out of memory: a message of the library to a peer can't be kept, and is lost");
+  (void)peer;
 }
 
 }  // namespace lci::core

@@ -18,12 +18,15 @@ block_list::block_list(size_t size, uint64_t base) : base_(base) {
 
 size_t block_list::take(size_t size, size_t alignment) {
   for (auto it = free_.begin(); it != free_.end(); ++it) {
-    const auto [begin, length] = *it;
+    const size_t begin = it->first, length = it->second;
     const size_t at = ((base_ + begin + alignment - 1) & ~(alignment - 1)) - base_;
     if (at - begin > length || length - (at - begin) < size) continue;
-    free_.erase(it);
-    if (at > begin) free_.emplace(begin, at - begin);
+    // The rest behind it first: that may need memory.
     if (at + size < begin + length) free_.emplace(at + size, begin + length - (at + size));
+    if (at > begin)
+      it->second = at - begin;
+    else
+      free_.erase(it);
     return at;
   }
   return none;
@@ -43,7 +46,11 @@ void block_list::give(size_t offset, size_t size) {
       return;
     }
   }
-  free_.emplace(offset, size);
+  try {
+    free_.emplace(offset, size);
+  } catch (const std::bad_alloc&) {
+    // Whoever gives memory back can't be told to try again: the block is lost.
+  }
 }
 
 size_t block_list::largest() const {

@@ -61,6 +61,9 @@ void free_shared(free_shared_args& a) {
   if (!has_device(region))
     throw_invalid("free_shared", "mr", "memory whose device was freed", "memory whose device is alive",
                   "free_shared() comes before free_device()");
+  if (region.device.p_impl->published.is_published(&region))
+    throw_invalid("free_shared", "mr", "published", "one that other ranks do not find",
+                  "unpublish_memory() comes first");
   void* const base = region.base;
   const size_t size = region.size;
   shared_heap& heap = *region.device.p_impl->heap;
@@ -81,9 +84,9 @@ void* get_shared_address(get_shared_address_args& a) {
   if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("get_shared_address", "rank", std::to_string(a.rank),
                   "0.." + std::to_string(d.n_peers - 1));
-  check_remote("get_shared_address", d, a.rmr, 0, a.rmr.size);
+  check_remote("get_shared_address", d, a.rmr, 0, a.rmr.size());
   d.check_peer(a.rank);
-  return a.rmr.shared == 0 ? nullptr : d.heap->reach(a.rank, a.rmr.base, a.rmr.size);
+  return a.rmr.is_shared() ? d.heap->reach(a.rank, a.rmr.base, a.rmr.size()) : nullptr;
 }
 
 }  // namespace lci::core

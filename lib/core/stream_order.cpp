@@ -4,8 +4,8 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <new>
 
+#include "lib/base/memory.hpp"
 #include "lib/concurrent/sharded_queue.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/make_status.hpp"
@@ -17,11 +17,13 @@ namespace {
 /// Numbers further ahead than any sender's window are not of ours.
 constexpr uint32_t furthest = 1 << 21;
 
-void* copied(runtime& rt, const void* data, size_t size) {
-  void* copy = rt.allocate(size);
-  if (copy == nullptr) throw std::bad_alloc();
-  std::memcpy(copy, data, size);
-  return copy;
+/// What is left of a message that can't be delivered: its turn.
+ordered_message turn_of(ordered_message m) {
+  m.comp = 0;
+  m.data = nullptr;
+  m.owned = true;
+  m.acked = false;
+  return m;
 }
 
 }  // namespace
@@ -43,8 +45,27 @@ void incoming_stream::begin_anew() {
   for (const auto& [number, m] : lost) drop(m);
 }
 
+bool incoming_stream::keep_copy(ordered_message& m) {
+  const rcomp_table::target to = rt_.rcomps.find_target(m.comp);
+  m.allocator = to.comp == nullptr ? nullptr : to.allocator;
+  void* copy = m.size > 0 ? rt_.allocate(m.size, m.allocator) : nullptr;
+  if (copy == nullptr && m.size > 0) return false;
+  if (m.size > 0) std::memcpy(copy, m.data, m.size);
+  m.data = copy;
+  m.owned = true;
+  return true;
+}
+
+bool incoming_stream::arrive_without_memory(device& d, uint32_t number, const ordered_message& m) {
+  const resource_error lost = d.lost("a message of a stream", peer_, m.size);
+  if (m.acked) d.send_ack(peer_, m.operation, wire::no_memory);
+  if (!arrive(d, number, turn_of(m))) return false;
+  if (!m.acked) throw lost;
+  return true;
+}
+
 void incoming_stream::drop(const ordered_message& m) {
-  if (m.owned && m.data != nullptr) rt_.deallocate(m.data);
+  if (m.owned && m.data != nullptr) rt_.deallocate(m.data, m.allocator);
 }
 
 bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
@@ -53,14 +74,13 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
     std::unique_lock guard(lock_);
     if (!is_turn(number) && !m.owned) {
       guard.unlock();
-      m.data = m.size > 0 ? copied(rt_, m.data, m.size) : nullptr;
-      m.owned = true;
+      if (!keep_copy(m)) return arrive_without_memory(d, number, m);
       guard.lock();
     }
     if (!is_turn(number)) {
       // Not the number that is just being delivered, either.
       const bool expected = number - next_ < furthest && !(delivering_ && number == next_);
-      if (expected && waiting_.emplace(number, m).second) return true;
+      if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
       guard.unlock();
       drop(m);
       return false;
@@ -112,22 +132,28 @@ void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connecti
 }
 
 void incoming_stream::deliver(device& d, const ordered_message& m) {
-  comp_impl_t* comp = m.comp == 0 ? nullptr : rt_.rcomps.lookup(m.comp);
+  const rcomp_table::target to = m.comp == 0 ? rcomp_table::target{nullptr, nullptr} : rt_.rcomps.find_target(m.comp);
+  comp_impl_t* const comp = to.comp;
   // Also if the handler throws: the message has been delivered to it.
   struct answer {
     runtime& rt;
     int peer;
     const ordered_message& m;
-    bool delivered;
+    uint8_t policy;
     ~answer() {
       device* by = m.acked ? rt.devices.get(static_cast<size_t>(m.device_uid)) : nullptr;
-      if (by != nullptr) by->send_ack(peer, m.operation, delivered ? 0 : wire::refused);
+      if (by != nullptr) by->send_ack(peer, m.operation, policy);
     }
-  } const at_end{rt_, peer_, m, comp != nullptr};
+  } at_end{rt_, peer_, m, comp != nullptr ? uint8_t{0} : wire::refused};
   if (comp == nullptr) return drop(m);
   const pushes_in_order mark;  // the stream's order, whichever thread delivers
-  if (!m.owned && !comp->attr.am_in_place)
-    return d.deliver_copy(comp, peer_, m.tag, static_cast<const std::byte*>(m.data), m.size);
+  if (!m.owned && !comp->attr.am_in_place) {
+    if (LCI_LIKELY(d.deliver_copy(to, peer_, m.tag, static_cast<const std::byte*>(m.data), m.size))) return;
+    at_end.policy = wire::no_memory;
+    const resource_error lost = d.lost("a message of a stream", peer_, m.size);
+    if (!m.acked) throw lost;
+    return;
+  }
   struct release {
     incoming_stream& of;
     const ordered_message* m;
@@ -167,13 +193,15 @@ bool device::receive_ordered(int peer, wire::message& m) {
   }
   message.data = const_cast<std::byte*>(m.data);
   message.size = m.size;
-  return rt.streams.incoming(peer, m.head.engine).arrive(*this, number, message);
+  return insist_on_memory([&]() -> incoming_stream& { return rt.streams.incoming(peer, m.head.engine); })
+      .arrive(*this, number, message);
 }
 
 bool device::receive_ordered_rts(int peer, wire::message& m) {
   wire::rts_body body;
   if (!wire::take_body(m, body)) return false;
-  incoming_stream& in = rt.streams.incoming(peer, m.head.engine);
+  incoming_stream& in =
+      insist_on_memory([&]() -> incoming_stream& { return rt.streams.incoming(peer, m.head.engine); });
   ordered_message message;
   message.comp = m.head.word;
   message.tag = static_cast<uint32_t>(m.head.tag);
@@ -181,20 +209,29 @@ bool device::receive_ordered_rts(int peer, wire::message& m) {
   message.asks = (m.head.policy & wire::asks_credit) != 0;
   message.device_uid = attr.uid;
   const uint32_t number = wire::number_of(m.head);
-  operation* op = rt.rcomps.lookup(m.head.word) == nullptr ? nullptr : rt.operations.allocate();
-  void* buffer = op == nullptr ? nullptr : rt.allocate(body.size);
-  if (buffer == nullptr) {
-    if (op != nullptr) rt.operations.release(op);
-    (void)refuse(peer, body.operation);
-    message.comp = 0;  // those behind it are not to wait for ever
-    message.owned = true;
-    return in.arrive(*this, number, message);
-  }
+  const rcomp_table::target to = rt.rcomps.find_target(m.head.word);
+  const bool wanted = to.comp != nullptr;
+  operation* op = wanted ? rt.operations.allocate() : nullptr;
   message.acked = (body.operation & wire::wants_ack) != 0;
   message.operation = static_cast<uint32_t>(body.operation);
-  op->comp = new ordered_transfer(*this, in, number, message);
+  message.allocator = to.allocator;
+  void* buffer = nullptr;
+  std::unique_ptr<ordered_transfer> transfer;
+  if (op != nullptr) try {
+      transfer = insist_on_memory([&] { return std::make_unique<ordered_transfer>(*this, in, number, message); });
+      buffer = rt.allocate(body.size, to.allocator);
+    } catch (const std::bad_alloc&) {
+    }
+  if (buffer == nullptr) {
+    if (op != nullptr) rt.operations.release(op);
+    if (wanted) count_undelivered(peer, body.size);
+    (void)refuse(peer, body.operation, wanted ? wire::no_memory : wire::refused);
+    return in.arrive(*this, number, turn_of(message));  // those behind it are not to wait for ever
+  }
+  op->comp = transfer.release();
   op->status.buffer = buffer;
   op->status.size = body.size;
+  op->allocator = to.allocator;
   op->allocated = op->ordered = true;
   start_receive(op, peer, message.tag, body);
   return true;

@@ -20,6 +20,7 @@ struct ordered_message {
   tag_t tag = 0;
   void* data = nullptr;
   size_t size = 0;
+  allocator_base_t* allocator = nullptr;  // of `data`, if `owned`; null: the runtime's
   bool owned = false;   // `data` was allocated for this message
   bool asks = false;    // for credit
   bool acked = false;   // its sender is told of the delivery:
@@ -46,6 +47,10 @@ class incoming_stream {
 
  private:
   bool is_turn(uint32_t number) const { return number == next_ && !delivering_; }
+  /// Makes the message one that may wait. False: there is no memory for it.
+  bool keep_copy(ordered_message& m);
+  /// Answers for a message that would have to wait, and can't; those behind it are not to wait for ever.
+  bool arrive_without_memory(device& d, uint32_t number, const ordered_message& m);
   void take_turns(device& d, ordered_message m, uint32_t connection);
   void deliver(device& d, const ordered_message& m);
   void drop(const ordered_message& m);

@@ -32,6 +32,8 @@ const char* get_errorcode_str(errorcode_t code) {
       return "cancelled";
     case errorcode_t::timed_out:
       return "timed_out";
+    case errorcode_t::no_memory:
+      return "no_memory";
     case errorcode_t::done_min:
     case errorcode_t::done_max:
     case errorcode_t::posted_min:

@@ -25,7 +25,10 @@ struct trace_event {
   int32_t device = -1;
   uint64_t begin = 0, end = 0;  // ns on the clock of tracer::now()
   uint64_t size = 0, tag = 0;
-  uint64_t posted = 0;
+  union {
+    uint64_t posted = 0;  // completion: when the post had ended
+    uint64_t message;     // post, arrival: the message's number, see message_number(); 0: it has none
+  };
 };
 static_assert(sizeof(trace_event) == 56, "as the attribute trace_events says");
 

@@ -18,7 +18,7 @@ const char* wire_name(uint8_t what) {
       "none",       "am",          "send",           "rts_am",       "rts_send", "rtr",        "fin",
       "fragment",   "signal",      "put",            "ack",          "get_request",
       "atomic_request", "atomic_reply", "am_acked",  "send_acked",   "am_ordered", "rts_ordered",
-      "stream_credit", "withdraw"};
+      "stream_credit", "withdraw",   "device_end", "send_pause"};
   static_assert(std::size(names) == static_cast<size_t>(wire::kind::last) + 1);
   return what < std::size(names) ? names[what] : "unknown";
 }
@@ -79,10 +79,24 @@ void trace_file::async(const trace_event& e, size_t thread, char phase, uint64_t
                microseconds(when).text, e.peer, e.size);
 }
 
+void trace_file::flow(const trace_event& e, size_t thread, const char* phase, int from) {
+  if (e.message == 0) return;
+  // Streams count for each of their targets.
+  const bool of_stream = e.message >> 63 != 0;
+  const int to = from == rank_ ? e.peer : rank_;
+  begin_record();
+  std::fprintf(to_, "{\"ph\": %s, \"cat\": \"message\", \"name\": \"message\", \"pid\": %d, \"tid\": %zu, "
+               "\"ts\": %s, \"id\": \"%d.%s%" PRIu64, phase, rank_, thread, microseconds(e.begin).text, from,
+               of_stream ? "stream." : "", e.message & ~(uint64_t{1} << 63));
+  if (of_stream) std::fprintf(to_, ".%d", to);
+  std::fputs("\"}", to_);
+}
+
 void trace_file::write(const trace_event& e, size_t thread) {
   switch (e.is) {
     case trace_event::type::post:
-      return slice(e, thread, "post", "post_", post_name(e.what));
+      slice(e, thread, "post", "post_", post_name(e.what));
+      return flow(e, thread, "\"s\"", rank_);
     case trace_event::type::completion:
       slice(e, thread, "completion", "complete ", post_name(e.what));
       // What lay between, as a line of its own: begun where the post ended, in whatever thread.
@@ -90,7 +104,8 @@ void trace_file::write(const trace_event& e, size_t thread) {
       async(e, thread, 'b', e.posted);
       return async(e, thread, 'e', e.begin);
     case trace_event::type::arrival:
-      return slice(e, thread, "arrival", "arrive ", wire_name(e.what));
+      slice(e, thread, "arrival", "arrive ", wire_name(e.what));
+      return flow(e, thread, "\"f\", \"bp\": \"e\"", e.peer);
     case trace_event::type::progress:
       return slice(e, thread, "progress", "", "progress");
     case trace_event::type::failure:

@@ -20,6 +20,8 @@ class trace_file {
   void begin_record();
   void slice(const trace_event& e, size_t thread, const char* category, const char* prefix,
              const char* name);
+  /// An end of the arrow from a message's post to its arrival; `from` is the rank that has posted it.
+  void flow(const trace_event& e, size_t thread, const char* phase, int from);
   void async(const trace_event& e, size_t thread, char phase, uint64_t when);
 
   std::FILE* to_;

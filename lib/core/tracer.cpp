@@ -1,5 +1,6 @@
 #include "lib/core/tracer.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -41,6 +42,14 @@ tracer::lane& tracer::own_lane() {
   std::lock_guard guard(mutex_);
   if (lanes_.get(index) == nullptr) lanes_.put(index, new lane);
   return *lanes_.get(index);
+}
+
+uint32_t tracer::next_message() {
+  static std::atomic<uint32_t> last{0};
+  uint32_t number;
+  do number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  while (number == 0);
+  return number;
 }
 
 void tracer::add(const trace_event& e) {

@@ -14,7 +14,6 @@
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/trace_event.hpp"
-#include "lib/core/watched_comp.hpp"
 
 namespace lci::core {
 
@@ -38,8 +37,10 @@ class tracer {
   }
   void add(const trace_event& e);
 
-  /// Here, since a receive may outlive the device that it was posted to.
-  watched_comps watched;
+  /// A number for a message that leaves; never 0. Unique in this process until it has come round.
+  static uint32_t next_message();
+  /// The first message that the calling thread has given to the network since this was 0.
+  static inline thread_local uint64_t sent_message = 0;
 
  private:
   struct lane {

@@ -1,5 +1,4 @@
-// Completion objects that stand before the user's while a trace is taken, and note when an operation
-// ends.
+// Completion objects that stand before the user's while somebody looks on: they note when an operation ends.
 #pragma once
 
 #include <atomic>
@@ -9,17 +8,19 @@
 
 #include "lci/completion.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/latencies.hpp"
 #include "lib/core/trace_event.hpp"
 
 namespace lci::core {
 
+struct device_observer;
 class tracer;
 class watched_comps;
 
 /// Of one operation. Both the post and the signal let go of it; whoever does last gives it back.
 class watched_comp final : public comp_impl_t {
  public:
-  explicit watched_comp(tracer& t) : tracer_(t) {}
+  explicit watched_comp(watched_comps& pool) : pool_(pool) {}
   void signal(status_t status) override;
 
   /// The post has ended, and the operation goes on or has been signalled.
@@ -31,10 +32,13 @@ class watched_comp final : public comp_impl_t {
   friend class watched_comps;
   void let_go();
 
-  tracer& tracer_;
+  watched_comps& pool_;
+  tracer* trace_ = nullptr;           // null: none is taken
+  std::shared_ptr<latencies> times_;  // null: not counted
   comp_impl_t* behind_ = nullptr;
   post_kind what_ = post_kind::am;
   int device_ = -1;
+  uint64_t begin_ = 0;                // when the post began
   std::atomic<uint64_t> posted_{0};  // may be read before it is known: then the post is not over
   std::atomic<int> holders_{0};
 };
@@ -42,7 +46,8 @@ class watched_comp final : public comp_impl_t {
 /// Thread-safe. Owns them all, also those of operations that never end.
 class watched_comps {
  public:
-  watched_comp* get(tracer& t, comp_impl_t& behind, post_kind what, int device);
+  /// Of an operation whose post began then.
+  watched_comp* get(const device_observer& o, comp_impl_t& behind, post_kind what, uint64_t begin);
 
  private:
   friend class watched_comp;

@@ -37,7 +37,9 @@ enum class kind : uint8_t {
   rts_ordered,   // its large ones: rts_body
   stream_credit,  // of stream `engine`: messages before `word`, `tag` bytes in all, were delivered
   withdraw,      // as the rts_send that it takes back, with ack_body: if nothing has met that, a fin
-  last = withdraw,
+  device_end,    // the sender frees the device that it sends this through; `policy` says how far that is
+  send_pause,    // the addressee's sends are to pause, or to go on, as `policy` says; `word` numbers these
+  last = send_pause,
 };
 
 /// What precedes every message. `word` and `tag` mean what `kind` says.
@@ -84,10 +86,20 @@ inline uint16_t engine_of(network::message_head head) {
 inline uint32_t word_of(network::message_head head) {
   return static_cast<uint32_t>(head.words[0] >> 32);
 }
-inline uint64_t tag_of(network::message_head head) { return head.words[1]; }
+/// Of a user's message. Above it stands the number that a sender which takes a trace has given the message: see
+/// may_have_number().
+inline uint64_t tag_of(network::message_head head) { return static_cast<uint32_t>(head.words[1]); }
+inline uint64_t tag_of(const header& head) { return static_cast<uint32_t>(head.tag); }
 inline header unpack(network::message_head head) { return std::bit_cast<header>(head); }
 inline network::message_head pack(const header& head) {
   return std::bit_cast<network::message_head>(head);
+}
+
+/// Whether a message of that kind has room for a number, in the upper half of its `tag`: those that users know of.
+/// Receivers do not look at it, but for a trace. 0: its sender takes none.
+inline bool may_have_number(kind k) {
+  return k == kind::am || k == kind::send || k == kind::signal || k == kind::rts_am || k == kind::rts_send ||
+         k == kind::am_acked || k == kind::send_acked;
 }
 
 /// How the data of a rendezvous comes, as the receiver has chosen.
@@ -151,11 +163,21 @@ inline atomic_type_t atomic_type_of(const header& head) {
   return static_cast<atomic_type_t>(head.engine >> 8);
 }
 
-/// Policy of a `fin`, `ack` or `atomic_reply`: it could not be done at the target, or was cancelled.
+/// Policy of a `fin`, `ack` or `atomic_reply`: the target could not do it, or one end has cancelled it.
 constexpr uint8_t refused = 1;
 constexpr uint8_t cancelled = 2;
+/// Policy of a `fin` or `ack`: the target had no memory for the message.
+constexpr uint8_t no_memory = 4;
 /// Policy of a `fin` that answers a `withdraw`: there is no such request, or not yet.
 constexpr uint8_t not_found = 3;
+
+/// Policy of a `send_pause`.
+constexpr uint8_t go_on = 0;
+constexpr uint8_t pause = 1;
+
+/// Policy of a `device_end`: the addressee is to answer what waits for it; or nothing will come any more.
+constexpr uint8_t ends = 0;
+constexpr uint8_t has_ended = 1;
 
 /// Policy of am_ordered and rts_ordered: a stream_credit is to follow the delivery.
 constexpr uint8_t asks_credit = 1;
@@ -187,6 +209,12 @@ struct message {
   size_t size;
 };
 
+/// The largest policy that a message of this kind can have.
+inline uint8_t largest_policy(kind what) {
+  return what == kind::fin || what == kind::ack ? no_memory
+                                                : static_cast<uint8_t>(matching_policy_t::max) - 1;
+}
+
 /// False if it can't be one of ours: too short, or of unknown kind or policy.
 inline bool decode(const std::byte* bytes, size_t size, message& out) {
   if (size < sizeof(header)) return false;
@@ -194,7 +222,7 @@ inline bool decode(const std::byte* bytes, size_t size, message& out) {
   out.data = bytes + sizeof(header);
   out.size = size - sizeof(header);
   return out.head.what > kind::none && out.head.what <= kind::last &&
-         out.head.policy < static_cast<uint8_t>(matching_policy_t::max);
+         out.head.policy <= largest_policy(out.head.what);
 }
 
 /// Takes the body off the front of `m.data`. False if the message is too short for it.

@@ -1,11 +1,16 @@
 #include "network/bootstrap/bootstrap.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "lci/errors.hpp"
 #include "lib/base/call_watch.hpp"
+#include "lib/base/log.hpp"
 #include "network/bootstrap/environment.hpp"
 #include "network/bootstrap/kinds.hpp"
 
@@ -15,28 +20,61 @@ namespace {
 
 constexpr double default_timeout = 60;
 double timeout = default_timeout;
+constexpr char list_variable[] = "LCT_PMI_BACKEND";
 
 double parse_timeout() {
-  const char* text = env_text("LCI_ATTR_BOOTSTRAP_TIMEOUT");
-  if (text == nullptr) return default_timeout;
-  char* end = nullptr;
-  const double seconds = std::strtod(text, &end);
-  if (end == text || *end != '\0' || !std::isfinite(seconds) || seconds < 0) {
-    throw option_error("LCI_ATTR_BOOTSTRAP_TIMEOUT=" + std::string(text) +
-                       " is not a number of seconds; use e.g. 60, or 0 to wait for ever");
+  for (const char* variable : {"LCI_ATTR_BOOTSTRAP_TIMEOUT", "LCT_PMI_TCP_TIMEOUT_SEC"}) {
+    const char* text = env_text(variable);
+    if (text == nullptr) continue;
+    char* end = nullptr;
+    const double seconds = std::strtod(text, &end);
+    if (end == text || *end != '\0' || !std::isfinite(seconds) || seconds < 0) {
+      throw option_error(std::string(variable) + "=" + text +
+                         " is not a number of seconds; use e.g. 60, or 0 to wait for ever");
+    }
+    return seconds;
   }
-  return seconds;
+  return default_timeout;
+}
+
+const bootstrap_kind& kind_named(const std::string& name, const std::string& variable) {
+  std::string names;
+  for (const bootstrap_kind* kind : bootstrap_kinds()) {
+    if (name == kind->name) return *kind;
+    names += (names.empty() ? "" : ", ") + std::string(kind->name);
+  }
+  throw option_error(variable + "=" + name + " is not a kind of bootstrap; there are " + names +
+                     " (unset it to choose by the environment)");
+}
+
+/// The first kind of a published list that the environment speaks of.
+const bootstrap_kind& choose_of(const std::string& list) {
+  std::vector<const bootstrap_kind*> kinds;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t end = std::min(list.find_first_of(",;", at), list.size());
+    if (end > at) kinds.push_back(&kind_named(list.substr(at, end - at), list_variable));
+    at = end + 1;
+  }
+  bool names_file = false;
+  for (const bootstrap_kind* kind : kinds) {
+    const bool found = kind->detected();
+    if (found && kind == &local_kind && names_file)
+      log_warning(std::string(list_variable) + "=" + list +
+                  " names `file`, but LCT_PMI_FILE_NRANKS is not set: this process is a job of one rank");
+    if (found) return *kind;
+    names_file = names_file || kind == &file_kind;
+  }
+  throw bootstrap_error(std::string(list_variable) + "=" + list +
+                        " names no way to learn the rank that the environment speaks of: " + bootstrap_remedy);
 }
 
 const bootstrap_kind& choose(const std::string& name) {
-  if (name.empty()) check_contradictions();
-  std::string names;
-  for (const bootstrap_kind* kind : bootstrap_kinds()) {
-    if (name.empty() ? kind->detected() : name == kind->name) return *kind;
-    names += (names.empty() ? "" : ", ") + std::string(kind->name);
-  }
-  throw option_error("LCI_ATTR_BOOTSTRAP=" + name + " is not a kind of bootstrap; there are " +
-                     names + " (unset it to choose by the environment)");
+  if (!name.empty()) return kind_named(name, "LCI_ATTR_BOOTSTRAP");
+  if (const char* list = env_text(list_variable)) return choose_of(list);
+  check_contradictions();
+  for (const bootstrap_kind* kind : bootstrap_kinds())
+    if (kind->detected()) return *kind;
+  return local_kind;
 }
 
 }  // namespace
@@ -45,9 +83,9 @@ const std::vector<const bootstrap_kind*>& bootstrap_kinds() {
   // An MPI that runs knows best, and two sessions with one launcher are worth avoiding. Then
   // launchers, ours and those that understand PMI-1 first: it takes no library, and starts fastest.
   // pmi2 is asked for by the same variables, so it is for those who force it. tcp's variables may be
-  // there without a launcher. local, which takes whatever is left, is last.
-  static const std::vector<const bootstrap_kind*> kinds = {&mpi_kind,  &pmi1_kind, &pmi2_kind,
-                                                           &pmix_kind, &tcp_kind,  &local_kind};
+  // there without a launcher, and those of file beside a launcher's. local, which takes whatever is left, is last.
+  static const std::vector<const bootstrap_kind*> kinds = {&mpi_kind, &pmi1_kind, &pmi2_kind, &pmix_kind,
+                                                           &tcp_kind, &file_kind, &local_kind};
   return kinds;
 }
 

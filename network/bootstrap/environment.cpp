@@ -23,6 +23,8 @@ constexpr claim claims[] = {
     {"pmi1", "PMI_RANK", "PMI_SIZE", "PMI_FD"},
     {"pmix", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
     {"tcp", "RANK", "WORLD_SIZE", "MASTER_ADDR"},
+    {"tcp", "RANK", "WORLD_SIZE", "LCT_MASTER_ADDR"},
+    {"tcp", "RANK", "WORLD_SIZE", "LCI_MASTER_ADDR"},
     {"tcp", "RANK", "WORLD_SIZE", "LCI_TCP_ROOT"},
 };
 

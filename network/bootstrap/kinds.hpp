@@ -6,6 +6,7 @@
 
 namespace lci::network {
 
+extern const bootstrap_kind file_kind;
 extern const bootstrap_kind local_kind;
 extern const bootstrap_kind mpi_kind;
 extern const bootstrap_kind pmi1_kind;

@@ -26,6 +26,22 @@ namespace {
 
 constexpr char tcp_group[] = "RANK, WORLD_SIZE, and MASTER_ADDR with MASTER_PORT or LCI_TCP_ROOT";
 
+/// Where rank 0 is, in the order in which they are looked for. The two of a pair belong together.
+struct root_variables {
+  const char* host;
+  const char* port;
+  bool any() const { return env_text(host) != nullptr || env_text(port) != nullptr; }
+};
+constexpr root_variables roots[] = {{"LCT_MASTER_ADDR", "LCT_MASTER_PORT"},
+                                    {"LCI_MASTER_ADDR", "LCI_MASTER_PORT"},
+                                    {"MASTER_ADDR", "MASTER_PORT"}};
+
+const root_variables& variables_of_root() {
+  for (const root_variables& v : roots)
+    if (v.any()) return v;
+  return roots[2];
+}
+
 tcp::meeting_point find_root() {
   tcp::meeting_point p;
   if (const char* text = env_text("LCI_TCP_ROOT")) {
@@ -39,9 +55,10 @@ tcp::meeting_point find_root() {
       p.host = p.host.substr(1, p.host.size() - 2);
     }
   } else {
-    p.variables = "MASTER_ADDR, MASTER_PORT";
-    p.host = need_text("MASTER_ADDR", tcp_group);
-    p.port = need_text("MASTER_PORT", tcp_group);
+    const root_variables& v = variables_of_root();
+    p.variables = std::string(v.host) + ", " + v.port;
+    p.host = need_text(v.host, tcp_group);
+    p.port = need_text(v.port, tcp_group);
   }
   const auto port = pmi1::parse_int(p.port);
   if (p.host.empty() || !port || *port < 1 || *port > 65535) {
@@ -63,6 +80,8 @@ void find_rank(int& rank, int& size) {
   rank = need_number("RANK", 0, tcp_group);
   size = need_number("WORLD_SIZE", 1, tcp_group);
   check_rank(rank, size, "RANK, WORLD_SIZE");
+  const auto local_rank = env_number("LOCAL_RANK"), local_size = env_number("LOCAL_WORLD_SIZE");
+  if (local_rank && local_size) check_rank(*local_rank, *local_size, "LOCAL_RANK, LOCAL_WORLD_SIZE");
 }
 
 class tcp_bootstrap final : public bootstrap {
@@ -228,7 +247,7 @@ class tcp_bootstrap final : public bootstrap {
 /// WORLD_SIZE or LCI_TCP_ROOT, or RANK together with the others. MASTER_ADDR and MASTER_PORT alone may
 /// have been set for many, RANK for anything.
 bool tcp_detected() {
-  const bool place = env_text("MASTER_ADDR") != nullptr || env_text("MASTER_PORT") != nullptr;
+  const bool place = variables_of_root().any();
   if (env_text("LCI_TCP_ROOT") == nullptr && env_text("WORLD_SIZE") == nullptr &&
       !(place && env_text("RANK") != nullptr)) {
     return false;

@@ -36,7 +36,9 @@ void device::look_after_peers() {
   });
 }
 
-void device::let_go(int rank) { peer_at(rank).what.let_go(); }
+void device::let_go(int rank) {
+  if (peer_at(rank).what.let_go()) news_.add_end(rank);
+}
 
 void device::fail_all(const std::string& reason) {
   for (int r = 0; r < context_.size(); ++r) fail_peer(r, reason);

@@ -13,7 +13,8 @@ class fate {
   bool is_gone() const { return now_.load(std::memory_order_acquire) != state::alive; }  // pairs with end()
   /// True for who finds out. One that has left is not expected to answer, and does not fail any more.
   bool fail() { return end(state::failed); }
-  void let_go() { end(state::left); }
+  /// The same.
+  bool let_go() { return end(state::left); }
 
  private:
   enum class state : uint8_t { alive, left, failed };

@@ -29,7 +29,9 @@ class news {
   void add(std::vector<T>& list, T one) {
     add(list, &one, &one + 1);
   }
-  void add_failure(int peer, std::string reason) { add(failures_, failure{peer, std::move(reason)}); }
+  void add_failure(int peer, std::string reason) { add(failures_, failure{peer, std::move(reason), true}); }
+  /// The peer has freed its device.
+  void add_end(int peer) { add(failures_, failure{peer, {}, false}); }
 
   /// Before all that there is is told; what is added later is told by a later poll.
   void begin_to_tell() { any_.store(false, std::memory_order_relaxed); }
@@ -55,7 +57,7 @@ class news {
     tell(failures_, [&](const failure& f) {
       if (!may_be_told(f.peer)) return add(failures_, f);
       ++told;
-      sink.on_peer_failure(f.peer, f.reason.c_str());
+      f.has_failed ? sink.on_peer_failure(f.peer, f.reason.c_str()) : sink.on_device_end(f.peer);
     });
     return told;
   }
@@ -64,6 +66,7 @@ class news {
   struct failure {
     int peer;
     std::string reason;
+    bool has_failed;  // if not, it has freed its device
   };
   template <class T>
   struct rest {

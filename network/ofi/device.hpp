@@ -82,7 +82,7 @@ class device final : public network::device, public holds_back {
   errorcode_t inject_put(const net_op& op);
   /// The lock for a call of that kind, an LCI_NET_* bit.
   attempt try_for(spinlock& lock, uint64_t kind) {
-    return attempt(provider_.one_call_at_a_time() ? send_lock_ : lock, (lock_mode_ & kind) != 0);
+    return attempt(one_lock_ ? send_lock_ : lock, (lock_mode_ & kind) != 0);
   }
   /// Makes a call that sends to `rank`, unless that is gone or another thread has the lock. Returns
   /// `good`, or what the call's failure means to the core.
@@ -168,6 +168,7 @@ class device final : public network::device, public holds_back {
   context& context_;
   const provider& provider_;
   const uint64_t lock_mode_;
+  const bool one_lock_;  // for calls of all kinds
   const device_attr_t attr_;
   const size_t eager_size_;
   address_exchange::ticket addresses_of_all_;

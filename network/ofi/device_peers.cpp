@@ -24,7 +24,9 @@ void device::look_after_peers() {
   });
 }
 
-void device::let_go(int rank) { peers_[static_cast<size_t>(rank)].what.let_go(); }
+void device::let_go(int rank) {
+  if (peers_[static_cast<size_t>(rank)].what.let_go()) news_.add_end(rank);
+}
 
 bool device::send_control(int rank, message_tag::kind what) {
   net_op op;

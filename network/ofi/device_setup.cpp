@@ -12,15 +12,20 @@ namespace lci::network::ofi {
 
 namespace {
 
-constexpr uint64_t every_call =
-    LCI_NET_TRYLOCK_SEND | LCI_NET_TRYLOCK_RECV | LCI_NET_TRYLOCK_POLL | LCI_NET_LOCK_MR;
+constexpr uint64_t posts_and_polls = LCI_NET_TRYLOCK_SEND | LCI_NET_TRYLOCK_RECV | LCI_NET_TRYLOCK_POLL;
+
+uint64_t calls_to_guard(const device_attr_t& attr, const provider& p) {
+  if (p.one_call_at_a_time()) return posts_and_polls | LCI_NET_LOCK_MR;
+  return attr.ofi_lock_mode | ((attr.ofi_lock_mode & LCI_NET_TRYLOCK_ENDPOINT) != 0 ? posts_and_polls : 0);
+}
 
 }  // namespace
 
 device::device(context& c, const device_attr_t& attr, size_t eager_size)
     : context_(c),
       provider_(c.provider()),
-      lock_mode_(attr.ofi_lock_mode | (c.provider().one_call_at_a_time() ? every_call : 0)),
+      lock_mode_(calls_to_guard(attr, c.provider())),
+      one_lock_(c.provider().one_call_at_a_time() || (attr.ofi_lock_mode & LCI_NET_TRYLOCK_ENDPOINT) != 0),
       attr_(attr),
       eager_size_(eager_size) {
   if (!provider_.carries_data()) trailer_ = trailer_size;

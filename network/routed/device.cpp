@@ -10,6 +10,27 @@ namespace {
 // much longer: most polls leave it out.
 constexpr uint32_t polls_between_far_ones = 4;
 
+/// Of the far network, whose devices of near peers end, too: those that peers reach by it.
+class far_sink final : public event_sink {
+ public:
+  far_sink(event_sink& behind, context& c) : behind_(behind), context_(c) {}
+  void on_recv(int peer, const std::byte* data, size_t size, void* recv_context) override {
+    behind_.on_recv(peer, data, size, recv_context);
+  }
+  void on_complete(void* context) override { behind_.on_complete(context); }
+  void on_remote_write(int peer, uint32_t imm) override { behind_.on_remote_write(peer, imm); }
+  void on_peer_failure(int peer, const char* reason) override { behind_.on_peer_failure(peer, reason); }
+  void on_peer_departure(int peer, departure how) override { behind_.on_peer_departure(peer, how); }
+  void on_device_end(int peer) override {
+    if (!context_.is_near(peer)) behind_.on_device_end(peer);
+  }
+  void on_operation_failure(void* context, int peer) override { behind_.on_operation_failure(context, peer); }
+
+ private:
+  event_sink& behind_;
+  context& context_;
+};
+
 // Only the near network ends a sleep: the far one is looked at so often at least.
 constexpr int64_t longest_sleep_us = 1000;
 
@@ -43,7 +64,8 @@ int device::poll(event_sink& sink, int max_events) {
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
   if (polls % polls_between_far_ones != 0) return near;
-  const int far = far_->poll(sink, max_events);
+  far_sink of_far(sink, context_);
+  const int far = far_->poll(of_far, max_events);
   return near < 0 || far < 0 ? std::max(near, far) : near + far;
 }
 

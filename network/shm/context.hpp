@@ -59,6 +59,17 @@ class context final : public network::context {
   int size() const { return static_cast<int>(peers_.size()); }
   /// 0 for a guest that is not connected.
   int pid_of(int peer) { return is_guest(peer) ? guests_->pid_of(peer) : known(peer).where.pid; }
+  /// Memory of that rank is accessed by way of the system.
+  void note_access(int peer) {
+    if (is_guest(peer)) return;
+    std::atomic<bool>& accessed = peers_[static_cast<size_t>(peer)].accessed;
+    if (!accessed.load(std::memory_order_relaxed)) accessed.store(true, std::memory_order_relaxed);
+  }
+  /// Whether this process has sent something to that rank, or looked for its memory.
+  bool has_turned_to(int peer) const {
+    const auto& p = peers_[static_cast<size_t>(peer)];
+    return p.mapped.load(std::memory_order_relaxed) != nullptr || p.accessed.load(std::memory_order_relaxed);
+  }
   segment_view own() const { return segment_->view(); }
   bool attach_works() const { return attach_works_; }
 
@@ -110,6 +121,7 @@ class context final : public network::context {
     process_watch watch;  // under watch_mutex_
     bool gone = true;     // under watch_mutex_: nothing more will be said of it, or nothing yet
     std::atomic<bool> failed{false};
+    std::atomic<bool> accessed{false};
   };
 
   void say_goodbye();

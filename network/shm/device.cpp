@@ -149,7 +149,8 @@ errorcode_t device::put_or_get(const net_op& op) {
     }
   } else {
     const int pid = context_.pid_of(op.peer);
-    if (pid == 0)
+    context_.note_access(op.peer);
+    if (pid == 0 || has_closed(op.peer))
       error = ESRCH;
     else
       error = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
@@ -165,6 +166,13 @@ errorcode_t device::put_or_get(const net_op& op) {
   if (LCI_LIKELY(error == 0)) return errorcode_t::done;
   if (error != ESRCH) throw_refused(op, error);
   return errorcode_t::fatal;
+}
+
+bool device::has_closed(int peer) {
+  if (const out_lane* lane = lane_of(thread_index(), peer)) return lane->receiver_closed();
+  if (context_.is_guest(peer)) return false;
+  uint32_t entry = 0;
+  return find_entry(context_.segment_of(peer), place_.number, entry) == presence::closed;
 }
 
 void device::throw_refused(const net_op& op, int error) const {
@@ -246,6 +254,15 @@ attention device::attention_of(int peer) {
   return lane->receivers_attention(entry_.idle_polls.load(std::memory_order_relaxed));
 }
 
+bool device::has_met(int peer) {
+  if (context_.has_turned_to(peer)) return true;
+  const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
+  in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);     // A2
+  for (uint32_t i = 0; i < n_lanes; ++i)
+    if (lanes[i]->source() == peer) return true;
+  return false;
+}
+
 void device::look_after_peers(event_sink& sink) {
   context_.watch_peers();
   const uint64_t news = context_.news();
@@ -253,8 +270,27 @@ void device::look_after_peers(event_sink& sink) {
   while (LCI_UNLIKELY(seen < context_.n_failures()))
     if (failures_reported_.compare_exchange_strong(seen, seen + 1, std::memory_order_relaxed))
       sink.on_peer_failure(context_.failure(seen++), "its process has ended without a goodbye");
+  look_for_ends(sink);
   if (context_.guests() == nullptr || look_after_guests(sink))
     news_seen_.store(news, std::memory_order_relaxed);
+}
+
+void device::look_for_ends(event_sink& sink) {
+  std::vector<int> ends;
+  {
+    const std::unique_lock guard(mutex_, std::try_to_lock);
+    if (!guard.owns_lock()) return;  // somebody else looks, or opens a lane
+    // Those found the last time: since then their lanes were polled in vain, so all that they sent has come.
+    ends.assign(closed_peers_.begin() + static_cast<ptrdiff_t>(n_ends_told_), closed_peers_.end());
+    n_ends_told_ = closed_peers_.size();
+    for (const auto& lane : owned_out_) {
+      const int peer = lane->target;
+      if (peer < 0 || !lane->receiver_closed()) continue;
+      if (std::find(closed_peers_.begin(), closed_peers_.end(), peer) == closed_peers_.end())
+        closed_peers_.push_back(peer);
+    }
+  }
+  for (const int peer : ends) sink.on_device_end(peer);
 }
 
 bool device::anything_ready() const {

@@ -36,6 +36,7 @@ class device final : public network::device {
   void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   attention attention_of(int peer) override;
+  bool has_met(int peer) override;
   void unpark() override;
 
  private:
@@ -56,6 +57,8 @@ class device final : public network::device {
   /// Null (with the reason in `why`) if the peer's device doesn't exist yet, or no longer, or if
   /// there is no lane to be had.
   LCI_COLD out_lane* open_lane(int peer, errorcode_t& why);
+  out_lane* open_or_find(int peer, errorcode_t& why);  // the same; may throw
+  void make_row(int thread);                           // under mutex_
   LCI_COLD out_lane* make_lane(int peer, lane_use use, errorcode_t& why);
   LCI_COLD void set_lane(int thread, int peer, out_lane* lane);
   LCI_COLD void warn_of_shortage(int peer);
@@ -81,6 +84,8 @@ class device final : public network::device {
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
+  /// Whether the peer has freed its device. Memory that it registered with that may be anything by now.
+  bool has_closed(int peer);
   [[noreturn]] LCI_COLD void throw_refused(const net_op& op, int error) const;
   LCI_COLD errorcode_t no_room(const out_lane& lane, int peer);
   void after_send(out_lane& lane) {
@@ -96,6 +101,8 @@ class device final : public network::device {
   bool anything_ready() const;
   void sleep(int64_t timeout_us, bool parked);
   LCI_COLD void look_after_peers(event_sink& sink);
+  /// Tells of peers that have closed their device.
+  void look_for_ends(event_sink& sink);
 
   context& context_;
   const context::place place_;  // in the own segment
@@ -111,6 +118,8 @@ class device final : public network::device {
   std::vector<std::unique_ptr<in_lane*[]>> lane_arrays_;  // under mutex_; the last is in use
   std::vector<std::unique_ptr<out_lane>> owned_out_;  // under mutex_
   std::vector<std::unique_ptr<lane_slot[]>> owned_rows_;  // under mutex_
+  std::vector<int> closed_peers_;  // under mutex_: those whose end is to be told, and was
+  size_t n_ends_told_ = 0;         // under mutex_: of closed_peers_
   bool warned_of_shortage_ = false;                   // under mutex_
   std::vector<in_lane*> guest_in_;    // under mutex_: of owned_in_, those that guests have, or had
   std::vector<out_lane*> spare_out_;  // under mutex_: of owned_out_, those that lead nowhere

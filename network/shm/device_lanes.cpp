@@ -1,5 +1,6 @@
 // How a device comes by its lanes: those it opens to send, and those that others opened to it.
 #include <algorithm>
+#include <new>
 
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
@@ -10,11 +11,23 @@
 namespace lci::network::shm {
 
 out_lane* device::open_lane(int peer, errorcode_t& why) {
+  try {
+    return open_or_find(peer, why);
+  } catch (const std::bad_alloc&) {
+    why = errorcode_t::retry_nomem;
+    return nullptr;
+  }
+}
+
+out_lane* device::open_or_find(int peer, errorcode_t& why) {
   std::lock_guard guard(mutex_);
   const int thread = thread_index();
   out_lane* lane = lane_of(thread, peer);
   if (lane != nullptr) return lane;  // by another thread of the last index
   const bool guest = context_.is_guest(peer);
+  // What may fail for want of memory comes first: a lane that was announced must not get lost.
+  make_row(thread);
+  make_row(max_thread_index);
   if (thread != max_thread_index && !guest) lane = make_lane(peer, lane_use::one_thread, why);
   if (lane == nullptr && (why != errorcode_t::fatal || guest)) {
     lane = lane_of(max_thread_index, peer);
@@ -26,14 +39,15 @@ out_lane* device::open_lane(int peer, errorcode_t& why) {
   return lane;
 }
 
-void device::set_lane(int thread, int peer, out_lane* lane) {
+void device::make_row(int thread) {
   auto& place = rows_[static_cast<size_t>(thread)];
-  lane_slot* row = place.load(std::memory_order_relaxed);
-  if (row == nullptr) {
-    owned_rows_.push_back(std::make_unique<lane_slot[]>(static_cast<size_t>(context_.n_ids())));
-    row = owned_rows_.back().get();
-    place.store(row, std::memory_order_release);  // R6: pairs with A6 in lanes_of()
-  }
+  if (place.load(std::memory_order_relaxed) != nullptr) return;
+  owned_rows_.push_back(std::make_unique<lane_slot[]>(static_cast<size_t>(context_.n_ids())));
+  place.store(owned_rows_.back().get(), std::memory_order_release);  // R6: pairs with A6 in lanes_of()
+}
+
+void device::set_lane(int thread, int peer, out_lane* lane) {
+  lane_slot* const row = rows_[static_cast<size_t>(thread)].load(std::memory_order_relaxed);
   row[peer].store(lane, std::memory_order_release);  // R5: pairs with A5 in lane_of()
 }
 
@@ -56,10 +70,16 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
     if (use == lane_use::threads) warn_of_shortage(peer);
     return nullptr;
   }
-  owned_out_.push_back(
-      std::make_unique<out_lane>(segment, index, segment.device(entry), use == lane_use::threads));
+  try {
+    owned_out_.push_back(
+        std::make_unique<out_lane>(segment, index, segment.device(entry), use == lane_use::threads));
+  } catch (...) {
+    return_lane(segment, index);
+    throw;
+  }
   out_lane& lane = *owned_out_.back();
   lane.shared().source = context_.rank();
+  lane.target = peer;
   const announcement result = announce_lane(segment, entry, open_state(place_.number), index, use);
   if (result == announcement::made) return &lane;
   owned_out_.pop_back();
@@ -83,7 +103,11 @@ void device::warn_of_shortage(int peer) {
 
 void device::adopt_lanes() {
   std::lock_guard guard(mutex_);
-  adopt_listed();
+  try {
+    adopt_listed();
+  } catch (const std::bad_alloc&) {
+    // What has come stays where it is; the next poll tries again.
+  }
 }
 
 void device::adopt_listed() {
@@ -92,7 +116,7 @@ void device::adopt_listed() {
                max_lanes_per_device);
   const directory_entry* directory = context_.own().directory(place_.entry);
   const uint32_t before = n_in_lanes_.load(std::memory_order_relaxed);
-  for (uint32_t n = before; n < announced; ++n) {
+  for (auto n = static_cast<uint32_t>(owned_in_.size()); n < announced; ++n) {
     const uint32_t lane = directory[n].load(std::memory_order_acquire);
     if (lane == 0 || lane > context_.own().header().n_lanes) break;  // not trusted
     owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1));

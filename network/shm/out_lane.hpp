@@ -169,6 +169,7 @@ class alignas(cache_line) out_lane {
 
   const bool shared_by_threads;  // then it is used under `lock`
   spinlock lock;
+  int target = -1;  // the rank that it leads to, of the job; set by the maker
 
  private:
   uint64_t data_limit() const { return data_head_ + data_size_; }

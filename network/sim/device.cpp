@@ -67,6 +67,9 @@ device::~device() {
       lose(*e.msg);
       return true;
     });
+    const auto& station = world_->ranks_[other];
+    if (const int here = rank_ - station.base; here >= 0 && here < station.job_size)
+      d->schedule(world_->soon(d->temper_.max_delay), {.what = event::kind::device_end, .peer = here});
   }
   for (auto& [when, e] : inbox_) {
     if (e.what == event::kind::recv) lose(*e.msg);
@@ -214,8 +217,8 @@ bool device::next_event(event& out) {
   for (auto it = inbox_.begin(); it != inbox_.end() && it->first.first <= world_->clock_; ++it) {
     if (it->second.what == event::kind::recv && limits_.receive_buffers > 0 && buffers_.empty())
       continue;  // waits in the network
-    if (it->second.what == event::kind::departure && anything_from(it->second.peer))
-      continue;  // is told last
+    const bool is_last = it->second.what == event::kind::departure || it->second.what == event::kind::device_end;
+    if (is_last && anything_from(it->second.peer)) continue;
     out = std::move(inbox_.extract(it).mapped());
     switch (out.what) {
       case event::kind::recv:
@@ -234,6 +237,7 @@ bool device::next_event(event& out) {
         break;
       case event::kind::remote_write:
       case event::kind::departure:
+      case event::kind::device_end:
         break;
     }
     return true;
@@ -277,6 +281,9 @@ void device::tell(const event& e, event_sink& sink) {
       break;
     case event::kind::departure:
       sink.on_peer_departure(e.peer, e.how);
+      break;
+    case event::kind::device_end:
+      sink.on_device_end(e.peer);
       break;
   }
 }

@@ -50,7 +50,7 @@ class device final : public network::device {
     void read_buffer();
   };
   struct event {
-    enum class kind { recv, complete, remote_write, peer_failure, operation_failure, departure };
+    enum class kind { recv, complete, remote_write, peer_failure, operation_failure, departure, device_end };
     kind what;
     int peer;
     uint32_t imm = 0;

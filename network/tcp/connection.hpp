@@ -47,6 +47,7 @@ struct connection {
 
   const int rank;
   fate what;
+  std::atomic<bool> stranger{false};  // the first that is heard of the peer is that it has failed
   /// -1: not yet connected, or with oneself. Set once, under `lock`, and open until the device ends, so that
   /// who has read it may use it.
   std::atomic<int> fd{-1};

@@ -45,6 +45,10 @@ class device final : public network::device, public holds_back, public connectio
   void park(int64_t timeout_us) override { sleep(timeout_us, true); }
   void unpark() override;
   network::attention attention_of(int) override { return attention::needed; }
+  bool has_met(int peer) override {
+    const connection* const c = link_if_any(peer);
+    return c != nullptr && !c->stranger.load(std::memory_order_relaxed);
+  }
   bool flushed() override;
   bool flush_if_unattended() override;
 

@@ -11,6 +11,7 @@ namespace lci::network::sockets {
 void device::fail_peer(int rank, const std::string& reason) {
   bool made = false;
   connection& c = make_link(rank, made);
+  if (made) c.stranger.store(true, std::memory_order_relaxed);
   if (!c.what.fail()) return;
   news_.add(ended_links_, &c);
   news_.add_failure(rank, "tcp: " + reason);
@@ -24,7 +25,7 @@ void device::look_after_peers() {
     bool made = false;
     if (d.died) return fail_peer(d.rank, d.reason);
     connection& c = make_link(d.rank, made);
-    c.what.let_go();
+    if (c.what.let_go()) news_.add_end(d.rank);
     // Else its last messages are still to be read.
     if (c.fd.load(std::memory_order_acquire) < 0) news_.add(ended_links_, &c);
   });

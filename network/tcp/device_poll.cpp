@@ -207,7 +207,7 @@ void device::end_of(connection& c, const std::string& reason) {
   hear_no_more(c);
   // Who is told goodbye to may have left at the same time.
   if (!c.said_goodbye && !c.dismissed.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
-  c.what.let_go();
+  if (c.what.let_go()) news_.add_end(c.rank);
   news_.add(ended_links_, &c);
 }
 

@@ -123,7 +123,7 @@ const char* device::take(connection& c, const frame_view& frame) {
       return take_answer(c, frame);
     default:  // a goodbye
       c.said_goodbye = true;
-      c.what.let_go();
+      if (c.what.let_go()) news_.add_end(c.rank);
       return nullptr;
   }
 }

@@ -102,11 +102,12 @@ class Environment(unittest.TestCase):
     def test_flags_are_a_number_or_names(self):
         for text, value in {"none": "none", "send": "send", "send,poll": "send,poll",
                             "5": "send,poll", "all": "all", "MR": "mr", "15": "all",
-                            "send,recv,poll,mr": "all"}.items():
+                            "send,recv,poll,mr": "all", "endpoint": "endpoint", "32": "endpoint",
+                            "mr,endpoint": "mr,endpoint"}.items():
             with self.subTest(text=text):
                 self.assertEqual(self.value("ofi_lock_mode", LCI_NET_LOCK_MODE=text),
                                  f"{value} (environment)")
-        for text in ("16", "send,", ",", "send;poll", "tx"):
+        for text in ("48", "send,", ",", "send;poll", "tx"):
             with self.subTest(text=text):
                 self.refused("LCI_NET_LOCK_MODE", text)
 

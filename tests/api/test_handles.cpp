@@ -24,12 +24,16 @@ TEST_CASE("an empty handle has no object, and says so by name") {
 TEST_CASE("constants are no objects either") {
   CHECK(lci::COMP_NULL.is_empty());
   CHECK(lci::COMP_NULL == lci::COMP_NULL_EXPECT_DONE);
-  CHECK_FALSE(lci::COMP_NULL_RETRY.is_empty());
+  CHECK(lci::COMP_NULL_RETRY.is_empty());
+  CHECK(lci::COMP_NULL_RETRY != lci::COMP_NULL);
   CHECK(lci::COMP_NULL_RETRY == lci::COMP_NULL_EXPECT_DONE_OR_RETRY);
   CHECK(lci::COMP_NULL != lci::COMP_NULL_RETRY);
   CHECK_THROWS_AS(lci::COMP_NULL_RETRY.get_impl(), lci::invalid_argument_error);
   CHECK_THROWS_AS(lci::COMP_NULL_RETRY.get_attr_comp_type(), lci::invalid_argument_error);
   CHECK(lci::MR_HOST.is_empty());
+  CHECK(lci::MR_DEVICE.is_empty());
+  CHECK(lci::MR_UNKNOWN.is_empty());
+  CHECK(lci::MR_HOST == lci::mr_t());
   CHECK(lci::MR_DEVICE != lci::MR_UNKNOWN);
   CHECK(lci::GRAPH_START != lci::GRAPH_END);
 }

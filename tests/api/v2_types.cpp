@@ -226,11 +226,11 @@ using namespace lci;
   const size_t size = status.get_size();
   const tag_t tag = status.get_tag();
   void* user = status.get_user_context();
-  void* buffer = status.get_buffer();
+  auto* buffer = status.get_buffer();
   return status.is_done() || status.is_posted() || status.is_retry() || error.is_done() ||
          status.error.is_retry() || rank == status.rank || size == status.size ||
          tag == status.tag || user == status.user_context || buffer == text ||
-         status.get_buffer().base == buffer || status.get_buffer().size == size;
+         reinterpret_cast<char*>(status.get_buffer()) == text || static_cast<int*>(buffer) == context;
 }
 
 static_assert(std::is_unsigned_v<tag_t> && sizeof(tag_t) == 8);

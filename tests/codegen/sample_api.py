@@ -11,15 +11,17 @@ _device = A("device", "device_t", "Device to use.", "device_t()",
             resolve=Default("runtime", "default_device", "pass .device()"))
 
 colour = S.Enum("colour_t", "Colours that a device has.",
-                (S.EnumValue("red", "Like blood."), S.EnumValue("green", "Like grass.")), "v2")
+                (S.EnumValue("red", "Like blood."), S.EnumValue("green", "Like grass.")), "v2",
+                str_function=True)
 lamps = S.Enum("lamps_t", "Lamps that may be on together.",
                (S.EnumValue("LAMP_LEFT", "The left one.", 1),
-                S.EnumValue("LAMP_RIGHT", "The right one.", 2)), "ours", flags=True)
+                S.EnumValue("LAMP_RIGHT", "The right one.", 2),
+                S.EnumValue("LAMP_MAX", "Boundary marker: above both.", 4, marker=True)), "ours", flags=True)
 
 runtime = S.Resource("runtime", "What defaults come from.", "3.2.2", (
     Attribute("greeting", "std::string", "Said at start.", "hello"),
 ), children=("device",))
-device = S.Resource("device", "What paints.", "3.2.3", (
+device = S.Resource("device", "What paints.", "3.2.3", published=True, attributes=(
     Attribute("colour", "colour_t", "Colour of the paint.", "green"),
     Attribute("lamps", "uint64_t", "Lamps that are on.", "0", flags="lamps_t",
               variables=("LCI_LAMPS",)),
@@ -63,8 +65,12 @@ rest = S.Operation(
 
 API = S.Api(
     enums=(colour, lamps),
-    aliases=(S.Alias("brush_t", "void (*)(int wall)", "Moves a brush.", "v2"),),
-    constants=(S.Constant("NO_DEVICE", "device_t", 0, "Stands for no device.", "v2"),),
+    aliases=(S.Alias("brush_t", "void (*)(int wall)", "Moves a brush.", "v2"),
+             S.Alias("spot_t", "void*", "A spot of a wall.", "v2")),
+    constants=(S.Constant("NO_DEVICE", "device_t", 0, "Stands for no device.", "v2"),
+               S.Constant("ANY_DEVICE", "device_t", 1, "Stands for whichever there is.", "v2"),
+               S.Constant("NO_BRUSH", "brush_t", 0, "Moves nothing.", "v2"),
+               S.Constant("FIRST_SPOT", "spot_t", 1, "Where painting begins.", "v2")),
     resources=(runtime, device),
     operations=(paint, sketch, alloc_device, clean, free_device, pour, rest),
     functions=(S.Function("open_shop", "void", (), "Opens the shop.", group="Shop", begins=True),),

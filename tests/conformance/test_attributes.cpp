@@ -148,3 +148,66 @@ TEST_CASE("a user's allocator makes the buffers of active messages", "[allocator
     lci::free_comp_x(&cq).runtime(env.rt)();
   });
 }
+
+TEST_CASE("a remote completion handle's own allocator makes the buffers of its messages, whatever their way",
+          "[allocator]") {
+  on_ranks([](rank_env& env) {
+    counting_allocator of_handle, of_runtime;
+    lci::set_allocator_x(&of_runtime).runtime(env.rt)();
+    auto cq = lci::alloc_cq_x().runtime(env.rt)();
+    auto stream = lci::alloc_stream_x().runtime(env.rt)();
+    const auto reserved = lci::reserve_rcomps_x(1).runtime(env.rt)();
+    const lci::rcomp_t mine[] = {
+        lci::register_rcomp_x(cq).allocator(&of_handle).runtime(env.rt)(),
+        lci::register_rcomp_x(cq).rcomp(reserved).allocator(&of_handle).runtime(env.rt)(),
+        lci::register_rcomp_x(cq).runtime(env.rt)()};
+    struct handles {
+      lci::rcomp_t of[3];
+    };
+    const auto theirs = env.all_gather(handles{{mine[0], mine[1], mine[2]}})[static_cast<size_t>(env.right())];
+    int expected[2] = {0, 0};  // of the handle's, of the runtime's
+    for (const size_t size : {size_t{8}, size_t{3000}, size_t{100'000}, size_t{3'000'000}})
+      for (int way = 0; way < 3; ++way)
+        for (int h = 0; h < 3; ++h) {
+          const auto out = message(size, size);
+          auto post = lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, theirs.of[h]).runtime(env.rt);
+          if (way == 1) post.comp_semantic(lci::comp_semantic_t::remote);
+          if (way == 2) post.stream(stream);
+          env.post([&] { return post(); });
+          lci::status_t s;
+          env.until("a message", [&] { return (s = lci::cq_pop_x(cq).runtime(env.rt)()).is_done(); });
+          counting_allocator& by = h < 2 ? of_handle : of_runtime;
+          ++expected[h < 2 ? 0 : 1];
+          EXPECT_EQ(of_handle.allocated.load(), expected[0]);
+          EXPECT_EQ(of_runtime.allocated.load(), expected[1]);
+          EXPECT(matches(s.buffer, s.size, size));
+          by.deallocate(s.buffer);
+          env.barrier();
+        }
+    {  // What nobody keeps comes back to the allocator that made it.
+      inbox box(env, inbox_kind::in_place_handler, 1);
+      const auto in_place = lci::register_rcomp_x(box.comp()).allocator(&of_handle).runtime(env.rt)();
+      const auto to = env.all_gather(in_place)[static_cast<size_t>(env.right())];
+      const int before = of_handle.allocated.load();
+      const auto out = message(100'000, 1);
+      env.post([&] {
+        return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, to).runtime(env.rt)();
+      });
+      box.collect();
+      env.barrier();
+      EXPECT_EQ(of_handle.allocated.load(), before + 1);
+      lci::deregister_rcomp_x(in_place).runtime(env.rt)();
+    }
+    auto packets = lci::alloc_cq_x().zero_copy_am(true).runtime(env.rt)();
+    EXPECT_INVALID(lci::register_rcomp_x(packets).allocator(&of_handle).runtime(env.rt)(), "allocator",
+                   "zero_copy_am");
+    lci::free_comp_x(&packets).runtime(env.rt)();
+    env.barrier();
+    EXPECT_EQ(of_handle.allocated.load(), of_handle.deallocated.load());
+    EXPECT_EQ(of_runtime.allocated.load(), of_runtime.deallocated.load());
+    for (const auto r : mine) lci::deregister_rcomp_x(r).runtime(env.rt)();
+    lci::set_allocator_x(nullptr).runtime(env.rt)();
+    lci::free_stream_x(&stream).runtime(env.rt)();
+    lci::free_comp_x(&cq).runtime(env.rt)();
+  });
+}

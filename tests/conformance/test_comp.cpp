@@ -17,7 +17,7 @@ lci::status_t done_with(lci::tag_t tag) {
 
 TEST_CASE("a queue returns each status that any thread has put in once", "[comp]") {
   const int threads = GENERATE(1, 2, 4);
-  const auto type = GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic);
+  const auto type = GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
   INFO(threads << " producers and as many consumers");
   on_ranks([=](rank_env& env) {
     constexpr int each = 3000;
@@ -47,8 +47,75 @@ TEST_CASE("a queue returns each status that any thread has put in once", "[comp]
   });
 }
 
+TEST_CASE("a queue gives many statuses at once, each once, and each thread's in order", "[comp]") {
+  const int threads = GENERATE(1, 3);
+  const auto type =
+      GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
+  INFO(threads << " producers");
+  on_ranks([=](rank_env& env) {
+    constexpr int each = 2000;
+    auto cq = lci::alloc_cq_x().cq_type(type).cq_default_length(64).runtime(env.rt)();
+    lci::status_t some[100];
+    EXPECT_EQ(lci::cq_pop_many_x(cq, 100, some).runtime(env.rt)(), size_t{0});
+    EXPECT_EQ(lci::cq_pop_many_x(cq, 0, nullptr).runtime(env.rt)(), size_t{0});
+    std::vector<int> next(static_cast<size_t>(threads), 0);
+    int popped = 0;
+    bool in_order = true;
+    env.parallel(threads + 1, [&](int t) {
+      if (t < threads) {
+        for (int i = 0; i < each; ++i)
+          lci::comp_signal_x(cq, done_with(static_cast<lci::tag_t>(t * each + i))).runtime(env.rt)();
+        return;
+      }
+      env.until("all entries", [&] {
+        const size_t n = lci::cq_pop_many_x(cq, 100, some).runtime(env.rt)();
+        for (size_t k = 0; k < n; ++k) {
+          const int tag = static_cast<int>(some[k].tag);
+          in_order &= some[k].is_done() && next.at(static_cast<size_t>(tag / each))++ == tag % each;
+        }
+        popped += static_cast<int>(n);
+        return popped == threads * each;
+      });
+    });
+    EXPECT(in_order);
+    EXPECT_EQ(lci::cq_pop_many_x(cq, 100, some).runtime(env.rt)(), size_t{0});
+    EXPECT_INVALID(lci::cq_pop_many_x(cq, 1, nullptr).runtime(env.rt)(), "statuses", "null");
+    auto counter = lci::alloc_counter_x().runtime(env.rt)();
+    EXPECT_INVALID(lci::cq_pop_many_x(counter, 100, some).runtime(env.rt)(), "cq_pop_many", "a counter");
+    EXPECT_INVALID(lci::cq_pop_many_x(lci::COMP_NULL, 100, some).runtime(env.rt)(), "cq_pop_many", "COMP_NULL");
+    lci::free_comp_x(&counter).runtime(env.rt)();
+    lci::free_comp_x(&cq).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a queue of type fifo gives statuses in the order in which they came, whichever thread brings them",
+          "[comp]") {
+  on_ranks([](rank_env& env) {
+    auto cq = lci::alloc_cq_x().cq_type(lci::attr_cq_type_t::fifo).runtime(env.rt)();
+    constexpr lci::tag_t count = 600;
+    constexpr int threads = 3;
+    std::atomic<lci::tag_t> turn{0};
+    env.parallel(threads, [&](int t) {
+      for (auto i = static_cast<lci::tag_t>(t); i < count; i += threads) {
+        env.until("my turn", [&] { return turn.load() == i; });
+        lci::comp_signal_x(cq, done_with(i)).runtime(env.rt)();
+        turn.fetch_add(1);
+      }
+    });
+    bool in_order = true;
+    for (lci::tag_t i = 0; i < count; ++i)
+      in_order &= lci::cq_pop_x(cq).runtime(env.rt)().tag == i;
+    EXPECT(in_order);
+    EXPECT(lci::cq_pop_x(cq).runtime(env.rt)().is_retry());
+    EXPECT_INVALID(lci::alloc_cq_x().cq_type(static_cast<lci::attr_cq_type_t>(9)).runtime(env.rt)(), "cq_type",
+                   "fifo");
+    lci::free_comp_x(&cq).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("a queue holds more than it was made for without losing any", "[comp]") {
-  const auto type = GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic);
+  const auto type =
+      GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
   on_ranks([type](rank_env& env) {
     auto cq = lci::alloc_cq_x().cq_type(type).cq_default_length(16).runtime(env.rt)();
     constexpr lci::tag_t count = 1000;

@@ -1,5 +1,7 @@
 // What a device counts: messages and bytes by kind and peer, the same at both ends.
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/window.hpp"
@@ -271,6 +273,107 @@ TEST_CASE("a message of a layout counts once, whatever it is cut into", "[counte
         env.barrier();
         lci::free_comp_x(&sync).runtime(env.rt)();
         lci::free_comp_x(&received).runtime(env.rt)();
+      },
+      counting);
+}
+
+namespace {
+
+lci::histogram_t times_of(rank_env& env, lci::operation_kind_t kind, size_t size) {
+  return lci::get_histogram_x(kind, size).device(env.device).runtime(env.rt)();
+}
+/// Operations of all size classes.
+uint64_t all_times_of(rank_env& env, lci::operation_kind_t kind) {
+  uint64_t n = 0;
+  for (size_t size = 0;;) {
+    const auto h = times_of(env, kind, size);
+    n += h.operations;
+    if (h.largest == ~size_t{0}) return n;
+    size = h.largest + 1;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the times of operations are told by kind and size class", "[counters]") {
+  on_ranks(
+      [](rank_env& env) {
+        using kind = lci::operation_kind_t;
+        // Classes lie one behind the other, from nothing to everything.
+        size_t next = 0;
+        for (int classes = 1;; ++classes) {
+          const auto h = times_of(env, kind::put, next);
+          EXPECT_EQ(h.smallest, next);
+          EXPECT(h.largest >= h.smallest);
+          EXPECT_EQ(times_of(env, kind::put, h.largest).smallest, h.smallest);
+          EXPECT_EQ(h.operations, uint64_t{0});
+          EXPECT_EQ(h.quantile_ns(0.5), uint64_t{0});
+          if (h.largest == ~size_t{0}) break;
+          EXPECT(classes < 100);
+          if (classes == 100) break;
+          next = h.largest + 1;
+        }
+        inbox box(env, inbox_kind::handler, static_cast<int>(counted_sizes.size()));
+        const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        window w(env, 200'000);
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        std::vector<char> local(200'000);
+        for (const size_t size : counted_sizes) {
+          finished(env, sync, env.post([&] {
+            return lci::post_am_x(env.right(), local.data(), size, sync, rcomp).runtime(env.rt)();
+          }));
+          finished(env, sync, env.post([&] {
+            return lci::post_put_x(env.right(), local.data(), size, sync, 0, w.of(env.right())).runtime(env.rt)();
+          }));
+          finished(env, sync, env.post([&] {
+            return lci::post_get_x(env.right(), local.data(), size, sync, 0, w.of(env.right())).runtime(env.rt)();
+          }));
+        }
+        const uint64_t value = 1;
+        finished(env, sync, env.post([&] {
+          return lci::post_atomic_x(env.right(), lci::atomic_op_t::add, &value, nullptr, sync, 0, w.of(env.right()))
+              .runtime(env.rt)();
+        }));
+        box.collect();
+        for (const kind k : {kind::am, kind::put, kind::get}) {
+          EXPECT_EQ(all_times_of(env, k), uint64_t{counted_sizes.size()});
+          EXPECT_EQ(times_of(env, k, 200'000).operations, uint64_t{1});
+          EXPECT_EQ(times_of(env, k, 0).operations, uint64_t{3});  // of 0, 5 and 48 bytes
+        }
+        EXPECT_EQ(times_of(env, kind::atomic, 8).operations, uint64_t{1});
+        EXPECT_EQ(all_times_of(env, kind::recv), uint64_t{0});
+        // A receive takes until its message has come; one that is cancelled has no time.
+        env.barrier();
+        constexpr double pause = 0.02;
+        char byte = 0;
+        const auto r = env.post([&] {
+          return lci::post_recv_x(env.left(), &byte, 1, 9, sync).runtime(env.rt)();
+        });
+        auto never = lci::alloc_sync_x().runtime(env.rt)();
+        lci::operation_t name;
+        EXPECT(lci::post_recv_x(env.left(), &byte, 1, 10, never).operation(&name).runtime(env.rt)().is_posted());
+        EXPECT(lci::cancel(name));
+        lci::sync_wait_x(never, nullptr).runtime(env.rt)();
+        std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+        env.barrier();
+        finished(env, sync, env.post([&] {
+          return lci::post_send_x(env.right(), &byte, 1, 9, lci::COMP_NULL_RETRY).runtime(env.rt)();
+        }));
+        finished(env, sync, r);
+        const auto h = times_of(env, kind::recv, 1);
+        EXPECT_EQ(h.operations, uint64_t{1});
+        EXPECT_EQ(std::accumulate(std::begin(h.counts), std::end(h.counts), uint64_t{0}), uint64_t{1});
+        EXPECT(h.mean_ns() >= pause * 1e9);
+        EXPECT_EQ(h.total_ns, static_cast<uint64_t>(h.mean_ns()));
+        EXPECT(h.quantile_ns(0.5) > h.total_ns && h.quantile_ns(0.5) <= 2 * h.total_ns);
+        EXPECT_EQ(all_times_of(env, kind::send), uint64_t{1});
+        EXPECT_INVALID(times_of(env, static_cast<kind>(6), 0), "kind", "6");
+        auto blind = lci::alloc_device_x().counters(false).runtime(env.rt)();
+        EXPECT_INVALID(lci::get_histogram_x(kind::am, 0).device(blind).runtime(env.rt)(), "device", "counters(true)");
+        lci::free_device_x(&blind).runtime(env.rt)();
+        env.barrier();
+        lci::free_comp_x(&never).runtime(env.rt)();
+        lci::free_comp_x(&sync).runtime(env.rt)();
       },
       counting);
 }

@@ -196,7 +196,6 @@ TEST_CASE("empty handles are refused with their name", "[invalid]") {
     EXPECT_INVALID(lci::sync_test_x(none, &s).runtime(rt)(), "comp", "");
     EXPECT_INVALID(lci::cq_pop_x(none).runtime(rt)(), "comp", "");
     EXPECT_INVALID(lci::counter_get_x(none).runtime(rt)(), "comp", "");
-    EXPECT_INVALID((lci::register_rcomp_x(none).runtime(rt)(), 0), "comp", "");
     EXPECT_INVALID(lci::get_rmr_x(lci::mr_t()).runtime(rt)(), "mr", "");
     EXPECT_INVALID(none.get_impl(), "comp", "");
   });

@@ -46,6 +46,35 @@ TEST_CASE("a message assembled in a packet is sent, and its packet goes home", "
       few_packets);
 }
 
+TEST_CASE("packets of a device's own pool go home, too, whatever the size of their messages", "[packets]") {
+  on_ranks(
+      [](rank_env& env) {
+        auto pool = lci::alloc_packet_pool_x().npackets(1024).runtime(env.rt)();
+        auto device = lci::alloc_device_x().packet_pool(pool).runtime(env.rt)();
+        inbox box(env, inbox_kind::in_place_handler, 1);
+        const auto right = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        for (int i = 0; i < 1500; ++i) {  // more messages than there are packets
+          const size_t size = i % 2 == 0 ? 8 : 1000;
+          void* packet = nullptr;
+          env.until(device, "a packet", [&] {
+            return (packet = lci::get_upacket_x().packet_pool(pool).runtime(env.rt)()) != nullptr;
+          });
+          fill(packet, size, 1);
+          EXPECT(env.post(device, [&] {
+            return lci::post_am_x(env.right(), packet, size, lci::COMP_NULL_RETRY, right)
+                .device(device)
+                .runtime(env.rt)();
+          }).is_done());
+          env.until(device, "a message", [&] { return !box.empty(); });
+          box.collect();
+        }
+        env.barrier();
+        lci::free_device_x(&device).runtime(env.rt)();
+        lci::free_packet_pool_x(&pool).runtime(env.rt)();
+      },
+      few_packets);
+}
+
 TEST_CASE("packets can be taken and given back for ever, and run out when kept", "[packets]") {
   on_ranks(
       [](rank_env& env) {

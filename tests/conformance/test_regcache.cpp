@@ -152,7 +152,7 @@ TEST_CASE("ranges that share a registration have keys of their own", "[regcache]
         auto part = lci::register_memory_x(memory.data() + 1000, 8).runtime(rt)();
         const auto key = lci::get_rmr_x(part).runtime(rt)();
         EXPECT_EQ(key.base, reinterpret_cast<uint64_t>(memory.data() + 1000));
-        EXPECT_EQ(key.size, uint64_t{8});
+        EXPECT_EQ(key.size(), uint64_t{8});
         const auto s = stats(env);
         if (s.active) {
           EXPECT_EQ(s.hits, uint64_t{1});

@@ -101,7 +101,7 @@ TEST_CASE("nothing at all can be registered, put to and got from", "[rma]") {
     auto mr = lci::register_memory_x(address, 0).runtime(rt)();
     const lci::rmr_t own = lci::get_rmr_x(mr).runtime(rt)();
     EXPECT(!own.is_empty());
-    EXPECT_EQ(own.size, uint64_t{0});
+    EXPECT_EQ(own.size(), uint64_t{0});
     const auto rmr = env.all_gather(own)[static_cast<size_t>(env.right())];
     auto sync = lci::alloc_sync_x().runtime(rt)();
     char b[8] = {};

@@ -144,7 +144,7 @@ TEST_CASE("a key sent as the bytes of a message opens the memory", "[rma]") {
     lci::rmr_t theirs;
     EXPECT_EQ(arrived[0].data.size(), sizeof theirs);
     std::memcpy(&theirs, arrived[0].data.data(), sizeof theirs);
-    EXPECT_EQ(theirs.size, uint64_t{4096});
+    EXPECT_EQ(theirs.size(), uint64_t{4096});
     const auto out = message(1000, static_cast<uint64_t>(env.rank));
     EXPECT(lci::post_put_x(env.right(), out.data(), out.size(), lci::COMP_NULL, 1000, theirs)
                .comp_semantic(lci::comp_semantic_t::remote)

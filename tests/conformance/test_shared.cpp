@@ -244,7 +244,7 @@ TEST_CASE("symmetric memory is reached at every rank by the same offset", "[shar
     const auto value = 7000 + static_cast<uint64_t>(env.rank);
     for (int r = 0; r < env.size; ++r) {
       const auto rmr = lci::get_symmetric_rmr_x(memory, r).runtime(rt)();
-      EXPECT_EQ(rmr.size, static_cast<uint64_t>(r) * 8);
+      EXPECT_EQ(rmr.size(), static_cast<uint64_t>(r) * 8);
       EXPECT_EQ(lci::get_symmetric_address_x(memory, r).runtime(rt)() != nullptr, same_host(env, r));
       if (r <= env.rank) continue;
       finished(env, sync, env.post([&] {

@@ -83,14 +83,16 @@ int strangers(const std::string& scene) {
     lci::free_comp(&counter);
     lci::g_runtime_fina();
   };
-  const auto post = [&] {
+  const auto post_times = [&](int n) {
     try {
-      for (int i = 0; i < 1000; ++i) (void)lci::post_am(victim, "x", 1, lci::COMP_NULL_RETRY, rcomp);
+      for (int i = 0; i < n; ++i) (void)lci::post_am(victim, "x", 1, lci::COMP_NULL_RETRY, rcomp);
     } catch (const lci::peer_failure_error& e) {
       return e.failed_rank() == victim;
     }
     return false;
   };
+  const auto post = [&] { return post_times(1000); };
+  const auto post_once = [&] { return post_times(1); };
   if (me == victim) {
     if (scene == "stranger dies" || scene == "nothing to watch by") std::raise(SIGKILL);
     leave();
@@ -114,12 +116,17 @@ int strangers(const std::string& scene) {
     expect(setrlimit(RLIMIT_NOFILE, &limit) == 0, "the limit can be set");
   };
   if (scene == "nothing to watch by") open_files_at_most(3);
-  if (scene == "stranger dies" || scene == "nothing to watch by")
-    expect(progress_until_failure(20) == victim, "progress() tells which rank has failed");
-  else
-    expect(progress_until_failure(1) == -1, "who said goodbye has not failed");
+  expect(progress_until_failure(1) == -1, "progress() does not throw because of one that this rank has not met");
+  bool refused = post();
+  // Until it is known what has become of it, posts to it may be done. Now this rank has to do with it.
+  for (const double end = now() + 20; !refused && now() < end; refused = post()) {
+    const int failed = progress_until_failure(0.01);
+    expect(failed == -1 || failed == victim, "progress() tells which rank has failed");
+    if (failed == -1) continue;
+    expect(post_once(), "a post to a rank whose failure was told throws");
+  }
   open_files_at_most(files.rlim_cur);
-  expect(post(), "a post to who is no longer there throws");
+  expect(refused, "a post to who is no longer there throws");
   leave();
   return failures == 0 ? 0 : 1;
 }
@@ -202,13 +209,21 @@ int main(int argc, char** argv) {
            "progress() tells which rank has failed");
   else if (!threw_early)
     expect(progress_until_failure(20) == victim, "progress() tells which rank has failed");
-  try {
-    for (int i = 0; i < 1000; ++i)
-      (void)lci::post_am(victim, large.data(), 8, lci::COMP_NULL_RETRY, rcomp);
-    expect(false, "a post to the failed rank throws");
-  } catch (const lci::peer_failure_error& e) {
-    expect(e.failed_rank() == victim, "the post names the failed rank");
-  }
+  // Each kind of post, at once.
+  char byte = 'b';
+  const auto refused = [&](const char* what, auto&& post) {
+    try {
+      (void)post();
+      expect(false, what);
+    } catch (const lci::peer_failure_error& e) {
+      expect(e.failed_rank() == victim, "the post names the failed rank");
+    }
+  };
+  refused("an active message to the failed rank throws",
+          [&] { return lci::post_am(victim, large.data(), 8, lci::COMP_NULL_RETRY, rcomp); });
+  refused("a send to the failed rank throws", [&] { return lci::post_send(victim, &byte, 1, 3, lci::COMP_NULL_RETRY); });
+  refused("a large send to the failed rank throws",
+          [&] { return lci::post_send(victim, large.data(), large.size(), 3, cq); });
 
   // The living still reach each other, with small and large messages.
   for (int r = 0; r < victim; ++r) {

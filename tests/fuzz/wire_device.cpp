@@ -60,6 +60,7 @@ struct victim {
     attr.sim_ranks = 2;
     attr.sim_seed = seed;
     attr.sim_retry_percent = 0;
+    attr.close_timeout = 0;  // nobody here answers for an invented packet
     attr.sim_rma = rma;
     attr.rdv_protocol = protocol;
     attr.packet_size = 1024;

@@ -283,6 +283,20 @@ int main(int argc, char** argv) {
   lci::g_runtime_init();
   int result = 97;
   if (mode == "server") result = server().run();
+  if (mode == "refused") {  // neither an address is to be had, nor can one be connected
+    int refused = 0;
+    const auto count = [&](auto&& call) {
+      try {
+        call();
+      } catch (const lci::invalid_argument_error& error) {
+        std::printf("%s\n", error.what());
+        ++refused;
+      }
+    };
+    count([] { (void)lci::get_address(); });
+    count([&] { (void)lci::connect(argv[2]); });
+    result = refused == 2 ? 0 : 4;
+  }
   if (mode == "address") {  // and no progress
     std::printf("%s 0\n", lci::get_address().c_str());
     std::fflush(stdout);

@@ -23,6 +23,7 @@ PYTHON = sys.executable
 PATIENCE = 120
 
 _DROPPED = ('PMI', 'PMIX_', 'OMPI_', 'SLURM_', 'MPI_LOCAL', 'HYDI', 'LCI_ATTR_BOOTSTRAP', 'LCI_TCP_',
+            'LCT_', 'LCI_MASTER_',
             'MASTER_', 'RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'LOCAL_WORLD_SIZE',
             'PYTHONUNBUFFERED')  # by which Python writes a line in two parts
 

@@ -86,6 +86,20 @@ class Peers(LaunchTest):
         self.assert_memory(before, after, mappings=10, resident=6000)
         self.end(server)
 
+    def test_networks_that_connect_no_peers_say_so(self):
+        server = self.serve()
+        for backend in ('tcp', 'ofi') if os.environ['WITH_OFI'] == 'true' else ('tcp',):
+            with self.subTest(backend):
+                result = self.once('refused', self.where[0], LCI_ATTR_BACKEND=backend, FI_PROVIDER='tcp')
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                said = result.stdout.splitlines()
+                for line, operation in zip(said, ('get_address', 'connect')):
+                    self.assertTrue(line.startswith(operation + ':'), line)
+                    for word in ('net_context', backend, 'shared memory', 'LCI_ATTR_BACKEND'):
+                        self.assertIn(word, line)
+        self.client('client')  # the server has noticed nothing
+        self.end(server)
+
     def test_clients_come_and_go_and_nothing_is_left_of_them(self):
         self.visits()
 

@@ -56,8 +56,16 @@ bool offer(Queue& q, const item& i) {
   }
 }
 
+template <class Queue>
+size_t pop_some(Queue& q, std::vector<item>& some) {
+  if constexpr (requires { q.pop_many(some.data(), some.size()); })
+    if (some.size() > 1) return q.pop_many(some.data(), some.size());
+  return q.pop(some[0]) ? 1 : 0;
+}
+
 template <class Make>
-auto exchange_items(uint32_t producers, uint32_t each, uint32_t consumers, Make make) {
+auto exchange_items(uint32_t producers, uint32_t each, uint32_t consumers, Make make,
+                    size_t at_once = 1) {
   return [=](scheduler& s) -> std::function<std::string()> {
     auto q = make();
     auto book = std::make_shared<ledger>(producers, each);
@@ -69,15 +77,16 @@ auto exchange_items(uint32_t producers, uint32_t each, uint32_t consumers, Make 
     for (uint32_t c = 0; c < consumers; ++c)
       s.spawn([=] {
         std::vector<uint32_t> last(producers, 0);
+        std::vector<item> some(at_once);
         while (book->count < producers * each) {
-          item i;
-          if (!q->pop(i)) {
-            scheduler::step();
-            continue;
+          const size_t n = pop_some(*q, some);
+          if (n == 0) scheduler::step();
+          for (size_t k = 0; k < n; ++k) {
+            const item& i = some[k];
+            book->popped(i);
+            scheduler::check(i.number + 1 > last[i.producer], "items of one producer out of order");
+            last[i.producer] = i.number + 1;
           }
-          book->popped(i);
-          scheduler::check(i.number + 1 > last[i.producer], "items of one producer out of order");
-          last[i.producer] = i.number + 1;
         }
       });
     return [=]() -> std::string {
@@ -155,6 +164,17 @@ TEST_CASE("model: sharded queue passes each item once and in order, with shards 
   CHECK(explore(schedules, exchange_items(2, 6, 1, [] { return std::make_shared<model_sharded>(); })) == "");
   CHECK(explore(schedules, exchange_items(4, 3, 2, [] { return std::make_shared<model_sharded>(); })) == "");
   CHECK(explore(schedules, exchange_items(1, 9, 3, [] { return std::make_shared<model_sharded>(); })) == "");
+}
+
+TEST_CASE("model: queues give several items at once: each once and in order") {
+  const auto segmented = [] { return std::make_shared<model_segmented>(); };
+  CHECK(explore(schedules, exchange_items(2, 9, 2, segmented, 3)) == "");
+  CHECK(explore(schedules, exchange_items(1, 20, 3, segmented, 7)) == "");
+  const auto bounded = [] { return std::make_shared<model_bounded>(4); };
+  CHECK(explore(schedules, exchange_items(2, 6, 2, bounded, 3)) == "");
+  CHECK(explore(schedules, exchange_items(1, 9, 3, bounded, 9)) == "");
+  const auto sharded = [] { return std::make_shared<model_sharded>(); };
+  CHECK(explore(schedules, exchange_items(3, 4, 2, sharded, 3)) == "");
 }
 
 TEST_CASE("model: segmented queue uses its segments again") {

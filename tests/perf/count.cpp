@@ -75,6 +75,12 @@ PART part_cq_pop(int n) {
   }
 }
 
+PART part_cq_pop_many(int n) {
+  lci::status_t statuses[batch];
+  expect(lci::cq_pop_many(local_cq, static_cast<size_t>(n), statuses) == static_cast<size_t>(n),
+         "the completion queue has too few");
+}
+
 PART part_put_shared(int n) {
   for (int i = 0; i < n; ++i) {
     expect(lci::post_put_x(0, out, sizeof out, counter, 0, shared).device(device)().is_done(),
@@ -149,6 +155,8 @@ void turn() {
   part_pop_and_free(batch);
   part_cq_push(batch);
   part_cq_pop(batch);
+  part_cq_push(batch);
+  part_cq_pop_many(batch);
   part_put_shared(batch);
   part_get_shared(batch);
   part_fetch_add_shared(batch);

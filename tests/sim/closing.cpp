@@ -78,33 +78,42 @@ TEST_CASE("a handler posts by defaults while the default runtime is freed") {
   CHECK(lci::get_g_runtime().is_empty());
 }
 
-TEST_CASE("a put of a layout that its target never serves goes with its device") {
+TEST_CASE("a put of a layout that its target never serves ends as cancelled when its device is freed") {
   const lci::global_attr_t before = lci::get_g_default_attr();
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     lci::global_attr_t attr = before;
     attr.backend = lci::attr_backend_t::sim;
     attr.sim_seed = seed;
     attr.sim_ranks = 2;
-    attr.sim_rma = false;  // the target would have to answer
+    attr.sim_rma = false;      // the target would have to answer
+    attr.close_timeout = 0.1;  // which it does not
     lci::set_g_default_attr(attr);
     auto rt = lci::alloc_runtime(), target = lci::alloc_runtime();
     lci::set_g_default_attr(before);
+    auto device = lci::alloc_device_x().runtime(rt)();
+    auto device_of_target = lci::alloc_device_x().runtime(target)();
     std::vector<char> memory(10'000), buffer(memory.size());
-    auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(target)();
+    auto mr = lci::register_memory_x(memory.data(), memory.size()).device(device_of_target).runtime(target)();
     const size_t counts[] = {100, 10}, strides[] = {900};
     const lci::layout_t layout = lci::layout_t::strided(counts, strides, 1);
-    auto counter = lci::alloc_counter_x().runtime(rt)();
-    const lci::status_t posted = lci::post_put_x(1, buffer.data(), layout.size(), counter, 0,
+    auto sync = lci::alloc_sync_x().runtime(rt)();
+    const lci::status_t posted = lci::post_put_x(1, buffer.data(), layout.size(), sync, 0,
                                                  lci::get_rmr_x(mr).runtime(target)())
                                      .layout(&layout)
                                      .remote_layout(&layout)
                                      .allow_retry(false)
+                                     .device(device)
                                      .runtime(rt)();
     CHECK(posted.is_posted());
-    for (int i = 0; i < 100; ++i) lci::progress_x().runtime(rt)();
-    lci::free_comp_x(&counter).runtime(rt)();
+    for (int i = 0; i < 100; ++i) lci::progress_x().device(device).runtime(rt)();
+    lci::free_device_x(&device).runtime(rt)();
+    lci::status_t end;
+    REQUIRE(lci::sync_test_x(sync, &end).runtime(rt)());
+    CHECK(end.error == lci::errorcode_t::cancelled);
+    lci::free_comp_x(&sync).runtime(rt)();
     lci::free_runtime(&rt);  // a leak is the sanitizer's to find
     lci::deregister_memory_x(&mr).runtime(target)();
+    lci::free_device_x(&device_of_target).runtime(target)();
     lci::free_runtime(&target);
   }
 }

@@ -52,7 +52,7 @@ class Content(Traced):
                 self.assertGreater(event["ts"], 0)
                 if event["ph"] == "X":
                     self.assertGreaterEqual(event["dur"], 0)
-            self.assertEqual(set(seen), {"M", "X", "b", "e"})
+            self.assertEqual(set(seen), {"M", "X", "b", "e", "s", "f"})
 
     def test_posts_arrivals_and_counters_agree(self):
         traces, counters = self.traced()
@@ -102,6 +102,48 @@ class Content(Traced):
             arrival = self.slices(traces[1], {"arrive am"}, peer=0, tag=tag)
             self.assertEqual((len(post), len(arrival)), (2, 2))
             self.assertLess(min(e["ts"] for e in post), min(e["ts"] for e in arrival))
+
+    def test_arrows_lead_from_posts_to_arrivals(self):
+        traces, _ = self.traced()
+        starts = {}
+        for trace in traces:
+            for start in (e for e in trace["traceEvents"] if e["ph"] == "s"):
+                self.assertNotIn(start["id"], starts)
+                starts[start["id"]] = (start, self.slice_at(trace, start, "post"))
+        for trace in traces:
+            ends = [e for e in trace["traceEvents"] if e["ph"] == "f"]
+            self.assertEqual(len({e["id"] for e in ends}), len(ends))
+            led_to = 0
+            for end in ends:
+                arrival = self.slice_at(trace, end, "arrival")
+                if end["id"] not in starts:  # a barrier's, which nobody has posted
+                    self.assertEqual(arrival["name"], "arrive signal")
+                    continue
+                start, post = starts[end["id"]]
+                self.assertLessEqual(start["ts"], end["ts"])
+                self.assertEqual(post["pid"], arrival["args"]["peer"])
+                self.assertEqual(post["args"]["peer"], arrival["pid"])
+                for what in ("size", "tag"):
+                    self.assertEqual(post["args"][what], arrival["args"][what])
+                led_to += arrival["name"] in ARRIVALS["am"] | ARRIVALS["send"]
+            self.assertEqual(led_to, len(self.slices(trace, ARRIVALS["am"] | ARRIVALS["send"])))
+
+    def test_a_rank_without_a_trace_understands_one_that_takes_one(self):
+        for traced in range(RANKS):
+            parts = [("env", f"LCI_TRACE={self.folder / 'run'}", TRACED) if r == traced else (TRACED,)
+                     for r in range(RANKS)]
+            done = run(LCIRUN, "-n", "1", *parts[0], ":", "-n", "1", *parts[1], LCI_ATTR_COUNTERS="1")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            counters = sorted(map(json.loads, done.stdout.splitlines()), key=lambda c: c["rank"])
+            for one, other in (counters, counters[::-1]):
+                for kind in ("am", "send", "signal"):
+                    self.assertEqual(one[f"{kind}_sent"], other[f"{kind}_received"])
+
+    def slice_at(self, trace, arrow, category):
+        found = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] == category and
+                 e["tid"] == arrow["tid"] and e["ts"] == arrow["ts"]]
+        self.assertEqual(len(found), 1)
+        return found[0]
 
     @staticmethod
     def within(inner, outer):

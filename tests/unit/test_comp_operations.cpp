@@ -116,8 +116,6 @@ TEST_CASE("comp operations: the wrong kind is refused with its name and the righ
     CHECK_THROWS_AS(lci::sync_test(none, &s), lci::invalid_argument_error);
     CHECK_THROWS_AS(lci::comp_signal(none, s), lci::invalid_argument_error);
     CHECK_THROWS_AS(lci::free_comp(&none), lci::invalid_argument_error);
-    CHECK_THROWS_AS(lci::register_rcomp_x(none).runtime(world.runtime)(),
-                    lci::invalid_argument_error);
   }
   CHECK_THROWS_WITH(lci::alloc_sync_x().sync_threshold(0).runtime(world.runtime)(),
                     Contains("sync_threshold"));

@@ -193,8 +193,38 @@ TEST_CASE("counter: counts the signals of many threads and wakes who waits for a
                      [&] { c.number.sleep(4 * many + 1, -1); }, [&] { c.signal({}); }) < little);
 }
 
-TEST_CASE("completion queue: both kinds give statuses in order") {
-  for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic}) {
+TEST_CASE("completion queue: a queue in one order gives statuses as threads have signalled them by turns") {
+  for (auto type : {attr_cq_type_t::fifo, attr_cq_type_t::array_atomic}) {
+    constexpr size_t each = 1000, threads = 3;
+    std::unique_ptr<completion_queue> q(make_queue(with_queue(type, each * threads)));
+    std::atomic<size_t> turn{0};
+    in_threads(threads, [&](int t) {
+      for (size_t n = static_cast<size_t>(t); n < each * threads; n += threads) {
+        while (turn.load(std::memory_order_acquire) != n) std::this_thread::yield();
+        q->signal(numbered(n));
+        turn.fetch_add(1, std::memory_order_release);
+      }
+      return 0;
+    });
+    size_t wrong = 0;
+    status_t some[7];
+    for (size_t n = 0; n < each * threads;) {
+      if (n % 2 == 0) {
+        REQUIRE(q->pop(some[0]));
+        wrong += some[0].size != n++;
+      } else {
+        const size_t k = q->pop_many(some, 7);
+        REQUIRE(k > 0);
+        for (size_t i = 0; i < k; ++i) wrong += some[i].size != n++;
+      }
+    }
+    CHECK(wrong == 0);
+    CHECK(q->pop_many(some, 7) == 0);
+  }
+}
+
+TEST_CASE("completion queue: all kinds give statuses in order") {
+  for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic, attr_cq_type_t::fifo}) {
     std::unique_ptr<completion_queue> q(make_queue(with_queue(type, 100)));
     CHECK(q->attr.comp_type == attr_comp_type_t::cq);
     status_t s;
@@ -243,7 +273,7 @@ TEST_CASE("completion queue: a full array loses nothing and keeps each signaller
 }
 
 TEST_CASE("completion queue: sleepers use no processor time; each status wakes one") {
-  for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic}) {
+  for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic, attr_cq_type_t::fifo}) {
     std::unique_ptr<completion_queue> q(make_queue(with_queue(type, 2)));
     status_t s;
     CHECK(cpu_of_sleep([&] { return q->pop(s); }, [&] { q->sleep(-1); },
@@ -270,7 +300,7 @@ TEST_CASE("completion queue: sleepers use no processor time; each status wakes o
 }
 
 TEST_CASE("completion queue: may be freed by whoever has taken the last status") {
-  for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic}) {
+  for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic, attr_cq_type_t::fifo}) {
     for (int i = 0; i < 1000 / lci_test::time_scale; ++i) {
       completion_queue* q = make_queue(with_queue(type, 2));
       std::thread signaller([=] {

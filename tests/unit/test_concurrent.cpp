@@ -43,9 +43,9 @@ struct outcome {
   uint64_t count = 0, sum = 0, torn = 0, disordered = 0;
 };
 
-// Half of the threads push, the others pop until all have come.
+// Half of the threads push, the others pop until all have come, up to `at_once` by a call.
 template <class Queue>
-outcome pump(Queue& q, int pairs, size_t each) {
+outcome pump(Queue& q, int pairs, size_t each, size_t at_once) {
   std::atomic<uint64_t> popped{0};
   const uint64_t total = static_cast<uint64_t>(pairs) * each;
   auto results = in_threads(2 * pairs, [&](int i) {
@@ -55,19 +55,20 @@ outcome pump(Queue& q, int pairs, size_t each) {
       return o;
     }
     std::vector<size_t> last(static_cast<size_t>(pairs), 0);
+    std::vector<status_t> some(at_once);
     while (popped.load(std::memory_order_relaxed) < total) {
-      status_t s;
-      if (!q.pop(s)) {
-        std::this_thread::yield();
-        continue;
+      const size_t n = at_once == 1 ? size_t{q.pop(some[0])} : q.pop_many(some.data(), at_once);
+      if (n == 0) std::this_thread::yield();
+      popped.fetch_add(n, std::memory_order_relaxed);
+      for (size_t k = 0; k < n; ++k) {
+        const status_t& s = some[k];
+        ++o.count;
+        o.sum += s.size;
+        o.torn += !sound(s);
+        size_t& l = last[static_cast<size_t>(s.rank)];
+        o.disordered += s.size <= l;
+        l = s.size;
       }
-      popped.fetch_add(1, std::memory_order_relaxed);
-      ++o.count;
-      o.sum += s.size;
-      o.torn += !sound(s);
-      size_t& l = last[static_cast<size_t>(s.rank)];
-      o.disordered += s.size <= l;
-      l = s.size;
     }
     return o;
   });
@@ -83,8 +84,8 @@ outcome pump(Queue& q, int pairs, size_t each) {
 
 /// Three threads push so many each, three pop.
 template <class Queue>
-void check_pumped(Queue& q, size_t each) {
-  const outcome o = pump(q, 3, each);
+void check_pumped(Queue& q, size_t each, size_t at_once = 1) {
+  const outcome o = pump(q, 3, each, at_once);
   CHECK(o.count == 3 * each);
   CHECK(o.sum == 3 * each * (each + 1) / 2);
   CHECK(o.torn == 0);
@@ -120,6 +121,67 @@ TEST_CASE("bounded queue: many threads lose nothing and keep each producer's ord
     lci::bounded_queue<status_t> q(capacity);
     check_pumped(q, items / 4);
   }
+}
+
+TEST_CASE("bounded queue: gives several at once, in order, round after round") {
+  lci::bounded_queue<status_t> q(8);
+  status_t some[20];
+  size_t next = 0, pushed = 0;
+  CHECK(q.pop_many(some, 20) == 0);
+  for (int round = 0; round < 50; ++round) {
+    while (q.push(item(0, pushed))) ++pushed;
+    CHECK(q.pop_many(some, 0) == 0);
+    for (size_t max : {3u, 20u}) {
+      const size_t n = q.pop_many(some, max);
+      CHECK(n == (max == 3 ? 3 : 5));
+      for (size_t k = 0; k < n; ++k, ++next)
+        if (some[k].size != next || !sound(some[k])) FAIL("item " << next << " came as " << some[k].size);
+    }
+    CHECK(q.idle());
+  }
+  for (size_t at_once : {2, 100}) check_pumped(q, items / 4, at_once);
+}
+
+TEST_CASE("segmented queue: gives several at once, in order, across segments") {
+  lci::segmented_queue<status_t> q;
+  status_t some[300];
+  CHECK(q.pop_many(some, 300) == 0);
+  size_t next = 0;
+  for (size_t i = 0; i < 1000; ++i) q.push(item(0, i));
+  CHECK(q.pop_many(some, 0) == 0);
+  for (size_t max : {1u, 300u, 127u, 300u, 300u}) {
+    const size_t n = q.pop_many(some, max);
+    CHECK(n == (next + max <= 1000 ? max : 1000 - next));
+    for (size_t k = 0; k < n; ++k, ++next)
+      if (some[k].size != next || !sound(some[k])) FAIL("item " << next << " came as " << some[k].size);
+  }
+  CHECK(next == 1000);
+  CHECK(q.idle());
+  for (size_t at_once : {2, 300}) check_pumped(q, items, at_once);
+}
+
+TEST_CASE("sharded queue: several at once come from all shards, and none of them waits for ever") {
+  lci::sharded_queue<status_t> q;
+  status_t some[256];
+  for (size_t at_once : {1u, 2u, 62u, 63u, 64u, 65u, 256u}) {
+    // This thread fills its own shard as fast as it empties it.
+    in_threads(3, [&](int t) {
+      if (t > 0) q.push(item(t, 7));
+      return 0;
+    });
+    int found = 0;
+    for (size_t round = 0; round < 2000 && found < 2; ++round) {
+      for (size_t n = 0; n < at_once; ++n) q.push(item(0, n));
+      const size_t n = q.pop_many(some, at_once);
+      REQUIRE(n == at_once);
+      for (size_t k = 0; k < n; ++k) found += some[k].rank != 0;
+    }
+    CHECK(found == 2);
+    while (q.pop_many(some, 256) > 0) {
+    }
+    CHECK(q.idle());
+  }
+  for (size_t at_once : {2, 300}) check_pumped(q, items, at_once);
 }
 
 TEST_CASE("segmented queue: first in, first out, without a bound") {

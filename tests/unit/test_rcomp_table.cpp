@@ -33,6 +33,26 @@ TEST_CASE("remote completions: unknown and invented handles lead nowhere") {
     CHECK(table.lookup(bad) == nullptr);
 }
 
+TEST_CASE("remote completions: a handle leads to the allocator that it was registered with") {
+  struct some_allocator final : lci::allocator_base_t {
+    void* allocate(size_t) override { return nullptr; }
+    void deallocate(void*) override {}
+  } first, second;
+  rcomp_table table;
+  nothing a;
+  const lci::rcomp_t one = table.add(&a, &first);
+  CHECK(table.find_target(one).comp == &a);
+  CHECK(table.find_target(one).allocator == &first);
+  table.reserve(1);
+  table.add_reserved(&a, 2, &second);
+  CHECK(table.find_target(2).allocator == &second);
+  table.remove(one);
+  CHECK(table.find_target(one).comp == nullptr);
+  const lci::rcomp_t again = table.add(&a);
+  CHECK(table.find_target(again).comp == &a);
+  CHECK(table.find_target(again).allocator == nullptr);
+}
+
 TEST_CASE("remote completions: a handle is stale once deregistered, and its index is used again") {
   rcomp_table table;
   nothing a, b;
@@ -69,13 +89,13 @@ TEST_CASE("remote completions: reserved handles are consecutive and can be used 
   CHECK(table.reserve(40) == 2);
   CHECK(table.add(&a) == 42);
   CHECK(table.lookup(3) == nullptr);
-  table.add(&b, 41);
-  table.add(&c, 2);
+  table.add_reserved(&b, 41);
+  table.add_reserved(&c, 2);
   CHECK(table.lookup(41) == &b);
   CHECK(table.lookup(2) == &c);
-  CHECK_THROWS_AS(table.add(&b, 41), lci::invalid_argument_error);
-  CHECK_THROWS_AS(table.add(&b, 1), lci::invalid_argument_error);
-  CHECK_THROWS_AS(table.add(&b, 43), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.add_reserved(&b, 41), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.add_reserved(&b, 1), lci::invalid_argument_error);
+  CHECK_THROWS_AS(table.add_reserved(&b, 43), lci::invalid_argument_error);
   CHECK_THROWS_AS(table.reserve(0), lci::invalid_argument_error);
   CHECK_THROWS_AS(table.reserve(1u << 24), lci::invalid_argument_error);
   table.remove(10);  // a reservation that is given up

@@ -80,7 +80,7 @@ class operation_queue {
 };
 
 inline void check(const status_t& status, device_t device, runtime_t runtime) {
-  if (status.error == errorcode_t::fatal) check_status_x(status).device(device).runtime(runtime)();
+  if (status.error.errorcode >= errorcode_t::fatal) check_status_x(status).device(device).runtime(runtime)();
 }
 
 /// One post that is awaited: what `co_await post_..._x(...)` makes.

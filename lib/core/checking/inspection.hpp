@@ -40,7 +40,7 @@ class call_inspection {
   void look_at(const char* argument, symmetric_t h) { alive(argument, h.p_impl); }
   void look_at(const char* argument, comp_t h) { alive(argument, h.p_impl); }
   void look_at(const char* argument, progress_thread_t h) { alive(argument, h.p_impl); }
-  void look_at(const char* argument, graph_node_t h) { alive(argument, h.p_impl); }
+  void look_at(const char* argument, publication_t h) { alive(argument, h.p_impl); }
   /// After all: what was left empty comes from the default runtime.
   void default_runtime_serves();
   /// All ranks are to make the same collective call; `what` says which, with its sizes.

@@ -3,9 +3,12 @@
 #include <lct.h>
 
 #include <charconv>
+#include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "lib/layers/lct/dictionary.hpp"

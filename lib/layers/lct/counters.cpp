@@ -4,6 +4,8 @@
 #include <array>
 #include <atomic>
 #include <cinttypes>
+#include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>

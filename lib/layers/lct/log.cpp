@@ -1,8 +1,9 @@
 #include "lib/layers/lct/log.hpp"
 
-#include <strings.h>
-
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <string>
 
 namespace lct {
 

@@ -1,8 +1,13 @@
 // Logs as users see them: allocation, and lines.
+#include <lct.h>
 #include <strings.h>
 
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "lib/layers/lct/log.hpp"
 

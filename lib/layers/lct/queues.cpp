@@ -2,8 +2,13 @@
 
 #include <lct.h>
 
+#include <cstddef>
 #include <limits>
+#include <new>
+#include <stdexcept>
 #include <thread>
+
+#include "lib/base/cpu.hpp"
 
 namespace {
 
@@ -39,7 +44,8 @@ queue* make(const char* function, LCT_queue_type_t type, size_t length) {
 /// Until there is room, which another thread may make at any time; says so if that takes long.
 LCI_COLD void push_to_full(queue& q, void* item) {
   constexpr const char* me = "LCT_queue_push";
-  if (!q.is_shared()) fail(me, "the queue is full, and only this thread could make room: pop first, or allocate it longer");
+  if (!q.is_shared())
+    fail(me, "the queue is full, and only this thread could make room: pop first, or allocate it longer");
   constexpr LCT_time_t long_wait = 10'000'000'000;  // ns; by then somebody wonders why nothing happens
   const LCT_time_t begin = LCT_now();
   bool told = false;

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <vector>
 

@@ -3,6 +3,7 @@
 #include <lct.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 

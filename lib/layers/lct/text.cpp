@@ -1,8 +1,11 @@
 // Texts, and numbers that have names.
 #include <lct.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 

@@ -53,7 +53,9 @@ const std::map<std::string, std::function<void()>> cases = {
     {"counter null", [] { LCT_pcounter_add(nullptr, {LCT_PCOUNTER_COUNTER, 0}, 1); }},
     {"counter handle", [] { LCT_pcounter_add(LCT_pcounter_ctx_alloc("c"), {LCT_PCOUNTER_COUNTER, 0}, 1); }},
     {"counter handle negative", [] { LCT_pcounter_add(LCT_pcounter_ctx_alloc("c"), {LCT_PCOUNTER_COUNTER, -1}, 1); }},
-    {"counter type", [] { LCT_pcounter_register(LCT_pcounter_ctx_alloc("c"), "n", static_cast<LCT_pcounter_type_t>(4)); }},
+    {"counter type", [] {
+       LCT_pcounter_register(LCT_pcounter_ctx_alloc("c"), "n", static_cast<LCT_pcounter_type_t>(4));
+     }},
     {"counter name", [] { LCT_pcounter_register(LCT_pcounter_ctx_alloc("c"), nullptr, LCT_PCOUNTER_TREND); }},
     {"counter types", [] {
        LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("c");

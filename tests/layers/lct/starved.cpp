@@ -30,7 +30,15 @@ bool may_allocate() {
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OWN_MALLOC 0
+#elif defined(__clang__)
+#define OWN_MALLOC (!__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer))
+#else
+#define OWN_MALLOC 1
+#endif
+
+#if OWN_MALLOC
 extern "C" void* malloc(size_t n) {
   if (may_allocate()) return __libc_malloc(n);
   errno = ENOMEM;
@@ -72,7 +80,8 @@ outcome with_failure_at(long n, F body) {
   close(pipe_ends[1]);
   std::string said;
   char buffer[512];
-  for (ssize_t got; (got = read(pipe_ends[0], buffer, sizeof buffer)) > 0;) said.append(buffer, static_cast<size_t>(got));
+  for (ssize_t got; (got = read(pipe_ends[0], buffer, sizeof buffer)) > 0;)
+    said.append(buffer, static_cast<size_t>(got));
   close(pipe_ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
@@ -98,8 +107,8 @@ long sweep(const char* name, bool may_refuse, F body) {
   return -1;
 }
 
-/// What an allocation gave: the status to end with if it gave nothing.
-int null_status() { return errno == ENOMEM ? was_null : wrong; }
+/// The status to end with, by what an allocation gave.
+int status_of(const void* allocated) { return allocated != nullptr ? succeeded : errno == ENOMEM ? was_null : wrong; }
 
 }  // namespace
 
@@ -108,21 +117,22 @@ TEST_CASE("an allocation that fails is NULL and ENOMEM", "[memory]") {
   for (int type = LCT_QUEUE_ARRAY_ATOMIC_FAA; type <= LCT_QUEUE_LAZY_INDEX; ++type) {
     const long n = sweep("queue", false, [=] {
       LCT_queue_t q = LCT_queue_alloc(static_cast<LCT_queue_type_t>(type), 100);
-      if (q == nullptr) return null_status();
+      if (q == nullptr) return status_of(q);
       LCT_queue_free(&q);
       return succeeded;
     });
     CHECK(n >= 1);
   }
-  CHECK(sweep("barrier", false, [] { return LCT_tbarrier_alloc(2) == nullptr ? null_status() : succeeded; }) >= 1);
-  CHECK(sweep("counters", false, [] { return LCT_pcounter_ctx_alloc("a name that is too long to lie in a string") == nullptr ? null_status() : succeeded; }) >= 2);
-  CHECK(sweep("parser", false, [] { return LCT_args_parser_alloc() == nullptr ? null_status() : succeeded; }) >= 1);
-  CHECK(sweep("text", false, [] { return LCT_str_replace_all("a", "a", "something longer than a string has room for") == nullptr ? null_status() : succeeded; }) >= 2);
+  static const char* const longer = "something longer than a string has room for";
+  CHECK(sweep("barrier", false, [] { return status_of(LCT_tbarrier_alloc(2)); }) >= 1);
+  CHECK(sweep("counters", false, [] { return status_of(LCT_pcounter_ctx_alloc(longer)); }) >= 2);
+  CHECK(sweep("parser", false, [] { return status_of(LCT_args_parser_alloc()); }) >= 1);
+  CHECK(sweep("text", false, [] { return status_of(LCT_str_replace_all("a", "a", longer)); }) >= 2);
   CHECK(sweep("log", false, [] {
     static const char* const levels[] = {"one", "two"};
     char list[] = "a tag that is too long to lie in a string, another", level[] = "two";
     LCT_log_ctx_t log = LCT_log_ctx_alloc(levels, 2, 0, "name", nullptr, level, list, list);
-    return log == nullptr ? null_status() : succeeded;
+    return status_of(log);
   }) >= 3);
 }
 

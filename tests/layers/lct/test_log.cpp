@@ -117,7 +117,8 @@ TEST_CASE("tags are chosen by a whitelist and left out by a blacklist", "[log]")
 
 TEST_CASE("long lines are printed whole", "[log]") {
   log_to_file log(nullptr);
-  for (size_t n : {300, 400, 500, 511, 512, 513, 5000, 100000}) LCT_Log(log, LCT_LOG_INFO, "t", "%s", std::string(n, 'x').c_str());
+  for (size_t n : {300, 400, 500, 511, 512, 513, 5000, 100000})
+    LCT_Log(log, LCT_LOG_INFO, "t", "%s", std::string(n, 'x').c_str());
   size_t i = 0;
   const auto lines = log.lines();
   for (size_t n : {300, 400, 500, 511, 512, 513, 5000, 100000})

@@ -124,7 +124,8 @@ class Misuse(unittest.TestCase):
 
     def test_no_case_is_left_out(self):
         listed = subprocess.run([MISUSE], capture_output=True, text=True, timeout=60).stdout.split("\n")
-        asked = {*FAULTS, *OPTIONS, "option help", "print", "assert", "assert in a file", "pmi environment", "long wait"}
+        asked = {*FAULTS, *OPTIONS, "option help", "print", "assert", "assert in a file",
+                 "pmi environment", "long wait"}
         self.assertEqual(set(filter(None, listed)), asked)
 
 

@@ -78,7 +78,7 @@ TEST_CASE("nobody passes a barrier of threads before all have arrived", "[barrie
   }
 }
 
-TEST_CASE("a ticket of a barrier can be tested before the rest arrives, and waited for by others", "[barrier][threads]") {
+TEST_CASE("a ticket of a barrier can be tested before all are there, and waited for by others", "[barrier][threads]") {
   LCT_tbarrier_t barrier = LCT_tbarrier_alloc(3);
   const int64_t first = LCT_tbarrier_arrive(barrier);
   CHECK(!LCT_tbarrier_test(barrier, first));

@@ -1,0 +1,31 @@
+#include "lib/base/memory.hpp"
+
+namespace lci {
+
+namespace {
+
+// Made when the library is loaded; copies need no memory.
+const resource_error out_of_memory("out of memory, and none left to say of what");
+
+}  // namespace
+
+void throw_no_memory(const char* operation, const char* remedy) {
+  try {
+    throw resource_error(std::string(operation) + ": out of memory" + remedy);
+  } catch (const std::bad_alloc&) {
+  }
+  throw out_of_memory;
+}
+
+resource_error lost_message(const char* what, int peer, size_t size) {
+  try {
+    return resource_error(std::string(what) + " of " + std::to_string(size) + " bytes from rank " +
+                          std::to_string(peer) +
+                          " is lost: there is no memory for it (the allocator returned null). Its sender is told "
+                          "if it posts with comp_semantic_t::remote");
+  } catch (const std::bad_alloc&) {
+    return out_of_memory;
+  }
+}
+
+}  // namespace lci

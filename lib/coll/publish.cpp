@@ -1,0 +1,59 @@
+// Publishing registrations: each rank tells the others of one, so that they find it by its addresses.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "generated/core_operations.hpp"
+#include "lib/base/check.hpp"
+#include "lib/coll/publication.hpp"
+#include "lib/core/device.hpp"
+
+namespace lci::coll {
+namespace {
+
+/// What a rank tells. Whether it was asked for something that can't be, too: the others wait for its answer.
+struct offer {
+  rmr_t rmr;
+  bool misused = false;
+};
+
+}  // namespace
+}  // namespace lci::coll
+
+namespace lci::core {
+
+publication_t publish_memory(publish_memory_args& a) {
+  device& d = *a.device.p_impl;
+  auto made = std::make_unique<publication>();
+  made->device = a.device;
+  coll::offer mine;
+  // MR_HOST and its kin are no registrations: small numbers instead of pointers.
+  const bool has_one = reinterpret_cast<uintptr_t>(a.mr.p_impl) > 2;
+  if (has_one) mine.rmr = get_rmr_x(a.mr).runtime(a.runtime)();
+  mine.misused = has_one && !d.takes(mine.rmr);
+  std::vector<coll::offer> all(static_cast<size_t>(d.n_ranks));
+  allgather_x(&mine, all.data(), sizeof mine).runtime(a.runtime).device(a.device)();
+  if (mine.misused)
+    throw_invalid("publish_memory", "mr", "registered with another device", "registered with the device");
+  std::vector<rmr_t> by_rank;
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r].misused)
+      throw_invalid("publish_memory", "mr", "registered with another device at rank " + std::to_string(r),
+                    "registered with the device at all ranks");
+    by_rank.push_back(all[r].rmr);
+  }
+  made->number = d.published.add(by_rank, has_one ? a.mr.p_impl : nullptr);
+  return made.release();
+}
+
+void unpublish_memory(unpublish_memory_args& a) {
+  if (a.publication == nullptr || a.publication->is_empty())
+    throw_invalid("unpublish_memory", "publication", "empty", "from publish_memory()");
+  const std::unique_ptr<publication> ends(a.publication->p_impl);
+  *a.publication = publication_t();
+  ends->device.p_impl->published.remove(ends->number);
+  // Not before nobody finds it any more.
+  barrier_x().runtime(a.runtime).device(ends->device)();
+}
+
+}  // namespace lci::core

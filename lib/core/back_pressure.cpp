@@ -1,0 +1,59 @@
+// What keeps a thread that posts from running away from its peers: the backlog that may not grow for ever, and
+// peers that ask for a pause of sends.
+#include "lib/core/device.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Until `over()`: progress, and sleep where nothing happens.
+template <class F>
+void make_progress_until(device& d, F over) {
+  for (int idle = 0; !over();) {
+    idle = d.progress() ? 0 : idle + 1;
+    if (idle > 1000) d.net->wait(100);
+  }
+}
+
+}  // namespace
+
+void device::await_backlog(int peer) {
+  make_progress_until(*this, [&] { return backlog.bytes_for(peer) <= attr.backlog_bytes; });
+}
+
+void device::await_end_of_pause(int peer) {
+  make_progress_until(*this, [&] { return !sends_pause(peer); });
+}
+
+bool device::is_paused_by(int peer) {
+  if (!flow.is_paused_by(peer)) return false;
+  // Perhaps the peer waits for us as well, since it sends and does not receive either.
+  if (const auto w = flow.give_more(peer); w.number != 0) tell_pause(peer, w);
+  return true;
+}
+
+void device::tell_pause(int peer, unexpected_flow::word w) {
+  wire::header head;
+  head.what = wire::kind::send_pause;
+  head.policy = w.pause ? wire::pause : wire::go_on;
+  head.word = w.number;
+  send_or_queue(peer, head);
+}
+
+bool device::receive_pause(int peer, const wire::message& m) {
+  if (m.head.policy > wire::pause) return false;
+  note_pauses(flow.hear(peer, {m.head.word, m.head.policy == wire::pause}));
+  return true;
+}
+
+void device::note_pauses(int change) {
+  if (change == 0) return;
+  std::lock_guard guard(pauses_lock_);
+  pauses_ += change;
+  if (pauses_ > 0)
+    not_plain.fetch_or(peer_pauses, std::memory_order_relaxed);
+  else
+    not_plain.fetch_and(static_cast<uint8_t>(~peer_pauses), std::memory_order_relaxed);
+}
+
+}  // namespace lci::core

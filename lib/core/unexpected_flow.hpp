@@ -1,0 +1,143 @@
+// Flow control of sends that no receive has asked for: how much of one peer's may wait at a device, and
+// which peers have asked this device to pause.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+
+namespace lci::core {
+
+/// A receiver counts the bytes that unexpected messages of each peer take up. Above the limit it asks the
+/// peer to pause; at half of it, to go on. The limit is no promise: what is on its way still comes.
+///
+/// Two ranks that send to each other without receiving would pause each other for ever. So a rank whose send
+/// is refused by a peer that it has paused itself gives that peer as much again (give_more()): both go on.
+///
+/// What the peers tell each other is numbered, since messages may overtake each other: the latest counts.
+///
+/// Thread-safe. The memory is address space only until a peer's entry is touched.
+class unexpected_flow {
+ public:
+  /// What the peer is to be told. Number 0: nothing.
+  struct word {
+    uint32_t number = 0;
+    bool pause = false;
+  };
+
+  unexpected_flow(int n_peers, size_t limit)
+      : limit_(static_cast<int64_t>(limit)),
+        peers_(static_cast<entry*>(std::calloc(static_cast<size_t>(n_peers), sizeof(entry)))) {
+    if (peers_ == nullptr) throw std::bad_alloc();
+  }
+
+  // --- the receiver ---
+
+  /// A message that takes up `size` bytes is kept.
+  word add(int peer, size_t size) {
+    if (limit_ == 0) return {};
+    entry& e = of(peer);
+    const int64_t now = e.bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_seq_cst) +
+                        static_cast<int64_t>(size);
+    if (LCI_LIKELY(now <= limit_ + e.more.load(std::memory_order_relaxed)) ||
+        e.paused.load(std::memory_order_relaxed))
+      return {};
+    return begin_pause(e);
+  }
+
+  /// Such a message is gone.
+  word remove(int peer, size_t size) {
+    if (limit_ == 0) return {};
+    entry& e = of(peer);
+    // S1: pairs with S2. Either we see the pause, or the thread that begins it sees that it may not.
+    const int64_t now = e.bytes.fetch_sub(static_cast<int64_t>(size), std::memory_order_seq_cst) -
+                        static_cast<int64_t>(size);
+    const bool paused = e.paused.load(std::memory_order_seq_cst);
+    if (LCI_LIKELY(now > limit_ / 2 || !(paused || e.more.load(std::memory_order_relaxed) != 0))) return {};
+    return end_pause(e);
+  }
+
+  /// The peer has refused a send of ours. If it waits for us as well, it may send as much again.
+  LCI_COLD word give_more(int peer) {
+    entry& e = of(peer);
+    std::lock_guard guard(e.lock);
+    if (!e.paused.load(std::memory_order_relaxed)) return {};
+    e.more.store(e.bytes.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    e.paused.store(false, std::memory_order_relaxed);
+    return {++e.number, false};
+  }
+
+  // --- the sender ---
+
+  /// Whether sends to the peer are to pause.
+  bool is_paused_by(int peer) const {
+    return peers_.get()[peer].paused_by.load(std::memory_order_relaxed);
+  }
+  /// What the peer says. How the number of peers that let us pause has changed.
+  LCI_COLD int hear(int peer, word w) {
+    entry& e = of(peer);
+    std::lock_guard guard(e.lock);
+    if (static_cast<int32_t>(w.number - e.heard) <= 0) return 0;  // a later one has overtaken it
+    e.heard = w.number;
+    return set_paused_by(e, w.pause);
+  }
+  /// The peer will say nothing any more, and its id may become another's. As hear().
+  LCI_COLD int forget(int peer) {
+    entry& e = of(peer);
+    std::lock_guard guard(e.lock);
+    e.number = e.heard = 0;
+    e.more.store(0, std::memory_order_relaxed);
+    e.paused.store(false, std::memory_order_relaxed);
+    return set_paused_by(e, false);
+  }
+
+ private:
+  struct entry {
+    std::atomic<int64_t> bytes;   // of unexpected messages
+    std::atomic<int64_t> more;    // than the limit, that the peer may send
+    std::atomic<bool> paused;     // the peer was asked to pause; changed under lock
+    std::atomic<bool> paused_by;  // the peer has asked us to; changed under lock
+    spinlock lock;
+    uint32_t number;  // of the latest word to the peer; under lock
+    uint32_t heard;   // of the latest word from it; under lock
+  };
+  struct free_memory {
+    void operator()(entry* p) const { std::free(p); }
+  };
+
+  entry& of(int peer) { return peers_.get()[peer]; }
+
+  LCI_COLD word begin_pause(entry& e) {
+    std::lock_guard guard(e.lock);
+    if (e.paused.exchange(true, std::memory_order_seq_cst)) return {};
+    // S2: pairs with S1
+    if (e.bytes.load(std::memory_order_seq_cst) <= limit_ / 2) {
+      e.paused.store(false, std::memory_order_relaxed);
+      return {};
+    }
+    return {++e.number, true};
+  }
+  LCI_COLD word end_pause(entry& e) {
+    std::lock_guard guard(e.lock);
+    if (e.bytes.load(std::memory_order_relaxed) > limit_ / 2) return {};
+    e.more.store(0, std::memory_order_relaxed);
+    if (!e.paused.load(std::memory_order_relaxed)) return {};
+    e.paused.store(false, std::memory_order_relaxed);
+    return {++e.number, false};
+  }
+  static int set_paused_by(entry& e, bool paused) {
+    return int{paused} - int{e.paused_by.exchange(paused, std::memory_order_relaxed)};
+  }
+
+  const int64_t limit_;
+  const std::unique_ptr<entry[], free_memory> peers_;
+};
+
+}  // namespace lci::core

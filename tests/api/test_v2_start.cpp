@@ -1,0 +1,83 @@
+// How published programs start and end: alone, and as ranks of a job.
+#include <catch2/catch.hpp>
+
+#include <lci.hpp>
+
+namespace {
+
+/// Ranks hear of each other: a barrier over the default runtime.
+void meet() { lci::barrier(); }
+
+bool valid_ranks() {
+  return lci::get_rank_me() >= 0 && lci::get_rank_n() >= 1 && lci::get_rank_me() < lci::get_rank_n();
+}
+
+}  // namespace
+
+TEST_CASE("global_initialize gives rank and size, and no runtime") {
+  REQUIRE(lci::get_rank_me() == -1);
+  lci::global_initialize();
+  CHECK(valid_ranks());
+  CHECK(lci::get_g_runtime().is_empty());
+  lci::global_initialize();
+  lci::global_finalize();
+  CHECK(valid_ranks());
+  lci::global_finalize();
+  CHECK(lci::get_rank_me() == -1);
+  CHECK(lci::get_rank_n() == -1);
+}
+
+TEST_CASE("attributes that are set between global_initialize and g_runtime_init take effect") {
+  lci::global_initialize();
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  lci::global_attr_t attr = before;
+  attr.npackets = 1024;
+  attr.alloc_default_device = false;
+  lci::set_g_default_attr(attr);
+  lci::g_runtime_init();
+  CHECK(lci::get_default_device().is_empty());
+  CHECK(lci::get_default_packet_pool().get_attr_npackets() == 1024);
+  lci::set_g_default_attr(before);
+  lci::g_runtime_fina();
+  lci::global_finalize();
+}
+
+TEST_CASE("a runtime without a default device, devices of the program") {
+  lci::global_initialize();
+  const int rank = lci::get_rank_me();
+  lci::g_runtime_init_x().alloc_default_device(false)();
+  lci::device_t device = lci::alloc_device();
+  CHECK(lci::get_rank_me() == rank);
+  lci::barrier_x().device(device)();
+  lci::free_device(&device);
+  lci::g_runtime_fina();
+  CHECK(lci::get_g_runtime().is_empty());
+  CHECK(lci::get_rank_me() == rank);  // until the last global_finalize
+  CHECK(valid_ranks());
+  lci::global_finalize();
+  CHECK(lci::get_rank_me() == -1);
+}
+
+TEST_CASE("g_runtime_init alone, and again") {
+  const lci::runtime_t runtime = lci::g_runtime_init();
+  CHECK(valid_ranks());
+  CHECK(lci::g_runtime_init() == runtime);  // with a warning
+  meet();
+  lci::g_runtime_fina();
+  CHECK(lci::get_g_runtime() == runtime);
+  meet();
+  lci::g_runtime_fina();
+  CHECK(lci::get_g_runtime().is_empty());
+  CHECK(lci::get_rank_me() == -1);
+}
+
+TEST_CASE("global_initialize and a runtime of one's own") {
+  lci::global_initialize();
+  lci::runtime_t runtime = lci::alloc_runtime();
+  CHECK(lci::get_g_runtime().is_empty());
+  CHECK(lci::get_rank_me() == lci::get_rank_me_x().runtime(runtime)());
+  lci::barrier_x().runtime(runtime)();
+  lci::free_runtime(&runtime);
+  CHECK(valid_ranks());
+  lci::global_finalize();
+}

@@ -1,0 +1,179 @@
+// What keeps a sender from running away from those that receive: who has to wait is the sender, and nothing
+// is lost.
+#include <atomic>
+
+#include "tests/conformance/inbox.hpp"
+#include "tests/conformance/pattern.hpp"
+#include "tests/conformance/window.hpp"
+
+using namespace conf;
+
+namespace {
+
+constexpr size_t bound = 64 << 10;
+void with_small_bound(lci::global_attr_t& attr) { attr.unexpected_bytes = bound; }
+void with_small_backlog(lci::global_attr_t& attr) { attr.backlog_bytes = bound; }
+
+constexpr size_t size_of_each = 1000;
+
+/// Receives `n` messages of the left neighbour, whose tags count on from `first`, and looks at what is in them.
+void receive_all(rank_env& env, uint64_t n, lci::tag_t first = 0) {
+  auto sync = lci::alloc_sync_x().runtime(env.rt)();
+  std::vector<char> in(size_of_each);
+  for (uint64_t i = 0; i < n; ++i) {
+    const auto s = finished(env, sync, env.post([&] {
+      return lci::post_recv_x(env.left(), in.data(), in.size(), first + i, sync).runtime(env.rt)();
+    }));
+    EXPECT(s.is_done());
+    EXPECT(matches(in.data(), in.size(), first + i));
+  }
+  lci::free_comp_x(&sync).runtime(env.rt)();
+}
+
+struct loop_until_done {
+  lci::runtime_t rt;
+  lci::rcomp_t sink;
+  int left = 0;
+  std::atomic<int> handled{0};
+};
+loop_until_done loops[64];
+
+/// Answers each message by many, each posted again until it is not refused.
+void floods(lci::status_t s) {
+  loop_until_done& l = loops[rank_env::mine().rank];
+  static const std::vector<char> out(3000, 'x');
+  for (int i = 0; i < l.left; ++i)
+    while (lci::post_am_x(s.rank, out.data(), out.size(), lci::COMP_NULL_RETRY, l.sink).runtime(l.rt)().is_retry()) {
+    }
+  ++l.handled;
+}
+
+}  // namespace
+
+TEST_CASE("a sender whose target does not receive has to wait, and loses nothing", "[sendrecv][flow]") {
+  on_ranks(
+      [](rank_env& env) {
+        // The last rank does not send: others in a ring would all wait for each other.
+        const bool sends = env.rank + 1 < env.size, receives = env.rank > 0;
+        constexpr uint64_t most = 400'000;  // far more than the bound, and than a network takes
+        uint64_t sent = 0;
+        if (sends) {
+          int refused = 0;
+          while (refused < 2000 && sent < most) {
+            const auto out = message(size_of_each, sent);
+            const auto s = lci::post_send_x(env.right(), out.data(), out.size(), sent, lci::COMP_NULL_RETRY)
+                               .runtime(env.rt)();
+            if (s.is_retry()) {
+              ++refused;
+              env.progress();
+            } else {
+              refused = 0;
+              ++sent;
+            }
+          }
+          EXPECT(sent < most);
+        } else {
+          for (int i = 0; i < 20'000; ++i) env.progress();
+          EXPECT_EQ(sent, 0u);
+        }
+        const auto all = env.all_gather(sent);
+        if (receives) receive_all(env, all[static_cast<size_t>(env.left())]);
+        env.barrier();
+        // The way is free again.
+        if (sends)
+          for (lci::tag_t tag = most; tag < most + 20; ++tag) {
+            const auto out = message(size_of_each, tag);
+            env.post([&] {
+              return lci::post_send_x(env.right(), out.data(), out.size(), tag, lci::COMP_NULL_RETRY)
+                  .runtime(env.rt)();
+            });
+          }
+        if (receives) receive_all(env, 20, most);
+        env.barrier();
+      },
+      with_small_bound);
+}
+
+TEST_CASE("two that both send more than may wait before they receive do not wait for ever", "[sendrecv][flow]") {
+  const bool blocking = GENERATE(false, true);
+  INFO("posts forbid retry: " << blocking);
+  on_ranks(
+      [blocking](rank_env& env) {
+        // In pairs; a rank without partner talks to itself.
+        const int other = env.rank % 2 == 1 ? env.rank - 1 : env.rank + 1 < env.size ? env.rank + 1 : env.rank;
+        constexpr uint64_t n = 20 * bound / size_of_each;
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        for (uint64_t i = 0; i < n; ++i) {
+          const auto out = message(size_of_each, i);
+          env.post([&] {
+            return lci::post_send_x(other, out.data(), out.size(), i,
+                                    blocking ? lci::COMP_NULL : lci::COMP_NULL_RETRY)
+                .runtime(env.rt)();
+          });
+        }
+        std::vector<char> in(size_of_each);
+        for (uint64_t i = 0; i < n; ++i) {
+          const auto s = finished(env, sync, env.post([&] {
+            return lci::post_recv_x(other, in.data(), in.size(), i, sync).runtime(env.rt)();
+          }));
+          EXPECT(s.is_done());
+          EXPECT(matches(in.data(), in.size(), i));
+        }
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+      },
+      with_small_bound);
+}
+
+TEST_CASE("a loop on retry inside a handler ends", "[handlers][flow]") {
+  on_ranks(
+      [](rank_env& env) {
+        loop_until_done& l = loops[env.rank];
+        l.rt = env.rt;
+        l.left = 200;
+        l.handled = 0;
+        std::atomic<int> got{0};
+        struct count_comp final : lci::comp_impl_t {
+          std::atomic<int>& got;
+          explicit count_comp(std::atomic<int>& g) : got(g) { attr.am_in_place = true; }
+          void signal(lci::status_t) override { ++got; }
+        } sink(got);
+        auto handler = lci::alloc_handler_x(floods).am_in_place(true).runtime(env.rt)();
+        const auto flood = lci::register_rcomp_x(handler).runtime(env.rt)();
+        l.sink = lci::register_rcomp_x(lci::comp_t(&sink)).runtime(env.rt)();
+        const auto flood_of_right = env.all_gather(flood)[static_cast<size_t>(env.right())];
+        const auto sinks = env.all_gather(l.sink);
+        for (const auto each : sinks) EXPECT_EQ(each, l.sink);  // registered in the same order
+        constexpr int asked = 10;
+        const char byte = 1;
+        for (int i = 0; i < asked; ++i)
+          env.post([&] {
+            return lci::post_am_x(env.right(), &byte, 1, lci::COMP_NULL_RETRY, flood_of_right).runtime(env.rt)();
+          });
+        env.until("all questions and answers",
+                  [&] { return got.load() == asked * l.left && l.handled.load() == asked; });
+        EXPECT(true);
+        env.barrier();
+        lci::deregister_rcomp_x(flood).runtime(env.rt)();
+        lci::deregister_rcomp_x(l.sink).runtime(env.rt)();
+        lci::free_comp_x(&handler).runtime(env.rt)();
+      },
+      with_small_backlog);
+}
+
+TEST_CASE("posts that forbid retry make progress rather than keep without bound what can't go", "[am][flow]") {
+  on_ranks(
+      [](rank_env& env) {
+        inbox box(env, inbox_kind::counter, 1);
+        const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        const auto out = message(3000, 1);
+        constexpr int n = 3000;  // many times what may wait
+        for (int i = 0; i < n; ++i) {
+          const auto s = lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, rcomp).runtime(env.rt)();
+          EXPECT(s.is_done());
+        }
+        env.until("all messages", [&] { return lci::counter_get_x(box.comp()).runtime(env.rt)() == n; });
+        env.barrier();
+      },
+      with_small_backlog);
+}

@@ -1,0 +1,178 @@
+// Devices that are freed while something is under way through them: it ends, at both ends.
+#include "tests/conformance/pattern.hpp"
+#include "tests/conformance/window.hpp"
+
+using namespace conf;
+
+namespace {
+
+constexpr size_t large = 300'000;
+constexpr lci::tag_t tag = 7;
+
+/// Ends as `cancelled`, or as `done` if that was faster.
+bool ended_early_or_well(const lci::status_t& s) {
+  return s.is_done() || s.error == lci::errorcode_t::cancelled;
+}
+
+lci::status_t await(rank_env& env, lci::comp_t sync) {
+  lci::status_t s;
+  env.until("an operation to end", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
+  return s;
+}
+
+/// Even ranks free the device first, while the others go on using theirs.
+bool goes_first(const rank_env& env) { return env.rank % 2 == 0; }
+
+/// Frees the device, the ranks that go first before the others.
+void free_in_turn(rank_env& env, lci::device_t& device) {
+  if (!goes_first(env)) {
+    env.barrier();
+    lci::free_device_x(&device).runtime(env.rt)();
+    return;
+  }
+  lci::free_device_x(&device).runtime(env.rt)();
+  env.barrier();
+}
+
+}  // namespace
+
+TEST_CASE("a send that no receive has met ends as cancelled when its device is freed, and so does the receive",
+          "[ends][lifecycle]") {
+  const bool acked = GENERATE(false, true);
+  INFO("the sender asks for remote completion: " << acked);
+  on_ranks([acked](rank_env& env) {
+    auto device = lci::alloc_device_x().runtime(env.rt)();
+    auto sent = lci::alloc_sync_x().runtime(env.rt)();
+    auto received = lci::alloc_sync_x().runtime(env.rt)();
+    const auto out = message(large, 1);
+    std::vector<char> in(large);
+    env.barrier();
+    const auto s = env.post(device, [&] {
+      return lci::post_send_x(env.right(), out.data(), large, tag, sent)
+          .comp_semantic(acked ? lci::comp_semantic_t::remote : lci::comp_semantic_t::memory)
+          .device(device)
+          .runtime(env.rt)();
+    });
+    EXPECT(s.is_posted());
+    for (int i = 0; i < 100; ++i) env.progress(device);
+    env.barrier();
+    lci::free_device_x(&device).runtime(env.rt)();
+    EXPECT_EQ(await(env, sent).error, lci::errorcode_t::cancelled);
+    // A receive by another device would have met the message.
+    const auto r = env.post([&] {
+      return lci::post_recv_x(env.left(), in.data(), large, tag, received).runtime(env.rt)();
+    });
+    EXPECT(r.is_posted());
+    const auto end = await(env, received);
+    EXPECT_EQ(end.error, lci::errorcode_t::cancelled);
+    EXPECT_EQ(end.rank, env.left());
+    EXPECT_EQ(end.tag, tag);
+    env.barrier();
+    lci::free_comp_x(&sent).runtime(env.rt)();
+    lci::free_comp_x(&received).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a send ends when the device of its target is freed before a receive has met it", "[ends][lifecycle]") {
+  on_ranks([](rank_env& env) {
+    auto device = lci::alloc_device_x().runtime(env.rt)();
+    auto sent = lci::alloc_sync_x().runtime(env.rt)();
+    const auto out = message(large, 1);
+    env.barrier();
+    // To oneself, and to a rank that frees its device first, or last.
+    const int target = env.size == 1 ? env.rank : env.right();
+    EXPECT(env.post(device, [&] {
+      return lci::post_send_x(target, out.data(), large, tag, sent).device(device).runtime(env.rt)();
+    }).is_posted());
+    for (int i = 0; i < 100; ++i) env.progress(device);
+    env.barrier();
+    free_in_turn(env, device);
+    EXPECT_EQ(await(env, sent).error, lci::errorcode_t::cancelled);
+    env.barrier();
+    lci::free_comp_x(&sent).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("a message that waits to be acknowledged ends when its device is freed, and is not lost",
+          "[ends][lifecycle]") {
+  on_ranks([](rank_env& env) {
+    auto device = lci::alloc_device_x().runtime(env.rt)();
+    auto sent = lci::alloc_sync_x().runtime(env.rt)();
+    const auto out = message(100, 1);
+    std::vector<char> in(100);
+    env.barrier();
+    EXPECT(env.post(device, [&] {
+      return lci::post_send_x(env.right(), out.data(), out.size(), tag, sent)
+          .comp_semantic(lci::comp_semantic_t::remote)
+          .device(device)
+          .runtime(env.rt)();
+    }).is_posted());
+    for (int i = 0; i < 100; ++i) env.progress(device);
+    env.barrier();
+    lci::free_device_x(&device).runtime(env.rt)();
+    EXPECT_EQ(await(env, sent).error, lci::errorcode_t::cancelled);
+    env.barrier();
+    const auto r = lci::post_recv_x(env.left(), in.data(), in.size(), tag, lci::COMP_NULL).runtime(env.rt)();
+    EXPECT(r.is_done());
+    EXPECT(in == out);
+    env.barrier();
+    lci::free_comp_x(&sent).runtime(env.rt)();
+  });
+}
+
+TEST_CASE("transfers under way end at both ends when one of them frees its device", "[ends][lifecycle]") {
+  on_ranks(
+      [](rank_env& env) {
+        constexpr uint64_t n = 8;
+        for (int round = 0; round < 12; ++round) {
+          auto device = lci::alloc_device_x().runtime(env.rt)();
+          auto cq = lci::alloc_cq_x().runtime(env.rt)();
+          std::vector<std::vector<char>> out, in(n, std::vector<char>(large));
+          lci::operation_t receives[n];
+          uint64_t under_way = 0;
+          for (uint64_t i = 0; i < n; ++i) out.push_back(message(large, i + static_cast<uint64_t>(env.rank)));
+          env.barrier();
+          for (uint64_t i = 0; i < n; ++i) {
+            under_way += env.post(device, [&] {
+              return lci::post_recv_x(env.left(), in[i].data(), large, i, cq)
+                  .operation(&receives[i])
+                  .allow_done(false)
+                  .device(device)
+                  .runtime(env.rt)();
+            }).is_posted();
+            under_way += env.post(device, [&] {
+              return lci::post_send_x(env.right(), out[i].data(), large, i, cq)
+                  .allow_done(false)
+                  .device(device)
+                  .runtime(env.rt)();
+            }).is_posted();
+          }
+          EXPECT_EQ(under_way, 2 * n);
+          for (int i = 0; i < round; ++i) env.progress(device);
+          const auto all_ended = [&] {
+            for (lci::status_t s; (s = lci::cq_pop_x(cq).runtime(env.rt)()).error != lci::errorcode_t::retry;) {
+              --under_way;
+              EXPECT(ended_early_or_well(s));
+              for (uint64_t i = 0; i < n; ++i)
+                if (s.is_done() && s.buffer == in[i].data())
+                  EXPECT(matches(s.buffer, large, i + static_cast<uint64_t>(env.left())));
+            }
+            return under_way == 0;
+          };
+          // Sometimes all free their devices at the same time; else the others use theirs until their part
+          // has ended, which nobody has to ask for.
+          if (goes_first(env) || round % 2 == 0)
+            lci::free_device_x(&device).runtime(env.rt)();
+          else
+            env.until(device, "all operations to end", all_ended);
+          env.barrier();
+          if (!device.is_empty()) lci::free_device_x(&device).runtime(env.rt)();
+          // What no message has met through the device is still there for those of other devices.
+          for (const lci::operation_t& name : receives) lci::cancel(name);
+          env.until("all operations to end", all_ended);
+          env.barrier();
+          lci::free_comp_x(&cq).runtime(env.rt)();
+        }
+      },
+      with_small_chunks);
+}

@@ -1,0 +1,222 @@
+// What becomes of messages for which their target has no memory.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+
+#include "tests/conformance/harness.hpp"
+#include "tests/conformance/pattern.hpp"
+#include "tests/conformance/window.hpp"
+
+using namespace conf;
+
+namespace {
+
+/// Has no memory for messages of one size.
+struct choosy_allocator final : lci::allocator_base_t {
+  void* allocate(size_t size) override {
+    if (size == refused.load()) return nullptr;
+    return std::malloc(size);
+  }
+  void deallocate(void* p) override { std::free(p); }
+  std::atomic<size_t> refused{0};
+};
+
+/// A queue for active messages of a rank whose allocator is choosy.
+struct choosy_target {
+  explicit choosy_target(rank_env& e)
+      : env(e), before(lci::get_allocator_x().runtime(e.rt)()), queue(lci::alloc_cq_x().runtime(e.rt)()) {
+    lci::set_allocator_x(&allocator).runtime(env.rt)();
+    mine = lci::register_rcomp_x(queue).runtime(env.rt)();
+    right = env.all_gather(mine)[static_cast<size_t>(env.right())];
+  }
+  ~choosy_target() {  // once nothing comes any more
+    lci::set_allocator_x(before).runtime(env.rt)();
+    lci::deregister_rcomp_x(mine).runtime(env.rt)();
+    lci::free_comp_x(&queue).runtime(env.rt)();
+  }
+  /// The next message, whose size and tag must be these.
+  void expect(size_t size, lci::tag_t tag) {
+    lci::status_t s;
+    env.until("a message", [&] { return (s = lci::cq_pop_x(queue).runtime(env.rt)()).is_done(); });
+    EXPECT_EQ(s.size, size);
+    EXPECT_EQ(s.tag, tag);
+    EXPECT(matches(s.buffer, s.size, tag));
+    if (s.size > 0) allocator.deallocate(s.buffer);
+  }
+
+  rank_env& env;
+  choosy_allocator allocator;
+  lci::allocator_base_t* const before;
+  lci::comp_t queue;
+  lci::rcomp_t mine, right;
+};
+
+const size_t sizes_refused[] = {9, 3000, 100'000};
+
+bool throws_resource_error(rank_env& env, const lci::status_t& status) {
+  try {
+    lci::check_status_x(status).runtime(env.rt)();
+  } catch (const lci::resource_error&) {
+    return true;
+  }
+  return false;
+}
+
+void count_messages(lci::global_attr_t& attr) { attr.counters = true; }
+
+lci::count_t counted(rank_env& env, int rank) {
+  return lci::get_counters_x().device(env.device).rank(rank).runtime(env.rt)().no_memory;
+}
+
+}  // namespace
+
+TEST_CASE("a sender learns that its target had no memory for its message, and can send it again",
+          "[remote][allocator]") {
+  on_ranks(
+      [](rank_env& env) {
+        choosy_target target(env);
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        size_t lost = 0;
+        for (const size_t size : sizes_refused) {
+          const auto out = message(size, 5);
+          const auto send = [&] {
+            return finished(env, sync, env.post([&] {
+              return lci::post_am_x(env.right(), out.data(), size, sync, target.right)
+                  .tag(5)
+                  .comp_semantic(lci::comp_semantic_t::remote)
+                  .runtime(env.rt)();
+            }));
+          };
+          target.allocator.refused = size;
+          env.barrier();
+          const lci::status_t s = send();
+          EXPECT_EQ(s.error, lci::errorcode_t::no_memory);
+          EXPECT_EQ(s.rank, env.right());
+          EXPECT(throws_resource_error(env, s));
+          env.barrier();
+          EXPECT(!lci::cq_pop_x(target.queue).runtime(env.rt)().is_done());
+          lost += size;
+          EXPECT_EQ(counted(env, env.left()).bytes, lost);
+          target.allocator.refused = 0;
+          env.barrier();
+          EXPECT(send().is_done());
+          target.expect(size, 5);
+          env.barrier();
+        }
+        lci::free_comp_x(&sync).runtime(env.rt)();
+        env.barrier();
+      },
+      count_messages);
+}
+
+TEST_CASE("a blocking post throws if the target has no memory for its message", "[remote][allocator]") {
+  on_ranks([](rank_env& env) {
+    choosy_target target(env);
+    for (const size_t size : sizes_refused) {
+      const auto out = message(size, 5);
+      target.allocator.refused = size;
+      env.barrier();
+      bool thrown = false;
+      try {
+        lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, target.right)
+            .comp_semantic(lci::comp_semantic_t::remote)
+            .runtime(env.rt)();
+      } catch (const lci::resource_error&) {
+        thrown = true;
+      }
+      EXPECT(thrown);
+      env.barrier();
+    }
+    env.barrier();
+  });
+}
+
+TEST_CASE("a message of a stream for which there is no memory takes none with it", "[stream][allocator]") {
+  const bool acked = GENERATE(false, true);
+  INFO("the sender asks for remote completion: " << acked);
+  on_ranks(
+      [acked](rank_env& env) {
+        choosy_target target(env);
+        auto sync = lci::alloc_sync_x().runtime(env.rt)();
+        auto stream = lci::alloc_stream_x().runtime(env.rt)();
+        uint64_t lost = 0;
+        // What nobody else is told of, progress() throws.
+        const auto until = [&](const auto& done) {
+          const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30 * lci_test::time_scale);
+          for (bool over = false; !over && std::chrono::steady_clock::now() < end;) {
+            try {
+              lci::progress_x().runtime(env.rt)();
+              over = done();
+            } catch (const lci::resource_error&) {
+            }
+          }
+        };
+        for (const size_t size : sizes_refused) {
+          target.allocator.refused = size;
+          env.barrier_at_rest();
+          std::vector<std::vector<char>> out;
+          std::vector<lci::status_t> ends;
+          for (const size_t each : {size_t{20}, size, size_t{30'000}, size_t{21}, size, size_t{22}}) {
+            const lci::tag_t tag = out.size();
+            out.push_back(message(each, tag));
+            lci::status_t s;
+            until([&] {
+              s = lci::post_am_x(env.right(), out.back().data(), each, sync, target.right)
+                      .tag(tag)
+                      .stream(stream)
+                      .comp_semantic(acked && each == size ? lci::comp_semantic_t::remote
+                                                           : lci::comp_semantic_t::memory)
+                      .runtime(env.rt)();
+              return !s.is_retry();
+            });
+            if (s.is_posted()) until([&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
+            if (acked && each == size)
+              EXPECT_EQ(s.error, lci::errorcode_t::no_memory);
+            else  // the sender of a large one waits for its target in any case
+              EXPECT(s.is_done() || (each == size && s.error == lci::errorcode_t::no_memory));
+          }
+          for (const lci::tag_t tag : {0, 2, 3, 5}) {
+            lci::status_t s;
+            until([&] { return (s = lci::cq_pop_x(target.queue).runtime(env.rt)()).is_done(); });
+            EXPECT_EQ(s.tag, tag);
+            EXPECT(matches(s.buffer, s.size, tag));
+            target.allocator.deallocate(s.buffer);
+          }
+          lost += 2;
+          EXPECT_EQ(counted(env, env.left()).messages, lost);
+          int quiet = 0;
+          until([&] { return ++quiet == 100; });  // until all that was kept has been thrown
+        }
+        lci::free_stream_x(&stream).runtime(env.rt)();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+        env.barrier();
+      },
+      count_messages);
+}
+
+TEST_CASE("progress says that a message was lost for lack of memory if its sender can't know",
+          "[am][allocator]") {
+  on_ranks(
+      [](rank_env& env) {
+        choosy_target target(env);
+        const auto out = message(3000, 5);
+        target.allocator.refused = out.size();
+        env.barrier();
+        // To itself: the exception is to come out of this rank's progress().
+        const auto s = lci::post_am_x(env.rank, out.data(), out.size(), lci::COMP_NULL, target.mine).runtime(env.rt)();
+        EXPECT(s.is_done());
+        std::string text;
+        while (text.empty()) {
+          try {
+            lci::progress_x().runtime(env.rt)();
+          } catch (const lci::resource_error& e) {
+            text = e.what();
+          }
+        }
+        EXPECT(text.find("3000 bytes") != std::string::npos);
+        EXPECT(text.find("rank " + std::to_string(env.rank)) != std::string::npos);
+        EXPECT_EQ(counted(env, env.rank).messages, 1u);
+        env.barrier();
+      },
+      count_messages);
+}

@@ -1,0 +1,121 @@
+#include "tests/sweep/faults.hpp"
+
+#include <execinfo.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace sweep {
+
+namespace {
+
+constexpr size_t n_calls = static_cast<size_t>(call::end);
+constexpr std::array<const char*, n_calls> names = {
+    "alloc",
+#define SWEEP_CALL(name) #name,
+#include "tests/sweep/calls.inc"
+#undef SWEEP_CALL
+};
+
+struct named_errno {
+  const char* name;
+  int value;
+};
+constexpr named_errno errnos[] = {
+#define NAMED(e) {#e, e}
+    NAMED(EACCES),       NAMED(EADDRINUSE),   NAMED(EADDRNOTAVAIL), NAMED(EAFNOSUPPORT), NAMED(EAGAIN),
+    NAMED(EBADF),        NAMED(ECONNABORTED), NAMED(ECONNREFUSED),  NAMED(ECONNRESET),   NAMED(EEXIST),
+    NAMED(EFAULT),       NAMED(EHOSTUNREACH), NAMED(EINPROGRESS),   NAMED(EINTR),        NAMED(EINVAL),
+    NAMED(EIO),          NAMED(EISCONN),      NAMED(EMFILE),        NAMED(EMSGSIZE),     NAMED(ENETDOWN),
+    NAMED(ENETUNREACH),  NAMED(ENFILE),       NAMED(ENOBUFS),       NAMED(ENODEV),       NAMED(ENOENT),
+    NAMED(ENOMEM),       NAMED(ENOPROTOOPT),  NAMED(ENOSPC),        NAMED(ENOSYS),       NAMED(ENOTCONN),
+    NAMED(EOPNOTSUPP),   NAMED(EPERM),        NAMED(EPIPE),         NAMED(ESRCH),        NAMED(ETIMEDOUT),
+#undef NAMED
+};
+
+struct plan {
+  size_t which = n_calls;  // none
+  long first = 0, last = 0;
+  int error = ENOMEM;
+  int rank = -1;  // any
+};
+
+plan wanted;
+std::atomic<bool> armed{false};
+std::atomic<int> n_injected{0};
+std::array<std::atomic<long>, n_calls> counts{};
+
+[[noreturn]] void reject(const char* text) {
+  std::fprintf(stderr, "LCI_TEST_SWEEP=%s is not understood: CALL:N[+MORE][:ERRNO]\n", text);
+  std::exit(2);
+}
+
+/// Without allocating. Names of functions that are not exported are found by suite.py.
+void tell(call which, long n, int error) {
+  std::array<char, 120> line;
+  const int size = std::snprintf(line.data(), line.size(), "INJECTED %s:%ld errno %d at\n",
+                                 names[static_cast<size_t>(which)], n, error);
+  (void)!::write(STDERR_FILENO, line.data(), static_cast<size_t>(size));
+  std::array<void*, 24> frames;
+  backtrace_symbols_fd(frames.data(), backtrace(frames.data(), static_cast<int>(frames.size())), STDERR_FILENO);
+}
+
+}  // namespace
+
+void read_plan() {
+  std::array<void*, 2> frames;
+  (void)backtrace(frames.data(), 2);  // loads what it needs, which allocates
+  if (const char* rank = std::getenv("LCI_TEST_SWEEP_RANK")) wanted.rank = std::atoi(rank);
+  const char* text = std::getenv("LCI_TEST_SWEEP");
+  if (text == nullptr || *text == 0) return;
+  const char* colon = std::strchr(text, ':');
+  if (colon == nullptr) reject(text);
+  for (size_t i = 0; i < n_calls; ++i)
+    if (std::strlen(names[i]) == static_cast<size_t>(colon - text) && std::memcmp(names[i], text, std::strlen(names[i])) == 0)
+      wanted.which = i;
+  char* end;
+  wanted.first = wanted.last = std::strtol(colon + 1, &end, 10);
+  if (*end == '+') wanted.last += std::strtol(end + 1, &end, 10) - 1;
+  if (*end == ':') {
+    wanted.error = 0;
+    for (const named_errno& e : errnos)
+      if (std::strcmp(e.name, end + 1) == 0) wanted.error = e.value;
+    end += std::strlen(end);
+  }
+  if (wanted.which == n_calls || wanted.first < 1 || wanted.error == 0 || *end != 0) reject(text);
+}
+
+void arm(int rank) {
+  if (wanted.rank < 0 || wanted.rank == rank) armed.store(true);
+}
+void disarm() { armed.store(false); }
+
+pause::pause() : was_armed_(armed.exchange(false)) {}
+pause::~pause() { armed.store(was_armed_); }
+
+int injected() { return n_injected.load(); }
+
+void print_counts(int rank) {
+  std::printf("COUNTS rank=%d", rank);
+  for (size_t i = 0; i < n_calls; ++i)
+    if (const long n = counts[i].load()) std::printf(" %s=%ld", names[i], n);
+  std::printf("\n");
+}
+
+int count(call which) {
+  if (!armed.load(std::memory_order_relaxed)) return 0;
+  const auto i = static_cast<size_t>(which);
+  const long n = counts[i].fetch_add(1, std::memory_order_relaxed) + 1;
+  if (i != wanted.which || n < wanted.first || n > wanted.last) return 0;
+  n_injected.fetch_add(1);
+  const pause while_telling;
+  tell(which, n, wanted.error);
+  return wanted.error;
+}
+
+}  // namespace sweep

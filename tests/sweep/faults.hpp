@@ -1,0 +1,45 @@
+// Makes the n-th allocation or system call of this process fail, and says which one that was.
+#pragma once
+
+namespace sweep {
+
+/// The environment's LCI_TEST_SWEEP says what is to fail: "alloc:17" (the 17th allocation), "alloc:17+8" (that one and the
+/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). Without it calls are only counted.
+/// Exits with a text if it is not understood.
+void read_plan();
+
+/// From now on calls count, of any thread, if this is the rank that LCI_TEST_SWEEP_RANK names, or it names none.
+void arm(int rank);
+void disarm();
+
+/// While one lives nothing counts: for what the test itself does.
+class pause {
+ public:
+  pause();
+  ~pause();
+  pause(const pause&) = delete;
+  pause& operator=(const pause&) = delete;
+
+ private:
+  bool was_armed_;
+};
+
+/// How many calls have been made to fail.
+int injected();
+/// Prints "COUNTS rank=0 alloc=153 recv=12" to standard output: what there is to sweep over.
+void print_counts(int rank);
+
+// --- for what stands before the calls ---
+
+enum class call {
+  alloc,
+#define SWEEP_CALL(name) name,
+#include "tests/sweep/calls.inc"
+#undef SWEEP_CALL
+  end
+};
+
+/// Counts a call. The errno with which it is to fail; mostly 0: it goes on to the system.
+int count(call which);
+
+}  // namespace sweep

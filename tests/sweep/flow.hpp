@@ -1,0 +1,98 @@
+// Messages from rank 0 to rank 1 while calls fail, and what must hold of each.
+#pragma once
+
+#include <cstdint>
+
+#include "tests/sweep/scene.hpp"
+
+namespace sweep {
+
+/// What a sender may conclude from the end of an operation.
+enum class promise {
+  buffer_is_free,  // lost at the target: it must have been told
+  delivered,       // lost at the target: a lie
+};
+
+/// Posts carry the number of their message as user context.
+inline void* context_of(int i) { return reinterpret_cast<void*>(static_cast<intptr_t>(i)); }
+inline int number_of(const lci::status_t& s) {
+  const auto i = reinterpret_cast<intptr_t>(s.user_context);
+  if (i < 0 || i >= n_messages) fail("an operation ends that was never posted");
+  return static_cast<int>(i);
+}
+
+/// Rank 0 posts messages by `post(i)`, whose completion object is `sent`; rank 1 gets ready by `prepare()`, and
+/// `arrive()` looks what has come, and writes it on the page. With `late`, it does not do so before they have been posted.
+template <class Post, class Prepare, class Arrive>
+void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arrive, bool late = false) {
+  auto& fates = page->fates;
+  const auto at = [&](size_t end, int i) -> std::atomic<fate>& { return fates[end][static_cast<size_t>(i)]; };
+  const int sender = 0, receiver = n_ranks - 1;
+  const auto mine = static_cast<size_t>(me);
+  page->ended[mine].store(0);
+  page->told[mine].store(0);
+  if (me == sender) page->posted.store(0);
+  for (int i = 0; i < n_messages; ++i) {
+    if (me == sender) at(0, i).store(fate::none);
+    if (me == receiver) at(1, i).store(fate::none);
+  }
+  meet();
+  arm(me);
+  if (me == receiver && !late) prepare();
+  meet();
+  if (me == sender) {
+    int under_way = 0;
+    for (int i = 0; i < n_messages; ++i) {
+      lci::status_t s;
+      bool refused = false;
+      until("a post", [&] {
+        refused = !attempt("post", [&] { s = post(i); });
+        return refused || !s.is_retry();
+      });
+      if (refused)
+        at(0, i).store(fate::refused);
+      else if (s.is_posted())
+        ++under_way;
+      else
+        at(0, i).store(s.is_done() ? fate::good : fate::failed);
+    }
+    page->posted.store(1);
+    until("all that was posted to end", [&] {
+      for (lci::status_t s; !(s = lci::cq_pop(sent)).is_retry(); --under_way)
+        at(0, number_of(s)).store(s.is_done() ? fate::good : fate::failed);
+      return under_way == 0;
+    });
+    page->ended[0].store(1);
+  }
+  if (me == receiver) {
+    if (late) {
+      until("all to be posted", [&] { return page->posted.load() == 1; });
+      for (int i = 0; i < 20; ++i) turn();
+      prepare();
+    }
+    until("all messages to come that the sender has sent", [&] {
+      arrive();
+      if (page->ended[0].load() == 0) return false;
+      int missing = 0;
+      for (int i = 0; i < n_messages; ++i)
+        missing += at(0, i).load() == fate::good && at(1, i).load() == fate::none;
+      return missing == 0 || (what == promise::buffer_is_free && page->told[1].load() >= missing);
+    });
+    page->ended[1].store(1);
+  }
+  until("the other rank", [&] {
+    if (me == receiver) arrive();
+    return page->ended[0].load() == 1 && page->ended[static_cast<size_t>(receiver)].load() == 1;
+  });
+  disarm();
+  if (me == receiver)
+    for (int i = 0; i < n_messages; ++i) {
+      const fate there = at(0, i).load(), here = at(1, i).load();
+      if (there == fate::refused && here == fate::good) fail("message %d has come; its post had thrown", i);
+      if (there == fate::good && what == promise::delivered && here != fate::good)
+        fail("message %d was not delivered; its sender was told that it was", i);
+    }
+  meet();
+}
+
+}  // namespace sweep

@@ -1,0 +1,134 @@
+#include "tests/sweep/scene.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "tests/support/testing.hpp"
+
+namespace sweep {
+
+int me = 0, n_ranks = 1;
+board* page = nullptr;
+
+void fail(const char* format, ...) {
+  disarm();
+  std::array<char, 1000> text;
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  std::fprintf(stderr, "SWEEP FAILED: rank %d: %s\n", me, text.data());
+  std::fflush(nullptr);
+  _exit(1);
+}
+
+void accept(const char* where, const std::exception& e) {
+  const pause here;
+  std::fprintf(stderr, "rank %d: %s threw: %s\n", me, where, e.what());
+  // Whoever sees an error must have been told of a failure. That of a peer shows at this end, too.
+  const bool typed = dynamic_cast<const lci::resource_error*>(&e) != nullptr ||
+                     dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr ||
+                     dynamic_cast<const lci::peer_failure_error*>(&e) != nullptr;
+  if (!typed) fail("%s threw what is not an error of a resource, of the start or of a peer: %s", where, e.what());
+  if (std::strlen(e.what()) < 12) fail("%s threw without a text: %s", where, e.what());
+}
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+deadline::deadline() : end_(now() + patience * lci_test::time_scale) {}
+bool deadline::is_over() const { return now() > end_; }
+
+void turn() {
+  try {
+    if (!lci::progress().is_done()) sched_yield();
+  } catch (const std::exception& e) {
+    page->told[static_cast<size_t>(me)].fetch_add(1);
+    accept("progress", e);
+  }
+}
+
+void meet() {
+  if (n_ranks == 1) return;
+  const int mine = page->arrived[static_cast<size_t>(me)].fetch_add(1) + 1;
+  until("the peer to come to the same place", [&] { return page->arrived[static_cast<size_t>(peer())].load() >= mine; });
+}
+
+namespace {
+
+constexpr std::array<size_t, n_messages> sizes = {8, 1000, 5000, 20000, 100000, 1200000, 0, 3000, 8, 70000, 300000, 16};
+constexpr size_t largest = 1200000 + 64;  // and some more
+
+std::unique_ptr<char[]> make_contents() {
+  std::unique_ptr<char[]> all(new char[n_messages * largest]);
+  for (int i = 0; i < n_messages; ++i) std::memset(all.get() + static_cast<size_t>(i) * largest, 'a' + i, largest);
+  return all;
+}
+
+}  // namespace
+
+size_t size_of(int i) { return sizes[static_cast<size_t>(i)]; }
+const char* content_of(int i) {
+  static const std::unique_ptr<char[]> contents = make_contents();
+  return contents.get() + static_cast<size_t>(i) * largest;
+}
+char* buffer_for(int i) {
+  static const std::unique_ptr<char[]> buffers(new char[n_messages * largest]);
+  return buffers.get() + static_cast<size_t>(i) * largest;
+}
+bool is_content(int i, const void* data, size_t size) {
+  return size == size_of(i) && (size == 0 || std::memcmp(data, content_of(i), size) == 0);
+}
+
+void expect_health() {
+  const lci::tag_t base = 1000;
+  lci::comp_t received = lci::alloc_cq(), sent = lci::alloc_cq();
+  for (int i = 0; i < n_messages; ++i) {
+    std::memset(buffer_for(i), 0, size_of(i));
+    if (!lci::post_recv_x(peer(), buffer_for(i), size_of(i), base + static_cast<lci::tag_t>(i), received)
+             .allow_done(false)()
+             .is_posted())
+      fail("afterwards a receive is not posted");
+  }
+  meet();
+  int to_end = 0, to_come = n_messages;
+  for (int i = 0; i < n_messages; ++i) {
+    lci::status_t s;
+    until("afterwards, a send", [&] {
+      s = lci::post_send_x(peer(), content_of(i), size_of(i), base + static_cast<lci::tag_t>(i), sent)();
+      return !s.is_retry();
+    });
+    to_end += s.is_posted() ? 1 : 0;
+  }
+  until("afterwards, messages", [&] {
+    for (lci::status_t s; (s = lci::cq_pop(sent)).is_done();) --to_end;
+    for (lci::status_t s; !(s = lci::cq_pop(received)).is_retry();) {
+      --to_come;
+      if (!s.is_done() || !is_content(static_cast<int>(s.tag - base), s.buffer, s.size))
+        fail("afterwards message %d comes with error %d, size %zu", static_cast<int>(s.tag - base),
+             static_cast<int>(s.error.errorcode), s.size);
+    }
+    return to_end == 0 && to_come == 0;
+  });
+  // Whatever has failed before: nothing is under way for ever.
+  until("afterwards, the device to be drained", [] { return lci::test_drained().is_done(); });
+  meet();
+  lci::free_comp(&received);
+  lci::free_comp(&sent);
+}
+
+}  // namespace sweep

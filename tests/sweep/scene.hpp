@@ -1,0 +1,78 @@
+// What scenarios are made of: two ranks that try things while something fails, and look at what has become of them.
+#pragma once
+
+#include <exception>
+#include <lci.hpp>
+
+#include "tests/sweep/board.hpp"
+#include "tests/sweep/faults.hpp"
+
+namespace sweep {
+
+extern int me, n_ranks;
+extern board* page;
+inline int peer() { return n_ranks == 1 ? 0 : 1 - me; }
+
+/// Something is wrong: said, and the job ends badly.
+[[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
+/// An exception of the library, at `where`. Wrong unless it is one that a failed call may become, with a text.
+void accept(const char* where, const std::exception& e);
+
+/// Whether f() has not thrown.
+template <class F>
+bool attempt(const char* what, F f) {
+  try {
+    f();
+    return true;
+  } catch (const std::exception& e) {
+    accept(what, e);
+    return false;
+  }
+}
+/// f() until it does not throw: what has made it throw is over some time.
+template <class F>
+void insist(const char* what, F f) {
+  for (int i = 0; i < 100; ++i)
+    if (attempt(what, f)) return;
+  fail("%s: fails for ever", what);
+}
+
+/// One round of progress; what it throws is counted on the page.
+void turn();
+/// Makes progress until f(). A test of a second's work that takes so much longer hangs.
+constexpr int patience = 5;  // seconds, times what this build takes
+class deadline {
+ public:
+  deadline();
+  bool is_over() const;
+
+ private:
+  double end_;
+};
+template <class F>
+void until(const char* what, F f) {
+  const deadline end;
+  while (!f()) {
+    turn();
+    if (end.is_over()) fail("HUNG: %s", what);
+  }
+}
+/// Waits until both ranks have come here, making progress.
+void meet();
+
+/// Of messages number 0 and up: their sizes cross all protocols.
+constexpr int n_messages = 12;
+size_t size_of(int i);
+const char* content_of(int i);
+char* buffer_for(int i);  // of n_messages, each as large as the largest
+bool is_content(int i, const void* data, size_t size);
+
+/// Sends a message of each protocol to the peer and receives as many; nothing may be amiss.
+void expect_health();
+
+using scenario = void (*)();
+/// Null if there is none of this name.
+scenario find_scenario(const char* name);
+void list_scenarios();
+
+}  // namespace sweep

@@ -1,0 +1,178 @@
+"""Makes one call after the other fail, in every scenario: allocations, and system calls with each errno.
+
+    suite.py --program sweep_scenarios --launcher lcirun [--what alloc] [--network shm] [--scenario am] [--all]
+
+A scenario is played once with nothing failing, which counts its calls. Then it is played again and again, each time
+as a job of its own with another call failing at one of its ranks. The scenario looks itself whether what became of it
+is right (scene.hpp, flow.hpp); here is seen whether it ended at all, and not by a signal. Of many calls a sample is
+tried, evenly spread, the first ones always, and the same in each run; with --all, or LCI_TESTS_LONG=1, all are.
+Of a failure is said which call it was, from where, and by which line it can be played again alone.
+"""
+
+import argparse
+import bisect
+import concurrent.futures
+import functools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import plans
+
+TOLD = 3  # main.cpp: the runtime did not start, and said why
+LIMIT = 60  # seconds for a job of a fraction of one, whose own watch is shorter; a sanitizer's are slower
+
+
+def parse(arguments):
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--program", required=True)
+    p.add_argument("--launcher", required=True)
+    p.add_argument("--what", action="append", help="alloc, or the name of a call; default: all of the plan")
+    p.add_argument("--network", action="append", choices=["shm", "tcp"])
+    p.add_argument("--scenario", action="append")
+    p.add_argument("--plan", default="memory", choices=sorted(plans.PLANS))
+    p.add_argument("--sample", type=int, help="calls to fail of each kind at each rank, instead of the plan's")
+    p.add_argument("--all", action="store_true", default=os.environ.get("LCI_TESTS_LONG", "0") != "0")
+    p.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    return p.parse_args(arguments)
+
+
+def numbers(n, sample):
+    """1..n, or so many of them: the first half of the sample one by one, the others evenly spread."""
+    if n <= sample:
+        return list(range(1, n + 1))
+    first = sample // 2
+    rest = sample - first
+    return list(range(1, first + 1)) + sorted({first + (n - first) * (i + 1) // rest for i in range(rest)})
+
+
+@functools.lru_cache(maxsize=None)
+def symbols(path):
+    said = subprocess.run(["nm", "-C", "--defined-only", path], capture_output=True, text=True, check=False).stdout
+    found = []
+    for line in said.splitlines():
+        address, kind, name = (line.split(None, 2) + ["", ""])[:3]
+        if kind in "tTwWuV" and name:
+            found.append((int(address, 16), name))
+    return sorted(found)
+
+
+FRAME = re.compile(r"^(?P<path>/\S+?)\((?P<name>[^+)]*)\+0x(?P<offset>[0-9a-f]+)\)\s*\[")
+
+
+def readable(text):
+    """Backtraces with the names of functions."""
+    lines = []
+    for line in text.splitlines():
+        frame = FRAME.match(line)
+        if frame and not frame["name"]:
+            table, address = symbols(frame["path"]), int(frame["offset"], 16)
+            at = bisect.bisect(table, (address, "~")) - 1
+            if at >= 0:
+                line = f"    {table[at][1]}"
+        elif frame:
+            name = subprocess.run(["c++filt", frame["name"]], capture_output=True, text=True, check=False).stdout.strip()
+            line = f"    {name}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+class Sweep:
+    def __init__(self, options):
+        self.options = options
+        self.jobs_played = 0
+
+    def command(self, scenario, network, ranks, fault, rank):
+        environment = {"LCI_ATTR_BACKEND": network}
+        if fault:
+            environment.update(LCI_TEST_SWEEP=fault, LCI_TEST_SWEEP_RANK=str(rank))
+        return environment, [self.options.launcher, "-n", str(ranks), self.options.program, scenario]
+
+    def play(self, scenario, network, ranks, fault="", rank=0):
+        """(what is wrong or "", all that was said)"""
+        environment, command = self.command(scenario, network, ranks, fault, rank)
+        job = subprocess.Popen(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                               start_new_session=True)
+        self.jobs_played += 1
+        wrong = ""
+        try:
+            said, _ = job.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(job.pid, signal.SIGKILL)
+            said, _ = job.communicate()
+            wrong = f"did not end within {LIMIT} s"
+        told = TOLD if scenario == "start" and ranks > 1 and fault else 0
+        if not wrong and job.returncode not in (0, told):
+            wrong = f"exit status {job.returncode}"
+        if wrong:
+            line = " ".join([f"{k}={v}" for k, v in environment.items()] + command)
+            said = f"{line}\n{readable(said)}"
+        return wrong, said
+
+    def counts(self, scenario, network, ranks):
+        """By rank, how often each call is made. (Jobs differ a little.)"""
+        found = []
+        wrong, said = self.play(scenario, network, ranks)
+        for rank in range(ranks if not wrong else 0):
+            line = re.search(rf"^COUNTS rank={rank}\b.*$", said, re.M)
+            found.append(dict(item.split("=") for item in line[0].split()[1:]) if line else {})
+        return wrong, said, found
+
+    def cases(self, counts, network, calls, sample):
+        for rank, counted in enumerate(counts):
+            for call, errnos in calls.items():
+                n = int(counted.get(call, 0))
+                if self.options.what and call not in self.options.what:
+                    continue
+                for i in numbers(n, n if self.options.all and n <= plans.WHOLE else sample):
+                    for how in errnos if self.options.all else [errnos[i % len(errnos)]]:
+                        yield f"{call}:{i}{how}", rank
+
+    def sweep(self, pool, scenario, network, ranks, plan):
+        """One test case: prints its line, and whether it has passed."""
+        title = f"{scenario}, {network}, {ranks} rank{'s' if ranks > 1 else ''}"
+        begin = time.monotonic()
+        wrong, said, counts = self.counts(scenario, network, ranks)
+        if wrong:
+            print(f"{said}\nFAILED {title}: nothing was to fail, but {wrong}", flush=True)
+            return False
+        sample = self.options.sample or plan["sample"]
+        cases = list(self.cases(counts, network, plan["calls"], sample))
+        results = pool.map(lambda case: (case, self.play(scenario, network, ranks, *case)), cases)
+        bad = [(case, wrong, said) for case, (wrong, said) in results if wrong]
+        for (fault, rank), wrong, said in bad[:5]:
+            print(f"--- {title}: {fault} at rank {rank}: {wrong}\n{said}")
+        took = time.monotonic() - begin
+        if bad:
+            print(f"FAILED {title}: {len(bad)} of {len(cases)} faults: {' '.join(f'{c[0]}@{c[1]}' for c, _, _ in bad)}",
+                  flush=True)
+        else:
+            print(f"PASSED {title}: {len(cases)} faults ({took:.1f} s)", flush=True)
+        return not bad
+
+
+def main():
+    options = parse(sys.argv[1:])
+    plan = plans.PLANS[options.plan]
+    sweep = Sweep(options)
+    listed = subprocess.run([options.program], capture_output=True, text=True, check=True).stdout.split()
+    passed = failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for network in options.network or plan["networks"]:
+            for scenario in options.scenario or plan["scenarios"](listed):
+                for ranks in (1, 2) if scenario in ("start", "end") else (2,):
+                    if sweep.sweep(pool, scenario, network, ranks, plan):
+                        passed += 1
+                    else:
+                        failed += 1
+    print(f"{sweep.jobs_played} jobs")
+    print(f"cases: {passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

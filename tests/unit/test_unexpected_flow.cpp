@@ -1,0 +1,103 @@
+#include "lib/core/unexpected_flow.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using lci::core::unexpected_flow;
+
+TEST_CASE("a peer is asked to pause once above the limit, and to go on once at half of it") {
+  unexpected_flow f(3, 1000);
+  CHECK(f.add(1, 600).number == 0);
+  CHECK(f.add(2, 600).number == 0);  // each peer has a limit of its own
+  CHECK(f.add(1, 400).number == 0);
+  const auto pause = f.add(1, 1);
+  CHECK(pause.number == 1);
+  CHECK(pause.pause);
+  CHECK(f.add(1, 5000).number == 0);
+  CHECK(f.remove(1, 5000).number == 0);
+  CHECK(f.remove(1, 500).number == 0);
+  const auto go_on = f.remove(1, 1);
+  CHECK(go_on.number == 2);
+  CHECK_FALSE(go_on.pause);
+  CHECK(f.remove(1, 500).number == 0);
+  CHECK(f.add(1, 1001).number == 3);
+}
+
+TEST_CASE("without a limit nobody is asked to pause") {
+  unexpected_flow f(1, 0);
+  CHECK(f.add(0, size_t{1} << 40).number == 0);
+  CHECK(f.remove(0, size_t{1} << 40).number == 0);
+}
+
+TEST_CASE("of what a peer says the latest word counts, in whatever order it comes") {
+  unexpected_flow f(2, 1000);
+  CHECK(f.hear(1, {2, false}) == 0);
+  CHECK(f.hear(1, {1, true}) == 0);  // overtaken
+  CHECK_FALSE(f.is_paused_by(1));
+  CHECK(f.hear(1, {3, true}) == 1);
+  CHECK(f.hear(1, {5, true}) == 0);
+  CHECK(f.is_paused_by(1));
+  CHECK_FALSE(f.is_paused_by(0));
+  CHECK(f.hear(1, {4, false}) == 0);
+  CHECK(f.is_paused_by(1));
+  CHECK(f.forget(1) == -1);
+  CHECK_FALSE(f.is_paused_by(1));
+  CHECK(f.hear(1, {1, true}) == 1);  // another peer has the id now
+}
+
+TEST_CASE("numbers of words to a peer may wrap around") {
+  unexpected_flow f(1, 1000);
+  CHECK(f.hear(0, {0x7fffffff, true}) == 1);
+  CHECK(f.hear(0, {0xfffffffe, false}) == -1);
+  CHECK(f.hear(0, {1, true}) == 1);
+  CHECK(f.hear(0, {0xffffffff, false}) == 0);
+}
+
+TEST_CASE("a rank that is paused by a peer that it has paused gives that as much again") {
+  unexpected_flow f(1, 1000);
+  CHECK(f.give_more(0).number == 0);  // the peer was not asked to pause
+  CHECK(f.add(0, 1500).number == 1);
+  const auto go_on = f.give_more(0);
+  CHECK(go_on.number == 2);
+  CHECK_FALSE(go_on.pause);
+  CHECK(f.add(0, 1000).number == 0);
+  CHECK(f.add(0, 1).number == 3);
+  // When what was sent has been received the limit is what it was.
+  CHECK(f.remove(0, 2001).number == 4);
+  CHECK(f.remove(0, 500).number == 0);
+  CHECK(f.add(0, 1001).number == 5);
+}
+
+TEST_CASE("threads that keep and take messages at once never leave a peer paused for nothing") {
+  for (int round = 0; round < 200; ++round) {
+    unexpected_flow f(1, 100);
+    // The latest word, as the peer would have it.
+    unexpected_flow peer(1, 100);
+    const auto tell = [&](unexpected_flow::word w) {
+      if (w.number != 0) (void)peer.hear(0, w);
+    };
+    std::atomic<int> kept{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 200; ++i) {
+          tell(f.add(0, 10));
+          kept.fetch_add(1);
+        }
+      });
+      threads.emplace_back([&] {
+        for (int i = 0; i < 200;) {
+          int n = kept.load();
+          if (n == 0 || !kept.compare_exchange_strong(n, n - 1)) continue;
+          tell(f.remove(0, 10));
+          ++i;
+        }
+      });
+    }
+    for (std::thread& t : threads) t.join();
+    REQUIRE_FALSE(peer.is_paused_by(0));
+  }
+}
