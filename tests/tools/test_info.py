@@ -108,7 +108,7 @@ class Environment(unittest.TestCase):
     def test_a_bad_value_is_rejected_with_its_variable_and_what_is_accepted(self):
         for variable, value, accepted in (
                 ("LCI_ATTR_NPACKETS", "many", "whole number"),
-                ("LCI_ATTR_NPACKETS", "0", "at least 1"),
+                ("LCI_ATTR_NPACKETS", "0", "1 to 4294967296"),
                 ("LCI_ATTR_BACKEND", "shmm", "shm"),
                 ("LCI_ATTR_USE_REG_CACHE", "maybe", "yes")):
             with self.subTest(variable=variable, value=value):
