@@ -1,0 +1,71 @@
+// What belongs to device.hpp and needs its class: templates, the marks of a thread that makes progress, and
+// messages that wait for their receive. Included by device.hpp alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+
+#include "lib/core/device.hpp"
+
+namespace lci::core {
+
+template <class Act>
+bool device::visit(uint32_t handle, uint8_t doors, int peer, Act act) {
+  const auto [op, door] = rt.operations.enter(this, handle, doors);
+  if (op == nullptr) return false;
+  const bool good = op->status.rank == peer && act(op, door);
+  leave(op);
+  return good;
+}
+
+template <class F>
+std::exception_ptr device::end_waiting(failure how, F which) {
+  std::exception_ptr thrown;
+  rt.operations.enter_each(this, [&](operation_table::visit v) {
+    if (which(static_cast<const operation*>(v.op)) && v.op->gate.close()) v.op->fail_as(how);
+    try {
+      leave(v.op);
+    } catch (...) {
+      if (thrown == nullptr) thrown = std::current_exception();
+    }
+  });
+  return thrown;
+}
+
+/// Set while this thread is inside progress() or a handler that a post runs.
+extern constinit thread_local bool tls_in_progress __attribute__((tls_model("initial-exec")));
+
+/// Sends that this thread has posted since it made progress last.
+extern constinit thread_local uint32_t tls_sends_in_a_row __attribute__((tls_model("initial-exec")));
+/// After so many a post has the thread make progress, so that it hears of peers that ask for a pause, and
+/// does not run away from them: at most this many times the eager limit.
+constexpr uint32_t most_sends_in_a_row = 1024;
+
+/// Marks this thread as being inside progress(), also when a handler throws.
+struct inside_progress {
+  inside_progress() { tls_in_progress = true; }
+  ~inside_progress() { tls_in_progress = false; }
+};
+
+/// A message that came before its receive. Followed in memory by the payload of an eager one.
+struct unexpected {
+  int peer;
+  tag_t tag;
+  size_t size;       // of the whole message
+  bool rendezvous;
+  bool cancelled;    // its data won't come: the sender, or the device here, is gone
+  int device_uid;    // where it came from, and the answer to an RTS goes
+  wire::rts_body rts;  // of an eager one: `operation` only
+  std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
+  size_t memory() const { return sizeof(unexpected) + (rendezvous ? 0 : size); }
+};
+/// Frees one that was counted.
+inline void free_unexpected(runtime& rt, unexpected* u) {
+  device* via = rt.devices.get(static_cast<size_t>(u->device_uid));
+  if (LCI_LIKELY(via != nullptr)) via->discount_unexpected(u->peer, u->memory());
+  std::free(u);
+}
+
+}  // namespace lci::core
