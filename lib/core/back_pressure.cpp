@@ -1,5 +1,5 @@
-// What keeps a thread that posts from running away from its peers: the backlog that may not grow for ever, and
-// peers that ask for a pause of sends.
+// Back-pressure on threads that post: they make progress when too much waits in the backlog, or when a peer asks
+// them to pause their sends.
 #include "lib/core/device.hpp"
 
 namespace lci::core {

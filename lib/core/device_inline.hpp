@@ -1,5 +1,5 @@
-// What belongs to device.hpp and needs its class: templates, the marks of a thread that makes progress, and
-// messages that wait for their receive. Included by device.hpp alone.
+// The second part of device.hpp, for what needs the complete class: member templates, the thread-local state of
+// progress, and unexpected messages. Only device.hpp includes it.
 #pragma once
 
 #include <cstddef>
