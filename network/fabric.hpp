@@ -125,7 +125,8 @@ class device {
   const limits& get_limits() const { return limits_; }
 
   /// `done` (finished, no event), `posted` (on_complete follows), `retry_lock`, `retry_nomem`
-  /// (nothing happened), or `fatal`: the peer has failed. Throws resource_error if the system refuses
+  /// (nothing happened), or `fatal`: the peer has failed, left or freed its device, which on_peer_failure(),
+  /// on_peer_departure() or on_device_end() has told or a later poll tells. Throws resource_error if the system refuses
   /// a put or get to a peer that lives: it will not complete, and nobody was told.
   virtual errorcode_t post(const net_op& op) = 0;
 

@@ -194,35 +194,6 @@ bool device::peer_closes(int peer) const {
   return device_ends_.count(peer) != 0;
 }
 
-namespace {
-
-/// An end of a peer's device that was found out where nothing of the user's may run.
-struct late_end {
-  device& of;
-  int peer;
-
-  static bool run(void* self) {
-    const std::unique_ptr<late_end> end(static_cast<late_end*>(self));
-    struct ending {
-      device& of;
-      ~ending() { of.end_task(); }
-    } const at_end{end->of};
-    if (!end->of.has_failed(end->peer)) end->of.on_device_end(end->peer);
-    return true;
-  }
-};
-
-}  // namespace
-
-void device::note_unreachable(int peer) {
-  // Of a peer that has failed the network tells, too; operations that begin later find out in open().
-  if (fate_with(peer) != failure::none) return;
-  auto end = std::make_unique<late_end>(late_end{*this, peer});
-  begin_task();
-  rt.deferred.push({late_end::run, end.get()});
-  (void)end.release();
-}
-
 failure device::fate_with(int peer) const {
   if (has_failed(peer)) return failure::fatal;
   std::lock_guard guard(failure_mutex_);

@@ -424,8 +424,6 @@ class device final : public network::event_sink,
   /// As what an operation ends that waits for the peer: `none` as long as that may answer.
   LCI_COLD failure fate_with(int peer) const;
   LCI_COLD void note_device_end(int peer, uint8_t how);
-  /// The network takes no message to the peer any more: it has failed, or has freed its device.
-  LCI_COLD void note_unreachable(int peer);
   /// One round of a device that is being freed; `idle` counts those in which nothing happened.
   void last_round(int& idle);
   /// Until nothing of ours waits here; `to_the_end`: nor in the network, where our peers hear of our end.

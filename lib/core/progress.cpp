@@ -187,8 +187,8 @@ bool device::submit(backlog::item& item) {
                              item.completes);
         if (!error_t(result).is_done()) p->pool->put(p);
       }
-      if (result == errorcode_t::fatal)
-        item.completes != nullptr ? on_operation_failure(item.completes, item.peer) : note_unreachable(item.peer);
+      // Of a message of the library's own: the network tells why the peer can't be reached, which ends what waits.
+      if (result == errorcode_t::fatal && item.completes != nullptr) on_operation_failure(item.completes, item.peer);
       return !error_t(result).is_retry();
     }
   }

@@ -62,9 +62,8 @@ bool device::try_inject(int peer, const void* message, size_t size) {
   op.peer = peer;
   op.n_segments = 1;
   op.segments[0] = {const_cast<void*>(message), size, 0};
-  const errorcode_t result = net->post(op);
-  if (LCI_UNLIKELY(result == errorcode_t::fatal)) note_unreachable(peer);
-  return !error_t(result).is_retry();
+  // Where it says `fatal`, the network tells why, which ends what waits for the peer.
+  return !error_t(net->post(op)).is_retry();
 }
 
 void device::queue(backlog::item item) {

@@ -285,9 +285,7 @@ void device::look_for_ends(event_sink& sink) {
     n_ends_told_ = closed_peers_.size();
     for (const auto& lane : owned_out_) {
       const int peer = lane->target;
-      if (peer < 0 || !lane->receiver_closed()) continue;
-      if (std::find(closed_peers_.begin(), closed_peers_.end(), peer) == closed_peers_.end())
-        closed_peers_.push_back(peer);
+      if (peer >= 0 && lane->receiver_closed()) note_closed(peer);
     }
   }
   for (const int peer : ends) sink.on_device_end(peer);

@@ -62,6 +62,8 @@ class device final : public network::device {
   LCI_COLD out_lane* make_lane(int peer, lane_use use, errorcode_t& why);
   LCI_COLD void set_lane(int thread, int peer, out_lane* lane);
   LCI_COLD void warn_of_shortage(int peer);
+  /// The peer has closed its device or left; under mutex_. The next polls tell it.
+  LCI_COLD void note_closed(int peer);
   void adopt_listed();  // the same under mutex_
   LCI_COLD void adopt_lanes();
 

@@ -64,6 +64,7 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
   const bool never = there == presence::closed || context_.has_left(peer) ||
                      context_.has_failed(peer);
   why = never ? errorcode_t::fatal : errorcode_t::retry_nomem;
+  if (never) note_closed(peer);
   if (never || there == presence::not_yet) return nullptr;
   const uint32_t index = take_lane(segment, use);
   if (index == ~0u) {
@@ -86,11 +87,19 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
   if (result == announcement::closed) {
     why = errorcode_t::fatal;
     close_end(segment, index, lane_header::sender);
+    note_closed(peer);
   } else {
     return_lane(segment, index);
     if (use == lane_use::threads) warn_of_shortage(peer);
   }
   return nullptr;
+}
+
+void device::note_closed(int peer) {
+  // Of one that has failed something else is told.
+  if (context_.has_failed(peer)) return;
+  if (std::find(closed_peers_.begin(), closed_peers_.end(), peer) == closed_peers_.end())
+    closed_peers_.push_back(peer);
 }
 
 void device::warn_of_shortage(int peer) {

@@ -51,6 +51,8 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
   for (int peer = 0; peer < station.job_size; ++peer)
     if (world_->separated(rank_, station.base + peer))
       schedule(world_->soon(temper_.max_delay), {.what = event::kind::peer_failure, .peer = peer});
+    else if (world_->departed(station.base + peer, index_))
+      schedule(world_->soon(temper_.max_delay), {.what = event::kind::device_end, .peer = peer});
 }
 
 device::~device() {
