@@ -79,7 +79,7 @@ errorcode_t device::send_content(connection& c, content_frame frame, size_t most
   bool alone, blocked;
   {
     std::lock_guard guard(c.lock);
-    if (LCI_UNLIKELY(c.is_gone())) return errorcode_t::fatal;
+    if (LCI_UNLIKELY(c.is_gone() || c.dismissed.load(std::memory_order_relaxed))) return errorcode_t::fatal;
     if (LCI_UNLIKELY(c.broken || c.waiting.size() >= most)) return errorcode_t::retry_nomem;
     if (asked != nullptr) {
       if (c.asked.size() >= connection::most_asked) return errorcode_t::retry_nomem;

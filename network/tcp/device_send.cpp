@@ -89,6 +89,8 @@ device::joined device::join(connection& c, frame_kind kind, const parts& m, cons
   const uint64_t now = cpu_ticks();
   std::lock_guard guard(c.lock);
   if (LCI_UNLIKELY(c.is_gone())) return joined::gone;
+  // Nothing goes out behind a goodbye. To the peer, this device has ended.
+  if (LCI_UNLIKELY(c.dismissed.load(std::memory_order_relaxed))) return joined::gone;
   if (LCI_UNLIKELY(asked != nullptr && c.asked.size() >= connection::most_asked)) return joined::no_room;
   const bool connected = c.fd.load(std::memory_order_relaxed) >= 0;
   if (connected && kind != frame_kind::goodbye && !more_comes_.load(std::memory_order_relaxed) &&

@@ -20,13 +20,15 @@ long free_gib() {
   return 0;
 }
 
-/// Address space whose pages come as they are touched.
+/// Address space whose pages come as they are touched; large ones, where the kernel has them: it takes some
+/// machines half a minute to make 4 GiB of small ones.
 class huge_buffer {
  public:
   explicit huge_buffer(size_t size) : size_(size) {
     void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     data_ = p == MAP_FAILED ? nullptr : static_cast<char*>(p);
+    if (data_ != nullptr) (void)madvise(p, size, MADV_HUGEPAGE);
   }
   ~huge_buffer() {
     if (data_ != nullptr) munmap(data_, size_);
@@ -68,7 +70,7 @@ TEST_CASE("a message of more than 4 GiB arrives whole", "[large]") {
       EXPECT_EQ(sent.size, size);
     }
     if (env.rank == to) {
-      // Longer than other tests wait: some machines take half a minute to make so many pages.
+      // Longer than other tests wait: see huge_buffer.
       while (!received.is_done() && !lci::sync_test_x(sync, &received).runtime(env.rt)()) env.progress();
       EXPECT_EQ(received.size, size);
       for (size_t i = 0; i < std::size(marks); ++i)
