@@ -132,7 +132,7 @@ TEST_CASE("transfers under way end at both ends when one of them frees its devic
   on_ranks(
       [](rank_env& env) {
         constexpr uint64_t n = 8;
-        for (int round = 0; round < 12; ++round) {
+        for (int round = 0; round < 6; ++round) {
           auto device = device_that_has_met_others(env);
           auto cq = lci::alloc_cq_x().runtime(env.rt)();
           std::vector<std::vector<char>> out, in(n, std::vector<char>(large));
@@ -156,7 +156,7 @@ TEST_CASE("transfers under way end at both ends when one of them frees its devic
             }).is_posted();
           }
           EXPECT_EQ(under_way, 2 * n);
-          for (int i = 0; i < round; ++i) env.progress(device);
+          for (int i = 0; i < 2 * round; ++i) env.progress(device);
           const auto all_ended = [&] {
             for (lci::status_t s; (s = lci::cq_pop_x(cq).runtime(env.rt)()).error != lci::errorcode_t::retry;) {
               --under_way;
