@@ -112,6 +112,16 @@ int liveness::connect(int rank, watched& w) {
   return 0;
 }
 
+liveness::view liveness::view_of(int rank) {
+  std::lock_guard guard(mutex_);
+  const auto at = watched_.find(rank);
+  if (at == watched_.end()) {
+    const auto is_its = [rank](const departure& d) { return d.rank == rank; };
+    return std::any_of(departures_.begin(), departures_.end(), is_its) ? view::unsure : view::none;
+  }
+  return at->second.connected && at->second.reason.empty() ? view::alive : view::unsure;
+}
+
 liveness::departure liveness::departure_at(size_t i) {
   std::lock_guard guard(mutex_);
   return departures_[i];

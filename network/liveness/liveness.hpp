@@ -37,6 +37,10 @@ class liveness {
     if (!met_[static_cast<size_t>(rank)].load(std::memory_order_relaxed)) watch(rank);
   }
 
+  /// What is known of a peer's process: nothing, and nothing will be; nothing yet; that it lives, or did just now.
+  enum class view : uint8_t { none, unsure, alive };
+  LCI_COLD view view_of(int rank);
+
   struct departure {
     int rank;
     bool died;  ///< if not, it has ended its context

@@ -80,10 +80,10 @@ connection& device::meet(int rank) {
   if (!made || rank == own_rank_) return c;
   try {
     const auto r = static_cast<size_t>(rank);
+    context_.peers().meet(rank);  // first: who finds nobody listening asks whether the process lives
     handshakes_->begin(rank, endpoints_.empty()
                                  ? endpoint::unpack(context_.exchange().read(endpoints_of_all_, rank), rank)
                                  : endpoints_[r]);
-    context_.peers().meet(rank);
   } catch (const bootstrap_error& error) {
     // Who posts just now, maybe in the middle of a poll, is told that the peer has failed, and why at the next poll.
     log_warning(error.what());

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -66,6 +67,7 @@ class device final : public network::device, public holds_back, public connectio
   bool has_decided(int rank) override;
   void on_connected(int rank, socket_handle socket) override;
   void on_unreachable(int rank, const std::string& reason) override { fail_peer(rank, reason); }
+  void on_closed(int rank, const std::string& reason) override;
 
   // device_send.cpp
   /// `asked`: if the frame is a request.
@@ -140,6 +142,7 @@ class device final : public network::device, public holds_back, public connectio
   // device_peers.cpp
   LCI_COLD void look_after_peers();
   LCI_COLD void fail_peer(int rank, const std::string& reason);
+  LCI_COLD void settle_doubts();
   bool dismiss(connection& c);
 
   // device_sleep.cpp
@@ -166,6 +169,14 @@ class device final : public network::device, public holds_back, public connectio
   std::atomic<int> n_connected_{0};
   std::atomic<uint32_t> polls_{0}, idle_{0};
   std::atomic<size_t> departures_seen_{0};
+  /// A peer that does not listen any more. Its device has ended if its process is seen to live.
+  struct doubt {
+    int rank;
+    std::string reason;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::mutex doubts_mutex_;
+  std::vector<doubt> doubts_;  // under doubts_mutex_
   std::atomic<bool> more_comes_{false};   // a poll is handing out several messages: answers go together
   std::atomic<bool> attended_{false};     // polled lately
   std::atomic<bool> own_waits_{false};    // messages to oneself

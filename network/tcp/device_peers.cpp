@@ -8,6 +8,13 @@
 
 namespace lci::network::sockets {
 
+namespace {
+
+/// A process that has died is seen to have, or its host not to answer, long before.
+constexpr std::chrono::seconds longest_doubt{10};
+
+}  // namespace
+
 void device::fail_peer(int rank, const std::string& reason) {
   bool made = false;
   connection& c = make_link(rank, made);
@@ -29,6 +36,36 @@ void device::look_after_peers() {
     // Else its last messages are still to be read.
     if (c.fd.load(std::memory_order_acquire) < 0) news_.add(ended_links_, &c);
   });
+  settle_doubts();
+}
+
+void device::on_closed(int rank, const std::string& reason) {
+  std::lock_guard guard(doubts_mutex_);
+  doubts_.push_back({rank, reason, std::chrono::steady_clock::now()});
+}
+
+void device::settle_doubts() {
+  std::vector<doubt> doubts;
+  {
+    std::lock_guard guard(doubts_mutex_);
+    if (LCI_LIKELY(doubts_.empty())) return;
+    doubts.swap(doubts_);
+  }
+  const auto now = std::chrono::steady_clock::now();
+  for (doubt& d : doubts) {
+    connection& c = link_to(d.rank);
+    if (c.is_gone()) continue;  // its process was seen to end
+    const liveness::view seen = context_.peers().view_of(d.rank);
+    if (seen == liveness::view::alive) {
+      if (c.what.let_go()) news_.add_end(d.rank);
+      news_.add(ended_links_, &c);
+    } else if (seen == liveness::view::none || now - d.since > longest_doubt) {
+      fail_peer(d.rank, d.reason);
+    } else {
+      std::lock_guard guard(doubts_mutex_);
+      doubts_.push_back(std::move(d));
+    }
+  }
 }
 
 bool device::dismiss(connection& c) {

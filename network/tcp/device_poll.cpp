@@ -94,6 +94,8 @@ bool device::read(connection& c, event_sink& sink, int& told) {
   }
   if (n == 0) {
     end_of(c, "its process has ended, or has closed the connection, without a goodbye");
+  } else if (errno == EFAULT) {
+    end_of(c, "there is no memory any more where its data belongs: a range was unmapped while it was registered");
   } else if (errno != EAGAIN && errno != EINTR) {
     end_of(c, std::strerror(errno));
   } else if (in.empty() && recent_.load(std::memory_order_relaxed) != &c) {

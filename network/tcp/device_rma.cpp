@@ -26,6 +26,8 @@ segment content_of(const net_op& op, std::vector<std::byte>& together) {
 
 constexpr const char* too_much = "it asks for more at a time than it may";
 
+constexpr const char* unregistered = "it writes to memory that is not registered here, or not mapped any more";
+
 bool asks_too_much(connection& c) {
   std::lock_guard guard(c.lock);
   return c.waiting.size() >= connection::most_with_answers;
@@ -133,7 +135,7 @@ const char* device::begin_put(connection& c, const frame_view& frame) {
   std::memcpy(&head, frame.message, sizeof head);
   if (asks_too_much(c)) return too_much;
   std::byte* const to = frame.content == 0 ? nullptr : regions_.find(head.key, head.address, frame.content);
-  if (LCI_UNLIKELY(to == nullptr && frame.content != 0)) return "it writes to memory that is not registered here";
+  if (LCI_UNLIKELY(to == nullptr && frame.content != 0)) return unregistered;
   begin_content(c, {arriving::kind::put, to, frame.content, frame.padding});
   c.content.flags = head.flags;
   c.content.imm = head.imm;

@@ -93,6 +93,7 @@ void handshakes::try_to_connect(int rank) {
 }
 
 void handshakes::try_later(int rank, int error) {
+  if (error == ECONNREFUSED) return give_up_closed(rank, text_of_error(error));
   if (!may_pass(error) || timeout_.count() == 0) return give_up(rank, text_of_error(error));
   attempt& a = attempts_[rank];
   a.socket = socket_handle();
@@ -170,15 +171,15 @@ void handshakes::advance(int rank) {
     hello h;
     h.knock = a.to.knock;
     h.rank = own_rank_;
-    if (!send_text(fd, encode(h))) return give_up(rank, "it takes no hello");
+    if (!send_text(fd, encode(h))) return give_up_closed(rank, "it takes no hello");
     a.connected = true;
     return watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);
   }
   const int heard = receive_text(fd, a.said, reply_size);
   if (heard == 0) return;
-  if (heard < 0) return give_up(rank, "it has closed the connection without a word");
+  if (heard < 0) return give_up_closed(rank, "it has closed the connection without a word");
   reply r;
-  if (!decode(a.said, r) || !equal(r.answer, a.to.answer)) return give_up(rank, "something else listens there");
+  if (!decode(a.said, r) || !equal(r.answer, a.to.answer)) return give_up_closed(rank, "something else listens there");
   if (r.what == reply::verdict::crossed) {
     if (own_rank_ < rank) return give_up(rank, "it makes way for a connection that there is not");
     a.socket = socket_handle();
@@ -190,10 +191,18 @@ void handshakes::advance(int rank) {
   owner_.on_connected(rank, std::move(socket));
 }
 
-void handshakes::give_up(int rank, const std::string& reason) {
+std::string handshakes::end_attempt(int rank, const std::string& reason) {
   const std::string where = text_of(attempts_[rank].to.address);
   attempts_.erase(rank);
-  owner_.on_unreachable(rank, "no connection with it at " + where + ": " + reason);
+  return "no connection with it at " + where + ": " + reason;
+}
+
+void handshakes::give_up(int rank, const std::string& reason) {
+  owner_.on_unreachable(rank, end_attempt(rank, reason));
+}
+
+void handshakes::give_up_closed(int rank, const std::string& reason) {
+  owner_.on_closed(rank, end_attempt(rank, reason));
 }
 
 void handshakes::handle_due() {

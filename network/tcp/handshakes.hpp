@@ -20,6 +20,8 @@ class connection_owner {
   /// There is one now. It is no longer watched.
   virtual void on_connected(int rank, socket_handle socket) = 0;
   virtual void on_unreachable(int rank, const std::string& reason) = 0;
+  /// Its host answers, but the peer does not listen there any more: it has freed its device, or its process has died.
+  virtual void on_closed(int rank, const std::string& reason) = 0;
 
  protected:
   ~connection_owner() = default;
@@ -80,6 +82,10 @@ class handshakes {
   /// There was no connection: later, if that may help, or never.
   void try_later(int rank, int error);
   void give_up(int rank, const std::string& reason);
+  /// The same, where nobody, or somebody else, listens now.
+  void give_up_closed(int rank, const std::string& reason);
+  /// Forgets the attempt. Returns what to say of it.
+  std::string end_attempt(int rank, const std::string& reason);
   void watch(int fd, uint32_t events, uint64_t mark, int operation);
 
   connection_owner& owner_;

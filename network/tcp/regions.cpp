@@ -3,6 +3,9 @@
 #include <atomic>
 #include <mutex>
 
+#include "lib/base/call_watch.hpp"
+#include "lib/base/mapped.hpp"
+
 namespace lci::network::sockets {
 
 namespace {
@@ -22,12 +25,16 @@ void region_table::remove(uint64_t key) {
 }
 
 std::byte* region_table::find(uint64_t key, uint64_t address, uint64_t size) {
-  std::lock_guard guard(lock_);
-  const auto at = ranges_.find(key);
-  if (at == ranges_.end()) return nullptr;
-  const range& r = at->second;
-  if (address < r.base || address - r.base > r.size || size > r.size - (address - r.base)) return nullptr;
-  return reinterpret_cast<std::byte*>(address);
+  {
+    std::lock_guard guard(lock_);
+    const auto at = ranges_.find(key);
+    if (at == ranges_.end()) return nullptr;
+    const range& r = at->second;
+    if (address < r.base || address - r.base > r.size || size > r.size - (address - r.base)) return nullptr;
+  }
+  auto* const found = reinterpret_cast<std::byte*>(address);
+  if (watched_for(calls_are_checked) && !is_mapped(found, size)) return nullptr;
+  return found;
 }
 
 }  // namespace lci::network::sockets

@@ -16,7 +16,8 @@ class region_table {
   /// The range's key: never 0, and of no other table of this process.
   uint64_t add(void* base, size_t size);
   void remove(uint64_t key);
-  /// The address, if all of [address, address + size) was registered under the key; else null.
+  /// The address, if all of [address, address + size) was registered under the key; else null. Null, too, if it is not
+  /// mapped any more, which is known in the checking mode.
   std::byte* find(uint64_t key, uint64_t address, uint64_t size);
 
  private:

@@ -101,6 +101,39 @@ TEST_CASE("a send ends when the device of its target is freed before a receive h
   });
 }
 
+TEST_CASE("a send to a device that was freed before anything was sent to it ends as cancelled, and no rank has failed",
+          "[ends][lifecycle]") {
+  if (rank_count() == 1) LCI_SKIP("a rank alone has no peer");
+  on_ranks([](rank_env& env) {
+    auto device = lci::alloc_device_x().runtime(env.rt)();
+    auto sent = lci::alloc_sync_x().runtime(env.rt)();
+    const auto out = message(large, 1);
+    env.barrier();
+    if (goes_first(env)) lci::free_device_x(&device).runtime(env.rt)();
+    env.barrier();
+    if (!goes_first(env)) {
+      const int target = env.rank - 1;
+      for (const bool acked : {false, true}) {
+        const size_t size = acked ? 100 : large;
+        EXPECT(env.post(device, [&] {
+          return lci::post_send_x(target, out.data(), size, tag, sent)
+              .comp_semantic(acked ? lci::comp_semantic_t::remote : lci::comp_semantic_t::memory)
+              .allow_done(false)
+              .device(device)
+              .runtime(env.rt)();
+        }).is_posted());
+        lci::status_t s;
+        env.until(device, "the send to end", [&] { return lci::sync_test_x(sent, &s).runtime(env.rt)(); });
+        EXPECT_EQ(s.error, lci::errorcode_t::cancelled);
+        EXPECT_EQ(s.rank, target);
+      }
+      lci::free_device_x(&device).runtime(env.rt)();
+    }
+    env.barrier();
+    lci::free_comp_x(&sent).runtime(env.rt)();
+  });
+}
+
 TEST_CASE("a message that waits to be acknowledged ends when its device is freed, and is not lost",
           "[ends][lifecycle]") {
   on_ranks([](rank_env& env) {

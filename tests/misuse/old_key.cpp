@@ -1,5 +1,8 @@
-// An access by a key whose registration has ended: what docs/guide/memory.md says of each network. Rank 1
-// ends a registration, rank 0 gets and puts by its key; the memory stays mapped.
+// An access by a key whose registration has ended, or whose memory is gone: what docs/guide/memory.md says of each
+// network. Rank 1 ends a registration, and the memory stays mapped; or, by the argument `unmapped`, the other way
+// round. Rank 0 gets and puts by the key.
+#include <sys/mman.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -36,13 +39,21 @@ std::string outcome_of(Post post) {
 int main(int argc, char** argv) {
   const std::string expected_get = argc > 1 ? argv[1] : "", expected_put = argc > 2 ? argv[2] : "";
   lci::g_runtime_init();
-  static char memory[size], bytes[size];
+  const bool unmapped = argc > 3 && std::string(argv[3]) == "unmapped";
+  static char bytes[size];
+  char* const memory = static_cast<char*>(
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::memset(memory, 'a', size);
   lci::mr_t mr = lci::register_memory(memory, size);
   lci::rmr_t mine = lci::get_rmr(mr), all[2];
   lci::allgather(&mine, all, sizeof mine);
   lci::barrier();
-  if (lci::get_rank_me() == 1) lci::deregister_memory(&mr);
+  if (lci::get_rank_me() == 1) {
+    if (unmapped)
+      munmap(memory, size);
+    else
+      lci::deregister_memory(&mr);
+  }
   lci::barrier();
   if (lci::get_rank_me() == 1) {
     // The other rank ends first: it may see this one fail.

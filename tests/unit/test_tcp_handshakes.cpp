@@ -25,6 +25,7 @@ struct side : connection_owner {
   bool has_decided(int r) override { return connections.count(r) + failures.count(r) > 0; }
   void on_connected(int r, socket_handle s) override { connections.emplace(r, std::move(s)); }
   void on_unreachable(int r, const std::string& reason) override { failures[r] = reason; }
+  void on_closed(int r, const std::string& reason) override { failures[r] = reason; }
   void poll() {
     epoll_event all[8];
     const int n = epoll_wait(events.get(), all, 8, 1);

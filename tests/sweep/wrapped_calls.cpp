@@ -1,0 +1,161 @@
+// Stands before the C library's system calls: those of an executable are taken before any library's. What the C
+// library calls itself is not seen.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstddef>
+
+#include "tests/sweep/faults.hpp"
+
+namespace {
+
+/// The function behind ours: the C library's, or a sanitizer's.
+template <class F>
+F* behind(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+
+bool fails(sweep::call which) {
+  const int error = sweep::count(which);
+  if (error != 0) errno = error;
+  return error != 0;
+}
+
+/// The call that a number of syscall() stands for; `end`: one that is not counted.
+sweep::call call_of(long number) {
+  switch (number) {
+    case SYS_futex:
+      return sweep::call::futex;
+    case SYS_membarrier:
+      return sweep::call::membarrier;
+    case SYS_pidfd_open:
+      return sweep::call::pidfd_open;
+    case SYS_userfaultfd:
+      return sweep::call::userfaultfd;
+    default:
+      return sweep::call::end;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+// By which name programs compiled with large files call it, its result, parameters, and the arguments for them.
+#define WRAPPED(call_name, symbol, result, parameters, arguments)        \
+  result symbol parameters {                                             \
+    static auto* const real = behind<result parameters>(#symbol);        \
+    return fails(sweep::call::call_name) ? result(-1) : real arguments;  \
+  }
+
+WRAPPED(socket, socket, int, (int domain, int type, int protocol), (domain, type, protocol))
+WRAPPED(bind, bind, int, (int fd, const sockaddr* at, socklen_t size), (fd, at, size))
+WRAPPED(listen, listen, int, (int fd, int backlog), (fd, backlog))
+WRAPPED(connect, connect, int, (int fd, const sockaddr* to, socklen_t size), (fd, to, size))
+WRAPPED(accept4, accept4, int, (int fd, sockaddr* from, socklen_t* size, int flags), (fd, from, size, flags))
+WRAPPED(getsockname, getsockname, int, (int fd, sockaddr* at, socklen_t* size), (fd, at, size))
+WRAPPED(getpeername, getpeername, int, (int fd, sockaddr* at, socklen_t* size), (fd, at, size))
+WRAPPED(getsockopt, getsockopt, int, (int fd, int level, int name, void* value, socklen_t* size),
+        (fd, level, name, value, size))
+WRAPPED(setsockopt, setsockopt, int, (int fd, int level, int name, const void* value, socklen_t size),
+        (fd, level, name, value, size))
+WRAPPED(socketpair, socketpair, int, (int domain, int type, int protocol, int* fds), (domain, type, protocol, fds))
+WRAPPED(shutdown, shutdown, int, (int fd, int how) noexcept, (fd, how))
+WRAPPED(send, send, ssize_t, (int fd, const void* data, size_t size, int flags), (fd, data, size, flags))
+WRAPPED(sendmsg, sendmsg, ssize_t, (int fd, const msghdr* message, int flags), (fd, message, flags))
+WRAPPED(recv, recv, ssize_t, (int fd, void* data, size_t size, int flags), (fd, data, size, flags))
+WRAPPED(recvmsg, recvmsg, ssize_t, (int fd, msghdr* message, int flags), (fd, message, flags))
+WRAPPED(read, read, ssize_t, (int fd, void* data, size_t size), (fd, data, size))
+WRAPPED(write, write, ssize_t, (int fd, const void* data, size_t size), (fd, data, size))
+WRAPPED(poll, poll, int, (pollfd * fds, nfds_t n, int timeout), (fds, n, timeout))
+WRAPPED(ppoll, ppoll, int, (pollfd * fds, nfds_t n, const timespec* timeout, const sigset_t* mask),
+        (fds, n, timeout, mask))
+WRAPPED(epoll_create1, epoll_create1, int, (int flags), (flags))
+WRAPPED(epoll_ctl, epoll_ctl, int, (int queue, int operation, int fd, epoll_event* event),
+        (queue, operation, fd, event))
+WRAPPED(epoll_wait, epoll_wait, int, (int queue, epoll_event* events, int most, int timeout),
+        (queue, events, most, timeout))
+WRAPPED(eventfd, eventfd, int, (unsigned initial, int flags), (initial, flags))
+WRAPPED(fstat, fstat64, int, (int fd, struct stat64* what), (fd, what))
+WRAPPED(munmap, munmap, int, (void* base, size_t size), (base, size))
+WRAPPED(madvise, madvise, int, (void* base, size_t size, int advice), (base, size, advice))
+WRAPPED(memfd_create, memfd_create, int, (const char* name, unsigned flags), (name, flags))
+WRAPPED(ftruncate, ftruncate64, int, (int fd, off64_t size), (fd, size))
+WRAPPED(fallocate, fallocate64, int, (int fd, int mode, off64_t offset, off64_t size), (fd, mode, offset, size))
+WRAPPED(process_vm_readv, process_vm_readv, ssize_t,
+        (pid_t pid, const iovec* here, unsigned long n_here, const iovec* there, unsigned long n_there,
+         unsigned long flags),
+        (pid, here, n_here, there, n_there, flags))
+WRAPPED(process_vm_writev, process_vm_writev, ssize_t,
+        (pid_t pid, const iovec* here, unsigned long n_here, const iovec* there, unsigned long n_there,
+         unsigned long flags),
+        (pid, here, n_here, there, n_there, flags))
+WRAPPED(getrandom, getrandom, ssize_t, (void* data, size_t size, unsigned flags), (data, size, flags))
+#undef WRAPPED
+
+void* mmap64(void* at, size_t size, int protection, int flags, int fd, off64_t offset) {
+  static auto* const real = behind<void*(void*, size_t, int, int, int, off64_t)>("mmap64");
+  return fails(sweep::call::mmap) ? MAP_FAILED : real(at, size, protection, flags, fd, offset);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (*body)(void*), void* argument) {
+  static auto* const real =
+      behind<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  const int error = sweep::count(sweep::call::pthread_create);
+  return error != 0 ? error : real(thread, attr, body, argument);
+}
+
+// Those that take what they are called with: as many as the system takes at most.
+
+int open64(const char* path, int flags, ...) {
+  static auto* const real = behind<int(const char*, int, ...)>("open64");
+  va_list rest;
+  va_start(rest, flags);
+  const unsigned mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, unsigned) : 0;
+  va_end(rest);
+  return fails(sweep::call::open) ? -1 : real(path, flags, mode);
+}
+
+int fcntl64(int fd, int command, ...) {
+  static auto* const real = behind<int(int, int, ...)>("fcntl64");
+  va_list rest;
+  va_start(rest, command);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  return fails(sweep::call::fcntl) ? -1 : real(fd, command, argument);
+}
+
+int ioctl(int fd, unsigned long request, ...) {
+  static auto* const real = behind<int(int, unsigned long, ...)>("ioctl");
+  va_list rest;
+  va_start(rest, request);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  return fails(sweep::call::ioctl) ? -1 : real(fd, request, argument);
+}
+
+long syscall(long number, ...) {
+  static auto* const real = behind<long(long, ...)>("syscall");
+  va_list rest;
+  va_start(rest, number);
+  long a[6];
+  for (long& each : a) each = va_arg(rest, long);
+  va_end(rest);
+  const sweep::call which = call_of(number);
+  if (which != sweep::call::end && fails(which)) return -1;
+  return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+}  // extern "C"
