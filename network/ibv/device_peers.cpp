@@ -32,6 +32,7 @@ void device::look_after_peers() {
   liveness& peers = context_.peers();
   peers.look();
   peers.tell(departures_seen_, [&](const liveness::departure& d) {
+    if (d.device != liveness::all_devices) return;  // devices say goodbye to all
     d.died ? fail_peer(d.rank, d.reason) : let_go(d.rank);
   });
 }

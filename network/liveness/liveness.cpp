@@ -15,6 +15,9 @@ namespace lci::network {
 namespace {
 
 constexpr char farewell = 'b';
+// Followed by the device's number, 4 bytes of the host's order: jobs run on hosts that are alike.
+constexpr char device_end = 'd';
+constexpr size_t device_end_size = 1 + sizeof(uint32_t);
 constexpr uint64_t listener_mark = ~uint64_t{0};
 constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // over a descriptor; without it: a rank
 
@@ -154,6 +157,8 @@ void liveness::accept_all() {
     // Not from our job: there is one of each peer, or two for a moment.
     if (watchers_.size() >= 2 * static_cast<size_t>(exchange_.size())) continue;
     add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
+    // A new connection takes that much without waiting.
+    if (!notes_.empty()) (void)!send(s.get(), notes_.data(), notes_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     watchers_.emplace(s.get(), std::move(s));
   }
 }
@@ -170,17 +175,47 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
     epoll_ctl(events_.get(), EPOLL_CTL_MOD, fd, &e);
     return;
   }
-  char said = 0;
-  const ssize_t got = recv(fd, &said, 1, 0);
-  if (got == 1 && said == farewell) return depart(rank, false, "it has left");
+  char said[64 * device_end_size];
+  ssize_t got;
+  while ((got = recv(fd, said, sizeof said, MSG_DONTWAIT)) > 0) {
+    w.said.append(said, static_cast<size_t>(got));
+    if (!take_notes(rank, w)) return;
+  }
   const int error = got < 0 ? errno : 0;
-  if (error == EAGAIN) return;
+  if (error == EAGAIN || error == EINTR) return;
   w.connection = {};  // closes it, and takes it from the queue
   if (!w.connected && may_pass(error)) return;  // tried again while it may not have answered
   w.reason = std::string(w.connected ? "its process or host has ended, or is cut off" : "it does not answer") +
              (error != 0 ? std::string(": ") + std::strerror(error) : "");
   w.since = clock::now();
   undecided_.insert(rank);
+}
+
+bool liveness::take_notes(int rank, watched& w) {
+  size_t taken = 0;
+  for (; taken < w.said.size() && w.said[taken] == device_end; taken += device_end_size) {
+    if (w.said.size() - taken < device_end_size) break;
+    uint32_t number;
+    std::memcpy(&number, w.said.data() + taken + 1, sizeof number);
+    add_departure({rank, false, "it has freed its device", number});
+  }
+  w.said.erase(0, taken);
+  if (w.said.empty() || w.said[0] == device_end) return true;
+  // Anything else than a farewell is no note of ours: as if the connection had ended.
+  if (w.said[0] == farewell)
+    depart(rank, false, "it has left");
+  else
+    depart(rank, true, "what watches it says what it never would");
+  return false;
+}
+
+void liveness::end_device(uint32_t number) {
+  std::lock_guard guard(mutex_);
+  accept_all();
+  std::string note(1, device_end);
+  note.append(reinterpret_cast<const char*>(&number), sizeof number);
+  for (auto& [fd, connection] : watchers_) (void)!send(fd, note.data(), note.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  notes_ += note;
 }
 
 void liveness::handle_due() {
@@ -200,7 +235,11 @@ void liveness::handle_due() {
 void liveness::depart(int rank, bool died, const std::string& why) {
   undecided_.erase(rank);
   watched_.erase(rank);
-  departures_.push_back({rank, died, why});
+  add_departure({rank, died, why});
+}
+
+void liveness::add_departure(departure what) {
+  departures_.push_back(std::move(what));
   n_departures_.store(departures_.size(), std::memory_order_release);  // R1: pairs with A1
 }
 

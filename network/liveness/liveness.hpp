@@ -21,8 +21,8 @@
 
 namespace lci::network {
 
-/// One per context. Thread-safe once settled; no method waits for a peer. Nothing is ever sent but one byte, when
-/// it ends.
+/// One per context. Thread-safe once settled; no method waits for a peer. Nothing is ever sent but notes of a few
+/// bytes: that a device has ended, and last that the context ends.
 class liveness {
  public:
   /// Offers where it listens. `own_address`: an address of this host that peers reach; family 0: one is looked
@@ -41,10 +41,16 @@ class liveness {
   enum class view : uint8_t { none, unsure, alive };
   LCI_COLD view view_of(int rank);
 
+  /// Tells all who watch, and will, that the device has ended. For a network whose devices can't say so themselves
+  /// to a peer with which they have never exchanged anything. Devices are numbered alike by all ranks.
+  LCI_COLD void end_device(uint32_t number);
+
+  static constexpr int64_t all_devices = -1;
   struct departure {
     int rank;
-    bool died;  ///< if not, it has ended its context
+    bool died;  ///< if not, it has ended its context, or a device of it
     std::string reason;
+    int64_t device = all_devices;  ///< the one that has ended
   };
   /// Sees what has happened since. A system call: for now and then.
   void look();
@@ -67,6 +73,7 @@ class liveness {
     clock::time_point again;   // when to try again
     bool connected = false;
     std::string reason;        // why it is in doubt
+    std::string said;          // the begin of a note
   };
 
   LCI_COLD void watch(int rank);
@@ -79,6 +86,9 @@ class liveness {
   /// Begins to connect; how that failed, or 0.
   int connect(int rank, watched& w);                        // under mutex_
   void depart(int rank, bool died, const std::string& why);  // under mutex_
+  void add_departure(departure what);                        // under mutex_
+  /// Takes the notes of what a peer has said. False: that was its last, and `w` is no more.
+  bool take_notes(int rank, watched& w);                     // under mutex_
 
   address_exchange& exchange_;
   address_exchange::ticket where_all_listen_;
@@ -92,6 +102,7 @@ class liveness {
   std::unordered_map<int, watched> watched_;             // under mutex_
   std::unordered_map<int, socket_handle> watchers_;      // under mutex_, by descriptor: peers' ends
   std::unordered_set<int> undecided_;                    // under mutex_: connecting, or in doubt
+  std::string notes_;                                    // under mutex_: of our devices that have ended
   std::vector<departure> departures_;                    // under mutex_; as they were seen
   std::atomic<size_t> n_departures_{0};
   bool warned_ = false;                                  // under mutex_

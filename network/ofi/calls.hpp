@@ -34,6 +34,8 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
     return good;
   }
   if (result == -FI_EAGAIN || result == -FI_ENOMEM) {
+    // So says a provider, too, of a peer that it can't connect to: whose process may have ended, or its device.
+    context_.peers().meet(rank);
     read_on();
     return errorcode_t::retry_nomem;
   }

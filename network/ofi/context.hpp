@@ -1,6 +1,8 @@
 // What the devices of one runtime share: the provider, and how addresses are exchanged.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "network/bundling/flusher.hpp"
@@ -25,6 +27,8 @@ class context final : public network::context {
   const ofi::provider& provider() const { return provider_; }
   fid_fabric& fabric() const { return *fabric_; }
   liveness& peers() { return peers_; }
+  /// The same at all ranks, which make their devices in the same order.
+  uint32_t number_device() { return n_devices_++; }
   network::flusher& flusher() { return flusher_; }
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
@@ -38,6 +42,7 @@ class context final : public network::context {
   owned<fid_fabric> fabric_;
   liveness peers_;
   network::flusher flusher_;
+  std::atomic<uint32_t> n_devices_{0};
 };
 
 }  // namespace lci::network::ofi

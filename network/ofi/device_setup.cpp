@@ -27,7 +27,8 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
       lock_mode_(calls_to_guard(attr, c.provider())),
       one_lock_(c.provider().one_call_at_a_time() || (attr.ofi_lock_mode & LCI_NET_TRYLOCK_ENDPOINT) != 0),
       attr_(attr),
-      eager_size_(eager_size) {
+      eager_size_(eager_size),
+      number_(c.number_device()) {
   if (!provider_.carries_data()) trailer_ = trailer_size;
   open_endpoint(attr);
   peers_ = std::make_unique<peer[]>(static_cast<size_t>(c.size()));
@@ -43,6 +44,7 @@ device::~device() {
   context_.flusher().remove(*this);
   // First the endpoint: it still has the core's buffers.
   endpoint_.reset();
+  context_.peers().end_device(number_);
   const auto let_go_of_copy = [&](const request& r) {
     if (r.copy_registration.handle != nullptr) registrar_->remove(r.copy_registration);
   };

@@ -30,6 +30,7 @@ void device::look_after_peers() {
   peers.look();
   peers.tell(departures_seen_, [&](const liveness::departure& d) {
     bool made = false;
+    if (d.device != liveness::all_devices) return;  // whoever asks finds that nobody listens
     if (d.died) return fail_peer(d.rank, d.reason);
     connection& c = make_link(d.rank, made);
     if (c.what.let_go()) news_.add_end(d.rank);

@@ -247,9 +247,10 @@ int device::tell_news(event_sink& sink) {
     finish(*c, sink, told);
     later.wanted = !drop_asked(*c);
   });
-  told += news_.tell(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
+  // First why a peer is gone, then what has failed by that.
   const auto has_ended = [&](int rank) { return link_if_any(rank)->ended.load(std::memory_order_acquire); };  // E2
-  return told + news_.tell_failures(sink, has_ended);
+  told += news_.tell_failures(sink, has_ended);
+  return told + news_.tell(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
 }
 
 void device::finish(connection& c, event_sink& sink, int& told) {
