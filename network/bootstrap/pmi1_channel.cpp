@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
+#include <thread>
 
 #include "network/bootstrap/limits.hpp"
 
@@ -32,9 +34,10 @@ bool poll_until(int fd, short events, clock::time_point begin, double timeout) {
     pollfd p{fd, events, 0};
     const int n = poll(&p, 1, wait_ms);
     if (n > 0) return true;
-    if (n < 0 && errno != EINTR) {
+    if (n < 0 && errno == ENOMEM)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the kernel's may come back
+    else if (n < 0 && errno != EINTR)
       throw bootstrap_error(std::string("poll on the launcher's socket: ") + strerror(errno));
-    }
   }
 }
 

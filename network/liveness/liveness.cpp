@@ -24,11 +24,11 @@ constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // over a descriptor; with
 // A peer that is not there may have left a moment ago, and its last messages be on their way to us.
 constexpr std::chrono::milliseconds benefit_of_doubt{300};
 
-void add(int events, int fd, uint64_t mark) {
+bool add(int events, int fd, uint64_t mark) {
   epoll_event e{};
   e.events = EPOLLIN | EPOLLRDHUP;
   e.data.u64 = mark;
-  epoll_ctl(events, EPOLL_CTL_ADD, fd, &e);
+  return epoll_ctl(events, EPOLL_CTL_ADD, fd, &e) == 0;
 }
 
 }  // namespace
@@ -43,12 +43,12 @@ liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_addre
   if (timeout_s > 0 && n_ranks > 1 && length_of(mine) > 0) {
     listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(n_ranks, 4096)));
     events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
-    if (listener_.get() >= 0 && events_.get() >= 0)
-      add(events_.get(), listener_.get(), listener_mark);
-    else
-      mine = {};
+    // Who can't listen is not watched, and says so by an address of no family.
+    if (listener_.get() < 0 || events_.get() < 0 || !add(events_.get(), listener_.get(), listener_mark)) {
+      log_warning(std::string("peers can't watch this process: ") + std::strerror(errno) + "; its death may go unnoticed");
+      listener_ = {};
+    }
   }
-  // Who has no address is not watched.
   if (listener_.get() < 0) mine = {};
   where_all_listen_ = exchange.offer({reinterpret_cast<const char*>(&mine), length_of(mine)});
   // Before settle() nobody is.
@@ -93,7 +93,7 @@ void liveness::watch(int rank) {
   watched w;
   w.where = where;
   w.since = clock::now();
-  if (const int error = connect(rank, w); error != 0 && !may_pass(error)) {
+  if (const int error = connect(rank, w); error != 0 && !may_pass(error) && !lacks_resources(error)) {
     if (!warned_)
       log_warning("no connection to watch rank " + std::to_string(rank) + " by: " + std::strerror(error) +
                   "; its death may go unnoticed");
@@ -111,8 +111,10 @@ int liveness::connect(int rank, watched& w) {
   epoll_event e{};
   e.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT;
   e.data.u64 = static_cast<uint64_t>(rank);
-  epoll_ctl(events_.get(), EPOLL_CTL_ADD, w.connection.get(), &e);
-  return 0;
+  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, w.connection.get(), &e) == 0) return 0;
+  const int error = errno;
+  w.connection = {};
+  return error;
 }
 
 liveness::view liveness::view_of(int rank) {
@@ -156,7 +158,8 @@ void liveness::accept_all() {
     if (s.get() < 0) return;
     // Not from our job: there is one of each peer, or two for a moment.
     if (watchers_.size() >= 2 * static_cast<size_t>(exchange_.size())) continue;
-    add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
+    // Without it only its end is not seen. Closed, the peer would take us for dead.
+    (void)add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
     // A new connection takes that much without waiting.
     if (!notes_.empty()) (void)!send(s.get(), notes_.data(), notes_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     watchers_.emplace(s.get(), std::move(s));

@@ -69,6 +69,11 @@ bool may_pass(int error) {
   return error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN || error == ENETDOWN;
 }
 
+bool lacks_resources(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == ENOSPC ||
+         error == EAGAIN || error == EINTR;
+}
+
 socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::milliseconds timeout) {
   socket_handle s(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (s.get() < 0) return s;

@@ -40,6 +40,8 @@ socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::millisec
 /// Whether a connection that ended so before it was one may be had a moment later: there is no way to the host now,
 /// as while its neighbours have forgotten where it is.
 bool may_pass(int error);
+/// Whether a call has failed since this process or the system has too little of something just now: try later.
+bool lacks_resources(int error);
 /// Before who is asked in vain is asked again.
 inline constexpr std::chrono::milliseconds pause_before_next_try{200};
 

@@ -11,6 +11,9 @@
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <string>
+
+#include "lci/errors.hpp"
 
 namespace lci::network::shm {
 
@@ -21,7 +24,9 @@ template <size_t N>
 bool read_file(const char* path, char (&text)[N]) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  const ssize_t n = read(fd, text, N - 1);
+  ssize_t n;
+  while ((n = read(fd, text, N - 1)) < 0 && errno == EINTR) {
+  }
   const int error = errno;
   close(fd);
   errno = error;
@@ -73,7 +78,13 @@ namespace {
 
 uint64_t find_process_space() {
   char boot[64] = {};
-  if (!read_file("/proc/sys/kernel/random/boot_id", boot)) boot[0] = 0;
+  constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
+  if (!read_file(boot_id, boot)) {
+    // Where nobody may read it all are alike. Who alone can't would not find those that can.
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+      throw resource_error(std::string("shm: can't read ") + boot_id + ": " + std::strerror(errno));
+    boot[0] = 0;
+  }
   uint64_t hash = 0xcbf29ce484222325ull;  // FNV-1a
   const auto mix = [&](const auto& what) {
     unsigned char bytes[sizeof what];

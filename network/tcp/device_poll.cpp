@@ -96,7 +96,7 @@ bool device::read(connection& c, event_sink& sink, int& told) {
     end_of(c, "its process has ended, or has closed the connection, without a goodbye");
   } else if (errno == EFAULT) {
     end_of(c, "there is no memory any more where its data belongs: a range was unmapped while it was registered");
-  } else if (errno != EAGAIN && errno != EINTR) {
+  } else if (errno != EAGAIN && errno != EINTR && errno != ENOMEM && errno != ENOBUFS) {
     end_of(c, std::strerror(errno));
   } else if (in.empty() && recent_.load(std::memory_order_relaxed) != &c) {
     chunks_.give(std::move(c.incoming));

@@ -20,6 +20,8 @@ namespace {
 constexpr std::chrono::seconds patience_with_callers{10};
 // An own attempt that has made way waits so long for the peer's, which was under way then.
 constexpr std::chrono::seconds patience_with_crossed{30};
+// So often a peer may drop a connection without a word; then it counts as closed.
+constexpr int most_dropped = 3;
 // Strangers may connect, say nothing, and stay; ranks come all at once.
 constexpr size_t spare_callers = 64;
 
@@ -63,14 +65,16 @@ handshakes::handshakes(connection_owner& owner, int own_rank, int n_ranks, const
   if (listener_.get() < 0)
     throw resource_error("tcp: can't listen at " + text_of(at) + ": " + text_of_error(errno) +
                          "; LCI_ATTR_DEVICE_NAME names another interface");
-  watch(listener_.get(), EPOLLIN, listener_mark, EPOLL_CTL_ADD);
+  if (!watch(listener_.get(), EPOLLIN, listener_mark, EPOLL_CTL_ADD))
+    throw resource_error("tcp: can't wait for peers to connect: " + text_of_error(errno) +
+                         "; raise /proc/sys/fs/epoll/max_user_watches");
 }
 
-void handshakes::watch(int fd, uint32_t events, uint64_t mark, int operation) {
+bool handshakes::watch(int fd, uint32_t events, uint64_t mark, int operation) {
   epoll_event e{};
   e.events = events;
   e.data.u64 = mark;
-  epoll_ctl(events_, operation, fd, &e);
+  return epoll_ctl(events_, operation, fd, &e) == 0;
 }
 
 void handshakes::begin(int rank, const endpoint& to) {
@@ -89,15 +93,27 @@ void handshakes::try_to_connect(int rank) {
   a.socket = begin_to_connect(a.to.address, std::chrono::milliseconds(0));
   if (a.socket.get() < 0) return try_later(rank, errno);
   do_not_delay(a.socket.get());
-  watch(a.socket.get(), EPOLLOUT, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_ADD);
+  if (!watch(a.socket.get(), EPOLLOUT, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_ADD))
+    try_later(rank, errno);
 }
 
 void handshakes::try_later(int rank, int error) {
   if (error == ECONNREFUSED) return give_up_closed(rank, text_of_error(error));
-  if (!may_pass(error) || timeout_.count() == 0) return give_up(rank, text_of_error(error));
+  if (!lacks_resources(error) && (!may_pass(error) || timeout_.count() == 0))
+    return give_up(rank, text_of_error(error));
   attempt& a = attempts_[rank];
   a.socket = socket_handle();
   a.trouble = text_of_error(error);
+  a.again = clock::now() + pause_before_next_try;
+}
+
+void handshakes::try_again(int rank, const char* what) {
+  attempt& a = attempts_[rank];
+  if (++a.n_dropped > most_dropped) return give_up_closed(rank, what);
+  a.socket = socket_handle();
+  a.connected = false;
+  a.said.clear();
+  a.trouble = what;
   a.again = clock::now() + pause_before_next_try;
 }
 
@@ -125,7 +141,8 @@ void handshakes::accept_all() {
     }
     if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers) continue;
     do_not_delay(fd);
-    watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD);
+    // One that is dropped tries again.
+    if (!watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD)) continue;
     callers_.emplace(fd, caller{std::move(s), {}, clock::now()});
     hear(fd);  // its hello may be there
   }
@@ -171,13 +188,14 @@ void handshakes::advance(int rank) {
     hello h;
     h.knock = a.to.knock;
     h.rank = own_rank_;
-    if (!send_text(fd, encode(h))) return give_up_closed(rank, "it takes no hello");
+    if (!send_text(fd, encode(h))) return try_again(rank, "it takes no hello");
     a.connected = true;
-    return watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);
+    (void)watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);  // needs no room
+    return;
   }
   const int heard = receive_text(fd, a.said, reply_size);
   if (heard == 0) return;
-  if (heard < 0) return give_up_closed(rank, "it has closed the connection without a word");
+  if (heard < 0) return try_again(rank, "it has closed the connection without a word");
   reply r;
   if (!decode(a.said, r) || !equal(r.answer, a.to.answer)) return give_up_closed(rank, "something else listens there");
   if (r.what == reply::verdict::crossed) {

@@ -64,6 +64,7 @@ class handshakes {
     socket_handle socket;  // none: the peer's own shall serve, and will come
     endpoint to;
     bool connected = false;
+    int n_dropped = 0;        // tries that the other end has dropped without a word
     std::string said;
     clock::time_point since;
     std::string trouble;      // why the last try has ended, if the next one is still to come ...
@@ -81,12 +82,15 @@ class handshakes {
   void try_to_connect(int rank);
   /// There was no connection: later, if that may help, or never.
   void try_later(int rank, int error);
+  /// The other end has dropped us without a word: it may have had no room, or be about to end.
+  void try_again(int rank, const char* what);
   void give_up(int rank, const std::string& reason);
   /// The same, where nobody, or somebody else, listens now.
   void give_up_closed(int rank, const std::string& reason);
   /// Forgets the attempt. Returns what to say of it.
   std::string end_attempt(int rank, const std::string& reason);
-  void watch(int fd, uint32_t events, uint64_t mark, int operation);
+  /// False, with `errno`: the system has no room for it.
+  bool watch(int fd, uint32_t events, uint64_t mark, int operation);
 
   connection_owner& owner_;
   const int own_rank_, n_ranks_;

@@ -25,9 +25,14 @@ void start(bool armed) {
   if (sweep::attempt("g_runtime_init", [] { lci::g_runtime_init(); })) return sweep::disarm();
   sweep::disarm();
   if (sweep::n_ranks > 1) _exit(told_code);
-  // Alone, it can try again.
-  if (!sweep::attempt("g_runtime_init, again,", [] { lci::g_runtime_init(); }))
+  // Alone, it can try again, unless it has lost its launcher.
+  try {
+    lci::g_runtime_init();
+  } catch (const std::exception& e) {
+    sweep::accept("g_runtime_init, again,", e);
+    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(told_code);
     sweep::fail("the runtime does not start though the fault is over");
+  }
 }
 
 void end(bool armed) {

@@ -58,7 +58,7 @@ AT_START = {
     "sendmsg": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN"),
     "recv": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT"),
     "recvmsg": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT"),
-    "read": named("EINTR", "ECONNRESET", "EIO"),
+    "read": named("EINTR", "ENOMEM"),
     "write": named("EINTR", "EPIPE", "ENOSPC"),
     "epoll_create1": NO_DESCRIPTOR + NO_MEMORY,
     "epoll_ctl": named("ENOMEM", "ENOSPC"),

@@ -105,7 +105,7 @@ class Sweep:
             os.killpg(job.pid, signal.SIGKILL)
             said, _ = job.communicate()
             wrong = f"did not end within {LIMIT} s"
-        told = TOLD if scenario == "start" and ranks > 1 and fault else 0
+        told = TOLD if scenario == "start" and fault else 0
         if not wrong and job.returncode not in (0, told):
             wrong = f"exit status {job.returncode}"
         if wrong:

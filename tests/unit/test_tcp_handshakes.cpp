@@ -27,6 +27,7 @@ struct side : connection_owner {
   void on_unreachable(int r, const std::string& reason) override { failures[r] = reason; }
   void on_closed(int r, const std::string& reason) override { failures[r] = reason; }
   void poll() {
+    hands.handle_due();
     epoll_event all[8];
     const int n = epoll_wait(events.get(), all, 8, 1);
     for (int i = 0; i < n; ++i) {
