@@ -21,13 +21,6 @@ namespace {
 
 long until_failure = -1;  // negative: never
 
-bool may_allocate() {
-  if (until_failure < 0) return true;
-  if (until_failure == 0) return false;
-  --until_failure;
-  return true;
-}
-
 }  // namespace
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -39,6 +32,17 @@ bool may_allocate() {
 #endif
 
 #if OWN_MALLOC
+namespace {
+
+bool may_allocate() {
+  if (until_failure < 0) return true;
+  if (until_failure == 0) return false;
+  --until_failure;
+  return true;
+}
+
+}  // namespace
+
 extern "C" void* malloc(size_t n) {
   if (may_allocate()) return __libc_malloc(n);
   errno = ENOMEM;
