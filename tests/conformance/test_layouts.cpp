@@ -301,7 +301,7 @@ TEST_CASE("segments may lie anywhere in memory", "[layout]") {
 TEST_CASE("a layout that can't be is refused before anything happens", "[layout]") {
   on_ranks([](rank_env& env) {
     window w(env, 1000);
-    char bytes[100] = {};
+    char bytes[1000] = {};  // as long as the layouts reach
     const size_t counts[] = {10, 10, 1, 1, 1, 1, 1, 1, 1, 1}, strides[] = {100, 0, 0, 0, 0, 0, 0, 0, 0};
     const auto hundred = layout_t::strided(counts, strides, 1);
     const auto put = [&](size_t size, size_t disp, const layout_t* local, const layout_t* remote) {

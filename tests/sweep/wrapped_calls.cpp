@@ -1,5 +1,6 @@
 // Stands before the C library's system calls: those of an executable are taken before any library's. What the C
-// library calls itself is not seen.
+// library calls itself is not seen. A sanitizer stands before these calls itself, from before main().
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -159,3 +160,5 @@ long syscall(long number, ...) {
 }
 
 }  // extern "C"
+
+#endif
