@@ -120,6 +120,7 @@ TEST_CASE("puts and gets reach segments of several registrations in one operatio
       const auto expected = here.gather(message(here.extent(), static_cast<uint64_t>(env.left())).data());
       size_t passed = 0;
       for (const auto& m : mine) {
+        if (m.size == 0) continue;
         EXPECT(std::memcmp(reinterpret_cast<const char*>(m.rmr.base) + m.offset, expected.data() + passed, m.size) == 0);
         passed += m.size;
       }
