@@ -28,7 +28,7 @@ class context final : public network::context {
   fid_fabric& fabric() const { return *fabric_; }
   liveness& peers() { return peers_; }
   /// The same at all ranks, which make their devices in the same order.
-  uint32_t number_device() { return n_devices_++; }
+  uint32_t number_device() { return n_devices_.fetch_add(1, std::memory_order_relaxed); }
   network::flusher& flusher() { return flusher_; }
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
