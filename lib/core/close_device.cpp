@@ -26,8 +26,16 @@ namespace lci::core {
 
 namespace {
 
-/// Rounds without any event after which what can't be sent is given up; most of them sleep for 100 us.
-constexpr int most_idle_rounds = 100000;
+using clock = std::chrono::steady_clock;
+
+clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+/// Seconds without any event after which what the program has posted and can't be sent is given up.
+constexpr double longest_rest = 10;
+/// The same where only answers of ours are left; networks wait so long for answers to their goodbye.
+constexpr double longest_last_rest = 2;
 
 /// What the sender of a message is told that no receive will meet.
 struct answer {
@@ -55,7 +63,13 @@ void device::let_out(bool to_the_end) {
   const auto over = [&] {
     return backlog.empty() && tasks_.load(std::memory_order_acquire) == 0 && (!to_the_end || net->flushed());
   };
-  for (int idle = 0; idle < most_idle_rounds && !over();) last_round(idle);
+  // At the end only answers of ours are left, to peers that may have ended themselves.
+  const auto longest = duration_of(to_the_end ? longest_last_rest : longest_rest);
+  auto last_event = clock::now();
+  for (int idle = 0; !over() && clock::now() - last_event < longest;) {
+    last_round(idle);
+    if (idle == 0) last_event = clock::now();
+  }
 }
 
 void device::close() {
@@ -82,9 +96,7 @@ void device::close() {
   }
   if (!asked.empty()) {
     // One that makes no progress may be computing for hours.
-    using clock = std::chrono::steady_clock;
-    const auto deadline =
-        clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(attr.close_timeout));
+    const auto deadline = clock::now() + duration_of(attr.close_timeout);
     for (int idle = 0; !drained() && clock::now() < deadline;) last_round(idle);
     if (!drained()) end_unanswered();
     end.policy = wire::has_ended;
