@@ -153,6 +153,7 @@ class watching_sink final : public network::event_sink {
   void on_peer_departure(int peer, network::departure how) override {
     behind_.on_peer_departure(peer, how);
   }
+  void on_device_end(int peer) override { behind_.on_device_end(peer); }
   void on_operation_failure(void* context, int peer) override {
     behind_.on_operation_failure(context, peer);
   }
