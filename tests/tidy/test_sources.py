@@ -98,6 +98,16 @@ class Sources(unittest.TestCase):
         handed_on = set(re.findall(r"(\w+)\([^;{]*\) override", observed))
         self.assertEqual(methods - handed_on, set())
 
+    def test_sinks_that_stand_before_the_core_hand_on_all_events(self):
+        """One that were missing would be the contract's default, which does nothing."""
+        contract = tree.without_comments(tree.text("network/fabric.hpp"))
+        sink = contract[contract.index("class event_sink {"):contract.index("class device {")]
+        events = {name for name in re.findall(r"virtual void (on_\w+)\(", sink)}
+        self.assertGreater(len(events), 5)
+        for path in ("lib/core/observed_network.cpp", "network/routed/device.cpp"):
+            handed_on = set(re.findall(r"void (on_\w+)\([^;{]*\) override", tree.without_comments(tree.text(path))))
+            self.assertEqual(events - handed_on, set(), path)
+
 
 if __name__ == "__main__":
     unittest.main()
