@@ -38,9 +38,9 @@ book& the_book() {
 
 void give_back(const kept_memory& m) noexcept {
   if (m.alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__)
-    ::operator delete(m.at, m.size, std::align_val_t(m.alignment));
+    ::operator delete(m.at, std::align_val_t(m.alignment));
   else
-    ::operator delete(m.at, m.size);
+    ::operator delete(m.at);
 }
 
 /// False: it could not be kept.
