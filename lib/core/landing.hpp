@@ -89,7 +89,8 @@ class landing {
     attention_.fetch_add(int{!requests_.empty()} - int{before != 0}, std::memory_order_relaxed);
   }
 
-  struct state {
+  // Aligned as one word: without it some compilers call a library for its atomic accesses.
+  struct alignas(2 * sizeof(int)) state {
     int peer, count;
   };
   // Relaxed: what lands is handed over by the operations themselves.

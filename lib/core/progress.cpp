@@ -25,11 +25,12 @@ constexpr int poll_batch = 64;
 inline bool device::make_progress_inline() {
   const inside_progress mark;
   tls_sends_in_a_row = 0;
-  // All rare, and asked for together; most calls only poll.
+  // All rare, and asked for together, without a branch for each; most calls only poll.
+  const unsigned waiting = static_cast<unsigned>(!backlog.empty()) |
+                           static_cast<unsigned>(rt.deferred.count.load(std::memory_order_acquire) != 0) |
+                           static_cast<unsigned>(attention.load(std::memory_order_relaxed) != 0);
   bool happened = false;
-  if (LCI_UNLIKELY(!backlog.empty() | (rt.deferred.count.load(std::memory_order_acquire) != 0) |
-                   (attention.load(std::memory_order_relaxed) != 0)))
-    happened = do_deferred_work();
+  if (LCI_UNLIKELY(waiting != 0)) happened = do_deferred_work();
   happened |= net->poll(*this, poll_batch) > 0;
   return happened;
 }

@@ -398,20 +398,20 @@ bool device::anything_from(int peer) const {
 }
 
 void device::part_from(int peer, departure how) {
-  settle(peer);
+  settle_under_way(peer);
   if (how != departure::left) forget_messages_from(peer, how == departure::died ? 50 : 100);
   schedule(world_->soon(temper_.max_delay),
            {.what = event::kind::departure, .peer = peer, .how = how});
 }
 
 void device::cut_off_from(int peer) {
-  settle(peer);
+  settle_under_way(peer);
   forget_messages_from(peer, 50);
   schedule(world_->soon(temper_.max_delay), {.what = event::kind::peer_failure, .peer = peer});
 }
 
 // Everything that is under way may or may not have happened; each operation ends once, somehow.
-void device::settle(int peer) {
+void device::settle_under_way(int peer) {
   random_source& random = world_->random_;
   for (auto it = world_->transfers_.begin(); it != world_->transfers_.end();) {
     const auto here = it++;

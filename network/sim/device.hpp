@@ -85,7 +85,7 @@ class device final : public network::device {
   /// The connection with a peer outside of the job ends.
   void part_from(int peer, departure how);
   /// What is under way to the peer happens or fails.
-  void settle(int peer);
+  void settle_under_way(int peer);
   bool anything_from(int peer) const;
   /// Our id at the station where `peer`, an id here, is.
   int id_at(int peer, int station) const;
