@@ -63,9 +63,9 @@ class Includes(unittest.TestCase):
     def test_each_folder_includes_only_what_it_may(self):
         wrong, seen = [], 0
         for folder, allowed in rules().items():
-            if not (tree.SOURCE / folder).is_dir():
-                continue
-            for path in tree.files(folder):
+            files = tree.files(folder)
+            self.assertTrue(files, f"a rule for {folder}, which has no files")
+            for path in files:
                 for _, name in tree.includes(path):
                     seen += 1
                     if not own_project(name) or name.startswith(folder + "/"):
@@ -74,6 +74,17 @@ class Includes(unittest.TestCase):
                                for a in allowed):
                         wrong.append(f"{path}: {name}")
         self.assertGreater(seen, 50)
+        self.assertEqual(wrong, [])
+
+    def test_what_lies_above_the_fabrics_takes_each_by_its_one_header(self):
+        """The files of network/ itself: the contract takes no fabric; who opens networks, one header of each."""
+        contract = PUBLIC + ("lib/base/", "network/exchange.hpp", "network/fabric.hpp")
+        opens = contract + ("network/open.hpp", "network/routed/choice.hpp", "network/routed/context.hpp") + tuple(
+            f"network/{p.name}/fabric.hpp" for p in (tree.SOURCE / "network").iterdir() if p.is_dir())
+        own = [p for p in tree.files("network") if len(p.parts) == 2]
+        self.assertGreater(len(own), 3)
+        wrong = [f"{p}: {name}" for p in own for _, name in tree.includes(p) if own_project(name)
+                 if not name.startswith(opens if p.name in ("fabrics.cpp", "open.cpp") else contract)]
         self.assertEqual(wrong, [])
 
     def test_a_fabric_does_not_know_another_nor_the_core(self):
