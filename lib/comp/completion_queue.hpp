@@ -61,7 +61,7 @@ class unbounded_queue final : public completion_queue, public object_memory<fals
 
 /// cq_type fifo: grows. One order for all: a status whose signal() has returned comes out before those whose
 /// signal() is called afterwards, by whatever thread.
-class fifo_queue final : public completion_queue {
+class fifo_queue final : public completion_queue, public object_memory<false> {
  public:
   explicit fifo_queue(attr_t a) : completion_queue(a) {}
 

@@ -32,7 +32,11 @@ bool device::receive_withdrawal(int peer, wire::message& m) {
     found = entry;
     return true;
   });
-  if (found != nullptr) free_unexpected(rt, static_cast<unexpected*>(found));
+  if (found != nullptr) {
+    auto* u = static_cast<unexpected*>(found);
+    const device_visit via(rt, u->device_uid, this);
+    free_unexpected(via.get(), u);
+  }
   send_fin(peer, body.operation, found != nullptr ? wire::cancelled : wire::not_found);
   return true;
 }

@@ -94,8 +94,9 @@ void device::close() {
     (void)refuse(r.peer, r.rts.operation, wire::cancelled);
     asked.insert(r.peer);
   }
-  if (!asked.empty()) {
-    // One that makes no progress may be computing for hours.
+  // Puts and gets of the network's own wait for no answer of a peer's device, but for the network.
+  if (!asked.empty() || !drained()) {
+    // A peer that makes no progress may be computing for hours.
     const auto deadline = clock::now() + duration_of(attr.close_timeout);
     for (int idle = 0; !drained() && clock::now() < deadline;) last_round(idle);
     if (!drained()) end_unanswered();

@@ -23,6 +23,11 @@ namespace {
 /// Rendezvous needs room for its own messages even if the user wants no eager ones.
 constexpr size_t smallest_message = sizeof(wire::header) + sizeof(wire::rtr_body);
 
+uint64_t next_serial() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 packet_pool_attr_t reserve_attr(const packet_pool_attr_t& of, size_t n) {
   packet_pool_attr_t attr = of;
   attr.name = "reserve";
@@ -34,7 +39,8 @@ packet_pool_attr_t reserve_attr(const packet_pool_attr_t& of, size_t n) {
 
 device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
                const device_attr_t& a)
-    : rt(r),
+    : serial(next_serial()),
+      rt(r),
       n_ranks(r.size()),
       heap(&context.heap),
       flushes(r.n_peers()),
@@ -90,9 +96,20 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   shared_place = rmr_t::place_of(attr.uid, true);
   if (observer != nullptr) observer->device = attr.uid;
   look_at_peers_.store(rt.guests != nullptr, std::memory_order_relaxed);
-  if (receives_ != nullptr) refill_receives();
-  net->start();
-  list_for_forks(*this);
+  try {
+    if (receives_ != nullptr) refill_receives();
+    net->start();
+    list_for_forks(*this);
+  } catch (...) {
+    // No destructor runs: nobody is to find this device, and the pool gets its packets back.
+    rt.close_device(*this);
+    pools_.clear();
+    cache.reset();
+    net.reset();
+    if (receives_ != nullptr) receives_->take_back();
+    pool.take_back_promise(packets_to_receive_);
+    throw;
+  }
 }
 
 void device::close_direct_ways() {
@@ -116,7 +133,7 @@ void device::open_direct_ways() {
 
 device::~device() {
   unlist_for_forks(*this);
-  rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
+  rt.close_device(*this);
   pools_.clear();
   // What waits for a peer's answer keeps its buffer registered, which the network would miss.
   rt.operations.for_each_of(this, [&](operation* op, op_state) {
@@ -131,17 +148,21 @@ device::~device() {
   packet_pool.p_impl->take_back_promise(packets_to_receive_);
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted) return;
-    if (unfinished_ != nullptr && op->comp != nullptr && !op->ordered && !op->allocated) {
+    comp_impl_t* const waits = op->named ? ticket_of(op).retire() : op->comp;
+    if (waits != nullptr && !op->ordered && !op->allocated && dependents_.count(waits) == 0) {
       op->status.error = errorcode_t::cancelled;
-      unfinished_->push_back({op->named ? ticket_of(op).behind() : op->comp, op->status});
+      note_unfinished({waits, op->status});
     }
     if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
     if (op->allocated) free_payload(op->status.buffer, op->allocator);
     if (op->ordered) delete op->comp;
-    if (op->named) ticket_of(op).retire();
     rt.operations.release(op);
   });
-  for (comp_impl_t* c : std::exchange(dependents_, {})) delete c;
+  for (comp_impl_t* c : std::exchange(dependents_, {})) {
+    auto* left_over = static_cast<dependent*>(c);
+    note_unfinished(left_over->give_up());
+    delete left_over;
+  }
   rt.streams.forget(*this);
   rt.tickets.forget(this);
 }

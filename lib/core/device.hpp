@@ -16,9 +16,11 @@
 
 #include "lci/errors.hpp"
 #include "lci/operations.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/backlog.hpp"
+#include "lib/core/dependent.hpp"
 #include "lib/core/device_observer.hpp"
 #include "lib/core/flush_tracker.hpp"
 #include "lib/core/kept_buffers.hpp"
@@ -132,13 +134,12 @@ class device final : public network::event_sink,
   /// before `generation` was asked for.
   void signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation);
 
-  /// What ends with operations of this device. Those that are left when it goes are deleted: nobody will
-  /// end them then.
-  void add_dependent(comp_impl_t* c) {
+  /// Those that are left when the device is freed are deleted: nobody will end them then.
+  void add_dependent(dependent* c) {
     std::lock_guard guard(dependents_lock_);
     dependents_.insert(c);
   }
-  void remove_dependent(comp_impl_t* c) {
+  void remove_dependent(dependent* c) {
     std::lock_guard guard(dependents_lock_);
     dependents_.erase(c);
   }
@@ -294,6 +295,9 @@ class device final : public network::event_sink,
   /// Number of the next collective operation on this device, the same at all ranks.
   uint32_t next_collective() { return collectives_.fetch_add(1, std::memory_order_relaxed); }
 
+  const uint64_t serial;          // of the devices of this process
+  std::atomic<int> visitors{0};  // threads of other devices that use this one; see device_visit
+
   // What the hot paths read comes first.
   std::unique_ptr<network::device> net;
   core::runtime& rt;
@@ -431,11 +435,6 @@ class device final : public network::event_sink,
   /// Ends what an item of the backlog belongs to, which will not be sent.
   LCI_COLD void drop(backlog::item& item, failure how);
   LCI_COLD void end_unanswered();
-  struct unfinished {
-    comp_impl_t* comp;
-    status_t status;
-  };
-
   /// Receives that name the failed peer end; `thrown` is the first exception of a handler.
   LCI_COLD void fail_receives(int peer, std::exception_ptr& thrown);
   LCI_COLD void throw_failure();
@@ -449,7 +448,7 @@ class device final : public network::event_sink,
   std::atomic<uint32_t> collectives_{0};
   std::atomic<int> tasks_{0};  // see begin_task()
   spinlock dependents_lock_;
-  std::unordered_set<comp_impl_t*> dependents_;  // under dependents_lock_
+  std::unordered_set<comp_impl_t*> dependents_;  // each a `dependent`; under dependents_lock_
   std::atomic<bool> closing_{false};
   std::atomic<bool> any_failure_{false};    // of a rank of the job
   std::atomic<bool> look_at_peers_{false};  // any_failure_, or there may be peers outside of the job
@@ -466,6 +465,9 @@ class device final : public network::event_sink,
   void tell_failure(int peer);
   std::deque<std::exception_ptr> kept_;                // under failure_mutex_
   std::map<int, uint8_t> device_ends_;  // by peer that frees its device: how far; under failure_mutex_
+  void note_unfinished(const unfinished& u) {
+    if (unfinished_ != nullptr && u.comp != nullptr) insist_on_memory([&] { unfinished_->push_back(u); });
+  }
   std::vector<unfinished>* unfinished_ = nullptr;  // what the network has not given back; told by close()
   std::map<int, std::string> refusals_;  // by peer that lives, the latest; under failure_mutex_
   std::unique_ptr<receive_buffers> receives_;  // null: the network needs none

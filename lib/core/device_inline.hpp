@@ -61,11 +61,29 @@ struct unexpected {
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
   size_t memory() const { return sizeof(unexpected) + (rendezvous ? 0 : size); }
 };
-/// Frees one that was counted.
-inline void free_unexpected(runtime& rt, unexpected* u) {
-  device* via = rt.devices.get(static_cast<size_t>(u->device_uid));
+/// Frees one that was counted by the device that it came through, which may have been freed: null.
+inline void free_unexpected(device* via, unexpected* u) {
   if (LCI_LIKELY(via != nullptr)) via->discount_unexpected(u->peer, u->memory());
   std::free(u);
 }
+
+/// The device of a uid, which may be another thread's to free: that waits until this has ended.
+class device_visit {
+ public:
+  /// `own`: the device of the caller, whose user keeps it.
+  device_visit(runtime& rt, int uid, device* own = nullptr)
+      : device_(LCI_LIKELY(own != nullptr && own->attr.uid == uid) ? own : rt.enter_device(uid)), own_(own) {}
+  ~device_visit() {
+    if (LCI_UNLIKELY(device_ != own_) && device_ != nullptr) device_->visitors.fetch_sub(1, std::memory_order_release);
+  }
+  device_visit(const device_visit&) = delete;
+  device_visit& operator=(const device_visit&) = delete;
+
+  device* get() const { return device_; }  // null: it has been freed
+
+ private:
+  device* const device_;
+  device* const own_;
+};
 
 }  // namespace lci::core

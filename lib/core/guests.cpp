@@ -71,7 +71,8 @@ void guests::clear(int peer) {
     engine.remove_if(matching_entry_type_t::send, [&](void* entry) {
       auto* u = static_cast<unexpected*>(entry);
       if (u->peer != peer) return false;
-      free_unexpected(rt_, u);  // tells the peer nothing: its pause was forgotten
+      const device_visit via(rt_, u->device_uid);
+      free_unexpected(via.get(), u);  // tells the peer nothing: its pause was forgotten
       return true;
     });
   });

@@ -11,7 +11,7 @@ namespace lci::core {
 
 bool has_device(const memory_region& region) {
   const device* d = region.device.p_impl;
-  return objects::is_alive(d) && d->attr.uid == region.device_uid;
+  return objects::is_alive(d) && d->serial == region.device_serial;
 }
 
 mr_t register_memory(register_memory_args& a) {
@@ -25,7 +25,7 @@ mr_t register_memory(register_memory_args& a) {
   device& d = *a.device.p_impl;
   auto region = std::make_unique<memory_region>();
   region->device = a.device;
-  region->device_uid = d.attr.uid;
+  region->device_serial = d.serial;
   region->base = a.address;
   region->size = a.size;
   // The shared heap gives pages back in ways of its own, which nobody is told of.

@@ -12,7 +12,7 @@ class memory_region : public object_memory<false> {
  public:
   mr_attr_t attr;
   device_t device;
-  int device_uid = -1;
+  uint64_t device_serial = 0;  // of the device: another may stand at its address one day
   void* base = nullptr;
   size_t size = 0;
   bool owns_memory = false;  // from alloc_shared()

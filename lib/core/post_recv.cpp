@@ -15,10 +15,11 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
   if (!u->rendezvous) {
     const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
     const uint64_t ack = u->rts.operation;
-    device* via = d.rt.devices.get(static_cast<size_t>(u->device_uid));
-    free_unexpected(d.rt, u);
-    if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via != nullptr))
-      via->send_ack(status.rank, ack);
+    {
+      const device_visit via(d.rt, u->device_uid, &d);
+      free_unexpected(via.get(), u);
+      if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via.get() != nullptr)) via.get()->send_ack(status.rank, ack);
+    }
     comp_impl_t* comp = op->comp;
     const bool named = op->named;
     d.rt.operations.release(op);
@@ -30,16 +31,16 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
     return errorcode_t::posted;
   }
   // The answer goes where the request came from, unless that device has been freed.
-  device* via = d.rt.devices.get(static_cast<size_t>(u->device_uid));
+  const device_visit via(d.rt, u->device_uid, &d);
   const int peer = u->peer;
   const tag_t tag = u->tag;
   const wire::rts_body rts = u->rts;
   const bool cancelled = u->cancelled;
-  free_unexpected(d.rt, u);
-  if (LCI_UNLIKELY(cancelled || via == nullptr))
+  free_unexpected(via.get(), u);
+  if (LCI_UNLIKELY(cancelled || via.get() == nullptr))
     d.cancel_receive(op, peer, tag);
   else
-    via->start_receive(op, peer, tag, rts);
+    via.get()->start_receive(op, peer, tag, rts);
   return errorcode_t::posted;
 }
 

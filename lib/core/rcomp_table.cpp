@@ -19,6 +19,8 @@ struct registrations {
     rcomp_table* table;
     rcomp_t rcomp;
   };
+  // Held while tables are visited for an object that is freed: none ends meanwhile. Taken before all others here.
+  std::mutex visits;
   std::mutex mutex;  // taken while a table's is held, never the other way round
   std::unordered_map<const comp_impl_t*, std::vector<place>> places;  // under mutex
 
@@ -63,7 +65,9 @@ registrations& all_registrations() {
 }  // namespace
 
 void rcomp_table::end_all_of(const comp_impl_t* comp) {
-  for (const auto& [table, rcomp] : all_registrations().take(comp)) table->remove(rcomp);
+  registrations& all = all_registrations();
+  std::lock_guard visit(all.visits);
+  for (const auto& [table, rcomp] : all.take(comp)) table->remove_of(comp, rcomp);
 }
 
 rcomp_table::rcomp_table() : slots_(16, &unused_) {
@@ -71,7 +75,10 @@ rcomp_table::rcomp_table() : slots_(16, &unused_) {
 }
 
 rcomp_table::~rcomp_table() {
-  all_registrations().remove(this);
+  {
+    std::lock_guard visit(all_registrations().visits);
+    all_registrations().remove(this);
+  }
   for (uint32_t i = 1; i < size_; ++i) delete slots_.get(i);
 }
 
@@ -154,6 +161,17 @@ void rcomp_table::remove(rcomp_t rcomp) {
                   "a registered or reserved handle", "each can be deregistered once");
   if (s->use == slot::state::registered)
     all_registrations().remove(s->comp.load(std::memory_order_relaxed), this, rcomp);
+  clear(s);
+}
+
+void rcomp_table::remove_of(const comp_impl_t* comp, rcomp_t rcomp) {
+  std::lock_guard guard(mutex_);
+  slot* s = find(rcomp);
+  // Another thread may have deregistered it, and registered another object in its place.
+  if (s != nullptr && s->use == slot::state::registered && s->comp.load(std::memory_order_relaxed) == comp) clear(s);
+}
+
+void rcomp_table::clear(slot* s) {
   s->rcomp.store(0, std::memory_order_relaxed);  // ordered before a new object by R1
   s->comp.store(nullptr, std::memory_order_release);
   s->next += 1u << index_bits;  // wraps to generation 0 after 256 uses

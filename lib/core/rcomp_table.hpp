@@ -66,6 +66,8 @@ class rcomp_table {
   /// Ends a registration or a reservation; the slot's next handle is another one. Throws
   /// invalid_argument_error if `rcomp` is neither.
   void remove(rcomp_t rcomp);
+  /// The same if `comp` is still what is registered there.
+  void remove_of(const comp_impl_t* comp, rcomp_t rcomp);
   /// Ends all registrations of an object that is about to be freed, in whatever table.
   static void end_all_of(const comp_impl_t* comp);
 
@@ -81,6 +83,7 @@ class rcomp_table {
 
   slot* fresh();                    // under mutex_
   void add_free(slot* s);           // under mutex_
+  void clear(slot* s);              // under mutex_
   slot* find(rcomp_t rcomp) const;  // under mutex_; null if it is not the slot's present handle
   void publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator);
 

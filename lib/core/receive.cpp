@@ -218,7 +218,7 @@ bool device::file_unexpected(matching_engine& engine, uint64_t key, unexpected* 
     match = insist_on_memory([&] { return engine.insert(key, u, matching_entry_type_t::send); });
     return true;
   } catch (const std::bad_alloc&) {
-    free_unexpected(rt, u);
+    free_unexpected(this, u);
     return false;
   }
 }
@@ -231,7 +231,7 @@ bool device::file_unexpected(matching_engine& engine, uint64_t key, int peer, ta
   if (size > 0) std::memcpy(u->payload(), data, size);
   count_unexpected(peer, u->memory());  // before another thread can take it
   if (LCI_UNLIKELY(!file_unexpected(engine, key, u, match))) return false;
-  if (LCI_UNLIKELY(match != nullptr)) free_unexpected(rt, u);
+  if (LCI_UNLIKELY(match != nullptr)) free_unexpected(this, u);
   return true;
 }
 
@@ -360,7 +360,7 @@ bool device::receive_rts(int peer, wire::message& m) {
     if (match != nullptr) cancel_receive(static_cast<operation*>(match), peer, wire::tag_of(m.head));
   }
   if (match == nullptr) return true;
-  free_unexpected(rt, u);
+  free_unexpected(this, u);
   if (LCI_UNLIKELY(late)) return true;
   start_receive(static_cast<operation*>(match), peer, wire::tag_of(m.head), body);
   return true;

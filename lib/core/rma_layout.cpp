@@ -44,7 +44,7 @@ void check_remote_segments(const char* what, const device& d, const Args& a) {
 /// deferred work. Owns itself once it is under way; the last piece to end, or the one who posts
 /// pieces, ends it: each of them is counted.
 template <class Args>
-class layout_transfer final : public comp_impl_t {
+class layout_transfer final : public dependent {
  public:
   explicit layout_transfer(const Args& a)
       : device_(*a.device.p_impl),
@@ -83,6 +83,11 @@ class layout_transfer final : public comp_impl_t {
   void tell_target() {
     if (signal_ != 0 && !failed())
       device_.send_signal(status_.rank, signal_, status_.tag, signalled_, status_.size);
+  }
+
+  unfinished give_up() override {
+    status_.error = errorcode_t::cancelled;
+    return {ticket_ != nullptr ? ticket_->retire() : user_, status_};
   }
 
   /// A piece has ended.

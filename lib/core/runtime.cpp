@@ -1,6 +1,7 @@
 #include "lib/core/runtime.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
@@ -78,10 +79,27 @@ void runtime::discard_entries(matching_engine& engine) {
       operations.release(op);
     } else {
       auto* u = static_cast<unexpected*>(entry);
-      if (device* via = devices.get(static_cast<size_t>(u->device_uid))) via->answer_discarded(*u);
-      free_unexpected(*this, u);
+      const device_visit via(*this, u->device_uid);
+      if (via.get() != nullptr) via.get()->answer_discarded(*u);
+      free_unexpected(via.get(), u);
     }
   });
+}
+
+device* runtime::enter_device(int uid) {
+  std::lock_guard guard(visits_lock_);
+  device* d = devices.get(static_cast<size_t>(uid));
+  if (d != nullptr) d->visitors.fetch_add(1, std::memory_order_relaxed);
+  return d;
+}
+
+void runtime::close_device(device& d) {
+  {
+    std::lock_guard guard(visits_lock_);
+    devices.put(static_cast<size_t>(d.attr.uid), nullptr);
+  }
+  // A visit is a few posts long. Acquire: what visitors did is done before the device goes.
+  while (d.visitors.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
 void runtime::add_pool(packet_pool* pool) {

@@ -11,6 +11,7 @@
 #include "lci/operations.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/spinlock.hpp"
 #include "lib/core/checking/collective_check.hpp"
 #include "lib/core/deferred.hpp"
 #include "lib/core/discard.hpp"
@@ -87,6 +88,12 @@ class runtime : public object_memory<false> {
   std::unique_ptr<core::guests> guests;      // thread-safe; null: there are none
   network::address_exchange& exchange() { return *exchange_; }
 
+  /// The device of this uid, or null if it has been freed. It is not freed before the caller has taken back the one
+  /// that this has added to its `visitors`.
+  device* enter_device(int uid);
+  /// For a device that ends: nobody enters it any more. Returns when all visitors have left.
+  void close_device(device& d);
+
   /// While `f(engine)` runs, no engine is freed.
   template <class F>
   void for_each_engine(F f) {
@@ -120,6 +127,7 @@ class runtime : public object_memory<false> {
   int rank_ = 0;
   int size_ = 1;
   std::unique_ptr<network::address_exchange> exchange_;
+  spinlock visits_lock_;  // held to enter a device, and to close it
   std::mutex engines_mutex_;
   std::vector<bool> engine_used_;  // under engines_mutex_
   std::mutex pools_mutex_;

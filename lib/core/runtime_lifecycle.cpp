@@ -7,6 +7,7 @@
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/checking/inspection.hpp"
 #include "lib/core/device.hpp"
@@ -61,7 +62,11 @@ runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr) 
   try {
     allocate_defaults(rt.get(), net_attr);
   } catch (...) {
-    free_defaults(rt.get());
+    try {
+      free_defaults(rt.get());
+    } catch (const std::exception& e) {
+      log_warning(std::string("the start of a runtime failed, and so did its end: ") + e.what());
+    }
     throw;
   }
   std::lock_guard guard(g_mutex);
@@ -81,6 +86,12 @@ void require_no_devices(const char* operation, const runtime& rt) {
                   "free what was allocated in the runtime first");
 }
 
+void require_nothing_published(const char* operation, const runtime& rt) {
+  if (!rt.default_device.is_empty() && !rt.default_device.p_impl->published.empty())
+    throw_invalid(operation, "default device", "one with published memory", "one without",
+                  "unpublish_memory() comes first");
+}
+
 void stop(const char* operation, runtime_t rt) {
   {
     std::lock_guard guard(g_mutex);
@@ -92,13 +103,22 @@ void stop(const char* operation, runtime_t rt) {
       throw_invalid(operation, "caller", "a handler", "outside of progress()",
                     "what called the handler still needs the runtime");
     require_no_devices(operation, *rt.p_impl);
+    require_nothing_published(operation, *rt.p_impl);
     g_runtimes.erase(at);
   }
   runtime* expected = rt.p_impl;
-  if (g_default_runtime.load(std::memory_order_acquire) == expected)
-    detail::default_device.store(nullptr, std::memory_order_relaxed);
-  // Handlers that run while the default device is freed may need the default runtime.
-  free_defaults(rt);
+  const bool is_default = g_default_runtime.load(std::memory_order_acquire) == expected;
+  if (is_default) detail::default_device.store(nullptr, std::memory_order_relaxed);
+  try {
+    // Handlers that run while the default device is freed may need the default runtime.
+    free_defaults(rt);
+  } catch (...) {
+    // What has not been freed can be freed by the next call.
+    if (is_default) detail::default_device.store(rt.p_impl->default_device.p_impl, std::memory_order_release);  // R1
+    std::lock_guard guard(g_mutex);
+    insist_on_memory([&] { g_runtimes.push_back(rt.p_impl); });
+    throw;
+  }
   if (rt.p_impl->attr.check) report_leaks(*rt.p_impl);
   objects::forget_those_of(rt.p_impl);
   g_default_runtime.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);

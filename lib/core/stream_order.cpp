@@ -136,15 +136,16 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
   comp_impl_t* const comp = to.comp;
   // Also if the handler throws: the message has been delivered to it.
   struct answer {
-    runtime& rt;
+    device& d;
     int peer;
     const ordered_message& m;
     uint8_t policy;
     ~answer() {
-      device* by = m.acked ? rt.devices.get(static_cast<size_t>(m.device_uid)) : nullptr;
-      if (by != nullptr) by->send_ack(peer, m.operation, policy);
+      if (!m.acked) return;
+      const device_visit by(d.rt, m.device_uid, &d);
+      if (by.get() != nullptr) by.get()->send_ack(peer, m.operation, policy);
     }
-  } at_end{rt_, peer_, m, comp != nullptr ? uint8_t{0} : wire::refused};
+  } at_end{d, peer_, m, comp != nullptr ? uint8_t{0} : wire::refused};
   if (comp == nullptr) return drop(m);
   const pushes_in_order mark;  // the stream's order, whichever thread delivers
   if (!m.owned && !comp->attr.am_in_place) {

@@ -48,12 +48,15 @@ void ticket::signal(status_t status) {
   if (comp != nullptr) comp->signal(status);
 }
 
-void ticket::retire() {
+comp_impl_t* ticket::retire() {
+  comp_impl_t* untold;
   {
     std::lock_guard guard(lock_);
+    untold = told_ ? nullptr : behind_;
     end();
   }
   pool_->put(this);
+  return untold;
 }
 
 bool ticket::hold() {

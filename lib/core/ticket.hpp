@@ -45,8 +45,8 @@ class ticket final : public comp_impl_t {
   // --- the operation ---
 
   void signal(status_t status) override;
-  /// There is, or will be, no operation that ends.
-  void retire();
+  /// There is, or will be, no operation that ends. The user's object, unless that was told before.
+  comp_impl_t* retire();
   /// False if the user's memory is to be left alone: the operation was cancelled.
   bool hold();
   /// The counterpart of hold(), and of the ticket's making. May tell the user.

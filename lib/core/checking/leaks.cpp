@@ -12,6 +12,7 @@
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/checking/inspection.hpp"
 #include "lib/core/runtime.hpp"
@@ -33,7 +34,7 @@ void note_allocated(const void* object, const char* operation, const char* name,
     for (int i = first; i < n && origin.n_calls < static_cast<int>(origin.calls.size()); ++i)
       origin.calls[static_cast<size_t>(origin.n_calls++)] = all[static_cast<size_t>(i)];
   }
-  objects::add(object, std::move(origin));
+  insist_on_memory([&] { objects::add(object, origin); });
 }
 
 void require_alive(const char* operation, const char* argument, const void* object) {
