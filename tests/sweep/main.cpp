@@ -2,12 +2,14 @@
 // The scenarios "start" and "end" are those of the runtime itself. Without arguments: a list of all.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <lci.hpp>
 
+#include "tests/support/testing.hpp"
 #include "tests/sweep/scene.hpp"
 
 namespace {
@@ -42,6 +44,27 @@ void end(bool armed) {
   if (!good) lci::g_runtime_fina();
 }
 
+/// For calls that do not return, past the waits that until() watches over.
+constexpr int longest = 4 * sweep::patience;  // seconds, times what this build takes
+void end_hung(int) {
+  constexpr char text[] = "SWEEP FAILED: HUNG: in a call of the library\n";
+  (void)!::write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(1);
+}
+
+/// False: the peer was lost meanwhile.
+template <class F>
+bool goes_well(const char* what, F f) {
+  try {
+    f();
+    return true;
+  } catch (const sweep::peer_lost&) {
+  } catch (const std::exception& e) {
+    if (!sweep::is_loss(e)) sweep::fail("an exception %s: %s", what, e.what());
+  }
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,21 +78,23 @@ int main(int argc, char** argv) {
   (void)sweep::content_of(0), (void)sweep::buffer_for(0);
   const char* scenario = argv[1];
   const bool at_start = std::strcmp(scenario, "start") == 0, at_end = std::strcmp(scenario, "end") == 0;
+  std::signal(SIGALRM, end_hung);
+  alarm(static_cast<unsigned>(longest * lci_test::time_scale));
   start(at_start);
+  bool good = true;
   if (!at_start && !at_end) {
     const sweep::scenario play = sweep::find_scenario(scenario);
     if (play == nullptr) return std::fprintf(stderr, "sweep_scenarios: no scenario %s\n", scenario), 2;
-    try {
-      play();
-    } catch (const std::exception& e) {
-      sweep::fail("an exception where nothing should fail: %s", e.what());
-    }
+    sweep::may_lose_peer = sweep::breaks_connections();
+    good = goes_well("where nothing should fail", play);
   }
+  sweep::disarm();
+  good = good && goes_well("afterwards", sweep::expect_health);
   try {
-    sweep::expect_health();
+    if (!good) sweep::expect_loss();
     end(at_end);
   } catch (const std::exception& e) {
-    sweep::fail("an exception afterwards: %s", e.what());
+    sweep::fail("an exception at the end: %s", e.what());
   }
   if (sweep::injected() == 0) sweep::print_counts(sweep::me);
   return 0;

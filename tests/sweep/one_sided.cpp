@@ -88,6 +88,13 @@ void get_by(bool signal) {
     for (int i = 0; i < n_messages; ++i) std::memcpy(buffer_for(i), content_of(i), size_of(i));
   signals told;
   auto sent = lci::alloc_cq();
+  struct at_end {
+    ~at_end() {
+      for (int i = 0; me == 0 && n_ranks == 2 && i < n_messages; ++i)
+        if (page->fates[0][static_cast<size_t>(i)].load() == fate::good && !is_content(i, buffer_for(i), size_of(i)))
+          fail("get %d is done without its data", i);
+    }
+  } const look;
   flow(
       promise::delivered, sent,
       [&](int i) {
@@ -103,10 +110,6 @@ void get_by(bool signal) {
         for (int i = 0; i < n_messages; ++i)
           if (page->fates[0][static_cast<size_t>(i)].load() == fate::good) mark(i, true);
       });
-  if (me == 0 && n_ranks == 2)
-    for (int i = 0; i < n_messages; ++i)
-      if (page->fates[0][static_cast<size_t>(i)].load() == fate::good && !is_content(i, buffer_for(i), size_of(i)))
-        fail("get %d is done without its data", i);
   lci::free_comp(&sent);
 }
 

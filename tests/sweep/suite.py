@@ -122,14 +122,14 @@ class Sweep:
             found.append(dict(item.split("=") for item in line[0].split()[1:]) if line else {})
         return wrong, said, found
 
-    def cases(self, counts, network, calls, sample):
+    def cases(self, counts, calls, sample):
         for rank, counted in enumerate(counts):
             for call, errnos in calls.items():
                 n = int(counted.get(call, 0))
                 if self.options.what and call not in self.options.what:
                     continue
                 for i in numbers(n, n if self.options.all and n <= plans.WHOLE else sample):
-                    for how in errnos if self.options.all else [errnos[i % len(errnos)]]:
+                    for how in dict.fromkeys(errnos) if self.options.all else [errnos[i % len(errnos)]]:
                         yield f"{call}:{i}{how}", rank
 
     def sweep(self, pool, scenario, network, ranks, plan):
@@ -142,7 +142,9 @@ class Sweep:
             return False
         sample = self.options.sample or plan["sample"]
         calls = plan.get("calls_at_start", plan["calls"]) if scenario == "start" else plan["calls"]
-        cases = list(self.cases(counts, network, calls, sample))
+        cases = list(self.cases(counts, calls, sample))
+        if scenario not in ("start", "end"):
+            cases += self.cases(counts, plan.get("breaking_calls", {}).get(network, {}), sample)
         results = pool.map(lambda case: (case, self.play(scenario, network, ranks, *case)), cases)
         bad = [(case, wrong, said) for case, (wrong, said) in results if wrong]
         for (fault, rank), wrong, said in bad[:5]:
@@ -164,7 +166,8 @@ def main():
     passed = failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for network in options.network or plan["networks"]:
-            for scenario in options.scenario or plan["scenarios"](listed):
+            some = plan.get("scenarios", {}).get(network, listed)
+            for scenario in options.scenario or (listed if options.all else some):
                 for ranks in (1, 2) if scenario in ("start", "end") else (2,):
                     if sweep.sweep(pool, scenario, network, ranks, plan):
                         passed += 1
