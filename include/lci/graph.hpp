@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "lci/completion.hpp"
-#include "lci/errors.hpp"
 #include "lci/operations.hpp"
 
 namespace lci {
 
 namespace detail {
+
+/// Throws resource_error: there is no memory for a node.
+[[noreturn]] LCI_API void throw_no_memory_for_node();
 
 /// What a node owns.
 template <class Value, class Op>
@@ -20,7 +22,7 @@ std::unique_ptr<Value> make_node_value(Op&& op) {
   try {
     return std::make_unique<Value>(std::forward<Op>(op));
   } catch (const std::bad_alloc&) {
-    throw resource_error("graph_add_node_op: out of memory");
+    throw_no_memory_for_node();
   }
 }
 

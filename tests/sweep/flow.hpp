@@ -87,6 +87,8 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
       if (me == receiver) arrive();
       return page->ended[0].load() == 1 && page->ended[static_cast<size_t>(receiver)].load() == 1;
     });
+    // What the other rank knows to have failed may still be under way here, until this rank is told.
+    if (has_lost(peer())) until("the failure to be told that the other rank knows of", [] { return false; });
   } catch (const peer_lost&) {
     lost = true;
     if (me == sender) until("all that was posted to a failed peer to end", all_ended);
