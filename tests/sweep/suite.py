@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 
 import plans
 
@@ -40,10 +41,13 @@ def parse(arguments):
     return p.parse_args(arguments)
 
 
-def numbers(n, sample):
-    """1..n, or so many of them: the first half of the sample one by one, the others evenly spread."""
+def numbers(n, sample, of):
+    """1..n, or so many of them: the first half of the sample one by one, the others evenly spread. A single one is
+    anywhere: another one for each text `of`."""
     if n <= sample:
         return list(range(1, n + 1))
+    if sample == 1:
+        return [1 + zlib.crc32(of.encode()) % n]
     first = sample // 2
     rest = sample - first
     return list(range(1, first + 1)) + sorted({first + (n - first) * (i + 1) // rest for i in range(rest)})
@@ -122,13 +126,14 @@ class Sweep:
             found.append(dict(item.split("=") for item in line[0].split()[1:]) if line else {})
         return wrong, said, found
 
-    def cases(self, counts, calls, sample):
+    def cases(self, title, counts, calls, sample):
         for rank, counted in enumerate(counts):
             for call, errnos in calls.items():
                 n = int(counted.get(call, 0))
                 if self.options.what and call not in self.options.what:
                     continue
-                for i in numbers(n, n if self.options.all and n <= plans.WHOLE else sample):
+                whole = self.options.all and n <= plans.WHOLE
+                for i in numbers(n, n if whole else sample, f"{title} {rank} {call}"):
                     for how in dict.fromkeys(errnos) if self.options.all else [errnos[i % len(errnos)]]:
                         yield f"{call}:{i}{how}", rank
 
@@ -140,11 +145,11 @@ class Sweep:
         if wrong:
             print(f"{said}\nFAILED {title}: nothing was to fail, but {wrong}", flush=True)
             return False
-        sample = self.options.sample or plan["sample"]
+        sample = self.options.sample or plan["sample"][network]
         calls = plan.get("calls_at_start", plan["calls"]) if scenario == "start" else plan["calls"]
-        cases = list(self.cases(counts, calls, sample))
-        if scenario not in ("start", "end"):
-            cases += self.cases(counts, plan.get("breaking_calls", {}).get(network, {}), sample)
+        cases = list(self.cases(title, counts, calls, sample))
+        if scenario != "start":
+            cases += self.cases(title, counts, plan.get("breaking_calls", {}).get(network, {}), sample)
         results = pool.map(lambda case: (case, self.play(scenario, network, ranks, *case)), cases)
         bad = [(case, wrong, said) for case, (wrong, said) in results if wrong]
         for (fault, rank), wrong, said in bad[:5]:
