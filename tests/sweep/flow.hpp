@@ -95,8 +95,9 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
     page->posted.store(1);
     page->ended[mine].store(1);
     until("the other rank, of a lost peer", [&] {
+      const bool all_is_posted = page->ended[0].load() == 1;
       if (me == receiver) arrive();
-      return page->ended[0].load() == 1;
+      return all_is_posted;
     });
   }
   disarm();

@@ -14,9 +14,6 @@
 
 namespace {
 
-/// A rank that can't start says so and ends: its launcher ends the others. 3: with an error that it was told.
-constexpr int told_code = 3;
-
 int number(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::atoi(text);
@@ -26,13 +23,13 @@ void start(bool armed) {
   if (armed) sweep::arm(sweep::me);
   if (sweep::attempt("g_runtime_init", [] { lci::g_runtime_init(); })) return sweep::disarm();
   sweep::disarm();
-  if (sweep::n_ranks > 1) _exit(told_code);
+  if (sweep::n_ranks > 1) _exit(sweep::told_code);
   // Alone, it can try again, unless it has lost its launcher.
   try {
     lci::g_runtime_init();
   } catch (const std::exception& e) {
     sweep::accept("g_runtime_init, again,", e);
-    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(told_code);
+    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(sweep::told_code);
     sweep::fail("the runtime does not start though the fault is over");
   }
 }

@@ -35,6 +35,9 @@ struct windows {
 
 void mark(int i, bool good) { page->fates[1][static_cast<size_t>(i)].store(good ? fate::good : fate::failed); }
 
+/// Then signals may be lost, whose data was delivered; the end of a put or get says nothing about them.
+bool is_broken() { return has_lost(me) || has_lost(peer()); }
+
 /// A queue of rank 1 that is told of puts and gets; empty if nobody is to be told.
 struct signals {
   lci::comp_t queue = lci::alloc_cq();
@@ -71,7 +74,7 @@ void put_to(bool signal) {
           if (!is_content(i, buffer_for(i), s.size)) fail("the signal of put %d comes before its data", i);
           mark(i, true);
         }
-        if (signal) return;
+        if (signal && !is_broken()) return;
         for (int i = 0; i < n_messages; ++i)
           if (page->fates[0][static_cast<size_t>(i)].load() == fate::good)
             mark(i, is_content(i, buffer_for(i), size_of(i)));
@@ -106,7 +109,7 @@ void get_by(bool signal) {
       [] {},
       [&] {
         for (lci::status_t s; !(s = lci::cq_pop(told.queue)).is_retry();) mark(static_cast<int>(s.tag), true);
-        if (signal) return;
+        if (signal && !is_broken()) return;
         for (int i = 0; i < n_messages; ++i)
           if (page->fates[0][static_cast<size_t>(i)].load() == fate::good) mark(i, true);
       });

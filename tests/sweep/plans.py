@@ -46,10 +46,10 @@ AT_START = {
     "getsockname": named("ENOBUFS"),
     "getpeername": named("ENOTCONN"),
     "socketpair": NO_DESCRIPTOR,
-    "send": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN"),
-    "sendmsg": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN"),
-    "recv": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT"),
-    "recvmsg": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT"),
+    "send": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN", "ENOMEM"),
+    "sendmsg": named("EPIPE", "ECONNRESET", "EINTR", "EAGAIN", "ENOMEM"),
+    "recv": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT", "ENOMEM"),
+    "recvmsg": named("ECONNRESET", "EINTR", "EAGAIN", "ETIMEDOUT", "ENOMEM"),
     "read": named("EINTR", "ENOMEM"),
     "write": named("EINTR", "EPIPE", "ENOSPC"),
     "epoll_create1": NO_DESCRIPTOR + NO_MEMORY,
@@ -90,7 +90,7 @@ PLANS = {
         # In a run that has little time; all with --all, or where a scenario is named.
         "scenarios": {
             "shm": ["start", "am", "send_late", "put", "get", "registration", "end"],
-            "tcp": ["start", "am_remote", "stream_remote", "get", "collectives", "graph", "end"],
+            "tcp": ["start", "am_remote", "stream_remote", "get", "device", "collectives", "graph", "end"],
         },
         "sample": {"shm": 2, "tcp": 1},
     },

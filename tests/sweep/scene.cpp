@@ -48,6 +48,11 @@ void accept(const char* where, const std::exception& e) {
                      dynamic_cast<const lci::peer_failure_error*>(&e) != nullptr;
   if (!typed) fail("%s threw what is not an error of a resource, of the start or of a peer: %s", where, e.what());
   if (std::strlen(e.what()) < 12) fail("%s threw without a text: %s", where, e.what());
+  if (may_lose_peer && dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr) {
+    std::fprintf(stderr, "rank %d: has lost its launcher, without which nothing is made together any more\n", me);
+    std::fflush(nullptr);
+    _exit(told_code);
+  }
   if (is_loss(e) && page->lost[static_cast<size_t>(me)].exchange(1) == 0) throw peer_lost();
 }
 

@@ -13,6 +13,9 @@ extern int me, n_ranks;
 extern board* page;
 inline int peer() { return n_ranks == 1 ? 0 : 1 - me; }
 
+/// With which a rank ends that can't start, or go on without its launcher, and says so; its launcher ends the others.
+constexpr int told_code = 3;
+
 /// Something is wrong: said, and the job ends badly.
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 /// Thrown where a rank is told that its peer has failed, the first time: the scenario is over.

@@ -23,7 +23,7 @@ import zlib
 
 import plans
 
-TOLD = 3  # main.cpp: the runtime did not start, and said why
+TOLD = 3  # scene.hpp: the runtime did not start, or has lost its launcher, and said why
 LIMIT = 60  # seconds for a job of a fraction of one, whose own watch is shorter; a sanitizer's are slower
 
 
@@ -109,7 +109,7 @@ class Sweep:
             os.killpg(job.pid, signal.SIGKILL)
             said, _ = job.communicate()
             wrong = f"did not end within {LIMIT} s"
-        told = TOLD if scenario == "start" and fault else 0
+        told = TOLD if scenario in ("start", "device") and fault else 0
         if not wrong and job.returncode not in (0, told):
             wrong = f"exit status {job.returncode}"
         if wrong:
