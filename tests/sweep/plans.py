@@ -92,6 +92,6 @@ PLANS = {
             "shm": ["start", "am", "send_late", "put", "get", "registration", "end"],
             "tcp": ["start", "am_remote", "stream_remote", "get", "device", "collectives", "graph", "end"],
         },
-        "sample": {"shm": 2, "tcp": 1},
+        "sample": {"shm": 1, "tcp": 1},
     },
 }
