@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -11,6 +12,19 @@
 namespace lci {
 
 namespace detail {
+
+/// Throws resource_error: there is no memory for a node.
+[[noreturn]] LCI_API void throw_no_memory_for_node();
+
+/// What a node owns.
+template <class Value, class Op>
+std::unique_ptr<Value> make_node_value(Op&& op) {
+  try {
+    return std::make_unique<Value>(std::forward<Op>(op));
+  } catch (const std::bad_alloc&) {
+    throw_no_memory_for_node();
+  }
+}
 
 /// Hands `value` over to a new node, which deletes it together with the graph.
 template <class Value>
@@ -82,7 +96,7 @@ template <class Functor>
 graph_node_t graph_add_node_op(comp_t graph, Functor&& op) {
   using functor_t = std::decay_t<Functor>;
   if constexpr (detail::has_user_context<functor_t>::value) {
-    auto value = std::make_unique<functor_t>(std::forward<Functor>(op));
+    auto value = detail::make_node_value<functor_t>(std::forward<Functor>(op));
     functor_t* post = value.get();
     const graph_node_run_cb_t run = [](void* p) { return detail::call_node(*static_cast<functor_t*>(p)); };
     const graph_node_t node = detail::graph_add_value(graph, run, std::move(value));
@@ -93,7 +107,7 @@ graph_node_t graph_add_node_op(comp_t graph, Functor&& op) {
     static_assert(detail::has_comp<functor_t>::value,
                   "a node must be a functor with a setter user_context(void*), or a collective");
     using node_t = detail::collective_node<functor_t>;
-    auto value = std::make_unique<node_t>(std::forward<Functor>(op));
+    auto value = detail::make_node_value<node_t>(std::forward<Functor>(op));
     node_t* collective = value.get();
     const graph_node_run_cb_t run = [](void* p) { return static_cast<node_t*>(p)->start(); };
     return collective->node = detail::graph_add_value(graph, run, std::move(value));

@@ -23,8 +23,10 @@ void barrier_at_once(const scope& s) {
   const uint64_t number = d.begin_barrier();
   const char nothing = 0;
   each_round(me, n, [&](int to, int from, size_t round) {
-    post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round).tag(round).runtime(s.runtime)
-        .device(s.device).endpoint(s.endpoint)();
+    insist([&] {
+      post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round).tag(round).runtime(s.runtime)
+          .device(s.device).endpoint(s.endpoint)();
+    });
     d.await_barrier(from, round, number);
     d.await_sent(to);
   });

@@ -20,29 +20,35 @@ plan::plan(const char* operation, const scope& s)
       n_(get_rank_n_x().runtime(s.runtime)()),
       done_(s.comp) {
   if (done_.is_empty()) done_ = alloc_sync_x().runtime(s.runtime)();
-  graph_ = alloc_graph_x().runtime(s.runtime).comp(done_)();
-  auto owned = std::make_unique<memory>();
-  memory_ = owned.get();
-  detail::graph_add_value(graph_, [](void*) { return status_t(errorcode_t::done); },
-                          std::move(owned));
+  try {
+    graph_ = alloc_graph_x().runtime(s.runtime).comp(done_)();
+    auto owned = std::make_unique<memory>();
+    memory_ = owned.get();
+    detail::graph_add_value(graph_, [](void*) { return status_t(errorcode_t::done); },
+                            std::move(owned));
+  } catch (...) {
+    discard();
+    throw;
+  }
 }
 
 plan::~plan() {
-  if (graph_.is_empty()) return;
-  // It was not run: an exception came in between.
-  free_comp(&graph_);
-  if (scope_.comp.is_empty()) free_comp(&done_);
+  if (!graph_.is_empty()) discard();  // it was not run: an exception came in between
 }
 
-tag_t next_tag(device_t device) {
-  core::device& d = *device.p_impl;
-  return (static_cast<tag_t>(d.attr.uid) & 0xff) << 24 |
-         (static_cast<tag_t>(d.next_collective()) & 0xfff) << 12;
+void plan::discard() {
+  if (!graph_.is_empty()) free_comp(&graph_);
+  if (scope_.comp.is_empty()) free_comp(&done_);
+  if (number_) scope_.device.p_impl->take_back_collective(*number_);
+}
+
+tag_t tag_of_operation(device_t device, uint32_t number) {
+  return (static_cast<tag_t>(device.p_impl->attr.uid) & 0xff) << 24 | (static_cast<tag_t>(number) & 0xfff) << 12;
 }
 
 tag_t plan::tag_of(size_t step) {
-  if (!tag_) tag_ = next_tag(scope_.device);
-  return *tag_ | (step & 0xfff);
+  if (!number_) number_ = scope_.device.p_impl->next_collective();
+  return tag_of_operation(scope_.device, *number_) | (step & 0xfff);
 }
 
 plan::node plan::placed(node what, nodes after) {
@@ -54,14 +60,41 @@ void plan::order(node before, node after) {
   if (before != nullptr && after != nullptr) graph_add_edge(graph_, before, after);
 }
 
+namespace {
+
+/// A post of a plan that runs. What there is no memory for is tried again later, as `retry` is: the other ranks
+/// count on it.
+template <class Post>
+class patient_post {
+ public:
+  explicit patient_post(Post post) : post_(post) {}
+  void local_comp(comp_t comp) { post_.local_comp(comp); }
+  void user_context(void* context) { post_.user_context(context); }
+  status_t operator()() {
+    try {
+      return post_();
+    } catch (const resource_error&) {
+      if (++tries_ == memory_tries) throw;
+    }
+    await_memory();
+    return errorcode_t::retry_nomem;
+  }
+
+ private:
+  Post post_;
+  int tries_ = 0;
+};
+
+}  // namespace
+
 plan::node plan::send(int rank, const void* buffer, size_t size, size_t step, nodes after) {
   const post_send_x post(rank, buffer, size, tag_of(step), COMP_NULL);
-  return placed(graph_add_node_op(graph_, within(scope_, post)), after);
+  return placed(graph_add_node_op(graph_, patient_post(within(scope_, post))), after);
 }
 
 plan::node plan::receive(int rank, void* buffer, size_t size, size_t step, nodes after) {
   const post_recv_x post(rank, buffer, size, tag_of(step), COMP_NULL);
-  return placed(graph_add_node_op(graph_, within(scope_, post)), after);
+  return placed(graph_add_node_op(graph_, patient_post(within(scope_, post))), after);
 }
 
 plan::node plan::then(std::function<void()> function, nodes after) {
@@ -89,6 +122,9 @@ void plan::run() {
   free_comp(&done_);
   const errorcode_t code = status.error.errorcode;
   if (code < errorcode_t::fatal) return;
+  if (status.rank < 0)
+    throw resource_error(std::string(operation_) +
+                         ": this rank could not do its part: it had no memory, or a function threw; the others wait");
   throw peer_failure_error(status.rank, std::string(operation_) + ": rank " + std::to_string(status.rank) +
                                             (code == errorcode_t::fatal
                                                  ? " has failed"

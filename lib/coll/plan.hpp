@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
@@ -12,6 +13,7 @@
 
 #include "lci.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/core/device.hpp"
 
 namespace lci::coll {
@@ -36,11 +38,25 @@ Post within(const scope& s, Post post) {
   return post;
 }
 
+/// f() until it does not throw for want of memory, or of another resource, for as long as the library insists: the
+/// other ranks count on what this one does of an operation that has begun.
+template <class F>
+void insist(F f) {
+  for (int n = 1;; ++n) {
+    try {
+      return f();
+    } catch (const resource_error&) {
+      if (n == memory_tries) throw;
+    }
+    await_memory();
+  }
+}
+
 /// The tag of an operation's step 0. Messages of different operations must not meet: a tag is made of
 /// the device (8 bits), the operation's number on that device (12 bits) and the step within it (12
 /// bits), all the same at both ends. Numbers and steps repeat after 4096; what meets then are
 /// messages of one pair of ranks, which are matched in the order in which they were posted.
-tag_t next_tag(device_t device);
+tag_t tag_of_operation(device_t device, uint32_t number);
 
 /// Built, then run, by one thread.
 class plan {
@@ -80,14 +96,16 @@ class plan {
  private:
   struct memory;
   /// The first message takes the operation's number: a call with bad arguments uses none up, also
-  /// where one rank alone makes it.
+  /// where one rank alone makes it. Nor does one that throws before the plan runs.
   tag_t tag_of(size_t step);
   node placed(node what, nodes after);
+  /// Of one that has not been run.
+  void discard();
 
   const char* operation_;
   scope scope_;
   int me_, n_;
-  std::optional<tag_t> tag_;  // of step 0
+  std::optional<uint32_t> number_;
   comp_t done_;   // what the graph signals
   comp_t graph_;  // frees itself at its end
   memory* memory_;

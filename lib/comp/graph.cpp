@@ -121,20 +121,20 @@ void graph::add_edge(graph_node* src, graph_node* dst, graph_node::edge_function
   checked_ = false;
 }
 
-// Finds the nodes to begin with, and that all others will have their turn.
+// Sees to it that all nodes will have their turn. Without allocating: what starts a graph need not undo anything.
 void graph::check_structure() {
-  roots_.clear();
+  ready_list order{id_, nullptr};
   for (graph_node& n : nodes_) {
     n.pending.store(n.n_in, std::memory_order_relaxed);
-    if (n.n_in == 0) roots_.push_back(&n);
+    if (n.n_in == 0) order.push(&n);
   }
-  std::vector<graph_node*> order = roots_;
-  for (size_t i = 0; i < order.size(); ++i)
-    for (const graph_node::edge& e : order[i]->out)
-      if (e.dst->pending.fetch_sub(1, std::memory_order_relaxed) == 1) order.push_back(e.dst);
-  if (order.size() != nodes_.size())
+  size_t reached = 0;
+  for (; graph_node* n = order.pop(); ++reached)
+    for (const graph_node::edge& e : n->out)
+      if (e.dst->pending.fetch_sub(1, std::memory_order_relaxed) == 1) order.push(e.dst);
+  if (reached != nodes_.size())
     throw_invalid("graph_start", "edges",
-                  "a cycle around " + std::to_string(nodes_.size() - order.size()) + " nodes",
+                  "a cycle around " + std::to_string(nodes_.size() - reached) + " nodes",
                   "free of cycles");
   checked_ = true;
 }
@@ -142,17 +142,19 @@ void graph::check_structure() {
 void graph::start() {
   require_rest("graph_start");
   if (!checked_) check_structure();
+  ready_list roots{id_, nullptr};
   for (graph_node& n : nodes_) {
     n.pending.store(n.n_in, std::memory_order_relaxed);
     n.state.store(graph_node::phase::idle, std::memory_order_relaxed);
+    if (n.n_in == 0) roots.push(&n);
   }
   remaining_.store(nodes_.size(), std::memory_order_relaxed);
   failed_.store(false, std::memory_order_relaxed);
   thrown_ = nullptr;
   failed_rank_ = -1;
   state_.store(in_run, std::memory_order_release);
-  drive(this, [this](ready_list& ready) {
-    for (graph_node* n : roots_) ready.push(n);
+  drive(this, [&](ready_list& ready) {
+    while (graph_node* n = roots.pop()) ready.push(n);
   });
 }
 

@@ -138,8 +138,7 @@ class graph final : public comp_impl_t, public object_memory<false> {
   deferred_queue* const deferred_;
   void* const user_context_;
   std::deque<graph_node> nodes_;    // the first two: start and end
-  std::vector<graph_node*> roots_;  // without predecessors; valid if checked_
-  bool checked_ = false;
+  bool checked_ = false;  // free of cycles
 
   std::atomic<uint32_t> state_{idle};  // the futex, too
   std::atomic<size_t> remaining_{0};   // nodes that have not completed

@@ -7,6 +7,7 @@
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/core/barrier_rounds.hpp"
 #include "lib/core/endpoint.hpp"
 #include "lib/core/forking.hpp"
@@ -55,8 +56,18 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   n_peers = r.n_peers();
   heaps = heap->windows();
   const size_t packet_payload = pool.payload_size();
-  pools_.reserve(2);  // first, as what follows makes a device that peers count on
-  net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
+  // First what may fail for want of memory: once the network has a device, peers count on it, as the one of
+  // its number. Where that is not possible what follows insists.
+  struct until_it_is_made {
+    device& d;
+    bool made = false;
+    explicit until_it_is_made(device& what) : d(what) { list_for_forks(d); }
+    ~until_it_is_made() {
+      if (!made) d.give_up();
+    }
+  } guard(*this);
+  attr.uid = -1;
+  pools_.reserve(2);
   if (attr.counters || rt.trace != nullptr) {
     observer = std::make_unique<device_observer>();
     if (attr.counters) {
@@ -64,7 +75,10 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
       observer->times = std::make_shared<latencies>();
     }
     observer->trace = rt.trace.get();
-    net = std::make_unique<observed_network>(std::move(net), *observer);
+  }
+  net = context.net->create_device(attr, sizeof(wire::header) + packet_payload);
+  if (observer != nullptr) {
+    net = insist_on_memory([&] { return std::make_unique<observed_network>(std::move(net), *observer); });
     not_plain.fetch_or(somebody_looks_on, std::memory_order_relaxed);
   }
   limits = net->get_limits();
@@ -75,16 +89,19 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   inject_end = limits.max_inject < sizeof(wire::header)
                    ? 0
                    : std::min(eager_limit, limits.max_inject - sizeof(wire::header)) + 1;
-  if (attr.use_reg_cache && limits.pins_memory) open_cache();
-  if (!pool.is_hollow()) register_pool(pool);
+  if (attr.use_reg_cache && limits.pins_memory) insist_on_memory([&] { open_cache(); });
+  if (!pool.is_hollow()) insist_on_memory([&] { register_pool(pool); });
   if (pool.is_hollow() || limits.receive_buffers > 0 || limits.max_inject < sizeof(wire::header) + eager_limit) {
-    reserve_ = std::make_unique<core::packet_pool>(reserve_attr(pool.attr, reserve_size));
-    register_pool(*reserve_);
+    reserve_ = insist_on_memory(
+        [&] { return std::make_unique<core::packet_pool>(reserve_attr(pool.attr, reserve_size)); });
+    insist_on_memory([&] { register_pool(*reserve_); });
   }
   if (limits.receive_buffers > 0) {
     packets_to_receive_ = pool.promise(limits.receive_buffers);
-    receives_ = std::make_unique<receive_buffers>(
-        std::min<size_t>(limits.receive_buffers, packets_to_receive_ + reserve_size / 2));
+    receives_ = insist_on_memory([&] {
+      return std::make_unique<receive_buffers>(
+          std::min<size_t>(limits.receive_buffers, packets_to_receive_ + reserve_size / 2));
+    });
   }
   attention.store(limits.receive_buffers > 0 ? 1 : 0, std::memory_order_relaxed);
   backlog.on_push = [](void* self) {
@@ -92,24 +109,23 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     d->bell.ring(*d->net);
   };
   backlog.on_push_argument = this;
-  attr.uid = static_cast<int>(rt.devices.append(this));
+  attr.uid = static_cast<int>(insist_on_memory([&] { return rt.devices.append(this); }));
   shared_place = rmr_t::place_of(attr.uid, true);
   if (observer != nullptr) observer->device = attr.uid;
   look_at_peers_.store(rt.guests != nullptr, std::memory_order_relaxed);
-  try {
-    if (receives_ != nullptr) refill_receives();
-    net->start();
-    list_for_forks(*this);
-  } catch (...) {
-    // No destructor runs: nobody is to find this device, and the pool gets its packets back.
-    rt.close_device(*this);
-    pools_.clear();
-    cache.reset();
-    net.reset();
-    if (receives_ != nullptr) receives_->take_back();
-    pool.take_back_promise(packets_to_receive_);
-    throw;
-  }
+  if (receives_ != nullptr) refill_receives();
+  net->start();
+  guard.made = true;
+}
+
+void device::give_up() {
+  unlist_for_forks(*this);
+  if (attr.uid >= 0) rt.close_device(*this);
+  pools_.clear();
+  cache.reset();
+  net.reset();
+  if (receives_ != nullptr) receives_->take_back();
+  packet_pool.p_impl->take_back_promise(packets_to_receive_);
 }
 
 void device::close_direct_ways() {

@@ -294,6 +294,11 @@ class device final : public network::event_sink,
 
   /// Number of the next collective operation on this device, the same at all ranks.
   uint32_t next_collective() { return collectives_.fetch_add(1, std::memory_order_relaxed); }
+  /// Of one that has not begun here.
+  void take_back_collective(uint32_t number) {
+    uint32_t next = number + 1;
+    collectives_.compare_exchange_strong(next, number, std::memory_order_relaxed, std::memory_order_relaxed);
+  }
 
   const uint64_t serial;          // of the devices of this process
   std::atomic<int> visitors{0};  // threads of other devices that use this one; see device_visit

@@ -2,7 +2,9 @@
 #include <string>
 
 #include "generated/core_operations.hpp"
+#include "lci/graph.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/comp/graph.hpp"
 #include "lib/core/checked_comp.hpp"
 #include "lib/core/runtime.hpp"
@@ -72,3 +74,9 @@ status_t graph_wait_for(graph_wait_for_args& a) {
 }
 
 }  // namespace lci::core
+
+namespace lci::detail {
+
+void throw_no_memory_for_node() { throw_no_memory("graph_add_node_op"); }
+
+}  // namespace lci::detail

@@ -53,7 +53,7 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   wire::framed<wire::ack_body> front{head, expect_ack(d, op, a)};
   front.head.what = head.what == wire::kind::am ? wire::kind::am_acked : wire::kind::send_acked;
-  fill(item, a, front);
+  fill(item.message, a, front);
   d.count_in(op);
   d.open(op, door_acks);
   // From here on the message will be sent: the ack may find us at any time.

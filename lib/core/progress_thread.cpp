@@ -132,7 +132,13 @@ void progress_thread::add(const char* operation, device& d) {
   if (!d.service.compare_exchange_strong(nobody, this, std::memory_order_acq_rel))
     throw_invalid(operation, "device", "served by a progress thread", "one that is not",
                   "call progress_thread_remove_device(), or leave out LCI_ATTR_PROGRESS_THREAD");
-  d.rt.bells.add(d.bell, *d.net);
+  try {
+    devices_.reserve(devices_.size() + 1);
+    d.rt.bells.add(d.bell, *d.net);
+  } catch (...) {
+    d.service.store(nullptr, std::memory_order_release);
+    throw;
+  }
   devices_.push_back(&d);
   try {
     start(d);

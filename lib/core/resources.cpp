@@ -3,6 +3,7 @@
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/endpoint.hpp"
@@ -91,7 +92,7 @@ device_t alloc_device(alloc_device_args& a) {
     d->progress_endpoint = of_progress.release();
   }
   d->open_direct_ways();
-  if (d->rt.service != nullptr) d->rt.service->add("alloc_device", *d);
+  if (d->rt.service != nullptr) insist_on_memory([&] { d->rt.service->add("alloc_device", *d); });
   return d.release();
 }
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <vector>
 
 #include "lci/operations.hpp"
@@ -29,7 +29,9 @@ struct outgoing_stream {
     size_t size;  // of the payload, also where it comes later
     void end() const;  // it has left, or is lost: the device need not wait for it
   };
-  void hold(device& d, std::vector<std::byte> message, size_t size);
+  using held_messages = std::list<held_message>;  // made beforehand, to be kept where nothing may be refused any more
+  /// The one message of `one` waits for room.
+  void hold(held_messages& one);
 
   explicit outgoing_stream(const stream_attr_t& attr)
       : window(attr.window), window_bytes(attr.window_bytes) {}
@@ -70,7 +72,7 @@ struct outgoing_stream {
   uint32_t delivered = 0;  // all before it have been
   uint32_t unasked = 0;  // messages since the last that asked for credit
   uint64_t sent_bytes = 0, delivered_bytes = 0, unasked_bytes = 0;
-  std::deque<held_message> held;  // posts that could not be told to retry
+  held_messages held;  // posts that could not be told to retry
 };
 
 /// The user's handle on a stream. Immutable. What belongs to its peers is the runtime's, and

@@ -8,10 +8,11 @@
 
 namespace lci::core {
 
-void outgoing_stream::hold(device& d, std::vector<std::byte> message, size_t size) {
+void outgoing_stream::hold(held_messages& one) {
+  device& d = *one.front().by;
   d.pending.fetch_add(1, std::memory_order_relaxed);
   d.begin_task();
-  held.push_back({&d, std::move(message), size});
+  held.splice(held.end(), one);
 }
 
 void outgoing_stream::held_message::end() const {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <thread>
 
+#include "lib/base/memory.hpp"
 #include "network/bootstrap/limits.hpp"
 
 namespace lci::network::pmi1 {
@@ -92,6 +93,13 @@ int channel::connect_to(const std::string& port, double timeout) {
                         why);
 }
 
+namespace {
+
+/// A session would be over for good; others may give memory back meanwhile.
+bool lacks_memory(int error) { return error == ENOMEM || error == ENOBUFS; }
+
+}  // namespace
+
 void channel::wait(short events) {
   if (poll_until(fd_, events, asked_, timeout_)) return;
   throw no_answer("no answer from the launcher within " + seconds_text(timeout_) +
@@ -102,6 +110,7 @@ void channel::wait(short events) {
 void channel::send(const std::string& line) {
   asked_ = clock::now();
   size_t done = 0;
+  int tries = 1;
   while (done < line.size()) {
     const ssize_t n =
         ::send(fd_, line.data() + done, line.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -109,6 +118,8 @@ void channel::send(const std::string& line) {
       done += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       wait(POLLOUT);
+    } else if (lacks_memory(errno) && tries++ < memory_tries) {
+      await_memory();
     } else if (errno == EPIPE || errno == ECONNRESET) {
       throw bootstrap_error("the launcher closed the connection; it may have ended the job");
     } else if (errno != EINTR) {
@@ -119,6 +130,7 @@ void channel::send(const std::string& line) {
 
 std::string channel::receive() {
   std::string line;
+  int tries = 1;
   for (;;) {
     if (in_.next(line)) return line;
     if (in_.overlong()) {
@@ -135,6 +147,8 @@ std::string channel::receive() {
       throw bootstrap_error(text);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       wait(POLLIN);
+    } else if (lacks_memory(errno) && tries++ < memory_tries) {
+      await_memory();
     } else if (errno != EINTR) {
       throw bootstrap_error(std::string("read from the launcher: ") + strerror(errno));
     }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/base/quiet_thread.hpp"
 #include "network/bootstrap/limits.hpp"
 #include "network/bootstrap/pmi1_wire.hpp"
@@ -77,6 +78,7 @@ void client::deliver(frame f) {
 void client::send(kind what, const std::string& body) {
   const std::string bytes = encode(what, body);
   size_t done = 0;
+  int tries = 1;
   while (done < bytes.size()) {
     const ssize_t n =
         ::send(fd_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -88,6 +90,8 @@ void client::send(kind what, const std::string& body) {
         throw bootstrap_error("the root of the job at " + name_ + " (rank 0) takes nothing for " +
                               seconds_text(timeout_));
       }
+    } else if ((errno == ENOMEM || errno == ENOBUFS) && tries++ < memory_tries) {
+      await_memory();
     } else if (errno != EINTR) {
       return;  // receive() knows why the connection has ended
     }

@@ -174,11 +174,12 @@ std::unique_ptr<network::device> context::create_device(const device_attr_t& att
 
 context::place context::open_device() {
   std::lock_guard guard(mutex_);
-  const uint32_t number = next_device_++;
+  const uint32_t number = next_device_;
   const uint32_t entry = open_entry(own(), number);
   if (entry == ~0u)
     throw resource_error("alloc_device: more than " + std::to_string(max_devices) +
                          " devices at a time; free some");
+  ++next_device_;
   return {number, entry};
 }
 

@@ -59,7 +59,8 @@ struct connection {
   bool listed = false;   // under lock: the device knows that something waits
   bool blocked = false;  // of who has the turn, and under lock: the socket takes no more for now
   bool watched = false;  // under lock: the device is woken when it does
-  bool broken = false;   // under lock: writing has failed; reading tells why
+  bool broken = false;   // under lock: writing has failed; reading finds the end of it
+  int broken_by = 0;     // under lock: the errno
   int row = 0;           // under lock: messages that went alone, closely behind each other
   uint64_t last = 0;     // under lock: when something was posted
   std::list<outgoing> waiting;     // under lock; but what is written of it is of who has the turn

@@ -77,8 +77,9 @@ class device final : public network::device, public holds_back, public connectio
   enum class joined : uint8_t { alone, waits, filled, no_room, gone };
   joined join(connection& c, frame_kind kind, const parts& m, const request* asked);
   void write_alone(connection& c, frame_kind kind, const parts& m);
-  /// Ends a turn in which something went alone, but for a `rest`.
-  void end_alone(connection& c, outgoing* rest, bool broken);
+  /// Ends a turn in which something went alone, but for a `rest`; `error`: the socket takes nothing any more.
+  void end_alone(connection& c, outgoing* rest, int error);
+  LCI_COLD void break_off(connection& c, int error);  // under the connection's lock
   /// Writes what waits, as far as the socket takes it, unless another thread is at it.
   void flush(connection& c);
   void end_turn(connection& c);  // under the connection's lock
@@ -125,6 +126,7 @@ class device final : public network::device, public holds_back, public connectio
   /// What has come of a frame that is not whole, of which so much is known to be needed.
   void keep_rest(connection& c, size_t needed);
   LCI_COLD void end_of(connection& c, const std::string& reason);
+  LCI_COLD std::string reason_of_end(connection& c);
   LCI_COLD void hear_no_more(connection& c);
   /// Reads what there is of a peer that has failed, and no more of it.
   LCI_COLD void finish(connection& c, event_sink& sink, int& told);

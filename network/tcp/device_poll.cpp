@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "lib/base/log.hpp"
@@ -93,7 +95,7 @@ bool device::read(connection& c, event_sink& sink, int& told) {
     return true;
   }
   if (n == 0) {
-    end_of(c, "its process has ended, or has closed the connection, without a goodbye");
+    end_of(c, reason_of_end(c));
   } else if (errno == EFAULT) {
     end_of(c, "there is no memory any more where its data belongs: a range was unmapped while it was registered");
   } else if (errno != EAGAIN && errno != EINTR && errno != ENOMEM && errno != ENOBUFS) {
@@ -203,6 +205,12 @@ void device::keep_rest(connection& c, size_t needed) {
   } else if (in.begin + needed > in.capacity) {
     in.compact();
   }
+}
+
+std::string device::reason_of_end(connection& c) {
+  std::lock_guard guard(c.lock);
+  return c.broken ? std::strerror(c.broken_by)
+                  : "its process has ended, or has closed the connection, without a goodbye";
 }
 
 void device::end_of(connection& c, const std::string& reason) {

@@ -1,6 +1,7 @@
 // Puts and gets: frames with content, which is written from where it lies and read to where it belongs. What comes
 // before the content says where that is. A put to memory that is not registered here ends the connection, a get of
 // such is refused.
+#include <cerrno>
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -102,7 +103,7 @@ errorcode_t device::send_content(connection& c, content_frame frame, size_t most
   }
   const written how = write(c, frame);
   outgoing rest{nullptr, frame};
-  end_alone(c, how == written::whole ? nullptr : &rest, how == written::broken);
+  end_alone(c, how == written::whole ? nullptr : &rest, how == written::broken ? errno : 0);
   return how == written::whole ? errorcode_t::done : errorcode_t::posted;
 }
 

@@ -149,22 +149,30 @@ void device::write_alone(connection& c, frame_kind kind, const parts& m) {
     message.msg_iovlen = 4;
     n = bytes_of([&] { return sendmsg(fd, &message, how); });
   }
+  const int error = LCI_UNLIKELY(n < 0) ? errno : 0;
   outgoing rest;
   if (LCI_UNLIKELY(n >= 0 && n != static_cast<ssize_t>(size))) {
     rest.copied = chunks_.take();
     gathered(kind, m).copy_to(*rest.copied, static_cast<size_t>(n));
   }
   const bool whole = LCI_LIKELY(n == static_cast<ssize_t>(size));
-  end_alone(c, whole ? nullptr : &rest, n < 0);
+  end_alone(c, whole ? nullptr : &rest, error);
 }
 
-void device::end_alone(connection& c, outgoing* rest, bool broken) {
+// Not every error of a socket ends it for the system. Who reads there, at either end, learns of it by this.
+void device::break_off(connection& c, int error) {
+  c.broken = true;
+  c.broken_by = error;
+  shutdown(c.fd.load(std::memory_order_relaxed), SHUT_RDWR);
+}
+
+void device::end_alone(connection& c, outgoing* rest, int error) {
   std::lock_guard guard(c.lock);
   c.sending = false;
   c.last = cpu_ticks();
   if (LCI_LIKELY(rest == nullptr)) return;
-  c.broken = broken;
-  c.blocked = !broken;
+  if (LCI_UNLIKELY(error != 0)) break_off(c, error);
+  c.blocked = error == 0;
   c.waiting.push_front(std::move(*rest));
   list(c);
 }
@@ -176,13 +184,14 @@ void device::flush(connection& c) {
     if (c.sending) return;
     c.sending = true;
   }
+  int error = 0;
   for (written so_far = written::nothing;;) {
     outgoing* next = nullptr;
     outgoing gone;
     std::list<outgoing> dropped;
     {
       std::lock_guard guard(c.lock);
-      c.broken = c.broken || so_far == written::broken;
+      if (LCI_UNLIKELY(so_far == written::broken)) break_off(c, error);
       c.first_is_taken = false;
       if (so_far == written::whole) {
         gone = std::move(c.waiting.front());
@@ -202,6 +211,7 @@ void device::flush(connection& c) {
     if (LCI_UNLIKELY(!dropped.empty())) drop(c, dropped);
     if (next == nullptr) return;
     so_far = write(c, *next);
+    if (LCI_UNLIKELY(so_far == written::broken)) error = errno;
   }
 }
 

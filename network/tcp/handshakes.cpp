@@ -25,17 +25,19 @@ constexpr int most_dropped = 3;
 // Strangers may connect, say nothing, and stay; ranks come all at once.
 constexpr size_t spare_callers = 64;
 
-/// Takes what has come of a text of `size` bytes, and never more. 1: it is whole, 0: not yet, -1: it ends.
-int receive_text(int fd, std::string& text, size_t size) {
+enum class heard { whole, not_yet, end, broken };
+
+/// Takes what has come of a text of `size` bytes, and never more.
+heard receive_text(int fd, std::string& text, size_t size) {
   char bytes[64];
   while (text.size() < size) {
     const ssize_t n = recv(fd, bytes, std::min(sizeof bytes, size - text.size()), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) return 0;
-    if (n <= 0) return -1;
+    if (n < 0 && (errno == EAGAIN || errno == ENOMEM || errno == ENOBUFS)) return heard::not_yet;
+    if (n <= 0) return n == 0 ? heard::end : heard::broken;
     text.append(bytes, static_cast<size_t>(n));
   }
-  return 1;
+  return heard::whole;
 }
 
 /// So few bytes fit into each new socket's buffer.
@@ -109,7 +111,11 @@ void handshakes::try_later(int rank, int error) {
 
 void handshakes::try_again(int rank, const char* what) {
   attempt& a = attempts_[rank];
-  if (++a.n_dropped > most_dropped) return give_up_closed(rank, what);
+  if (++a.n_dropped > most_dropped) {
+    // To the peer that connection was the one, and we have failed with it.
+    if (a.may_have_served) return give_up(rank, "the connection broke while it answered");
+    return give_up_closed(rank, what);
+  }
   a.socket = socket_handle();
   a.connected = false;
   a.said.clear();
@@ -151,12 +157,12 @@ void handshakes::accept_all() {
 void handshakes::hear(int fd) {
   const auto it = callers_.find(fd);
   if (it == callers_.end()) return;
-  const int heard = receive_text(fd, it->second.said, hello_size);
-  if (heard == 0) return;
+  const heard so_far = receive_text(fd, it->second.said, hello_size);
+  if (so_far == heard::not_yet) return;
   caller who = std::move(it->second);
   callers_.erase(it);
   hello h;
-  if (heard < 0 || !decode(who.said, h) || !equal(h.knock, own_.knock)) return;
+  if (so_far != heard::whole || !decode(who.said, h) || !equal(h.knock, own_.knock)) return;
   if (h.rank < 0 || h.rank >= n_ranks_ || h.rank == own_rank_) return;
   answer(who, h);
 }
@@ -193,9 +199,10 @@ void handshakes::advance(int rank) {
     (void)watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);  // needs no room
     return;
   }
-  const int heard = receive_text(fd, a.said, reply_size);
-  if (heard == 0) return;
-  if (heard < 0) return try_again(rank, "it has closed the connection without a word");
+  const heard so_far = receive_text(fd, a.said, reply_size);
+  if (so_far == heard::not_yet) return;
+  if (so_far == heard::broken) a.may_have_served = true;
+  if (so_far != heard::whole) return try_again(rank, "it has closed the connection without a word");
   reply r;
   if (!decode(a.said, r) || !equal(r.answer, a.to.answer)) return give_up_closed(rank, "something else listens there");
   if (r.what == reply::verdict::crossed) {

@@ -64,6 +64,7 @@ class handshakes {
     socket_handle socket;  // none: the peer's own shall serve, and will come
     endpoint to;
     bool connected = false;
+    bool may_have_served = false;  // a try has broken where the other end may have said welcome already
     int n_dropped = 0;        // tries that the other end has dropped without a word
     std::string said;
     clock::time_point since;

@@ -1,4 +1,7 @@
 // Graphs: operations and functions run in the order their edges ask for.
+#include <new>
+#include <string>
+
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/pattern.hpp"
 
@@ -189,5 +192,44 @@ TEST_CASE("a node that is completed as fatal fails its graph", "[graph]") {
     EXPECT_EQ(told.rank, 7);
     EXPECT_EQ(t.next.load(), 0);
     lci::free_comp_x(&queue).runtime(rt)();
+  });
+}
+
+namespace {
+
+/// An operation that there is no memory for a copy of.
+struct large_operation {
+  large_operation() = default;
+  large_operation(const large_operation&) { throw std::bad_alloc(); }
+  void user_context(void*) {}
+  void operator()() {}
+};
+struct large_collective {
+  large_collective() = default;
+  large_collective(const large_collective&) { throw std::bad_alloc(); }
+  void comp(lci::comp_t) {}
+  void call() {}
+};
+
+}  // namespace
+
+TEST_CASE("a node that there is no memory for is refused as a post is", "[graph]") {
+  on_ranks([](rank_env& env) {
+    auto graph = lci::alloc_graph_x().runtime(env.rt)();
+    const large_operation operation;
+    const large_collective collective;
+    const auto is_refused = [&](const auto& what) {
+      try {
+        lci::graph_add_node_op(graph, what);
+      } catch (const lci::resource_error& e) {
+        return std::string(e.what()).find("graph_add_node_op") != std::string::npos;
+      }
+      return false;
+    };
+    EXPECT(is_refused(operation));
+    EXPECT(is_refused(collective));
+    lci::graph_start_x(graph).runtime(env.rt)();
+    EXPECT(lci::graph_test_x(graph).runtime(env.rt)().is_done());
+    lci::free_comp_x(&graph).runtime(env.rt)();
   });
 }

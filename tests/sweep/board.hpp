@@ -16,6 +16,7 @@ struct board {
   std::atomic<int> attached;
   std::array<std::atomic<int>, 2> arrived;  // at how many meetings
   std::array<std::atomic<int>, 2> told;     // exceptions that progress() has thrown
+  std::array<std::atomic<int>, 2> lost;     // the rank was told that the other has failed
   std::array<std::atomic<int>, 2> ended;    // what the rank had to do is done, of a scenario
   std::atomic<int> posted;
   std::array<std::array<std::atomic<fate>, most_messages>, 2> fates;

@@ -98,6 +98,12 @@ void disarm() { armed.store(false); }
 pause::pause() : was_armed_(armed.exchange(false)) {}
 pause::~pause() { armed.store(was_armed_); }
 
+bool breaks_connections() {
+  const bool of_sockets = wanted.which == static_cast<size_t>(call::send) || wanted.which == static_cast<size_t>(call::sendmsg) ||
+                          wanted.which == static_cast<size_t>(call::recv) || wanted.which == static_cast<size_t>(call::recvmsg);
+  return of_sockets && (wanted.error == EPIPE || wanted.error == ECONNRESET || wanted.error == ETIMEDOUT);
+}
+
 int injected() { return n_injected.load(); }
 
 void print_counts(int rank) {

@@ -24,6 +24,9 @@ class pause {
   bool was_armed_;
 };
 
+/// Whether what is to fail ends a connection for good.
+bool breaks_connections();
+
 /// How many calls have been made to fail.
 int injected();
 /// Prints "COUNTS rank=0 alloc=153 recv=12" to standard output: what there is to sweep over.

@@ -36,54 +36,70 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
     if (me == sender) at(0, i).store(fate::none);
     if (me == receiver) at(1, i).store(fate::none);
   }
-  meet();
-  arm(me);
-  if (me == receiver && !late) prepare();
-  meet();
-  if (me == sender) {
-    int under_way = 0;
-    for (int i = 0; i < n_messages; ++i) {
-      lci::status_t s;
-      bool refused = false;
-      until("a post", [&] {
-        refused = !attempt("post", [&] { s = post(i); });
-        return refused || !s.is_retry();
+  int under_way = 0;
+  const auto all_ended = [&] {
+    for (lci::status_t s; !(s = lci::cq_pop(sent)).is_retry(); --under_way)
+      at(0, number_of(s)).store(s.is_done() ? fate::good : fate::failed);
+    return under_way == 0;
+  };
+  bool lost = false;
+  try {
+    meet();
+    arm(me);
+    if (me == receiver && !late) prepare();
+    meet();
+    if (me == sender) {
+      for (int i = 0; i < n_messages; ++i) {
+        lci::status_t s;
+        bool refused = false;
+        until("a post", [&] {
+          refused = !attempt("post", [&] { s = post(i); });
+          return refused || !s.is_retry();
+        });
+        if (refused)
+          at(0, i).store(fate::refused);
+        else if (s.is_posted())
+          ++under_way;
+        else
+          at(0, i).store(s.is_done() ? fate::good : fate::failed);
+      }
+      page->posted.store(1);
+      until("all that was posted to end", all_ended);
+      page->ended[0].store(1);
+    }
+    if (me == receiver) {
+      if (late) {
+        until("all to be posted", [&] { return page->posted.load() == 1; });
+        for (int i = 0; i < 20; ++i) turn();
+        prepare();
+      }
+      until("all messages to come that the sender has sent", [&] {
+        arrive();
+        if (page->ended[0].load() == 0) return false;
+        int missing = 0;
+        for (int i = 0; i < n_messages; ++i)
+          missing += at(0, i).load() == fate::good && at(1, i).load() == fate::none;
+        return missing == 0 || (what == promise::buffer_is_free && page->told[1].load() >= missing);
       });
-      if (refused)
-        at(0, i).store(fate::refused);
-      else if (s.is_posted())
-        ++under_way;
-      else
-        at(0, i).store(s.is_done() ? fate::good : fate::failed);
+      page->ended[1].store(1);
     }
+    until("the other rank", [&] {
+      if (me == receiver) arrive();
+      return page->ended[0].load() == 1 && page->ended[static_cast<size_t>(receiver)].load() == 1;
+    });
+    // What the other rank knows to have failed may still be under way here, until this rank is told.
+    if (has_lost(peer())) until("the failure to be told that the other rank knows of", [] { return false; });
+  } catch (const peer_lost&) {
+    lost = true;
+    if (me == sender) until("all that was posted to a failed peer to end", all_ended);
     page->posted.store(1);
-    until("all that was posted to end", [&] {
-      for (lci::status_t s; !(s = lci::cq_pop(sent)).is_retry(); --under_way)
-        at(0, number_of(s)).store(s.is_done() ? fate::good : fate::failed);
-      return under_way == 0;
+    page->ended[mine].store(1);
+    until("the other rank, of a lost peer", [&] {
+      const bool all_is_posted = page->ended[0].load() == 1;
+      if (me == receiver) arrive();
+      return all_is_posted;
     });
-    page->ended[0].store(1);
   }
-  if (me == receiver) {
-    if (late) {
-      until("all to be posted", [&] { return page->posted.load() == 1; });
-      for (int i = 0; i < 20; ++i) turn();
-      prepare();
-    }
-    until("all messages to come that the sender has sent", [&] {
-      arrive();
-      if (page->ended[0].load() == 0) return false;
-      int missing = 0;
-      for (int i = 0; i < n_messages; ++i)
-        missing += at(0, i).load() == fate::good && at(1, i).load() == fate::none;
-      return missing == 0 || (what == promise::buffer_is_free && page->told[1].load() >= missing);
-    });
-    page->ended[1].store(1);
-  }
-  until("the other rank", [&] {
-    if (me == receiver) arrive();
-    return page->ended[0].load() == 1 && page->ended[static_cast<size_t>(receiver)].load() == 1;
-  });
   disarm();
   if (me == receiver)
     for (int i = 0; i < n_messages; ++i) {
@@ -92,6 +108,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
       if (there == fate::good && what == promise::delivered && here != fate::good)
         fail("message %d was not delivered; its sender was told that it was", i);
     }
+  if (lost) throw peer_lost();
   meet();
 }
 

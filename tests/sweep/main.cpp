@@ -2,18 +2,17 @@
 // The scenarios "start" and "end" are those of the runtime itself. Without arguments: a list of all.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <lci.hpp>
 
+#include "tests/support/testing.hpp"
 #include "tests/sweep/scene.hpp"
 
 namespace {
-
-/// A rank that can't start says so and ends: its launcher ends the others. 3: with an error that it was told.
-constexpr int told_code = 3;
 
 int number(const char* variable, int otherwise) {
   const char* text = std::getenv(variable);
@@ -24,13 +23,13 @@ void start(bool armed) {
   if (armed) sweep::arm(sweep::me);
   if (sweep::attempt("g_runtime_init", [] { lci::g_runtime_init(); })) return sweep::disarm();
   sweep::disarm();
-  if (sweep::n_ranks > 1) _exit(told_code);
+  if (sweep::n_ranks > 1) _exit(sweep::told_code);
   // Alone, it can try again, unless it has lost its launcher.
   try {
     lci::g_runtime_init();
   } catch (const std::exception& e) {
     sweep::accept("g_runtime_init, again,", e);
-    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(told_code);
+    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(sweep::told_code);
     sweep::fail("the runtime does not start though the fault is over");
   }
 }
@@ -40,6 +39,27 @@ void end(bool armed) {
   const bool good = sweep::attempt("g_runtime_fina", [] { lci::g_runtime_fina(); });
   sweep::disarm();
   if (!good) lci::g_runtime_fina();
+}
+
+/// For calls that do not return, past the waits that until() watches over.
+constexpr int longest = 4 * sweep::patience;  // seconds, times what this build takes
+void end_hung(int) {
+  constexpr char text[] = "SWEEP FAILED: HUNG: in a call of the library\n";
+  (void)!::write(STDERR_FILENO, text, sizeof text - 1);
+  _exit(1);
+}
+
+/// False: the peer was lost meanwhile.
+template <class F>
+bool goes_well(const char* what, F f) {
+  try {
+    f();
+    return true;
+  } catch (const sweep::peer_lost&) {
+  } catch (const std::exception& e) {
+    if (!sweep::is_loss(e)) sweep::fail("an exception %s: %s", what, e.what());
+  }
+  return false;
 }
 
 }  // namespace
@@ -55,21 +75,23 @@ int main(int argc, char** argv) {
   (void)sweep::content_of(0), (void)sweep::buffer_for(0);
   const char* scenario = argv[1];
   const bool at_start = std::strcmp(scenario, "start") == 0, at_end = std::strcmp(scenario, "end") == 0;
+  std::signal(SIGALRM, end_hung);
+  alarm(static_cast<unsigned>(longest * lci_test::time_scale));
   start(at_start);
+  bool good = true;
   if (!at_start && !at_end) {
     const sweep::scenario play = sweep::find_scenario(scenario);
     if (play == nullptr) return std::fprintf(stderr, "sweep_scenarios: no scenario %s\n", scenario), 2;
-    try {
-      play();
-    } catch (const std::exception& e) {
-      sweep::fail("an exception where nothing should fail: %s", e.what());
-    }
+    sweep::may_lose_peer = sweep::breaks_connections();
+    good = goes_well("where nothing should fail", play);
   }
+  sweep::disarm();
+  good = good && goes_well("afterwards", sweep::expect_health);
   try {
-    sweep::expect_health();
+    if (!good) sweep::expect_loss();
     end(at_end);
   } catch (const std::exception& e) {
-    sweep::fail("an exception afterwards: %s", e.what());
+    sweep::fail("an exception at the end: %s", e.what());
   }
   if (sweep::injected() == 0) sweep::print_counts(sweep::me);
   return 0;

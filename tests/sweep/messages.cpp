@@ -113,6 +113,12 @@ void stream() {
   am_to(with_copy(), memory, true, s);
   lci::free_stream(&s);
 }
+void stream_window() {
+  auto s = lci::alloc_stream_x().window(4)();
+  am_to(with_copy(), memory, false, s);
+  am_to(with_copy(), remote, false, s);
+  lci::free_stream(&s);
+}
 void stream_remote() {
   auto s = lci::alloc_stream();
   am_to(in_place(), remote, false, s);

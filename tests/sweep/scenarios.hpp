@@ -16,6 +16,7 @@ void send_late();          // the receives are posted when the messages have com
 void send_remote();
 void send_remote_late();
 void stream();
+void stream_window();      // of which most messages wait for room
 void stream_remote();
 
 // one_sided.cpp

@@ -18,6 +18,7 @@ namespace sweep {
 
 int me = 0, n_ranks = 1;
 board* page = nullptr;
+bool may_lose_peer = false;
 
 void fail(const char* format, ...) {
   disarm();
@@ -31,6 +32,13 @@ void fail(const char* format, ...) {
   _exit(1);
 }
 
+bool is_loss(const std::exception& e) {
+  const auto* failure = dynamic_cast<const lci::peer_failure_error*>(&e);
+  if (failure == nullptr || !may_lose_peer) return false;
+  if (failure->failed_rank() != peer()) fail("the failure of rank %d is told: %s", failure->failed_rank(), e.what());
+  return true;
+}
+
 void accept(const char* where, const std::exception& e) {
   const pause here;
   std::fprintf(stderr, "rank %d: %s threw: %s\n", me, where, e.what());
@@ -40,6 +48,12 @@ void accept(const char* where, const std::exception& e) {
                      dynamic_cast<const lci::peer_failure_error*>(&e) != nullptr;
   if (!typed) fail("%s threw what is not an error of a resource, of the start or of a peer: %s", where, e.what());
   if (std::strlen(e.what()) < 12) fail("%s threw without a text: %s", where, e.what());
+  if (may_lose_peer && dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr) {
+    std::fprintf(stderr, "rank %d: has lost its launcher, without which nothing is made together any more\n", me);
+    std::fflush(nullptr);
+    _exit(told_code);
+  }
+  if (is_loss(e) && page->lost[static_cast<size_t>(me)].exchange(1) == 0) throw peer_lost();
 }
 
 namespace {
@@ -129,6 +143,25 @@ void expect_health() {
   meet();
   lci::free_comp(&received);
   lci::free_comp(&sent);
+}
+
+void expect_loss() {
+  const auto mine = static_cast<size_t>(me);
+  // Nobody waits for this rank.
+  page->lost[mine].store(1);
+  page->ended[mine].store(1);
+  page->arrived[mine].store(1 << 20);
+  if (me == 0) page->posted.store(1);
+  until("the other rank to be told of the failure, too", [] { return has_lost(peer()); });
+  until("a post to the failed peer to be refused", [] {
+    try {
+      if (lci::post_send_x(peer(), content_of(0), size_of(0), 900, lci::COMP_NULL_RETRY)().is_retry()) return false;
+    } catch (const std::exception& e) {
+      return is_loss(e);
+    }
+    fail("a post to a failed peer is accepted");
+  });
+  until("the device to be drained after a failure", [] { return lci::test_drained().is_done(); });
 }
 
 }  // namespace sweep

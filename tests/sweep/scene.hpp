@@ -13,8 +13,19 @@ extern int me, n_ranks;
 extern board* page;
 inline int peer() { return n_ranks == 1 ? 0 : 1 - me; }
 
+/// With which a rank ends that can't start, or go on without its launcher, and says so; its launcher ends the others.
+constexpr int told_code = 3;
+
 /// Something is wrong: said, and the job ends badly.
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
+/// Thrown where a rank is told that its peer has failed, the first time: the scenario is over.
+struct peer_lost {};
+/// Set while that may happen: what is to fail breaks a connection.
+extern bool may_lose_peer;
+/// Whether it says so. Then the page knows, and nobody waits for this rank any more.
+bool is_loss(const std::exception& e);
+inline bool has_lost(int rank) { return page->lost[static_cast<size_t>(rank)].load() != 0; }
+
 /// An exception of the library, at `where`. Wrong unless it is one that a failed call may become, with a text.
 void accept(const char* where, const std::exception& e);
 
@@ -69,6 +80,9 @@ bool is_content(int i, const void* data, size_t size);
 
 /// Sends a message of each protocol to the peer and receives as many; nothing may be amiss.
 void expect_health();
+
+/// Both ranks are told that the other has failed, posts to it are refused, and nothing is under way for ever.
+void expect_loss();
 
 using scenario = void (*)();
 /// Null if there is none of this name.

@@ -19,10 +19,11 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 
 import plans
 
-TOLD = 3  # main.cpp: the runtime did not start, and said why
+TOLD = 3  # scene.hpp: the runtime did not start, or has lost its launcher, and said why
 LIMIT = 60  # seconds for a job of a fraction of one, whose own watch is shorter; a sanitizer's are slower
 
 
@@ -40,10 +41,13 @@ def parse(arguments):
     return p.parse_args(arguments)
 
 
-def numbers(n, sample):
-    """1..n, or so many of them: the first half of the sample one by one, the others evenly spread."""
+def numbers(n, sample, of):
+    """1..n, or so many of them: the first half of the sample one by one, the others evenly spread. A single one is
+    anywhere: another one for each text `of`."""
     if n <= sample:
         return list(range(1, n + 1))
+    if sample == 1:
+        return [1 + zlib.crc32(of.encode()) % n]
     first = sample // 2
     rest = sample - first
     return list(range(1, first + 1)) + sorted({first + (n - first) * (i + 1) // rest for i in range(rest)})
@@ -105,7 +109,7 @@ class Sweep:
             os.killpg(job.pid, signal.SIGKILL)
             said, _ = job.communicate()
             wrong = f"did not end within {LIMIT} s"
-        told = TOLD if scenario == "start" and fault else 0
+        told = TOLD if scenario in ("start", "device") and fault else 0
         if not wrong and job.returncode not in (0, told):
             wrong = f"exit status {job.returncode}"
         if wrong:
@@ -122,14 +126,15 @@ class Sweep:
             found.append(dict(item.split("=") for item in line[0].split()[1:]) if line else {})
         return wrong, said, found
 
-    def cases(self, counts, network, calls, sample):
+    def cases(self, title, counts, calls, sample):
         for rank, counted in enumerate(counts):
             for call, errnos in calls.items():
                 n = int(counted.get(call, 0))
                 if self.options.what and call not in self.options.what:
                     continue
-                for i in numbers(n, n if self.options.all and n <= plans.WHOLE else sample):
-                    for how in errnos if self.options.all else [errnos[i % len(errnos)]]:
+                whole = self.options.all and n <= plans.WHOLE
+                for i in numbers(n, n if whole else sample, f"{title} {rank} {call}"):
+                    for how in dict.fromkeys(errnos) if self.options.all else [errnos[i % len(errnos)]]:
                         yield f"{call}:{i}{how}", rank
 
     def sweep(self, pool, scenario, network, ranks, plan):
@@ -140,9 +145,11 @@ class Sweep:
         if wrong:
             print(f"{said}\nFAILED {title}: nothing was to fail, but {wrong}", flush=True)
             return False
-        sample = self.options.sample or plan["sample"]
+        sample = self.options.sample or plan["sample"][network]
         calls = plan.get("calls_at_start", plan["calls"]) if scenario == "start" else plan["calls"]
-        cases = list(self.cases(counts, network, calls, sample))
+        cases = list(self.cases(title, counts, calls, sample))
+        if scenario != "start":
+            cases += self.cases(title, counts, plan.get("breaking_calls", {}).get(network, {}), sample)
         results = pool.map(lambda case: (case, self.play(scenario, network, ranks, *case)), cases)
         bad = [(case, wrong, said) for case, (wrong, said) in results if wrong]
         for (fault, rank), wrong, said in bad[:5]:
@@ -164,7 +171,8 @@ def main():
     passed = failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for network in options.network or plan["networks"]:
-            for scenario in options.scenario or plan["scenarios"](listed):
+            some = plan.get("scenarios", {}).get(network, listed)
+            for scenario in options.scenario or (listed if options.all else some):
                 for ranks in (1, 2) if scenario in ("start", "end") else (2,):
                     if sweep.sweep(pool, scenario, network, ranks, plan):
                         passed += 1

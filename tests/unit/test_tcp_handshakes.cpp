@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct side : connection_owner {
   bool has_decided(int r) override { return connections.count(r) + failures.count(r) > 0; }
   void on_connected(int r, socket_handle s) override { connections.emplace(r, std::move(s)); }
   void on_unreachable(int r, const std::string& reason) override { failures[r] = reason; }
-  void on_closed(int r, const std::string& reason) override { failures[r] = reason; }
+  void on_closed(int r, const std::string& reason) override { failures[r] = reason, closed.insert(r); }
   void poll() {
     hands.handle_due();
     epoll_event all[8];
@@ -38,6 +39,7 @@ struct side : connection_owner {
   socket_handle events;
   std::map<int, socket_handle> connections;
   std::map<int, std::string> failures;
+  std::set<int> closed;  // of these
   handshakes hands;
 };
 
@@ -160,4 +162,36 @@ TEST_CASE("a peer that is not there, or is somebody else, is unreachable", "[uni
   a.hands.begin(2, other);
   until([&] { return a.failures.count(2) == 1; }, {&a, &c});
   CHECK(c.connections.empty());
+}
+
+TEST_CASE("a peer with which a connection broke that may have served has failed, and has not freed its device", "[unit]") {
+  for (const bool breaks : {true, false}) {
+    INFO("the first connection breaks, and does not end: " << breaks);
+    side a(0);
+    socket_handle listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    sockaddr_storage at = listening_address("127.0.0.1");
+    socklen_t size = sizeof(sockaddr_in);
+    auto* address = reinterpret_cast<sockaddr*>(&at);
+    REQUIRE(bind(listener.get(), address, size) == 0);
+    REQUIRE(listen(listener.get(), 8) == 0);
+    REQUIRE(getsockname(listener.get(), address, &size) == 0);
+    endpoint peer;
+    peer.address = at;
+    peer.knock = peer.answer = new_secret();
+    a.hands.begin(1, peer);
+    int heard = 0;
+    until([&] {
+      const socket_handle s(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (s.get() < 0) return !a.failures.empty();
+      char hello[hello_size];
+      for (int i = 0; i < 5; ++i) a.poll();
+      if (recv(s.get(), hello, sizeof hello, MSG_WAITALL) != hello_size) return false;
+      const linger at_once{1, 0};
+      if (++heard == 1 && breaks) setsockopt(s.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+      return false;
+    }, {&a});
+    CHECK(heard > 1);
+    CHECK(a.failures.count(1) == 1);
+    CHECK(a.closed.count(1) == (breaks ? 0u : 1u));
+  }
 }

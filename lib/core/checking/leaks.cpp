@@ -19,8 +19,9 @@
 
 namespace lci::core {
 
-void note_allocated(const void* object, const char* operation, const char* name, runtime_t of,
-                    const void* caller) {
+namespace {
+
+void note(const void* object, const char* operation, const char* name, runtime_t of, const void* caller) {
   object_origin origin;
   origin.operation = operation;
   origin.name = name == nullptr ? "" : name;
@@ -35,6 +36,14 @@ void note_allocated(const void* object, const char* operation, const char* name,
       origin.calls[static_cast<size_t>(origin.n_calls++)] = all[static_cast<size_t>(i)];
   }
   insist_on_memory([&] { objects::add(object, origin); });
+}
+
+}  // namespace
+
+// There is an object already, which peers may count on.
+void note_allocated(const void* object, const char* operation, const char* name, runtime_t of,
+                    const void* caller) {
+  insist_on_memory([&] { note(object, operation, name, of, caller); });
 }
 
 void require_alive(const char* operation, const char* argument, const void* object) {
