@@ -90,9 +90,23 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   shared_place = rmr_t::place_of(attr.uid, true);
   if (observer != nullptr) observer->device = attr.uid;
   look_at_peers_.store(rt.guests != nullptr, std::memory_order_relaxed);
-  if (receives_ != nullptr) refill_receives();
-  net->start();
-  list_for_forks(*this);
+  try {
+    if (receives_ != nullptr) refill_receives();
+    net->start();
+    list_for_forks(*this);
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+void device::give_up() {
+  rt.devices.put(static_cast<size_t>(attr.uid), nullptr);
+  pools_.clear();
+  cache.reset();
+  net.reset();
+  if (receives_ != nullptr) receives_->take_back();
+  packet_pool.p_impl->take_back_promise(packets_to_receive_);
 }
 
 void device::close_direct_ways() {

@@ -24,6 +24,7 @@ void start(bool armed) {
   if (armed) sweep::arm(sweep::me);
   if (sweep::attempt("g_runtime_init", [] { lci::g_runtime_init(); })) return sweep::disarm();
   sweep::disarm();
+  sweep::expect_no_objects();
   if (sweep::n_ranks > 1) _exit(told_code);
   // Alone, it can try again, unless it has lost its launcher.
   try {
@@ -56,6 +57,7 @@ int main(int argc, char** argv) {
   const char* scenario = argv[1];
   const bool at_start = std::strcmp(scenario, "start") == 0, at_end = std::strcmp(scenario, "end") == 0;
   start(at_start);
+  if (number("LCI_TEST_SWEEP_MET", 0) != 0) sweep::expect_health();  // which makes the connections
   if (!at_start && !at_end) {
     const sweep::scenario play = sweep::find_scenario(scenario);
     if (play == nullptr) return std::fprintf(stderr, "sweep_scenarios: no scenario %s\n", scenario), 2;
@@ -65,9 +67,11 @@ int main(int argc, char** argv) {
       sweep::fail("an exception where nothing should fail: %s", e.what());
     }
   }
+  if (!sweep::attempt("afterwards, an operation", sweep::expect_health) && !sweep::is_broken())
+    sweep::fail("afterwards an operation is refused");
   try {
-    sweep::expect_health();
     end(at_end);
+    sweep::expect_no_objects();
   } catch (const std::exception& e) {
     sweep::fail("an exception afterwards: %s", e.what());
   }

@@ -31,7 +31,8 @@ def parse(arguments):
     p.add_argument("--program", required=True)
     p.add_argument("--launcher", required=True)
     p.add_argument("--what", action="append", help="alloc, or the name of a call; default: all of the plan")
-    p.add_argument("--network", action="append", choices=["shm", "tcp"])
+    p.add_argument("--network", action="append", choices=sorted(plans.NETWORKS))
+    p.add_argument("--libraries", default="", help="the folder of the libraries that stand before others and count calls")
     p.add_argument("--scenario", action="append")
     p.add_argument("--plan", default="memory", choices=sorted(plans.PLANS))
     p.add_argument("--sample", type=int, help="calls to fail of each kind at each rank, instead of the plan's")
@@ -86,7 +87,9 @@ class Sweep:
         self.jobs_played = 0
 
     def command(self, scenario, network, ranks, fault, rank):
-        environment = {"LCI_ATTR_BACKEND": network}
+        environment = dict(plans.NETWORKS[network])
+        if self.options.libraries:
+            environment["LD_LIBRARY_PATH"] = self.options.libraries
         if fault:
             environment.update(LCI_TEST_SWEEP=fault, LCI_TEST_SWEEP_RANK=str(rank))
         return environment, [self.options.launcher, "-n", str(ranks), self.options.program, scenario]
