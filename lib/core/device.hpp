@@ -413,6 +413,7 @@ class device final : public network::event_sink,
   LCI_COLD bool progress_watched();
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
+  std::atomic<bool> closing_refused_{false};  // close(): and that was said
   /// Of a device whose constructor throws: its peers' and the runtime's view of it, and what it holds, end.
   LCI_COLD void give_up();
   packet* packet_to_receive();

@@ -44,7 +44,12 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
   if (wake_fd_ < 0)
     throw resource_error(std::string("ofi: no eventfd: ") + std::strerror(errno) +
                          "; raise `ulimit -n`");
-  context_.flusher().add(*this);
+  try {
+    context_.flusher().add(*this);
+  } catch (...) {
+    close(wake_fd_);
+    throw;
+  }
 }
 
 device::~device() {

@@ -17,7 +17,7 @@
 
 namespace lci::network::ofi {
 
-/// fi_close(), again if it is refused for now; if it is for good, the log says so, and the object remains.
+/// fi_close(), a few times for a memory region. If it is refused, the log says so, and the object remains.
 void close_object(fid& object) noexcept;
 
 struct close_fid {

@@ -155,6 +155,7 @@ PLANS = {
                                                     "put_signal", "get", "registration", "end") if s in scenarios],
         "calls": both(FABRIC, FABRIC_LASTING),
         "calls_at_start": FABRIC_AT_START,
+        "calls_at_end": {**both(FABRIC, FABRIC_LASTING), "fi_close": [":EBUSY!"]},
         "sample": 2,
     },
 }

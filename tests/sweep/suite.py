@@ -144,7 +144,7 @@ class Sweep:
             print(f"{said}\nFAILED {title}: nothing was to fail, but {wrong}", flush=True)
             return False
         sample = self.options.sample or plan["sample"]
-        calls = plan.get("calls_at_start", plan["calls"]) if scenario == "start" else plan["calls"]
+        calls = plan.get(f"calls_at_{scenario}", plan["calls"])
         cases = list(self.cases(counts, network, calls, sample))
         results = pool.map(lambda case: (case, self.play(scenario, network, ranks, *case)), cases)
         bad = [(case, wrong, said) for case, (wrong, said) in results if wrong]
