@@ -89,8 +89,8 @@ errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool sile
   ibv_send_wr* refused = nullptr;
   const int error = ibv_post_send(p.pair.get(), &work, &refused);
   if (LCI_UNLIKELY(error != 0)) {
-    if (error == ENOMEM) return errorcode_t::retry_nomem;
-    fail_peer(rank, std::string("ibv_post_send: ") + std::strerror(error));
+    if (error == ENOMEM || error == EAGAIN) return errorcode_t::retry_nomem;
+    fail_peer(rank, std::string("ibv_post_send: ") + std::strerror(error) + " (" + std::to_string(error) + ")");
     return errorcode_t::fatal;
   }
   p.queue.end(signalled);

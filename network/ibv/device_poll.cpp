@@ -118,7 +118,8 @@ void device::handle(const completion& c, event_sink& sink) {
       return handle_control(c.peer, c.imm);
     case completion::kind::not_received:
       repost(c.slot);
-      if (c.peer >= 0 && c.status != IBV_WC_WR_FLUSH_ERR)
+      // Flushed, too: a queue pair that shares its buffers has met a message then.
+      if (c.peer >= 0)
         fail_peer(c.peer, std::string("receiving: ") + library::get().wc_status_str(c.status));
       return;
     case completion::kind::not_sent:

@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -92,7 +94,8 @@ class conversation {
     auto sent = lci::alloc_cq_x().runtime(rt)(), received = lci::alloc_cq_x().runtime(rt)();
     const auto to = lci::register_rcomp_x(received).runtime(rt)();
     for (const size_t size : {size_t{8}, size_t{2000}, size_t{300'000}}) {
-      std::vector<char> out(size, 'x'), there(size), back(size);
+      // They stay until the runtime has ended, as what was told to fail may still be under way.
+      std::vector<char>&out = keep(size, 'x'), &there = keep(size, 0), &back = keep(size, 0);
       if (result_.told) break;
       attempt([&] {
         operation("an active message", sent, [&] { return lci::post_am_x(0, out.data(), size, sent, to).runtime(rt)(); });
@@ -119,13 +122,17 @@ class conversation {
       });
       if (mr.p_impl != nullptr) attempt([&] { lci::deregister_memory_x(&mr).runtime(rt)(); });
     }
+    if (result_.told) return;  // operations may still signal these
     attempt([&] { lci::wait_drained_x().runtime(rt)(); });
     lci::deregister_rcomp_x(to).runtime(rt)();
     lci::free_comp_x(&sent).runtime(rt)();
     lci::free_comp_x(&received).runtime(rt)();
   }
 
+  std::vector<char>& keep(size_t size, char content) { return buffers_.emplace_back(size, content); }
+
   lci::runtime_t rt_;
+  std::deque<std::vector<char>> buffers_;
   outcome result_;
 };
 
