@@ -22,9 +22,11 @@ namespace {
 
 using sweep::call;
 
+/// Loaded with this library: what loads us sets variables meanwhile that it reads then.
+void* const real = dlopen(REAL_LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
+
 template <class F>
 F* behind(const char* name) {
-  static void* const real = dlopen(REAL_LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
   void* const found = real == nullptr ? nullptr : dlsym(real, name);
   if (found == nullptr) {
     std::fprintf(stderr, "counted_fabric: no %s in %s: %s\n", name, REAL_LIBFABRIC, dlerror());
