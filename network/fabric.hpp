@@ -268,6 +268,7 @@ class context {
 struct usability {
   std::string why_not;       ///< empty if it can, else the reason and the remedy (shown by lci_info)
   bool last_choice = false;  ///< another one between hosts, if it can be used, serves better
+  bool refused = false;      ///< the system refuses what it takes: another time it may not
 };
 
 /// A backend's entry in the table of backends (network/fabrics.cpp).

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "lci/errors.hpp"
 #include "lib/base/check.hpp"
 #include "network/routed/choice.hpp"
 #include "network/routed/context.hpp"
@@ -46,8 +47,10 @@ const fabric& choose_fabric(const net_context_attr_t& attr) {
   std::string reason = "not part of this build";
   for (const fabric& f : fabrics()) {
     if (f.id != attr.backend) continue;
-    reason = f.look(attr).why_not;
+    const usability found = f.look(attr);
+    reason = found.why_not;
     if (reason.empty()) return f;
+    if (found.refused) throw resource_error(std::string(f.name) + ": " + reason);
   }
   throw_invalid("alloc_net_context", "backend", to_string(attr.backend),
                 "a usable one of those built in: " + names_of_all(), reason);

@@ -55,6 +55,11 @@ void device::last_round(int& idle) {
     idle = progress() ? 0 : idle + 1;
   } catch (const peer_failure_error&) {
     // What waits for that peer has ended; the program learns of the failure by its other devices.
+  } catch (const resource_error& e) {
+    // The device goes all the same: a network that is broken says so each time.
+    if (!closing_refused_.exchange(true, std::memory_order_relaxed))
+      log_warning(std::string("free_device: progress was refused meanwhile: ") + e.what());
+    ++idle;
   }
   if (idle > 1000) net->wait(100);
 }

@@ -422,6 +422,9 @@ class device final : public network::event_sink,
   LCI_COLD bool progress_watched();
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
+  std::atomic<bool> closing_refused_{false};  // close(): and that was said
+  /// Of a device whose constructor throws: its peers' and the runtime's view of it, and what it holds, end.
+  LCI_COLD void give_up();
   packet* packet_to_receive();
   /// What waits for an answer of that peer, or for its message, ends.
   LCI_COLD void end_operations(int peer);

@@ -138,11 +138,19 @@ void device::refill_receives() {
     const network::segment buffer{
         &p->head, sizeof(wire::header) + packet_pool.p_impl->payload_size(), pool_lkey(*p->pool)};
     receives_->add(p);  // before the network has it: a message may come at once
-    if (error_t(net->post_recv(buffer, p)).is_done()) continue;
-    receives_->remove(p);
-    if (is_reserved(p)) reserved_receives_.fetch_sub(1, std::memory_order_relaxed);
-    p->pool->put(p);
-    return;
+    struct offered {  // the network may throw
+      device& of;
+      packet* p;
+      bool taken = false;
+      ~offered() {
+        if (LCI_LIKELY(taken)) return;
+        of.receives_->remove(p);
+        if (of.is_reserved(p)) of.reserved_receives_.fetch_sub(1, std::memory_order_relaxed);
+        p->pool->put(p);
+      }
+    } it{*this, p};
+    it.taken = error_t(net->post_recv(buffer, p)).is_done();
+    if (!it.taken) return;
   }
 }
 

@@ -13,6 +13,14 @@ namespace lci::network::ibv {
 
 namespace {
 
+/// Not that there is no card, or none for this user: the system refuses a call, and may not another time.
+bool is_refusal(int error) { return error != 0 && error != ENOSYS && error != ENOENT && error != EACCES && error != EPERM; }
+
+std::string said_by(const char* call, const char* name, int error) {
+  return std::string(call) + (name != nullptr ? std::string(" of ") + name : "") + ": " + std::strerror(error) + " (" +
+         std::to_string(error) + ")";
+}
+
 /// Why libibverbs lists nothing.
 std::string why_none(int error) {
   std::error_code ignored;
@@ -56,9 +64,10 @@ void adapter::find(const std::string& wanted) {
   int n = 0;
   errno = 0;
   list_.reset(library::get().get_device_list(&n));
+  if (list_ == nullptr && is_refusal(errno)) throw card_refused_error("ibv: " + said_by("ibv_get_device_list", nullptr, errno));
   if (list_ == nullptr || n == 0) throw resource_error("ibv: " + why_none(errno));
   std::string names, why_not;
-  bool known = false;
+  bool known = false, refused = false;
   for (int i = 0; i < n; ++i) {
     ibv_device* const device = list_.get()[i];
     const char* const name = library::get().get_device_name(device);
@@ -66,24 +75,38 @@ void adapter::find(const std::string& wanted) {
     if (!wanted.empty() && wanted != name) continue;
     known = true;
     const owned<ibv_context> opened(library::get().open_device(device));
-    if (opened == nullptr)
+    if (opened == nullptr) {
+      refused = refused || is_refusal(errno);
       why_not = why_not_opened(*device, errno);
-    else if (use(*opened, device))
-      return;
-    else if (why_not.empty())
-      why_not = std::string("no port of ") + name +
-                " is active; look at `rdma link` and its network interface";
+      continue;
+    }
+    std::string why;
+    errno = 0;
+    if (use(*opened, device, why)) return;
+    refused = refused || is_refusal(errno);
+    if (why_not.empty()) why_not = why;
   }
   if (!known) throw_invalid("alloc_net_context", "device_name", wanted, "one of: " + names);
+  if (refused) throw card_refused_error("ibv: " + why_not);
   throw resource_error("ibv: " + why_not);
 }
 
-bool adapter::use(ibv_context& opened, ibv_device* device) {
+bool adapter::use(ibv_context& opened, ibv_device* device, std::string& why_not) {
   const library& l = library::get();
-  if (l.query_device(&opened, &device_attr_) != 0) return false;
+  const char* const name = l.get_device_name(device);
+  const auto failed = [&](const char* call, int error) {
+    why_not = said_by(call, name, error);
+    errno = error;
+  };
+  if (const int error = l.query_device(&opened, &device_attr_); error != 0)
+    return failed("ibv_query_device", error), false;
+  why_not = std::string("no port of ") + name + " is active; look at `rdma link` and its network interface";
   for (int port = 1; port <= device_attr_.phys_port_cnt; ++port) {
     port_attr_ = {};
-    if (l.query_port(&opened, static_cast<uint8_t>(port), &port_attr_) != 0) continue;
+    if (const int error = l.query_port(&opened, static_cast<uint8_t>(port), &port_attr_); error != 0) {
+      failed("ibv_query_port", error);
+      continue;
+    }
     if (port_attr_.state != IBV_PORT_ACTIVE) continue;
     device_ = device;
     port_ = static_cast<uint8_t>(port);
@@ -95,17 +118,26 @@ bool adapter::use(ibv_context& opened, ibv_device* device) {
 
 owned<ibv_context> adapter::open() const {
   ibv_context* const opened = library::get().open_device(device_);
-  if (opened == nullptr) throw resource_error("ibv: " + why_not_opened(*device_, errno));
+  if (opened == nullptr) {
+    const int error = errno;
+    const std::string why = "ibv: " + why_not_opened(*device_, error);
+    if (is_refusal(error)) throw card_refused_error(why);
+    throw resource_error(why);
+  }
   return owned<ibv_context>(opened);
 }
 
-std::string why_unusable() {
+usability look() {
+  const auto without_name = [](const std::string& text) {
+    return text.compare(0, 5, "ibv: ") == 0 ? text.substr(5) : text;
+  };
   try {
     const adapter any{net_context_attr_t{}};
-    return "";
+    return {};
+  } catch (const card_refused_error& e) {
+    return {without_name(e.what()), false, true};
   } catch (const std::runtime_error& e) {
-    const std::string text = e.what();
-    return text.compare(0, 5, "ibv: ") == 0 ? text.substr(5) : text;
+    return {without_name(e.what())};
   }
 }
 

@@ -6,10 +6,18 @@
 #include <string>
 
 #include "lci/attributes.hpp"
+#include "lci/errors.hpp"
+#include "network/fabric.hpp"
 #include "network/ibv/gid.hpp"
 #include "network/ibv/handles.hpp"
 
 namespace lci::network::ibv {
+
+/// A card that is there, but that the system refuses for now.
+class card_refused_error : public resource_error {
+ public:
+  using resource_error::resource_error;
+};
 
 /// The first active port, of the device that is asked for or of the first one that has any. Immutable.
 class adapter {
@@ -29,7 +37,8 @@ class adapter {
 
  private:
   void find(const std::string& wanted);
-  bool use(ibv_context& opened, ibv_device* device);
+  /// False: none of its ports can be used, `why_not`.
+  bool use(ibv_context& opened, ibv_device* device, std::string& why_not);
 
   owned<ibv_device*> list_;
   ibv_device* device_ = nullptr;  // of list_
@@ -40,7 +49,7 @@ class adapter {
   ibv_odp_caps paging_{};
 };
 
-/// For lci_info: empty, or why there is no port to use, and the remedy.
-std::string why_unusable();
+/// Whether there is a port to use; if not, why, and the remedy.
+usability look();
 
 }  // namespace lci::network::ibv

@@ -89,8 +89,8 @@ errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool sile
   ibv_send_wr* refused = nullptr;
   const int error = ibv_post_send(p.pair.get(), &work, &refused);
   if (LCI_UNLIKELY(error != 0)) {
-    if (error == ENOMEM) return errorcode_t::retry_nomem;
-    fail_peer(rank, std::string("ibv_post_send: ") + std::strerror(error));
+    if (error == ENOMEM || error == EAGAIN) return errorcode_t::retry_nomem;
+    fail_peer(rank, std::string("ibv_post_send: ") + std::strerror(error) + " (" + std::to_string(error) + ")");
     return errorcode_t::fatal;
   }
   p.queue.end(signalled);
@@ -107,12 +107,14 @@ errorcode_t device::post_recv(segment buffer, void* context) {
   slots_[slot].buffer = buffer;
   slots_[slot].context = context;
   slots_.publish(slot);
-  const errorcode_t result = post_buffer(slot);
-  if (LCI_UNLIKELY(result != errorcode_t::done)) slots_.give(slot);
-  return result;
+  const int error = post_buffer(slot);
+  if (LCI_LIKELY(error == 0)) return errorcode_t::done;
+  slots_.give(slot);
+  if (error == ENOMEM || error == EAGAIN) return errorcode_t::retry_nomem;
+  refused("ibv_post_srq_recv", error);
 }
 
-errorcode_t device::post_buffer(uint32_t slot) {
+int device::post_buffer(uint32_t slot) {
   const segment& buffer = slots_[slot].buffer;
   ibv_sge piece{reinterpret_cast<uintptr_t>(buffer.base), static_cast<uint32_t>(buffer.size),
                 static_cast<uint32_t>(buffer.lkey)};
@@ -121,9 +123,9 @@ errorcode_t device::post_buffer(uint32_t slot) {
   work.sg_list = &piece;
   work.num_sge = 1;
   ibv_recv_wr* refused = nullptr;
-  if (LCI_UNLIKELY(ibv_post_srq_recv(receives_.get(), &work, &refused) != 0)) return errorcode_t::retry_nomem;
-  credits_->buffer_posted();
-  return errorcode_t::done;
+  const int error = ibv_post_srq_recv(receives_.get(), &work, &refused);
+  if (LCI_LIKELY(error == 0)) credits_->buffer_posted();
+  return error;
 }
 
 bool device::tell_credits(int to, uint32_t taken) {

@@ -60,6 +60,9 @@ class device final : public network::device {
   };
 
   // device_setup.cpp
+  void open(const device_attr_t& attr, size_t eager_size);
+  /// What does not go by itself.
+  void close_own();
   struct sizes {
     uint32_t sends;     // of each send queue
     uint32_t receives;  // of the receive queue
@@ -79,22 +82,25 @@ class device final : public network::device {
   /// What the core asks for, in a work request whose pieces are there; `done` or `posted` if it went.
   errorcode_t submit(int to, ibv_send_wr& work, const net_op* op);
   errorcode_t hand_over(peer& p, ibv_send_wr& work, void* owner, bool silent, bool reserved);
-  errorcode_t post_buffer(uint32_t slot);
+  /// 0, or why the card refuses it.
+  int post_buffer(uint32_t slot);
   /// Tells the peer how many of its messages have been taken. False: not now.
   bool tell_credits(int to, uint32_t taken);
   peer& peer_at(int rank) { return peers_[static_cast<size_t>(rank)]; }
   bool is_gone(int rank) { return peer_at(rank).what.is_gone(); }
 
   // device_poll.cpp
-  /// Both by who holds poll_lock_.
+  /// Both by who holds poll_lock_. Negative: what libibverbs says that is no number of completions.
   int read_queue(completion* to, int max);
   completion look_at(const ibv_wc& wc);
   /// For a post that finds no room, and for who wants to sleep: takes what is there, for the next poll to
   /// tell. So a program may post again and again without one.
   LCI_COLD void read_ahead();
   void handle(const completion& c, event_sink& sink);
-  /// Gives the buffer back to the receive queue.
+  /// Gives the buffer back to the receive queue. If the card refuses, the next poll does, and says why if it is not
+  /// for now.
   void repost(uint32_t slot);
+  int offer_slot(uint32_t slot);
   LCI_COLD int tell_news(event_sink& sink);
 
   // device_peers.cpp

@@ -1,7 +1,11 @@
 // What a device hands out: messages, completions, failures.
 #include <algorithm>
+#include <cerrno>
+#include <string>
 #include <utility>
 
+#include "lci/errors.hpp"
+#include "lib/concurrent/attempt.hpp"
 #include "network/ibv/device.hpp"
 
 namespace lci::network::ibv {
@@ -24,6 +28,10 @@ int device::poll(event_sink& sink, int max_events) {
   const int n = read_queue(taken.data(), std::clamp(max_events, 1, batch));
   poll_lock_.unlock();  // others may poll while we handle what we have
   if (LCI_LIKELY(n == 0)) return told;
+  // Said by each poll as long as it is so: what is under way will not end.
+  if (LCI_UNLIKELY(n < 0))
+    throw resource_error(std::string("ibv: ibv_poll_cq on ") + context_.card().name() + " says " + std::to_string(n) +
+                         ": completions can't be read; the kernel's log may tell why (`dmesg`)");
   // A handler may throw: what comes behind it is told next time.
   struct rest {
     device& of;
@@ -45,10 +53,6 @@ int device::read_queue(completion* to, int max) {
       read_card_events();
       look_after_peers();
     }
-    return 0;
-  }
-  if (LCI_UNLIKELY(n < 0)) {
-    fail_all("ibv_poll_cq says " + std::to_string(n));
     return 0;
   }
   for (int i = 0; i < n; ++i) to[i] = look_at(entries[static_cast<size_t>(i)]);
@@ -86,7 +90,7 @@ void device::read_ahead() {
   if (!poll_lock_.try_lock()) return;
   const int n = read_queue(taken.data(), batch);
   poll_lock_.unlock();
-  if (n == 0) return;
+  if (n <= 0) return;
   news_.add(untold_, taken.begin(), taken.begin() + n);
 }
 
@@ -114,32 +118,39 @@ void device::handle(const completion& c, event_sink& sink) {
       return handle_control(c.peer, c.imm);
     case completion::kind::not_received:
       repost(c.slot);
-      if (c.peer >= 0 && c.status != IBV_WC_WR_FLUSH_ERR)
+      // Flushed, too: a queue pair that shares its buffers has met a message then.
+      if (c.peer >= 0)
         fail_peer(c.peer, std::string("receiving: ") + library::get().wc_status_str(c.status));
       return;
     case completion::kind::not_sent:
-      // Requests behind the one that failed are flushed; its own completion comes first.
-      if (c.status != IBV_WC_WR_FLUSH_ERR)
-        fail_peer(c.peer, std::string("sending: ") + library::get().wc_status_str(c.status));
+      // Requests behind the one that failed are flushed: its own completion comes first, or an event of the card. If
+      // neither has come, the queue pair is of no use any more all the same.
+      if (c.status == IBV_WC_WR_FLUSH_ERR) read_card_events();
+      fail_peer(c.peer, std::string("sending: ") + library::get().wc_status_str(c.status));
       read_card_events();
       if (c.context != nullptr) sink.on_operation_failure(c.context, c.peer);
       return;
   }
 }
 
-void device::repost(uint32_t slot) {
+int device::offer_slot(uint32_t slot) {
   (void)slots_.look_at(slot);
-  if (receive_lock_.try_lock()) {
-    const errorcode_t result = post_buffer(slot);
-    receive_lock_.unlock();
-    if (LCI_LIKELY(result == errorcode_t::done)) return;
-  }
-  news_.add(unposted_, slot);
+  const attempt lock(receive_lock_);
+  return lock.failed() ? EAGAIN : post_buffer(slot);
+}
+
+void device::repost(uint32_t slot) {
+  if (LCI_UNLIKELY(offer_slot(slot) != 0)) news_.add(unposted_, slot);
 }
 
 int device::tell_news(event_sink& sink) {
   news_.begin_to_tell();
-  news_.tell(unposted_, [&](uint32_t slot) { repost(slot); });
+  news_.tell(unposted_, [&](uint32_t slot) {
+    const int error = offer_slot(slot);
+    if (error == 0) return;
+    news_.add(unposted_, slot);
+    if (error != EAGAIN && error != ENOMEM) refused("ibv_post_srq_recv", error);
+  });
   const int told = news_.tell(untold_, [&](const completion& c) { handle(c, sink); });
   return told + news_.tell_failures(sink);
 }

@@ -28,14 +28,23 @@ uint32_t some_packet_number() { return std::random_device{}() & 0xffffff; }
 }  // namespace
 
 device::device(context& c, const device_attr_t& attr, size_t eager_size) : context_(c) {
+  try {
+    open(attr, eager_size);
+  } catch (...) {
+    close_own();
+    throw;
+  }
+}
+
+void device::open(const device_attr_t& attr, size_t eager_size) {
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0)
     throw resource_error(std::string("ibv: no eventfd: ") + std::strerror(errno) +
                          "; raise `ulimit -n`");
-  card_ = c.card().open();
+  card_ = context_.card().open();
   never_block(card_->async_fd);
   domain_ = made(library::get().alloc_pd(card_.get()), "ibv_alloc_pd");
-  registrar_ = std::make_unique<registrar>(*domain_, c.paging(), c.attr().ibv_prefetch_strategy);
+  registrar_ = std::make_unique<registrar>(*domain_, context_.paging(), context_.attr().ibv_prefetch_strategy);
   const sizes s = choose_sizes(attr);
   make_queues(s);
   make_pairs(attr, s);
@@ -45,7 +54,9 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size) : conte
 
 void device::settle(acquaintance) { set_limits(connect()); }
 
-device::~device() {
+device::~device() { close_own(); }
+
+void device::close_own() {
   peers_.reset();  // until then they may be told of credits
   if (credits_memory_.rkey != 0) registrar_->remove(credits_memory_);
   if (wake_fd_ >= 0) close(wake_fd_);

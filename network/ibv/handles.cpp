@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/log.hpp"
 
 namespace lci::network::ibv {
 
@@ -14,6 +15,15 @@ std::string remedy_of(int error) {
   rlimit locked{};
   if (getrlimit(RLIMIT_MEMLOCK, &locked) != 0 || locked.rlim_cur == RLIM_INFINITY) return "";
   return "; at most " + std::to_string(locked.rlim_cur) + " bytes may be locked: raise `ulimit -l`";
+}
+
+void object_stays(const char* call, int error) noexcept {
+  try {
+    log_warning(std::string("ibv: ") + call + ": " + std::strerror(error) + " (" + std::to_string(error) +
+                "): what it is to destroy stays until the process ends");
+  } catch (const std::exception&) {
+    // No memory to say so.
+  }
 }
 
 void refused(const std::string& what, int error, const std::string& remedy) {

@@ -11,16 +11,48 @@
 
 namespace lci::network::ibv {
 
+/// Of a call that has not destroyed its object: the log says so.
+void object_stays(const char* call, int error) noexcept;
+
+/// Calls it, again if the object is still used for now.
+template <class F>
+void destroy(const char* call, F f) noexcept {
+  constexpr int most_tries = 10;
+  int error = 0;
+  for (int i = 0; i < most_tries; ++i) {
+    error = f();
+    if (error < 0) error = errno;
+    if (error != EBUSY && error != EAGAIN) break;
+  }
+  if (error != 0) object_stays(call, error);
+}
+
 struct release {
   void operator()(ibv_device** list) const { library::get().free_device_list(list); }
-  void operator()(ibv_context* c) const { library::get().close_device(c); }
-  void operator()(ibv_pd* pd) const { library::get().dealloc_pd(pd); }
-  void operator()(ibv_td* td) const { ibv_dealloc_td(td); }
-  void operator()(ibv_mr* mr) const { library::get().dereg_mr(mr); }
-  void operator()(ibv_comp_channel* c) const { library::get().destroy_comp_channel(c); }
-  void operator()(ibv_cq* cq) const { library::get().destroy_cq(cq); }
-  void operator()(ibv_srq* srq) const { library::get().destroy_srq(srq); }
-  void operator()(ibv_qp* qp) const { library::get().destroy_qp(qp); }
+  void operator()(ibv_context* c) const {
+    destroy("ibv_close_device", [c] { return library::get().close_device(c); });
+  }
+  void operator()(ibv_pd* pd) const {
+    destroy("ibv_dealloc_pd", [pd] { return library::get().dealloc_pd(pd); });
+  }
+  void operator()(ibv_td* td) const {
+    destroy("ibv_dealloc_td", [td] { return ibv_dealloc_td(td); });
+  }
+  void operator()(ibv_mr* mr) const {
+    destroy("ibv_dereg_mr", [mr] { return library::get().dereg_mr(mr); });
+  }
+  void operator()(ibv_comp_channel* c) const {
+    destroy("ibv_destroy_comp_channel", [c] { return library::get().destroy_comp_channel(c); });
+  }
+  void operator()(ibv_cq* cq) const {
+    destroy("ibv_destroy_cq", [cq] { return library::get().destroy_cq(cq); });
+  }
+  void operator()(ibv_srq* srq) const {
+    destroy("ibv_destroy_srq", [srq] { return library::get().destroy_srq(srq); });
+  }
+  void operator()(ibv_qp* qp) const {
+    destroy("ibv_destroy_qp", [qp] { return library::get().destroy_qp(qp); });
+  }
 };
 /// Members must stand in the order in which the objects are made: none outlives what it needs.
 template <class T>

@@ -71,7 +71,7 @@ registration registrar::add(void* base, size_t size) {
   const ibv_mr* key = everything_.get();
   if (key == nullptr) {
     ibv_mr* const mr = open(base, size);
-    if (mr == nullptr) refused("can't register " + std::to_string(size) + " bytes", errno);
+    if (mr == nullptr) refused("ibv_reg_mr of " + std::to_string(size) + " bytes", errno);
     reg.handle = mr;
     key = mr;
   }
@@ -92,7 +92,7 @@ void registrar::advise(void* base, size_t size, uint32_t lkey) {
 }
 
 void registrar::remove(const registration& reg) {
-  if (reg.handle != nullptr) library::get().dereg_mr(static_cast<ibv_mr*>(reg.handle));
+  if (reg.handle != nullptr) release()(static_cast<ibv_mr*>(reg.handle));
 }
 
 }  // namespace lci::network::ibv

@@ -20,7 +20,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
   if (LCI_UNLIKELY(is_gone(rank))) return errorcode_t::fatal;
   fi_addr_t to = p.address.load(std::memory_order_acquire);  // A1: pairs with R1
   if (LCI_UNLIKELY(to == FI_ADDR_NOTAVAIL)) {
-    if (!learn_address(rank)) return errorcode_t::fatal;
+    if (const errorcode_t learnt = learn_address(rank); learnt != errorcode_t::done) return learnt;
     to = p.address.load(std::memory_order_acquire);  // A1
   }
   ssize_t result;
@@ -39,7 +39,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
     read_on();
     return errorcode_t::retry_nomem;
   }
-  fail_peer(rank, error_text(static_cast<int>(-result)));
+  fail_peer(rank, "sending: " + error_text(static_cast<int>(-result)) + " (" + std::to_string(-result) + ")");
   return errorcode_t::fatal;
 }
 

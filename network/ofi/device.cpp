@@ -127,7 +127,8 @@ errorcode_t device::post_recv(segment buffer, void* context) {
   if (LCI_LIKELY(result == 0)) return errorcode_t::done;
   requests_.give(r);
   if (result == -FI_EAGAIN || result == -FI_ENOMEM) return errorcode_t::retry_nomem;
-  throw resource_error("ofi: fi_recv: " + error_text(static_cast<int>(-result)));
+  check(result, "fi_recv of " + provider_.name());
+  return errorcode_t::fatal;  // not reached
 }
 
 registration device::register_memory(void* base, size_t size) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -69,8 +70,8 @@ class device final : public network::device, public holds_back {
   /// Takes what `rank` has offered, and returns how long a message fits into its receive buffers. Throws
   /// bootstrap_error if the ranks don't fit together.
   size_t take_address(int rank, const std::string& offered);
-  /// At the first post to a peer. False: it can't be reached, and counts as failed.
-  LCI_COLD bool learn_address(int rank);
+  /// At the first post to a peer. `done`, `retry_nomem`, or `fatal`: it can't be reached, and counts as failed.
+  LCI_COLD errorcode_t learn_address(int rank);
   std::string tell_address() const;
 
   errorcode_t send(const net_op& op, message_tag::kind what);
@@ -135,6 +136,8 @@ class device final : public network::device, public holds_back {
   /// Takes up to `most` off the queue; -FI_EAGAIN: there is none, -FI_EBUSY: another thread has the lock.
   ssize_t read_queue(completion* to, size_t most);
   LCI_COLD ssize_t read_failure(completion& to);
+  /// The end of a poll that has found no completion.
+  LCI_COLD int end_vain_poll(ssize_t error, int told);
   /// For a post that finds no room, and for bundles that leave without polls: providers get on, and make
   /// connections, when their queue is read. What the core waits for is told by the next poll, so a program may post
   /// again and again without one.
@@ -148,7 +151,9 @@ class device final : public network::device, public holds_back {
   LCI_COLD void handle_failure(const completion& e, event_sink& sink);
   LCI_COLD void handle_control(const message_tag& tag);
   LCI_COLD int tell_news(event_sink& sink);
+  /// Gives a buffer back to the provider. If that refuses, the next poll does, and says why if it is not for now.
   LCI_COLD void repost(request& buffer);
+  ssize_t offer_buffer(request& buffer);
   LCI_COLD void answer_goodbye(int peer);
 
   // device_peers.cpp
@@ -161,6 +166,9 @@ class device final : public network::device, public holds_back {
     if (LCI_UNLIKELY(idle % 1024 == 0)) look_after_peers();
   }
   LCI_COLD void fail_peer(int peer, const std::string& reason);
+  /// A message of a peer that is not known will not come: receiving it has failed.
+  LCI_COLD void lose_message(int error);
+  LCI_COLD void look_after_lost_messages();
   bool send_control(int peer, message_tag::kind what);
   void sleep(int64_t timeout_us);
   void sleep_until_woken(int64_t timeout_us);
@@ -209,6 +217,10 @@ class device final : public network::device, public holds_back {
   std::vector<int> unanswered_;            // news_: goodbyes of these peers
 
   farewell_time farewell_time_;  // of flushed(): by one thread
+
+  std::mutex lost_lock_;                 // of these
+  std::atomic<int> lost_error_{0};       // of receiving a message whose loss nothing explains yet; 0: none
+  std::chrono::steady_clock::time_point lost_at_, last_failure_{};  // of that, and of a peer
 };
 
 }  // namespace lci::network::ofi

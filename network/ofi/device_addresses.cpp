@@ -54,28 +54,33 @@ size_t device::take_address(int rank, const std::string& offered) {
   uint64_t longest = 0;
   fi_addr_t address = FI_ADDR_NOTAVAIL;
   const bool whole = offered.size() > kind.size() + sizeof longest;
-  if (whole) std::memcpy(&longest, offered.data() + kind.size(), sizeof longest);
-  if (!whole || fi_av_insert(addresses_.get(), offered.data() + kind.size() + sizeof longest, 1, &address, 0,
-                             nullptr) != 1)
+  int inserted = 0;
+  if (whole) {
+    std::memcpy(&longest, offered.data() + kind.size(), sizeof longest);
+    inserted = fi_av_insert(addresses_.get(), offered.data() + kind.size() + sizeof longest, 1, &address, 0, nullptr);
+    if (inserted == -FI_ENOMEM || inserted == -FI_EAGAIN) throw std::bad_alloc();
+    check(inserted, "fi_av_insert of the address of rank " + std::to_string(rank));
+  }
+  if (inserted != 1)
     throw bootstrap_error("ofi: the address of rank " + std::to_string(rank) +
                           " is not understood; all ranks must run the same version of libfabric");
   peers_[static_cast<size_t>(rank)].address.store(address, std::memory_order_release);  // R1
   return longest;
 }
 
-bool device::learn_address(int rank) {
+errorcode_t device::learn_address(int rank) {
   const auto is_known = [&] {
     return peers_[static_cast<size_t>(rank)].address.load(std::memory_order_acquire) != FI_ADDR_NOTAVAIL;
   };
   try {
     const std::string offered = context_.exchange().read(addresses_of_all_, rank);
     std::lock_guard guard(learn_lock_);
-    if (is_known()) return true;
+    if (is_known()) return errorcode_t::done;
     // Whoever sends may be in the provider just now, which may allow no other call beside.
     std::unique_lock alone(send_lock_, std::defer_lock);
     if (provider_.one_call_at_a_time()) alone.lock();
     const size_t longest = take_address(rank, offered);
-    if (longest >= limits_.max_send + trailer_) return true;
+    if (longest >= limits_.max_send + trailer_) return errorcode_t::done;
     throw bootstrap_error("ofi: rank " + std::to_string(rank) + " takes messages of " + std::to_string(longest) +
                           " bytes at most, but rank " + std::to_string(context_.rank()) + " sends some of " +
                           std::to_string(limits_.max_send + trailer_) +
@@ -85,8 +90,12 @@ bool device::learn_address(int rank) {
     // Who posts just now, maybe in the middle of a poll, is told that the peer has failed, and why at the next poll.
     log_warning(error.what());
     fail_peer(rank, error.what());
-    return false;
+  } catch (const std::bad_alloc&) {
+    return errorcode_t::retry_nomem;
+  } catch (const resource_error& error) {
+    fail_peer(rank, error.what());
   }
+  return errorcode_t::fatal;
 }
 
 }  // namespace lci::network::ofi

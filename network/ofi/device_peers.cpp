@@ -6,14 +6,55 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
+#include "lib/base/log.hpp"
 #include "network/ofi/calls.hpp"
 #include "network/ofi/device.hpp"
 
 namespace lci::network::ofi {
 
+namespace {
+
+/// When a peer has died, receives that it has cut short fail, and the watch over peers tells of it, in any order.
+constexpr std::chrono::milliseconds death_shows_within{1000};
+
+}  // namespace
+
 void device::fail_peer(int rank, const std::string& reason) {
-  if (peers_[static_cast<size_t>(rank)].what.fail()) news_.add_failure(rank, provider_.name() + ": " + reason);
+  if (!peers_[static_cast<size_t>(rank)].what.fail()) return;
+  {
+    const std::lock_guard guard(lost_lock_);
+    last_failure_ = std::chrono::steady_clock::now();
+  }
+  news_.add_failure(rank, provider_.name() + ": " + reason);
+}
+
+void device::lose_message(int error) {
+  log_warning("ofi: a message can't be received: " + error_text(error) + " (" + std::to_string(error) + ")");
+  const std::lock_guard guard(lost_lock_);
+  if (lost_error_.load(std::memory_order_relaxed) != 0) return;
+  lost_at_ = std::chrono::steady_clock::now();
+  lost_error_.store(error, std::memory_order_relaxed);
+}
+
+void device::look_after_lost_messages() {
+  int error;
+  {
+    const std::lock_guard guard(lost_lock_);
+    error = lost_error_.load(std::memory_order_relaxed);
+    const bool explained = last_failure_ != std::chrono::steady_clock::time_point() &&
+                           last_failure_ + death_shows_within >= lost_at_;
+    if (error == 0 || (!explained && std::chrono::steady_clock::now() < lost_at_ + death_shows_within)) return;
+    lost_error_.store(0, std::memory_order_relaxed);
+    if (explained) return;
+  }
+  // Whoever waits for the message would wait for ever.
+  const std::string reason = "a message was lost, as receiving it has failed: " + error_text(error) + " (" +
+                             std::to_string(error) + "); libfabric does not say whose, so no peer is trusted any "
+                             "more; FI_LOG_LEVEL=warn makes libfabric say more";
+  for (int rank = 0; rank < context_.size(); ++rank)
+    if (peers_[static_cast<size_t>(rank)].met.load(std::memory_order_relaxed)) fail_peer(rank, reason);
 }
 
 void device::look_after_peers() {
@@ -23,6 +64,7 @@ void device::look_after_peers() {
     if (d.device != liveness::all_devices && d.device != number_) return;
     d.died ? fail_peer(d.rank, d.reason) : let_go(d.rank);
   });
+  if (LCI_UNLIKELY(lost_error_.load(std::memory_order_relaxed) != 0)) look_after_lost_messages();
 }
 
 void device::let_go(int rank) {

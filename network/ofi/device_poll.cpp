@@ -22,7 +22,7 @@ ssize_t device::read_queue(completion* to, size_t most) {
 ssize_t device::read_failure(completion& to) {
   fi_cq_err_entry e{};
   const ssize_t n = fi_cq_readerr(queue_.get(), &e, 0);
-  if (n != 1) return -FI_EAGAIN;  // another thread has got it
+  if (n != 1) return n < 0 ? n : -FI_EAGAIN;  // -FI_EAGAIN: another thread has got it
   to = {};
   to.op_context = e.op_context;
   to.flags = failed;
@@ -41,7 +41,7 @@ int device::poll(event_sink& sink, int max_events) {
     count_idle();
     return told;
   }
-  if (LCI_UNLIKELY(n < 0)) return told > 0 || n != -FI_EBUSY ? told : -1;
+  if (LCI_UNLIKELY(n < 0)) return end_vain_poll(n, told);
   struct rest {  // if a handler throws
     device& of;
     const completion *next, *end;
@@ -52,6 +52,13 @@ int device::poll(event_sink& sink, int max_events) {
   while (left.next != left.end) handle(*left.next++, sink);
   flush_bundles();
   return told + static_cast<int>(n);
+}
+
+int device::end_vain_poll(ssize_t error, int told) {
+  if (error == -FI_EBUSY) return told > 0 ? told : -1;
+  // Said by each poll as long as it is so: what is under way will not end.
+  if (error != -FI_EINTR && error != -FI_ENOMEM) check(error, "fi_cq_read of " + provider_.name());
+  return told;
 }
 
 void device::read_on() {
@@ -144,39 +151,44 @@ void device::handle_put(uint64_t bits, event_sink& sink) {
 
 void device::handle_failure(const completion& e, event_sink& sink) {
   const int error = static_cast<int>(e.data);
-  if (e.op_context == nullptr) {
-    log_warning("ofi: " + error_text(error));
-    return;
-  }
+  if (e.op_context == nullptr) return lose_message(error);  // of a put that tells us
   request& r = *static_cast<request*>(e.op_context);
   if (r.what == request::kind::recv) {
-    // Of no peer that one would know: those that wait for it learn from what they send.
     if (error == FI_ETRUNC)
       log_warning("ofi: a message of more than " + std::to_string(r.size) + " bytes is ignored");
+    else if (error != FI_ECANCELED)  // a buffer that no message has met
+      lose_message(error);
     return repost(r);
   }
   const int peer = r.peer;
   const bool of_core = r.of_core();
+  const bool by_key = r.what == request::kind::put || r.what == request::kind::get;
   void* const context = r.context;
   end(r);
   // A key that is refused says nothing of the peer.
-  if (error != FI_EACCES && error != FI_EKEYREJECTED) fail_peer(peer, error_text(error));
+  if (!by_key || (error != FI_EACCES && error != FI_EKEYREJECTED))
+    fail_peer(peer, std::string("sending: ") + error_text(error) + " (" + std::to_string(error) + ")");
   if (of_core) sink.on_operation_failure(context, peer);
 }
 
+ssize_t device::offer_buffer(request& r) {
+  const attempt lock = try_for(receive_lock_, LCI_NET_TRYLOCK_RECV);
+  if (lock.failed()) return -FI_EAGAIN;
+  return fi_recv(endpoint_.get(), r.buffer, r.size, r.descriptor, FI_ADDR_UNSPEC, &r.space);
+}
+
 void device::repost(request& r) {
-  {
-    const attempt lock = try_for(receive_lock_, LCI_NET_TRYLOCK_RECV);
-    if (!lock.failed() &&
-        fi_recv(endpoint_.get(), r.buffer, r.size, r.descriptor, FI_ADDR_UNSPEC, &r.space) == 0)
-      return;
-  }
-  news_.add(unposted_, &r);
+  if (offer_buffer(r) != 0) news_.add(unposted_, &r);
 }
 
 int device::tell_news(event_sink& sink) {
   news_.begin_to_tell();
-  news_.tell(unposted_, [&](request* r) { repost(*r); });
+  news_.tell(unposted_, [&](request* r) {
+    const ssize_t result = offer_buffer(*r);
+    if (result == 0) return;
+    news_.add(unposted_, r);
+    if (result != -FI_EAGAIN && result != -FI_ENOMEM) check(result, "fi_recv of " + provider_.name());
+  });
   news_.tell(unanswered_, [&](int peer) { answer_goodbye(peer); });
   const int told = news_.tell(untold_, [&](const completion& e) { handle(e, sink); });
   return told + news_.tell_failures(sink);

@@ -19,6 +19,13 @@ uint64_t calls_to_guard(const device_attr_t& attr, const provider& p) {
   return attr.ofi_lock_mode | ((attr.ofi_lock_mode & LCI_NET_TRYLOCK_ENDPOINT) != 0 ? posts_and_polls : 0);
 }
 
+/// An endpoint without addresses can't be closed: ofi_rxm of libfabric 1.17 crashes then. So a second try is made, and
+/// if that fails, too, the endpoint has to stay.
+int bind_addresses(fid_ep& endpoint, fid_av& addresses) {
+  const int first = fi_ep_bind(&endpoint, &addresses.fid, 0);
+  return first == 0 ? 0 : fi_ep_bind(&endpoint, &addresses.fid, 0);
+}
+
 }  // namespace
 
 device::device(context& c, const device_attr_t& attr, size_t eager_size)
@@ -37,7 +44,12 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
   if (wake_fd_ < 0)
     throw resource_error(std::string("ofi: no eventfd: ") + std::strerror(errno) +
                          "; raise `ulimit -n`");
-  context_.flusher().add(*this);
+  try {
+    context_.flusher().add(*this);
+  } catch (...) {
+    close(wake_fd_);
+    throw;
+  }
 }
 
 device::~device() {
@@ -88,7 +100,10 @@ void device::open_endpoint(const device_attr_t& attr) {
   fid_ep* endpoint = nullptr;
   check(fi_endpoint(domain, &info, &endpoint, nullptr), "fi_endpoint" + where);
   endpoint_.reset(endpoint);
-  check(fi_ep_bind(endpoint, &addresses->fid, 0), "fi_ep_bind" + where);
+  if (const int result = bind_addresses(*endpoint, *addresses); result != 0) {
+    (void)endpoint_.release();
+    check(result, "fi_ep_bind" + where);
+  }
   check(fi_ep_bind(endpoint, &queue->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), "fi_ep_bind" + where);
   check(fi_ep_bind(endpoint, &queue->fid, FI_RECV), "fi_ep_bind" + where);
   check(fi_enable(endpoint), "fi_enable" + where);

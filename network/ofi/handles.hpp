@@ -17,10 +17,13 @@
 
 namespace lci::network::ofi {
 
+/// fi_close(), a few times for a memory region. If it is refused, the log says so, and the object remains.
+void close_object(fid& object) noexcept;
+
 struct close_fid {
   template <class T>
   void operator()(T* object) const {
-    fi_close(&object->fid);
+    close_object(object->fid);
   }
 };
 /// Closes its object; members must stand in the order in which libfabric wants them opened.

@@ -36,7 +36,7 @@ fid_mr* registrar::open(void* base, size_t size, uint64_t access, uint64_t key, 
   error = -fi_mr_bind(mr, &endpoint_.fid, 0);
   if (error == 0) error = -fi_mr_enable(mr);
   if (error == 0) return mr;
-  fi_close(&mr->fid);
+  close_object(mr->fid);
   return nullptr;
 }
 
@@ -62,7 +62,7 @@ registration registrar::add(void* base, size_t size) {
       continue;
     }
     throw resource_error("ofi: " + provider_.name() + " can't register " + std::to_string(size) +
-                         " bytes: " + error_text(error) + remedy_of(error));
+                         " bytes: fi_mr_reg: " + error_text(error) + " (" + std::to_string(error) + ")" + remedy_of(error));
   }
   if (!own_keys) key = fi_mr_key(mr);
   registration reg;
@@ -72,6 +72,6 @@ registration registrar::add(void* base, size_t size) {
   return reg;
 }
 
-void registrar::remove(const registration& reg) { fi_close(&static_cast<fid_mr*>(reg.handle)->fid); }
+void registrar::remove(const registration& reg) { close_object(static_cast<fid_mr*>(reg.handle)->fid); }
 
 }  // namespace lci::network::ofi

@@ -56,6 +56,13 @@ owned_info find(const std::string& name, const std::string& domain, bool deliver
   return owned_info(error == 0 ? all : nullptr);
 }
 
+/// Not that there is none: the system refuses what it takes to look.
+bool is_refusal(int error) { return error != 0 && error != FI_ENODATA && error != FI_ENOSYS; }
+
+std::string refusal(int error) {
+  return "fi_getinfo: " + error_text(error) + " (" + std::to_string(error) + "); `fi_info` shows more";
+}
+
 bool has(const char* text, std::string_view part) {
   return text != nullptr && std::string_view(text).find(part) != std::string_view::npos;
 }
@@ -119,12 +126,14 @@ provider::provider(const net_context_attr_t& attr) {
   // Puts that end when they are in place are worth a provider's other ways.
   bool delivery = true;
   owned_info all = find(name, domain, delivery, modes, error);
+  if (is_refusal(error)) throw resource_error("ofi: " + refusal(error));
   if (best_of(all.get(), !name.empty(), domain) == nullptr) {
     delivery = false;
     all = find(name, domain, delivery, modes, error);
   }
   const fi_info* best = best_of(all.get(), !name.empty(), domain);
   if (best == nullptr) {
+    if (is_refusal(error)) throw resource_error("ofi: " + refusal(error));
     int ignored = 0;
     const std::string here = listed(find("", "", false, known_mr_modes, ignored));
     const owned_info elsewhere = find(name, "", false, known_mr_modes, ignored);
@@ -157,8 +166,7 @@ usability look(const net_context_attr_t& attr) {
   const owned_info all = find("", "", false, known_mr_modes, error);
   if (const fi_info* best = best_of(all.get(), false))
     return {"", attr.ofi_provider_name.empty() && is_over_tcp(best->fabric_attr->prov_name)};
-  if (error != 0 && error != FI_ENODATA)
-    return {"fi_getinfo: " + error_text(error) + "; `fi_info` shows more"};
+  if (error != 0 && error != FI_ENODATA) return {refusal(error), false, is_refusal(error)};
   return {"libfabric has no provider here that leads to other hosts; `fi_info` lists them, "
           "LCI_ATTR_OFI_PROVIDER_NAME asks for one"};
 }

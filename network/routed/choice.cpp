@@ -36,7 +36,8 @@ bool leads_to_hosts(const fabric& f) {
 choice::choice(address_exchange& exchange, const net_context_attr_t& attr) : exchange_(exchange) {
   for (const fabric& f : fabrics()) {
     if (!leads_to_hosts(f)) continue;
-    const auto [why_not, last_choice] = f.look(attr);
+    const auto [why_not, last_choice, refused] = f.look(attr);
+    static_cast<void>(refused);  // others are looked for anyway
     mine_ += !why_not.empty() ? sign::unusable : last_choice ? sign::last : sign::good;
     if (!why_not.empty()) why_ += std::string(why_.empty() ? "" : "; ") + f.name + ": " + why_not;
   }

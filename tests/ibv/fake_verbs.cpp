@@ -53,6 +53,16 @@ std::map<uint32_t, fake_mr*> registrations;  // by key, local and remote alike
 std::map<uint32_t, fake_qp*> pairs;          // by number
 uint32_t last_key = 0, last_pair = 0;
 
+/// Counts a call; not 0: with this errno it fails.
+int failure(const char* call) {
+  static std::mutex of_counts;
+  const std::lock_guard guard(of_counts);
+  const int n = ++card.calls[call];
+  if (card.failing != call || n < card.failing_from || n >= card.failing_from + card.failing_times) return 0;
+  ++card.failed;
+  return errno = card.error;
+}
+
 template <class T, class Of>
 T* fake(Of* of) {
   return static_cast<T*>(of);
@@ -68,7 +78,12 @@ bool covers(uint32_t key, uint64_t address, uint64_t size, int access) {
   return mr.whole || (address >= base && address - base <= mr.length && size <= mr.length - (address - base));
 }
 
-void complete(fake_cq& cq, const ibv_wc& wc) {
+void complete(fake_cq& cq, ibv_wc wc, bool received) {
+  if (received == card.completions_of_receives && wc.status == IBV_WC_SUCCESS)
+    if (const int status = failure("completion")) {
+      wc.status = static_cast<ibv_wc_status>(status);
+      pairs[wc.qp_num]->state = IBV_QPS_ERR;
+    }
   cq.entries.push_back(wc);
   if (cq.entries.size() > static_cast<size_t>(cq.cqe)) ++card.mistakes;
   if (!cq.armed || cq.channel == nullptr) return;
@@ -108,7 +123,7 @@ int deliver(fake_qp& to, const std::string* bytes, const ibv_send_wr& wr, uint32
   } else if (bytes != nullptr) {
     std::memcpy(reinterpret_cast<void*>(buffer.addr), bytes->data(), bytes->size());
   }
-  complete(*fake<fake_cq>(to.recv_cq), wc);
+  complete(*fake<fake_cq>(to.recv_cq), wc, true);
   return 0;
 }
 
@@ -119,7 +134,7 @@ int carry_out(fake_qp& from, const ibv_send_wr& wr) {
   const auto other = pairs.find(from.other_end);
   if (from.state != IBV_QPS_RTS || other == pairs.end()) {
     wc.status = IBV_WC_WR_FLUSH_ERR;
-    complete(*fake<fake_cq>(from.send_cq), wc);
+    complete(*fake<fake_cq>(from.send_cq), wc, false);
     return 0;
   }
   bool allowed = true;
@@ -158,24 +173,27 @@ int carry_out(fake_qp& from, const ibv_send_wr& wr) {
     from.state = IBV_QPS_ERR;
     ++card.mistakes;
   }
-  if (!allowed || (wr.send_flags & IBV_SEND_SIGNALED) != 0) complete(*fake<fake_cq>(from.send_cq), wc);
+  if (!allowed || (wr.send_flags & IBV_SEND_SIGNALED) != 0) complete(*fake<fake_cq>(from.send_cq), wc, false);
   return 0;
 }
 
 int post_send(ibv_qp* pair, ibv_send_wr* work, ibv_send_wr** refused) {
+  if (const int error = failure("post_send")) return *refused = work, error;
   std::lock_guard guard(mutex);
   for (; work != nullptr; work = work->next)
     if (const int error = carry_out(*fake<fake_qp>(pair), *work)) return *refused = work, error;
   return 0;
 }
 
-int post_srq_recv(ibv_srq* srq, ibv_recv_wr* work, ibv_recv_wr**) {
+int post_srq_recv(ibv_srq* srq, ibv_recv_wr* work, ibv_recv_wr** refused) {
+  if (const int error = failure("post_srq_recv")) return *refused = work, error;
   std::lock_guard guard(mutex);
   for (; work != nullptr; work = work->next) fake<fake_srq>(srq)->buffers.emplace_back(*work, work->sg_list[0]);
   return 0;
 }
 
 int poll_cq(ibv_cq* queue, int most, ibv_wc* to) {
+  if (const int error = failure("poll_cq")) return -error;
   std::lock_guard guard(mutex);
   auto& entries = fake<fake_cq>(queue)->entries;
   int n = 0;
@@ -187,12 +205,14 @@ int poll_cq(ibv_cq* queue, int most, ibv_wc* to) {
 }
 
 int req_notify_cq(ibv_cq* queue, int) {
+  if (const int error = failure("req_notify_cq")) return error;
   std::lock_guard guard(mutex);
   fake<fake_cq>(queue)->armed = true;
   return 0;
 }
 
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr*) {
+  if (failure("alloc_td") != 0) return nullptr;
   std::lock_guard guard(mutex);
   ++card.threads;
   auto* td = new fake_td;
@@ -200,12 +220,14 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr*) {
   return td;
 }
 int dealloc_td(ibv_td* td) {
+  if (const int error = failure("dealloc_td")) return error;
   std::lock_guard guard(mutex);
   --card.threads;
   delete fake<fake_td>(td);
   return 0;
 }
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
+  if (failure("alloc_parent_domain") != 0) return nullptr;
   std::lock_guard guard(mutex);
   ++card.domains;
   auto* pd = new fake_pd;
@@ -215,6 +237,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
 }
 
 int advise_mr(ibv_pd*, ibv_advise_mr_advice advice, uint32_t, ibv_sge* ranges, uint32_t n) {
+  if (const int error = failure("advise_mr")) return error;
   std::lock_guard guard(mutex);
   for (uint32_t i = 0; i < n; ++i)
     if (!covers(ranges[i].lkey, ranges[i].addr, ranges[i].length, IBV_ACCESS_ON_DEMAND)) return EFAULT;
@@ -223,6 +246,7 @@ int advise_mr(ibv_pd*, ibv_advise_mr_advice advice, uint32_t, ibv_sge* ranges, u
 }
 
 int query_device_ex(ibv_context*, const ibv_query_device_ex_input*, ibv_device_attr_ex* attr, size_t size) {
+  if (const int error = failure("query_device_ex")) return error;
   std::memset(attr, 0, size);
   if (!card.paging) return 0;
   attr->odp_caps.general_caps = IBV_ODP_SUPPORT | (card.implicit_paging ? IBV_ODP_SUPPORT_IMPLICIT : 0);
@@ -240,6 +264,7 @@ extern "C" {
 __attribute__((visibility("default"))) fake_card* fake_verbs_card() { return &card; }
 
 ibv_device** ibv_get_device_list(int* n) {
+  if (failure("get_device_list") != 0) return n != nullptr ? *n = 0, nullptr : nullptr;
   if (n != nullptr) *n = 1;
   return new ibv_device*[2]{&the_device, nullptr};
 }
@@ -247,6 +272,7 @@ void ibv_free_device_list(ibv_device** list) { delete[] list; }
 const char* ibv_get_device_name(ibv_device* device) { return device->name; }
 
 ibv_context* ibv_open_device(ibv_device* device) {
+  if (failure("open_device") != 0) return nullptr;
   auto* more = new verbs_context{};
   more->sz = sizeof *more;
   if (card.thread_domains) {
@@ -269,6 +295,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
   return &context;
 }
 int ibv_close_device(ibv_context* context) {
+  if (failure("close_device") != 0) return -1;
   std::lock_guard guard(mutex);
   --card.contexts;
   close(context->async_fd);
@@ -276,6 +303,7 @@ int ibv_close_device(ibv_context* context) {
   return 0;
 }
 int ibv_query_device(ibv_context*, ibv_device_attr* attr) {
+  if (const int error = failure("query_device")) return error;
   *attr = {};
   attr->max_qp_wr = 1 << 14;
   attr->max_cqe = 1 << 20;
@@ -285,6 +313,7 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attr) {
   return 0;
 }
 int ibv_query_port(ibv_context*, uint8_t, _compat_ibv_port_attr* to) {
+  if (const int error = failure("query_port")) return error;
   auto* attr = reinterpret_cast<ibv_port_attr*>(to);  // as this library's callers have it
   *attr = {};
   attr->state = IBV_PORT_ACTIVE;
@@ -303,6 +332,7 @@ void ibv_ack_async_event(ibv_async_event*) {}
 const char* ibv_event_type_str(ibv_event_type) { return "an event"; }
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  if (failure("alloc_pd") != 0) return nullptr;
   std::lock_guard guard(mutex);
   ++card.domains;
   auto* pd = new fake_pd;
@@ -310,6 +340,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
   return pd;
 }
 int ibv_dealloc_pd(ibv_pd* pd) {
+  if (const int error = failure("dealloc_pd")) return error;
   std::lock_guard guard(mutex);
   --card.domains;
   delete fake<fake_pd>(pd);
@@ -317,6 +348,7 @@ int ibv_dealloc_pd(ibv_pd* pd) {
 }
 
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* base, size_t size, int access) {
+  if (failure("reg_mr") != 0) return nullptr;
   const bool on_demand = (access & IBV_ACCESS_ON_DEMAND) != 0;
   const bool whole = base == nullptr && size == SIZE_MAX;
   if ((on_demand && !card.paging) || (whole && !(on_demand && card.implicit_paging))) {
@@ -338,6 +370,7 @@ ibv_mr* ibv_reg_mr(ibv_pd* pd, void* base, size_t size, int access) {
   return mr;
 }
 int ibv_dereg_mr(ibv_mr* registration) {
+  if (const int error = failure("dereg_mr")) return error;
   std::lock_guard guard(mutex);
   auto* mr = fake<fake_mr>(registration);
   --(mr->whole ? card.whole : (mr->access & IBV_ACCESS_ON_DEMAND) != 0 ? card.on_demand : card.pinned);
@@ -347,17 +380,22 @@ int ibv_dereg_mr(ibv_mr* registration) {
 }
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  if (failure("create_comp_channel") != 0) return nullptr;
+  ++card.channels;
   auto* channel = new fake_channel;
   channel->context = context;
   channel->fd = eventfd(0, EFD_CLOEXEC);
   return channel;
 }
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  if (const int error = failure("destroy_comp_channel")) return error;
+  --card.channels;
   close(channel->fd);
   delete fake<fake_channel>(channel);
   return 0;
 }
 ibv_cq* ibv_create_cq(ibv_context* context, int size, void* user, ibv_comp_channel* channel, int) {
+  if (failure("create_cq") != 0) return nullptr;
   std::lock_guard guard(mutex);
   ++card.queues;
   auto* queue = new fake_cq;
@@ -368,12 +406,14 @@ ibv_cq* ibv_create_cq(ibv_context* context, int size, void* user, ibv_comp_chann
   return queue;
 }
 int ibv_destroy_cq(ibv_cq* queue) {
+  if (const int error = failure("destroy_cq")) return error;
   std::lock_guard guard(mutex);
   --card.queues;
   delete fake<fake_cq>(queue);
   return 0;
 }
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void** user) {
+  if (failure("get_cq_event") != 0) return -1;
   uint64_t n;
   if (read(channel->fd, &n, sizeof n) != sizeof n) return -1;
   std::lock_guard guard(mutex);
@@ -384,17 +424,22 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void** user) {
 void ibv_ack_cq_events(ibv_cq*, unsigned) {}
 
 ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr*) {
+  if (failure("create_srq") != 0) return nullptr;
+  ++card.receive_queues;
   auto* srq = new fake_srq;
   srq->context = pd->context;
   srq->pd = pd;
   return srq;
 }
 int ibv_destroy_srq(ibv_srq* srq) {
+  if (const int error = failure("destroy_srq")) return error;
+  --card.receive_queues;
   delete fake<fake_srq>(srq);
   return 0;
 }
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
+  if (failure("create_qp") != 0) return nullptr;
   std::lock_guard guard(mutex);
   ++card.pairs;
   card.threads_of_pairs.push_back(fake<fake_pd>(pd)->thread);
@@ -410,12 +455,14 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
   return pair;
 }
 int ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attr, int mask) {
+  if (const int error = failure("modify_qp")) return error;
   std::lock_guard guard(mutex);
   if ((mask & IBV_QP_STATE) != 0) pair->state = attr->qp_state;
   if ((mask & IBV_QP_DEST_QPN) != 0) fake<fake_qp>(pair)->other_end = attr->dest_qp_num;
   return 0;
 }
 int ibv_destroy_qp(ibv_qp* pair) {
+  if (const int error = failure("destroy_qp")) return error;
   std::lock_guard guard(mutex);
   --card.pairs;
   pairs.erase(pair->qp_num);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 /// Set before a net context is opened, read while nothing communicates.
@@ -11,8 +13,16 @@ struct fake_card {
   bool paging = true;           // on demand
   bool implicit_paging = true;  // of the whole address space
   bool advice = true;
+  // What fails: this call, "poll_cq"; so many times from the n-th on, by this errno. "completion": what becomes of a
+  // request that is carried out; `error` is an ibv_wc_status then.
+  std::string failing;
+  int failing_from = 1, failing_times = 1;
+  int error = 0;
+  bool completions_of_receives = false;  // "completion" counts those, else those of what was sent
+  std::map<std::string, int> calls;  // made so far, by name
+  int failed = 0;                    // of these
   // Alive.
-  int contexts = 0, domains = 0, threads = 0, pairs = 0, queues = 0;
+  int contexts = 0, domains = 0, threads = 0, pairs = 0, queues = 0, channels = 0, receive_queues = 0;
   int pinned = 0, on_demand = 0, whole = 0;  // registrations: of each kind
   // Made so far.
   int pinned_made = 0, on_demand_made = 0;

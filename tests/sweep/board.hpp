@@ -19,6 +19,7 @@ struct board {
   std::array<std::atomic<int>, 2> lost;     // the rank was told that the other has failed
   std::array<std::atomic<int>, 2> ended;    // what the rank had to do is done, of a scenario
   std::atomic<int> posted;
+  std::atomic<int> broken;  // a rank was told that the other has failed, by a fault that may cost that
   std::array<std::array<std::atomic<fate>, most_messages>, 2> fates;
   std::array<std::atomic<uint64_t>, 16> words;  // handles, by their owner
   struct key {

@@ -19,6 +19,7 @@ constexpr std::array<const char*, n_calls> names = {
     "alloc",
 #define SWEEP_CALL(name) #name,
 #include "tests/sweep/calls.inc"
+#include "tests/sweep/fabric_calls.inc"
 #undef SWEEP_CALL
 };
 
@@ -29,13 +30,15 @@ struct named_errno {
 constexpr named_errno errnos[] = {
 #define NAMED(e) {#e, e}
     NAMED(EACCES),       NAMED(EADDRINUSE),   NAMED(EADDRNOTAVAIL), NAMED(EAFNOSUPPORT), NAMED(EAGAIN),
-    NAMED(EBADF),        NAMED(ECONNABORTED), NAMED(ECONNREFUSED),  NAMED(ECONNRESET),   NAMED(EEXIST),
+    NAMED(EBADF),        NAMED(EBUSY),        NAMED(ECANCELED),     NAMED(EKEYREJECTED), NAMED(ENODATA),
+    NAMED(ENOKEY),       NAMED(ECONNABORTED), NAMED(ECONNREFUSED),  NAMED(ECONNRESET),   NAMED(EEXIST),
     NAMED(EFAULT),       NAMED(EHOSTUNREACH), NAMED(EINPROGRESS),   NAMED(EINTR),        NAMED(EINVAL),
     NAMED(EIO),          NAMED(EISCONN),      NAMED(EMFILE),        NAMED(EMSGSIZE),     NAMED(ENETDOWN),
     NAMED(ENETUNREACH),  NAMED(ENFILE),       NAMED(ENOBUFS),       NAMED(ENODEV),       NAMED(ENOENT),
     NAMED(ENOMEM),       NAMED(ENOPROTOOPT),  NAMED(ENOSPC),        NAMED(ENOSYS),       NAMED(ENOTCONN),
     NAMED(EOPNOTSUPP),   NAMED(EPERM),        NAMED(EPIPE),         NAMED(ESRCH),        NAMED(ETIMEDOUT),
 #undef NAMED
+    {"FI_ETOOSMALL", 257}, {"FI_EOVERRUN", 268},  // of rdma/fi_errno.h
 };
 
 struct plan {
@@ -43,15 +46,17 @@ struct plan {
   long first = 0, last = 0;
   int error = ENOMEM;
   int rank = -1;  // any
+  bool costs_peers = false;
 };
 
 plan wanted;
 std::atomic<bool> armed{false};
 std::atomic<int> n_injected{0};
 std::array<std::atomic<long>, n_calls> counts{};
+std::atomic<int> n_objects{0};
 
 [[noreturn]] void reject(const char* text) {
-  std::fprintf(stderr, "LCI_TEST_SWEEP=%s is not understood: CALL:N[+MORE][:ERRNO]\n", text);
+  std::fprintf(stderr, "LCI_TEST_SWEEP=%s is not understood: CALL:N[+MORE][:ERRNO][!]\n", text);
   std::exit(2);
 }
 
@@ -83,12 +88,18 @@ void read_plan() {
   if (*end == '+') wanted.last += std::strtol(end + 1, &end, 10) - 1;
   if (*end == ':') {
     wanted.error = 0;
+    const char* const name = end + 1;
+    const size_t size = std::strcspn(name, "!");
     for (const named_errno& e : errnos)
-      if (std::strcmp(e.name, end + 1) == 0) wanted.error = e.value;
-    end += std::strlen(end);
+      if (std::strlen(e.name) == size && std::memcmp(e.name, name, size) == 0) wanted.error = e.value;
+    end += 1 + size;
   }
+  wanted.costs_peers = *end == '!';
+  if (wanted.costs_peers) ++end;
   if (wanted.which == n_calls || wanted.first < 1 || wanted.error == 0 || *end != 0) reject(text);
 }
+
+bool may_cost_peers() { return wanted.costs_peers; }
 
 void arm(int rank) {
   if (wanted.rank < 0 || wanted.rank == rank) armed.store(true);
@@ -105,6 +116,9 @@ bool breaks_connections() {
 }
 
 int injected() { return n_injected.load(); }
+
+void count_objects(int more) { n_objects.fetch_add(more, std::memory_order_relaxed); }
+int objects() { return n_objects.load(std::memory_order_relaxed); }
 
 void print_counts(int rank) {
   std::printf("COUNTS rank=%d", rank);

@@ -4,9 +4,11 @@
 namespace sweep {
 
 /// The environment's LCI_TEST_SWEEP says what is to fail: "alloc:17" (the 17th allocation), "alloc:17+8" (that one and the
-/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). Without it calls are only counted.
+/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). Without it calls are only counted. A "!" behind
+/// it: the fault is one that may cost the connection with the peer.
 /// Exits with a text if it is not understood.
 void read_plan();
+bool may_cost_peers();
 
 /// From now on calls count, of any thread, if this is the rank that LCI_TEST_SWEEP_RANK names, or it names none.
 void arm(int rank);
@@ -38,11 +40,17 @@ enum class call {
   alloc,
 #define SWEEP_CALL(name) name,
 #include "tests/sweep/calls.inc"
+#include "tests/sweep/fabric_calls.inc"
 #undef SWEEP_CALL
   end
 };
 
+#define SWEEP_API __attribute__((visibility("default")))  // a library that stands before another calls it
+
 /// Counts a call. The errno with which it is to fail; mostly 0: it goes on to the system.
-int count(call which);
+SWEEP_API int count(call which);
+/// So many more objects of a library's are alive.
+SWEEP_API void count_objects(int more);
+int objects();
 
 }  // namespace sweep

@@ -79,7 +79,8 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
         int missing = 0;
         for (int i = 0; i < n_messages; ++i)
           missing += at(0, i).load() == fate::good && at(1, i).load() == fate::none;
-        return missing == 0 || (what == promise::buffer_is_free && page->told[1].load() >= missing);
+        return missing == 0 || is_broken() ||
+               (what == promise::buffer_is_free && page->told[1].load() >= missing);
       });
       page->ended[1].store(1);
     }

@@ -75,6 +75,63 @@ FATAL = {
     "recvmsg": named("ECONNRESET", "ETIMEDOUT"),
 }
 
+# Of libfabric: what passes, and must not cost the connection with the peer.
+FABRIC = {
+    "fi_mr_reg": named("ENOMEM", "EINVAL", "ENOKEY", "ENOSPC"),
+    "fi_recv": named("EAGAIN", "ENOMEM"),
+    "fi_av_insert": named("ENOMEM", "EAGAIN"),
+    "fi_sendmsg": named("EAGAIN", "ENOMEM"),
+    "fi_inject": named("EAGAIN", "ENOMEM"),
+    "fi_injectdata": named("EAGAIN", "ENOMEM"),
+    "fi_writemsg": named("EAGAIN", "ENOMEM"),
+    "fi_readmsg": named("EAGAIN", "ENOMEM"),
+    "fi_inject_write": named("EAGAIN", "ENOMEM"),
+    "fi_inject_writedata": named("EAGAIN", "ENOMEM"),
+    "fi_cq_read": named("EAGAIN", "EINTR", "ENOMEM"),
+    "fi_cq_readerr": named("EAGAIN"),
+    "fi_trywait": named("EAGAIN", "EINVAL"),
+    "fi_close": named("EBUSY"),
+}
+
+# What may cost it: "!". Of a queue that is broken no call works any more: "+".
+FABRIC_LASTING = {
+    "fi_av_insert": [":EINVAL!"],
+    "fi_recv": [":EIO!", "+9999:EIO!"],
+    "fi_sendmsg": [":EIO!", ":ECONNRESET!", "+9999:ETIMEDOUT!"],
+    "fi_inject": [":EIO!", ":ECONNRESET!"],
+    "fi_injectdata": [":EIO!", ":ECONNRESET!"],
+    "fi_writemsg": [":EIO!", ":EKEYREJECTED!", ":EINVAL!"],
+    "fi_readmsg": [":EIO!", ":EKEYREJECTED!", ":EINVAL!"],
+    "fi_inject_write": [":EIO!", ":ECONNRESET!"],
+    "fi_inject_writedata": [":EIO!", ":ECONNRESET!"],
+    "fi_cq_read": [":EIO!", "+999999:EIO!", "+999999:FI_EOVERRUN!"],
+    "fi_completion": [":EIO!", ":ECONNRESET!", ":EINVAL!", ":EACCES!"],
+    "fi_close": ["+999:EBUSY!"],
+}
+
+# What may keep it from being there at all: the job's start says why.
+FABRIC_AT_START = {
+    **FABRIC,
+    "fi_getinfo": named("ENOMEM", "EIO", "ENOMEM"),
+    "fi_dupinfo": named("ENOMEM"),
+    "fi_fabric": named("ENOMEM", "ENODEV"),
+    "fi_domain": named("ENOMEM", "ENODEV", "EMFILE"),
+    "fi_cq_open": named("ENOMEM", "ENOSYS"),
+    "fi_av_open": named("ENOMEM", "EINVAL"),
+    "fi_endpoint": named("ENOMEM", "EMFILE"),
+    "fi_ep_bind": named("EINVAL", "ENOMEM"),
+    "fi_enable": named("ENOMEM", "EADDRINUSE"),
+    "fi_control": named("ENOSYS"),
+    "fi_getname": named("FI_ETOOSMALL", "EIO"),
+    "fi_av_insert": named("ENOMEM", "EINVAL"),
+    "fi_recv": named("EAGAIN", "ENOMEM", "EIO"),
+}
+
+
+def both(*tables):
+    return {call: [how for t in tables for how in t.get(call, [])] for call in dict.fromkeys(c for t in tables for c in t)}
+
+
 PLANS = {
     "memory": {
         "networks": ["shm"],
@@ -94,4 +151,30 @@ PLANS = {
         },
         "sample": {"shm": 1, "tcp": 1},
     },
+    "libfabric": {
+        # Before the ranks have met, and when they have.
+        "networks": ["ofi", "ofi met"],
+        "all_scenarios": ["start", "am", "am_queue", "send_late", "send_remote", "put", "put_signal", "get", "registration",
+                          "end"],
+        # In a run that has little time.
+        "scenarios": {"ofi": ["start", "am", "get"],
+                      "ofi met": ["am_queue", "send_late", "send_remote", "put", "get", "registration", "end"]},
+        "most": 4,  # faults of a scenario, evenly spread over those that are chosen otherwise
+        "calls": both(FABRIC, FABRIC_LASTING),
+        "calls_at_start": FABRIC_AT_START,
+        # Their senders wait for answers. A connection that one end has given up is not told to the other end before
+        # the process ends that was told; so the sweep would wait.
+        "calls_at_send_remote": FABRIC,
+        "calls_at_put_signal": FABRIC,
+        "calls_at_end": {**both(FABRIC, FABRIC_LASTING), "fi_close": [":EBUSY!"]},
+        "sample": {"ofi": 2, "ofi met": 2},
+    },
+}
+
+# By name, what is set for it.
+NETWORKS = {
+    "shm": {"LCI_ATTR_BACKEND": "shm"},
+    "tcp": {"LCI_ATTR_BACKEND": "tcp"},
+    "ofi": {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "tcp", "LCI_ATTR_EAGER_ADDRESSES": "0"},
+    "ofi met": {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "tcp", "LCI_TEST_SWEEP_MET": "1"},
 }

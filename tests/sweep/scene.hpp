@@ -48,6 +48,9 @@ void insist(const char* what, F f) {
   fail("%s: fails for ever", what);
 }
 
+/// Whether a fault that may has cost the connection between the ranks: nothing more comes through then.
+bool is_broken();
+
 /// One round of progress; what it throws is counted on the page.
 void turn();
 /// Makes progress until f(). A test of a second's work that takes so much longer hangs.
@@ -78,8 +81,10 @@ const char* content_of(int i);
 char* buffer_for(int i);  // of n_messages, each as large as the largest
 bool is_content(int i, const void* data, size_t size);
 
-/// Sends a message of each protocol to the peer and receives as many; nothing may be amiss.
+/// Sends a message of each protocol to the peer and receives as many; nothing may be amiss, unless is_broken().
 void expect_health();
+/// Nothing of the library below is left. After the runtime's end.
+void expect_no_objects();
 
 /// Both ranks are told that the other has failed, posts to it are refused, and nothing is under way for ever.
 void expect_loss();

@@ -32,7 +32,8 @@ def parse(arguments):
     p.add_argument("--program", required=True)
     p.add_argument("--launcher", required=True)
     p.add_argument("--what", action="append", help="alloc, or the name of a call; default: all of the plan")
-    p.add_argument("--network", action="append", choices=["shm", "tcp"])
+    p.add_argument("--network", action="append", choices=sorted(plans.NETWORKS))
+    p.add_argument("--libraries", default="", help="the folder of the libraries that stand before others and count calls")
     p.add_argument("--scenario", action="append")
     p.add_argument("--plan", default="memory", choices=sorted(plans.PLANS))
     p.add_argument("--sample", type=int, help="calls to fail of each kind at each rank, instead of the plan's")
@@ -90,7 +91,9 @@ class Sweep:
         self.jobs_played = 0
 
     def command(self, scenario, network, ranks, fault, rank):
-        environment = {"LCI_ATTR_BACKEND": network}
+        environment = dict(plans.NETWORKS[network])
+        if self.options.libraries:
+            environment["LD_LIBRARY_PATH"] = self.options.libraries
         if fault:
             environment.update(LCI_TEST_SWEEP=fault, LCI_TEST_SWEEP_RANK=str(rank))
         return environment, [self.options.launcher, "-n", str(ranks), self.options.program, scenario]
@@ -146,10 +149,13 @@ class Sweep:
             print(f"{said}\nFAILED {title}: nothing was to fail, but {wrong}", flush=True)
             return False
         sample = self.options.sample or plan["sample"][network]
-        calls = plan.get("calls_at_start", plan["calls"]) if scenario == "start" else plan["calls"]
+        calls = plan.get(f"calls_at_{scenario}", plan["calls"])
         cases = list(self.cases(title, counts, calls, sample))
         if scenario != "start":
             cases += self.cases(title, counts, plan.get("breaking_calls", {}).get(network, {}), sample)
+        most = plan.get("most", len(cases))
+        if not self.options.all and not self.options.sample and len(cases) > most:
+            cases = [cases[i * len(cases) // most] for i in range(most)]
         results = pool.map(lambda case: (case, self.play(scenario, network, ranks, *case)), cases)
         bad = [(case, wrong, said) for case, (wrong, said) in results if wrong]
         for (fault, rank), wrong, said in bad[:5]:
@@ -172,7 +178,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for network in options.network or plan["networks"]:
             some = plan.get("scenarios", {}).get(network, listed)
-            for scenario in options.scenario or (listed if options.all else some):
+            for scenario in options.scenario or (plan.get("all_scenarios", listed) if options.all else some):
                 for ranks in (1, 2) if scenario in ("start", "end") else (2,):
                     if sweep.sweep(pool, scenario, network, ranks, plan):
                         passed += 1

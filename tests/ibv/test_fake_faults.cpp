@@ -1,0 +1,263 @@
+// Calls of libibverbs that fail, one after the other, on the fake card: each becomes an error with a text or is made
+// up for; nothing of the card's is left, and a runtime that starts afterwards works.
+#include <catch2/catch.hpp>
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lci.hpp"
+#include "network/ibv/library.hpp"
+#include "tests/ibv/fake_verbs.hpp"
+#include "tests/support/testing.hpp"
+
+namespace {
+
+fake_card& card() {
+  static fake_card& loaded = [&]() -> fake_card& {
+    REQUIRE(lci::network::ibv::library::get().missing.empty());
+    auto* const get = reinterpret_cast<fake_card* (*)()>(
+        dlsym(dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD), "fake_verbs_card"));
+    REQUIRE(get != nullptr);  // else LD_LIBRARY_PATH does not lead to the fake
+    return *get();
+  }();
+  return loaded;
+}
+
+int alive(const fake_card& c) {
+  return c.contexts + c.domains + c.threads + c.pairs + c.queues + c.channels + c.receive_queues + c.pinned +
+         c.on_demand + c.whole;
+}
+
+/// What a fault has become: it was made up for, or the program was told, and by which text.
+struct outcome {
+  bool told = false;
+  std::string text;
+};
+
+constexpr int patience_s = 5;
+
+/// A runtime comes, talks to itself by all protocols, and goes.
+class conversation {
+ public:
+  outcome run() {
+    lci::runtime_t rt;
+    attempt([&] { rt = lci::alloc_runtime(); });
+    if (result_.told) return result_;
+    attempt([&] { talk(rt); });
+    attempt([&] { lci::free_runtime(&rt); });
+    return result_;
+  }
+
+ private:
+  /// Errors that a failed call may become, with a text; others go on to the test.
+  void attempt(const std::function<void()>& f) {
+    try {
+      f();
+    } catch (const lci::resource_error& e) {
+      tell(e.what());
+    } catch (const lci::peer_failure_error& e) {
+      tell(e.what());
+    }
+  }
+  void tell(const std::string& what) {
+    CHECK(what.size() > 12);
+    if (!result_.told) result_ = {true, what};
+  }
+  /// Until f() holds, or the program was told of a failure.
+  template <class F>
+  void until(const char* what, F f) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience_s * lci_test::time_scale);
+    while (!f() && !result_.told) {
+      attempt([&] { lci::progress_x().runtime(rt_)(); });
+      INFO(what);
+      REQUIRE(std::chrono::steady_clock::now() < end);
+    }
+  }
+  template <class F>
+  void operation(const char* what, lci::comp_t cq, F post) {
+    lci::status_t s;
+    until(what, [&] { return !(s = post()).is_retry(); });
+    if (s.is_posted()) until(what, [&] { return !(s = lci::cq_pop_x(cq).runtime(rt_)()).is_retry(); });
+    // Not done: progress() says why.
+    if (!result_.told && !s.is_done()) until(what, [] { return false; });
+  }
+  void talk(lci::runtime_t rt) {
+    rt_ = rt;
+    auto sent = lci::alloc_cq_x().runtime(rt)(), received = lci::alloc_cq_x().runtime(rt)();
+    const auto to = lci::register_rcomp_x(received).runtime(rt)();
+    for (const size_t size : {size_t{8}, size_t{2000}, size_t{300'000}}) {
+      // They stay until the runtime has ended, as what was told to fail may still be under way.
+      std::vector<char>&out = keep(size, 'x'), &there = keep(size, 0), &back = keep(size, 0);
+      if (result_.told) break;
+      attempt([&] {
+        operation("an active message", sent, [&] { return lci::post_am_x(0, out.data(), size, sent, to).runtime(rt)(); });
+        lci::status_t s;
+        until("its arrival", [&] { return (s = lci::cq_pop_x(received).runtime(rt)()).is_done(); });
+        if (!s.is_done()) return;
+        CHECK(s.size == size);
+        CHECK(std::memcmp(s.buffer, out.data(), size) == 0);
+        std::free(s.buffer);
+      });
+      if (result_.told) break;
+      lci::mr_t mr;
+      attempt([&] {
+        mr = lci::register_memory_x(there.data(), size).runtime(rt)();
+        const auto key = lci::get_rmr_x(mr).runtime(rt)();
+        operation("a put", sent, [&] {
+          return lci::post_put_x(0, out.data(), size, sent, 0, key)
+              .comp_semantic(lci::comp_semantic_t::remote)
+              .runtime(rt)();
+        });
+        if (!result_.told) CHECK(there == out);
+        operation("a get", sent, [&] { return lci::post_get_x(0, back.data(), size, sent, 0, key).runtime(rt)(); });
+        if (!result_.told) CHECK(back == out);
+      });
+      if (mr.p_impl != nullptr) attempt([&] { lci::deregister_memory_x(&mr).runtime(rt)(); });
+    }
+    if (result_.told) return;  // operations may still signal these
+    attempt([&] { lci::wait_drained_x().runtime(rt)(); });
+    lci::deregister_rcomp_x(to).runtime(rt)();
+    lci::free_comp_x(&sent).runtime(rt)();
+    lci::free_comp_x(&received).runtime(rt)();
+  }
+
+  std::vector<char>& keep(size_t size, char content) { return buffers_.emplace_back(size, content); }
+
+  lci::runtime_t rt_;
+  std::deque<std::vector<char>> buffers_;
+  outcome result_;
+};
+
+class with_backend {
+ public:
+  with_backend() : before_(lci::get_g_default_attr()) {
+    lci::global_attr_t attr = before_;
+    attr.backend = lci::attr_backend_t::ibv;
+    attr.npackets = 512;
+    attr.net_max_recvs = 64;
+    lci::set_g_default_attr(attr);
+  }
+  ~with_backend() { lci::set_g_default_attr(before_); }
+
+ private:
+  const lci::global_attr_t before_;
+};
+
+enum class ends : uint8_t {
+  either,    // told, or made up for
+  well,      // it passes, and is made up for
+  told,      // what can't be made up for
+};
+
+struct fault {
+  const char* call;
+  int error;
+  ends how;
+  int times = 1;
+  bool leaves = false;  // what could not be destroyed
+  bool of_receives = false;
+};
+
+constexpr int for_ever = 1 << 30;
+
+constexpr fault faults[] = {
+    {"get_device_list", ENOMEM, ends::told},
+    {"open_device", EMFILE, ends::told},
+    {"query_device", ENOMEM, ends::told},
+    {"query_device", EIO, ends::told},
+    {"query_port", EIO, ends::told},
+    {"query_device_ex", EIO, ends::well},
+    {"alloc_pd", ENOMEM, ends::told},
+    {"alloc_td", ENOMEM, ends::well},
+    {"alloc_parent_domain", ENOMEM, ends::well},
+    {"create_comp_channel", EMFILE, ends::told},
+    {"create_cq", ENOMEM, ends::told},
+    {"create_srq", ENOMEM, ends::told},
+    {"create_qp", ENOMEM, ends::told},
+    {"create_qp", EINVAL, ends::well},  // less goes inline then
+    {"modify_qp", EINVAL, ends::told},
+    {"modify_qp", ETIMEDOUT, ends::told},
+    {"reg_mr", ENOMEM, ends::either},
+    {"reg_mr", EINVAL, ends::either},
+    {"post_srq_recv", ENOMEM, ends::well},
+    {"post_srq_recv", EINVAL, ends::told},
+    {"post_srq_recv", EIO, ends::told, for_ever},
+    {"post_send", ENOMEM, ends::well},
+    {"post_send", EAGAIN, ends::well},
+    {"post_send", EIO, ends::told},
+    {"post_send", EINVAL, ends::told, for_ever},
+    {"poll_cq", EIO, ends::told},
+    {"poll_cq", EIO, ends::told, for_ever},
+    {"completion", IBV_WC_RETRY_EXC_ERR, ends::told},
+    {"completion", IBV_WC_WR_FLUSH_ERR, ends::told},
+    {"completion", IBV_WC_REM_ACCESS_ERR, ends::told},
+    {"completion", IBV_WC_LOC_LEN_ERR, ends::told, 1, false, true},
+    {"completion", IBV_WC_WR_FLUSH_ERR, ends::told, 1, false, true},
+    {"req_notify_cq", ENOMEM, ends::well},
+    {"dereg_mr", EBUSY, ends::well},
+    {"dereg_mr", EBUSY, ends::well, for_ever, true},
+    {"destroy_qp", EBUSY, ends::well},
+    {"destroy_cq", EBUSY, ends::well},
+    {"destroy_srq", EBUSY, ends::well},
+    {"destroy_comp_channel", EBUSY, ends::well},
+    {"dealloc_pd", EBUSY, ends::well},
+    {"dealloc_td", EBUSY, ends::well},
+};
+
+/// Some of 1..n: all of a few, else the first ones and a few that are evenly spread.
+std::vector<int> sample(int n) {
+  const int few = lci_test::long_runs() > 1 ? 200 : 4;
+  std::vector<int> all;
+  for (int i = 1; i <= n && i <= few; ++i) all.push_back(i);
+  for (int i = 1; i <= few / 2 && n > few; ++i) all.push_back(few + (n - few) * i / (few / 2));
+  return all;
+}
+
+std::string name_of(const fault& f, int n) {
+  return std::string(f.call) + ":" + std::to_string(n) + (f.times > 1 ? "+" : "") + ":" + std::to_string(f.error) +
+         (f.of_receives ? " of a receive" : "");
+}
+
+}  // namespace
+
+TEST_CASE("each call of libibverbs may fail", "[ibv][faults]") {
+  lci_test::time_limit(300);
+  const with_backend defaults;
+  fake_card& c = card();
+  int tried = 0, told = 0;
+  for (const fault& f : faults) {
+    c = fake_card();
+    c.completions_of_receives = f.of_receives;
+    REQUIRE(!conversation().run().told);
+    REQUIRE(alive(c) == 0);
+    const int n_calls = c.calls[f.call];
+    for (const int n : sample(n_calls)) {
+      c = fake_card();
+      c.failing = f.call;
+      c.failing_from = n;
+      c.failing_times = f.times;
+      c.error = f.error;
+      c.completions_of_receives = f.of_receives;
+      INFO(name_of(f, n) << " of " << n_calls);
+      const outcome result = conversation().run();
+      INFO("told: " << result.text);
+      ++tried;
+      told += result.told;
+      // How often it is polled differs.
+      if (c.failed == 0) continue;
+      if (f.how == ends::told) CHECK(result.told);
+      if (f.how == ends::well) CHECK_FALSE(result.told);
+      if (!f.leaves) CHECK(alive(c) == 0);
+    }
+  }
+  INFO(tried << " faults, " << told << " told");
+  CHECK(tried > 40);
+}
