@@ -7,6 +7,7 @@
 #include "lib/base/check.hpp"
 #include "lib/coll/publication.hpp"
 #include "lib/core/device.hpp"
+#include "lib/core/memory_region.hpp"
 
 namespace lci::coll {
 namespace {
@@ -27,8 +28,7 @@ publication_t publish_memory(publish_memory_args& a) {
   auto made = std::make_unique<publication>();
   made->device = a.device;
   coll::offer mine;
-  // MR_HOST and its kin are no registrations: small numbers instead of pointers.
-  const bool has_one = reinterpret_cast<uintptr_t>(a.mr.p_impl) > 2;
+  const bool has_one = is_registered(a.mr);
   if (has_one) mine.rmr = get_rmr_x(a.mr).runtime(a.runtime)();
   mine.misused = has_one && !d.takes(mine.rmr);
   std::vector<coll::offer> all(static_cast<size_t>(d.n_ranks));
