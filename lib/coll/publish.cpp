@@ -7,7 +7,6 @@
 #include "lib/base/check.hpp"
 #include "lib/coll/publication.hpp"
 #include "lib/core/device.hpp"
-#include "lib/core/memory_region.hpp"
 
 namespace lci::coll {
 namespace {
@@ -28,7 +27,7 @@ publication_t publish_memory(publish_memory_args& a) {
   auto made = std::make_unique<publication>();
   made->device = a.device;
   coll::offer mine;
-  const bool has_one = is_registered(a.mr);
+  const bool has_one = !a.mr.is_empty();  // MR_HOST and its kin are none
   if (has_one) mine.rmr = get_rmr_x(a.mr).runtime(a.runtime)();
   mine.misused = has_one && !d.takes(mine.rmr);
   std::vector<coll::offer> all(static_cast<size_t>(d.n_ranks));

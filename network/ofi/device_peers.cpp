@@ -12,6 +12,14 @@
 
 namespace lci::network::ofi {
 
+namespace {
+
+/// A process that has died is seen to have, or its host not to answer, long before; and a device that was freed says so
+/// by what watches its process.
+constexpr std::chrono::seconds longest_doubt{10};
+
+}  // namespace
+
 void device::fail_peer(int rank, const std::string& reason) {
   if (peers_[static_cast<size_t>(rank)].what.fail()) news_.add_failure(rank, provider_.name() + ": " + reason);
 }
@@ -23,6 +31,37 @@ void device::look_after_peers() {
     if (d.device != liveness::all_devices && d.device != number_) return;
     d.died ? fail_peer(d.rank, d.reason) : let_go(d.rank);
   });
+  settle_doubts();
+}
+
+void device::suspect(int rank, const std::string& reason, void* failed) {
+  context_.peers().meet(rank);  // from now on it is watched, at the latest
+  std::lock_guard guard(doubts_mutex_);
+  if (is_gone(rank)) {
+    if (failed != nullptr) news_.add(failed_, failed_operation{failed, rank});
+    return;
+  }
+  const auto known = std::find_if(doubts_.begin(), doubts_.end(), [rank](const doubt& d) { return d.peer == rank; });
+  if (known == doubts_.end()) {
+    peers_[static_cast<size_t>(rank)].in_doubt.store(true, std::memory_order_relaxed);
+    doubts_.push_back({rank, reason, std::chrono::steady_clock::now(), {}});
+  }
+  if (failed != nullptr) (known == doubts_.end() ? doubts_.back() : *known).failed.push_back(failed);
+}
+
+void device::settle_doubts() {
+  std::lock_guard guard(doubts_mutex_);
+  if (LCI_LIKELY(doubts_.empty())) return;
+  const auto now = std::chrono::steady_clock::now();
+  const auto settled = [&](const doubt& d) {
+    const bool decided = is_gone(d.peer) || context_.peers().view_of(d.peer) == liveness::view::none ||
+                         now - d.since > longest_doubt;
+    if (!decided) return false;
+    fail_peer(d.peer, d.reason);  // unless it was seen to end
+    for (void* context : d.failed) news_.add(failed_, failed_operation{context, d.peer});
+    return true;
+  };
+  doubts_.erase(std::remove_if(doubts_.begin(), doubts_.end(), settled), doubts_.end());
 }
 
 void device::let_go(int rank) {
@@ -55,7 +94,7 @@ bool device::flushed() {
   for (int r = 0; r < context_.size(); ++r) {
     peer& p = peers_[static_cast<size_t>(r)];
     if (r == context_.rank() || !p.met.load(std::memory_order_relaxed)) continue;
-    if (is_gone(r)) continue;  // one that has left has read all, or does not want to
+    if (is_out_of_reach(r)) continue;  // one that has left has read all, or does not want to
     if (!p.dismissed) p.dismissed = send_control(r, message_tag::kind::goodbye);
     all = all && p.dismissed && p.noted.load(std::memory_order_acquire);
   }
