@@ -67,12 +67,13 @@ def _layouts():
     """(what it is, declarations of C++, size, what comes of it where it is read, where it is written)."""
     for what, counts, strides, size, read, written in _STRIDED:
         yield what, (f"const size_t counts[] = {{{counts}}}, strides[] = {{{strides}}};\n"
-                     "  const layout_t pieces = layout_t::strided(counts, strides, std::size(strides));"), size, read, written
+                     "  const layout_t pieces = layout_t::strided(counts, strides, std::size(strides));"), \
+            size, read, written
     for what, segments, size, read, written in _SEGMENTS:
         yield what, _list(segments), size, read, written
     for what, made, size in _MISSING:
-        yield what, f"const size_t numbers[] = {{8, 1}};\n  static_cast<void>(numbers);\n  const layout_t pieces = {made};", \
-            size, "refused", "refused"
+        yield what, (f"const size_t numbers[] = {{8, 1}};\n  static_cast<void>(numbers);\n"
+                     f"  const layout_t pieces = {made};"), size, "refused", "refused"
 
 
 def _list(segments):
@@ -95,14 +96,15 @@ def of_operation(op):
     if "layout" in names:
         yield from _of_layout(op.name, "layout", op.name in ("post_recv", "post_get"))
     if "remote_layout" in names and op.name != "post_comm":
-        yield from _of_layout(op.name, "remote_layout", op.name == "post_put")
+        written = op.name == "post_put"
+        yield from _of_layout(op.name, "remote_layout", written)
         for what, segments, expected in (
-                ("remote segments that overlap", "{s.rmr, 0, 8}, {s.rmr, 4, 8}", APART if op.name == "post_put" else "fine"),
+                ("remote segments that overlap", "{s.rmr, 0, 8}, {s.rmr, 4, 8}", APART if written else "fine"),
                 ("a remote segment without a registration", "{rmr_t(), 0, 16}", "either"),
                 ("a remote segment beyond its registration", "{s.rmr, setting::window_size - 8, 16}", "either"),
                 ("sizes of remote segments that overflow", "{s.rmr, 0, ~size_t{0}}, {s.rmr, 0, 17}", "refused")):
-            yield "remote_layout", what, (("size", "16"), ("rmr", "RMR_NULL"), ("remote_layout", "&pieces")), expected, \
-                _remote_list(segments)
+            setters = (("size", "16"), ("rmr", "RMR_NULL"), ("remote_layout", "&pieces"))
+            yield "remote_layout", what, setters, expected, _remote_list(segments)
     yield from _of_remote_memory(op, names)
     if "mr" in names and op.name.startswith(("post_", "net_post_")):
         always = op.name.startswith("net_")
@@ -119,12 +121,14 @@ def _of_layout(operation, argument, written):
         return
     for what, segments in (("far segments", f"{{0, 8}}, {{{_FAR}, 8}}"), ("a huge segment", f"{{0, {_FAR}}}")):
         yield argument, what, (("size", "pieces.size()"), (argument, "&pieces")), CHECKED, _list(segments)
-    yield argument, "a segment at a null pointer", (("size", "16"), ("local_buffer", "nullptr"), (argument, "&pieces")), \
-        "refused", _list("{reinterpret_cast<size_t>(s.buffer), 8}, {0, 8}")
-    yield "local_buffer", "null with strides", (("size", "16"), ("local_buffer", "nullptr"), (argument, "&pieces")), \
-        "refused", ("const size_t counts[] = {8, 2}, strides[] = {8};\n"
+    at_null = (("size", "16"), ("local_buffer", "nullptr"), (argument, "&pieces"))
+    yield argument, "a segment at a null pointer", at_null, "refused", \
+        _list("{reinterpret_cast<size_t>(s.buffer), 8}, {0, 8}")
+    yield "local_buffer", "null with strides", at_null, "refused", (
+        "const size_t counts[] = {8, 2}, strides[] = {8};\n"
                     "  const layout_t pieces = layout_t::strided(counts, strides, 1);")
-    yield argument, "of remote segments", (("size", "8"), (argument, "&pieces")), "refused", _remote_list("{s.rmr, 0, 8}")
+    yield argument, "of remote segments", (("size", "8"), (argument, "&pieces")), "refused", \
+        _remote_list("{s.rmr, 0, 8}")
 
 
 def _of_remote_memory(op, names):
@@ -140,8 +144,9 @@ def _of_remote_memory(op, names):
         yield buffer, "overlapping the remote memory", ((buffer, "s.window + 4"),), expected, ""
         yield buffer, "beside the remote memory", ((buffer, "s.window + 8"),), "fine", ""
     if op.name in _BUFFER:
-        yield buffer, "one segment in the remote memory", (("size", "16"), (buffer, "nullptr"), ("layout", "&pieces")), \
-            APART, _list("{reinterpret_cast<size_t>(s.result), 8}, {reinterpret_cast<size_t>(s.window) + 12, 8}")
+        setters = (("size", "16"), (buffer, "nullptr"), ("layout", "&pieces"))
+        yield buffer, "one segment in the remote memory", setters, APART, _list(
+            "{reinterpret_cast<size_t>(s.result), 8}, {reinterpret_cast<size_t>(s.window) + 12, 8}")
     if op.name == "post_atomic":
         yield "result", "the remote value", (("result", "s.window"),), APART, ""
         yield "result", "misaligned", (("result", "s.result + 1"),), "fine", ""

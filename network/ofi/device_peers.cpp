@@ -41,12 +41,12 @@ void device::suspect(int rank, const std::string& reason, void* failed) {
     if (failed != nullptr) news_.add(failed_, failed_operation{failed, rank});
     return;
   }
-  const auto known = std::find_if(doubts_.begin(), doubts_.end(), [rank](const doubt& d) { return d.peer == rank; });
+  auto known = std::find_if(doubts_.begin(), doubts_.end(), [rank](const doubt& d) { return d.peer == rank; });
   if (known == doubts_.end()) {
     peers_[static_cast<size_t>(rank)].in_doubt.store(true, std::memory_order_relaxed);
-    doubts_.push_back({rank, reason, std::chrono::steady_clock::now(), {}});
+    known = doubts_.insert(known, {rank, reason, std::chrono::steady_clock::now(), {}});
   }
-  if (failed != nullptr) (known == doubts_.end() ? doubts_.back() : *known).failed.push_back(failed);
+  if (failed != nullptr) known->failed.push_back(failed);
 }
 
 void device::settle_doubts() {
