@@ -192,8 +192,12 @@ OPERATIONS = (
     Op("alloc_symmetric", "symmetric_t",
        "Allocates shared memory at all ranks: each gets a part of its own, and knows how to reach "
        "those of the others. Collective; if one rank gets none, all throw.",
-       (A("size", "size_t", "Number of bytes of this rank's part; other ranks' may differ."),),
-       (a.runtime, a.device, _alignment), source="ours", group="Memory",
+       (A("size", "size_t", "Number of bytes of this rank's part; other ranks' may differ, but see "
+          "`equal_parts`."),),
+       (a.runtime, a.device, _alignment,
+        A("equal_parts", "bool",
+          "Whether all ranks are to give the same size and alignment. Where calls are checked all throw if they "
+          "do not; else it has no effect.", "true")), source="ours", group="Memory",
        result="The memory; to be freed with free_symmetric, before its device is freed."),
     Op("free_symmetric", "void",
        "Frees what alloc_symmetric gave; the handle becomes empty. Collective: waits for all ranks.",

@@ -15,9 +15,11 @@ OPERATIONS = (
        "atomic_ref. Ends when it has been done. Sequentially consistent.",
        (A("rank", "int", "The target."),
         A("op", "atomic_op_t", "What to do."),
-        A("operand", "const void*", "One value, read before the call returns; `fetch` needs none."),
+        A("operand", "const void*", "One value, read before the call returns; `fetch` needs none. "
+          "Of any alignment; may be `result`."),
         A("result", "void*", "Where the value before goes; null: nowhere. `fetch` needs one, "
-          "`store` gives none."),
+          "`store` gives none. Of any alignment. Of the own rank it must not overlap the remote value, which is seen "
+          "where calls are checked; else what the value is then is undefined."),
         replace(_of_post["local_comp"], doc="Signalled when the operation has been done."),
         replace(_of_post["remote_disp"], default=None,
                 doc="Offset into the registered range; the address is a multiple of the value's "
@@ -27,7 +29,7 @@ OPERATIONS = (
         A("type", "atomic_type_t", "Type of the value, the operand and the result.",
           "atomic_type_t::uint64"),
         A("compare", "const void*", "`compare_swap`: the value to compare with, read before the "
-          "call returns.", "nullptr"),
+          "call returns. Of any alignment.", "nullptr"),
         _of_post["user_context"], _of_post["operation"], _of_post["deadline"], _of_post["allow_done"], _of_post["allow_posted"],
         _of_post["allow_retry"]),
        source="ours", group="Communication",

@@ -24,7 +24,14 @@ def _algorithm(enum):
 
 _root = A("root", "int", "The rank that has, or gets, the whole.")
 _sendbuf = A("sendbuf", "const void*", "What this rank contributes.")
-_recvbuf = A("recvbuf", "void*", "Where the result goes.")
+# What is said of results: which sendbuf they may be.
+_APART = (" Must not overlap `sendbuf`: it is seen where calls are checked; else the result is undefined.")
+_OR_SAME = (" May be `sendbuf`, but not overlap it otherwise: it is seen where calls are checked; else the result is "
+            "undefined.")
+_OR_BLOCK = (" %s may be this rank's own block there, but not overlap `%s` otherwise: it is seen where calls are checked; "
+             "else the result is undefined.")
+_recvbuf = A("recvbuf", "void*", "Where the result goes." + _APART)
+_recvbuf_or_same = A("recvbuf", "void*", "Where the result goes." + _OR_SAME)
 _count = A("count", "size_t", "Items each rank contributes.")
 _item = A("item_size", "size_t", "Bytes of an item.")
 _op = A("op", "reduce_op_t",
@@ -40,10 +47,10 @@ OPERATIONS = (
         A("size", "size_t", "Bytes of the buffer, the same everywhere."), _root),
        _COMMON + (_algorithm("broadcast_algorithm_t"), _steps), group=_G),
     Op("reduce", "void", "Combines the items of all ranks, in the order of ranks, at the root.",
-       (_sendbuf, _recvbuf, _count, _item, _op, _root), _COMMON, group=_G),
+       (_sendbuf, _recvbuf_or_same, _count, _item, _op, _root), _COMMON, group=_G),
     Op("allreduce", "void",
        "Combines the items of all ranks; all get the result. `sendbuf` may be `recvbuf`.",
-       (_sendbuf, _recvbuf, _count, _item, _op),
+       (_sendbuf, _recvbuf_or_same, _count, _item, _op),
        _COMMON + (_algorithm("allreduce_algorithm_t"), _steps), group=_G),
     Op("reduce_scatter", "void",
        "Combines the items of all ranks; each gets its own block of the result.",
@@ -52,19 +59,21 @@ OPERATIONS = (
        _COMMON + (_algorithm("reduce_scatter_algorithm_t"), _steps), group=_G),
     Op("scan", "void",
        "Combines the items of all ranks up to this one, this one included. `sendbuf` may be "
-       "`recvbuf`.", (_sendbuf, _recvbuf, _count, _item, _op), _COMMON, source="ours", group=_G),
+       "`recvbuf`.", (_sendbuf, _recvbuf_or_same, _count, _item, _op), _COMMON, source="ours", group=_G),
     Op("gather", "void", "Brings the blocks of all ranks to the root, in the order of ranks.",
-       (_sendbuf, A("recvbuf", "void*", "At the root: `size` bytes for each rank."), _size, _root),
+       (_sendbuf, A("recvbuf", "void*", "At the root: `size` bytes for each rank." +
+                   _OR_BLOCK % ("`sendbuf`", "recvbuf")), _size, _root),
        _COMMON + (_algorithm("gather_algorithm_t"),), source="ours", group=_G),
     Op("scatter", "void", "Gives each rank its block of the root's buffer.",
        (A("sendbuf", "const void*", "At the root: `size` bytes for each rank, in their order."),
-        _recvbuf, _size, _root), _COMMON + (_algorithm("gather_algorithm_t"),), source="ours",
+        A("recvbuf", "void*", "Where this rank's block goes." + _OR_BLOCK % ("At the root it", "sendbuf")), _size,
+        _root), _COMMON + (_algorithm("gather_algorithm_t"),), source="ours",
        group=_G),
     Op("allgather", "void", "Brings the blocks of all ranks to all ranks, in the order of ranks.",
-       (_sendbuf, A("recvbuf", "void*", "`size` bytes for each rank."), _size),
+       (_sendbuf, A("recvbuf", "void*", "`size` bytes for each rank." + _OR_BLOCK % ("`sendbuf`", "recvbuf")), _size),
        _COMMON + (_algorithm("allgather_algorithm_t"),), group=_G),
     Op("alltoall", "void", "Sends a block to each rank and gets one from each.",
        (A("sendbuf", "const void*", "`size` bytes for each rank, in the order of ranks."),
-        A("recvbuf", "void*", "`size` bytes from each rank, in the order of ranks."), _size),
+        A("recvbuf", "void*", "`size` bytes from each rank, in the order of ranks." + _APART), _size),
        _COMMON + (_semantic,), group=_G),
 )

@@ -34,11 +34,14 @@ post_comm = Op(
        "What send and receive are matched by; both sides name the same.",
        "matching_policy_t::rank_tag"),
      A("layout", "const layout_t*",
-       "Where the bytes lie in the local buffer; null: in one piece. `size` is that of the layout.",
+       "Where the bytes lie in the local buffer; null: in one piece. `size` is that of the layout. Pieces that are "
+       "read may overlap. Those that are written must not, and all must be memory of the process: it is seen where "
+       "calls are checked; else a byte that is written twice is one of the two, and what else is there is undefined.",
        "nullptr", source="ours"),
      A("remote_layout", "const layout_t*",
        "Where the bytes lie from `remote_disp` on; null: in one piece. A list of remote segments has "
-       "registrations of its own: `rmr` is RMR_NULL then, and `remote_disp` 0.", "nullptr", source="ours"),
+       "registrations of its own: `rmr` is RMR_NULL then, and `remote_disp` 0. Pieces must not overlap where they are "
+       "written, as in `layout`.", "nullptr", source="ours"),
      A("stream", "stream_t",
        "Stream in whose order an active message is delivered; empty: in no order.",
        "stream_t()", may_be_empty=True, source="ours"),
@@ -61,6 +64,11 @@ post_comm = Op(
 _CONST = ("local_buffer", "const void*")
 _FROM = ("local_buffer", "Memory to send from.")
 _INTO = ("local_buffer", "Memory to receive into.")
+# A put to, or get from, this rank itself.
+_APART = (" Of the own rank it must not overlap the remote memory, which is seen where calls are checked; else the "
+          "bytes that both have are undefined.")
+_REGISTRATION = ("rmr", "Registration of the target. One of another runtime, or that the target has ended, leads nowhere: "
+                 "the operation ends as `fatal`; or to what lies there now, where the network looks up no keys.")
 _OFFSET = ("remote_disp", "Offset into the registered range.")
 _SIGNAL = ("remote_comp", "Remote completion handle to signal at the target; 0: none.")
 _DELIVERED = ("tag", "Delivered with the signal.")
@@ -95,14 +103,14 @@ OPERATIONS = (
     Derived("post_put", "post_comm", "Posts a write to registered memory of the target.",
             ("rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"),
             _UNMATCHED + _UNORDERED, (_CONST,),
-            (_FROM, ("rank", "The target."), ("size", "Bytes to write."), _OFFSET,
-             ("rmr", "Registration of the target."), _SIGNAL, _DELIVERED),
+            (("local_buffer", "Memory to write from." + _APART), ("rank", "The target."), ("size", "Bytes to write."),
+             _OFFSET, _REGISTRATION, _SIGNAL, _DELIVERED),
             source="3.2.4", result=_STATUS, group=_G, direct="put"),
     Derived("post_get", "post_comm", "Posts a read from registered memory of the target.",
             ("rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"),
             _UNMATCHED + _UNORDERED, (),
-            (_INTO, ("rank", "The target."), ("size", "Bytes to read."), _OFFSET,
-             ("rmr", "Registration of the target."), _SIGNAL, _DELIVERED),
+            (("local_buffer", "Memory to read into." + _APART), ("rank", "The target."), ("size", "Bytes to read."),
+             _OFFSET, _REGISTRATION, _SIGNAL, _DELIVERED),
             source="3.2.4", result=_STATUS, group=_G, direct="get"),
     Op("cancel", "bool",
        "Asks that an operation end. It ends once all the same: as `cancelled`, or as it would have "

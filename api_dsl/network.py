@@ -7,8 +7,12 @@ from api_dsl.schema import Argument as A, Operation as Op
 _G = "Raw network operations"
 
 _rank = A("rank", "int", "The target.")
+_APART = (" Of the own rank it must not overlap the remote memory, which is seen where calls are checked; else the "
+          "bytes that both have are undefined.")
 _from = A("buffer", "const void*", "Memory to send from.")
+_written_from = A("buffer", "const void*", "Memory to write from." + _APART)
 _into = A("buffer", "void*", "Memory to receive into.")
+_read_into = A("buffer", "void*", "Memory to read into." + _APART)
 _size = A("size", "size_t", "Bytes to move.")
 _mr = A("mr", "mr_t", "Registration of the buffer with the device, or the kind of memory it is.",
         may_be_empty=True)
@@ -55,14 +59,14 @@ OPERATIONS = (
     _op("net_post_puts", "Posts a raw put of a copy." + _COPY + _COPY_LIMIT,
         (_rank, _from, _size, _offset, _rmr), (_context,), _DONE),
     _op("net_post_put", "Posts a raw put." + _follows("WRITE"),
-        (_rank, _from, _size, _mr, _offset, _rmr), (_context,), _POSTED),
+        (_rank, _written_from, _size, _mr, _offset, _rmr), (_context,), _POSTED),
     _op("net_post_putImms",
         "Posts a raw put of a copy, which the target sees as REMOTE_WRITE." + _COPY + _COPY_LIMIT,
         (_rank, _from, _size, _offset, _rmr), (_imm, _context), _DONE),
     _op("net_post_putImm",
         "Posts a raw put, which the target sees as REMOTE_WRITE: its data is there then. It takes "
         "none of the target's receive buffers." + _follows("WRITE"),
-        (_rank, _from, _size, _mr, _offset, _rmr), (_imm, _context), _POSTED),
+        (_rank, _written_from, _size, _mr, _offset, _rmr), (_imm, _context), _POSTED),
     _op("net_post_get", "Posts a raw get." + _follows("READ"),
-        (_rank, _into, _size, _mr, _offset, _rmr), (_context,), _POSTED),
+        (_rank, _read_into, _size, _mr, _offset, _rmr), (_context,), _POSTED),
 )

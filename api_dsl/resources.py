@@ -200,6 +200,11 @@ device = Resource(
           "the peer is asked to pause: its sends say `retry` until receives have taken half of it. What is "
           "already on its way still comes. Two ranks that pause each other both get more. 0: no bound.",
           "67108864", source=_OURS),
+        A("memory_reserve", "size_t",
+          "Bytes of memory that a device must leave, of the host's and of what the process's control groups allow: "
+          "else alloc_device refuses, as the system ends processes when none is left. How much a device takes is "
+          "known from the first one, and looked at if it is more than 1 MiB. 0: it is not looked at.", "33554432",
+          source=_OURS),
         A("alloc_default_endpoint", "bool", "Allocate a default endpoint with the device.",
           "true"),
         A("alloc_progress_endpoint", "bool",

@@ -4,6 +4,7 @@ can't be, and what must come of them. tests/misuse tries them; `setting.hpp` the
 from dataclasses import dataclass
 
 from api_dsl import facts
+from codegen import misuse_memory
 
 # Operations that no case is made of, with the reason.
 LEFT_OUT = {
@@ -119,6 +120,8 @@ class Cases:
                 yield from self._of_argument(op, f)
             if op.resource is not None:
                 yield from self._of_attributes(op)
+            for argument, value, setters, expected, before in misuse_memory.of_operation(op):
+                yield from self._of_memory(op, argument, value, setters, expected, before)
 
     # --- calls ---
 
@@ -236,6 +239,14 @@ class Cases:
             getter = f"get_default_{kind[:-2]}_x().runtime(s.rt)()"
             yield self._case(op, f.name, "to a default one of its runtime", "refused", "always", [],
                              handle=getter)
+
+    def _of_memory(self, op, argument, value, setters, expected, before):
+        if expected not in (misuse_memory.APART, misuse_memory.CHECKED):
+            yield self._case(op, argument, value, expected, "always", setters, before=before)
+            return
+        yield self._case(op, argument, value, "refused", "checked", setters, before=before)
+        if expected == misuse_memory.APART:
+            yield self._case(op, argument, value, "fine", "unchecked", setters, before=before)
 
     # --- attributes ---
 

@@ -29,6 +29,8 @@ SIGNED = {"int", "int64_t"}
 NUMBERS = SIGNED | {"uint16_t", "uint32_t", "uint64_t", "size_t", "uintptr_t", "tag_t", "rcomp_t",
                     "net_imm_data_t", "matching_entry_key_t"}
 RETURN_ONLY = {"void", "global_attr_t", "counters_t", "histogram_t", "reg_cache_stats_t"}
+# Pointers below are none of objects: what constants of handle types may be. An address of an object is at least a page's.
+FIRST_OBJECT = 16
 # How a type's values are written in the environment. Types missing here can't come from it.
 PARSED = {"bool", "int", "uint64_t", "size_t", "double", "std::string"}
 # Members of every functor: no argument may be called so.
@@ -149,6 +151,10 @@ class Model:
     @property
     def resources(self):
         return self.api.resources
+
+    @property
+    def first_object(self):
+        return FIRST_OBJECT
 
     @property
     def attributed(self):
@@ -317,6 +323,8 @@ class Model:
             alias = self.aliases.get(c.type)
             if c.type not in self.handles and (alias is None or "*" not in alias.definition):
                 self._error(c.name, f"type {c.type} is no handle and no pointer")
+            if not 0 <= c.pointer < FIRST_OBJECT:
+                self._error(c.name, f"pointer {c.pointer} is not in 0..{FIRST_OBJECT - 1}, where no object is")
         for f in self.api.functions:
             self._documented(f.name, f)
             self._known(f.name, f.returns, RETURN_ONLY | {"const char*"})

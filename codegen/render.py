@@ -165,6 +165,11 @@ class _Filters:
             text += f' + "{", " if i else ""}{f.name} = " + std::to_string({value})'
         return text + ' + ")"'
 
+    def names_memory(self, op):
+        """Whether lib/core/checking/memory_inspection.hpp looks at it."""
+        return op.name in ("post_comm", "post_am", "post_send", "post_recv", "post_put", "post_get", "post_atomic",
+                           "net_post_put", "net_post_putImm", "net_post_get")
+
     def works_after_fork(self, op):
         """Whether a forked child may call it: it only reads what the process knows of itself, or ends."""
         return op.name in ("get_rank_me", "get_rank_n", "get_g_runtime", "abort")

@@ -27,7 +27,8 @@ struct remote_segment_t {
 /// the caller's. Posts copy what they need before they return.
 ///
 /// Pieces of a buffer that is written (of a receive, of a get, at the target of a put) must not
-/// overlap. A list of segments anywhere in memory has a buffer address of nullptr and the segments'
+/// overlap. Where calls are checked posts refuse those that do; else a byte in two pieces is one of the two. Distances
+/// and sizes are not negative, and less than 2^63 in all. A list of segments anywhere in memory has a buffer address of nullptr and the segments'
 /// addresses as offsets.
 class layout_t {
  public:

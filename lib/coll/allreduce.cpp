@@ -94,6 +94,7 @@ void allreduce(allreduce_args& a) {
       coll::checked_bytes("allreduce", "count", a.count, a.item_size, static_cast<size_t>(p.n()));
   coll::check_buffer("allreduce", "sendbuf", a.sendbuf, bytes);
   coll::check_buffer("allreduce", "recvbuf", a.recvbuf, bytes);
+  coll::check_apart("allreduce", range_of(a.sendbuf, bytes), range_of(a.recvbuf, bytes), a.sendbuf == a.recvbuf);
   coll::checked_pieces("allreduce", p, a.ring_nsteps);
   const coll::reduction r{a.count, a.item_size, a.op};
   const bool automatic = a.algorithm == allreduce_algorithm_t::none;

@@ -13,6 +13,8 @@ void alltoall(alltoall_args& a) {
   coll::checked_bytes("alltoall", "size", a.size, 1, static_cast<size_t>(p.n()));
   coll::check_buffer("alltoall", "sendbuf", a.sendbuf, a.size);
   coll::check_buffer("alltoall", "recvbuf", a.recvbuf, a.size);
+  const size_t all = a.size * static_cast<size_t>(p.n());
+  coll::check_apart("alltoall", range_of(a.sendbuf, all), range_of(a.recvbuf, all));
   const auto* from = static_cast<const std::byte*>(a.sendbuf);
   auto* to = static_cast<std::byte*>(a.recvbuf);
   const auto at = [&](int rank) { return a.size * static_cast<size_t>(rank); };

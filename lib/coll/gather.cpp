@@ -73,6 +73,14 @@ void scatter_direct(plan& p, const void* sendbuf, void* recvbuf, size_t size, in
   }
 }
 
+/// The blocks of all ranks, and where this rank's is among them.
+range blocks_at(const void* buffer, size_t size, const plan& p) {
+  return range_of(buffer, size * static_cast<size_t>(p.n()));
+}
+const void* own_block(const void* buffer, size_t size, const plan& p) {
+  return static_cast<const std::byte*>(buffer) + size * static_cast<size_t>(p.me());
+}
+
 gather_algorithm_t choose(const char* operation, const plan& p, size_t size,
                           gather_algorithm_t wanted) {
   switch (wanted) {
@@ -119,7 +127,11 @@ void gather(gather_args& a) {
   coll::check_root("gather", p, a.root);
   coll::checked_bytes("gather", "size", a.size, 1, static_cast<size_t>(p.n()));
   coll::check_buffer("gather", "sendbuf", a.sendbuf, a.size);
-  if (p.me() == a.root) coll::check_buffer("gather", "recvbuf", a.recvbuf, a.size);
+  if (p.me() == a.root) {
+    coll::check_buffer("gather", "recvbuf", a.recvbuf, a.size);
+    coll::check_apart("gather", range_of(a.sendbuf, a.size), coll::blocks_at(a.recvbuf, a.size, p),
+                      a.sendbuf == coll::own_block(a.recvbuf, a.size, p));
+  }
   if (coll::choose("gather", p, a.size, a.algorithm) == gather_algorithm_t::tree)
     coll::gather_tree(p, a.sendbuf, a.recvbuf, a.size, a.root);
   else
@@ -132,7 +144,11 @@ void scatter(scatter_args& a) {
   coll::check_root("scatter", p, a.root);
   coll::checked_bytes("scatter", "size", a.size, 1, static_cast<size_t>(p.n()));
   coll::check_buffer("scatter", "recvbuf", a.recvbuf, a.size);
-  if (p.me() == a.root) coll::check_buffer("scatter", "sendbuf", a.sendbuf, a.size);
+  if (p.me() == a.root) {
+    coll::check_buffer("scatter", "sendbuf", a.sendbuf, a.size);
+    coll::check_apart("scatter", coll::blocks_at(a.sendbuf, a.size, p), range_of(a.recvbuf, a.size),
+                      a.recvbuf == coll::own_block(a.sendbuf, a.size, p));
+  }
   if (coll::choose("scatter", p, a.size, a.algorithm) == gather_algorithm_t::tree)
     coll::scatter_tree(p, a.sendbuf, a.recvbuf, a.size, a.root, 0, {});
   else

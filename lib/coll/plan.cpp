@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/call_watch.hpp"
+
 namespace lci::coll {
 
 /// Belongs to the graph, which frees it at its end.
@@ -141,6 +143,11 @@ void check_buffer(const char* operation, const char* argument, const void* buffe
   if (buffer == nullptr && size > 0)
     throw_invalid(operation, argument, "nullptr", "an address",
                   "it holds " + std::to_string(size) + " bytes at this rank");
+}
+
+void check_apart(const char* operation, const range& sendbuf, const range& recvbuf, bool in_place) {
+  if (watched_for(calls_are_checked) && !in_place && sendbuf.overlaps(recvbuf))
+    throw_invalid(operation, "recvbuf", "overlapping sendbuf", "memory apart from that");
 }
 
 void check_function(const char* operation, reduce_op_t op) {

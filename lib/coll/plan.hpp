@@ -14,6 +14,7 @@
 #include "lci.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/memory.hpp"
+#include "lib/base/range.hpp"
 #include "lib/core/device.hpp"
 
 namespace lci::coll {
@@ -115,6 +116,8 @@ class plan {
 
 void check_root(const char* operation, const plan& p, int root);
 void check_buffer(const char* operation, const char* argument, const void* buffer, size_t size);
+/// Where calls are checked: what is written must be apart from what is read, unless it is in its place.
+void check_apart(const char* operation, const range& sendbuf, const range& recvbuf, bool in_place = false);
 void check_function(const char* operation, reduce_op_t op);
 /// count * item_size * blocks, which must be a number of bytes.
 size_t checked_bytes(const char* operation, const char* argument, size_t count, size_t item_size,

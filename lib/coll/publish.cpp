@@ -27,8 +27,7 @@ publication_t publish_memory(publish_memory_args& a) {
   auto made = std::make_unique<publication>();
   made->device = a.device;
   coll::offer mine;
-  // MR_HOST and its kin are no registrations: small numbers instead of pointers.
-  const bool has_one = reinterpret_cast<uintptr_t>(a.mr.p_impl) > 2;
+  const bool has_one = !a.mr.is_empty();  // MR_HOST and its kin are none
   if (has_one) mine.rmr = get_rmr_x(a.mr).runtime(a.runtime)();
   mine.misused = has_one && !d.takes(mine.rmr);
   std::vector<coll::offer> all(static_cast<size_t>(d.n_ranks));

@@ -42,6 +42,8 @@ void reduce(reduce_args& a) {
   const size_t bytes = coll::checked_bytes("reduce", "count", a.count, a.item_size);
   coll::check_buffer("reduce", "sendbuf", a.sendbuf, bytes);
   if (p.me() == a.root) coll::check_buffer("reduce", "recvbuf", a.recvbuf, bytes);
+  if (p.me() == a.root)
+    coll::check_apart("reduce", range_of(a.sendbuf, bytes), range_of(a.recvbuf, bytes), a.sendbuf == a.recvbuf);
   coll::reduce_tree(p, a.sendbuf, a.recvbuf, {a.count, a.item_size, a.op}, a.root, 0, {});
   p.run();
 }

@@ -76,6 +76,8 @@ void reduce_scatter(reduce_scatter_args& a) {
       coll::checked_bytes("reduce_scatter", "recvcount", a.recvcount, a.item_size, static_cast<size_t>(p.n()));
   coll::check_buffer("reduce_scatter", "sendbuf", a.sendbuf, bytes);
   coll::check_buffer("reduce_scatter", "recvbuf", a.recvbuf, bytes);
+  coll::check_apart("reduce_scatter", range_of(a.sendbuf, bytes * static_cast<size_t>(p.n())),
+                    range_of(a.recvbuf, bytes));
   coll::checked_pieces("reduce_scatter", p, a.ring_nsteps);
   const coll::reduction r{a.recvcount, a.item_size, a.op};
   const bool automatic = a.algorithm == reduce_scatter_algorithm_t::none;

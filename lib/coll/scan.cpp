@@ -10,6 +10,7 @@ void scan(scan_args& a) {
   const size_t bytes = coll::checked_bytes("scan", "count", a.count, a.item_size);
   coll::check_buffer("scan", "sendbuf", a.sendbuf, bytes);
   coll::check_buffer("scan", "recvbuf", a.recvbuf, bytes);
+  coll::check_apart("scan", range_of(a.sendbuf, bytes), range_of(a.recvbuf, bytes), a.sendbuf == a.recvbuf);
   void* sum = a.recvbuf;
   auto last = p.then([=, from = a.sendbuf] { coll::copy(sum, from, bytes); });
   size_t round = 0;

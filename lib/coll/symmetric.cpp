@@ -1,10 +1,13 @@
 // Symmetric memory: each rank allocates its part, and all learn of all of them.
 #include "lib/coll/symmetric.hpp"
 
+#include <algorithm>
+#include <exception>
 #include <memory>
 #include <string>
 
 #include "generated/core_operations.hpp"
+#include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
 
@@ -15,7 +18,24 @@ namespace {
 struct part {
   rmr_t rmr;
   bool allocated = false;
+  bool to_be_equal = false;  // to the others'
+  size_t size = 0, alignment = 0;
+
+  std::string said_by(size_t rank) const {
+    return "rank " + std::to_string(rank) + ": size = " + std::to_string(size) +
+           ", alignment = " + std::to_string(alignment);
+  }
 };
+
+/// The first rank whose part is not as that of rank 0, if some rank checks its calls and asks for equal ones.
+size_t first_unequal(const std::vector<part>& all) {
+  const auto asks = [](const part& p) { return p.to_be_equal; };
+  if (std::none_of(all.begin(), all.end(), asks)) return all.size();
+  const auto differs = [&](const part& p) {
+    return p.size != all[0].size || p.alignment != all[0].alignment;
+  };
+  return static_cast<size_t>(std::find_if(all.begin(), all.end(), differs) - all.begin());
+}
 
 void check_rank(const char* what, const core::symmetric& s, int rank) {
   if (static_cast<size_t>(rank) >= s.rmrs.size())
@@ -31,21 +51,31 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
   auto memory = std::make_unique<symmetric>();
   memory->device = a.device;
   coll::part mine;
-  std::string why;
+  mine.to_be_equal = watched_for(calls_are_checked) && a.equal_parts;
+  mine.size = a.size;
+  mine.alignment = a.alignment;
+  std::exception_ptr why;
   try {
     memory->mr = alloc_shared_x(a.size).alignment(a.alignment).runtime(a.runtime).device(a.device)();
-    mine = {get_rmr_x(memory->mr).runtime(a.runtime)(), true};
-  } catch (const resource_error& e) {
-    why = e.what();  // the others wait for our answer: they are told before we give up
+    mine.rmr = get_rmr_x(memory->mr).runtime(a.runtime)();
+    mine.allocated = true;
+  } catch (const resource_error&) {
+    why = std::current_exception();  // the others wait for our answer: they are told before we give up
+  } catch (const invalid_argument_error&) {
+    why = std::current_exception();
   }
   std::vector<coll::part> all(static_cast<size_t>(get_rank_n_x().runtime(a.runtime)()));
   allgather_x(&mine, all.data(), sizeof mine).runtime(a.runtime).device(a.device)();
   for (size_t r = 0; r < all.size(); ++r) {
     if (all[r].allocated) continue;
     if (mine.allocated) free_shared_x(&memory->mr).runtime(a.runtime)();
-    throw resource_error(why.empty() ? "alloc_symmetric: rank " + std::to_string(r) +
-                                           " could not allocate its part"
-                                     : why);
+    if (why != nullptr) std::rethrow_exception(why);
+    throw resource_error("alloc_symmetric: rank " + std::to_string(r) + " could not allocate its part");
+  }
+  if (const size_t other = coll::first_unequal(all); other < all.size()) {
+    free_shared_x(&memory->mr).runtime(a.runtime)();
+    const std::string both = all[0].said_by(0) + "; " + all[other].said_by(other);
+    throw_invalid("alloc_symmetric", "size or alignment", both.c_str(), "the same at all ranks", ".equal_parts(false) at all ranks allows it");
   }
   for (size_t r = 0; r < all.size(); ++r) {
     const int rank = static_cast<int>(r);

@@ -1,18 +1,11 @@
 // From a handle to the kind of completion object that an operation needs.
 #pragma once
 
-#include <cstdint>
-
 #include "lci/completion.hpp"
 #include "lci/handles.hpp"
 #include "lib/base/cpu.hpp"
 
 namespace lci::core {
-
-/// False for COMP_NULL and the other constants, whose pointers are small numbers.
-inline bool is_object(const comp_impl_t* comp) {
-  return reinterpret_cast<uintptr_t>(comp) >= detail::first_object;
-}
 
 [[noreturn]] LCI_COLD void throw_wrong_comp(const char* operation, const comp_impl_t* comp,
                                             const char* expected);
@@ -21,7 +14,7 @@ inline bool is_object(const comp_impl_t* comp) {
 template <class Comp>
 Comp& checked(comp_t comp, attr_comp_type_t type, const char* operation, const char* expected) {
   comp_impl_t* impl = comp.p_impl;
-  if (LCI_UNLIKELY(!is_object(impl)) || LCI_UNLIKELY(impl->attr.comp_type != type))
+  if (LCI_UNLIKELY(!detail::is_object(impl)) || LCI_UNLIKELY(impl->attr.comp_type != type))
     throw_wrong_comp(operation, impl, expected);
   return *static_cast<Comp*>(impl);
 }

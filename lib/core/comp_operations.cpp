@@ -17,7 +17,7 @@ namespace lci::core {
 
 void throw_wrong_comp(const char* operation, const comp_impl_t* comp, const char* expected) {
   const char* kind = "COMP_NULL or another constant";
-  if (is_object(comp)) {
+  if (detail::is_object(comp)) {
     switch (comp->attr.comp_type) {
       case attr_comp_type_t::sync:
         kind = "a synchronizer";
@@ -57,7 +57,7 @@ completion_queue& checked_cq(comp_t comp, const char* operation) {
 }
 
 comp_impl_t* checked_any(comp_t comp, const char* operation) {
-  if (!is_object(comp.p_impl)) throw_wrong_comp(operation, comp.p_impl, "a completion object");
+  if (!detail::is_object(comp.p_impl)) throw_wrong_comp(operation, comp.p_impl, "a completion object");
   return comp.p_impl;
 }
 

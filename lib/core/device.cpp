@@ -334,10 +334,9 @@ void device::leave(operation* op) {
 }
 
 void device::on_operation_failure(void* context, int peer) {
-  (void)peer;
   auto* op = static_cast<operation*>(context);
   // The last piece ends the operation; on_complete() sees what happened to it.
-  op->fail_as(failure::fatal);
+  op->fail_as(fate_with(peer) == failure::cancelled ? failure::cancelled : failure::fatal);
   on_complete(op);
 }
 

@@ -21,7 +21,7 @@ graph& checked_graph(comp_t comp, const char* operation) {
 graph_node* node_of(graph& g, graph_node_t node) {
   if (node == GRAPH_START) return g.start_node();
   if (node == GRAPH_END) return g.end_node();
-  if (reinterpret_cast<uintptr_t>(node) < detail::first_object)
+  if (!detail::is_object(node))
     throw_invalid("graph_add_edge", "src or dst", "empty", "a node, GRAPH_START or GRAPH_END");
   return static_cast<graph_node*>(node);
 }
@@ -31,7 +31,7 @@ graph_node* node_of(graph& g, graph_node_t node) {
 comp_t alloc_graph(alloc_graph_args& a) {
   require_delivery_outside("alloc_graph", a.attr);
   comp_impl_t* completion = a.comp.p_impl;
-  if (completion && !is_object(completion))
+  if (completion && !detail::is_object(completion))
     throw_wrong_comp("alloc_graph", completion, "a completion object, or COMP_NULL");
   deferred_queue* deferred = a.runtime.is_empty() ? nullptr : &a.runtime.p_impl->deferred;
   return new graph(a.attr, completion, deferred, a.user_context);
@@ -50,7 +50,7 @@ void graph_node_mark_complete(graph_node_mark_complete_args& a) {
   if (a.node == GRAPH_START || a.node == GRAPH_END)
     throw_invalid("graph_node_mark_complete", "node", "GRAPH_START or GRAPH_END",
                   "a node of the user");
-  if (reinterpret_cast<uintptr_t>(a.node) < detail::first_object)
+  if (!detail::is_object(a.node))
     throw_invalid("graph_node_mark_complete", "node", "empty", "a node");
   status_t status = a.status;
   if (status.is_retry()) status.set_done();  // a status that the user has left as it was

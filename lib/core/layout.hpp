@@ -117,8 +117,9 @@ inline void copy_layout(void* to, const layout_cursor& to_layout, const void* fr
                         const layout_cursor& from_layout) {
   for_each_run(to_layout, from_layout, [&](size_t t, size_t f, size_t n) {
     // Addresses may be offsets to nullptr.
-    std::memcpy(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(to) + t),
-                reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + f), n);
+    // And the pieces, of a put to oneself, overlap.
+    std::memmove(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(to) + t),
+                 reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + f), n);
   });
 }
 

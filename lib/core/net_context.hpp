@@ -1,6 +1,7 @@
 // A network context: one opened fabric of a runtime.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "lci/operations.hpp"
@@ -10,7 +11,7 @@
 
 namespace lci::core {
 
-/// Immutable after allocation, but for the heap, which is thread-safe. Owns the fabric's context;
+/// Immutable after allocation, but for what is atomic, and the heap, which is thread-safe. Owns the fabric's context;
 /// devices made from it must go first.
 class net_context : public object_memory<true> {
  public:
@@ -24,6 +25,8 @@ class net_context : public object_memory<true> {
     if (now != attr_backend_t::none && now != attr.backend) attr.backend = now;
   }
 
+  /// The least memory that a device has taken; 0: not known. Others allocate, too, while one is made.
+  std::atomic<size_t> memory_of_device{0};
   net_context_attr_t attr;
   runtime_t runtime;
   std::unique_ptr<network::context> net;

@@ -14,8 +14,8 @@ namespace lci::core {
 
 namespace {
 
-/// False if sizes or distances are beyond all memory.
-bool measure(const layout_t& l, size_t& size, size_t& extent) {
+/// False if they overflow.
+bool add_up(const layout_t& l, size_t& size, size_t& extent) {
   size = extent = 0;
   size_t end;
   if (l.segments() != nullptr) {
@@ -45,6 +45,11 @@ bool measure(const layout_t& l, size_t& size, size_t& extent) {
   return true;
 }
 
+/// False if sizes or distances are beyond all memory. So are negative ones.
+bool measure(const layout_t& l, size_t& size, size_t& extent) {
+  return add_up(l, size, extent) && is_possible(size) && is_possible(extent);
+}
+
 // Packed on the stack; larger ones, of packets larger than usual, in memory of their own.
 constexpr size_t usual_size = 8192;
 
@@ -55,7 +60,7 @@ status_t post_in_pieces(post_am_args& a) { return post_am_pieces(a); }
 
 template <class Args>
 status_t post_message_layout(const char* operation, Args& a) {
-  check_layout(operation, "layout", a.layout, a.size);
+  check_local_layout(operation, a.layout, a.size, a.local_buffer);
   device& d = *a.device.p_impl;
   const bool eager = a.size <= std::min(d.eager_limit, a.packet_pool.p_impl->payload_size());
   if (!eager || a.comp_semantic != comp_semantic_t::memory) return post_in_pieces(a);
@@ -78,7 +83,10 @@ status_t post_message_layout(const char* operation, Args& a) {
 
 size_t check_layout(const char* operation, const char* argument, const layout_t* layout,
                     size_t size) {
-  if (layout == nullptr || layout->is_contiguous()) return size;
+  if (!has_layout(layout)) return size;
+  if (layout->is_contiguous())
+    throw_invalid(operation, argument, std::to_string(layout->n()) + " pieces or levels at a null pointer",
+                  "a pointer to their array");
   if (layout->counts() != nullptr && layout->n() > layout_t::max_levels)
     throw_invalid(operation, argument, std::to_string(layout->n()) + " levels",
                   "0.." + std::to_string(layout_t::max_levels) + " levels");
@@ -97,11 +105,23 @@ size_t check_layout(const char* operation, const char* argument, const layout_t*
   return extent;
 }
 
+void check_local_layout(const char* operation, const layout_t* layout, size_t size, const void* buffer) {
+  check_layout(operation, "layout", layout, size);
+  if (!has_layout(layout) || size == 0) return;
+  if (layout->segments() == nullptr && buffer == nullptr)
+    throw_invalid(operation, "local_buffer", "nullptr", "an address",
+                  "only a list of segments may have none, and their addresses as offsets");
+  if (layout->segments() == nullptr) return;
+  for (size_t i = 0; i < layout->n(); ++i)
+    if (layout->segments()[i].size > 0 && reinterpret_cast<uintptr_t>(buffer) + layout->segments()[i].offset == 0)
+      throw_invalid(operation, "layout", "segment " + std::to_string(i) + " at a null pointer", "an address");
+}
+
 status_t post_send_layout(post_send_args& a) { return post_message_layout("post_send", a); }
 status_t post_am_layout(post_am_args& a) { return post_message_layout("post_am", a); }
 
 status_t post_recv_layout(post_recv_args& a) {
-  check_layout("post_recv", "layout", a.layout, a.size);
+  check_local_layout("post_recv", a.layout, a.size, a.local_buffer);
   if (has_layout(a.layout)) return post_recv_pieces(a);
   post_recv_args inner = a;
   inner.layout = nullptr;

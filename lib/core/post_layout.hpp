@@ -25,7 +25,7 @@ status_t post_put_piece(post_put_args& a);
 status_t post_get_piece(post_get_args& a);
 
 inline bool has_layout(const layout_t* layout) {
-  return layout != nullptr && !layout->is_contiguous();
+  return layout != nullptr && (!layout->is_contiguous() || layout->n() > 0);
 }
 /// What is in several pieces nobody can read or write but its owner: it goes in fragments.
 /// If there is no memory for that, the operation never was.
@@ -48,5 +48,7 @@ Args with_some_buffer(Args a) {
 
 /// Throws unless the layout makes sense and has `size` bytes. Null is fine. Bytes it reaches to.
 size_t check_layout(const char* operation, const char* argument, const layout_t* layout, size_t size);
+/// The same of the local buffer, of which no piece may lie at a null pointer.
+void check_local_layout(const char* operation, const layout_t* layout, size_t size, const void* buffer);
 
 }  // namespace lci::core

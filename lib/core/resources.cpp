@@ -1,9 +1,12 @@
 // Allocating and freeing what communications operate on.
+#include <algorithm>
+#include <atomic>
 #include <string>
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
 #include "lib/base/memory.hpp"
+#include "lib/base/memory_left.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/device.hpp"
 #include "lib/core/endpoint.hpp"
@@ -70,6 +73,46 @@ void free_net_context(free_net_context_args& a) {
 
 // --- device and endpoint ---
 
+namespace {
+
+/// Sees to it that a device of the context does not take the memory without which the system ends processes.
+class memory_of_device {
+ public:
+  memory_of_device(net_context& context, size_t reserve) : context_(context) {
+    const size_t needed = context_.memory_of_device.load(std::memory_order_relaxed);
+    if (needed >= worth_a_look && reserve > 0) require(needed, reserve);
+    before_ = get_resident_memory();
+  }
+  /// When it has been made.
+  void learn() {
+    const size_t now = get_resident_memory();
+    const size_t taken = std::max<size_t>(now - std::min(now, before_), 1);
+    size_t least = context_.memory_of_device.load(std::memory_order_relaxed);
+    while ((least == 0 || taken < least) &&
+           !context_.memory_of_device.compare_exchange_weak(least, taken, std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  /// Below, a program is ended by what else it allocates.
+  static constexpr size_t worth_a_look = size_t{1} << 20;
+
+  void require(size_t needed, size_t reserve) const {
+    const memory_left left = get_memory_left();
+    if (left.bytes >= needed && left.bytes - needed >= reserve) return;
+    throw resource_error(
+        "alloc_device: a device takes " + std::to_string(needed) + " bytes of memory, of which " +
+        std::to_string(left.bytes) + " are left (" + left.limit + ") and memory_reserve = " + std::to_string(reserve) +
+        " are to stay; free devices, let threads share one, give the job more memory, or lower "
+        "LCI_ATTR_MEMORY_RESERVE (0: this is not looked at)");
+  }
+
+  net_context& context_;
+  size_t before_;
+};
+
+}  // namespace
+
 device_t alloc_device(alloc_device_args& a) {
   runtime& rt = *a.runtime.p_impl;
   packet_pool& pool = a.packet_pool.is_empty() ? *rt.no_packets : *a.packet_pool.p_impl;
@@ -80,7 +123,9 @@ device_t alloc_device(alloc_device_args& a) {
   if (a.attr.alloc_default_endpoint) usual = std::make_unique<endpoint>(device_t(), endpoint_attr);
   endpoint_attr.uid = 1;
   if (a.attr.alloc_progress_endpoint) of_progress = std::make_unique<endpoint>(device_t(), endpoint_attr);
+  memory_of_device memory(*a.net_context.p_impl, a.attr.memory_reserve);
   auto d = std::make_unique<device>(rt, *a.net_context.p_impl, pool, a.attr);
+  memory.learn();
   d->net_context.p_impl->attr.support_putimm = d->limits.put_imm;
   d->net_context.p_impl->learn_backend();
   if (usual != nullptr) {

@@ -197,7 +197,7 @@ status_t post_pieces(const char* what, device& d, Args& a) {
 template <class Args, class Copy>
 status_t post_rma_layout(const char* what, Args& a, Copy copy) {
   device& d = *a.device.p_impl;
-  check_layout(what, "layout", a.layout, a.size);
+  check_local_layout(what, a.layout, a.size, a.local_buffer);
   const size_t extent = check_layout(what, "remote_layout", a.remote_layout, a.size);
   if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) || a.tag > max_tag ||
       (a.local_buffer == nullptr && a.size != 0 && a.layout == nullptr))

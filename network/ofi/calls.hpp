@@ -17,7 +17,7 @@ errorcode_t device::in_turn(int rank, F send) {
 template <class F>
 errorcode_t device::send_to(int rank, errorcode_t good, F call) {
   peer& p = peers_[static_cast<size_t>(rank)];
-  if (LCI_UNLIKELY(is_gone(rank))) return errorcode_t::fatal;
+  if (LCI_UNLIKELY(is_out_of_reach(rank))) return why_out_of_reach(rank);
   fi_addr_t to = p.address.load(std::memory_order_acquire);  // A1: pairs with R1
   if (LCI_UNLIKELY(to == FI_ADDR_NOTAVAIL)) {
     if (const errorcode_t learnt = learn_address(rank); learnt != errorcode_t::done) return learnt;
@@ -39,8 +39,8 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
     read_on();
     return errorcode_t::retry_nomem;
   }
-  fail_peer(rank, "sending: " + error_text(static_cast<int>(-result)) + " (" + std::to_string(-result) + ")");
-  return errorcode_t::fatal;
+  suspect(rank, "sending: " + error_text(static_cast<int>(-result)) + " (" + std::to_string(-result) + ")", nullptr);
+  return errorcode_t::retry_nomem;
 }
 
 template <class F>

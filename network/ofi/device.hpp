@@ -59,6 +59,8 @@ class device final : public network::device, public holds_back {
     std::atomic<bool> met{false};      // something went there, or came from there: it wants a goodbye
     bool dismissed = false;            // flushed(): a goodbye is on its way, or has come to its end
     std::atomic<bool> noted{false};    // it has read that goodbye
+    std::atomic<bool> in_doubt{false};  // see suspect(): nothing is sent meanwhile
+    std::atomic<bool> told{false};     // the core knows that it is gone
     outbox out;
   };
 
@@ -109,6 +111,18 @@ class device final : public network::device, public holds_back {
   }
   bool is_gone(int peer) const {
     return peers_[static_cast<size_t>(peer)].what.is_gone();
+  }
+  /// Gone, or in doubt.
+  bool is_out_of_reach(int peer) const {
+    return is_gone(peer) || peers_[static_cast<size_t>(peer)].in_doubt.load(std::memory_order_relaxed);
+  }
+  /// What is posted to it meanwhile waits until the core knows why.
+  errorcode_t why_out_of_reach(int peer) const {
+    return is_told_gone(peer) ? errorcode_t::fatal : errorcode_t::retry_nomem;
+  }
+  /// Whether the core, too, knows that it is gone, and why.
+  bool is_told_gone(int peer) const {
+    return is_gone(peer) && peers_[static_cast<size_t>(peer)].told.load(std::memory_order_relaxed);
   }
   uint64_t tag_of(message_tag::kind what) const { return message_tag{what, context_.rank()}.packed(); }
 
@@ -169,6 +183,12 @@ class device final : public network::device, public holds_back {
   /// A message of a peer that is not known will not come: receiving it has failed.
   LCI_COLD void lose_message(int error);
   LCI_COLD void look_after_lost_messages();
+  /// A peer, or its device, has gone: messages that were cut short by that are not lost.
+  LCI_COLD void explain_losses();
+  /// The provider can't reach a peer, with what it was to do for the core (null: that waits for nothing). Whether the
+  /// peer has failed or has freed its device is decided by what watches it.
+  LCI_COLD void suspect(int peer, const std::string& reason, void* failed);
+  LCI_COLD void settle_doubts();
   bool send_control(int peer, message_tag::kind what);
   void sleep(int64_t timeout_us);
   void sleep_until_woken(int64_t timeout_us);
@@ -215,12 +235,26 @@ class device final : public network::device, public holds_back {
   std::vector<completion> untold_;         // news_: a handler has thrown before them
   std::vector<request*> unposted_;         // news_: receive buffers
   std::vector<int> unanswered_;            // news_: goodbyes of these peers
+  struct failed_operation {
+    void* context;
+    int peer;
+  };
+  std::vector<failed_operation> failed_;   // news_: told after what has become of the peer
+
+  struct doubt {
+    int peer;
+    std::string reason;
+    std::chrono::steady_clock::time_point since;
+    std::vector<void*> failed;  // the core's
+  };
+  std::mutex doubts_mutex_;
+  std::vector<doubt> doubts_;  // under doubts_mutex_
 
   farewell_time farewell_time_;  // of flushed(): by one thread
 
   std::mutex lost_lock_;                 // of these
   std::atomic<int> lost_error_{0};       // of receiving a message whose loss nothing explains yet; 0: none
-  std::chrono::steady_clock::time_point lost_at_, last_failure_{};  // of that, and of a peer
+  std::chrono::steady_clock::time_point lost_at_, last_departure_{};  // of that, and of a peer or its device
 };
 
 }  // namespace lci::network::ofi

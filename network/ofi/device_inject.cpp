@@ -16,7 +16,7 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
 }
 
 errorcode_t device::inject_parts(int peer, const parts& m) {
-  if (LCI_UNLIKELY(is_gone(peer))) return errorcode_t::fatal;
+  if (LCI_UNLIKELY(is_out_of_reach(peer))) return why_out_of_reach(peer);
   while (bundle::room_for(m.size()) <= bundle_size_) {
     const joined how = join(peer, m);
     if (how == joined::alone) break;

@@ -18,16 +18,21 @@ namespace {
 
 /// When a peer has died, receives that it has cut short fail, and the watch over peers tells of it, in any order.
 constexpr std::chrono::milliseconds death_shows_within{1000};
+/// A process that has died is seen to have, or its host not to answer, before; and a device that was freed says so by
+/// what watches its process.
+constexpr std::chrono::seconds longest_doubt{2};
 
 }  // namespace
 
 void device::fail_peer(int rank, const std::string& reason) {
   if (!peers_[static_cast<size_t>(rank)].what.fail()) return;
-  {
-    const std::lock_guard guard(lost_lock_);
-    last_failure_ = std::chrono::steady_clock::now();
-  }
+  explain_losses();
   news_.add_failure(rank, provider_.name() + ": " + reason);
+}
+
+void device::explain_losses() {
+  const std::lock_guard guard(lost_lock_);
+  last_departure_ = std::chrono::steady_clock::now();
 }
 
 void device::lose_message(int error) {
@@ -43,8 +48,8 @@ void device::look_after_lost_messages() {
   {
     const std::lock_guard guard(lost_lock_);
     error = lost_error_.load(std::memory_order_relaxed);
-    const bool explained = last_failure_ != std::chrono::steady_clock::time_point() &&
-                           last_failure_ + death_shows_within >= lost_at_;
+    const bool explained = last_departure_ != std::chrono::steady_clock::time_point() &&
+                           last_departure_ + death_shows_within >= lost_at_;
     if (error == 0 || (!explained && std::chrono::steady_clock::now() < lost_at_ + death_shows_within)) return;
     lost_error_.store(0, std::memory_order_relaxed);
     if (explained) return;
@@ -65,10 +70,43 @@ void device::look_after_peers() {
     d.died ? fail_peer(d.rank, d.reason) : let_go(d.rank);
   });
   if (LCI_UNLIKELY(lost_error_.load(std::memory_order_relaxed) != 0)) look_after_lost_messages();
+  settle_doubts();
+}
+
+void device::suspect(int rank, const std::string& reason, void* failed) {
+  context_.peers().meet(rank);  // from now on it is watched, at the latest
+  std::lock_guard guard(doubts_mutex_);
+  if (is_gone(rank)) {
+    if (failed != nullptr) news_.add(failed_, failed_operation{failed, rank});
+    return;
+  }
+  auto known = std::find_if(doubts_.begin(), doubts_.end(), [rank](const doubt& d) { return d.peer == rank; });
+  if (known == doubts_.end()) {
+    peers_[static_cast<size_t>(rank)].in_doubt.store(true, std::memory_order_relaxed);
+    known = doubts_.insert(known, {rank, reason, std::chrono::steady_clock::now(), {}});
+  }
+  if (failed != nullptr) known->failed.push_back(failed);
+}
+
+void device::settle_doubts() {
+  std::lock_guard guard(doubts_mutex_);
+  if (LCI_LIKELY(doubts_.empty())) return;
+  const auto now = std::chrono::steady_clock::now();
+  const auto settled = [&](const doubt& d) {
+    const bool decided = is_gone(d.peer) || context_.peers().view_of(d.peer) == liveness::view::none ||
+                         now - d.since > longest_doubt;
+    if (!decided) return false;
+    fail_peer(d.peer, d.reason);  // unless it was seen to end
+    for (void* context : d.failed) news_.add(failed_, failed_operation{context, d.peer});
+    return true;
+  };
+  doubts_.erase(std::remove_if(doubts_.begin(), doubts_.end(), settled), doubts_.end());
 }
 
 void device::let_go(int rank) {
-  if (peers_[static_cast<size_t>(rank)].what.let_go()) news_.add_end(rank);
+  if (!peers_[static_cast<size_t>(rank)].what.let_go()) return;
+  explain_losses();
+  news_.add_end(rank);
 }
 
 bool device::send_control(int rank, message_tag::kind what) {
@@ -97,7 +135,7 @@ bool device::flushed() {
   for (int r = 0; r < context_.size(); ++r) {
     peer& p = peers_[static_cast<size_t>(r)];
     if (r == context_.rank() || !p.met.load(std::memory_order_relaxed)) continue;
-    if (is_gone(r)) continue;  // one that has left has read all, or does not want to
+    if (is_out_of_reach(r)) continue;  // one that has left has read all, or does not want to
     if (!p.dismissed) p.dismissed = send_control(r, message_tag::kind::goodbye);
     all = all && p.dismissed && p.noted.load(std::memory_order_acquire);
   }

@@ -166,8 +166,10 @@ void device::handle_failure(const completion& e, event_sink& sink) {
   void* const context = r.context;
   end(r);
   // A key that is refused says nothing of the peer.
-  if (!by_key || (error != FI_EACCES && error != FI_EKEYREJECTED))
-    fail_peer(peer, std::string("sending: ") + error_text(error) + " (" + std::to_string(error) + ")");
+  const bool refused = by_key && (error == FI_EACCES || error == FI_EKEYREJECTED);
+  if (!refused && !is_told_gone(peer))
+    return suspect(peer, std::string("sending: ") + error_text(error) + " (" + std::to_string(error) + ")",
+                   of_core ? context : nullptr);
   if (of_core) sink.on_operation_failure(context, peer);
 }
 
@@ -191,7 +193,14 @@ int device::tell_news(event_sink& sink) {
   });
   news_.tell(unanswered_, [&](int peer) { answer_goodbye(peer); });
   const int told = news_.tell(untold_, [&](const completion& e) { handle(e, sink); });
-  return told + news_.tell_failures(sink);
+  // First what has become of a peer, then what has failed by that.
+  const int gone = news_.tell_failures(sink, [&](int peer) {
+    peers_[static_cast<size_t>(peer)].told.store(true, std::memory_order_relaxed);
+    return true;
+  });
+  return told + gone + news_.tell(failed_, [&](const failed_operation& o) {
+           is_told_gone(o.peer) ? sink.on_operation_failure(o.context, o.peer) : news_.add(failed_, o);
+         });
 }
 
 }  // namespace lci::network::ofi

@@ -17,6 +17,14 @@ void find(void* handle, const char* name, F& function, std::string& missing) {
   if (function == nullptr) missing = std::string("libfabric.so.1 has no ") + name;
 }
 
+/// Bytes of the longest message that devices send, unless the program itself asks for other packets: longer data goes
+/// by remote access.
+size_t longest_usual_message() {
+  constexpr size_t usual = 8192;
+  const char* asked = std::getenv("LCI_ATTR_PACKET_SIZE");
+  return std::max(usual, asked == nullptr ? 0 : static_cast<size_t>(std::strtoull(asked, nullptr, 10)));
+}
+
 /// What libfabric is to read in its variables, where the program's user has not set them.
 std::vector<std::string> defaults() {
   std::vector<std::string> all = {
@@ -26,7 +34,10 @@ std::vector<std::string> defaults() {
       // endpoint is being closed, it posts a receive to the connection that it has just freed.
       "FI_OFI_RXM_USE_SRX=1",
       // ofi_rxm posts 4096 receives of 16 KiB of its own for each endpoint otherwise: 64 MiB, which it writes to.
-      "FI_OFI_RXM_MSG_RX_SIZE=256"};
+      "FI_OFI_RXM_MSG_RX_SIZE=256",
+      // And makes its buffers for received messages 1024 at a time, of 16 KiB otherwise, which it writes to: the most
+      // of what a device takes that nobody has used yet. What is longer goes by its rendezvous.
+      "FI_OFI_RXM_BUFFER_SIZE=" + std::to_string(longest_usual_message())};
   // ofi_rxm makes completion queues for 1024 peers otherwise: more than a small device has room for.
   // Where the launcher does not tell it that way, that remains.
   constexpr int fewest = 16;

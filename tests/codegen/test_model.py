@@ -5,9 +5,9 @@ import unittest
 
 import support  # noqa: F401: makes the next ones importable
 from api_dsl import API
-from api_dsl.schema import (Argument, Attribute, Default, Derived, EnumValue, Operation, Resource,
+from api_dsl.schema import (Argument, Attribute, Constant, Default, Derived, EnumValue, Operation, Resource,
                             Variable)
-from codegen.model import Model, ModelError
+from codegen.model import FIRST_OBJECT, Model, ModelError
 
 RUNTIME = Argument("runtime", "runtime_t", "The runtime.", "runtime_t()", runtime="on_demand")
 
@@ -128,6 +128,13 @@ class Rejects(unittest.TestCase):
                       "x stands for y, which it has not")
         self.rejected(with_operation(operation(setter_aliases=(("runtime", "runtime"),))),
                       "runtime is there twice")
+
+    def test_constants_where_objects_may_be(self):
+        for pointer in (-1, FIRST_OBJECT):
+            with self.subTest(pointer=pointer):
+                constant = Constant("COMP_FRESH", "comp_t", pointer, "Signals nothing.")
+                self.rejected(dataclasses.replace(API, constants=API.constants + (constant,)),
+                              f"COMP_FRESH: pointer {pointer} is not in 0..15")
 
     def test_variables_of_others(self):
         variable = Variable("PATH", "Not one of ours.")

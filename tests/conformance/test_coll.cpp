@@ -1,5 +1,7 @@
 // Collective operations: every algorithm, at every root, with any number of ranks.
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 
@@ -113,9 +115,19 @@ TEST_CASE("gather and scatter move blocks between the root and all", "[coll]") {
         const auto out = block(size, env.rank, root);
         lci::gather_x(out.data(), all.data(), size, root).algorithm(how).runtime(env.rt)();
         if (mine) EXPECT(all == blocks_for(env.size, size, root));
-        const auto whole = mine ? blocks_of(env.size, size, root) : std::vector<char>();
+        auto whole = mine ? blocks_of(env.size, size, root) : std::vector<char>();
         lci::scatter_x(whole.data(), one.data(), size, root).algorithm(how).runtime(env.rt)();
         EXPECT(one == block(size, root, env.rank));
+        // The root's own block may be in its place already, or stay there.
+        const size_t own = static_cast<size_t>(env.rank) * size;
+        if (mine) std::fill(all.begin(), all.end(), 'x');
+        if (mine) std::copy(out.begin(), out.end(), all.begin() + static_cast<std::ptrdiff_t>(own));
+        lci::gather_x(mine ? all.data() + own : out.data(), all.data(), size, root).algorithm(how).runtime(env.rt)();
+        if (mine) EXPECT(all == blocks_for(env.size, size, root));
+        lci::scatter_x(whole.data(), mine ? whole.data() + own : one.data(), size, root)
+            .algorithm(how)
+            .runtime(env.rt)();
+        if (mine) EXPECT(whole == blocks_of(env.size, size, root));
       }
   });
 }
@@ -129,6 +141,12 @@ TEST_CASE("allgather brings all blocks to all ranks", "[coll]") {
       std::vector<char> all(static_cast<size_t>(env.size) * size);
       lci::allgather_x(out.data(), all.data(), size).algorithm(how).runtime(env.rt)();
       EXPECT(all == blocks_for(env.size, size, 0));
+      // The own block may be in its place.
+      std::vector<char> in_place(all.size());
+      char* const own = in_place.data() + static_cast<size_t>(env.rank) * size;
+      std::copy(out.begin(), out.end(), own);
+      lci::allgather_x(own, in_place.data(), size).algorithm(how).runtime(env.rt)();
+      EXPECT(in_place == all);
     }
   });
 }
@@ -154,6 +172,10 @@ TEST_CASE("reductions combine in the order of ranks", "[coll]") {
         std::vector<stretch> in(root == env.rank ? count : 0);
         lci::reduce_x(out.data(), in.data(), count, item, join, root).runtime(env.rt)();
         for (const stretch& s : in) EXPECT(s == everybody);
+        auto in_place = out;
+        lci::reduce_x(in_place.data(), in_place.data(), count, item, join, root).runtime(env.rt)();
+        if (root == env.rank)
+          for (const stretch& s : in_place) EXPECT(s == everybody);
       }
       std::vector<stretch> in(count);
       using algorithm = lci::allreduce_algorithm_t;

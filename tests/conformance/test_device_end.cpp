@@ -9,14 +9,12 @@ namespace {
 constexpr size_t large = 300'000;
 constexpr lci::tag_t tag = 7;
 
-/// Ends as `cancelled`; or as `done` if that was faster; or as `fatal`, as libfabric's error may come before the
-/// peer's word that it has freed its device.
+/// Ends as `cancelled`; or as `done` if that was faster.
 bool ended_early_or_well(const lci::status_t& s) {
-  return s.is_done() || s.error == lci::errorcode_t::cancelled || s.error == lci::errorcode_t::fatal;
+  return s.is_done() || s.error == lci::errorcode_t::cancelled;
 }
 
-/// For what is to arrive before the device is freed: a first message may wait until a connection has been made. And
-/// libfabric's tcp provider takes a device that goes while they connect for one that has failed.
+/// For what is to arrive before the device is freed: a first message may wait until a connection has been made.
 lci::device_t device_that_has_met_others(rank_env& env) {
   const lci::device_t device = lci::alloc_device_x().runtime(env.rt)();
   lci::barrier_x().device(device).runtime(env.rt)();
@@ -167,7 +165,8 @@ TEST_CASE("transfers under way end at both ends when one of them frees its devic
       [](rank_env& env) {
         constexpr uint64_t n = 8;
         for (int round = 0; round < 6; ++round) {
-          auto device = device_that_has_met_others(env);
+          // Of half of them the first messages meet the end of the device they go to.
+          auto device = round % 4 < 2 ? device_that_has_met_others(env) : lci::alloc_device_x().runtime(env.rt)();
           auto cq = lci::alloc_cq_x().runtime(env.rt)();
           std::vector<std::vector<char>> out, in(n, std::vector<char>(large));
           lci::operation_t receives[n];

@@ -15,7 +15,7 @@ enum class outcome {
 };
 
 /// When a case is tried.
-enum class mode { always, checked };
+enum class mode { always, checked, unchecked };
 
 struct misuse_case {
   const char* operation;

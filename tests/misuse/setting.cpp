@@ -81,6 +81,10 @@ graph_node_t setting::node_that_waits() {
   return node;
 }
 
+mr_t setting::mr_of_other_device() { return register_memory_x(buffer, sizeof buffer).device(counting).runtime(rt)(); }
+
+rmr_t setting::misaligned_rmr() { return get_rmr(register_memory_x(buffer + 1, 64).runtime(rt)()); }
+
 // --- new objects ---
 
 template <>
@@ -208,5 +212,7 @@ template <>
 stream_t setting::of_other() {
   return alloc_stream_x().runtime(other)();
 }
+
+rmr_t setting::rmr_of_other_runtime() { return get_rmr(of_other<mr_t>()); }
 
 }  // namespace misuse

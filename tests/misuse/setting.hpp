@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <lci.hpp>
 #include <limits>
 #include <vector>
@@ -58,6 +59,12 @@ struct setting {
   template <class Handle>
   Handle of_other();
   std::vector<packet_pool_t> made;
+  // Of `buffer`; ended with the setting.
+  mr_t mr_of_other_device();
+  rmr_t rmr_of_other_device() { return get_rmr(mr_of_other_device()); }
+  rmr_t rmr_of_other_runtime();
+  /// Of memory whose first value is at no multiple of its size.
+  rmr_t misaligned_rmr();
 };
 
 template <>
@@ -87,6 +94,10 @@ runtime_t setting::freed();
 template <>
 graph_node_t setting::freed();
 
+inline rmr_t with_key(rmr_t rmr, uint64_t key) {
+  rmr.opaque_rkey = key;
+  return rmr;
+}
 inline void combine(const void*, const void*, void*, size_t) {}
 inline void handle_status(status_t) {}
 inline status_t run_node(void*) { return status_t(errorcode_t::done); }

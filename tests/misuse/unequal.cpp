@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <lci.hpp>
 #include <string>
 #include <thread>
@@ -25,11 +26,42 @@ void call(const std::string& how, bool differs) {
         .algorithm(differs ? lci::broadcast_algorithm_t::tree : lci::broadcast_algorithm_t::ring)();
 }
 
+/// All learn of it at once, in the call, and what follows works.
+int allocate_unequal_parts(const std::string& how) {
+  const int rank = lci::get_rank_me();
+  const size_t size = how == "parts of other sizes" && rank == 1 ? 128 : 64;
+  const size_t alignment = how == "parts of other alignments" && rank == 1 ? 4096 : 64;
+  // One that no rank may ask for: the others are not to wait for that rank.
+  const size_t wrong = how == "parts, one of them misused" && rank == 1 ? 3 : alignment;
+  std::string text;
+  try {
+    lci::alloc_symmetric_x(size).alignment(wrong)();
+  } catch (const std::exception& e) {
+    text = e.what();
+  }
+  const auto says = [&](const std::string& what) { return text.find(what) != std::string::npos; };
+  bool good;
+  if (how == "parts, one of them misused")
+    good = says(rank == 1 ? "alignment" : "rank 1 could not allocate its part");
+  else
+    good = says("the same at all ranks") && says("rank 0: size = 64, alignment = 64") &&
+           says(how == "parts of other sizes" ? "rank 1: size = 128, alignment = 64"
+                                              : "rank 1: size = 64, alignment = 4096");
+  if (!good) std::printf("rank %d: %s\n", rank, text.empty() ? "nothing was thrown" : text.c_str());
+  lci::symmetric_t memory = lci::alloc_symmetric_x(size).alignment(alignment).equal_parts(false)();
+  const size_t theirs = lci::get_symmetric_rmr(memory, 1).size();
+  if (theirs != (how == "parts of other sizes" ? 128u : 64u)) good = false;
+  lci::free_symmetric(&memory);
+  lci::g_runtime_fina();
+  return good ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
   lci::g_runtime_init();
+  if (how.rfind("parts", 0) == 0) return allocate_unequal_parts(how);
   const int rank = lci::get_rank_me();
   std::string text;
   try {

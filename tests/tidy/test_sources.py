@@ -32,6 +32,13 @@ class Sources(unittest.TestCase):
                 long[str(path)] = n
         self.assertEqual(long, {})
 
+    def test_pointers_are_not_compared_with_numbers(self):
+        """Whether a pointer is an object's, detail::is_object() says."""
+        comparison = re.compile(r"reinterpret_cast<uintptr_t>\([^()]*\)\s*(?:[<>]=?|[=!]=)\s*[1-9]")
+        found = [f"{path}: {match.group(0)}" for path in tree.files("lib", "network", "include", "codegen")
+                 for match in comparison.finditer(tree.without_comments(tree.text(path)))]
+        self.assertEqual(found, [])
+
     def test_nothing_is_marked_as_left_to_do(self):
         found = [f"{p}:{i}" for p in tree.files(suffixes=ALL)
                  for i, line in enumerate(tree.text(p).splitlines(), 1) if MARKS.search(line)]

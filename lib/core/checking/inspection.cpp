@@ -24,8 +24,7 @@ call_inspection::call_inspection(const char* operation)
 }
 
 bool call_inspection::alive(const char* argument, const void* object) {
-  constexpr uintptr_t last_constant = 15;
-  if (reinterpret_cast<uintptr_t>(object) <= last_constant) return false;
+  if (!detail::is_object(object)) return false;
   if (objects::was_freed(object))
     throw_invalid(operation_, argument, "a handle whose object was freed", "one whose object is alive",
                   "freeing empties one handle only, not its copies");
