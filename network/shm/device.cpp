@@ -276,19 +276,27 @@ void device::look_after_peers(event_sink& sink) {
 }
 
 void device::look_for_ends(event_sink& sink) {
-  std::vector<int> ends;
+  size_t due = 0;
   {
     const std::unique_lock guard(mutex_, std::try_to_lock);
     if (!guard.owns_lock()) return;  // somebody else looks, or opens a lane
     // Those found the last time: since then their lanes were polled in vain, so all that they sent has come.
-    ends.assign(closed_peers_.begin() + static_cast<ptrdiff_t>(n_ends_told_), closed_peers_.end());
-    n_ends_told_ = closed_peers_.size();
+    due = closed_peers_.size();
     for (const auto& lane : owned_out_) {
       const int peer = lane->target;
       if (peer >= 0 && lane->receiver_closed()) note_closed(peer);
     }
   }
-  for (const int peer : ends) sink.on_device_end(peer);
+  // If a handler throws, the next look tells the others.
+  for (;;) {
+    int peer = -1;
+    {
+      const std::unique_lock guard(mutex_, std::try_to_lock);
+      if (!guard.owns_lock() || n_ends_told_ >= due) return;
+      peer = closed_peers_[n_ends_told_++];
+    }
+    sink.on_device_end(peer);
+  }
 }
 
 bool device::anything_ready() const {
