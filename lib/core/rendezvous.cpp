@@ -286,6 +286,8 @@ errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) 
     // Whoever makes progress here need not be the one who has posted it.
     note_refusal(op->status.rank, e.what());
     return errorcode_t::fatal;
+  } catch (const peer_failure_error&) {
+    return errorcode_t::fatal;
   } catch (const std::bad_alloc&) {
     return errorcode_t::retry_nomem;
   }

@@ -101,6 +101,35 @@ struct shm_job {
 
 }  // namespace
 
+TEST_CASE("shm: who gets from a device that is no more, or sends to it, is refused, and the next polls tell why") {
+  const bool sends = GENERATE(false, true);
+  const bool leaves = GENERATE(false, true);
+  INFO("the peer has left altogether: " << leaves);
+  shm_job j(2);
+  if (!j.contexts[0]->attach_works()) LCI_SKIP("cross-memory attach is not permitted here");
+  j.devices[1].reset();
+  if (leaves) j.contexts[1].reset();
+  CHECK((sends ? j.send_to(1) : j.get_from(1)) == errorcode_t::fatal);
+  CHECK(j.here == 0);
+  shm_recorder sink;
+  j.poll(sink);
+  CHECK(sink.ends == std::vector<int>{1});
+  CHECK(sink.failures.empty());
+}
+
+TEST_CASE("shm: a get that meets a shortage of descriptors is to be posted again") {
+  shm_job j(2);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const errorcode_t without = j.get_from(1);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(without == errorcode_t::retry_nomem);
+  CHECK(j.get_from(1) == errorcode_t::done);
+  CHECK(j.here == 7);
+}
+
 TEST_CASE("shm: each end of a device is told, also if a handler throws") {
   shm_job j(3);
   for (int peer : {1, 2}) CHECK(j.send_to(peer) == errorcode_t::done);
