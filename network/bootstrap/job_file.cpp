@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "lci/errors.hpp"
@@ -27,6 +29,20 @@ constexpr int owner_only = 0600;
 
 std::string system_text(const std::string& what, const std::string& path) {
   return what + " '" + path + "': " + std::strerror(errno);
+}
+
+/// The program may change its folder before the file is removed.
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
+}
+
+/// Whether the file of that descriptor is still there.
+bool is_at(const std::string& path, int fd) {
+  struct stat there {}, own {};
+  return lstat(path.c_str(), &there) == 0 && fstat(fd, &own) == 0 && there.st_dev == own.st_dev &&
+         there.st_ino == own.st_ino;
 }
 
 struct flock lock_of(short type, off_t byte) {
@@ -125,7 +141,7 @@ class job_file::locked {
 };
 
 job_file::job_file(const std::string& path, int n_ranks, double timeout)
-    : path_(path), n_ranks_(n_ranks), timeout_(timeout) {
+    : path_(absolute(path)), n_ranks_(n_ranks), timeout_(timeout) {
   try {
     wait([&] { return try_join(); },
          [&] {
@@ -146,7 +162,7 @@ job_file::~job_file() {
     if (h.job[0] == job_[0] && h.job[1] == job_[1]) {
       h.n_left += 1;
       lock.write(h);
-      if (h.n_left == h.n_ranks) unlink(path_.c_str());
+      if (h.n_left == h.n_ranks && is_at(path_, fd_)) unlink(path_.c_str());
     }
   } catch (const bootstrap_error&) {
     // The next job sees that nobody is there.
