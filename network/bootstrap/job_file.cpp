@@ -105,9 +105,9 @@ struct job_file::header {
   uint32_t n_ranks = 0;
   uint32_t n_joined = 0;
   uint32_t n_left = 0;
-  uint32_t aborted = 0;  // 1 + the code
+  uint32_t aborted = 0;  // 1: so it is, with the code below
   uint32_t aborted_by = 0;
-  uint32_t unused = 0;
+  int32_t code = 0;
   uint64_t end = 0;  // of the data
 
   uint64_t begin() const { return sizeof(header) + n_ranks * sizeof(uint32_t); }
@@ -236,7 +236,7 @@ void job_file::check(const header& h) const {
     throw bootstrap_error("'" + path_ + "' has become another job's");
   if (h.aborted != 0)
     throw bootstrap_error("rank " + std::to_string(h.aborted_by) + " has ended the job with code " +
-                          std::to_string(h.aborted - 1));
+                          std::to_string(h.code));
 }
 
 std::vector<int> job_file::late(const std::vector<uint32_t>& rounds) const {
@@ -285,7 +285,8 @@ void job_file::abort(int code) {
   const locked lock(*this);
   header h = lock.read();
   check(h);
-  h.aborted = static_cast<uint32_t>(code) + 1;
+  h.aborted = 1;
+  h.code = code;
   h.aborted_by = static_cast<uint32_t>(rank_);
   lock.write(h);
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "lci/errors.hpp"
 #include "network/bootstrap/job_file.hpp"
 
 using lci::network::job_file;
@@ -51,4 +52,18 @@ TEST_CASE("a job's file that somebody has put another one in place of is left al
     std::ofstream("ranks") << "of another job";
   }
   CHECK(std::filesystem::exists("ranks"));
+}
+
+TEST_CASE("the ranks of a file hear of an abort with any code") {
+  const job_folders folders;
+  const int code = GENERATE(0, 3, -1, -2);
+  job_file job("ranks", 1, 1);
+  CHECK(job.share("x") == "x");
+  job.abort(code);
+  try {
+    job.share("y");
+    FAIL("nothing was said");
+  } catch (const lci::bootstrap_error& e) {
+    CHECK(std::string(e.what()).find("with code " + std::to_string(code)) != std::string::npos);
+  }
 }
