@@ -285,6 +285,9 @@ errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) 
   } catch (const resource_error& e) {
     // Whoever makes progress here need not be the one who has posted it.
     note_refusal(op->status.rank, e.what());
+    op->fail_as(failure::fatal);
+    return errorcode_t::fatal;
+  } catch (const peer_failure_error&) {
     return errorcode_t::fatal;
   } catch (const std::bad_alloc&) {
     return errorcode_t::retry_nomem;
@@ -319,7 +322,11 @@ bool device::try_advance(operation* op) {
     if (result != errorcode_t::posted) op->pieces.fetch_sub(1, std::memory_order_relaxed);
     if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {
-      op->fail_as(failure::fatal);
+      if (op->has_failed()) break;  // refused
+      // Whether the peer has failed or freed its device a later poll tells, if none has.
+      const failure how = fate_with(op->status.rank);
+      if (how == failure::none) return false;
+      op->fail_as(how);
       break;
     }
     op->next_offset += size;

@@ -47,6 +47,19 @@ const bootstrap_kind& kind_named(const std::string& name, const std::string& var
                      " (unset it to choose by the environment)");
 }
 
+/// N processes must not become N jobs of one rank without a word.
+void warn_of_one_rank(const std::string& list, bool names_file, bool names_tcp) {
+  const int n = std::max({claimed_size(), env_number("PMI_SIZE").value_or(1),
+                          env_number("OMPI_COMM_WORLD_SIZE").value_or(1),
+                          names_tcp ? env_number("WORLD_SIZE").value_or(1) : 1});
+  std::string why;
+  if (n > 1)
+    why = " names no way to learn the rank but `local`, and a launcher has started " + std::to_string(n) + " ranks";
+  else if (names_file)
+    why = " names `file`, but LCT_PMI_FILE_NRANKS is not set";
+  if (!why.empty()) log_warning(std::string(list_variable) + "=" + list + why + ": this process is a job of one rank");
+}
+
 /// The first kind of a published list that the environment speaks of.
 const bootstrap_kind& choose_of(const std::string& list) {
   std::vector<const bootstrap_kind*> kinds;
@@ -55,14 +68,14 @@ const bootstrap_kind& choose_of(const std::string& list) {
     if (end > at) kinds.push_back(&kind_named(list.substr(at, end - at), list_variable));
     at = end + 1;
   }
-  bool names_file = false;
+  bool names_file = false, names_tcp = false;
   for (const bootstrap_kind* kind : kinds) {
     const bool found = kind->detected();
-    if (found && kind == &local_kind && names_file)
-      log_warning(std::string(list_variable) + "=" + list +
-                  " names `file`, but LCT_PMI_FILE_NRANKS is not set: this process is a job of one rank");
+    // `local` as the first is chosen; behind others it is what remains.
+    if (found && kind == &local_kind && kind != kinds.front()) warn_of_one_rank(list, names_file, names_tcp);
     if (found) return *kind;
     names_file = names_file || kind == &file_kind;
+    names_tcp = names_tcp || kind == &tcp_kind;
   }
   throw bootstrap_error(std::string(list_variable) + "=" + list +
                         " names no way to learn the rank that the environment speaks of: " + bootstrap_remedy);

@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "lci/errors.hpp"
@@ -27,6 +29,20 @@ constexpr int owner_only = 0600;
 
 std::string system_text(const std::string& what, const std::string& path) {
   return what + " '" + path + "': " + std::strerror(errno);
+}
+
+/// The program may change its folder before the file is removed.
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
+}
+
+/// Whether the file of that descriptor is still there.
+bool is_at(const std::string& path, int fd) {
+  struct stat there {}, own {};
+  return lstat(path.c_str(), &there) == 0 && fstat(fd, &own) == 0 && there.st_dev == own.st_dev &&
+         there.st_ino == own.st_ino;
 }
 
 struct flock lock_of(short type, off_t byte) {
@@ -89,9 +105,9 @@ struct job_file::header {
   uint32_t n_ranks = 0;
   uint32_t n_joined = 0;
   uint32_t n_left = 0;
-  uint32_t aborted = 0;  // 1 + the code
+  uint32_t aborted = 0;  // 1: so it is, with the code below
   uint32_t aborted_by = 0;
-  uint32_t unused = 0;
+  int32_t code = 0;
   uint64_t end = 0;  // of the data
 
   uint64_t begin() const { return sizeof(header) + n_ranks * sizeof(uint32_t); }
@@ -125,7 +141,7 @@ class job_file::locked {
 };
 
 job_file::job_file(const std::string& path, int n_ranks, double timeout)
-    : path_(path), n_ranks_(n_ranks), timeout_(timeout) {
+    : path_(absolute(path)), n_ranks_(n_ranks), timeout_(timeout) {
   try {
     wait([&] { return try_join(); },
          [&] {
@@ -146,7 +162,7 @@ job_file::~job_file() {
     if (h.job[0] == job_[0] && h.job[1] == job_[1]) {
       h.n_left += 1;
       lock.write(h);
-      if (h.n_left == h.n_ranks) unlink(path_.c_str());
+      if (h.n_left == h.n_ranks && is_at(path_, fd_)) unlink(path_.c_str());
     }
   } catch (const bootstrap_error&) {
     // The next job sees that nobody is there.
@@ -220,7 +236,7 @@ void job_file::check(const header& h) const {
     throw bootstrap_error("'" + path_ + "' has become another job's");
   if (h.aborted != 0)
     throw bootstrap_error("rank " + std::to_string(h.aborted_by) + " has ended the job with code " +
-                          std::to_string(h.aborted - 1));
+                          std::to_string(h.code));
 }
 
 std::vector<int> job_file::late(const std::vector<uint32_t>& rounds) const {
@@ -269,7 +285,8 @@ void job_file::abort(int code) {
   const locked lock(*this);
   header h = lock.read();
   check(h);
-  h.aborted = static_cast<uint32_t>(code) + 1;
+  h.aborted = 1;
+  h.code = code;
   h.aborted_by = static_cast<uint32_t>(rank_);
   lock.write(h);
 }

@@ -21,9 +21,6 @@ constexpr size_t device_end_size = 1 + sizeof(uint32_t);
 constexpr uint64_t listener_mark = ~uint64_t{0};
 constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // over a descriptor; without it: a rank
 
-// A peer that is not there may have left a moment ago, and its last messages be on their way to us.
-constexpr std::chrono::milliseconds benefit_of_doubt{300};
-
 bool add(int events, int fd, uint64_t mark) {
   epoll_event e{};
   e.events = EPOLLIN | EPOLLRDHUP;

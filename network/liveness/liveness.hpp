@@ -37,6 +37,9 @@ class liveness {
     if (!met_[static_cast<size_t>(rank)].load(std::memory_order_relaxed)) watch(rank);
   }
 
+  /// A peer that is not there may have left a moment ago, and its last messages be on their way to us.
+  static constexpr std::chrono::milliseconds benefit_of_doubt{300};
+
   /// What is known of a peer's process: nothing, and nothing will be; nothing yet; that it lives, or did just now.
   enum class view : uint8_t { none, unsure, alive };
   LCI_COLD view view_of(int rank);

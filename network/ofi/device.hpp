@@ -218,7 +218,7 @@ class device final : public network::device, public holds_back {
   request_pool bundle_requests_;
   alignas(cache_line) std::atomic<int64_t> under_way_{0};  // requests that will tell the core, or us
   std::atomic<uint32_t> idle_{0};  // polls and posts in vain
-  const uint32_t number_;  // among the context's, alike at all ranks
+  uint32_t number_ = 0;  // among the context's, alike at all ranks
   std::atomic<size_t> departures_seen_{0};
   spinlock send_lock_, receive_lock_, poll_lock_;  // tried only, as lock_mode_ says; see try_for()
   std::mutex memory_lock_;                         // as lock_mode_ says

@@ -34,22 +34,26 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
       lock_mode_(calls_to_guard(attr, c.provider())),
       one_lock_(c.provider().one_call_at_a_time() || (attr.ofi_lock_mode & LCI_NET_TRYLOCK_ENDPOINT) != 0),
       attr_(attr),
-      eager_size_(eager_size),
-      number_(c.number_device()) {
+      eager_size_(eager_size) {
   if (!provider_.carries_data()) trailer_ = trailer_size;
   open_endpoint(attr);
   peers_ = std::make_unique<peer[]>(static_cast<size_t>(c.size()));
-  addresses_of_all_ = c.exchange().offer(tell_address());
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0)
     throw resource_error(std::string("ofi: no eventfd: ") + std::strerror(errno) +
                          "; raise `ulimit -n`");
+  bool flushed = false;
   try {
     context_.flusher().add(*this);
+    flushed = true;
+    addresses_of_all_ = c.exchange().offer(tell_address());
   } catch (...) {
+    if (flushed) context_.flusher().remove(*this);
     close(wake_fd_);
     throw;
   }
+  // Last: a device that could not be made has none, and the next one gets it, as at the other ranks.
+  number_ = c.number_device();
 }
 
 device::~device() {

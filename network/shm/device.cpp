@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
+#include "lib/base/log.hpp"
 #include "network/shm/bell.hpp"
 #include "network/shm/device_entries.hpp"
 
@@ -150,7 +151,10 @@ errorcode_t device::put_or_get(const net_op& op) {
   } else {
     const int pid = context_.pid_of(op.peer);
     context_.note_access(op.peer);
-    if (pid == 0 || has_closed(op.peer))
+    const presence there = pid == 0 ? presence::closed : presence_of(op.peer);
+    if (there == presence::unknown)
+      error = EAGAIN;
+    else if (there == presence::closed)
       error = ESRCH;
     else
       error = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
@@ -164,15 +168,32 @@ errorcode_t device::put_or_get(const net_op& op) {
     if (lane->shared_by_threads) lane->lock.unlock();
   }
   if (LCI_LIKELY(error == 0)) return errorcode_t::done;
+  if (error == EAGAIN) return errorcode_t::retry_nomem;
   if (error != ESRCH) throw_refused(op, error);
   return errorcode_t::fatal;
 }
 
-bool device::has_closed(int peer) {
-  if (const out_lane* lane = lane_of(thread_index(), peer)) return lane->receiver_closed();
-  if (context_.is_guest(peer)) return false;
+presence device::presence_of(int peer) {
+  if (const out_lane* lane = lane_of(thread_index(), peer))
+    return lane->receiver_closed() ? presence::closed : presence::open;
+  if (context_.is_guest(peer)) return presence::open;
   uint32_t entry = 0;
-  return find_entry(context_.segment_of(peer), place_.number, entry) == presence::closed;
+  try {
+    const presence there = find_entry(context_.segment_of(peer), place_.number, entry);
+    if (there == presence::closed) {
+      std::lock_guard guard(mutex_);
+      note_closed(peer);
+    }
+    return there;
+  } catch (const shortage_error& e) {
+    if (!warned_of_unknown_.exchange(true, std::memory_order_relaxed))
+      log_warning(std::string(e.what()) + "; puts and gets of its memory wait until it can be");
+    return presence::unknown;
+  } catch (const peer_failure_error&) {
+    std::lock_guard guard(mutex_);
+    note_gone(peer);
+    return presence::closed;
+  }
 }
 
 void device::throw_refused(const net_op& op, int error) const {
@@ -276,19 +297,27 @@ void device::look_after_peers(event_sink& sink) {
 }
 
 void device::look_for_ends(event_sink& sink) {
-  std::vector<int> ends;
+  size_t due = 0;
   {
     const std::unique_lock guard(mutex_, std::try_to_lock);
     if (!guard.owns_lock()) return;  // somebody else looks, or opens a lane
     // Those found the last time: since then their lanes were polled in vain, so all that they sent has come.
-    ends.assign(closed_peers_.begin() + static_cast<ptrdiff_t>(n_ends_told_), closed_peers_.end());
-    n_ends_told_ = closed_peers_.size();
+    due = closed_peers_.size();
     for (const auto& lane : owned_out_) {
       const int peer = lane->target;
       if (peer >= 0 && lane->receiver_closed()) note_closed(peer);
     }
   }
-  for (const int peer : ends) sink.on_device_end(peer);
+  // If a handler throws, the next look tells the others.
+  for (;;) {
+    int peer = -1;
+    {
+      const std::unique_lock guard(mutex_, std::try_to_lock);
+      if (!guard.owns_lock() || n_ends_told_ >= due) return;
+      peer = closed_peers_[n_ends_told_++];
+    }
+    sink.on_device_end(peer);
+  }
 }
 
 bool device::anything_ready() const {

@@ -10,6 +10,7 @@
 #include "lib/base/thread_index.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/context.hpp"
+#include "network/shm/device_entries.hpp"
 #include "network/shm/in_lane.hpp"
 #include "network/shm/lane_pool.hpp"
 #include "network/shm/out_lane.hpp"
@@ -64,6 +65,8 @@ class device final : public network::device {
   LCI_COLD void warn_of_shortage(int peer);
   /// The peer has closed its device or left; under mutex_. The next polls tell it.
   LCI_COLD void note_closed(int peer);
+  /// The peer's memory can't be mapped any more; under mutex_. The next polls tell why.
+  LCI_COLD void note_gone(int peer);
   void adopt_listed();  // the same under mutex_
   LCI_COLD void adopt_lanes();
 
@@ -86,8 +89,9 @@ class device final : public network::device {
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
-  /// Whether the peer has freed its device. Memory that it registered with that may be anything by now.
-  bool has_closed(int peer);
+  /// Memory that a peer registered with a device that it has freed may be anything by now. `unknown`: the system
+  /// has no room to look just now.
+  presence presence_of(int peer);
   [[noreturn]] LCI_COLD void throw_refused(const net_op& op, int error) const;
   LCI_COLD errorcode_t no_room(const out_lane& lane, int peer);
   void after_send(out_lane& lane) {
@@ -123,6 +127,7 @@ class device final : public network::device {
   std::vector<int> closed_peers_;  // under mutex_: those whose end is to be told, and was
   size_t n_ends_told_ = 0;         // under mutex_: of closed_peers_
   bool warned_of_shortage_ = false;                   // under mutex_
+  std::atomic<bool> warned_of_unknown_{false};
   std::vector<in_lane*> guest_in_;    // under mutex_: of owned_in_, those that guests have, or had
   std::vector<out_lane*> spare_out_;  // under mutex_: of owned_out_, those that lead nowhere
   std::atomic<bool> looking_{false};  // a thread is looking after guests

@@ -19,9 +19,9 @@ uint32_t open_entry(const segment_view& segment, uint32_t number);
 void close_entry(const segment_view& segment, uint32_t place);
 void free_entry(const segment_view& segment, uint32_t place);
 
-enum class presence { not_yet, open, closed };
+enum class presence { unknown, not_yet, open, closed };
 
-/// Looks for a device; if it is open, `place` is where.
+/// Looks for a device; if it is open, `place` is where. Never `unknown`.
 presence find_entry(const segment_view& segment, uint32_t number, uint32_t& place);
 
 }  // namespace lci::network::shm

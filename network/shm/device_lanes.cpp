@@ -56,6 +56,7 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
   try {
     segment = context_.segment_of(peer);
   } catch (const peer_failure_error&) {
+    note_gone(peer);
     why = errorcode_t::fatal;
     return nullptr;
   }
@@ -100,6 +101,11 @@ void device::note_closed(int peer) {
   if (context_.has_failed(peer)) return;
   if (std::find(closed_peers_.begin(), closed_peers_.end(), peer) == closed_peers_.end())
     closed_peers_.push_back(peer);
+}
+
+void device::note_gone(int peer) {
+  context_.hear_of(peer);  // if its process has died, that is told
+  if (context_.has_left(peer)) note_closed(peer);
 }
 
 void device::warn_of_shortage(int peer) {

@@ -42,6 +42,8 @@ mapping map_peer(const address& a, const file_name& name, int rank, const char* 
   const int fd = open_file_of(a.pid, name);
   if (fd < 0) {
     const int error = errno;
+    if (error == EMFILE || error == ENFILE)
+      throw shortage_error(who + ": can't open its memory: " + std::strerror(error) + "; raise `ulimit -n`");
     if (error == ENOENT || process_watch().has_ended(a.pid, a.start_time))
       throw peer_failure_error(rank, who + " has left before a connection was made");
     throw resource_error(who + ": can't open its memory, descriptor " + std::to_string(name.fd) +

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lci/errors.hpp"
 #include "network/shm/layout.hpp"
 #include "network/shm/memory_file.hpp"
 
@@ -35,8 +36,14 @@ class own_segment {
   mapping map_;
 };
 
+/// The system has no room to map a peer's memory just now.
+class shortage_error final : public resource_error {
+ public:
+  using resource_error::resource_error;
+};
+
 /// Maps the file `name` of the process that `a` describes. Throws peer_failure_error if the owner has
-/// left, or resource_error with the reason and the remedy, which may be `attribute`.
+/// left, shortage_error, or another resource_error with the reason and the remedy, which may be `attribute`.
 mapping map_peer(const address& a, const file_name& name, int rank, const char* attribute);
 /// The peer's segment, looked at.
 mapping map_segment(const address& a, int rank);

@@ -44,7 +44,9 @@ device::device(context& c, size_t eager_size)
   epoll_event e{};
   e.events = EPOLLIN;
   e.data.u64 = bell_mark;
-  epoll_ctl(events_.get(), EPOLL_CTL_ADD, bell_.get(), &e);
+  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, bell_.get(), &e) != 0)
+    throw resource_error(std::string("tcp: can't wait for an eventfd: ") + std::strerror(errno) +
+                         "; raise /proc/sys/fs/epoll/max_user_watches");
   handshakes_ = std::make_unique<handshakes>(*this, own_rank_, c.size(), c.address(), events_.get(), c.timeout());
   endpoints_of_all_ = c.exchange().offer(handshakes_->own().packed());
   context_.flusher().add(*this);

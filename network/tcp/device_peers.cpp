@@ -55,9 +55,11 @@ void device::settle_doubts() {
   const auto now = std::chrono::steady_clock::now();
   for (doubt& d : doubts) {
     connection& c = link_to(d.rank);
-    if (c.is_gone()) continue;  // its process was seen to end
+    // Its process was seen to end, or it has connected with us.
+    if (c.is_gone() || c.fd.load(std::memory_order_acquire) >= 0) continue;
     const liveness::view seen = context_.peers().view_of(d.rank);
-    if (seen == liveness::view::alive) {
+    // A process that ends closes its sockets one after the other: this one first, and that by which it is watched later.
+    if (seen == liveness::view::alive && now - d.since > liveness::benefit_of_doubt) {
       if (c.what.let_go()) news_.add_end(d.rank);
       news_.add(ended_links_, &c);
     } else if (seen == liveness::view::none || now - d.since > longest_doubt) {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds patience_with_callers{10};
 // An own attempt that has made way waits so long for the peer's, which was under way then.
 constexpr std::chrono::seconds patience_with_crossed{30};
-// So often a peer may drop a connection without a word; then it counts as closed.
+// So often a peer may drop a connection without a word, where no time is set for it to answer.
 constexpr int most_dropped = 3;
 // Strangers may connect, say nothing, and stay; ranks come all at once.
 constexpr size_t spare_callers = 64;
@@ -114,7 +114,8 @@ void handshakes::try_again(int rank, const char* what) {
   if (++a.n_dropped > most_dropped) {
     // To the peer that connection was the one, and we have failed with it.
     if (a.may_have_served) return give_up(rank, "the connection broke while it answered");
-    return give_up_closed(rank, what);
+    // With a time for it handle_due() ends it: the peer may live, and have no room just now.
+    if (timeout_.count() == 0) return give_up(rank, what);
   }
   a.socket = socket_handle();
   a.connected = false;

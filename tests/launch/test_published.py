@@ -71,6 +71,16 @@ class Lists(Started):
         said = self.end(self.begin('info', LCT_PMI_BACKEND='file,local'))
         self.assertIn('kind=local', said)
         self.assertIn('LCT_PMI_FILE_NRANKS is not set: this process is a job of one rank', said)
+        for env in ({'LCT_PMI_BACKEND': 'pmix,local', 'PMI_RANK': 1, 'PMI_SIZE': 4, 'PMI_FD': 99},
+                    {'LCT_PMI_BACKEND': 'pmix,local', 'PMI_RANK': 1, 'PMI_SIZE': 4, 'PMI_PORT': '127.0.0.1:9'},
+                    {'LCT_PMI_BACKEND': 'tcp;local', 'PMI_RANK': 1, 'PMI_SIZE': 4, 'PMI_FD': 99},
+                    {'LCT_PMI_BACKEND': 'tcp,local', 'RANK': 1, 'WORLD_SIZE': 4}):
+            with self.subTest(env=env):
+                said = self.end(self.begin('info', **env))
+                self.assertIn('kind=local rank=0 size=1', said)
+                self.assertIn('has started 4 ranks: this process is a job of one rank', said)
+        said = self.end(self.begin('info', LCT_PMI_BACKEND='local,pmi1', PMI_RANK=1, PMI_SIZE=4, PMI_FD=99))
+        self.assertNotIn('a job of one rank', said)  # as it was wanted
 
 
 class Pairs(Started):

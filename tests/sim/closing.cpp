@@ -117,3 +117,50 @@ TEST_CASE("a put of a layout that its target never serves ends as cancelled when
     lci::free_runtime(&target);
   }
 }
+
+TEST_CASE("a receive whose sender has freed its device ends as cancelled, also if it would read the sender's memory") {
+  const lci::global_attr_t before = lci::get_g_default_attr();
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    lci::global_attr_t attr = before;
+    attr.backend = lci::attr_backend_t::sim;
+    attr.sim_seed = seed;
+    attr.sim_ranks = 2;
+    attr.rdv_protocol = lci::attr_rdv_protocol_t::read;
+    attr.close_timeout = 0.1;  // for an answer that does not come
+    lci::set_g_default_attr(attr);
+    auto sender = lci::alloc_runtime(), receiver = lci::alloc_runtime();
+    lci::set_g_default_attr(before);
+    auto device_of_sender = lci::alloc_device_x().runtime(sender)();
+    auto device = lci::alloc_device_x().runtime(receiver)();
+    std::vector<char> out(300'000), in(out.size());
+    auto sent = lci::alloc_sync_x().runtime(sender)();
+    auto received = lci::alloc_sync_x().runtime(receiver)();
+    CHECK(lci::post_send_x(1, out.data(), out.size(), 7, sent)
+              .allow_retry(false)
+              .device(device_of_sender)
+              .runtime(sender)()
+              .is_posted());
+    for (int i = 0; i < 100; ++i) lci::progress_x().device(device_of_sender).runtime(sender)();
+    lci::free_device_x(&device_of_sender).runtime(sender)();
+    lci::status_t end;
+    REQUIRE(lci::sync_test_x(sent, &end).runtime(sender)());
+    CHECK(end.error == lci::errorcode_t::cancelled);
+    CHECK(lci::post_recv_x(0, in.data(), in.size(), 7, received)
+              .allow_retry(false)
+              .device(device)
+              .runtime(receiver)()
+              .is_posted());
+    bool ended = false;
+    for (int i = 0; i < 100'000 && !ended; ++i) {
+      lci::progress_x().device(device).runtime(receiver)();
+      ended = lci::sync_test_x(received, &end).runtime(receiver)();
+    }
+    REQUIRE(ended);
+    CHECK(end.error == lci::errorcode_t::cancelled);
+    lci::free_comp_x(&sent).runtime(sender)();
+    lci::free_comp_x(&received).runtime(receiver)();
+    lci::free_device_x(&device).runtime(receiver)();
+    lci::free_runtime(&sender);
+    lci::free_runtime(&receiver);
+  }
+}

@@ -1,4 +1,4 @@
-// Performance counters: an addition costs one or two locked instructions on a line that few threads share.
+// Performance counters: an addition costs two or three locked instructions on a line that few threads share.
 #include <lct.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "lib/base/cpu.hpp"
@@ -22,8 +23,8 @@ struct totals {
   uint64_t sum = 0, times = 0, open = 0;  // open: started and not ended
 };
 
-/// One counter: a sum in parts, so that threads do not all write one line. Orders are relaxed: only the numbers
-/// themselves count, and who wants to see another thread's must have heard from it otherwise.
+/// One counter: a sum in parts, so that threads do not all write one line. Orders are relaxed but for timers: only
+/// the numbers themselves count, and who wants to see another thread's must have heard from it otherwise.
 class counter {
  public:
   counter(const char* name, LCT_pcounter_type_t type) : name_(name), type_(type) {}
@@ -36,22 +37,26 @@ class counter {
   // A length of time is its end less its begin, and so is a sum of them: it does not matter which belong together.
   void start(uint64_t time) {
     part& p = mine();
-    p.sum.fetch_sub(time, std::memory_order_relaxed);
-    p.open.fetch_add(1, std::memory_order_relaxed);
+    p.starts_begun.fetch_add(1, std::memory_order_relaxed);
+    p.sum.fetch_sub(time, std::memory_order_release);  // R1
+    p.starts.fetch_add(1, std::memory_order_release);  // R2
   }
   void end(uint64_t time) {
     part& p = mine();
-    p.sum.fetch_add(time, std::memory_order_relaxed);
-    p.times.fetch_add(1, std::memory_order_relaxed);
-    p.open.fetch_sub(1, std::memory_order_relaxed);
+    p.ends_begun.fetch_add(1, std::memory_order_relaxed);
+    p.sum.fetch_add(time, std::memory_order_release);  // R1
+    p.ends.fetch_add(1, std::memory_order_release);    // R2
   }
 
   totals sum() const {
     totals all;
     for (const part& p : parts_) {
-      all.sum += p.sum.load(std::memory_order_relaxed);
-      all.times += p.times.load(std::memory_order_relaxed);
-      all.open += p.open.load(std::memory_order_relaxed);
+      totals t;
+      // A thread that is stopped in the middle must not stop this one.
+      for (int looks = 0; !p.read(t) && looks < most_looks; ++looks) std::this_thread::yield();
+      all.sum += t.sum;
+      all.times += t.times;
+      all.open += t.open;
     }
     return all;
   }
@@ -67,8 +72,22 @@ class counter {
 
  private:
   struct alignas(lci::cache_line) part {
-    std::atomic<uint64_t> sum{0}, times{0}, open{0};
+    std::atomic<uint64_t> sum{0}, times{0};  // `times` without those of a timer's ends
+    // A timer's sum and what is open belong together: who reads looks whether a thread has been in between.
+    std::atomic<uint64_t> starts_begun{0}, starts{0}, ends_begun{0}, ends{0};
+
+    /// False if what was read may not belong together.
+    bool read(totals& t) const {
+      const uint64_t n_starts = starts.load(std::memory_order_acquire);  // A2: sees what R2 ended
+      const uint64_t n_ends = ends.load(std::memory_order_acquire);      // A2
+      t.sum = sum.load(std::memory_order_acquire);                       // A1: who sees R1 sees that it was begun
+      t.times = times.load(std::memory_order_relaxed) + n_ends;
+      t.open = n_starts - n_ends;
+      return starts_begun.load(std::memory_order_relaxed) == n_starts &&
+             ends_begun.load(std::memory_order_relaxed) == n_ends;
+    }
   };
+  static constexpr int most_looks = 1000;
   part& mine() { return parts_[static_cast<size_t>(LCT_get_thread_id()) % parts_.size()]; }
 
   const std::string name_;

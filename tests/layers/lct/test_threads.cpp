@@ -148,6 +148,38 @@ TEST_CASE("counters add up what all threads add", "[counter][threads]") {
   CHECK(ctx == nullptr);
 }
 
+TEST_CASE("a dump while timers start and end says what time has passed", "[counter][threads]") {
+  LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("busy");
+  const auto timer = LCT_pcounter_register(ctx, "timer", LCT_PCOUNTER_TIMER);
+  constexpr int threads = 3;
+  const LCT_time_t begin = LCT_now();
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    const std::string line = "pcounter,busy," + std::to_string(LCT_rank) + ",timer,timer,";
+    long long wrong = 0, least = 0, most = 0;
+    for (int i = 0; i < 5000; ++i) {
+      const long long sum = number_after(dumped(ctx), line);
+      // A start in one part may be missed, and its end in another seen: then a little less than nothing.
+      const long long longest = (LCT_now() - begin) * threads;
+      if (sum < -longest || sum > longest) ++wrong;
+      least = std::min(least, sum);
+      most = std::max(most, sum);
+    }
+    stop.store(true);
+    INFO("from " << least << " to " << most);
+    CHECK(wrong == 0);
+  });
+  lci_test::in_threads(threads, [&](int) {
+    while (!stop.load()) {
+      LCT_pcounter_start(ctx, timer);
+      LCT_pcounter_end(ctx, timer);
+    }
+    return 0;
+  });
+  reader.join();
+  LCT_pcounter_ctx_free(&ctx);
+}
+
 TEST_CASE("counters: names, kinds, timers and trends", "[counter]") {
   LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("few");
   const auto a = LCT_pcounter_register(ctx, "a", LCT_PCOUNTER_COUNTER);

@@ -1,0 +1,69 @@
+// The file by which processes become the ranks of a job, of a job of one rank.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "lci/errors.hpp"
+#include "network/bootstrap/job_file.hpp"
+
+using lci::network::job_file;
+
+namespace {
+
+/// The current folder of this process is an empty one, and so are two in it; the old one returns at the end.
+struct job_folders {
+  job_folders() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lci-job-file-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    all = pattern;
+    for (const char* name : {"first", "second"}) std::filesystem::create_directory(all / name);
+    enter("first");
+  }
+  ~job_folders() {
+    std::filesystem::current_path(before);
+    std::filesystem::remove_all(all);
+  }
+  void enter(const char* name) const { std::filesystem::current_path(all / name); }
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::path all;
+};
+
+}  // namespace
+
+TEST_CASE("the last rank of a job removes the job's file, wherever the program is by then") {
+  const job_folders folders;
+  {
+    const job_file job("ranks", 1, 1);
+    folders.enter("second");
+    std::ofstream("ranks") << "of another job";
+  }
+  CHECK_FALSE(std::filesystem::exists(folders.all / "first" / "ranks"));
+  CHECK(std::filesystem::exists(folders.all / "second" / "ranks"));
+}
+
+TEST_CASE("a job's file that somebody has put another one in place of is left alone") {
+  const job_folders folders;
+  {
+    const job_file job("ranks", 1, 1);
+    std::filesystem::remove("ranks");
+    std::ofstream("ranks") << "of another job";
+  }
+  CHECK(std::filesystem::exists("ranks"));
+}
+
+TEST_CASE("the ranks of a file hear of an abort with any code") {
+  const job_folders folders;
+  const int code = GENERATE(0, 3, -1, -2);
+  job_file job("ranks", 1, 1);
+  CHECK(job.share("x") == "x");
+  job.abort(code);
+  try {
+    job.share("y");
+    FAIL("nothing was said");
+  } catch (const lci::bootstrap_error& e) {
+    CHECK(std::string(e.what()).find("with code " + std::to_string(code)) != std::string::npos);
+  }
+}

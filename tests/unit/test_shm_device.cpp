@@ -1,0 +1,142 @@
+// Devices of the shm backend whose peers, here in the same process, free theirs.
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "network/shm/device.hpp"
+#include "tests/support/testing.hpp"
+
+using namespace lci::network;
+using lci::errorcode_t;
+
+namespace {
+
+struct shm_blackboard {
+  std::vector<std::vector<std::string>> offers;  // by rank
+};
+
+struct shm_member final : address_exchange {
+  shm_member(shm_blackboard& b, int r) : board(b), own(r) {}
+  int rank() const override { return own; }
+  int size() const override { return static_cast<int>(board.offers.size()); }
+  ticket offer(const std::string& blob) override {
+    auto& mine = board.offers[static_cast<size_t>(own)];
+    mine.push_back(blob);
+    return {0, static_cast<uint32_t>(mine.size() - 1)};
+  }
+  void publish() override {}
+  std::string read(ticket t, int r) override { return board.offers[static_cast<size_t>(r)][t.part]; }
+  std::vector<std::string> read_all(ticket t) override {
+    std::vector<std::string> all;
+    for (int r = 0; r < size(); ++r) all.push_back(read(t, r));
+    return all;
+  }
+  shm_blackboard& board;
+  const int own;
+};
+
+struct shm_recorder final : event_sink {
+  void on_recv(int, const std::byte*, size_t, void*) override {}
+  void on_complete(void*) override {}
+  void on_remote_write(int, uint32_t) override {}
+  void on_peer_failure(int peer, const char*) override { failures.push_back(peer); }
+  void on_device_end(int peer) override {
+    ends.push_back(peer);
+    if (throws) throw std::runtime_error("a handler's");
+  }
+  void on_operation_failure(void*, int) override {}
+  bool throws = false;
+  std::vector<int> failures, ends;
+};
+
+/// Ranks of one process, each with a device.
+struct shm_job {
+  explicit shm_job(int n) {
+    board.offers.resize(static_cast<size_t>(n));
+    for (int r = 0; r < n; ++r) {
+      members.push_back(std::make_unique<shm_member>(board, r));
+      lci::net_context_attr_t attr;
+      attr.shm_cma = true;
+      contexts.push_back(std::make_unique<shm::context>(*members.back(), attr));
+    }
+    for (auto& c : contexts) {
+      c->settle(acquaintance::all_at_once);
+      devices.push_back(c->create_device({}, 1024));
+    }
+  }
+  ~shm_job() { devices.clear(); }
+  /// Rank 0 gets a word of the memory of `peer`.
+  errorcode_t get_from(int peer) {
+    net_op op;
+    op.kind = verb::get;
+    op.peer = peer;
+    op.n_segments = 1;
+    op.segments[0] = {&here, sizeof here, 0};
+    op.remote_addr = reinterpret_cast<uint64_t>(&there);
+    return devices[0]->post(op);
+  }
+  /// Rank 0 sends to `peer`.
+  errorcode_t send_to(int peer) { return devices[0]->inject(peer, message_head{}, nullptr, 0); }
+  /// Until a poll has looked for the ends of devices, some times.
+  void poll(shm_recorder& sink) {
+    for (int i = 0; i < 20'000; ++i) {
+      try {
+        devices[0]->poll(sink, 64);
+      } catch (const std::runtime_error&) {
+      }
+    }
+  }
+  uint64_t here = 0, there = 7;
+  shm_blackboard board;
+  std::vector<std::unique_ptr<shm_member>> members;
+  std::vector<std::unique_ptr<shm::context>> contexts;
+  std::vector<std::unique_ptr<lci::network::device>> devices;
+};
+
+}  // namespace
+
+TEST_CASE("shm: who gets from a device that is no more, or sends to it, is refused, and the next polls tell why") {
+  const bool sends = GENERATE(false, true);
+  const bool leaves = GENERATE(false, true);
+  INFO("the peer has left altogether: " << leaves);
+  shm_job j(2);
+  if (!j.contexts[0]->attach_works()) LCI_SKIP("cross-memory attach is not permitted here");
+  j.devices[1].reset();
+  if (leaves) j.contexts[1].reset();
+  CHECK((sends ? j.send_to(1) : j.get_from(1)) == errorcode_t::fatal);
+  CHECK(j.here == 0);
+  shm_recorder sink;
+  j.poll(sink);
+  CHECK(sink.ends == std::vector<int>{1});
+  CHECK(sink.failures.empty());
+}
+
+TEST_CASE("shm: a get that meets a shortage of descriptors is to be posted again") {
+  shm_job j(2);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const errorcode_t without = j.get_from(1);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(without == errorcode_t::retry_nomem);
+  CHECK(j.get_from(1) == errorcode_t::done);
+  CHECK(j.here == 7);
+}
+
+TEST_CASE("shm: each end of a device is told, also if a handler throws") {
+  shm_job j(3);
+  for (int peer : {1, 2}) CHECK(j.send_to(peer) == errorcode_t::done);
+  j.devices[1].reset();
+  j.devices[2].reset();
+  shm_recorder sink;
+  sink.throws = true;
+  j.poll(sink);
+  CHECK(sink.ends == std::vector<int>{1, 2});
+}
