@@ -9,7 +9,7 @@ using namespace conf;
 
 namespace {
 
-constexpr lci::tag_t tag = 11;
+constexpr lci::tag_t tag_here = 11;
 
 /// Takes all statuses that are in the queue, each of which must be `done` or one of an early end.
 size_t take_all(rank_env& env, lci::comp_t cq) {
@@ -82,7 +82,7 @@ TEST_CASE("an operation that was cancelled or was too late is not told again whe
     for (size_t i = 0; i < n; ++i) {
       lci::operation_t name;
       const size_t size = i % 4 == 0 ? out.size() : 1000;
-      const auto s = lci::post_send_x(env.right(), out.data(), size, tag, cq)
+      const auto s = lci::post_send_x(env.right(), out.data(), size, tag_here, cq)
                          .comp_semantic(i % 4 == 1 ? lci::comp_semantic_t::remote : lci::comp_semantic_t::network)
                          .operation(&name)
                          .deadline(i % 2 == 0 ? 0.001 : -1)
@@ -113,7 +113,7 @@ TEST_CASE("receives of one device meet messages of another one while that is fre
       const auto out = message(size, 3);
       for (size_t i = 0; i < n; ++i)
         env.post(device, [&] {
-          return lci::post_send_x(env.right(), out.data(), size, tag, lci::COMP_NULL)
+          return lci::post_send_x(env.right(), out.data(), size, tag_here, lci::COMP_NULL)
               .device(device)
               .runtime(env.rt)();
         });
@@ -123,7 +123,7 @@ TEST_CASE("receives of one device meet messages of another one while that is fre
       std::thread receiver([&] {
         std::vector<char> in(size);
         for (size_t i = 0; i < n / 2; ++i) {
-          const auto s = lci::post_recv_x(env.left(), in.data(), size, tag, lci::COMP_NULL).runtime(env.rt)();
+          const auto s = lci::post_recv_x(env.left(), in.data(), size, tag_here, lci::COMP_NULL).runtime(env.rt)();
           EXPECT(!s.is_done() || in == out);
         }
       });
@@ -133,7 +133,7 @@ TEST_CASE("receives of one device meet messages of another one while that is fre
       env.barrier();
       std::vector<char> in(size);
       for (size_t i = 0; i < n / 2; ++i)
-        EXPECT(lci::post_recv_x(env.left(), in.data(), size, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
+        EXPECT(lci::post_recv_x(env.left(), in.data(), size, tag_here, lci::COMP_NULL).runtime(env.rt)().is_done());
       env.barrier();
     }
   });
