@@ -22,6 +22,8 @@ constexpr std::chrono::seconds patience_with_callers{10};
 constexpr std::chrono::seconds patience_with_crossed{30};
 // So often a peer may drop a connection without a word, where no time is set for it to answer.
 constexpr int most_dropped = 3;
+// A peer that lacks descriptors or memory drops connections for no longer, as a rule.
+constexpr std::chrono::milliseconds longest_refusal{2000};
 // Strangers may connect, say nothing, and stay; ranks come all at once.
 constexpr size_t spare_callers = 64;
 
@@ -111,12 +113,11 @@ void handshakes::try_later(int rank, int error) {
 
 void handshakes::try_again(int rank, const char* what) {
   attempt& a = attempts_[rank];
-  if (++a.n_dropped > most_dropped) {
-    // To the peer that connection was the one, and we have failed with it.
-    if (a.may_have_served) return give_up(rank, "the connection broke while it answered");
-    // With a time for it handle_due() ends it: the peer may live, and have no room just now.
-    if (timeout_.count() == 0) return give_up(rank, what);
-  }
+  // To the peer that connection was the one, and we have failed with it; unless it only had no room for a moment.
+  if (a.may_have_served && clock::now() - a.since > longest_refusal)
+    return give_up(rank, "the connection broke while it answered, and no other is accepted");
+  // With a time for it handle_due() ends it.
+  if (++a.n_dropped > most_dropped && timeout_.count() == 0) return give_up(rank, what);
   a.socket = socket_handle();
   a.connected = false;
   a.said.clear();

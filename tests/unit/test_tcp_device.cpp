@@ -11,68 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "network/tcp/device.hpp"
+#include "tests/unit/tcp_ranks.hpp"
 
-using namespace lci::network;
-using namespace lci::network::sockets;
+using namespace tcp_test;
 
 namespace {
 
-/// Rank 0 of two; what rank 1 offers is the test's.
-struct two_ranks final : address_exchange {
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  ticket offer(const std::string& blob) override {
-    mine.push_back(blob);
-    return {0, static_cast<uint32_t>(mine.size() - 1)};
-  }
-  void publish() override {}
-  std::string read(ticket t, int r) override {
-    if (r == 0 || (t.part == 0 && watched_at.empty())) return mine[t.part];
-    return t.part == 0 ? watched_at : other;
-  }
-  std::vector<std::string> read_all(ticket t) override { return {read(t, 0), read(t, 1)}; }
-  std::vector<std::string> mine;
-  std::string other;
-  std::string watched_at;  // where rank 1 is watched; empty: nobody is
-};
-
-struct recorder final : event_sink {
-  void on_recv(int peer, const std::byte* data, size_t size, void*) override {
-    CHECK(peer == 1);
-    if (throws && messages.size() % 2 == 1) {
-      messages.emplace_back("thrown");
-      throw std::runtime_error("a handler's");
-    }
-    messages.emplace_back(reinterpret_cast<const char*>(data), size);
-  }
-  void on_complete(void* context) override { completed.push_back(context); }
-  void on_remote_write(int peer, uint32_t imm) override {
-    CHECK(peer == 1);
-    written.push_back(imm);
-  }
-  void on_device_end(int peer) override { ends.push_back(peer); }
-  void on_peer_failure(int peer, const char* reason) override { failures.push_back(std::to_string(peer) + reason); }
-  void on_operation_failure(void* context, int peer) override {
-    CHECK(peer == 1);
-    failed.push_back(context);
-  }
-  bool throws = false;
-  std::vector<uint32_t> written;
-  std::vector<void*> completed, failed;
-  std::vector<int> ends;
-  std::vector<std::string> messages, failures;
-};
-
-lci::net_context_attr_t attributes(size_t buffer) {
-  lci::net_context_attr_t attr;
-  attr.tcp_buffer_size = buffer;
-  attr.device_name = "127.0.0.1";
-  attr.peer_timeout = 0;
-  return attr;
-}
-
-/// The device of rank 0, and the socket of a rank 1 that has said hello.
 struct pair {
   explicit pair(size_t buffer = 131072, size_t eager = 4096) : net(exchange, attributes(buffer)), own(net, eager) {
     endpoint e;
@@ -125,13 +69,6 @@ struct pair {
   socket_handle peer;
   recorder sink;
 };
-
-std::string framed(const std::string& message, frame_kind kind = frame_kind::message) {
-  std::string bytes(frame_room(message.size()), 'p');
-  std::byte* const begin = reinterpret_cast<std::byte*>(bytes.data());
-  std::memcpy(begin_frame(begin, kind, message.size()), message.data(), message.size());
-  return bytes;
-}
 
 template <class Head>
 std::string bytes_of(const Head& head) {
@@ -445,86 +382,4 @@ TEST_CASE("puts and gets of a rank to itself are copies", "[unit]") {
   from = "----";
   CHECK(p.own.post(op) == lci::errorcode_t::done);
   CHECK(from == "from");
-}
-
-namespace {
-
-using std::chrono::milliseconds;
-
-/// The device of rank 0, which watches a rank 1 that lives, and does not listen for devices any more.
-struct doubtful {
-  static lci::net_context_attr_t watching() {
-    lci::net_context_attr_t attr = attributes(131072);
-    attr.peer_timeout = 5;
-    return attr;
-  }
-  static std::string bytes_of_address(const sockaddr_storage& a) {
-    return std::string(reinterpret_cast<const char*>(&a), length_of(a));
-  }
-  doubtful() : net(exchange, watching()), own(net, 4096) {
-    endpoint e;
-    e.address = listening_address("127.0.0.1");
-    {
-      const socket_handle closed = listen_at(e.address, 1);  // whoever connects there is refused
-    }
-    exchange.other = e.packed();
-    sockaddr_storage here = listening_address("127.0.0.1");
-    listener = listen_at(here, 4);
-    exchange.watched_at = bytes_of_address(here);
-    net.settle(acquaintance::all_at_once);
-    own.settle(acquaintance::all_at_once);
-    net.peers().meet(1);
-    watcher = socket_handle(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    REQUIRE(watcher.get() >= 0);
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (net.peers().view_of(1) != liveness::view::alive && std::chrono::steady_clock::now() < end) net.peers().look();
-    REQUIRE(net.peers().view_of(1) == liveness::view::alive);
-    CHECK(own.inject(1, message_head{}, nullptr, 0) == lci::errorcode_t::done);
-  }
-  void poll_for(milliseconds time) {
-    const auto end = std::chrono::steady_clock::now() + time;
-    while (std::chrono::steady_clock::now() < end) own.poll(sink, 64);
-  }
-  two_ranks exchange;
-  sockets::context net;
-  sockets::device own;
-  socket_handle listener, watcher;
-  recorder sink;
-};
-
-}  // namespace
-
-TEST_CASE("a peer whose process ends, the device before that by which it is watched, has failed", "[unit]") {
-  doubtful d;
-  d.poll_for(milliseconds(50));
-  CHECK(d.sink.ends.empty());
-  d.listener = {};
-  d.watcher = {};
-  d.poll_for(milliseconds(1000));
-  CHECK(d.sink.failures.size() == 1);
-  CHECK(d.sink.ends.empty());
-}
-
-TEST_CASE("a peer that lives and does not listen any more has freed its device", "[unit]") {
-  doubtful d;
-  d.poll_for(milliseconds(1000));
-  CHECK(d.sink.failures.empty());
-  CHECK(d.sink.ends == std::vector<int>{1});
-}
-
-TEST_CASE("a peer that has connected in the meantime is in no doubt", "[unit]") {
-  doubtful d;
-  d.poll_for(milliseconds(50));
-  const endpoint to = endpoint::unpack(d.exchange.mine.back(), 0);
-  const socket_handle peer(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  REQUIRE(connect(peer.get(), reinterpret_cast<const sockaddr*>(&to.address), sizeof(sockaddr_in)) == 0);
-  const std::string text = encode(hello{to.knock, 1});
-  REQUIRE(send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
-  d.poll_for(milliseconds(1000));
-  const std::string message = framed("still there");
-  REQUIRE(send(peer.get(), message.data(), message.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(message.size()));
-  d.poll_for(milliseconds(200));
-  CHECK(d.sink.messages == std::vector<std::string>{"still there"});
-  CHECK(d.sink.ends.empty());
-  CHECK(d.sink.failures.empty());
 }

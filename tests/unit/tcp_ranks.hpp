@@ -1,0 +1,79 @@
+// Rank 0 of two over tcp, as tests of its device have it: what it is told, and what rank 1 says, which is the test's.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "network/tcp/device.hpp"
+
+namespace tcp_test {
+
+using namespace lci::network;
+using namespace lci::network::sockets;
+
+/// Rank 0 of two; what rank 1 offers is the test's.
+struct two_ranks final : address_exchange {
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  ticket offer(const std::string& blob) override {
+    mine.push_back(blob);
+    return {0, static_cast<uint32_t>(mine.size() - 1)};
+  }
+  void publish() override {}
+  std::string read(ticket t, int r) override {
+    if (r == 0 || (t.part == 0 && watched_at.empty())) return mine[t.part];
+    return t.part == 0 ? watched_at : other;
+  }
+  std::vector<std::string> read_all(ticket t) override { return {read(t, 0), read(t, 1)}; }
+  std::vector<std::string> mine;
+  std::string other;
+  std::string watched_at;  // where rank 1 is watched; empty: nobody is
+};
+
+struct recorder final : event_sink {
+  void on_recv(int peer, const std::byte* data, size_t size, void*) override {
+    CHECK(peer == 1);
+    if (throws && messages.size() % 2 == 1) {
+      messages.emplace_back("thrown");
+      throw std::runtime_error("a handler's");
+    }
+    messages.emplace_back(reinterpret_cast<const char*>(data), size);
+  }
+  void on_complete(void* context) override { completed.push_back(context); }
+  void on_remote_write(int peer, uint32_t imm) override {
+    CHECK(peer == 1);
+    written.push_back(imm);
+  }
+  void on_device_end(int peer) override { ends.push_back(peer); }
+  void on_peer_failure(int peer, const char* reason) override { failures.push_back(std::to_string(peer) + reason); }
+  void on_operation_failure(void* context, int peer) override {
+    CHECK(peer == 1);
+    failed.push_back(context);
+  }
+  bool throws = false;
+  std::vector<uint32_t> written;
+  std::vector<void*> completed, failed;
+  std::vector<int> ends;
+  std::vector<std::string> messages, failures;
+};
+
+inline lci::net_context_attr_t attributes(size_t buffer) {
+  lci::net_context_attr_t attr;
+  attr.tcp_buffer_size = buffer;
+  attr.device_name = "127.0.0.1";
+  attr.peer_timeout = 0;
+  return attr;
+}
+
+/// The device of rank 0, and the socket of a rank 1 that has said hello.
+inline std::string framed(const std::string& message, frame_kind kind = frame_kind::message) {
+  std::string bytes(frame_room(message.size()), 'p');
+  std::byte* const begin = reinterpret_cast<std::byte*>(bytes.data());
+  std::memcpy(begin_frame(begin, kind, message.size()), message.data(), message.size());
+  return bytes;
+}
+
+}  // namespace tcp_test
