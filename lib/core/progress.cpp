@@ -99,23 +99,17 @@ struct late_signal {
   }
 };
 
-bool may_post(const comp_impl_t& comp) {
-  const attr_comp_type_t type = comp.attr.comp_type;
-  return type != attr_comp_type_t::cq && type != attr_comp_type_t::sync &&
-         type != attr_comp_type_t::counter;
-}
-
 }  // namespace
 
 void device::signal_from_post(comp_impl_t* comp, const status_t& status) {
-  if (!may_post(*comp)) return comp->signal(status);
+  if (!may_post(comp->attr.comp_type)) return comp->signal(status);
   if (tls_in_progress) return signal_later(comp, status);
   const inside_progress mark;
   comp->signal(status);
 }
 
 void device::signal_later(comp_impl_t* comp, const status_t& status) {
-  if (!may_post(*comp)) return comp->signal(status);
+  if (!may_post(comp->attr.comp_type)) return comp->signal(status);
   pending.fetch_add(1, std::memory_order_relaxed);
   begin_task();
   late_signal* const signal = insist_on_memory([&] { return new late_signal{*this, comp, status}; });

@@ -454,12 +454,24 @@ void device::complete(operation* op) {
       if (lands) owner.landing.end();
       owner.pending.fetch_sub(1, std::memory_order_release);
     }
-  } const at_end{owner,       op->in_place ? status.buffer : nullptr, op->allocator,
-                 status.rank, op->counted,
-                 op->parity,  op->acknowledges && !op->ordered,
-                 op->lands,   op->peer_operation, policy_of(status)};
+  } at_end{owner,       op->in_place ? status.buffer : nullptr, op->allocator,
+           status.rank, op->counted,
+           op->parity,  op->acknowledges && !op->ordered,
+           op->lands,   op->peer_operation, policy_of(status)};
+  void* const payload = op->allocated ? status.buffer : nullptr;
   rt.operations.release(op);
-  if (comp != nullptr) comp->signal(status);
+  if (comp == nullptr) return;
+  const bool keeps_status = !may_post(comp->attr.comp_type);  // it may be gone afterwards
+  try {
+    comp->signal(status);
+  } catch (...) {
+    if (keeps_status) {
+      // Nobody will be told, so it is not delivered, and a payload would be nobody's.
+      at_end.buffer = payload;
+      if (at_end.answer == 0) at_end.answer = wire::no_memory;
+    }
+    throw;
+  }
 }
 
 }  // namespace lci::core

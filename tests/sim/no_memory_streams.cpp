@@ -1,0 +1,1 @@
+#include "tests/sim/failing_memory.hpp"
