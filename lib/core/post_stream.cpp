@@ -32,15 +32,16 @@ void ask_credit(outgoing_stream& out, std::vector<std::byte>& message, size_t si
   std::memcpy(message.data(), &head, sizeof head);
 }
 
-/// Gives the message its number, and sends it; or keeps it until there is room.
+/// Gives the message its number, and sends it; or keeps it, in `place`, until there is room. Does not throw: its
+/// operation is under way.
 void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::header head,
-                  size_t size) {
+                  size_t size, outgoing_stream::held_list& place) {
   {
     std::lock_guard guard(out.lock);
     out.catch_up();
     head.tag = wire::pack_number(out.next++, head.tag);
     std::memcpy(item.message.data(), &head, sizeof head);
-    if (!out.has_room()) return out.hold(d, std::move(item.message), size);
+    if (!out.has_room()) return out.hold(d, std::move(item), size, place);
     ask_credit(out, item.message, size);
     out.release(size);
   }
@@ -60,10 +61,18 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
     if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
     const bool waits = result != errorcode_t::done;
     if (waits && may_retry(a)) return result;
+    if (waits) {
+      // What finds no memory here has taken no number: the target would wait for that for ever.
+      backlog::item item = copy_of(a, head);
+      if (room) {
+        d.backlog.push(std::move(item));
+      } else {
+        outgoing_stream::held_list place(1);
+        out.hold(d, std::move(item), a.size, place);
+      }
+    }
     ++out.next;
     if (room) out.release(a.size);
-    if (waits && room) d.backlog.push(copy_of(a, head));
-    if (!room) out.hold(d, std::move(copy_of(a, head).message), a.size);
   }
   if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
   give_back_packet(a);
@@ -87,28 +96,35 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
     if (!out.has_room() || !d.backlog.empty()) return errorcode_t::retry_backlog;
   }
   blocking_guard wait("post_am", d, a);
+  // All that needs memory comes before what would have to be undone: the operation, the number.
+  const bool whole = goes_whole(d, a, acked);
+  backlog::item item;
+  if (whole) {
+    item = room_for(a, sizeof(wire::framed<wire::ack_body>));
+  } else {
+    item.peer = a.rank;
+    item.message.resize(sizeof(wire::framed<wire::rts_body>));
+  }
+  outgoing_stream::held_list place(1);
+  op_door door;
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
-  backlog::item item;
-  op_door door;
-  if (goes_whole(d, a, acked)) {
+  if (whole) {
     head.policy = wire::ack_follows;
     door = door_acks;
-    item = copy_of(a, wire::framed<wire::ack_body>{head, expect_ack(d, op, a)});
+    fill(item, a, wire::framed<wire::ack_body>{head, expect_ack(d, op, a)});
     give_back_packet(a);
   } else {
     head.what = wire::kind::rts_ordered;
     door = door_receiver;
     const wire::framed<wire::rts_body> rts{head, expect_receiver(d, op, a, acked)};
-    item.peer = a.rank;
-    item.message.resize(sizeof rts);
     std::memcpy(item.message.data(), &rts, sizeof rts);
   }
   d.count_in(op);
   d.open(op, door);
   // From here on the message will be sent, also if the window has been filled meanwhile: its answer
   // may find the operation at any time.
-  send_in_turn(d, out, std::move(item), head, a.size);
+  send_in_turn(d, out, std::move(item), head, a.size, place);
   return wait.result(errorcode_t::posted);
 }
 
@@ -135,7 +151,7 @@ status_t post_in_stream(post_am_args& a) {
 bool device::receive_credit(int peer, const wire::message& m) {
   outgoing_stream* out = rt.streams.find_outgoing(m.head.engine, peer);
   if (out == nullptr) return false;
-  std::vector<outgoing_stream::held_message> released;
+  outgoing_stream::held_list released;
   {
     std::lock_guard guard(out->lock);
     out->catch_up();
@@ -148,17 +164,13 @@ bool device::receive_credit(int peer, const wire::message& m) {
     out->delivered_bytes = m.head.tag;
     while (!out->held.empty() && out->is_open()) {
       outgoing_stream::held_message& next = out->held.front();
-      ask_credit(*out, next.message, next.size);
+      ask_credit(*out, next.item.message, next.size);
       out->release(next.size);
-      released.push_back(std::move(next));
-      out->held.pop_front();
+      released.splice(released.end(), out->held, out->held.begin());
     }
   }
   for (outgoing_stream::held_message& each : released) {
-    backlog::item item;
-    item.peer = peer;
-    item.message = std::move(each.message);
-    each.by->submit_or_queue(std::move(item));
+    each.by->submit_or_queue(std::move(each.item));
     each.end();
   }
   return true;

@@ -4,13 +4,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <vector>
+#include <list>
 
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/backlog.hpp"
 
 namespace lci::core {
 
@@ -24,12 +24,14 @@ class device;
 /// each quarter of it does. So a full window opens again.
 struct outgoing_stream {
   struct held_message {
-    device* by;
-    std::vector<std::byte> message;
-    size_t size;  // of the payload, also where it comes later
+    device* by = nullptr;
+    backlog::item item;
+    size_t size = 0;   // of the payload, also where it comes later
     void end() const;  // it has left, or is lost: the device need not wait for it
   };
-  void hold(device& d, std::vector<std::byte> message, size_t size);
+  using held_list = std::list<held_message>;
+  /// `place` has one, in which the message is to wait: so this needs no memory.
+  void hold(device& d, backlog::item item, size_t size, held_list& place);
 
   explicit outgoing_stream(const stream_attr_t& attr)
       : window(attr.window), window_bytes(attr.window_bytes) {}
@@ -70,7 +72,7 @@ struct outgoing_stream {
   uint32_t delivered = 0;  // all before it have been
   uint32_t unasked = 0;  // messages since the last that asked for credit
   uint64_t sent_bytes = 0, delivered_bytes = 0, unasked_bytes = 0;
-  std::deque<held_message> held;  // posts that could not be told to retry
+  held_list held;  // posts that could not be told to retry
 };
 
 /// The user's handle on a stream. Immutable. What belongs to its peers is the runtime's, and

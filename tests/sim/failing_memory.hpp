@@ -5,10 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "lci.hpp"
+#include "lib/core/device.hpp"
+#include "network/fabric.hpp"
 
 namespace sim_test {
 
@@ -98,6 +102,40 @@ class small_job {
 
  private:
   std::vector<lci::runtime_t> ranks_;
+};
+
+/// A network that takes nothing while it is closed.
+class closing_network final : public lci::network::device {
+ public:
+  /// Before that of a rank's default device, which owns it.
+  static closing_network& before(lci::runtime_t rt) {
+    lci::core::device& d = *lci::get_default_device_x().runtime(rt)().p_impl;
+    auto made = std::make_unique<closing_network>(std::move(d.net));
+    closing_network& it = *made;
+    d.net = std::move(made);
+    d.close_direct_ways();
+    return it;
+  }
+  explicit closing_network(std::unique_ptr<lci::network::device> behind) : behind_(std::move(behind)) {
+    limits_ = behind_->get_limits();
+  }
+  lci::errorcode_t post(const lci::network::net_op& op) override {
+    return closed ? lci::errorcode_t::retry_nomem : behind_->post(op);
+  }
+  int poll(lci::network::event_sink& sink, int max_events) override { return behind_->poll(sink, max_events); }
+  lci::network::registration register_memory(void* base, size_t size) override {
+    return behind_->register_memory(base, size);
+  }
+  void deregister_memory(const lci::network::registration& reg) override { behind_->deregister_memory(reg); }
+  void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
+  lci::network::attention attention_of(int peer) override { return behind_->attention_of(peer); }
+  bool has_met(int peer) override { return behind_->has_met(peer); }
+  bool flushed() override { return behind_->flushed(); }
+
+  bool closed = false;
+
+ private:
+  const std::unique_ptr<lci::network::device> behind_;
 };
 
 }  // namespace sim_test
