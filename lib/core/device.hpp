@@ -389,6 +389,8 @@ class device final : public network::event_sink,
   LCI_COLD bool receive_pause(int peer, const wire::message& m);
   LCI_COLD bool is_paused_by(int peer);
   LCI_COLD void tell_pause(int peer, unexpected_flow::word w);
+  LCI_COLD void search_circle(int peer, int begun_by, uint32_t number);
+  LCI_COLD bool receive_search(int peer, const wire::message& m);
   LCI_COLD void note_pauses(int change);
   /// Deadlines that are over. True if there were any.
   LCI_COLD bool end_what_is_due();
