@@ -41,7 +41,7 @@ void device::search_circle(int peer, int begun_by, uint32_t number) {
   head.policy = wire::search;
   head.word = number;
   head.tag = static_cast<uint64_t>(begun_by);
-  send_or_queue(peer, head);
+  if (!send_or_queue(peer, head)) flow.forget_refusal(peer);
 }
 
 bool device::receive_search(int peer, const wire::message& m) {
@@ -60,7 +60,17 @@ void device::tell_pause(int peer, unexpected_flow::word w) {
   head.what = wire::kind::send_pause;
   head.policy = w.pause ? wire::pause : wire::go_on;
   head.word = w.number;
-  send_or_queue(peer, head);
+  if (send_or_queue(peer, head)) return;
+  // A peer that is to go on would wait for ever: progress() tries again.
+  flow.keep_unsaid(peer, w);
+  if (!pauses_unsaid_.exchange(true, std::memory_order_acq_rel)) attention.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool device::tell_unsaid_pauses() {
+  if (!pauses_unsaid_.exchange(false, std::memory_order_acq_rel)) return false;
+  attention.fetch_sub(1, std::memory_order_relaxed);
+  flow.for_each_unsaid([this](int peer, unexpected_flow::word w) { tell_pause(peer, w); });
+  return true;
 }
 
 bool device::receive_pause(int peer, const wire::message& m) {

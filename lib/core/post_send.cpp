@@ -54,6 +54,8 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   wire::framed<wire::ack_body> front{head, expect_ack(d, op, a)};
   front.head.what = head.what == wire::kind::am ? wire::kind::am_acked : wire::kind::send_acked;
   fill(item, a, front);
+  item.handle = op->handle();
+  item.door = door_acks;
   d.count_in(op);
   d.open(op, door_acks);
   // From here on the message will be sent: the ack may find us at any time.
@@ -105,7 +107,7 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   if (LCI_UNLIKELY(op->named)) make_withdrawable(op, rts);
   d.count_in(op);
   d.open(op, door_receiver);
-  d.send_or_queue(a.rank, rts);
+  d.send_request(a.rank, static_cast<uint32_t>(rts.body.operation), door_receiver, rts);
   return wait.result(errorcode_t::posted);
 }
 

@@ -106,22 +106,22 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
     item.message.resize(sizeof(wire::framed<wire::rts_body>));
   }
   outgoing_stream::held_list place(1);
-  op_door door;
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   if (whole) {
     head.policy = wire::ack_follows;
-    door = door_acks;
+    item.door = door_acks;
     fill(item, a, wire::framed<wire::ack_body>{head, expect_ack(d, op, a)});
     give_back_packet(a);
   } else {
     head.what = wire::kind::rts_ordered;
-    door = door_receiver;
+    item.door = door_receiver;
     const wire::framed<wire::rts_body> rts{head, expect_receiver(d, op, a, acked)};
     std::memcpy(item.message.data(), &rts, sizeof rts);
   }
+  item.handle = op->handle();
   d.count_in(op);
-  d.open(op, door);
+  d.open(op, item.door);
   // From here on the message will be sent, also if the window has been filled meanwhile: its answer
   // may find the operation at any time.
   send_in_turn(d, out, std::move(item), head, a.size, place);

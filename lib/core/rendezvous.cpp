@@ -105,7 +105,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   rtr.head.tag = rts.operation;
   rtr.body = {op->total, reinterpret_cast<uint64_t>(op->status.buffer), op->reg.rkey, op->handle()};
   open(op, door_data);
-  send_or_queue(peer, rtr);
+  send_request(peer, static_cast<uint32_t>(rtr.body.operation), door_data, rtr);
 }
 
 namespace {

@@ -39,7 +39,8 @@ class unexpected_flow {
   };
 
   unexpected_flow(int n_peers, size_t limit)
-      : limit_(static_cast<int64_t>(limit)),
+      : n_peers_(n_peers),
+        limit_(static_cast<int64_t>(limit)),
         peers_(static_cast<entry*>(std::calloc(static_cast<size_t>(n_peers), sizeof(entry)))) {
     if (peers_ == nullptr) throw std::bad_alloc();
   }
@@ -79,6 +80,28 @@ class unexpected_flow {
     e.paused.store(false, std::memory_order_relaxed);
     count_paused(-1);
     return {++e.number, false};
+  }
+
+  /// A word could not be sent: it is to be told later, unless there is a later one by then.
+  LCI_COLD void keep_unsaid(int peer, word w) {
+    entry& e = of(peer);
+    std::lock_guard guard(e.lock);
+    if (e.number == w.number) e.unsaid = true;
+  }
+  /// Calls tell(peer, word) for those.
+  template <class F>
+  LCI_COLD void for_each_unsaid(F tell) {
+    for (int peer = 0; peer < n_peers_; ++peer) {
+      word w;
+      {
+        entry& e = of(peer);
+        std::lock_guard guard(e.lock);
+        if (!e.unsaid) continue;
+        e.unsaid = false;
+        w = {++e.number, e.paused.load(std::memory_order_relaxed)};
+      }
+      tell(peer, w);
+    }
   }
 
   // --- the sender ---
@@ -142,6 +165,7 @@ class unexpected_flow {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
     e.number = e.heard = 0;
+    e.unsaid = false;
     e.more.store(0, std::memory_order_relaxed);
     if (e.paused.exchange(false, std::memory_order_relaxed)) count_paused(-1);
     return set_paused_by(e, false);
@@ -156,6 +180,7 @@ class unexpected_flow {
     spinlock lock;
     uint32_t number;  // of the latest word to the peer; under lock
     uint32_t heard;   // of the latest word from it; under lock
+    bool unsaid;      // it has not been told the latest word; under lock
     bool refused;     // a send of ours, since it has asked us to pause; under circle_lock_
     bool listed;      // it has refused a send, at some time; under circle_lock_
     int next_listed;  // another such peer, or -1; does not change once listed
@@ -199,6 +224,7 @@ class unexpected_flow {
     return int{paused} - int{e.paused_by.exchange(paused, std::memory_order_relaxed)};
   }
 
+  const int n_peers_;
   const int64_t limit_;
   const std::unique_ptr<entry[], free_memory> peers_;
   spinlock circle_lock_;   // may be taken under an entry's

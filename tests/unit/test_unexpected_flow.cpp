@@ -104,6 +104,30 @@ TEST_CASE("the last of the refusals that make a circle begins a search, which ea
   CHECK(f.note_refusal(0) == 0);  // who waited for us is gone
 }
 
+TEST_CASE("a word that could not be sent is told later, as it is then") {
+  unexpected_flow f(2, 1000);
+  const auto unsaid = [&] {
+    std::vector<unexpected_flow::word> words;
+    f.for_each_unsaid([&](int peer, unexpected_flow::word w) {
+      CHECK(peer == 1);
+      words.push_back(w);
+    });
+    return words;
+  };
+  const auto pause = f.add(1, 1001);
+  f.keep_unsaid(1, pause);
+  const auto go_on = f.remove(1, 1001);
+  CHECK(go_on.number == 2);
+  f.keep_unsaid(1, pause);
+  const auto words = unsaid();
+  REQUIRE(words.size() == 1);
+  CHECK(words[0].number == 3);
+  CHECK_FALSE(words[0].pause);
+  CHECK(unsaid().empty());
+  f.keep_unsaid(1, go_on);  // there is a later one
+  CHECK(unsaid().empty());
+}
+
 TEST_CASE("threads that keep and take messages at once never leave a peer paused for nothing") {
   for (int round = 0; round < 200; ++round) {
     unexpected_flow f(1, 100);
