@@ -198,7 +198,7 @@ device = Resource(
         A("unexpected_bytes", "size_t",
           "Bytes of memory that sends of one peer may take up here which no receive has asked for. Beyond, "
           "the peer is asked to pause: its sends say `retry` until receives have taken half of it. What is "
-          "already on its way still comes. Two ranks that pause each other both get more. 0: no bound.",
+          "already on its way still comes. Ranks that pause each other, two or a circle of more, get more. 0: no bound.",
           "67108864", source=_OURS),
         A("memory_reserve", "size_t",
           "Bytes of memory that a device must leave, of the host's and of what the process's control groups allow: "

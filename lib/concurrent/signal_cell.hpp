@@ -106,13 +106,14 @@ class signal_cell {
         cpu_pause();
       } else if (!(s & ready)) {
         return false;
-      } else if ((s & extra) ||
-                 state_.compare_exchange_weak(s, ready | extra, std::memory_order_relaxed,
-                                              std::memory_order_relaxed)) {
-        // With `extra` set, only holders of the lock change the word.
+      } else {
         if (early_.size() == max_early_signals) too_many_signals(1);
-        early_.push_back(value);
-        return true;
+        early_.push_back(value);  // first: `extra` promises that there is one, and this may throw
+        // With `extra` set, only holders of the lock change the word.
+        if ((s & extra) || state_.compare_exchange_weak(s, ready | extra, std::memory_order_relaxed,
+                                                        std::memory_order_relaxed))
+          return true;
+        early_.pop_back();
       }
     }
   }

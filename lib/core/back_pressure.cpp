@@ -29,6 +29,29 @@ bool device::is_paused_by(int peer) {
   if (!flow.is_paused_by(peer)) return false;
   // Perhaps the peer waits for us as well, since it sends and does not receive either.
   if (const auto w = flow.give_more(peer); w.number != 0) tell_pause(peer, w);
+  // Or for others that wait for us. Ids of peers outside of the job are no ranks.
+  if (peer >= n_ranks) return true;
+  if (const uint32_t number = flow.note_refusal(peer); number != 0) search_circle(peer, rt.rank(), number);
+  return true;
+}
+
+void device::search_circle(int peer, int begun_by, uint32_t number) {
+  wire::header head;
+  head.what = wire::kind::send_pause;
+  head.policy = wire::search;
+  head.word = number;
+  head.tag = static_cast<uint64_t>(begun_by);
+  if (!send_or_queue(peer, head)) flow.forget_refusal(peer);
+}
+
+bool device::receive_search(int peer, const wire::message& m) {
+  if (peer >= n_ranks || m.head.tag >= static_cast<uint64_t>(n_ranks)) return false;
+  const auto begun_by = static_cast<int>(m.head.tag);
+  if (begun_by == rt.rank()) {  // we wait for somebody who waits for this peer, which waits for us
+    if (const auto w = flow.give_more(peer); w.number != 0) tell_pause(peer, w);
+    return true;
+  }
+  flow.pass_on(begun_by, m.head.word, [&](int to) { search_circle(to, begun_by, m.head.word); });
   return true;
 }
 
@@ -37,11 +60,22 @@ void device::tell_pause(int peer, unexpected_flow::word w) {
   head.what = wire::kind::send_pause;
   head.policy = w.pause ? wire::pause : wire::go_on;
   head.word = w.number;
-  send_or_queue(peer, head);
+  if (send_or_queue(peer, head)) return;
+  // A peer that is to go on would wait for ever: progress() tries again.
+  flow.keep_unsaid(peer, w);
+  if (!pauses_unsaid_.exchange(true, std::memory_order_acq_rel)) attention.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool device::tell_unsaid_pauses() {
+  if (!pauses_unsaid_.exchange(false, std::memory_order_acq_rel)) return false;
+  attention.fetch_sub(1, std::memory_order_relaxed);
+  flow.for_each_unsaid([this](int peer, unexpected_flow::word w) { tell_pause(peer, w); });
+  return true;
 }
 
 bool device::receive_pause(int peer, const wire::message& m) {
-  if (m.head.policy > wire::pause) return false;
+  if (m.head.policy > wire::search) return false;
+  if (m.head.policy == wire::search) return receive_search(peer, m);
   note_pauses(flow.hear(peer, {m.head.word, m.head.policy == wire::pause}));
   return true;
 }

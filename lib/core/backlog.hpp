@@ -27,6 +27,8 @@ class backlog {
   struct item {
     int peer = 0;
     std::vector<std::byte> message;   // a whole message to be sent, and
+    uint32_t handle = 0;              // if `door` is not 0: of the operation that waits for the answer,
+    op_door door = {};                // behind that door, and
     operation* completes = nullptr;   // what ends when it has been (null: nobody asks), or
     operation* resume = nullptr;      // an operation whose next pieces are to be posted, or
     network::net_op op;               // a request as it is, whose buffers stay valid

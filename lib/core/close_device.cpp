@@ -127,6 +127,7 @@ void device::drop(backlog::item& item, failure how) {
       (void)try_advance(item.resume);  // which ends it
       break;
     case backlog::item::type::message:
+      if (item.door != 0) end_unsent(item.peer, item.handle, item.door, how);
       if (item.completes == nullptr) break;
       item.completes->fail_as(how);
       on_complete(item.completes);

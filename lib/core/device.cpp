@@ -382,8 +382,8 @@ void device::throw_fatal(int peer) const {
 void device::throw_why(const status_t& status) const {
   if (status.error.errorcode == errorcode_t::fatal) throw_fatal(status.rank);
   if (status.error.errorcode == errorcode_t::no_memory)
-    throw resource_error("rank " + std::to_string(status.rank) +
-                         " has not delivered the message: it had no memory for it; post it again when it has");
+    throw resource_error("the message was not delivered to rank " + std::to_string(status.rank) +
+                         ": there was no memory for it, there or here; post it again when there is");
 }
 
 void device::keep_exception(std::exception_ptr thrown) {

@@ -71,13 +71,20 @@ class device final : public network::event_sink,
     if (!backlog.empty() || !submit(item)) queue(std::move(item));
   }
   /// For what is under way already, so that nobody can be told of a failure: the item goes to the backlog, or out
-  /// past it, or, if for a while there is neither room nor memory, an operation of it ends as `fatal`.
+  /// past it, or, if for a while there is neither room nor memory, an operation of it ends as `no_memory`.
   void queue(backlog::item item);
-  /// As inject(), but what can't be sent now waits in the backlog. For the library's own messages.
-  void send_or_queue(int peer, const void* message, size_t size);
+  /// As inject(), but what can't be sent now waits in the backlog. For the library's own messages. False: for a
+  /// while there was neither room nor memory, and it is lost.
+  bool send_or_queue(int peer, const void* message, size_t size);
   template <class Message>
-  void send_or_queue(int peer, const Message& m) {
-    send_or_queue(peer, &m, sizeof m);
+  bool send_or_queue(int peer, const Message& m) {
+    return send_or_queue(peer, &m, sizeof m);
+  }
+  /// The same of a message whose answer an operation waits for, behind a door that is open already. If the message
+  /// is lost the operation ends as `no_memory`.
+  template <class Message>
+  void send_request(int peer, uint32_t handle, op_door door, const Message& m) {
+    if (LCI_UNLIKELY(!send_or_queue(peer, m))) end_unsent(peer, handle, door, failure::no_memory);
   }
 
   /// Lets functors post what they can by themselves (lci/direct.hpp). Once all is there that posts with the
@@ -348,6 +355,8 @@ class device final : public network::event_sink,
  private:
   bool try_inject(int peer, const void* message, size_t size);
   LCI_COLD void log_out_of_memory(int peer);
+  /// No answer will come for the operation, if it waits for one still.
+  LCI_COLD void end_unsent(int peer, uint32_t handle, op_door door, failure how);
   void send_fin(int peer, uint64_t operation, uint8_t policy = 0);
   /// To the receiver of a transfer that its sender has not brought to its end.
   LCI_COLD void send_broken_fin(operation* op);
@@ -398,6 +407,9 @@ class device final : public network::event_sink,
   LCI_COLD bool receive_pause(int peer, const wire::message& m);
   LCI_COLD bool is_paused_by(int peer);
   LCI_COLD void tell_pause(int peer, unexpected_flow::word w);
+  LCI_COLD bool tell_unsaid_pauses();
+  LCI_COLD void search_circle(int peer, int begun_by, uint32_t number);
+  LCI_COLD bool receive_search(int peer, const wire::message& m);
   LCI_COLD void note_pauses(int change);
   /// Deadlines that are over. True if there were any.
   LCI_COLD bool end_what_is_due();
@@ -452,6 +464,7 @@ class device final : public network::event_sink,
   LCI_COLD void throw_if_failed(int peer) const;
 
   spinlock pauses_lock_;
+  std::atomic<bool> pauses_unsaid_{false};  // `flow` keeps some; counted in `attention`
   int pauses_ = 0;  // peers that let sends pause; under pauses_lock_, as the bit of not_plain
   std::atomic<uint32_t> collectives_{0};
   std::atomic<int> tasks_{0};  // see begin_task()

@@ -34,6 +34,12 @@ std::exception_ptr device::end_waiting(failure how, F which) {
   return thrown;
 }
 
+/// Whether signal() of such an object runs the program's code. That may post, and what it throws comes from there:
+/// the status has been delivered. Of other objects an exception says that the status could not be kept.
+inline bool may_post(attr_comp_type_t type) {
+  return type != attr_comp_type_t::cq && type != attr_comp_type_t::sync && type != attr_comp_type_t::counter;
+}
+
 /// Set while this thread is inside progress() or a handler that a post runs.
 extern constinit thread_local bool tls_in_progress __attribute__((tls_model("initial-exec")));
 

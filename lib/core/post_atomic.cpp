@@ -93,7 +93,7 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   message.body = {a.rmr.base + a.remote_disp, a.rmr.opaque_rkey, operand_of(a), compare_of(a)};
   d.count_in(op);
   d.open(op, door_reply);
-  d.send_or_queue(a.rank, message);
+  d.send_request(a.rank, static_cast<uint32_t>(message.head.tag), door_reply, message);
   return wait.result(errorcode_t::posted);
 }
 

@@ -1,9 +1,7 @@
 // What sends and active messages share, in a stream or not: copies, packets, requests to send.
 #pragma once
 
-#include <cstddef>
 #include <cstring>
-#include <vector>
 
 #include "lib/core/post_common.hpp"
 #include "lib/core/post_layout.hpp"
@@ -38,15 +36,15 @@ backlog::item room_for(const Args& a, size_t front) {
   return item;
 }
 template <class Front, class Args>
-void fill(std::vector<std::byte>& message, const Args& a, const Front& front) {
-  std::memcpy(message.data(), &front, sizeof front);
-  if (a.size > 0) std::memcpy(message.data() + sizeof front, a.local_buffer, a.size);
+void fill(backlog::item& item, const Args& a, const Front& front) {
+  std::memcpy(item.message.data(), &front, sizeof front);
+  if (a.size > 0) std::memcpy(item.message.data() + sizeof front, a.local_buffer, a.size);
 }
 /// A whole eager message: the caller's buffer is free.
 template <class Front, class Args>
 backlog::item copy_of(const Args& a, const Front& front) {
   backlog::item item = room_for(a, sizeof front);
-  fill(item.message, a, front);
+  fill(item, a, front);
   return item;
 }
 

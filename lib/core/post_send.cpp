@@ -53,7 +53,9 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   wire::framed<wire::ack_body> front{head, expect_ack(d, op, a)};
   front.head.what = head.what == wire::kind::am ? wire::kind::am_acked : wire::kind::send_acked;
-  fill(item.message, a, front);
+  fill(item, a, front);
+  item.handle = op->handle();
+  item.door = door_acks;
   d.count_in(op);
   d.open(op, door_acks);
   // From here on the message will be sent: the ack may find us at any time.
@@ -105,7 +107,7 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   if (LCI_UNLIKELY(op->named)) make_withdrawable(op, rts);
   d.count_in(op);
   d.open(op, door_receiver);
-  d.send_or_queue(a.rank, rts);
+  d.send_request(a.rank, static_cast<uint32_t>(rts.body.operation), door_receiver, rts);
   return wait.result(errorcode_t::posted);
 }
 
@@ -147,6 +149,8 @@ bool is_to_pause(device& d, const post_send_args& a) {
     d.progress();
   }
   if (LCI_LIKELY(!d.sends_pause(a.rank))) return false;
+  // The target of these has posted its receives, or will before it makes its call.
+  if (a.matching_engine.p_impl->id == wire::check_engine) return false;
   if (may_retry(a)) return true;
   if (!tls_in_progress) d.await_end_of_pause(a.rank);
   return false;

@@ -32,26 +32,20 @@ void ask_credit(outgoing_stream& out, std::vector<std::byte>& message, size_t si
   std::memcpy(message.data(), &head, sizeof head);
 }
 
-backlog::item item_of(int peer, std::vector<std::byte> message) {
-  backlog::item item;
-  item.peer = peer;
-  item.message = std::move(message);
-  return item;
-}
-
-/// Gives the one message of `one` its number, and sends it; or keeps it until there is room.
-void send_in_turn(device& d, int peer, outgoing_stream& out, outgoing_stream::held_messages one, wire::header head) {
-  auto& [by, message, size] = one.front();
+/// Gives the message its number, and sends it; or keeps it, in `place`, until there is room. Does not throw: its
+/// operation is under way.
+void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::header head,
+                  size_t size, outgoing_stream::held_list& place) {
   {
     std::lock_guard guard(out.lock);
     out.catch_up();
     head.tag = wire::pack_number(out.next++, head.tag);
-    std::memcpy(message.data(), &head, sizeof head);
-    if (!out.has_room()) return out.hold(one);
-    ask_credit(out, message, size);
+    std::memcpy(item.message.data(), &head, sizeof head);
+    if (!out.has_room()) return out.hold(d, std::move(item), size, place);
+    ask_credit(out, item.message, size);
     out.release(size);
   }
-  d.submit_or_queue(item_of(peer, std::move(message)));
+  d.submit_or_queue(std::move(item));
 }
 
 status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::header head) {
@@ -67,12 +61,15 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
     if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
     const bool waits = result != errorcode_t::done;
     if (waits && may_retry(a)) return result;
-    // First what may fail for want of memory: without its message a number would stop the stream.
-    if (waits && room) d.backlog.push(copy_of(a, head));
-    if (!room) {
-      outgoing_stream::held_messages one;
-      one.push_back({&d, copy_of(a, head).message, a.size});
-      out.hold(one);
+    if (waits) {
+      // What finds no memory here has taken no number: the target would wait for that for ever.
+      backlog::item item = copy_of(a, head);
+      if (room) {
+        d.backlog.push(std::move(item));
+      } else {
+        outgoing_stream::held_list place(1);
+        out.hold(d, std::move(item), a.size, place);
+      }
     }
     ++out.next;
     if (room) out.release(a.size);
@@ -99,27 +96,35 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
     if (!out.has_room() || !d.backlog.empty()) return errorcode_t::retry_backlog;
   }
   blocking_guard wait("post_am", d, a);
-  // What has an operation asks for memory first: then there is nothing to be undone.
+  // All that needs memory comes before what would have to be undone: the operation, the number.
   const bool whole = goes_whole(d, a, acked);
-  const size_t size = whole ? sizeof(wire::framed<wire::ack_body>) + a.size : sizeof(wire::framed<wire::rts_body>);
-  outgoing_stream::held_messages one;
-  one.push_back({&d, std::vector<std::byte>(size), a.size});
+  backlog::item item;
+  if (whole) {
+    item = room_for(a, sizeof(wire::framed<wire::ack_body>));
+  } else {
+    item.peer = a.rank;
+    item.message.resize(sizeof(wire::framed<wire::rts_body>));
+  }
+  outgoing_stream::held_list place(1);
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   if (whole) {
     head.policy = wire::ack_follows;
-    fill(one.front().message, a, wire::framed<wire::ack_body>{head, expect_ack(d, op, a)});
+    item.door = door_acks;
+    fill(item, a, wire::framed<wire::ack_body>{head, expect_ack(d, op, a)});
     give_back_packet(a);
   } else {
     head.what = wire::kind::rts_ordered;
+    item.door = door_receiver;
     const wire::framed<wire::rts_body> rts{head, expect_receiver(d, op, a, acked)};
-    std::memcpy(one.front().message.data(), &rts, sizeof rts);
+    std::memcpy(item.message.data(), &rts, sizeof rts);
   }
+  item.handle = op->handle();
   d.count_in(op);
-  d.open(op, whole ? door_acks : door_receiver);
+  d.open(op, item.door);
   // From here on the message will be sent, also if the window has been filled meanwhile: its answer
   // may find the operation at any time.
-  send_in_turn(d, a.rank, out, std::move(one), head);
+  send_in_turn(d, out, std::move(item), head, a.size, place);
   return wait.result(errorcode_t::posted);
 }
 
@@ -146,7 +151,7 @@ status_t post_in_stream(post_am_args& a) {
 bool device::receive_credit(int peer, const wire::message& m) {
   outgoing_stream* out = rt.streams.find_outgoing(m.head.engine, peer);
   if (out == nullptr) return false;
-  outgoing_stream::held_messages released;
+  outgoing_stream::held_list released;
   {
     std::lock_guard guard(out->lock);
     out->catch_up();
@@ -159,13 +164,13 @@ bool device::receive_credit(int peer, const wire::message& m) {
     out->delivered_bytes = m.head.tag;
     while (!out->held.empty() && out->is_open()) {
       outgoing_stream::held_message& next = out->held.front();
-      ask_credit(*out, next.message, next.size);
+      ask_credit(*out, next.item.message, next.size);
       out->release(next.size);
       released.splice(released.end(), out->held, out->held.begin());
     }
   }
   for (outgoing_stream::held_message& each : released) {
-    each.by->submit_or_queue(item_of(peer, std::move(each.message)));
+    each.by->submit_or_queue(std::move(each.item));
     each.end();
   }
   return true;

@@ -69,6 +69,7 @@ bool device::do_deferred_work() {
   if (!backlog.empty())
     happened |= backlog.drain([this](backlog::item& item) { return submit(item); });
   if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_what_is_due();
+  if (LCI_UNLIKELY(pauses_unsaid_.load(std::memory_order_relaxed))) happened |= tell_unsaid_pauses();
   if (landing.has_requests()) happened |= start_waiting_requests();
   if (rt.deferred.count.load(std::memory_order_acquire) != 0) happened |= rt.deferred.run();
   if (limits.receive_buffers != 0) refill_receives();
@@ -99,23 +100,17 @@ struct late_signal {
   }
 };
 
-bool may_post(const comp_impl_t& comp) {
-  const attr_comp_type_t type = comp.attr.comp_type;
-  return type != attr_comp_type_t::cq && type != attr_comp_type_t::sync &&
-         type != attr_comp_type_t::counter;
-}
-
 }  // namespace
 
 void device::signal_from_post(comp_impl_t* comp, const status_t& status) {
-  if (!may_post(*comp)) return comp->signal(status);
+  if (!may_post(comp->attr.comp_type)) return comp->signal(status);
   if (tls_in_progress) return signal_later(comp, status);
   const inside_progress mark;
   comp->signal(status);
 }
 
 void device::signal_later(comp_impl_t* comp, const status_t& status) {
-  if (!may_post(*comp)) return comp->signal(status);
+  if (!may_post(comp->attr.comp_type)) return comp->signal(status);
   pending.fetch_add(1, std::memory_order_relaxed);
   begin_task();
   late_signal* const signal = insist_on_memory([&] { return new late_signal{*this, comp, status}; });

@@ -168,16 +168,28 @@ resource_error device::lost(const char* what, int peer, size_t size) {
 bool device::deliver_copy(rcomp_table::target to, int peer, tag_t tag, const std::byte* data,
                           size_t size) {
   void* buffer = nullptr;
+  packet* p = nullptr;
   if (size > 0) {
     // The sender's packets may be larger than ours.
     const bool fits = size <= packet_pool.p_impl->payload_size();
-    packet* p = to.comp->attr.zero_copy_am && fits ? packet_pool.p_impl->get() : nullptr;
+    if (to.comp->attr.zero_copy_am && fits) p = packet_pool.p_impl->get();
     buffer = p != nullptr ? p->payload() : rt.allocate(size, to.allocator);
     if (LCI_UNLIKELY(buffer == nullptr)) return false;
     std::memcpy(buffer, data, size);
   }
-  to.comp->signal(arrived(peer, buffer, size, tag));
-  return true;
+  const attr_comp_type_t type = to.comp->attr.comp_type;  // the object may be gone when it has thrown
+  const auto take_back = [&] { p != nullptr ? p->pool->put(p) : rt.deallocate(buffer, to.allocator); };
+  try {
+    to.comp->signal(arrived(peer, buffer, size, tag));
+    return true;
+  } catch (const std::bad_alloc&) {
+    if (may_post(type)) throw;
+    if (buffer != nullptr) take_back();
+    return false;
+  } catch (const resource_error&) {  // a synchronizer that is not tested
+    if (!may_post(type) && buffer != nullptr) take_back();
+    throw;
+  }
 }
 
 void device::receive_send(int peer, network::message_head head, const std::byte* data,
@@ -239,7 +251,8 @@ bool device::receive_acked(int peer, wire::message& m) {
   wire::ack_body body;
   if (!wire::take_body(m, body)) return false;
   enum class state { waits, delivered, no_memory } now = state::waits;
-  // Also if a handler throws: the message has been delivered to it.
+  // Also if a handler throws: the message has been delivered to it. What any other object throws, or an
+  // allocator, says that it has not.
   struct answer {
     device& by;
     int peer;
@@ -258,10 +271,16 @@ bool device::receive_acked(int peer, wire::message& m) {
     const rcomp_table::target to = rt.rcomps.find_target(m.head.word);
     if (to.comp == nullptr) return send_ack(peer, body.operation, wire::refused), false;
     now = state::delivered;
-    if (to.comp->attr.am_in_place)
-      to.comp->signal(arrived(peer, m.data, m.size, wire::tag_of(m.head)));
-    else if (!deliver_copy(to, peer, wire::tag_of(m.head), m.data, m.size))
+    const attr_comp_type_t type = to.comp->attr.comp_type;
+    try {
+      if (to.comp->attr.am_in_place)
+        to.comp->signal(arrived(peer, m.data, m.size, wire::tag_of(m.head)));
+      else if (!deliver_copy(to, peer, wire::tag_of(m.head), m.data, m.size))
+        fail_for_lack_of_memory();
+    } catch (const resource_error&) {
+      if (may_post(type)) throw;
       fail_for_lack_of_memory();
+    }
     return true;
   }
   matching_engine* engine = rt.engines.get(m.head.engine);
@@ -274,7 +293,15 @@ bool device::receive_acked(int peer, wire::message& m) {
     fail_for_lack_of_memory();
   if (match == nullptr) return true;  // the thread that posts the receive sends the ack
   now = state::delivered;
-  end_receive(rt, static_cast<operation*>(match), peer, wire::tag_of(m.head), m.data, m.size);
+  auto* const op = static_cast<operation*>(match);
+  const bool keeps_status = op->comp != nullptr && !may_post(op->comp->attr.comp_type);
+  try {
+    end_receive(rt, op, peer, wire::tag_of(m.head), m.data, m.size);
+  } catch (...) {
+    // The data is there, but nobody will be told: an error at both ends.
+    if (keeps_status) fail_for_lack_of_memory();
+    throw;
+  }
   return true;
 }
 

@@ -105,7 +105,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   rtr.head.tag = rts.operation;
   rtr.body = {op->total, reinterpret_cast<uint64_t>(op->status.buffer), op->reg.rkey, op->handle()};
   open(op, door_data);
-  send_or_queue(peer, rtr);
+  send_request(peer, static_cast<uint32_t>(rtr.body.operation), door_data, rtr);
 }
 
 namespace {
@@ -461,12 +461,24 @@ void device::complete(operation* op) {
       if (lands) owner.landing.end();
       owner.pending.fetch_sub(1, std::memory_order_release);
     }
-  } const at_end{owner,       op->in_place ? status.buffer : nullptr, op->allocator,
-                 status.rank, op->counted,
-                 op->parity,  op->acknowledges && !op->ordered,
-                 op->lands,   op->peer_operation, policy_of(status)};
+  } at_end{owner,       op->in_place ? status.buffer : nullptr, op->allocator,
+           status.rank, op->counted,
+           op->parity,  op->acknowledges && !op->ordered,
+           op->lands,   op->peer_operation, policy_of(status)};
+  void* const payload = op->allocated ? status.buffer : nullptr;
   rt.operations.release(op);
-  if (comp != nullptr) comp->signal(status);
+  if (comp == nullptr) return;
+  const bool keeps_status = !may_post(comp->attr.comp_type);  // it may be gone afterwards
+  try {
+    comp->signal(status);
+  } catch (...) {
+    if (keeps_status) {
+      // Nobody will be told, so it is not delivered, and a payload would be nobody's.
+      at_end.buffer = payload;
+      if (at_end.answer == 0) at_end.answer = wire::no_memory;
+    }
+    throw;
+  }
 }
 
 }  // namespace lci::core

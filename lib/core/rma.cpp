@@ -22,7 +22,7 @@ errorcode_t device::start_rma(operation* op) {
     const int peer = op->status.rank;
     if (op->named) ticket_of(op).let_go(*this);  // whoever brings a fragment holds it
     open(op, door_fragments);
-    send_or_queue(peer, request);
+    send_request(peer, static_cast<uint32_t>(request.head.tag), door_fragments, request);
     return errorcode_t::posted;
   }
   if (!limits.rma) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -47,10 +48,16 @@ class runtime : public object_memory<false> {
   /// Where active messages' payloads are allocated. Null means malloc and free.
   allocator_base_t* allocator() const { return allocator_.load(std::memory_order_acquire); }
   void set_allocator(allocator_base_t* a) { allocator_.store(a, std::memory_order_release); }
-  /// `of_handle`: a remote completion handle's own allocator, if it has one.
+  /// `of_handle`: a remote completion handle's own allocator, if it has one. Null if there is no memory: an
+  /// allocator of the program may say so by std::bad_alloc as well.
   void* allocate(size_t size, allocator_base_t* of_handle) {
     allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
-    return LCI_LIKELY(a == nullptr) ? std::malloc(size) : a->allocate(size);
+    if (LCI_LIKELY(a == nullptr)) return std::malloc(size);
+    try {
+      return a->allocate(size);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
   }
   void deallocate(void* p, allocator_base_t* of_handle) {
     allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;

@@ -1,5 +1,6 @@
 // How the library's messages get to the fabric when they are not injected by a post itself.
 #include <new>
+#include <string>
 
 #include "lib/base/log.hpp"
 #include "lib/base/memory.hpp"
@@ -37,8 +38,8 @@ errorcode_t device::send_packet(int peer, packet* p, size_t size, operation* com
   return result;
 }
 
-void device::send_or_queue(int peer, const void* message, size_t size) {
-  if (LCI_LIKELY(backlog.empty() && size <= limits.max_inject && try_inject(peer, message, size))) return;
+bool device::send_or_queue(int peer, const void* message, size_t size) {
+  if (LCI_LIKELY(backlog.empty() && size <= limits.max_inject && try_inject(peer, message, size))) return true;
   for (int n = 0; n < memory_tries; ++n) {
     if (n > 0) await_memory();
     try {
@@ -46,13 +47,15 @@ void device::send_or_queue(int peer, const void* message, size_t size) {
       item.peer = peer;
       const auto* bytes = static_cast<const std::byte*>(message);
       item.message.assign(bytes, bytes + size);
-      return backlog.push(std::move(item));
+      backlog.push(std::move(item));
+      return true;
     } catch (const std::bad_alloc&) {
       // Rather out of turn than not at all: the library's own messages have no order.
-      if (size <= limits.max_inject && try_inject(peer, message, size)) return;
+      if (size <= limits.max_inject && try_inject(peer, message, size)) return true;
     }
   }
   log_out_of_memory(peer);
+  return false;
 }
 
 bool device::try_inject(int peer, const void* message, size_t size) {
@@ -76,12 +79,24 @@ void device::queue(backlog::item item) {
     }
   }
   log_out_of_memory(item.peer);
-  drop(item, failure::fatal);
+  drop(item, failure::no_memory);
+}
+
+void device::end_unsent(int peer, uint32_t handle, op_door door, failure how) {
+  (void)visit(handle, door, peer, [how](operation* op, uint8_t) {
+    if (!op->gate.close()) return false;
+    op->fail_as(how);
+    return true;
+  });
 }
 
 void device::log_out_of_memory(int peer) {
-  log_warning("out of memory: a message of the library to a peer can't be kept, and is lost");
-  (void)peer;
+  try {
+    log_warning("out of memory: a message of the library to rank " + std::to_string(peer) +
+                " can't be kept, and is lost");
+  } catch (const std::bad_alloc&) {
+    // To say so needs memory, too.
+  }
 }
 
 }  // namespace lci::core

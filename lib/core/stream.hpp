@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <vector>
 
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/backlog.hpp"
 
 namespace lci::core {
 
@@ -24,14 +24,14 @@ class device;
 /// each quarter of it does. So a full window opens again.
 struct outgoing_stream {
   struct held_message {
-    device* by;
-    std::vector<std::byte> message;
-    size_t size;  // of the payload, also where it comes later
+    device* by = nullptr;
+    backlog::item item;
+    size_t size = 0;   // of the payload, also where it comes later
     void end() const;  // it has left, or is lost: the device need not wait for it
   };
-  using held_messages = std::list<held_message>;  // made beforehand, to be kept where nothing may be refused any more
-  /// The one message of `one` waits for room.
-  void hold(held_messages& one);
+  using held_list = std::list<held_message>;
+  /// `place` has one, in which the message is to wait: so this needs no memory.
+  void hold(device& d, backlog::item item, size_t size, held_list& place);
 
   explicit outgoing_stream(const stream_attr_t& attr)
       : window(attr.window), window_bytes(attr.window_bytes) {}
@@ -72,7 +72,7 @@ struct outgoing_stream {
   uint32_t delivered = 0;  // all before it have been
   uint32_t unasked = 0;  // messages since the last that asked for credit
   uint64_t sent_bytes = 0, delivered_bytes = 0, unasked_bytes = 0;
-  held_messages held;  // posts that could not be told to retry
+  held_list held;  // posts that could not be told to retry
 };
 
 /// The user's handle on a stream. Immutable. What belongs to its peers is the runtime's, and

@@ -148,21 +148,35 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
   } at_end{d, peer_, m, comp != nullptr ? uint8_t{0} : wire::refused};
   if (comp == nullptr) return drop(m);
   const pushes_in_order mark;  // the stream's order, whichever thread delivers
-  if (!m.owned && !comp->attr.am_in_place) {
-    if (LCI_LIKELY(d.deliver_copy(to, peer_, m.tag, static_cast<const std::byte*>(m.data), m.size))) return;
+  const bool runs_code = may_post(comp->attr.comp_type);
+  const auto lose = [&] {
     at_end.policy = wire::no_memory;
     const resource_error lost = d.lost("a message of a stream", peer_, m.size);
     if (!m.acked) throw lost;
-    return;
-  }
+  };
   struct release {
     incoming_stream& of;
     const ordered_message* m;
     ~release() {
       if (m != nullptr) of.drop(*m);
     }
-  } const after{*this, comp->attr.am_in_place ? &m : nullptr};
-  comp->signal(make_status(errorcode_t::done, peer_, m.data, m.size, m.tag, nullptr));
+  } after{*this, comp->attr.am_in_place ? &m : nullptr};
+  try {
+    if (m.owned || comp->attr.am_in_place)
+      comp->signal(make_status(errorcode_t::done, peer_, m.data, m.size, m.tag, nullptr));
+    else if (LCI_UNLIKELY(!d.deliver_copy(to, peer_, m.tag, static_cast<const std::byte*>(m.data), m.size)))
+      lose();
+  } catch (const std::bad_alloc&) {
+    if (runs_code) throw;
+    after.m = &m;
+    lose();
+  } catch (const resource_error&) {
+    if (runs_code || at_end.policy != 0) throw;
+    after.m = &m;
+    at_end.policy = wire::no_memory;
+    d.count_undelivered(peer_, m.size);
+    if (!m.acked) throw;
+  }
 }
 
 void ordered_transfer::signal(status_t status) {

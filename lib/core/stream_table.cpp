@@ -2,17 +2,18 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "lib/base/check.hpp"
 #include "lib/core/device.hpp"
 
 namespace lci::core {
 
-void outgoing_stream::hold(held_messages& one) {
-  device& d = *one.front().by;
+void outgoing_stream::hold(device& d, backlog::item item, size_t size, held_list& place) {
   d.pending.fetch_add(1, std::memory_order_relaxed);
   d.begin_task();
-  held.splice(held.end(), one);
+  place.front() = {&d, std::move(item), size};
+  held.splice(held.end(), place, place.begin());
 }
 
 void outgoing_stream::held_message::end() const {

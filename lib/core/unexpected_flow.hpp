@@ -21,6 +21,12 @@ namespace lci::core {
 /// Two ranks that send to each other without receiving would pause each other for ever. So a rank whose send
 /// is refused by a peer that it has paused itself gives that peer as much again (give_more()): both go on.
 ///
+/// In a circle of more ranks each waits for the next, which has paused it. A rank whose send is refused, and that
+/// has paused somebody, begins a search: it goes to the peer that refuses, which passes it on to those that refuse
+/// its sends, each rank once. If it comes back, whoever brings it waits in a circle, and gets as much again. Of the
+/// refusals that make a circle one is the last: its search finds the others. Where there is no circle, as in a
+/// chain of ranks that hand on what they receive, nobody gets more.
+///
 /// What the peers tell each other is numbered, since messages may overtake each other: the latest counts.
 ///
 /// Thread-safe. The memory is address space only until a peer's entry is touched.
@@ -33,7 +39,8 @@ class unexpected_flow {
   };
 
   unexpected_flow(int n_peers, size_t limit)
-      : limit_(static_cast<int64_t>(limit)),
+      : n_peers_(n_peers),
+        limit_(static_cast<int64_t>(limit)),
         peers_(static_cast<entry*>(std::calloc(static_cast<size_t>(n_peers), sizeof(entry)))) {
     if (peers_ == nullptr) throw std::bad_alloc();
   }
@@ -64,14 +71,37 @@ class unexpected_flow {
     return end_pause(e);
   }
 
-  /// The peer has refused a send of ours. If it waits for us as well, it may send as much again.
+  /// The peer waits for us, and we for it, perhaps through others. If we have paused it, it may send as much again.
   LCI_COLD word give_more(int peer) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
     if (!e.paused.load(std::memory_order_relaxed)) return {};
     e.more.store(e.bytes.load(std::memory_order_relaxed), std::memory_order_relaxed);
     e.paused.store(false, std::memory_order_relaxed);
+    count_paused(-1);
     return {++e.number, false};
+  }
+
+  /// A word could not be sent: it is to be told later, unless there is a later one by then.
+  LCI_COLD void keep_unsaid(int peer, word w) {
+    entry& e = of(peer);
+    std::lock_guard guard(e.lock);
+    if (e.number == w.number) e.unsaid = true;
+  }
+  /// Calls tell(peer, word) for those.
+  template <class F>
+  LCI_COLD void for_each_unsaid(F tell) {
+    for (int peer = 0; peer < n_peers_; ++peer) {
+      word w;
+      {
+        entry& e = of(peer);
+        std::lock_guard guard(e.lock);
+        if (!e.unsaid) continue;
+        e.unsaid = false;
+        w = {++e.number, e.paused.load(std::memory_order_relaxed)};
+      }
+      tell(peer, w);
+    }
   }
 
   // --- the sender ---
@@ -88,13 +118,56 @@ class unexpected_flow {
     e.heard = w.number;
     return set_paused_by(e, w.pause);
   }
+  /// A send to the peer was refused. The number of the search that begins with that; 0: none does.
+  LCI_COLD uint32_t note_refusal(int peer) {
+    entry& e = of(peer);
+    std::lock_guard guard(circle_lock_);
+    if (e.refused || !e.paused_by.load(std::memory_order_relaxed)) return 0;
+    e.refused = true;
+    if (!e.listed) {
+      e.listed = true;
+      e.next_listed = last_listed_;
+      last_listed_ = peer;
+    }
+    if (n_paused_ == 0) return 0;  // nobody waits for us: not the last of a circle
+    return ++searches_ != 0 ? searches_ : ++searches_;
+  }
+  /// The search that began with it could not be sent: the next refusal begins another.
+  LCI_COLD void forget_refusal(int peer) {
+    std::lock_guard guard(circle_lock_);
+    of(peer).refused = false;
+  }
+  /// A search has come that another rank has begun: calls pass(peer) for all that it is to be passed on to.
+  template <class F>
+  LCI_COLD void pass_on(int begun_by, uint32_t number, F pass) {
+    int peer;
+    {
+      std::lock_guard guard(circle_lock_);
+      uint32_t& latest = of(begun_by).search;
+      if (static_cast<int32_t>(number - latest) <= 0) return;  // it has been here
+      latest = number;
+      peer = last_listed_;
+    }
+    while (peer >= 0) {
+      bool refuses;
+      int next;
+      {
+        std::lock_guard guard(circle_lock_);
+        refuses = of(peer).refused;
+        next = of(peer).next_listed;
+      }
+      if (refuses) pass(peer);
+      peer = next;
+    }
+  }
   /// The peer will say nothing any more, and its id may become another's. As hear().
   LCI_COLD int forget(int peer) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
     e.number = e.heard = 0;
+    e.unsaid = false;
     e.more.store(0, std::memory_order_relaxed);
-    e.paused.store(false, std::memory_order_relaxed);
+    if (e.paused.exchange(false, std::memory_order_relaxed)) count_paused(-1);
     return set_paused_by(e, false);
   }
 
@@ -107,6 +180,11 @@ class unexpected_flow {
     spinlock lock;
     uint32_t number;  // of the latest word to the peer; under lock
     uint32_t heard;   // of the latest word from it; under lock
+    bool unsaid;      // it has not been told the latest word; under lock
+    bool refused;     // a send of ours, since it has asked us to pause; under circle_lock_
+    bool listed;      // it has refused a send, at some time; under circle_lock_
+    int next_listed;  // another such peer, or -1; does not change once listed
+    uint32_t search;  // the latest of its searches that has come; under circle_lock_
   };
   struct free_memory {
     void operator()(entry* p) const { std::free(p); }
@@ -122,6 +200,7 @@ class unexpected_flow {
       e.paused.store(false, std::memory_order_relaxed);
       return {};
     }
+    count_paused(1);
     return {++e.number, true};
   }
   LCI_COLD word end_pause(entry& e) {
@@ -130,14 +209,28 @@ class unexpected_flow {
     e.more.store(0, std::memory_order_relaxed);
     if (!e.paused.load(std::memory_order_relaxed)) return {};
     e.paused.store(false, std::memory_order_relaxed);
+    count_paused(-1);
     return {++e.number, false};
   }
-  static int set_paused_by(entry& e, bool paused) {
+  void count_paused(int change) {  // under the entry's lock, so that it follows its `paused`
+    std::lock_guard guard(circle_lock_);
+    n_paused_ += change;
+  }
+  int set_paused_by(entry& e, bool paused) {
+    if (!paused) {
+      std::lock_guard guard(circle_lock_);
+      e.refused = false;
+    }
     return int{paused} - int{e.paused_by.exchange(paused, std::memory_order_relaxed)};
   }
 
+  const int n_peers_;
   const int64_t limit_;
   const std::unique_ptr<entry[], free_memory> peers_;
+  spinlock circle_lock_;   // may be taken under an entry's
+  int n_paused_ = 0;       // peers that we have paused; under circle_lock_
+  int last_listed_ = -1;   // under circle_lock_
+  uint32_t searches_ = 0;  // that we have begun; under circle_lock_
 };
 
 }  // namespace lci::core

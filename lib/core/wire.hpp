@@ -38,7 +38,8 @@ enum class kind : uint8_t {
   stream_credit,  // of stream `engine`: messages before `word`, `tag` bytes in all, were delivered
   withdraw,      // as the rts_send that it takes back, with ack_body: if nothing has met that, a fin
   device_end,    // the sender frees the device that it sends this through; `policy` says how far that is
-  send_pause,    // the addressee's sends are to pause, or to go on, as `policy` says; `word` numbers these
+  send_pause,    // the addressee's sends are to pause, or to go on, as `policy` says; `word` numbers these. Or
+                 // a search for a circle: number `word` of those of rank `tag`
   last = send_pause,
 };
 
@@ -174,6 +175,7 @@ constexpr uint8_t not_found = 3;
 /// Policy of a `send_pause`.
 constexpr uint8_t go_on = 0;
 constexpr uint8_t pause = 1;
+constexpr uint8_t search = 2;  // the sender is paused by the addressee
 
 /// Policy of a `device_end`: the addressee is to answer what waits for it; or nothing will come any more.
 constexpr uint8_t ends = 0;

@@ -53,7 +53,7 @@ void floods(lci::status_t s) {
 TEST_CASE("a sender whose target does not receive has to wait, and loses nothing", "[sendrecv][flow]") {
   on_ranks(
       [](rank_env& env) {
-        // The last rank does not send: others in a ring would all wait for each other.
+        // The last rank does not send: others in a ring would find that they wait for each other.
         const bool sends = env.rank + 1 < env.size, receives = env.rank > 0;
         constexpr uint64_t most = 400'000;  // far more than the bound, and than a network takes
         uint64_t sent = 0;
@@ -121,6 +121,27 @@ TEST_CASE("two that both send more than may wait before they receive do not wait
         }
         env.barrier();
         lci::free_comp_x(&sync).runtime(env.rt)();
+      },
+      with_small_bound);
+}
+
+TEST_CASE("ranks of a ring that all send more than may wait before they receive do not wait for ever",
+          "[sendrecv][flow]") {
+  const bool blocking = GENERATE(false, true);
+  INFO("posts forbid retry: " << blocking);
+  on_ranks(
+      [blocking](rank_env& env) {
+        constexpr uint64_t n = 10 * bound / size_of_each;
+        for (uint64_t i = 0; i < n; ++i) {
+          const auto out = message(size_of_each, i);
+          env.post([&] {
+            return lci::post_send_x(env.right(), out.data(), out.size(), i,
+                                    blocking ? lci::COMP_NULL : lci::COMP_NULL_RETRY)
+                .runtime(env.rt)();
+          });
+        }
+        receive_all(env, n);
+        env.barrier();
       },
       with_small_bound);
 }

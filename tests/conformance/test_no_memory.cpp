@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <new>
 
 #include "tests/conformance/harness.hpp"
 #include "tests/conformance/pattern.hpp"
@@ -11,20 +12,23 @@ using namespace conf;
 
 namespace {
 
-/// Has no memory for messages of one size.
+/// Has no memory for messages of one size, and says so in one of two ways.
 struct choosy_allocator final : lci::allocator_base_t {
   void* allocate(size_t size) override {
-    if (size == refused.load()) return nullptr;
-    return std::malloc(size);
+    if (size != refused.load()) return std::malloc(size);
+    if (throws) throw std::bad_alloc();  // as one does that is made of operator new
+    return nullptr;
   }
   void deallocate(void* p) override { std::free(p); }
   std::atomic<size_t> refused{0};
+  bool throws = false;
 };
 
 /// A queue for active messages of a rank whose allocator is choosy.
 struct choosy_target {
-  explicit choosy_target(rank_env& e)
+  explicit choosy_target(rank_env& e, bool throws = false)
       : env(e), before(lci::get_allocator_x().runtime(e.rt)()), queue(lci::alloc_cq_x().runtime(e.rt)()) {
+    allocator.throws = throws;
     lci::set_allocator_x(&allocator).runtime(env.rt)();
     mine = lci::register_rcomp_x(queue).runtime(env.rt)();
     right = env.all_gather(mine)[static_cast<size_t>(env.right())];
@@ -72,9 +76,11 @@ lci::count_t counted(rank_env& env, int rank) {
 
 TEST_CASE("a sender learns that its target had no memory for its message, and can send it again",
           "[remote][allocator]") {
+  const bool throws = GENERATE(false, true);
+  INFO("the target's allocator throws: " << throws);
   on_ranks(
-      [](rank_env& env) {
-        choosy_target target(env);
+      [throws](rank_env& env) {
+        choosy_target target(env, throws);
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
         size_t lost = 0;
         for (const size_t size : sizes_refused) {
@@ -134,9 +140,11 @@ TEST_CASE("a blocking post throws if the target has no memory for its message", 
 TEST_CASE("a message of a stream for which there is no memory takes none with it", "[stream][allocator]") {
   const bool acked = GENERATE(false, true);
   INFO("the sender asks for remote completion: " << acked);
+  const bool throws = GENERATE(false, true);
+  INFO("the target's allocator throws: " << throws);
   on_ranks(
-      [acked](rank_env& env) {
-        choosy_target target(env);
+      [acked, throws](rank_env& env) {
+        choosy_target target(env, throws);
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
         auto stream = lci::alloc_stream_x().runtime(env.rt)();
         uint64_t lost = 0;

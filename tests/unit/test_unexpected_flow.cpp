@@ -71,6 +71,63 @@ TEST_CASE("a rank that is paused by a peer that it has paused gives that as much
   CHECK(f.add(0, 1001).number == 5);
 }
 
+TEST_CASE("the last of the refusals that make a circle begins a search, which each rank passes on once") {
+  unexpected_flow f(4, 1000);
+  const auto passed_on = [&](int begun_by, uint32_t number) {
+    std::vector<int> to;
+    f.pass_on(begun_by, number, [&](int peer) { to.push_back(peer); });
+    return to;
+  };
+  CHECK(f.note_refusal(1) == 0);  // the peer lets nobody pause
+  CHECK(passed_on(3, 1).empty());
+  CHECK(f.hear(1, {1, true}) == 1);
+  CHECK(passed_on(3, 2).empty());  // no send of ours was refused
+  CHECK(f.note_refusal(1) == 0);   // nobody waits for us
+  CHECK(passed_on(3, 3) == std::vector<int>{1});
+  CHECK(passed_on(3, 3).empty());
+  CHECK(passed_on(3, 2).empty());
+  CHECK(f.add(2, 1001).number == 1);
+  CHECK(f.note_refusal(1) == 0);  // it was noted
+  CHECK(f.hear(1, {2, false}) == -1);
+  CHECK(passed_on(3, 4).empty());
+  CHECK(f.hear(1, {3, true}) == 1);
+  CHECK(f.note_refusal(1) == 1);
+  CHECK(f.note_refusal(1) == 0);
+  CHECK(f.hear(0, {1, true}) == 1);
+  CHECK(f.note_refusal(0) == 2);
+  CHECK(passed_on(3, 5) == std::vector<int>{0, 1});
+  f.forget_refusal(0);
+  CHECK(passed_on(3, 6) == std::vector<int>{1});
+  CHECK(f.note_refusal(0) == 3);
+  CHECK(f.forget(2) == 0);
+  f.forget_refusal(0);
+  CHECK(f.note_refusal(0) == 0);  // who waited for us is gone
+}
+
+TEST_CASE("a word that could not be sent is told later, as it is then") {
+  unexpected_flow f(2, 1000);
+  const auto unsaid = [&] {
+    std::vector<unexpected_flow::word> words;
+    f.for_each_unsaid([&](int peer, unexpected_flow::word w) {
+      CHECK(peer == 1);
+      words.push_back(w);
+    });
+    return words;
+  };
+  const auto pause = f.add(1, 1001);
+  f.keep_unsaid(1, pause);
+  const auto go_on = f.remove(1, 1001);
+  CHECK(go_on.number == 2);
+  f.keep_unsaid(1, pause);
+  const auto words = unsaid();
+  REQUIRE(words.size() == 1);
+  CHECK(words[0].number == 3);
+  CHECK_FALSE(words[0].pause);
+  CHECK(unsaid().empty());
+  f.keep_unsaid(1, go_on);  // there is a later one
+  CHECK(unsaid().empty());
+}
+
 TEST_CASE("threads that keep and take messages at once never leave a peer paused for nothing") {
   for (int round = 0; round < 200; ++round) {
     unexpected_flow f(1, 100);

@@ -1,6 +1,7 @@
 #include "lib/core/checking/collective_check.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "lib/base/check.hpp"
@@ -43,6 +44,14 @@ class collective_check::comparison final : public comp_impl_t {
   char text_[longest_description];
 };
 
+/// The completion object of a send, with its buffer.
+class collective_check::telling final : public comp_impl_t {
+ public:
+  explicit telling(std::string text) : text(std::move(text)) {}
+  void signal(status_t) override { delete this; }
+  const std::string text;
+};
+
 collective_check::collective_check(runtime& rt) : engine(matching_engine_attr_t{}), rt_(rt) {
   engine.runtime = runtime_t(&rt);
   engine.id = wire::check_engine;
@@ -77,6 +86,20 @@ void collective_check::expect(device& d, int from, tag_t tag, const std::string&
   }
 }
 
+void collective_check::tell(device& d, int neighbour, tag_t tag, const std::string& mine) {
+  auto message = std::make_unique<telling>(mine);
+  try {
+    // Not one that waits: the neighbour may do anything else before it makes its call.
+    const status_t s = post_send_x(neighbour, message->text.data(), mine.size(), tag, comp_t(message.get()))
+                           .device(device_t(&d))
+                           .matching_engine(matching_engine_t(&engine))
+                           .allow_retry(false)();
+    if (s.is_posted()) (void)message.release();
+  } catch (const peer_failure_error&) {
+    // The collective itself tells of it.
+  }
+}
+
 void collective_check::compare(device& d, const std::string& what) {
   const int n = rt_.size(), me = rt_.rank();
   if (n < 2) return;
@@ -88,16 +111,8 @@ void collective_check::compare(device& d, const std::string& what) {
   }
   const tag_t tag = (static_cast<tag_t>(d.attr.uid) & 0xff) << 24 | (number & 0xffffff);
   const int before = (me + n - 1) % n, after = (me + 1) % n;
-  for (const int neighbour : {before, after}) {
-    try {
-      post_send_x(neighbour, mine.data(), mine.size(), tag, COMP_NULL)
-          .device(device_t(&d))
-          .matching_engine(matching_engine_t(&engine))();
-    } catch (const peer_failure_error&) {
-      // The collective itself tells of it.
-    }
-    if (before == after) break;
-  }
+  tell(d, before, tag, mine);
+  if (before != after) tell(d, after, tag, mine);
   // Both have been told: what the first says may be an exception here.
   expect(d, before, tag, mine, number);
   if (before != after) expect(d, after, tag, mine, number);

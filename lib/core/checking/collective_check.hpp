@@ -34,7 +34,9 @@ class collective_check {
 
  private:
   class comparison;
+  class telling;
   void forget(comparison* c);
+  void tell(device& d, int neighbour, tag_t tag, const std::string& mine);
   void expect(device& d, int from, tag_t tag, const std::string& mine, uint64_t number);
 
   runtime& rt_;

@@ -1,0 +1,64 @@
+#include "tests/sim/failing_memory.hpp"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+// One thread makes all the allocations that are to fail.
+bool armed = false;
+size_t from_size = 0;
+long good_left = 0, bad_left = 0, failed = 0;
+
+bool fails(size_t size) {
+  if (!armed || size < from_size) return false;
+  if (good_left > 0) return --good_left, false;
+  if (bad_left == 0) return false;
+  --bad_left;
+  ++failed;
+  return true;
+}
+
+void* get(size_t size) {
+  void* p = fails(size) ? nullptr : std::malloc(size);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+void* get_aligned(size_t size, std::align_val_t alignment) {
+  const auto a = static_cast<size_t>(alignment);
+  void* p = fails(size) ? nullptr : std::aligned_alloc(a, (size + a - 1) / a * a);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return get(size); }
+void* operator new[](size_t size) { return get(size); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return fails(size) ? nullptr : std::malloc(size); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return fails(size) ? nullptr : std::malloc(size); }
+void* operator new(size_t size, std::align_val_t alignment) { return get_aligned(size, alignment); }
+void* operator new[](size_t size, std::align_val_t alignment) { return get_aligned(size, alignment); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+void operator delete[](void* p, size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace sim_test {
+
+failing_memory::failing_memory(size_t smallest, long good, long bad) {
+  from_size = smallest;
+  good_left = good;
+  bad_left = bad;
+  failed = 0;
+  armed = true;
+}
+failing_memory::~failing_memory() { armed = false; }
+
+long failing_memory::failures() { return failed; }
+
+}  // namespace sim_test

@@ -1,0 +1,141 @@
+// A job of simulated ranks, in one thread, whose memory runs out when a test says so.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "lci.hpp"
+#include "lib/core/device.hpp"
+#include "network/fabric.hpp"
+
+namespace sim_test {
+
+/// While one lives, operator new fails for all sizes from `smallest` on: the first `good` times it does not, and
+/// after `bad` failures it does not any more.
+class failing_memory {
+ public:
+  static constexpr long for_ever = 1L << 60;
+
+  explicit failing_memory(size_t smallest = 0, long good = 0, long bad = for_ever);
+  ~failing_memory();
+  failing_memory(const failing_memory&) = delete;
+  failing_memory& operator=(const failing_memory&) = delete;
+
+  /// How often it has failed. Also of the last one that has ended.
+  static long failures();
+};
+
+/// What it has given out.
+struct counting_allocator final : lci::allocator_base_t {
+  void* allocate(size_t size) override {
+    void* p = std::malloc(size);
+    alive.insert(p);
+    return p;
+  }
+  void deallocate(void* p) override {
+    alive.erase(p);
+    std::free(p);
+  }
+  std::set<void*> alive;
+};
+
+/// Ranks of a network that refuses nothing.
+class small_job {
+ public:
+  template <class Change>
+  small_job(int n, Change change) : ranks_(static_cast<size_t>(n)) {
+    const lci::global_attr_t before = lci::get_g_default_attr();
+    lci::global_attr_t attr = before;
+    attr.backend = lci::attr_backend_t::sim;
+    attr.sim_ranks = n;
+    attr.sim_retry_percent = 0;
+    attr.packet_size = 1024;
+    attr.npackets = 256;
+    attr.close_timeout = 1;
+    change(attr);
+    lci::set_g_default_attr(attr);
+    for (auto& rt : ranks_) rt = lci::alloc_runtime_x()();
+    lci::set_g_default_attr(before);
+  }
+  explicit small_job(int n) : small_job(n, [](lci::global_attr_t&) {}) {}
+  ~small_job() {
+    for (auto& rt : ranks_) lci::free_runtime(&rt);
+  }
+  small_job(const small_job&) = delete;
+  small_job& operator=(const small_job&) = delete;
+
+  lci::runtime_t operator[](int rank) const { return ranks_[static_cast<size_t>(rank)]; }
+
+  /// A round of progress of each rank. How many have thrown resource_error.
+  int turn() {
+    int thrown = 0;
+    for (auto& rt : ranks_) {
+      try {
+        (void)lci::progress_x().runtime(rt)();
+      } catch (const lci::resource_error&) {
+        ++thrown;
+      }
+    }
+    return thrown;
+  }
+  /// Whether f() comes true within so many rounds.
+  template <class F>
+  bool until(F f, int rounds = 20'000) {
+    for (int i = 0; i < rounds; ++i) {
+      if (f()) return true;
+      turn();
+    }
+    return f();
+  }
+  /// Makes progress until the operation has ended that the synchronizer of this rank is told of.
+  lci::status_t end_of(int rank, lci::status_t posted, lci::comp_t sync) {
+    if (!posted.is_posted()) return posted;
+    REQUIRE(until([&] { return lci::sync_test_x(sync, &posted).runtime((*this)[rank])(); }));
+    return posted;
+  }
+
+ private:
+  std::vector<lci::runtime_t> ranks_;
+};
+
+/// A network that takes nothing while it is closed.
+class closing_network final : public lci::network::device {
+ public:
+  /// Before that of a rank's default device, which owns it.
+  static closing_network& before(lci::runtime_t rt) {
+    lci::core::device& d = *lci::get_default_device_x().runtime(rt)().p_impl;
+    auto made = std::make_unique<closing_network>(std::move(d.net));
+    closing_network& it = *made;
+    d.net = std::move(made);
+    d.close_direct_ways();
+    return it;
+  }
+  explicit closing_network(std::unique_ptr<lci::network::device> behind) : behind_(std::move(behind)) {
+    limits_ = behind_->get_limits();
+  }
+  lci::errorcode_t post(const lci::network::net_op& op) override {
+    return closed ? lci::errorcode_t::retry_nomem : behind_->post(op);
+  }
+  int poll(lci::network::event_sink& sink, int max_events) override { return behind_->poll(sink, max_events); }
+  lci::network::registration register_memory(void* base, size_t size) override {
+    return behind_->register_memory(base, size);
+  }
+  void deregister_memory(const lci::network::registration& reg) override { behind_->deregister_memory(reg); }
+  void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
+  lci::network::attention attention_of(int peer) override { return behind_->attention_of(peer); }
+  bool has_met(int peer) override { return behind_->has_met(peer); }
+  bool flushed() override { return behind_->flushed(); }
+
+  bool closed = false;
+
+ private:
+  const std::unique_ptr<lci::network::device> behind_;
+};
+
+}  // namespace sim_test

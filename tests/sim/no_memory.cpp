@@ -1,0 +1,155 @@
+// What becomes of operations whose memory can't be had: who waits for them is told.
+#include "tests/sim/failing_memory.hpp"
+
+#include <string>
+
+using namespace sim_test;
+
+namespace {
+
+// Of what a queue keeps its statuses in; nothing else in these tests is so large.
+constexpr size_t segment_of_a_queue = 8000;
+
+constexpr size_t sizes[] = {9, 700, 50'000};  // by inject, by packet, by rendezvous
+
+/// A target whose completion queue has not yet made room for a status, and its sender.
+struct two_ranks {
+  explicit two_ranks(int n = 2) : job(n) {
+    lci::set_allocator_x(&allocator).runtime(job[1])();
+    rcomp = lci::register_rcomp_x(queue).runtime(job[1])();
+    // What both ranks need for any message is there already.
+    auto counter = lci::alloc_counter_x().runtime(job[1])();
+    const auto warm = lci::register_rcomp_x(counter).runtime(job[1])();
+    for (const size_t size : sizes) REQUIRE(send_to(warm, size, {}).is_done());
+    lci::deregister_rcomp_x(warm).runtime(job[1])();
+    lci::free_comp_x(&counter).runtime(job[1])();
+    CHECK(allocator.alive.empty());
+  }
+  ~two_ranks() {
+    lci::free_comp_x(&sync).runtime(job[0])();
+    lci::deregister_rcomp_x(rcomp).runtime(job[1])();
+    lci::free_comp_x(&queue).runtime(job[1])();
+    lci::set_allocator_x(nullptr).runtime(job[1])();
+  }
+  lci::status_t send(size_t size, lci::stream_t stream = {}) { return send_to(rcomp, size, stream); }
+  lci::status_t send_to(lci::rcomp_t target, size_t size, lci::stream_t stream) {
+    static const std::string out(sizes[2], 'x');
+    return job.end_of(0,
+                      lci::post_am_x(1, out.data(), size, sync, target)
+                          .comp_semantic(lci::comp_semantic_t::remote)
+                          .stream(stream)
+                          .allow_retry(false)
+                          .runtime(job[0])(),
+                      sync);
+  }
+  bool pop() {
+    const lci::status_t s = lci::cq_pop_x(queue).runtime(job[1])();
+    if (s.is_done()) allocator.deallocate(s.buffer);
+    return s.is_done();
+  }
+
+  small_job job;
+  counting_allocator allocator;
+  lci::comp_t sync = lci::alloc_sync_x().runtime(job[0])();
+  lci::comp_t queue = lci::alloc_cq_x().runtime(job[1])();
+  lci::rcomp_t rcomp;
+};
+
+}  // namespace
+
+TEST_CASE("a sender learns that the queue at its target had no room to say that its message has come") {
+  for (const bool ordered : {false, true})
+    for (const size_t size : sizes) {
+      INFO("size " << size << ", ordered " << ordered);
+      two_ranks pair;
+      auto stream = lci::alloc_stream_x().runtime(pair.job[0])();
+      const auto send = [&] { return pair.send(size, ordered ? stream : lci::stream_t()); };
+      lci::status_t s;
+      {
+        const failing_memory none(segment_of_a_queue);
+        s = send();
+      }
+      CHECK(failing_memory::failures() > 0);
+      CHECK(s.error.errorcode == lci::errorcode_t::no_memory);
+      CHECK_FALSE(pair.pop());
+      CHECK(pair.allocator.alive.empty());
+      CHECK(send().is_done());
+      CHECK(pair.pop());
+      CHECK(pair.allocator.alive.empty());
+      lci::free_stream_x(&stream).runtime(pair.job[0])();
+    }
+}
+
+TEST_CASE("a send is not said to be delivered if nobody can be told of the receive") {
+  two_ranks pair;
+  char in[8];
+  const auto receive = [&] {
+    REQUIRE(lci::post_recv_x(0, in, sizeof in, 5, pair.queue).runtime(pair.job[1])().is_posted());
+  };
+  const auto send = [&] {
+    return pair.job.end_of(0,
+                           lci::post_send_x(1, "message", 8, 5, pair.sync)
+                               .comp_semantic(lci::comp_semantic_t::remote)
+                               .runtime(pair.job[0])(),
+                           pair.sync);
+  };
+  receive();
+  lci::status_t s;
+  {
+    const failing_memory none(segment_of_a_queue);
+    s = send();
+  }
+  CHECK(s.error.errorcode == lci::errorcode_t::no_memory);
+  receive();
+  CHECK(send().is_done());
+  CHECK(lci::cq_pop_x(pair.queue).runtime(pair.job[1])().is_done());
+}
+
+TEST_CASE("a sender learns that a synchronizer has dropped its signal") {
+  two_ranks pair;
+  auto untested = lci::alloc_sync_x().runtime(pair.job[1])();
+  const auto rcomp = lci::register_rcomp_x(untested).runtime(pair.job[1])();
+  const auto send = [&](lci::comp_semantic_t semantic) {
+    return pair.job.end_of(0,
+                           lci::post_am_x(1, "message", 8, pair.sync, rcomp)
+                               .comp_semantic(semantic)
+                               .allow_retry(false)
+                               .runtime(pair.job[0])(),
+                           pair.sync);
+  };
+  // As many as it keeps, and the one that it is ready with.
+  constexpr size_t kept = 65536 + 1;
+  for (size_t i = 0; i < kept; ++i) REQUIRE(send(lci::comp_semantic_t::memory).is_done());
+  CHECK(pair.job.until([&] { return pair.allocator.alive.size() == kept; }, 5 * kept));
+  CHECK(send(lci::comp_semantic_t::remote).error.errorcode == lci::errorcode_t::no_memory);
+  CHECK(pair.allocator.alive.size() == kept);
+  lci::deregister_rcomp_x(rcomp).runtime(pair.job[1])();
+  lci::free_comp_x(&untested).runtime(pair.job[1])();
+  for (void* p : std::set<void*>(pair.allocator.alive)) pair.allocator.deallocate(p);
+}
+
+TEST_CASE("a synchronizer that has no memory for an early signal keeps those that it has") {
+  small_job job(1);
+  auto sync = lci::alloc_sync_x().runtime(job[0])();
+  int thrown = 0;
+  for (int i = 0; i < 200; ++i) {
+    const lci::status_t s(lci::errorcode_t::done);
+    sync.p_impl->signal(s);
+    bool kept = true;
+    {
+      const failing_memory none;
+      try {
+        sync.p_impl->signal(s);
+      } catch (const std::bad_alloc&) {
+        kept = false;
+      }
+    }
+    thrown += !kept;
+    if (!kept) sync.p_impl->signal(s);  // or it would always be at the same place of its list
+    CHECK(lci::sync_test_x(sync, nullptr).runtime(job[0])());
+    CHECK(lci::sync_test_x(sync, nullptr).runtime(job[0])());
+    REQUIRE_FALSE(lci::sync_test_x(sync, nullptr).runtime(job[0])());
+  }
+  CHECK(thrown > 0);
+  lci::free_comp_x(&sync).runtime(job[0])();
+}
