@@ -238,7 +238,10 @@ bool device::receive_device_end(int peer, const wire::message& m) {
 void device::on_device_end(int peer) {
   note_device_end(peer, wire::has_ended);
   answer_unexpected(peer);
-  throw_again(end_waiting(failure::cancelled, [peer](const operation* op) { return op->status.rank == peer; }));
+  std::exception_ptr thrown =
+      end_waiting(failure::cancelled, [peer](const operation* op) { return op->status.rank == peer; });
+  end_queued(peer, thrown);
+  throw_again(thrown);
 }
 
 }  // namespace lci::core

@@ -281,6 +281,7 @@ void device::end_operations(int peer) {
   std::exception_ptr thrown =
       end_waiting(failure::fatal, [peer](const operation* op) { return op->status.rank == peer; });
   fail_receives(peer, thrown);
+  end_queued(peer, thrown);
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
 

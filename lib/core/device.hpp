@@ -162,6 +162,8 @@ class device final : public network::event_sink,
   errorcode_t start_rma(operation* op);
   /// Lets the progress engine call advance() when it gets round to it.
   void resume_later(operation* op);
+  /// What waits to be posted to a peer that is gone: posts to others wait behind it.
+  void end_queued(int peer, std::exception_ptr& thrown);
   /// Undoes a post: the operation never was.
   void forget(operation* op);
   /// A buffer (a posted receive's, or one allocated for an active message) meets a request to send.

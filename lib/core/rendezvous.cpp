@@ -354,6 +354,16 @@ void device::resume_later(operation* op) {
   queue(std::move(item));
 }
 
+void device::end_queued(int peer, std::exception_ptr& thrown) {
+  try {
+    // What ends may queue an answer.
+    while (backlog.drain([&](backlog::item& item) { return item.peer == peer && submit(item); })) {
+    }
+  } catch (...) {
+    if (thrown == nullptr) thrown = std::current_exception();
+  }
+}
+
 void device::on_complete(void* context) {
   auto* op = static_cast<operation*>(context);
   // A2: pairs with itself: whoever ends the last piece has seen what the others did.

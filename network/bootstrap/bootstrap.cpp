@@ -48,10 +48,8 @@ const bootstrap_kind& kind_named(const std::string& name, const std::string& var
 }
 
 /// N processes must not become N jobs of one rank without a word.
-void warn_of_one_rank(const std::string& list, bool names_file, bool names_tcp) {
-  const int n = std::max({claimed_size(), env_number("PMI_SIZE").value_or(1),
-                          env_number("OMPI_COMM_WORLD_SIZE").value_or(1),
-                          names_tcp ? env_number("WORLD_SIZE").value_or(1) : 1});
+void warn_of_one_rank(const std::string& list, bool names_file) {
+  const int n = std::max(claimed_size(), env_number("PMI_SIZE").value_or(1));
   std::string why;
   if (n > 1)
     why = " names no way to learn the rank but `local`, and a launcher has started " + std::to_string(n) + " ranks";
@@ -68,14 +66,13 @@ const bootstrap_kind& choose_of(const std::string& list) {
     if (end > at) kinds.push_back(&kind_named(list.substr(at, end - at), list_variable));
     at = end + 1;
   }
-  bool names_file = false, names_tcp = false;
+  bool names_file = false;
   for (const bootstrap_kind* kind : kinds) {
     const bool found = kind->detected();
     // `local` as the first is chosen; behind others it is what remains.
-    if (found && kind == &local_kind && kind != kinds.front()) warn_of_one_rank(list, names_file, names_tcp);
+    if (found && kind == &local_kind && kind != kinds.front()) warn_of_one_rank(list, names_file);
     if (found) return *kind;
     names_file = names_file || kind == &file_kind;
-    names_tcp = names_tcp || kind == &tcp_kind;
   }
   throw bootstrap_error(std::string(list_variable) + "=" + list +
                         " names no way to learn the rank that the environment speaks of: " + bootstrap_remedy);

@@ -126,11 +126,11 @@ TEST_CASE("a receive whose sender has freed its device ends as cancelled, also i
     attr.sim_seed = seed;
     attr.sim_ranks = 2;
     attr.rdv_protocol = lci::attr_rdv_protocol_t::read;
-    attr.close_timeout = 0.1;  // for an answer that does not come
     lci::set_g_default_attr(attr);
     auto sender = lci::alloc_runtime(), receiver = lci::alloc_runtime();
     lci::set_g_default_attr(before);
-    auto device_of_sender = lci::alloc_device_x().runtime(sender)();
+    // It waits so long for an answer that does not come.
+    auto device_of_sender = lci::alloc_device_x().close_timeout(0.1).runtime(sender)();
     auto device = lci::alloc_device_x().runtime(receiver)();
     std::vector<char> out(300'000), in(out.size());
     auto sent = lci::alloc_sync_x().runtime(sender)();
