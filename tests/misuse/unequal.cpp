@@ -1,6 +1,7 @@
 // Ranks that make different collective calls are told so where calls are checked: run by three ranks, of
-// which rank 1 differs in the way that the argument names. With "equal" and "paused" none does; with "paused" rank 0
-// has sent to rank 1 until that asked for a pause, and what it has sent is received after the call only.
+// which rank 1 differs in the way that the argument names. With "equal", "long" and "paused" none does. With "long" what
+// they tell each other has more than 64 bytes; with "paused" rank 0 has sent to rank 1 until that asked for a pause,
+// and what it has sent is received after the call only.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -19,6 +20,7 @@ char buffer[1 << 16], result[1 << 16];
 
 void call(const std::string& how, bool differs) {
   if (how == "equal") lci::broadcast(buffer, 64, 0);
+  if (how == "long") lci::reduce_scatter(buffer, result, 0, size_t{1} << 40, keep_left);
   if (how == "paused") lci::barrier();
   if (how == "size") lci::broadcast(buffer, differs ? 64 : 128, 0);
   if (how == "root") lci::broadcast(buffer, 64, differs ? 1 : 0);
@@ -101,7 +103,7 @@ int main(int argc, char** argv) {
   std::string text;
   auto handler = lci::alloc_handler(hear_number);
   const lci::rcomp_t number_sent = lci::register_rcomp(handler);  // the same at all ranks
-  const bool equal = how == "equal" || how == "paused";
+  const bool equal = how == "equal" || how == "long" || how == "paused";
   try {
     lci::barrier();
     int sent = 0;
