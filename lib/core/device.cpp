@@ -147,6 +147,20 @@ void device::open_direct_ways() {
   direct_end = inject_end;
 }
 
+void device::add_dependent(dependent* c) {
+  std::lock_guard guard(dependents_lock_);
+  dependents_.insert(c);
+}
+
+void device::remove_dependent(dependent* c) {
+  std::lock_guard guard(dependents_lock_);
+  dependents_.erase(c);
+}
+
+void device::note_unfinished(const unfinished& u) {
+  if (unfinished_ != nullptr && u.comp != nullptr) insist_on_memory([&] { unfinished_->push_back(u); });
+}
+
 device::~device() {
   unlist_for_forks(*this);
   rt.close_device(*this);

@@ -16,7 +16,6 @@
 
 #include "lci/errors.hpp"
 #include "lci/operations.hpp"
-#include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/backlog.hpp"
@@ -142,14 +141,8 @@ class device final : public network::event_sink,
   void signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation);
 
   /// Those that are left when the device is freed are deleted: nobody will end them then.
-  void add_dependent(dependent* c) {
-    std::lock_guard guard(dependents_lock_);
-    dependents_.insert(c);
-  }
-  void remove_dependent(dependent* c) {
-    std::lock_guard guard(dependents_lock_);
-    dependents_.erase(c);
-  }
+  void add_dependent(dependent* c);
+  void remove_dependent(dependent* c);
 
   /// Work of this device in the list of deferred work: freeing the device lets it run a last time.
   void begin_task() { tasks_.fetch_add(1, std::memory_order_relaxed); }
@@ -211,15 +204,7 @@ class device final : public network::event_sink,
   }
   /// Past the cache, which gives way if the network has no room: `f()` registers.
   template <class F>
-  auto make_room_for(F f) {
-    for (;;) {
-      try {
-        return f();
-      } catch (const resource_error&) {
-        if (cache == nullptr || !cache->evict_one()) throw;
-      }
-    }
-  }
+  auto make_room_for(F f);
 
   /// Whether this is the device that takes the key, at its owner's rank.
   bool takes(const rmr_t& rmr) const { return rmr.is_of(attr.uid); }
@@ -488,9 +473,7 @@ class device final : public network::event_sink,
   void tell_failure(int peer);
   std::deque<std::exception_ptr> kept_;                // under failure_mutex_
   std::map<int, uint8_t> device_ends_;  // by peer that frees its device: how far; under failure_mutex_
-  void note_unfinished(const unfinished& u) {
-    if (unfinished_ != nullptr && u.comp != nullptr) insist_on_memory([&] { unfinished_->push_back(u); });
-  }
+  void note_unfinished(const unfinished& u);
   std::vector<unfinished>* unfinished_ = nullptr;  // what the network has not given back; told by close()
   std::map<int, std::string> refusals_;  // by peer that lives, the latest; under failure_mutex_
   std::unique_ptr<receive_buffers> receives_;  // null: the network needs none

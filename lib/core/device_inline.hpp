@@ -21,6 +21,17 @@ bool device::visit(uint32_t handle, uint8_t doors, int peer, Act act) {
 }
 
 template <class F>
+auto device::make_room_for(F f) {
+  for (;;) {
+    try {
+      return f();
+    } catch (const resource_error&) {
+      if (cache == nullptr || !cache->evict_one()) throw;
+    }
+  }
+}
+
+template <class F>
 std::exception_ptr device::end_waiting(failure how, F which) {
   std::exception_ptr thrown;
   rt.operations.enter_each(this, [&](operation_table::visit v) {
