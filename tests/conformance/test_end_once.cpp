@@ -33,7 +33,7 @@ TEST_CASE("puts and gets of layouts that are under way end when their device is 
     auto cq = lci::alloc_cq_x().runtime(env.rt)();
     size_t under_way = 0;
     {
-      window memory(env, rows * stride, {device});
+      window memory(env, rows * stride, {device}, true);  // shared memory would have to go before the device
       std::vector<char> here(rows * stride, '\x5a');
       lci::operation_t names[2];
       env.barrier();
