@@ -27,9 +27,10 @@ struct remote_segment_t {
 /// the caller's. Posts copy what they need before they return.
 ///
 /// Pieces of a buffer that is written (of a receive, of a get, at the target of a put) must not
-/// overlap. Where calls are checked posts refuse those that do; else a byte in two pieces is one of the two. Distances
-/// and sizes are not negative, and less than 2^63 in all. A list of segments anywhere in memory has a buffer address of nullptr and the segments'
-/// addresses as offsets.
+/// overlap. The checking mode (LCI_ATTR_CHECK=1) refuses pieces that do; without it, a byte that is in
+/// two pieces gets the content of one of them. Offsets, strides and sizes are not negative, and their
+/// sums are less than 2^63. A list of segments anywhere in memory has a buffer address of nullptr and
+/// the segments' addresses as offsets.
 class layout_t {
  public:
   /// One piece from the buffer's address on: as without a layout.

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -33,19 +34,22 @@ decltype(auto) with_memory_errors(const char* operation, F f) {
 /// How often an allocation is tried that nobody can be told to do again later, as where a message has come that must
 /// be put somewhere. Others may give memory back meanwhile: between two tries is a millisecond.
 constexpr int memory_tries = 20;
+/// Whether a system call failed with this errno because the kernel had no memory: the call may succeed later.
+inline bool lacks_memory(int error) { return error == ENOMEM || error == ENOBUFS; }
+
 /// Between two of them.
 LCI_COLD inline void await_memory() {
   const timespec a_millisecond{0, 1000000};
   nanosleep(&a_millisecond, nullptr);
 }
 
-/// f() until it does not throw std::bad_alloc; after so many tries that is what it throws.
-template <class F>
+/// Calls f() until it does not throw `Shortage`, memory_tries times at most. The last call may throw it.
+template <class Shortage = std::bad_alloc, class F>
 decltype(auto) insist_on_memory(F f) {
   for (int n = 1; n < memory_tries; ++n) {
     try {
       return f();
-    } catch (const std::bad_alloc&) {
+    } catch (const Shortage&) {
     }
     await_memory();
   }

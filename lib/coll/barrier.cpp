@@ -23,7 +23,8 @@ void barrier_at_once(const scope& s) {
   const uint64_t number = d.begin_barrier();
   const char nothing = 0;
   each_round(me, n, [&](int to, int from, size_t round) {
-    insist([&] {
+    // The other ranks count on this message: the barrier has begun.
+    insist_on_memory<resource_error>([&] {
       post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round).tag(round).runtime(s.runtime)
           .device(s.device).endpoint(s.endpoint)();
     });

@@ -39,20 +39,6 @@ Post within(const scope& s, Post post) {
   return post;
 }
 
-/// f() until it does not throw for want of memory, or of another resource, for as long as the library insists: the
-/// other ranks count on what this one does of an operation that has begun.
-template <class F>
-void insist(F f) {
-  for (int n = 1;; ++n) {
-    try {
-      return f();
-    } catch (const resource_error&) {
-      if (n == memory_tries) throw;
-    }
-    await_memory();
-  }
-}
-
 /// The tag of an operation's step 0. Messages of different operations must not meet: a tag is made of
 /// the device (8 bits), the operation's number on that device (12 bits) and the step within it (12
 /// bits), all the same at both ends. Numbers and steps repeat after 4096; what meets then are

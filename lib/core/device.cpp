@@ -56,14 +56,14 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   n_peers = r.n_peers();
   heaps = heap->windows();
   const size_t packet_payload = pool.payload_size();
-  // First what may fail for want of memory: once the network has a device, peers count on it, as the one of
-  // its number. Where that is not possible what follows insists.
+  // Allocate first: once the network has made its device, the peers count on the device of this number. What can
+  // only be allocated after that is tried several times.
   struct until_it_is_made {
     device& d;
     bool made = false;
     explicit until_it_is_made(device& what) : d(what) { list_for_forks(d); }
     ~until_it_is_made() {
-      if (!made) d.give_up();
+      if (!made) d.leave_network();
     }
   } guard(*this);
   attr.uid = -1;
@@ -118,16 +118,6 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   guard.made = true;
 }
 
-void device::give_up() {
-  unlist_for_forks(*this);
-  if (attr.uid >= 0) rt.close_device(*this);
-  pools_.clear();
-  cache.reset();
-  net.reset();
-  if (receives_ != nullptr) receives_->take_back();
-  packet_pool.p_impl->take_back_promise(packets_to_receive_);
-}
-
 void device::close_direct_ways() {
   not_plain.fetch_or(forked, std::memory_order_relaxed);
   engine = no_engine;
@@ -161,9 +151,9 @@ void device::note_unfinished(const unfinished& u) {
   if (unfinished_ != nullptr && u.comp != nullptr) insist_on_memory([&] { unfinished_->push_back(u); });
 }
 
-device::~device() {
+void device::leave_network() {
   unlist_for_forks(*this);
-  rt.close_device(*this);
+  if (attr.uid >= 0) rt.close_device(*this);
   pools_.clear();
   // What waits for a peer's answer keeps its buffer registered, which the network would miss.
   rt.operations.for_each_of(this, [&](operation* op, op_state) {
@@ -172,10 +162,14 @@ device::~device() {
   cache.reset();
   net.reset();
   delete raw_.load(std::memory_order_acquire);
-  // From here on nobody reads or writes our packets. Operations that wait for a peer's answer will
-  // not get one.
+  // From here on nobody reads or writes our packets.
   if (receives_ != nullptr) receives_->take_back();
   packet_pool.p_impl->take_back_promise(packets_to_receive_);
+}
+
+device::~device() {
+  leave_network();
+  // Operations that wait for a peer's answer will not get one.
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted) return;
     comp_impl_t* const waits = op->named ? ticket_of(op).retire() : op->comp;

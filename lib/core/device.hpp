@@ -342,7 +342,7 @@ class device final : public network::event_sink,
  private:
   bool try_inject(int peer, const void* message, size_t size);
   LCI_COLD void log_out_of_memory(int peer);
-  /// No answer will come for the operation, if it waits for one still.
+  /// Ends an operation whose request was not sent, unless it has ended already.
   LCI_COLD void end_unsent(int peer, uint32_t handle, op_door door, failure how);
   void send_fin(int peer, uint64_t operation, uint8_t policy = 0);
   /// To the receiver of a transfer that its sender has not brought to its end.
@@ -422,8 +422,9 @@ class device final : public network::event_sink,
   LCI_NOINLINE bool do_deferred_work();
   void refill_receives();
   std::atomic<bool> closing_refused_{false};  // close(): and that was said
-  /// Of a device whose constructor throws: its peers' and the runtime's view of it, and what it holds, end.
-  LCI_COLD void give_up();
+  /// The first part of the end, also of a device whose constructor throws: nobody finds the device any more, the
+  /// network's device is closed, and the packet pool has its packets back.
+  LCI_COLD void leave_network();
   packet* packet_to_receive();
   /// What waits for an answer of that peer, or for its message, ends.
   LCI_COLD void end_operations(int peer);

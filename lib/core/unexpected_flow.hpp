@@ -137,7 +137,7 @@ class unexpected_flow {
     std::lock_guard guard(circle_lock_);
     of(peer).refused = false;
   }
-  /// A search has come that another rank has begun: calls pass(peer) for all that it is to be passed on to.
+  /// Receives a search that another rank began: calls pass(peer) for each peer to forward it to, once per search.
   template <class F>
   LCI_COLD void pass_on(int begun_by, uint32_t number, F pass) {
     int peer;

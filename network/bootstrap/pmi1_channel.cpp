@@ -93,13 +93,6 @@ int channel::connect_to(const std::string& port, double timeout) {
                         why);
 }
 
-namespace {
-
-/// A session would be over for good; others may give memory back meanwhile.
-bool lacks_memory(int error) { return error == ENOMEM || error == ENOBUFS; }
-
-}  // namespace
-
 void channel::wait(short events) {
   if (poll_until(fd_, events, asked_, timeout_)) return;
   throw no_answer("no answer from the launcher within " + seconds_text(timeout_) +

@@ -90,7 +90,7 @@ void client::send(kind what, const std::string& body) {
         throw bootstrap_error("the root of the job at " + name_ + " (rank 0) takes nothing for " +
                               seconds_text(timeout_));
       }
-    } else if ((errno == ENOMEM || errno == ENOBUFS) && tries++ < memory_tries) {
+    } else if (lacks_memory(errno) && tries++ < memory_tries) {
       await_memory();
     } else if (errno != EINTR) {
       return;  // receive() knows why the connection has ended

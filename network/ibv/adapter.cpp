@@ -13,8 +13,10 @@ namespace lci::network::ibv {
 
 namespace {
 
-/// Not that there is no card, or none for this user: the system refuses a call, and may not another time.
-bool is_refusal(int error) { return error != 0 && error != ENOSYS && error != ENOENT && error != EACCES && error != EPERM; }
+/// Whether a call failed for a reason that may pass, and not because there is no card, or none for this user.
+bool is_refusal(int error) {
+  return error != 0 && error != ENOSYS && error != ENOENT && error != EACCES && error != EPERM;
+}
 
 std::string said_by(const char* call, const char* name, int error) {
   return std::string(call) + (name != nullptr ? std::string(" of ") + name : "") + ": " + std::strerror(error) + " (" +
@@ -64,7 +66,8 @@ void adapter::find(const std::string& wanted) {
   int n = 0;
   errno = 0;
   list_.reset(library::get().get_device_list(&n));
-  if (list_ == nullptr && is_refusal(errno)) throw card_refused_error("ibv: " + said_by("ibv_get_device_list", nullptr, errno));
+  if (list_ == nullptr && is_refusal(errno))
+    throw card_refused_error("ibv: " + said_by("ibv_get_device_list", nullptr, errno));
   if (list_ == nullptr || n == 0) throw resource_error("ibv: " + why_none(errno));
   std::string names, why_not;
   bool known = false, refused = false;

@@ -13,7 +13,7 @@
 
 namespace lci::network::ibv {
 
-/// A card that is there, but that the system refuses for now.
+/// There is a card, but a call of libibverbs failed for a reason that may pass.
 class card_refused_error : public resource_error {
  public:
   using resource_error::resource_error;

@@ -72,7 +72,8 @@ class device final : public network::device, public holds_back {
   /// Takes what `rank` has offered, and returns how long a message fits into its receive buffers. Throws
   /// bootstrap_error if the ranks don't fit together.
   size_t take_address(int rank, const std::string& offered);
-  /// At the first post to a peer. `done`, `retry_nomem`, or `fatal`: it can't be reached, and counts as failed.
+  /// Inserts the address of a peer, at the first post to it. Returns `done`, `retry_nomem`, or `fatal` if the peer
+  /// can't be reached; it then counts as failed.
   LCI_COLD errorcode_t learn_address(int rank);
   std::string tell_address() const;
 
@@ -150,7 +151,7 @@ class device final : public network::device, public holds_back {
   /// Takes up to `most` off the queue; -FI_EAGAIN: there is none, -FI_EBUSY: another thread has the lock.
   ssize_t read_queue(completion* to, size_t most);
   LCI_COLD ssize_t read_failure(completion& to);
-  /// The end of a poll that has found no completion.
+  /// What a poll returns that found no completion. Throws if the completion queue is broken.
   LCI_COLD int end_vain_poll(ssize_t error, int told);
   /// For a post that finds no room, and for bundles that leave without polls: providers get on, and make
   /// connections, when their queue is read. What the core waits for is told by the next poll, so a program may post
@@ -165,7 +166,8 @@ class device final : public network::device, public holds_back {
   LCI_COLD void handle_failure(const completion& e, event_sink& sink);
   LCI_COLD void handle_control(const message_tag& tag);
   LCI_COLD int tell_news(event_sink& sink);
-  /// Gives a buffer back to the provider. If that refuses, the next poll does, and says why if it is not for now.
+  /// Posts a receive buffer again. If the provider refuses, the next poll tries again, and throws if the error is
+  /// not one that passes.
   LCI_COLD void repost(request& buffer);
   ssize_t offer_buffer(request& buffer);
   LCI_COLD void answer_goodbye(int peer);

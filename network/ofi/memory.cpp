@@ -62,7 +62,8 @@ registration registrar::add(void* base, size_t size) {
       continue;
     }
     throw resource_error("ofi: " + provider_.name() + " can't register " + std::to_string(size) +
-                         " bytes: fi_mr_reg: " + error_text(error) + " (" + std::to_string(error) + ")" + remedy_of(error));
+                         " bytes: fi_mr_reg: " + error_text(error) + " (" + std::to_string(error) + ")" +
+                         remedy_of(error));
   }
   if (!own_keys) key = fi_mr_key(mr);
   registration reg;

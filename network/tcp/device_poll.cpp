@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 #include "network/tcp/device.hpp"
 
 namespace lci::network::sockets {
@@ -98,7 +99,7 @@ bool device::read(connection& c, event_sink& sink, int& told) {
     end_of(c, reason_of_end(c));
   } else if (errno == EFAULT) {
     end_of(c, "there is no memory any more where its data belongs: a range was unmapped while it was registered");
-  } else if (errno != EAGAIN && errno != EINTR && errno != ENOMEM && errno != ENOBUFS) {
+  } else if (errno != EAGAIN && errno != EINTR && !lacks_memory(errno)) {
     end_of(c, std::strerror(errno));
   } else if (in.empty() && recent_.load(std::memory_order_relaxed) != &c) {
     chunks_.give(std::move(c.incoming));

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/base/memory.hpp"
 #include "lib/base/ticks.hpp"
 #include "network/tcp/device.hpp"
 
@@ -58,7 +59,7 @@ ssize_t bytes_of(F call) {
     const ssize_t n = call();
     if (n >= 0) return n;
     if (errno == EINTR) continue;
-    return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ENOMEM ? 0 : -1;
+    return errno == EAGAIN || errno == EWOULDBLOCK || lacks_memory(errno) ? 0 : -1;
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
 
 namespace lci::network::sockets {
 
@@ -35,7 +36,7 @@ heard receive_text(int fd, std::string& text, size_t size) {
   while (text.size() < size) {
     const ssize_t n = recv(fd, bytes, std::min(sizeof bytes, size - text.size()), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || errno == ENOMEM || errno == ENOBUFS)) return heard::not_yet;
+    if (n < 0 && (errno == EAGAIN || lacks_memory(errno))) return heard::not_yet;
     if (n <= 0) return n == 0 ? heard::end : heard::broken;
     text.append(bytes, static_cast<size_t>(n));
   }

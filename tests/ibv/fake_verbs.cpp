@@ -53,7 +53,7 @@ std::map<uint32_t, fake_mr*> registrations;  // by key, local and remote alike
 std::map<uint32_t, fake_qp*> pairs;          // by number
 uint32_t last_key = 0, last_pair = 0;
 
-/// Counts a call; not 0: with this errno it fails.
+/// Counts a call. Returns the errno with which it is to fail, or 0.
 int failure(const char* call) {
   static std::mutex of_counts;
   const std::lock_guard guard(of_counts);

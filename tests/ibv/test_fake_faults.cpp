@@ -88,7 +88,7 @@ class conversation {
     CHECK(what.size() > 12);
     if (!result_.told) result_ = {true, what};
   }
-  /// Until f() holds, or the program was told of a failure.
+  /// Makes progress until f() returns true or an error was reported.
   template <class F>
   void until(const char* what, F f) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience_s * lci_test::time_scale);
@@ -229,7 +229,7 @@ constexpr fault faults[] = {
     {"dealloc_td", EBUSY, ends::well},
 };
 
-/// Some of 1..n: all of a few, else the first ones and a few that are evenly spread.
+/// Which of the calls 1..n fail, one per run: all if n is small, else the first ones and an even sample of the rest.
 std::vector<int> sample(int n) {
   const int few = lci_test::long_runs() > 1 ? 200 : 4;
   std::vector<int> all;

@@ -84,7 +84,7 @@ class small_job {
     }
     return thrown;
   }
-  /// Whether f() comes true within so many rounds.
+  /// Makes progress until f() returns true. False if it does not within `rounds`.
   template <class F>
   bool until(F f, int rounds = 20'000) {
     for (int i = 0; i < rounds; ++i) {

@@ -3,10 +3,9 @@
 
 namespace sweep {
 
-/// The environment's LCI_TEST_SWEEP says what is to fail: "alloc:17" (the 17th allocation), "alloc:17+8" (that one and the
-/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). Without it calls are only counted. A "!" behind
-/// it: the fault is one that may cost the connection with the peer.
-/// Exits with a text if it is not understood.
+/// Reads LCI_TEST_SWEEP, which says what is to fail: "alloc:17" (the 17th allocation), "alloc:17+8" (that one and the
+/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). A "!" at its end says that the fault may break
+/// the connection with the peer. Without the variable calls are only counted. Exits with a text if it is malformed.
 void read_plan();
 bool may_cost_peers();
 

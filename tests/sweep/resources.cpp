@@ -110,8 +110,11 @@ void engine() {
   int posted = 0, come = 0;
   for (int i = 0; i < many; ++i)
     insist("post_recv", [&] {
-      lci::status_t s = lci::post_recv_x(peer(), in.data(), in.size(), tag_of(i), received).matching_engine(e)();
-      if (s.is_retry()) throw lci::resource_error("a receive says retry");
+      lci::status_t s;
+      until("a receive", [&] {
+        s = lci::post_recv_x(peer(), in.data(), in.size(), tag_of(i), received).matching_engine(e)();
+        return !s.is_retry();
+      });
       posted += s.is_posted();
       come += s.is_done();
     });

@@ -35,7 +35,7 @@ void note(const void* object, const char* operation, const char* name, runtime_t
     for (int i = first; i < n && origin.n_calls < static_cast<int>(origin.calls.size()); ++i)
       origin.calls[static_cast<size_t>(origin.n_calls++)] = all[static_cast<size_t>(i)];
   }
-  insist_on_memory([&] { objects::add(object, origin); });
+  objects::add(object, std::move(origin));
 }
 
 }  // namespace

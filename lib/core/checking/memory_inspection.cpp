@@ -37,7 +37,7 @@ struct named_memory {
   mr_t mr{};
 };
 
-/// The device that the post will take; null if it finds none, and says so itself.
+/// The device that the post will use; null if there is none, which the post itself refuses.
 template <class Args>
 const device* device_of(const Args& a) {
   if (!a.device.is_empty()) return a.device.p_impl;

@@ -23,8 +23,8 @@ struct totals {
   uint64_t sum = 0, times = 0, open = 0;  // open: started and not ended
 };
 
-/// One counter: a sum in parts, so that threads do not all write one line. Orders are relaxed but for timers: only
-/// the numbers themselves count, and who wants to see another thread's must have heard from it otherwise.
+/// One counter: a sum in parts, so that threads do not all write one line. Orders are relaxed but for timers: a
+/// counter publishes nothing but its own number.
 class counter {
  public:
   counter(const char* name, LCT_pcounter_type_t type) : name_(name), type_(type) {}
