@@ -24,8 +24,7 @@ std::atomic<uint64_t> next_rkey{1};
 device::device(context& c, const device_attr_t&, size_t eager_size)
     : context_(c),
       place_(c.open_device()),
-      entry_(c.own().device(place_.entry)),
-      eager_size_(eager_size) {
+      entry_(c.own().device(place_.entry)) {
   limits_.max_inject = limits_.max_send = eager_size;
   limits_.max_rma = size_t{1} << 30;
   limits_.rma = limits_.put_imm = c.attach_works();

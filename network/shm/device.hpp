@@ -113,7 +113,6 @@ class device final : public network::device {
   context& context_;
   const context::place place_;  // in the own segment
   device_entry& entry_;
-  const size_t eager_size_;
   std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<size_t> failures_reported_{0};
