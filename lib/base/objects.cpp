@@ -132,6 +132,11 @@ void end_to_free(const void* object) noexcept {
   b.being_freed.erase(object);
 }
 
+void* allocate_memory(size_t size, size_t alignment) {
+  return alignment > __STDCPP_DEFAULT_NEW_ALIGNMENT__ ? ::operator new(size, std::align_val_t(alignment))
+                                                      : ::operator new(size);
+}
+
 void release_memory(void* p, size_t size, size_t alignment, bool always) noexcept {
   const kept_memory m{p, size, alignment};
   const bool checked = watched_for(calls_are_checked);

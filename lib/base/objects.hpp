@@ -46,23 +46,24 @@ void leave(const void* object) noexcept;
 bool begin_to_free(const void* object);
 void end_to_free(const void* object) noexcept;
 
+/// Throws std::bad_alloc.
+void* allocate_memory(size_t size, size_t alignment);
 /// Gives memory back, or keeps it so that nothing else comes to lie there. `always`: the object was added
 /// whether calls are checked or not.
 void release_memory(void* p, size_t size, size_t alignment, bool always) noexcept;
 
 }  // namespace objects
 
-/// Base class of objects behind handles: where their memory goes. `always`: of rare objects, of which is
+/// Base class of `Object`s behind handles: where their memory goes. `always`: of rare objects, of which is
 /// known at any time whether they are alive; of others only while calls are checked.
-template <bool always>
+///
+/// One pair of functions, whatever the alignment: where there is an operator new with one, and delete takes a size, a
+/// constructor that throws finds no delete that fits, and the memory is lost.
+template <class Object, bool always>
 struct object_memory {
-  static void* operator new(size_t size) { return ::operator new(size); }
-  static void* operator new(size_t size, std::align_val_t a) { return ::operator new(size, a); }
+  static void* operator new(size_t size) { return objects::allocate_memory(size, alignof(Object)); }
   static void operator delete(void* p, size_t size) noexcept {
-    objects::release_memory(p, size, __STDCPP_DEFAULT_NEW_ALIGNMENT__, always);
-  }
-  static void operator delete(void* p, size_t size, std::align_val_t a) noexcept {
-    objects::release_memory(p, size, static_cast<size_t>(a), always);
+    objects::release_memory(p, size, alignof(Object), always);
   }
 };
 

@@ -9,7 +9,7 @@
 namespace lci::core {
 
 /// Immutable once it has been handed out.
-class symmetric : public object_memory<true> {
+class symmetric : public object_memory<symmetric, true> {
  public:
   device_t device;
   mr_t mr;                       // this rank's part

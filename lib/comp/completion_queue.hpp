@@ -39,7 +39,7 @@ class completion_queue : public comp_impl_t {
 
 /// cq_type lcrq: grows. Threads that signal don't meet: the statuses of each come in their order, and so do
 /// those of ordered streams.
-class unbounded_queue final : public completion_queue, public object_memory<false> {
+class unbounded_queue final : public completion_queue, public object_memory<unbounded_queue, false> {
  public:
   explicit unbounded_queue(attr_t a) : completion_queue(a) {}
 
@@ -61,7 +61,7 @@ class unbounded_queue final : public completion_queue, public object_memory<fals
 
 /// cq_type fifo: grows. One order for all: a status whose signal() has returned comes out before those whose
 /// signal() is called afterwards, by whatever thread.
-class fifo_queue final : public completion_queue, public object_memory<false> {
+class fifo_queue final : public completion_queue, public object_memory<fifo_queue, false> {
  public:
   explicit fifo_queue(attr_t a) : completion_queue(a) {}
 
@@ -83,7 +83,7 @@ class fifo_queue final : public completion_queue, public object_memory<false> {
 /// cq_type array_atomic: a ring of attr.cq_default_length places. What does not fit goes to a list
 /// under a lock, and so does all that comes later, until the list is empty again; it is taken when
 /// the ring is empty. So statuses of one signaller stay in order.
-class ring_queue final : public completion_queue, public object_memory<false> {
+class ring_queue final : public completion_queue, public object_memory<ring_queue, false> {
  public:
   explicit ring_queue(attr_t a)
       : completion_queue(a), items_(static_cast<size_t>(a.cq_default_length)) {}

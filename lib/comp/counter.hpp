@@ -8,7 +8,7 @@
 namespace lci::core {
 
 /// Thread-safe.
-class counter final : public comp_impl_t, public object_memory<false> {
+class counter final : public comp_impl_t, public object_memory<counter, false> {
  public:
   explicit counter(attr_t a) : comp_impl_t(a) {
     attr.comp_type = attr_comp_type_t::counter;

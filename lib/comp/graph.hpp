@@ -76,7 +76,7 @@ class graph_node {
 /// `remaining_`: whoever finds the graph done (R3/A3 on `state_`) sees what happened in all nodes.
 /// R4/A4 on a node's `state`: the thread that called the function sees the status that another
 /// thread gave to mark_complete() meanwhile.
-class graph final : public comp_impl_t, public object_memory<false> {
+class graph final : public comp_impl_t, public object_memory<graph, false> {
  public:
   /// `completion`, if not null, is signalled at the end of a run, and the graph frees itself then.
   /// `deferred` is where nodes wait that said `retry`; without one, test() runs them.

@@ -8,7 +8,7 @@ namespace lci::core {
 
 /// Thread-safe as far as the function is. It runs in whichever thread finds the operation complete:
 /// inside progress(), or inside a post.
-class handler final : public comp_impl_t, public object_memory<false> {
+class handler final : public comp_impl_t, public object_memory<handler, false> {
  public:
   using function = void (*)(status_t);
 

@@ -23,7 +23,7 @@ class synchronizer : public comp_impl_t {
   explicit synchronizer(attr_t a) : comp_impl_t(a) { attr.comp_type = attr_comp_type_t::sync; }
 };
 
-class single_synchronizer final : public synchronizer, public object_memory<false> {
+class single_synchronizer final : public synchronizer, public object_memory<single_synchronizer, false> {
  public:
   explicit single_synchronizer(attr_t a) : synchronizer(a) {}
   void signal(status_t status) override { cell.put(status); }
@@ -31,7 +31,7 @@ class single_synchronizer final : public synchronizer, public object_memory<fals
   signal_cell<status_t> cell;
 };
 
-class multi_synchronizer final : public synchronizer, public object_memory<false> {
+class multi_synchronizer final : public synchronizer, public object_memory<multi_synchronizer, false> {
  public:
   explicit multi_synchronizer(attr_t a)
       : synchronizer(a), array(static_cast<size_t>(a.sync_threshold)) {}

@@ -48,7 +48,7 @@ struct unexpected;
 /// that is written per message. Owns its fabric's device.
 class device final : public network::event_sink,
                      public detail::device_front,
-                     public object_memory<true> {
+                     public object_memory<device, true> {
  public:
   device(core::runtime& rt, core::net_context& context, core::packet_pool& pool,
          const device_attr_t& attr);

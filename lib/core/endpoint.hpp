@@ -7,7 +7,7 @@
 namespace lci::core {
 
 /// Fabrics keep their send resources apart by thread, so an endpoint has no state of its own.
-class endpoint : public object_memory<true> {
+class endpoint : public object_memory<endpoint, true> {
  public:
   explicit endpoint(device_t d, const endpoint_attr_t& a) : attr(a), device(d) {}
 

@@ -19,7 +19,7 @@ namespace lci::core {
 /// with up to two entries each in itself, the first entries in its first cache line, so that at low
 /// load an insertion costs one cache miss; a key's further entries go to a queue, further keys to a
 /// map. The table is address space only until it is touched, and neighbouring tags share pages.
-class matching_engine : public object_memory<true> {
+class matching_engine : public object_memory<matching_engine, true> {
  public:
   using entry_test = std::function<bool(void* entry)>;
 

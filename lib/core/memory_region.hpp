@@ -8,7 +8,7 @@
 namespace lci::core {
 
 /// Immutable once it has been handed out. Belongs to the device that it was registered with.
-class memory_region : public object_memory<false> {
+class memory_region : public object_memory<memory_region, false> {
  public:
   mr_attr_t attr;
   device_t device;

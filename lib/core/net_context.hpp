@@ -13,7 +13,7 @@ namespace lci::core {
 
 /// Immutable after allocation, but for what is atomic, and the heap, which is thread-safe. Owns the fabric's context;
 /// devices made from it must go first.
-class net_context : public object_memory<true> {
+class net_context : public object_memory<net_context, true> {
  public:
   net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n,
               int rank, int n_ranks)

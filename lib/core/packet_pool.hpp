@@ -37,7 +37,7 @@ static_assert(sizeof(packet) == cache_line);
 
 /// Thread-safe. The arena is address space only: a packet's memory is touched when it is first
 /// handed out.
-class packet_pool : public object_memory<true> {
+class packet_pool : public object_memory<packet_pool, true> {
  public:
   explicit packet_pool(const packet_pool_attr_t& attr);
   /// One that never has a packet: what a device without a pool gives posts to look into.

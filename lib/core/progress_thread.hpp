@@ -43,7 +43,7 @@ class progress_worker {
 
 /// The resource. Thread-safe except for destruction; never to be changed inside a handler, which may
 /// run in a thread that would have to wait for itself. Does not own the devices.
-class progress_thread : public object_memory<true> {
+class progress_thread : public object_memory<progress_thread, true> {
  public:
   explicit progress_thread(const progress_thread_attr_t& a) : attr(a) {}
   ~progress_thread();

@@ -33,7 +33,7 @@ class packet_pool;
 
 /// Several may exist at once. Members are set up by the allocating thread and not changed until
 /// free_runtime(), except where they say so. Owns the defaults that it allocated.
-class runtime : public object_memory<false> {
+class runtime : public object_memory<runtime, false> {
  public:
   runtime(const runtime_attr_t& attr, const net_context_attr_t& net_attr);
   ~runtime();

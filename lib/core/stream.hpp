@@ -77,7 +77,7 @@ struct outgoing_stream {
 
 /// The user's handle on a stream. Immutable. What belongs to its peers is the runtime's, and
 /// outlives it: numbers go on where they were when the id is used again.
-class stream : public object_memory<true> {
+class stream : public object_memory<stream, true> {
  public:
   stream(runtime_t rt, const stream_attr_t& attributes);
   ~stream();

@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #undef ibv_reg_mr
 #undef ibv_query_port
@@ -61,6 +62,16 @@ int failure(const char* call) {
   if (card.failing != call || n < card.failing_from || n >= card.failing_from + card.failing_times) return 0;
   ++card.failed;
   return errno = card.error;
+}
+
+/// The same of a call that destroys `object`. One that fails leaves it, as a card does, until the process ends: the
+/// list is never destroyed, so that no leak is seen in what the library could not help.
+int failure_to_destroy(const char* call, const void* object) {
+  static auto& left = *new std::vector<const void*>;
+  const int error = failure(call);
+  const std::lock_guard guard(mutex);
+  if (error != 0) left.push_back(object);
+  return error;
 }
 
 template <class T, class Of>
@@ -220,7 +231,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr*) {
   return td;
 }
 int dealloc_td(ibv_td* td) {
-  if (const int error = failure("dealloc_td")) return error;
+  if (const int error = failure_to_destroy("dealloc_td", td)) return error;
   std::lock_guard guard(mutex);
   --card.threads;
   delete fake<fake_td>(td);
@@ -340,7 +351,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
   return pd;
 }
 int ibv_dealloc_pd(ibv_pd* pd) {
-  if (const int error = failure("dealloc_pd")) return error;
+  if (const int error = failure_to_destroy("dealloc_pd", pd)) return error;
   std::lock_guard guard(mutex);
   --card.domains;
   delete fake<fake_pd>(pd);
@@ -370,7 +381,7 @@ ibv_mr* ibv_reg_mr(ibv_pd* pd, void* base, size_t size, int access) {
   return mr;
 }
 int ibv_dereg_mr(ibv_mr* registration) {
-  if (const int error = failure("dereg_mr")) return error;
+  if (const int error = failure_to_destroy("dereg_mr", registration)) return error;
   std::lock_guard guard(mutex);
   auto* mr = fake<fake_mr>(registration);
   --(mr->whole ? card.whole : (mr->access & IBV_ACCESS_ON_DEMAND) != 0 ? card.on_demand : card.pinned);
@@ -388,7 +399,7 @@ ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   return channel;
 }
 int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
-  if (const int error = failure("destroy_comp_channel")) return error;
+  if (const int error = failure_to_destroy("destroy_comp_channel", channel)) return error;
   --card.channels;
   close(channel->fd);
   delete fake<fake_channel>(channel);
@@ -406,7 +417,7 @@ ibv_cq* ibv_create_cq(ibv_context* context, int size, void* user, ibv_comp_chann
   return queue;
 }
 int ibv_destroy_cq(ibv_cq* queue) {
-  if (const int error = failure("destroy_cq")) return error;
+  if (const int error = failure_to_destroy("destroy_cq", queue)) return error;
   std::lock_guard guard(mutex);
   --card.queues;
   delete fake<fake_cq>(queue);
@@ -432,7 +443,7 @@ ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr*) {
   return srq;
 }
 int ibv_destroy_srq(ibv_srq* srq) {
-  if (const int error = failure("destroy_srq")) return error;
+  if (const int error = failure_to_destroy("destroy_srq", srq)) return error;
   --card.receive_queues;
   delete fake<fake_srq>(srq);
   return 0;
@@ -462,7 +473,7 @@ int ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attr, int mask) {
   return 0;
 }
 int ibv_destroy_qp(ibv_qp* pair) {
-  if (const int error = failure("destroy_qp")) return error;
+  if (const int error = failure_to_destroy("destroy_qp", pair)) return error;
   std::lock_guard guard(mutex);
   --card.pairs;
   pairs.erase(pair->qp_num);

@@ -27,7 +27,8 @@ struct totals {
 /// counter publishes nothing but its own number.
 class counter {
  public:
-  counter(const char* name, LCT_pcounter_type_t type) : name_(name), type_(type) {}
+  counter(const char* name, LCT_pcounter_type_t type)
+      : name_(name), type_(type), base_(static_cast<uint64_t>(LCT_now())) {}
 
   void add(uint64_t value) {
     part& p = mine();
@@ -35,16 +36,17 @@ class counter {
     p.times.fetch_add(1, std::memory_order_relaxed);
   }
   // A length of time is its end less its begin, and so is a sum of them: it does not matter which belong together.
+  // Counted from the counter's own begin, so that a start whose count is not seen yet is no more than the time since.
   void start(uint64_t time) {
     part& p = mine();
     p.starts_begun.fetch_add(1, std::memory_order_relaxed);
-    p.sum.fetch_sub(time, std::memory_order_release);  // R1
+    p.sum.fetch_sub(time - base_, std::memory_order_release);  // R1
     p.starts.fetch_add(1, std::memory_order_release);  // R2
   }
   void end(uint64_t time) {
     part& p = mine();
     p.ends_begun.fetch_add(1, std::memory_order_relaxed);
-    p.sum.fetch_add(time, std::memory_order_release);  // R1
+    p.sum.fetch_add(time - base_, std::memory_order_release);  // R1
     p.ends.fetch_add(1, std::memory_order_release);    // R2
   }
 
@@ -60,6 +62,9 @@ class counter {
     }
     return all;
   }
+
+  /// The sum of a timer if all that is open ended now.
+  uint64_t sum_until(uint64_t now, const totals& t) const { return t.sum + t.open * (now - base_); }
 
   const std::string& name() const { return name_; }
   LCT_pcounter_type_t type() const { return type_; }
@@ -92,6 +97,7 @@ class counter {
 
   const std::string name_;
   const LCT_pcounter_type_t type_;
+  const uint64_t base_;  // when it was made
   std::array<part, 16> parts_;  // 1 KiB a counter
 };
 
@@ -132,7 +138,7 @@ class context : public lct::object<0x5bafb10c> {
     std::lock_guard guard(mutex_);
     for (const auto& c : counters_) {
       totals t = c->sum();
-      t.sum += t.open * static_cast<uint64_t>(LCT_now());  // what goes on counts until now
+      t.sum = c->sum_until(static_cast<uint64_t>(LCT_now()), t);
       std::fprintf(out, "pcounter,%s,%d,%s,%s,%" PRId64 ",%" PRIu64 "\n", name_.c_str(), LCT_rank,
                    c->name().c_str(), type_name(c->type()), static_cast<int64_t>(t.sum), t.times);
       uint64_t before = 0;
