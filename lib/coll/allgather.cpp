@@ -24,7 +24,7 @@ void allgather_ring(plan& p, const void* sendbuf, std::byte* blocks, size_t size
   }
 }
 
-allgather_algorithm_t choose(const plan& p, size_t size) {
+allgather_algorithm_t choose_allgather(const plan& p, size_t size) {
   return size > 4096 && p.n() > 2 ? allgather_algorithm_t::ring : allgather_algorithm_t::direct;
 }
 
@@ -44,7 +44,7 @@ void allgather(allgather_args& a) {
                     range_of(a.recvbuf, a.size * static_cast<size_t>(p.n())), a.sendbuf == mine);
   p.then([=, from = a.sendbuf, size = a.size] { coll::copy(mine, from, size); });
   const bool automatic = a.algorithm == allgather_algorithm_t::none;
-  switch (automatic ? coll::choose(p, a.size) : a.algorithm) {
+  switch (automatic ? coll::choose_allgather(p, a.size) : a.algorithm) {
     case allgather_algorithm_t::direct:
       coll::allgather_direct(p, a.sendbuf, blocks, a.size);
       break;

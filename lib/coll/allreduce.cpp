@@ -75,7 +75,7 @@ void allreduce_ring(plan& p, const void* sendbuf, void* recvbuf, const reduction
   }
 }
 
-allreduce_algorithm_t choose(const plan& p, const reduction& r) {
+allreduce_algorithm_t choose_allreduce(const plan& p, const reduction& r) {
   if (r.bytes() <= 4096 && p.n() <= 4) return allreduce_algorithm_t::direct;
   if (r.bytes() > (256 << 10) && p.n() > 2 && r.count >= static_cast<size_t>(p.n()))
     return allreduce_algorithm_t::ring;
@@ -98,7 +98,7 @@ void allreduce(allreduce_args& a) {
   coll::checked_pieces("allreduce", p, a.ring_nsteps);
   const coll::reduction r{a.count, a.item_size, a.op};
   const bool automatic = a.algorithm == allreduce_algorithm_t::none;
-  switch (automatic ? coll::choose(p, r) : a.algorithm) {
+  switch (automatic ? coll::choose_allreduce(p, r) : a.algorithm) {
     case allreduce_algorithm_t::direct:
       coll::allreduce_direct(p, a.sendbuf, a.recvbuf, r);
       break;

@@ -44,7 +44,7 @@ void broadcast_ring(plan& p, void* buffer, size_t size, int root, size_t pieces)
 
 constexpr size_t large = 64 << 10;
 
-broadcast_algorithm_t choose(const plan& p, size_t size) {
+broadcast_algorithm_t choose_broadcast(const plan& p, size_t size) {
   if (size > large && p.n() > 2) return broadcast_algorithm_t::ring;
   return p.n() <= 8 ? broadcast_algorithm_t::direct : broadcast_algorithm_t::tree;
 }
@@ -61,7 +61,7 @@ void broadcast(broadcast_args& a) {
   coll::check_buffer("broadcast", "buffer", a.buffer, a.size);
   const size_t pieces = coll::checked_pieces("broadcast", p, a.ring_nsteps);
   const bool automatic = a.algorithm == broadcast_algorithm_t::none;
-  switch (automatic ? coll::choose(p, a.size) : a.algorithm) {
+  switch (automatic ? coll::choose_broadcast(p, a.size) : a.algorithm) {
     case broadcast_algorithm_t::direct:
       coll::broadcast_direct(p, a.buffer, a.size, a.root);
       break;

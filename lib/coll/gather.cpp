@@ -81,8 +81,8 @@ const void* own_block(const void* buffer, size_t size, const plan& p) {
   return static_cast<const std::byte*>(buffer) + size * static_cast<size_t>(p.me());
 }
 
-gather_algorithm_t choose(const char* operation, const plan& p, size_t size,
-                          gather_algorithm_t wanted) {
+gather_algorithm_t choose_gather(const char* operation, const plan& p, size_t size,
+                                 gather_algorithm_t wanted) {
   switch (wanted) {
     case gather_algorithm_t::direct:
     case gather_algorithm_t::tree:
@@ -132,7 +132,7 @@ void gather(gather_args& a) {
     coll::check_apart("gather", range_of(a.sendbuf, a.size), coll::blocks_at(a.recvbuf, a.size, p),
                       a.sendbuf == coll::own_block(a.recvbuf, a.size, p));
   }
-  if (coll::choose("gather", p, a.size, a.algorithm) == gather_algorithm_t::tree)
+  if (coll::choose_gather("gather", p, a.size, a.algorithm) == gather_algorithm_t::tree)
     coll::gather_tree(p, a.sendbuf, a.recvbuf, a.size, a.root);
   else
     coll::gather_direct(p, a.sendbuf, a.recvbuf, a.size, a.root);
@@ -149,7 +149,7 @@ void scatter(scatter_args& a) {
     coll::check_apart("scatter", coll::blocks_at(a.sendbuf, a.size, p), range_of(a.recvbuf, a.size),
                       a.recvbuf == coll::own_block(a.sendbuf, a.size, p));
   }
-  if (coll::choose("scatter", p, a.size, a.algorithm) == gather_algorithm_t::tree)
+  if (coll::choose_gather("scatter", p, a.size, a.algorithm) == gather_algorithm_t::tree)
     coll::scatter_tree(p, a.sendbuf, a.recvbuf, a.size, a.root, 0, {});
   else
     coll::scatter_direct(p, a.sendbuf, a.recvbuf, a.size, a.root);

@@ -58,7 +58,7 @@ void reduce_scatter_ring(plan& p, const void* sendbuf, void* recvbuf, const redu
   }
 }
 
-reduce_scatter_algorithm_t choose(const plan& p, const reduction& r) {
+reduce_scatter_algorithm_t choose_reduce_scatter(const plan& p, const reduction& r) {
   if (r.bytes() <= (16 << 10) && p.n() > 16) return reduce_scatter_algorithm_t::tree;
   if (r.bytes() > (64 << 10) && p.n() > 2) return reduce_scatter_algorithm_t::ring;
   return reduce_scatter_algorithm_t::direct;
@@ -81,7 +81,7 @@ void reduce_scatter(reduce_scatter_args& a) {
   coll::checked_pieces("reduce_scatter", p, a.ring_nsteps);
   const coll::reduction r{a.recvcount, a.item_size, a.op};
   const bool automatic = a.algorithm == reduce_scatter_algorithm_t::none;
-  switch (automatic ? coll::choose(p, r) : a.algorithm) {
+  switch (automatic ? coll::choose_reduce_scatter(p, r) : a.algorithm) {
     case reduce_scatter_algorithm_t::direct:
       coll::reduce_scatter_direct(p, a.sendbuf, a.recvbuf, r);
       break;

@@ -8,7 +8,7 @@ namespace lci::network::shm {
 
 namespace {
 
-constexpr const char* size_attribute = "LCI_ATTR_SHARED_HEAP_SIZE";
+constexpr const char* heap_size_attribute = "LCI_ATTR_SHARED_HEAP_SIZE";
 constexpr size_t page = 4096;
 
 size_t memory_of_this_machine() {
@@ -21,7 +21,7 @@ size_t memory_of_this_machine() {
 
 own_heap::own_heap(size_t size, segment_view announce_in)
     : file_("lci-heap", (std::max(size == 0 ? memory_of_this_machine() : size, page) + page - 1) /
-                            page * page, size_attribute),
+                            page * page, heap_size_attribute),
       map_(file_.map()) {
   heap_place& place = announce_in.header().heap;
   place.name = file_.name();
@@ -42,7 +42,7 @@ void own_heap::discard(std::byte* begin, size_t size) const {
 peer_heap::peer_heap(const address& owner, segment_view segment, int rank) {
   const heap_place& place = segment.header().heap;
   if (place.made.load(std::memory_order_acquire) == 0) return;  // A1
-  map_ = map_peer(owner, place.name, rank, size_attribute);
+  map_ = map_peer(owner, place.name, rank, heap_size_attribute);
   window_ = {place.base, map_.base(), map_.size()};
 }
 

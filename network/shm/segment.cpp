@@ -14,7 +14,7 @@ namespace lci::network::shm {
 
 namespace {
 
-constexpr const char* size_attribute = "LCI_ATTR_SHM_SEGMENT_SIZE";
+constexpr const char* segment_size_attribute = "LCI_ATTR_SHM_SEGMENT_SIZE";
 
 }  // namespace
 
@@ -22,7 +22,7 @@ own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
   const size_t stride =
       (sizeof(lane_header) + n_slots * slot_size + data_size + 4095) / 4096 * 4096;
   size = std::max(size, lanes_offset() + 16 * stride);
-  file_ = memory_file("lci-shm", size, size_attribute);
+  file_ = memory_file("lci-shm", size, segment_size_attribute);
   map_ = file_.map();
   // A new file is all zero: rings are empty, devices absent, lanes free.
   segment_header& h = view().header();
@@ -61,7 +61,7 @@ mapping map_peer(const address& a, const file_name& name, int rank, const char* 
 }
 
 mapping map_segment(const address& a, int rank) {
-  mapping m = map_peer(a, a.segment, rank, size_attribute);
+  mapping m = map_peer(a, a.segment, rank, segment_size_attribute);
   if (segment_view(m.base()).header().magic != segment_magic)
     throw resource_error("shm: rank " + std::to_string(rank) + " (pid " + std::to_string(a.pid) +
                          "): its segment is of another version of LCI");
