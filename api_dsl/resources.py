@@ -8,6 +8,7 @@ runtime = Resource(
     "runtime",
     "Default configuration and resources that operations fall back to. Libraries that share a "
     "process may each have their own.",
+    header="lib/core/runtime/runtime.hpp",
     source="3.2.2", children=("net_context", "device", "packet_pool", "matching_engine"), published=True,
     attributes=(
         A("packet_return_threshold", "size_t",
@@ -71,7 +72,8 @@ runtime = Resource(
     ))
 
 net_context = Resource(
-    "net_context", "One opened network: what its devices share.", source="4.2.1", published=True,
+    "net_context", "One opened network: what its devices share.",
+    header="lib/core/device/net_context.hpp", source="4.2.1", published=True,
     attributes=(
         A("backend", "attr_backend_t",
           "Network to use; none: shared memory within a host, the best usable network between hosts. Read "
@@ -167,7 +169,7 @@ device = Resource(
     "device",
     "A complete set of network resources. Threads on different devices do not disturb each "
     "other. Allocation is collective: the k-th device of a rank talks to the k-th of the others.",
-    source="3.2.3", children=("endpoint",), published=True,
+    header="lib/core/device/device.hpp", source="3.2.3", children=("endpoint",), published=True,
     attributes=(
         A("net_max_sends", "size_t", "Sends under way per device.", "64", minimum=1, maximum=1 << 24),
         A("net_max_recvs", "size_t", "Receive buffers kept posted, where the network needs them.",
@@ -245,13 +247,13 @@ device = Resource(
 
 endpoint = Resource(
     "endpoint", "A way into a device, with send resources of its own where the network has them.",
-    source="4.2.1", published=True,
+    header="lib/core/device/endpoint.hpp", source="4.2.1", published=True,
     attributes=(A("uid", "int", "Number of the endpoint in its process.", "-1", settable=False),))
 
 packet_pool = Resource(
     "packet_pool",
     "Fixed-size buffers for messages, kept per thread and stolen when a thread runs out.",
-    source="4.1.2", published=True,
+    header="lib/core/memory/packet_pool.hpp", source="4.1.2", published=True,
     attributes=(
         A("packet_size", "size_t", "Bytes of a packet, its header included.", "8192",
           minimum=256, maximum=1 << 30),
@@ -261,7 +263,8 @@ packet_pool = Resource(
     ))
 
 matching_engine = Resource(
-    "matching_engine", "Pairs messages with receives at the target.", source="4.1.3", published=True,
+    "matching_engine", "Pairs messages with receives at the target.",
+    header="lib/core/match/matching_engine.hpp", source="4.1.3", published=True,
     attributes=(
         A("matching_engine_type", "attr_matching_engine_type_t",
           "Has no effect: both values get the same hash table, which keeps posting order per key. "
@@ -299,7 +302,7 @@ progress_thread = Resource(
     "progress_thread",
     "A thread of the library that makes progress on devices. A mode that sleeps takes a thread for "
     "each of them.",
-    source="3.2.6",
+    header="lib/core/runtime/progress_thread.hpp", source="3.2.6",
     attributes=(
         A("progress_mode", "progress_mode_t",
           "What the thread does while nothing happens; not `none`.", "event", source=_OURS),
@@ -312,7 +315,7 @@ stream = Resource(
     "stream",
     "Orders active messages: those that one rank posts to another in the same stream are delivered "
     "one after the other, as they were posted, whatever their sizes and devices.",
-    source="ours",
+    header="lib/core/stream/stream.hpp", source="ours",
     attributes=(
         A("window", "size_t",
           "Messages to one rank that may be on their way; beyond, posts say retry until that rank "
@@ -324,7 +327,7 @@ stream = Resource(
 
 mr = Resource(
     "mr", "A registered range of local memory, bound to a device.", source="3.3.1", published=True,
-    impl="lci::core::memory_region", header="lib/core/memory_region.hpp")
+    impl="lci::core::memory_region", header="lib/core/memory/memory_region.hpp")
 
 symmetric = Resource(
     "symmetric", "Shared memory that all ranks have allocated together, a part each.",

@@ -71,7 +71,7 @@ class Resource:
     attributes: Tuple[Attribute, ...] = ()
     children: Tuple[str, ...] = ()
     impl: str = ""  # class behind the handle; empty: lci::core::<name>
-    header: str = ""  # where that class is defined; empty: lib/core/<name>.hpp
+    header: str = ""  # the file that defines that class
     has_attr: bool = True  # the class has a member `attr`
     published: bool = False  # programs know its class as <name>_impl_t, and pass it as void*
 

@@ -87,7 +87,7 @@ elif [ ${#missing[@]} -gt 0 ]; then
   meson configure --clearcache $build >/dev/null  # to look for what has come since
   meson setup --reconfigure $build >/dev/null
 fi
-targets=(bench/lci_perf bench/start_time network/launcher/lcirun)
+targets=(bench/lci_perf bench/start_time lib/tools/lcirun/lcirun)
 for program in bench/peers/peer_{mpich,openmpi,openshmem,ucx,libfabric} examples/kmer_count \
                bench/kmer/kmer_count_{mpich,openmpi}; do
   if grep -q "^build $program:" $build/build.ninja; then targets+=("$program"); fi

@@ -152,7 +152,7 @@ def main():
         return
     if not figures:
         parser.error(f"--only: no figure's name contains {args.only}; see --list")
-    for program in ("bench/lci_perf", "bench/start_time", "network/launcher/lcirun"):
+    for program in ("bench/lci_perf", "bench/start_time", "lib/tools/lcirun/lcirun"):
         if not (build / program).exists():
             parser.error(f"{build / program} is not there; build first: bash bench/compare.sh does")
     missing = missing_peers(build)

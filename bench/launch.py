@@ -81,7 +81,7 @@ def main():
     parser.add_argument('--ranks', type=int, default=64, help='of the large job')
     parser.add_argument('--json', action='store_true')
     args = parser.parse_args()
-    lcirun = args.build / 'network/launcher/lcirun'
+    lcirun = args.build / 'lib/tools/lcirun/lcirun'
     program, mpi_program = args.build / 'bench/start_time', args.build / 'bench/peers/peer_mpich'
     mpiexec = shutil.which('mpiexec.hydra') if mpi_program.exists() else None
 

@@ -26,7 +26,7 @@ PORT = 47592
 
 def lci(build, op, metric, size, *more):
     env = {**os.environ, 'LCI_ATTR_BACKEND': 'ofi', 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}
-    out = subprocess.run([build / 'network/launcher/lcirun', '-n', '2', build / 'bench/lci_perf', op, metric,
+    out = subprocess.run([build / 'lib/tools/lcirun/lcirun', '-n', '2', build / 'bench/lci_perf', op, metric,
                           '--size', str(size), *more], env=env, check=True, capture_output=True, text=True,
                          timeout=120).stdout
     return float(out.split('\n')[-2].split()[2])
@@ -71,7 +71,7 @@ def memory(build):
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / 'fi_memory'
         subprocess.run(['cc', '-O2', '-o', program, HERE / 'peers/fi_memory.c', '-lfabric'], check=True)
-        ours = bytes_a_peer(lambda n: run(build / 'network/launcher/lcirun', '-n', str(n), build / 'bench/peer_memory'))
+        ours = bytes_a_peer(lambda n: run(build / 'lib/tools/lcirun/lcirun', '-n', str(n), build / 'bench/peer_memory'))
         theirs = bytes_a_peer(lambda n: run(program, str(n)))
     print(f'{"memory of a peer that was met, libfabric alone":44} {ours / 1024:12.1f} {theirs / 1024:12.1f} {"KiB":6} '
           f'{(ours - theirs) / 1024:6.1f}   more: at most 8 KiB', flush=True)

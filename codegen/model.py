@@ -197,9 +197,6 @@ class Model:
     def impl(self, resource):
         return resource.impl or f"lci::core::{resource.name}"
 
-    def header(self, resource):
-        return resource.header or f"lib/core/{resource.name}.hpp"
-
     def attribute_default(self, attribute):
         """The built-in default as a C++ expression."""
         if attribute.type == "std::string":

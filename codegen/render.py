@@ -209,7 +209,7 @@ class _Filters:
         return list(misuse.Cases(model).all())
 
     def headers(self, resources):
-        return sorted({self.model.header(r) for r in resources})
+        return sorted({r.header for r in resources})
 
     def resolve_headers(self, resources):
         """Those whose members resolve.cpp reads."""

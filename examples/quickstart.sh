@@ -83,11 +83,11 @@ grep -q 'examples/kmer_count:' "$build/build.ninja" || quietly meson setup --rec
 grep -q 'examples/kmer_count:' "$build/build.ninja" ||
   die "meson does not find what kmer_count needs: see $build/meson-logs/meson-log.txt"
 SECONDS=0
-quietly ninja -C "$build" examples/kmer_count network/launcher/lcirun
+quietly ninja -C "$build" examples/kmer_count lib/tools/lcirun/lcirun
 echo "lcirun and kmer_count are built ($SECONDS s)."
 
 step "3. Count k-mers of 20,000 reads of the lambda phage, 2 processes x 2 threads"
-command=(build/release/network/launcher/lcirun -n 2 build/release/examples/kmer_count
+command=(build/release/lib/tools/lcirun/lcirun -n 2 build/release/examples/kmer_count
          -k 51 -t 2 "$reads/reads_1.fq.gz" "$reads/reads_2.fq.gz")
 printf '%s ' "${command[@]}"
 echo

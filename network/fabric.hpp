@@ -183,7 +183,7 @@ class device {
 
 /// The core's list of peers outside of the job, and of their ids, which follow those of the job's
 /// ranks. Thread-safe; its methods call nothing of the network.
-class guest_book {
+class external_peer_book {
  public:
   int first() const { return first_; }        ///< the smallest id
   int capacity() const { return capacity_; }  ///< how many ids there are
@@ -197,9 +197,9 @@ class guest_book {
   virtual void retire(int peer, departure how) = 0;
 
  protected:
-  guest_book(int first, int capacity, bool accepts)
+  external_peer_book(int first, int capacity, bool accepts)
       : first_(first), capacity_(capacity), accepts_strangers_(accepts) {}
-  ~guest_book() = default;
+  ~external_peer_book() = default;
 
  private:
   const int first_;
@@ -222,7 +222,7 @@ class context {
   virtual ~context() = default;
 
   /// Once, after the publish() that has told peers of this context, before anything else but making a device
-  /// and open_to_guests(). Of a context that is part of another.
+  /// and open_to_external_peers(). Of a context that is part of another.
   virtual void settle(acquaintance how) { (void)how; }
   /// Sees to that, for a context that is no part of another, unless its first device does. Collective.
   virtual void open() {}
@@ -246,11 +246,11 @@ class context {
   /// to the same others.
   virtual bool reaches(int peer) { return (void)peer, true; }
 
-  // --- peers outside of the job; see guest_book. Thread-safe, and callable inside of a sink ---
+  // --- peers outside of the job; see external_peer_book. Thread-safe, and callable inside of a sink ---
 
   /// Lets such peers be connected, and come if the book says so. Before the first device is made, at
   /// most once; never called where there shall be none.
-  virtual void open_to_guests(guest_book& book) { (void)book; }
+  virtual void open_to_external_peers(external_peer_book& book) { (void)book; }
   /// By this printable text contexts of other processes find this one. Empty: they can't.
   virtual std::string own_address() { return {}; }
   /// Begins to connect with the context of that address, and returns the id that it will have; the own

@@ -59,7 +59,7 @@ void exchange::post_receive(port& p, size_t i) {
 
 void exchange::send(worker& w, int rank, int tag, outgoing what, const void* bytes, size_t size) {
   port& p = *ports_[w.index];
-  patience wait;
+  backoff wait;
   while (p.requests.size() >= most_sends) {
     ++w.counters.retries;
     if (!progress(w, p)) wait.nothing_happened();
@@ -136,7 +136,7 @@ bool exchange::progress_all(worker& w) {
 }
 
 void exchange::finish(worker& w) {
-  patience wait;
+  backoff wait;
   for (const auto& p : ports_)
     while (!p->requests.empty())
       if (!progress_all(w)) wait.nothing_happened();

@@ -62,7 +62,7 @@ class Launcher(compare_run.Launcher):
 def figures(build, reads, cores):
     """Of each shape and size of batches one: LCI, and each MPI. And LCI's threads beside its processes."""
     count = ["-k", "51", *map(str, reads)]
-    lcirun = str(build / "network/launcher/lcirun")
+    lcirun = str(build / "lib/tools/lcirun/lcirun")
     mpis = {"MPICH": ("mpich", ["mpiexec.mpich"]), "Open MPI": ("openmpi", compare_configs.OPENMPI)}
 
     def on_lci(name, processes, *options, library="lci"):

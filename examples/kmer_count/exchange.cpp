@@ -67,7 +67,7 @@ void exchange::send_batch(worker& w, int rank, size_t traversal, batch* b) {
   const size_t size = b->byte_size();
   // Counted before the post: the handler may run before it returns.
   in_flight_.fetch_add(1, std::memory_order_relaxed);
-  patience wait;
+  backoff wait;
   lci::status_t status;
   for (;;) {
     status = lci::post_am_x(rank, b->bytes(), size, sent_comp_, batch_target(w))
@@ -86,7 +86,7 @@ void exchange::send_batch(worker& w, int rank, size_t traversal, batch* b) {
 
 void exchange::send_control(worker& w, int rank, const void* bytes, size_t size) {
   activity_scope scope(w.clock, activity::send);
-  patience wait;
+  backoff wait;
   // Without `posted`, the bytes may be forgotten when the call returns.
   while (lci::post_am_x(rank, bytes, size, lci::COMP_NULL_RETRY, control_rcomp_)
              .device(device_of(w))()
@@ -124,7 +124,7 @@ bool exchange::pop_queue(worker& w, lci::comp_t queue) {
 }
 
 void exchange::finish(worker& w) {
-  patience wait;
+  backoff wait;
   while (in_flight_.load(std::memory_order_acquire) > 0) {  // X1: pairs with X2 in on_sent()
     if (!progress_all(w)) wait.nothing_happened();
   }

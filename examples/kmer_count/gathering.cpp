@@ -29,7 +29,7 @@ class message_bytes {
 
 template <class Condition>
 void gathering::wait_for(worker& w, Condition condition) {
-  patience wait;
+  backoff wait;
   while (!condition()) {
     if (!net_.progress_all(w)) wait.nothing_happened();
   }

@@ -101,7 +101,7 @@ void job::work(worker& w) {
 void job::read_input(worker& w, size_t traversal) {
   input_share& share = *shares_[traversal];
   std::string storage;
-  patience wait;
+  backoff wait;
   const int nranks = net_.nranks();
   for (;;) {
     text_block block;
@@ -180,7 +180,7 @@ void job::tell_others(worker& w, control_kind kind, size_t traversal) {
 
 void job::end_traversal(worker& w, size_t traversal) {
   traversal_end& end = *traversals_[traversal];
-  patience wait;
+  backoff wait;
   while (!end.ended()) {
     if (end.claim_ready()) {
       if (traversal + 1 < ntraversals_) {

@@ -97,7 +97,7 @@ struct worker {
 };
 
 /// Waiting: a few polls at full speed, then others may have the core.
-class patience {
+class backoff {
  public:
   void nothing_happened() {
     if (++polls_ >= 64) std::this_thread::yield();

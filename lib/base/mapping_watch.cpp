@@ -106,7 +106,7 @@ bool mapping_watch::works() {
   munmap(p, page);
   const bool after = unchanged(r);
   remove(r);
-  return before && !after && take_news(self);
+  return before && !after && take_changes(self);
 }
 
 mapping_watch::~mapping_watch() {
@@ -163,7 +163,7 @@ void mapping_watch::note(uint64_t begin, uint64_t end) {
     ranges_.remove(r);
     r.watched_ = false;
     r.changed_.store(true, std::memory_order_relaxed);
-    r.whose_->news_ = true;
+    r.whose_->changes_ = true;
     // In three pieces: what is there now may be of a kind for which the kernel refuses the call.
     uncover(r.begin, std::min(r.end, begin));
     uncover(std::max(r.begin, begin), std::min(r.end, end));
@@ -192,17 +192,17 @@ void mapping_watch::remove(range& r) {
   uncover(r.begin, r.end);
 }
 
-bool mapping_watch::take_news(subscriber& whose) {
+bool mapping_watch::take_changes(subscriber& whose) {
   std::lock_guard guard(mutex_);
-  return std::exchange(whose.news_, false);
+  return std::exchange(whose.changes_, false);
 }
 
 bool mapping_watch::unchanged(const range& r) {
   // A change is under way from before the mapping changes until its thread goes on after the event
   // was read. If there is none, all there were have been read, and noted before we got the lock. If
   // there is one, of whatever, it is soon over, unless its thread does not run.
-  constexpr int patience = 32;
-  for (int i = 0; i < patience; ++i) {
+  constexpr int most_tries = 32;
+  for (int i = 0; i < most_tries; ++i) {
     {
       std::lock_guard guard(mutex_);
       if (r.changed()) return false;

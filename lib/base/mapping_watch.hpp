@@ -26,12 +26,12 @@ class mapping_watch {
  public:
   class subscriber {
     friend class mapping_watch;
-    bool news_ = false;  // under the lock
+    bool changes_ = false;  // under the lock
   };
 
   class range : interval {
    public:
-    /// A change that was made before a call of take_news() or unchanged() is known after it.
+    /// A change that was made before a call of take_changes() or unchanged() is known after it.
     bool changed() const { return changed_.load(std::memory_order_relaxed); }
 
    private:
@@ -54,7 +54,7 @@ class mapping_watch {
   /// For what add() has taken, changed or not. Afterwards the watch doesn't know the range.
   void remove(range& r);
   /// Whether a range of this subscriber has changed since the last time it asked.
-  bool take_news(subscriber& whose);
+  bool take_changes(subscriber& whose);
   /// True if what `r` covers is mapped as it was when it was added, whoever has changed something
   /// meanwhile, if only just now. Asks the kernel; false also if that does not become clear soon.
   bool unchanged(const range& r);

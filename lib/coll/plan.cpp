@@ -67,9 +67,9 @@ namespace {
 /// A post of a plan that runs. What there is no memory for is tried again later, as `retry` is: the other ranks
 /// count on it.
 template <class Post>
-class patient_post {
+class retried_post {
  public:
-  explicit patient_post(Post post) : post_(post) {}
+  explicit retried_post(Post post) : post_(post) {}
   void local_comp(comp_t comp) { post_.local_comp(comp); }
   void user_context(void* context) { post_.user_context(context); }
   status_t operator()() {
@@ -91,12 +91,12 @@ class patient_post {
 
 plan::node plan::send(int rank, const void* buffer, size_t size, size_t step, nodes after) {
   const post_send_x post(rank, buffer, size, tag_of(step), COMP_NULL);
-  return placed(graph_add_node_op(graph_, patient_post(within(scope_, post))), after);
+  return placed(graph_add_node_op(graph_, retried_post(within(scope_, post))), after);
 }
 
 plan::node plan::receive(int rank, void* buffer, size_t size, size_t step, nodes after) {
   const post_recv_x post(rank, buffer, size, tag_of(step), COMP_NULL);
-  return placed(graph_add_node_op(graph_, patient_post(within(scope_, post))), after);
+  return placed(graph_add_node_op(graph_, retried_post(within(scope_, post))), after);
 }
 
 plan::node plan::then(std::function<void()> function, nodes after) {

@@ -6,7 +6,7 @@
 #include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
 #include "lib/coll/publication.hpp"
-#include "lib/core/device.hpp"
+#include "lib/core/device/device.hpp"
 
 namespace lci::coll {
 namespace {

@@ -9,7 +9,7 @@
 #include "generated/core_operations.hpp"
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
-#include "lib/core/device.hpp"
+#include "lib/core/device/device.hpp"
 
 namespace lci::coll {
 namespace {

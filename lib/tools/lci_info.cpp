@@ -9,8 +9,8 @@
 #include "lci.hpp"
 #include "lci/options.hpp"
 #include "lib/base/mapping_watch.hpp"
+#include "lib/bootstrap/bootstrap.hpp"
 #include "lib/tools/json.hpp"
-#include "network/bootstrap/bootstrap.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::tools {

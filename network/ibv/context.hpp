@@ -3,9 +3,9 @@
 
 #include <memory>
 
+#include "network/common/liveness.hpp"
 #include "network/fabric.hpp"
 #include "network/ibv/adapter.hpp"
-#include "network/liveness/liveness.hpp"
 
 namespace lci::network::ibv {
 

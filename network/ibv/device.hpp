@@ -9,6 +9,8 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "network/common/deferred_events.hpp"
+#include "network/common/peer_state.hpp"
 #include "network/fabric.hpp"
 #include "network/ibv/address.hpp"
 #include "network/ibv/completion.hpp"
@@ -19,8 +21,6 @@
 #include "network/ibv/pair_numbers.hpp"
 #include "network/ibv/receive_slots.hpp"
 #include "network/ibv/send_queue.hpp"
-#include "network/liveness/fate.hpp"
-#include "network/liveness/news.hpp"
 
 namespace lci::network::ibv {
 
@@ -52,7 +52,7 @@ class device final : public network::device {
     owned<ibv_qp> pair;
     spinlock* lock = nullptr;  // own_lock, or the device's
     spinlock own_lock;
-    fate what;
+    peer_state what;
     bool dismissed = false;  // flushed(): a goodbye is posted
     uint64_t credits_at = 0;   // where it is told how many of its messages we have taken
     uint32_t credits_key = 0;
@@ -101,13 +101,13 @@ class device final : public network::device {
   /// for now.
   void repost(uint32_t slot);
   int offer_slot(uint32_t slot);
-  LCI_COLD int tell_news(event_sink& sink);
+  LCI_COLD int report_deferred(event_sink& sink);
 
   // device_peers.cpp
   LCI_COLD void fail_peer(int peer, const std::string& reason);
   LCI_COLD void fail_all(const std::string& reason);
   LCI_COLD void let_go(int rank);
-  LCI_COLD void look_after_peers();
+  LCI_COLD void check_peers();
   void handle_control(int peer, uint32_t what);
   bool dismiss(peer& p);
   /// What the card says of itself and of queue pairs that carry nothing.
@@ -140,11 +140,11 @@ class device final : public network::device {
   uint32_t idle_polls_ = 0;                    // under poll_lock_
 
   /// What happened outside of a poll, or could not be told in it.
-  alignas(cache_line) news news_;
-  std::vector<completion> untold_;   // news_: read ahead, or a handler has thrown before them
-  std::vector<uint32_t> unposted_;   // news_: slots of receive buffers
+  alignas(cache_line) deferred_events deferred_;
+  std::vector<completion> untold_;   // deferred_: read ahead, or a handler has thrown before them
+  std::vector<uint32_t> unposted_;   // deferred_: slots of receive buffers
 
-  farewell_time farewell_time_;  // of flushed(): by one thread
+  goodbye_timeout farewell_time_;  // of flushed(): by one thread
 };
 
 }  // namespace lci::network::ibv

@@ -25,10 +25,10 @@ void device::fail_peer(int rank, const std::string& reason) {
   peer& p = peer_at(rank);
   if (!p.what.fail()) return;
   give_up_pair(*p.pair);
-  news_.add_failure(rank, std::string("ibv on ") + context_.card().name() + ": " + reason);
+  deferred_.add_failure(rank, std::string("ibv on ") + context_.card().name() + ": " + reason);
 }
 
-void device::look_after_peers() {
+void device::check_peers() {
   liveness& peers = context_.peers();
   peers.look();
   peers.tell(departures_seen_, [&](const liveness::departure& d) {
@@ -38,7 +38,7 @@ void device::look_after_peers() {
 }
 
 void device::let_go(int rank) {
-  if (peer_at(rank).what.let_go()) news_.add_end(rank);
+  if (peer_at(rank).what.let_go()) deferred_.add_end(rank);
 }
 
 void device::fail_all(const std::string& reason) {
@@ -104,12 +104,12 @@ void device::unpark() {
 
 void device::sleep(int64_t timeout_us, bool parked) {
   if (timeout_us <= 0) return;
-  look_after_peers();
-  if (news_.any()) return;
+  check_peers();
+  if (deferred_.any()) return;
   // First the wish to be woken, then a look: what comes between them is seen by one of the two.
   if (ibv_req_notify_cq(completions_.get(), 0) != 0) return;
   read_ahead();
-  if (news_.any()) return;
+  if (deferred_.any()) return;
   timeout_us = std::min<int64_t>(timeout_us, 100'000);  // peers that die wake nobody
   pollfd fds[3] = {{channel_->fd, POLLIN, 0}, {card_->async_fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
   const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};

@@ -19,7 +19,7 @@ constexpr uint32_t idle_polls_per_look = 1 << 12;
 
 int device::poll(event_sink& sink, int max_events) {
   int told = 0;
-  if (LCI_UNLIKELY(news_.any())) told = tell_news(sink);
+  if (LCI_UNLIKELY(deferred_.any())) told = report_deferred(sink);
   // The core has just posted what buffers it could.
   if (LCI_UNLIKELY(credits_->any_due()))
     credits_->tell_due([this](int peer, uint32_t taken) { return tell_credits(peer, taken); });
@@ -38,7 +38,7 @@ int device::poll(event_sink& sink, int max_events) {
     const completion *next, *end;
     ~rest() {
       if (LCI_LIKELY(next == end)) return;
-      of.news_.add(of.untold_, next, end);
+      of.deferred_.add(of.untold_, next, end);
     }
   } left{*this, taken.data(), taken.data() + n};
   while (left.next != left.end) handle(*left.next++, sink);
@@ -51,7 +51,7 @@ int device::read_queue(completion* to, int max) {
   if (LCI_LIKELY(n == 0)) {
     if (LCI_UNLIKELY(++idle_polls_ % idle_polls_per_look == 0)) {
       read_card_events();
-      look_after_peers();
+      check_peers();
     }
     return 0;
   }
@@ -91,7 +91,7 @@ void device::read_ahead() {
   const int n = read_queue(taken.data(), batch);
   poll_lock_.unlock();
   if (n <= 0) return;
-  news_.add(untold_, taken.begin(), taken.begin() + n);
+  deferred_.add(untold_, taken.begin(), taken.begin() + n);
 }
 
 void device::handle(const completion& c, event_sink& sink) {
@@ -140,19 +140,19 @@ int device::offer_slot(uint32_t slot) {
 }
 
 void device::repost(uint32_t slot) {
-  if (LCI_UNLIKELY(offer_slot(slot) != 0)) news_.add(unposted_, slot);
+  if (LCI_UNLIKELY(offer_slot(slot) != 0)) deferred_.add(unposted_, slot);
 }
 
-int device::tell_news(event_sink& sink) {
-  news_.begin_to_tell();
-  news_.tell(unposted_, [&](uint32_t slot) {
+int device::report_deferred(event_sink& sink) {
+  deferred_.begin_report();
+  deferred_.report(unposted_, [&](uint32_t slot) {
     const int error = offer_slot(slot);
     if (error == 0) return;
-    news_.add(unposted_, slot);
+    deferred_.add(unposted_, slot);
     if (error != EAGAIN && error != ENOMEM) refused("ibv_post_srq_recv", error);
   });
-  const int told = news_.tell(untold_, [&](const completion& c) { handle(c, sink); });
-  return told + news_.tell_failures(sink);
+  const int told = deferred_.report(untold_, [&](const completion& c) { handle(c, sink); });
+  return told + deferred_.report_failures(sink);
 }
 
 }  // namespace lci::network::ibv

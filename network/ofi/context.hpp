@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "network/bundling/flusher.hpp"
+#include "network/common/bundle_flusher.hpp"
+#include "network/common/liveness.hpp"
 #include "network/fabric.hpp"
-#include "network/liveness/liveness.hpp"
 #include "network/ofi/handles.hpp"
 #include "network/ofi/provider.hpp"
 

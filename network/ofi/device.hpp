@@ -12,10 +12,10 @@
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/attempt.hpp"
 #include "lib/concurrent/spinlock.hpp"
-#include "network/bundling/parts.hpp"
+#include "network/common/bundle_parts.hpp"
+#include "network/common/deferred_events.hpp"
+#include "network/common/peer_state.hpp"
 #include "network/fabric.hpp"
-#include "network/liveness/fate.hpp"
-#include "network/liveness/news.hpp"
 #include "network/ofi/context.hpp"
 #include "network/ofi/memory.hpp"
 #include "network/ofi/outbox.hpp"
@@ -55,7 +55,7 @@ class device final : public network::device, public holds_back {
 
   struct peer {
     std::atomic<fi_addr_t> address{FI_ADDR_NOTAVAIL};
-    fate what;
+    peer_state what;
     std::atomic<bool> met{false};      // something went there, or came from there: it wants a goodbye
     bool dismissed = false;            // flushed(): a goodbye is on its way, or has come to its end
     std::atomic<bool> noted{false};    // it has read that goodbye
@@ -165,7 +165,7 @@ class device final : public network::device, public holds_back {
   void handle_put(uint64_t bits, event_sink& sink);
   LCI_COLD void handle_failure(const completion& e, event_sink& sink);
   LCI_COLD void handle_control(const message_tag& tag);
-  LCI_COLD int tell_news(event_sink& sink);
+  LCI_COLD int report_deferred(event_sink& sink);
   /// Posts a receive buffer again. If the provider refuses, the next poll tries again, and throws if the error is
   /// not one that passes.
   LCI_COLD void repost(request& buffer);
@@ -173,13 +173,13 @@ class device final : public network::device, public holds_back {
   LCI_COLD void answer_goodbye(int peer);
 
   // device_peers.cpp
-  LCI_COLD void look_after_peers();
+  LCI_COLD void check_peers();
   void let_go(int rank);
   void count_idle() {
     // Not a counter of anything: increments lost between threads only make the looks rarer.
     const uint32_t idle = idle_.load(std::memory_order_relaxed) + 1;
     idle_.store(idle, std::memory_order_relaxed);
-    if (LCI_UNLIKELY(idle % 1024 == 0)) look_after_peers();
+    if (LCI_UNLIKELY(idle % 1024 == 0)) check_peers();
   }
   LCI_COLD void fail_peer(int peer, const std::string& reason);
   /// A message of a peer that is not known will not come: receiving it has failed.
@@ -233,15 +233,15 @@ class device final : public network::device, public holds_back {
   std::atomic<int> sleepers_{0};        // threads in sleep() that have not seen a bundle
 
   /// What happened outside of a poll, or could not be told in it.
-  news news_;
-  std::vector<completion> untold_;         // news_: a handler has thrown before them
-  std::vector<request*> unposted_;         // news_: receive buffers
-  std::vector<int> unanswered_;            // news_: goodbyes of these peers
+  deferred_events deferred_;
+  std::vector<completion> untold_;         // deferred_: a handler has thrown before them
+  std::vector<request*> unposted_;         // deferred_: receive buffers
+  std::vector<int> unanswered_;            // deferred_: goodbyes of these peers
   struct failed_operation {
     void* context;
     int peer;
   };
-  std::vector<failed_operation> failed_;   // news_: told after what has become of the peer
+  std::vector<failed_operation> failed_;   // deferred_: told after what has become of the peer
 
   struct doubt {
     int peer;
@@ -252,7 +252,7 @@ class device final : public network::device, public holds_back {
   std::mutex doubts_mutex_;
   std::vector<doubt> doubts_;  // under doubts_mutex_
 
-  farewell_time farewell_time_;  // of flushed(): by one thread
+  goodbye_timeout farewell_time_;  // of flushed(): by one thread
 
   std::mutex lost_lock_;                 // of these
   std::atomic<int> lost_error_{0};       // of receiving a message whose loss nothing explains yet; 0: none

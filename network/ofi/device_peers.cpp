@@ -27,7 +27,7 @@ constexpr std::chrono::seconds longest_doubt{2};
 void device::fail_peer(int rank, const std::string& reason) {
   if (!peers_[static_cast<size_t>(rank)].what.fail()) return;
   explain_losses();
-  news_.add_failure(rank, provider_.name() + ": " + reason);
+  deferred_.add_failure(rank, provider_.name() + ": " + reason);
 }
 
 void device::explain_losses() {
@@ -62,7 +62,7 @@ void device::look_after_lost_messages() {
     if (peers_[static_cast<size_t>(rank)].met.load(std::memory_order_relaxed)) fail_peer(rank, reason);
 }
 
-void device::look_after_peers() {
+void device::check_peers() {
   liveness& peers = context_.peers();
   peers.look();
   peers.tell(departures_seen_, [&](const liveness::departure& d) {
@@ -77,7 +77,7 @@ void device::suspect(int rank, const std::string& reason, void* failed) {
   context_.peers().meet(rank);  // from now on it is watched, at the latest
   std::lock_guard guard(doubts_mutex_);
   if (is_gone(rank)) {
-    if (failed != nullptr) news_.add(failed_, failed_operation{failed, rank});
+    if (failed != nullptr) deferred_.add(failed_, failed_operation{failed, rank});
     return;
   }
   auto known = std::find_if(doubts_.begin(), doubts_.end(), [rank](const doubt& d) { return d.peer == rank; });
@@ -97,7 +97,7 @@ void device::settle_doubts() {
                          now - d.since > longest_doubt;
     if (!decided) return false;
     fail_peer(d.peer, d.reason);  // unless it was seen to end
-    for (void* context : d.failed) news_.add(failed_, failed_operation{context, d.peer});
+    for (void* context : d.failed) deferred_.add(failed_, failed_operation{context, d.peer});
     return true;
   };
   doubts_.erase(std::remove_if(doubts_.begin(), doubts_.end(), settled), doubts_.end());
@@ -106,7 +106,7 @@ void device::settle_doubts() {
 void device::let_go(int rank) {
   if (!peers_[static_cast<size_t>(rank)].what.let_go()) return;
   explain_losses();
-  news_.add_end(rank);
+  deferred_.add_end(rank);
 }
 
 bool device::send_control(int rank, message_tag::kind what) {
@@ -125,7 +125,7 @@ void device::handle_control(const message_tag& tag) {
 
 void device::answer_goodbye(int rank) {
   if (send_control(rank, message_tag::kind::noted)) return let_go(rank);
-  news_.add(unanswered_, rank);
+  deferred_.add(unanswered_, rank);
 }
 
 bool device::flushed() {
@@ -149,9 +149,9 @@ void device::unpark() {
 
 void device::sleep(int64_t timeout_us) {
   if (timeout_us <= 0) return;
-  look_after_peers();
+  check_peers();
   flush_bundles();
-  if (news_.any()) return;
+  if (deferred_.any()) return;
   sleepers_.fetch_add(1, std::memory_order_seq_cst);  // see join()
   if (n_bundles_.load(std::memory_order_seq_cst) == 0) sleep_until_woken(timeout_us);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);

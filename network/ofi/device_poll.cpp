@@ -35,7 +35,7 @@ int device::poll(event_sink& sink, int max_events) {
   int told = 0;
   if (LCI_UNLIKELY(!attended_.load(std::memory_order_relaxed))) attended_.store(true, std::memory_order_relaxed);
   flush_bundles();
-  if (LCI_UNLIKELY(news_.any())) told = tell_news(sink);
+  if (LCI_UNLIKELY(deferred_.any())) told = report_deferred(sink);
   const ssize_t n = read_queue(entries.data(), static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));
   if (LCI_LIKELY(n == -FI_EAGAIN)) {
     count_idle();
@@ -79,7 +79,7 @@ bool device::end_own(const completion& e) {
 }
 
 void device::keep(const completion* begin, const completion* end) {
-  news_.add(untold_, begin, end);
+  deferred_.add(untold_, begin, end);
 }
 
 void device::handle(const completion& e, event_sink& sink) {
@@ -180,26 +180,26 @@ ssize_t device::offer_buffer(request& r) {
 }
 
 void device::repost(request& r) {
-  if (offer_buffer(r) != 0) news_.add(unposted_, &r);
+  if (offer_buffer(r) != 0) deferred_.add(unposted_, &r);
 }
 
-int device::tell_news(event_sink& sink) {
-  news_.begin_to_tell();
-  news_.tell(unposted_, [&](request* r) {
+int device::report_deferred(event_sink& sink) {
+  deferred_.begin_report();
+  deferred_.report(unposted_, [&](request* r) {
     const ssize_t result = offer_buffer(*r);
     if (result == 0) return;
-    news_.add(unposted_, r);
+    deferred_.add(unposted_, r);
     if (result != -FI_EAGAIN && result != -FI_ENOMEM) check(result, "fi_recv of " + provider_.name());
   });
-  news_.tell(unanswered_, [&](int peer) { answer_goodbye(peer); });
-  const int told = news_.tell(untold_, [&](const completion& e) { handle(e, sink); });
+  deferred_.report(unanswered_, [&](int peer) { answer_goodbye(peer); });
+  const int told = deferred_.report(untold_, [&](const completion& e) { handle(e, sink); });
   // First what has become of a peer, then what has failed by that.
-  const int gone = news_.tell_failures(sink, [&](int peer) {
+  const int gone = deferred_.report_failures(sink, [&](int peer) {
     peers_[static_cast<size_t>(peer)].told.store(true, std::memory_order_relaxed);
     return true;
   });
-  return told + gone + news_.tell(failed_, [&](const failed_operation& o) {
-           is_told_gone(o.peer) ? sink.on_operation_failure(o.context, o.peer) : news_.add(failed_, o);
+  return told + gone + deferred_.report(failed_, [&](const failed_operation& o) {
+           is_told_gone(o.peer) ? sink.on_operation_failure(o.context, o.peer) : deferred_.add(failed_, o);
          });
 }
 

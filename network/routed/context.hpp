@@ -38,8 +38,8 @@ class context final : public network::context {
   bool reaches(int peer) override { return (far_ != nullptr && far_->reaches(peer)) || is_near(peer); }
 
   /// Peers outside of the job come by the near network, if messages go by it.
-  void open_to_guests(guest_book& book) override {
-    if (between_) near_->open_to_guests(book);
+  void open_to_external_peers(external_peer_book& book) override {
+    if (between_) near_->open_to_external_peers(book);
   }
   std::string own_address() override { return near_->own_address(); }
   int connect(const std::string& address) override { return near_->connect(address); }

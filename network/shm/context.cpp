@@ -132,19 +132,19 @@ void context::meet(int rank) {
 
 // --- the rest ---
 
-void context::open_to_guests(guest_book& book) {
-  guests_ = std::make_unique<shm::guests>(*this, book, mine_);
-  news_ = &guests_->lobby().news();
+void context::open_to_external_peers(external_peer_book& book) {
+  external_ = std::make_unique<shm::external_peers>(*this, book, mine_);
+  changes_ = &external_->connection_area().changes();
 }
 
 int context::connect(const std::string& to) {
-  return guests_ == nullptr ? network::context::connect(to) : guests_->connect(to);
+  return external_ == nullptr ? network::context::connect(to) : external_->connect(to);
 }
 
 context::~context() {
   segment_->close_file();  // whoever would connect now is too late; and it leaves us a descriptor
   if (heap_ != nullptr) heap_->close_file();
-  if (guests_ != nullptr) guests_->close_file();
+  if (external_ != nullptr) external_->close_file();
   say_goodbye();
 }
 
@@ -168,7 +168,7 @@ std::unique_ptr<network::device> context::create_device(const device_attr_t& att
     throw resource_error("shm: a lane's ring of " + std::to_string(data_size_) +
                          " bytes is too small for messages of " + std::to_string(eager_size) +
                          "; raise LCI_ATTR_SHM_LANE_DATA_SIZE or lower LCI_ATTR_PACKET_SIZE");
-  if (guests_ != nullptr) guests_->need_room_for(eager_size);
+  if (external_ != nullptr) external_->need_room_for(eager_size);
   return std::make_unique<device>(*this, attr, eager_size);
 }
 
@@ -202,7 +202,7 @@ heap_window context::own_heap() {
 }
 
 heap_window context::heap_of(int rank) {
-  if (is_guest(rank)) return {};  // may go while its memory is in use
+  if (is_external(rank)) return {};  // may go while its memory is in use
   if (rank == rank_) return heap_ == nullptr ? heap_window{} : heap_->window();
   peer& p = known(rank);
   if (p.where.space != mine_.space) return {};
@@ -219,7 +219,7 @@ heap_window context::heap_of(int rank) {
 void context::watch_peers() {
   const uint64_t now = milliseconds();
   uint64_t due = next_watch_.load(std::memory_order_relaxed);
-  if (now < due || (peers_.size() == 1 && guests_ == nullptr)) return;
+  if (now < due || (peers_.size() == 1 && external_ == nullptr)) return;
   if (!next_watch_.compare_exchange_strong(due, now + watch_interval_ms,
                                            std::memory_order_relaxed))
     return;
@@ -232,9 +232,9 @@ void context::watch_peers() {
     failures_.push_back(static_cast<int>(r));
     p.failed.store(true, std::memory_order_release);
     n_failures_.store(failures_.size(), std::memory_order_release);
-    news_->fetch_add(1, std::memory_order_release);  // R8: pairs with A8
+    changes_->fetch_add(1, std::memory_order_release);  // R8: pairs with A8
   }
-  if (guests_ != nullptr) guests_->watch();
+  if (external_ != nullptr) external_->watch();
 }
 
 int context::failure(size_t i) {

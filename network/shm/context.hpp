@@ -11,7 +11,7 @@
 #include "lib/base/cpu.hpp"
 #include "network/fabric.hpp"
 #include "network/shm/cma.hpp"
-#include "network/shm/guests.hpp"
+#include "network/shm/external_peers.hpp"
 #include "network/shm/heap.hpp"
 #include "network/shm/process.hpp"
 #include "network/shm/segment.hpp"
@@ -38,30 +38,30 @@ class context final : public network::context {
   void discard(std::byte* begin, size_t size) override { heap_->discard(begin, size); }
   heap_window heap_of(int peer) override;
 
-  void open_to_guests(guest_book& book) override;
-  std::string own_address() override { return guests_ == nullptr ? "" : guests_->address_text(); }
+  void open_to_external_peers(external_peer_book& book) override;
+  std::string own_address() override { return external_ == nullptr ? "" : external_->address_text(); }
   int connect(const std::string& to) override;
-  contact contact_with(int peer) override { return guests_->contact_with(peer); }
-  void disconnect(int peer) override { guests_->disconnect(peer); }
+  contact contact_with(int peer) override { return external_->contact_with(peer); }
+  void disconnect(int peer) override { external_->disconnect(peer); }
 
   /// Null: there are none.
-  shm::guests* guests() const { return guests_.get(); }
-  bool is_guest(int peer) const { return peer >= size(); }
-  /// Ranks, and ids of guests behind them.
-  int n_ids() const { return size() + (guests_ == nullptr ? 0 : guests_->book().capacity()); }
+  shm::external_peers* external_peers() const { return external_.get(); }
+  bool is_external(int peer) const { return peer >= size(); }
+  /// Ranks, and ids of external peers behind them.
+  int n_ids() const { return size() + (external_ == nullptr ? 0 : external_->book().capacity()); }
   /// Changed whenever devices have something to look at.
-  uint64_t news() const { return news_->load(std::memory_order_acquire); }  // A8: pairs with R8
+  uint64_t changes() const { return changes_->load(std::memory_order_acquire); }  // A8: pairs with R8
 
   /// Ranks of this host, as far as processes are concerned: those that see each other by number.
   bool reaches(int peer) override { return known(peer).where.space == mine_.space; }
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
-  /// 0 for a guest that is not connected.
-  int pid_of(int peer) { return is_guest(peer) ? guests_->pid_of(peer) : known(peer).where.pid; }
+  /// 0 for a external peer that is not connected.
+  int pid_of(int peer) { return is_external(peer) ? external_->pid_of(peer) : known(peer).where.pid; }
   /// Memory of that rank is accessed by way of the system.
   void note_access(int peer) {
-    if (is_guest(peer)) return;
+    if (is_external(peer)) return;
     std::atomic<bool>& accessed = peers_[static_cast<size_t>(peer)].accessed;
     if (!accessed.load(std::memory_order_relaxed)) accessed.store(true, std::memory_order_relaxed);
   }
@@ -89,7 +89,7 @@ class context final : public network::context {
   size_t n_failures() const { return n_failures_.load(std::memory_order_acquire); }
   int failure(size_t i);
   bool has_failed(int peer) const {
-    if (is_guest(peer)) return !guests_->connected(peer);
+    if (is_external(peer)) return !external_->connected(peer);
     return peers_[static_cast<size_t>(peer)].failed.load(std::memory_order_acquire);
   }
   /// Whether the peer has said goodbye: to us, or, if it did not know of us, in its own segment.
@@ -101,7 +101,7 @@ class context final : public network::context {
 
   /// That peer sends to us: from now on it is watched.
   void hear_of(int peer) {
-    if (peer < 0 || is_guest(peer)) return;
+    if (peer < 0 || is_external(peer)) return;
     if (!peers_[static_cast<size_t>(peer)].watched.load(std::memory_order_relaxed)) meet(peer);
   }
 
@@ -147,9 +147,9 @@ class context final : public network::context {
   std::vector<peer> peers_;
   address mine_;
   rank_range nearby_;  // presumed, see settle()
-  std::unique_ptr<shm::guests> guests_;
-  std::atomic<uint64_t> own_news_{0};
-  std::atomic<uint64_t>* news_ = &own_news_;  // in the lobby where there is one
+  std::unique_ptr<shm::external_peers> external_;
+  std::atomic<uint64_t> own_changes_{0};
+  std::atomic<uint64_t>* changes_ = &own_changes_;  // in the connection area where there is one
   bool attach_works_ = false;
   size_t n_slots_, data_size_;
   std::mutex mutex_;

@@ -31,8 +31,8 @@ device::device(context& c, const device_attr_t&, size_t eager_size)
   limits_.put_then_send_ordered = true;
   limits_.ordered = true;
   limits_.sends_land_at_once = true;
-  if (c.guests() != nullptr) next_ending_ = c.guests()->add_device();
-  news_seen_.store(c.news() - 1, std::memory_order_relaxed);  // look at what is there already
+  if (c.external_peers() != nullptr) next_ending_ = c.external_peers()->add_device();
+  changes_seen_.store(c.changes() - 1, std::memory_order_relaxed);  // look at what is there already
 }
 
 device::~device() {
@@ -40,7 +40,7 @@ device::~device() {
   for (auto& lane : owned_out_)
     if (std::find(spare_out_.begin(), spare_out_.end(), lane.get()) == spare_out_.end())
       close_end(lane->segment(), lane->index(), lane_header::sender);
-  leave_guests();
+  leave_external_peers();
   adopt_lanes();
   for (auto& lane : owned_in_)
     if (lane->source() >= 0) close_end(context_.own(), lane->index(), lane_header::receiver);
@@ -90,7 +90,7 @@ errorcode_t device::send(const net_op& op) {
     std::lock_guard guard(lane->lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane_of(thread_index(), op.peer) != lane))
       return errorcode_t::retry_lock;  // taken away
-    if (context_.is_guest(op.peer) && context_.has_failed(op.peer)) return errorcode_t::fatal;
+    if (context_.is_external(op.peer) && context_.has_failed(op.peer)) return errorcode_t::fatal;
     return push(*lane, op, size);
   }
   return push(*lane, op, size);
@@ -175,7 +175,7 @@ errorcode_t device::put_or_get(const net_op& op) {
 presence device::presence_of(int peer) {
   if (const out_lane* lane = lane_of(thread_index(), peer))
     return lane->receiver_closed() ? presence::closed : presence::open;
-  if (context_.is_guest(peer)) return presence::open;
+  if (context_.is_external(peer)) return presence::open;
   uint32_t entry = 0;
   try {
     const presence there = find_entry(context_.segment_of(peer), place_.number, entry);
@@ -230,8 +230,8 @@ int device::poll(event_sink& sink, int max_events) {
   const uint32_t polls = entry_.idle_polls.load(std::memory_order_relaxed) + 1;
   entry_.idle_polls.store(polls, std::memory_order_relaxed);
   if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
-                   (news_seen_.load(std::memory_order_relaxed) != context_.news())))
-    look_after_peers(sink);
+                   (changes_seen_.load(std::memory_order_relaxed) != context_.changes())))
+    check_peers(sink);
   return 0;
 }
 
@@ -253,8 +253,8 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
   }
   // While much comes polls are never idle: then others are heard nevertheless.
-  if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(news_seen_.load(std::memory_order_relaxed) != context_.news()))
-    look_after_peers(sink);
+  if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(changes_seen_.load(std::memory_order_relaxed) != context_.changes()))
+    check_peers(sink);
   return events > 0 ? events : -1;
 }
 
@@ -270,7 +270,7 @@ bool device::prepare_answer(in_lane& lane) {
 
 attention device::attention_of(int peer) {
   out_lane* const lane = lane_of(thread_index(), peer);
-  if (lane == nullptr || lane->shared_by_threads || context_.is_guest(peer)) return attention::unknown;
+  if (lane == nullptr || lane->shared_by_threads || context_.is_external(peer)) return attention::unknown;
   return lane->receivers_attention(entry_.idle_polls.load(std::memory_order_relaxed));
 }
 
@@ -283,16 +283,16 @@ bool device::has_met(int peer) {
   return false;
 }
 
-void device::look_after_peers(event_sink& sink) {
+void device::check_peers(event_sink& sink) {
   context_.watch_peers();
-  const uint64_t news = context_.news();
+  const uint64_t changes = context_.changes();
   size_t seen = failures_reported_.load(std::memory_order_relaxed);
   while (LCI_UNLIKELY(seen < context_.n_failures()))
     if (failures_reported_.compare_exchange_strong(seen, seen + 1, std::memory_order_relaxed))
       sink.on_peer_failure(context_.failure(seen++), "its process has ended without a goodbye");
   look_for_ends(sink);
-  if (context_.guests() == nullptr || look_after_guests(sink))
-    news_seen_.store(news, std::memory_order_relaxed);
+  if (context_.external_peers() == nullptr || check_external_peers(sink))
+    changes_seen_.store(changes, std::memory_order_relaxed);
 }
 
 void device::look_for_ends(event_sink& sink) {
@@ -342,7 +342,7 @@ void device::sleep(int64_t timeout_us, bool parked) {
   if (parked && unparked_.exchange(false, std::memory_order_relaxed)) return;
   announce_sleeper(entry_);
   if (!anything_ready() &&
-      news_seen_.load(std::memory_order_relaxed) == context_.news()) {
+      changes_seen_.load(std::memory_order_relaxed) == context_.changes()) {
     // Peers that die ring no bell: look up now and then.
     sleep_until_bell(entry_, bell, std::min<int64_t>(timeout_us, 100000));
   }

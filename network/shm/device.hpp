@@ -70,18 +70,18 @@ class device final : public network::device {
   void adopt_listed();  // the same under mutex_
   LCI_COLD void adopt_lanes();
 
-  // device_guests.cpp
-  LCI_COLD out_lane* make_guest_lane(int peer, errorcode_t& why);  // under mutex_
+  // device_external.cpp
+  LCI_COLD out_lane* make_external_lane(int peer, errorcode_t& why);  // under mutex_
   LCI_COLD void take_lane_away(int peer);
-  LCI_COLD void adopt_guest_lanes();
+  LCI_COLD void adopt_external_lanes();
   void adopt_announced(int peer, seat_number here);  // under mutex_
-  void adopt_guest_lane(int peer, uint32_t index);   // under mutex_
-  in_lane* guest_lane_of(int peer) const;           // under mutex_
+  void adopt_external_lane(int peer, uint32_t index);   // under mutex_
+  in_lane* external_lane_of(int peer) const;           // under mutex_
   /// False if messages wait in the lane, or another thread takes them just now.
-  bool close_guest_lane(const guests::ending& e);
+  bool close_external_lane(const external_peers::ending& e);
   /// False if there is something left to look at.
-  LCI_COLD bool look_after_guests(event_sink& sink);
-  void leave_guests();
+  LCI_COLD bool check_external_peers(event_sink& sink);
+  void leave_external_peers();
 
   LCI_NOINLINE errorcode_t inject_line(out_lane& lane, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload,
@@ -106,7 +106,7 @@ class device final : public network::device {
   bool prepare_answer(in_lane& lane);
   bool anything_ready() const;
   void sleep(int64_t timeout_us, bool parked);
-  LCI_COLD void look_after_peers(event_sink& sink);
+  LCI_COLD void check_peers(event_sink& sink);
   /// Tells of peers that have closed their device.
   void look_for_ends(event_sink& sink);
 
@@ -116,7 +116,7 @@ class device final : public network::device {
   std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<size_t> failures_reported_{0};
-  std::atomic<uint64_t> news_seen_{0};  // of the context
+  std::atomic<uint64_t> changes_seen_{0};  // of the context
   std::atomic<bool> unparked_{false};  // an unpark() that no park() has met
   std::mutex mutex_;  // opening, adopting and closing lanes
   std::vector<std::unique_ptr<in_lane>> owned_in_;    // under mutex_
@@ -127,10 +127,10 @@ class device final : public network::device {
   size_t n_ends_told_ = 0;         // under mutex_: of closed_peers_
   bool warned_of_shortage_ = false;                   // under mutex_
   std::atomic<bool> warned_of_unknown_{false};
-  std::vector<in_lane*> guest_in_;    // under mutex_: of owned_in_, those that guests have, or had
+  std::vector<in_lane*> external_in_;    // under mutex_: of owned_in_, those that external peers have, or had
   std::vector<out_lane*> spare_out_;  // under mutex_: of owned_out_, those that lead nowhere
-  std::atomic<bool> looking_{false};  // a thread is looking after guests
-  uint64_t next_ending_ = 0;          // under looking_: of guests, see guests::find_ending()
+  std::atomic<bool> looking_{false};  // a thread is looking after external peers
+  uint64_t next_ending_ = 0;          // under looking_: of external peers, see external peers::find_ending()
   std::array<std::atomic<lane_slot*>, max_thread_index + 1> rows_{};
 };
 

@@ -24,15 +24,15 @@ out_lane* device::open_or_find(int peer, errorcode_t& why) {
   const int thread = thread_index();
   out_lane* lane = lane_of(thread, peer);
   if (lane != nullptr) return lane;  // by another thread of the last index
-  const bool guest = context_.is_guest(peer);
+  const bool external_peer = context_.is_external(peer);
   // What may fail for want of memory comes first: a lane that was announced must not get lost.
   make_row(thread);
   make_row(max_thread_index);
-  if (thread != max_thread_index && !guest) lane = make_lane(peer, lane_use::one_thread, why);
-  if (lane == nullptr && (why != errorcode_t::fatal || guest)) {
+  if (thread != max_thread_index && !external_peer) lane = make_lane(peer, lane_use::one_thread, why);
+  if (lane == nullptr && (why != errorcode_t::fatal || external_peer)) {
     lane = lane_of(max_thread_index, peer);
     if (lane == nullptr)
-      lane = guest ? make_guest_lane(peer, why) : make_lane(peer, lane_use::threads, why);
+      lane = external_peer ? make_external_lane(peer, why) : make_lane(peer, lane_use::threads, why);
     if (lane != nullptr) set_lane(max_thread_index, peer, lane);
   }
   if (lane != nullptr) set_lane(thread, peer, lane);

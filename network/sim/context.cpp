@@ -17,7 +17,7 @@ constexpr size_t default_heap_size = size_t{1} << 30;
 
 }  // namespace
 
-void context::open_to_guests(guest_book& book) {
+void context::open_to_external_peers(external_peer_book& book) {
   book_ = &book;
   world_->open(rank_, book);
 }

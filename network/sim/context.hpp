@@ -22,7 +22,7 @@ class context final : public network::context {
   void discard(std::byte* begin, size_t size) override;
   heap_window heap_of(int peer) override;
 
-  void open_to_guests(guest_book& book) override;
+  void open_to_external_peers(external_peer_book& book) override;
   std::string own_address() override { return book_ == nullptr ? "" : world_->address_of(rank_); }
   int connect(const std::string& to) override {
     return book_ == nullptr ? network::context::connect(to) : world_->connect(rank_, to);
@@ -33,7 +33,7 @@ class context final : public network::context {
  private:
   std::shared_ptr<world> world_;
   int rank_;  // station
-  guest_book* book_ = nullptr;
+  external_peer_book* book_ = nullptr;
   net_context_attr_t attr_;
   heap_window heap_;
 };

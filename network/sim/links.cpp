@@ -23,7 +23,7 @@ int world::base_of(int station) const {
   return ranks_[static_cast<size_t>(station)].base;
 }
 
-void world::open(int station, guest_book& book) {
+void world::open(int station, external_peer_book& book) {
   std::lock_guard lock(mutex_);
   rank_state& s = ranks_[static_cast<size_t>(station)];
   s.book = &book;
@@ -91,7 +91,7 @@ void world::answer_knocks(int station) {
     if (from.book == nullptr) continue;
     link& l = link_of(k.from, k.peer);
     if (l.now != link::phase::knocking || l.number != k.number) continue;  // given up meanwhile
-    guest_book* book = ranks_[static_cast<size_t>(station)].book;
+    external_peer_book* book = ranks_[static_cast<size_t>(station)].book;
     const auto refuse = [&](contact::state what, const char* why) {
       l.now = link::phase::unsuccessful;
       l.result = {what, why};

@@ -83,7 +83,7 @@ class world {
 
   // Peers outside of the job (links.cpp): see network::context, of which `station` is the caller's.
   std::string address_of(int station) const;
-  void open(int station, guest_book& book);
+  void open(int station, external_peer_book& book);
   void close(int station);
   int connect(int station, const std::string& address);
   contact contact_with(int station, int peer);
@@ -118,7 +118,7 @@ class world {
     heap_window heap;
     int base = 0;      // station of its job's rank 0
     int job_size = 1;  // the ranks' stations follow each other
-    guest_book* book = nullptr;  // null: can't be reached from outside of the job
+    external_peer_book* book = nullptr;  // null: can't be reached from outside of the job
     int n_contexts = 0;          // that have opened the book
     std::vector<link> links;     // by id
   };

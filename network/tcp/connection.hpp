@@ -10,8 +10,8 @@
 #include "lib/base/cpu.hpp"
 #include "lib/base/ticks.hpp"
 #include "lib/concurrent/spinlock.hpp"
-#include "network/liveness/fate.hpp"
-#include "network/liveness/socket.hpp"
+#include "network/common/liveness_socket.hpp"
+#include "network/common/peer_state.hpp"
 #include "network/tcp/arriving.hpp"
 #include "network/tcp/chunk.hpp"
 #include "network/tcp/outgoing.hpp"
@@ -46,7 +46,7 @@ struct connection {
   explicit connection(int r) : rank(r) {}
 
   const int rank;
-  fate what;
+  peer_state what;
   std::atomic<bool> stranger{false};  // the first that is heard of the peer is that it has failed
   /// -1: not yet connected, or with oneself. Set once, under `lock`, and open until the device ends, so that
   /// who has read it may use it.

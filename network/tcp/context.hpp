@@ -4,9 +4,9 @@
 #include <chrono>
 #include <memory>
 
-#include "network/bundling/flusher.hpp"
+#include "network/common/bundle_flusher.hpp"
+#include "network/common/liveness.hpp"
 #include "network/fabric.hpp"
-#include "network/liveness/liveness.hpp"
 
 namespace lci::network::sockets {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "lib/concurrent/attempt.hpp"
-#include "network/bundling/parts.hpp"
+#include "network/common/bundle_parts.hpp"
+#include "network/common/deferred_events.hpp"
+#include "network/common/peer_state.hpp"
 #include "network/fabric.hpp"
-#include "network/liveness/fate.hpp"
-#include "network/liveness/news.hpp"
 #include "network/tcp/connection.hpp"
 #include "network/tcp/context.hpp"
 #include "network/tcp/handshakes.hpp"
@@ -132,17 +132,17 @@ class device final : public network::device, public holds_back, public connectio
   LCI_COLD void finish(connection& c, event_sink& sink, int& told);
   /// Asks epoll, and looks at all connections where something has come. As receive().
   int look_around(event_sink& sink);
-  LCI_COLD int tell_news(event_sink& sink);
-  /// Adds to a list of news, and wakes a sleeper.
+  LCI_COLD int report_deferred(event_sink& sink);
+  /// Adds to a list of deferred events, and wakes a sleeping thread.
   template <class T>
   void tell_later(std::vector<T>& list, T what) {
-    news_.add(list, what);
-    // Either it sees the news before it sleeps, or we see that it sleeps: whichever changes the count later.
+    deferred_.add(list, what);
+    // Either it sees the deferred event before it sleeps, or we see that it sleeps: whichever changes the count later.
     if (sleepers_.fetch_add(0, std::memory_order_acq_rel) != 0) wake_poller(bell_.get());
   }
 
   // device_peers.cpp
-  LCI_COLD void look_after_peers();
+  LCI_COLD void check_peers();
   LCI_COLD void fail_peer(int rank, const std::string& reason);
   LCI_COLD void settle_doubts();
   bool dismiss(connection& c);
@@ -157,7 +157,7 @@ class device final : public network::device, public holds_back, public connectio
   const size_t row_end_;  // of a bundle: from so many bytes on it goes at once
   socket_handle events_;  // epoll: of what comes, of handshakes, and of messages to oneself
   socket_handle wake_;    // of unpark()
-  socket_handle bell_;    // of messages to oneself and news, for those who sleep
+  socket_handle bell_;    // rung for messages to oneself and deferred events: wakes threads that sleep
   std::unique_ptr<handshakes> handshakes_;
   address_exchange::ticket endpoints_of_all_;
   std::vector<endpoint> endpoints_;  // empty: asked for when a peer is met
@@ -189,17 +189,17 @@ class device final : public network::device, public holds_back, public connectio
   std::atomic<size_t> n_waiting_{0};    // how many these are; also while they are looked at
 
   /// What happened outside of a poll, or could not be told in it.
-  news news_;
+  deferred_events deferred_;
   struct failed_operation {
     void* context;
     int peer;
   };
-  std::vector<void*> completed_;           // news_
-  std::vector<failed_operation> failed_;   // news_
-  std::vector<connection*> undelivered_;   // news_: a handler has thrown before the last message
-  std::vector<connection*> ended_links_;   // news_: who waits there for answers will get none
+  std::vector<void*> completed_;           // deferred_
+  std::vector<failed_operation> failed_;   // deferred_
+  std::vector<connection*> undelivered_;   // deferred_: a handler has thrown before the last message
+  std::vector<connection*> ended_links_;   // deferred_: who waits there for answers will get none
 
-  farewell_time farewell_time_;  // of flushed(): by one thread
+  goodbye_timeout farewell_time_;  // of flushed(): by one thread
 };
 
 }  // namespace lci::network::sockets

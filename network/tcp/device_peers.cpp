@@ -20,11 +20,11 @@ void device::fail_peer(int rank, const std::string& reason) {
   connection& c = make_link(rank, made);
   if (made) c.stranger.store(true, std::memory_order_relaxed);
   if (!c.what.fail()) return;
-  news_.add(ended_links_, &c);
-  news_.add_failure(rank, "tcp: " + reason);
+  deferred_.add(ended_links_, &c);
+  deferred_.add_failure(rank, "tcp: " + reason);
 }
 
-void device::look_after_peers() {
+void device::check_peers() {
   handshakes_->handle_due();
   liveness& peers = context_.peers();
   peers.look();
@@ -33,9 +33,9 @@ void device::look_after_peers() {
     if (d.device != liveness::all_devices) return;  // whoever asks finds that nobody listens
     if (d.died) return fail_peer(d.rank, d.reason);
     connection& c = make_link(d.rank, made);
-    if (c.what.let_go()) news_.add_end(d.rank);
+    if (c.what.let_go()) deferred_.add_end(d.rank);
     // Else its last messages are still to be read.
-    if (c.fd.load(std::memory_order_acquire) < 0) news_.add(ended_links_, &c);
+    if (c.fd.load(std::memory_order_acquire) < 0) deferred_.add(ended_links_, &c);
   });
   settle_doubts();
 }
@@ -60,8 +60,8 @@ void device::settle_doubts() {
     const liveness::view seen = context_.peers().view_of(d.rank);
     // A process that ends closes its sockets one after the other: this one first, and that by which it is watched later.
     if (seen == liveness::view::alive && now - d.since > liveness::benefit_of_doubt) {
-      if (c.what.let_go()) news_.add_end(d.rank);
-      news_.add(ended_links_, &c);
+      if (c.what.let_go()) deferred_.add_end(d.rank);
+      deferred_.add(ended_links_, &c);
     } else if (seen == liveness::view::none || now - d.since > longest_doubt) {
       fail_peer(d.rank, d.reason);
     } else {

@@ -32,7 +32,7 @@ int device::poll(event_sink& sink, int) {
   if (LCI_UNLIKELY(!attended_.load(std::memory_order_relaxed))) attended_.store(true, std::memory_order_relaxed);
   flush_all();
   int told = 0;
-  if (LCI_UNLIKELY(news_.any())) told = tell_news(sink);
+  if (LCI_UNLIKELY(deferred_.any())) told = report_deferred(sink);
   if (LCI_UNLIKELY(own_waits_.load(std::memory_order_relaxed))) told += std::max(receive_own(sink), 0);
   int n = 0;
   connection* const recent = recent_.load(std::memory_order_acquire);  // A2: pairs with R2
@@ -47,7 +47,7 @@ int device::poll(event_sink& sink, int) {
   if (n == 0 && told == 0) {
     const uint32_t idle = idle_.load(std::memory_order_relaxed) + 1;
     idle_.store(idle, std::memory_order_relaxed);
-    if (LCI_UNLIKELY(idle % 1024 == 0)) look_after_peers();
+    if (LCI_UNLIKELY(idle % 1024 == 0)) check_peers();
   }
   return told > 0 ? told + std::max(n, 0) : n;
 }
@@ -156,7 +156,7 @@ int device::deliver(connection& c, event_sink& sink) {
       if (LCI_UNLIKELY(of.more_comes_.load(std::memory_order_relaxed)))
         of.more_comes_.store(false, std::memory_order_relaxed);
       if (LCI_LIKELY(whole)) return;
-      of.news_.add(of.undelivered_, &c);
+      of.deferred_.add(of.undelivered_, &c);
     }
   } left{*this, c};
   chunk& in = *c.incoming;
@@ -218,8 +218,8 @@ void device::end_of(connection& c, const std::string& reason) {
   hear_no_more(c);
   // Who is told goodbye to may have left at the same time.
   if (!c.said_goodbye && !c.dismissed.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
-  if (c.what.let_go()) news_.add_end(c.rank);
-  news_.add(ended_links_, &c);
+  if (c.what.let_go()) deferred_.add_end(c.rank);
+  deferred_.add(ended_links_, &c);
 }
 
 void device::hear_no_more(connection& c) {
@@ -233,22 +233,22 @@ void device::hear_no_more(connection& c) {
   epoll_ctl(events_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
-int device::tell_news(event_sink& sink) {
-  news_.begin_to_tell();
+int device::report_deferred(event_sink& sink) {
+  deferred_.begin_report();
   silence_bell();
-  int told = news_.tell(completed_, [&](void* context) { sink.on_complete(context); });
-  news_.tell(undelivered_, [&](connection* c) {
+  int told = deferred_.report(completed_, [&](void* context) { sink.on_complete(context); });
+  deferred_.report(undelivered_, [&](connection* c) {
     const attempt lock(c->receive_lock);
-    if (lock.failed()) return news_.add(undelivered_, c);
+    if (lock.failed()) return deferred_.add(undelivered_, c);
     if (c->incoming != nullptr) told += deliver(*c, sink);
   });
-  news_.tell(ended_links_, [&](connection* c) {
+  deferred_.report(ended_links_, [&](connection* c) {
     struct again {  // if a handler throws, or another thread reads or writes
       device& of;
       connection* c;
       bool wanted = true;
       ~again() {
-        if (wanted) of.news_.add(of.ended_links_, c);
+        if (wanted) of.deferred_.add(of.ended_links_, c);
       }
     } later{*this, c};
     const attempt lock(c->receive_lock);
@@ -258,12 +258,12 @@ int device::tell_news(event_sink& sink) {
   });
   // First why a peer is gone, then what has failed by that.
   const auto has_ended = [&](int rank) { return link_if_any(rank)->ended.load(std::memory_order_acquire); };  // E2
-  told += news_.tell_failures(sink, has_ended);
-  return told + news_.tell(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
+  told += deferred_.report_failures(sink, has_ended);
+  return told + deferred_.report(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
 }
 
 void device::finish(connection& c, event_sink& sink, int& told) {
-  // What a peer has sent comes before the news of its end.
+  // Messages of a peer are delivered before its end is reported.
   if (c.incoming != nullptr) told += deliver(c, sink);
   const bool connected = c.fd.load(std::memory_order_acquire) >= 0;
   for (int reads = 0; connected && reads < most_last_reads && read(c, sink, told); ++reads) {

@@ -126,7 +126,7 @@ const char* device::take(connection& c, const frame_view& frame) {
       return take_answer(c, frame);
     default:  // a goodbye
       c.said_goodbye = true;
-      if (c.what.let_go()) news_.add_end(c.rank);
+      if (c.what.let_go()) deferred_.add_end(c.rank);
       return nullptr;
   }
 }

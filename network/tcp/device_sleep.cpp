@@ -45,11 +45,11 @@ bool device::prepare_to_sleep() {
 
 void device::sleep(int64_t timeout_us, bool parked) {
   if (timeout_us <= 0) return;
-  look_after_peers();
+  check_peers();
   flush_all();
   sleepers_.fetch_add(1, std::memory_order_seq_cst);  // see list()
   if (parked) parked_.fetch_add(1, std::memory_order_seq_cst);
-  if (prepare_to_sleep() && !own_waits_.load(std::memory_order_seq_cst) && !news_.any()) {
+  if (prepare_to_sleep() && !own_waits_.load(std::memory_order_seq_cst) && !deferred_.any()) {
     timeout_us = std::min(timeout_us, longest_sleep_us);
     const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};
     pollfd fds[2] = {{events_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};

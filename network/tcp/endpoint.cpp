@@ -9,7 +9,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
-#include "network/liveness/socket.hpp"
+#include "network/common/liveness_socket.hpp"
 
 namespace lci::network::sockets {
 

@@ -18,9 +18,9 @@ namespace lci::network::sockets {
 
 namespace {
 
-constexpr std::chrono::seconds patience_with_callers{10};
+constexpr std::chrono::seconds hello_timeout{10};
 // An own attempt that has made way waits so long for the peer's, which was under way then.
-constexpr std::chrono::seconds patience_with_crossed{30};
+constexpr std::chrono::seconds crossed_connection_timeout{30};
 // So often a peer may drop a connection without a word, where no time is set for it to answer.
 constexpr int most_dropped = 3;
 // A peer that lacks descriptors or memory drops connections for no longer, as a rule.
@@ -237,12 +237,12 @@ void handshakes::handle_due() {
   const std::lock_guard guard(mutex_);
   const auto now = clock::now();
   for (auto it = callers_.begin(); it != callers_.end();)
-    it = now - it->second.since > patience_with_callers ? callers_.erase(it) : std::next(it);
+    it = now - it->second.since > hello_timeout ? callers_.erase(it) : std::next(it);
   std::vector<int> again, due;
   for (const auto& [rank, a] : attempts_) {
     const bool troubled = !a.trouble.empty();
     const bool makes_way = a.socket.get() < 0 && !troubled;
-    const bool lost = makes_way && now - a.since > patience_with_crossed;
+    const bool lost = makes_way && now - a.since > crossed_connection_timeout;
     const bool late = !makes_way && !a.connected && timeout_.count() > 0 && now - a.since > timeout_;
     if (lost || late)
       due.push_back(rank);

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "network/liveness/socket.hpp"
+#include "network/common/liveness_socket.hpp"
 #include "network/tcp/endpoint.hpp"
 
 namespace lci::network::sockets {

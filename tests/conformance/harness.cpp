@@ -53,7 +53,7 @@ void rank_env::progress_all() {
 }
 
 std::vector<std::string> rank_env::exchange_text(const std::string& text, bool last) {
-  const int seconds = static_cast<int>(patience) * (last ? 2 : 1);
+  const int seconds = static_cast<int>(timeout_s) * (last ? 2 : 1);
   try {
     return control_.exchange(text, last, seconds, [this, last] {
       if (last)
@@ -69,7 +69,7 @@ std::vector<std::string> rank_env::exchange_text(const std::string& text, bool l
 
 void rank_env::barrier_at_rest() {
   try {
-    (void)control_.exchange({}, false, static_cast<int>(2 * patience),
+    (void)control_.exchange({}, false, static_cast<int>(2 * timeout_s),
                             [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); });
   } catch (const test_aborted&) {
     aborted_.store(true, std::memory_order_relaxed);

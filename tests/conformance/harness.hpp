@@ -50,7 +50,7 @@ class rank_env {
   }
   template <class F>
   void until(lci::device_t d, const char* what, F&& done) {
-    const double end = now() + patience;
+    const double end = now() + timeout_s;
     while (!done()) {
       progress(d);
       if (aborted_.load(std::memory_order_relaxed)) throw test_aborted{};
@@ -103,7 +103,7 @@ class rank_env {
 
  private:
   static double now();
-  static constexpr double patience = 30.0 * lci_test::time_scale;
+  static constexpr double timeout_s = 30.0 * lci_test::time_scale;
   [[noreturn]] void give_up(const char* what);
 
   control& control_;

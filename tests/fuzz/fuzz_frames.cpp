@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "network/bootstrap/tcp_wire.hpp"
-#include "network/launcher/frame.hpp"
-#include "network/launcher/handshake.hpp"
-#include "network/launcher/setup.hpp"
+#include "lib/bootstrap/tcp_wire.hpp"
+#include "lib/tools/lcirun/frame.hpp"
+#include "lib/tools/lcirun/handshake.hpp"
+#include "lib/tools/lcirun/setup.hpp"
 #include "tests/support/testing.hpp"
 
 namespace {

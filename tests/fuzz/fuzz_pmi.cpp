@@ -1,5 +1,5 @@
-// What PMI-1's parsers do with damaged input: the client's (network/bootstrap) and the server's
-// (network/launcher). Deterministic: a failure names its seed.
+// What PMI-1's parsers do with damaged input: the client's (lib/bootstrap) and the server's
+// (lib/tools/lcirun). Deterministic: a failure names its seed.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "lci/errors.hpp"
-#include "network/bootstrap/pmi1_channel.hpp"
-#include "network/bootstrap/pmi1_value.hpp"
-#include "network/bootstrap/pmi1_wire.hpp"
-#include "network/launcher/label.hpp"
-#include "network/launcher/pmi_server.hpp"
+#include "lib/bootstrap/pmi1_channel.hpp"
+#include "lib/bootstrap/pmi1_value.hpp"
+#include "lib/bootstrap/pmi1_wire.hpp"
+#include "lib/tools/lcirun/label.hpp"
+#include "lib/tools/lcirun/pmi_server.hpp"
 #include "tests/support/testing.hpp"
 
 namespace {

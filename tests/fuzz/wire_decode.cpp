@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "lib/core/wire.hpp"
+#include "lib/core/wire/wire.hpp"
 #include "network/sim/world.hpp"
 #include "tests/support/testing.hpp"
 

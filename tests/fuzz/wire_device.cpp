@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "lci.hpp"
-#include "lib/core/device.hpp"
-#include "lib/core/runtime.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/runtime/runtime.hpp"
 #include "network/sim/world.hpp"
 #include "tests/support/testing.hpp"
 

@@ -45,7 +45,7 @@ struct outcome {
   std::string text;
 };
 
-constexpr int patience_s = 5;
+constexpr int timeout_s = 5;
 constexpr int ends_tried = 3;  // an end that was refused can be tried again
 
 struct no_leak_check {
@@ -91,7 +91,7 @@ class conversation {
   /// Makes progress until f() returns true or an error was reported.
   template <class F>
   void until(const char* what, F f) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience_s * lci_test::time_scale);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s * lci_test::time_scale);
     while (!f() && !result_.told) {
       attempt([&] { lci::progress_x().runtime(rt_)(); });
       INFO(what);

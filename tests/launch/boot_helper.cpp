@@ -1,4 +1,4 @@
-// A rank for the launcher's tests: does what its arguments say, through network/bootstrap only, and
+// A rank for the launcher's tests: does what its arguments say, through lib/bootstrap only, and
 // prints what it sees. Exit code 9: an error that the library reported, with its text on stderr.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include <string>
 
 #include "lci/errors.hpp"
-#include "network/bootstrap/bootstrap.hpp"
-#include "network/bootstrap/kinds.hpp"
+#include "lib/bootstrap/bootstrap.hpp"
+#include "lib/bootstrap/kinds.hpp"
 
 namespace {
 

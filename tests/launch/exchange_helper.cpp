@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "lib/core/exchange.hpp"
+#include "lib/core/runtime/exchange.hpp"
 
 namespace {
 

@@ -59,15 +59,15 @@ void talk_for(const std::set<int>& ranks, double seconds) {
   if (lci::get_rank_me() == 0) std::printf("%d rounds\n", rounds + 1);
 }
 
-void lose(std::set<int> there, bool sends, double patience) {
+void lose(std::set<int> there, bool sends, double timeout_s) {
   auto counter = lci::alloc_counter();
   const auto rcomp = lci::register_rcomp(counter);
   const std::string text(1000, 'x');
   const double begin = now();
   while (!there.empty()) {
-    if (now() - begin > patience)
+    if (now() - begin > timeout_s)
       fail("nothing was said of rank " + std::to_string(*there.begin()) + " for " +
-           std::to_string(patience) + " s");
+           std::to_string(timeout_s) + " s");
     try {
       if (sends)
         for (const int r : there) (void)lci::post_am(r, text.data(), text.size(), lci::COMP_NULL_RETRY, rcomp);

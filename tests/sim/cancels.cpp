@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lci.hpp"
-#include "lib/core/runtime.hpp"
+#include "lib/core/runtime/runtime.hpp"
 #include "network/sim/world.hpp"
 #include "tests/sim/seeds.hpp"
 

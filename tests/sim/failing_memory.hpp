@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lci.hpp"
-#include "lib/core/device.hpp"
+#include "lib/core/device/device.hpp"
 #include "network/fabric.hpp"
 
 namespace sim_test {

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "lib/core/packet_pool.hpp"
-#include "lib/core/runtime.hpp"
+#include "lib/core/memory/packet_pool.hpp"
+#include "lib/core/runtime/runtime.hpp"
 #include "tests/sim/mixed_job.hpp"
 
 namespace sim_test {

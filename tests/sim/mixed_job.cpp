@@ -10,7 +10,7 @@ namespace sim_test {
 namespace {
 // Rounds without any event after which a job counts as hung. All of the network's delays are far
 // shorter.
-constexpr int patience = 20000;
+constexpr int most_idle_rounds = 20000;
 }  // namespace
 
 mixed_job* mixed_job::current = nullptr;
@@ -129,7 +129,7 @@ void mixed_job::drive() {
                          [&](const operation& op) { return !finished(op); });
   };
   int idle = 0;
-  for (auto left = unfinished(); errors_.empty() && idle < patience; ++round_) {
+  for (auto left = unfinished(); errors_.empty() && idle < most_idle_rounds; ++round_) {
     if (waiting_.empty() && left == 0 && (!isolated_ || settled())) return;
     if (round_ == options_.killed_after && options_.victim >= 0) kill_victim();
     // A handful of posts, in an order that is only roughly the planned one, then some progress.

@@ -10,7 +10,7 @@ namespace sweep {
 constexpr int most_messages = 64;
 
 /// What has become of a message, at either end.
-enum class fate : uint8_t { none, refused, good, failed };
+enum class outcome : uint8_t { none, refused, good, failed };
 
 struct board {
   std::atomic<int> attached;
@@ -20,7 +20,7 @@ struct board {
   std::array<std::atomic<int>, 2> ended;    // what the rank had to do is done, of a scenario
   std::atomic<int> posted;
   std::atomic<int> broken;  // a rank was told that the other has failed, by a fault that may cost that
-  std::array<std::array<std::atomic<fate>, most_messages>, 2> fates;
+  std::array<std::array<std::atomic<outcome>, most_messages>, 2> outcomes;
   std::array<std::atomic<uint64_t>, 16> words;  // handles, by their owner
   struct key {
     unsigned char bytes[64];

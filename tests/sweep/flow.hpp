@@ -25,21 +25,21 @@ inline int number_of(const lci::status_t& s) {
 /// `arrive()` looks what has come, and writes it on the page. With `late`, it does not do so before they have been posted.
 template <class Post, class Prepare, class Arrive>
 void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arrive, bool late = false) {
-  auto& fates = page->fates;
-  const auto at = [&](size_t end, int i) -> std::atomic<fate>& { return fates[end][static_cast<size_t>(i)]; };
+  auto& outcomes = page->outcomes;
+  const auto at = [&](size_t end, int i) -> std::atomic<outcome>& { return outcomes[end][static_cast<size_t>(i)]; };
   const int sender = 0, receiver = n_ranks - 1;
   const auto mine = static_cast<size_t>(me);
   page->ended[mine].store(0);
   page->told[mine].store(0);
   if (me == sender) page->posted.store(0);
   for (int i = 0; i < n_messages; ++i) {
-    if (me == sender) at(0, i).store(fate::none);
-    if (me == receiver) at(1, i).store(fate::none);
+    if (me == sender) at(0, i).store(outcome::none);
+    if (me == receiver) at(1, i).store(outcome::none);
   }
   int under_way = 0;
   const auto all_ended = [&] {
     for (lci::status_t s; !(s = lci::cq_pop(sent)).is_retry(); --under_way)
-      at(0, number_of(s)).store(s.is_done() ? fate::good : fate::failed);
+      at(0, number_of(s)).store(s.is_done() ? outcome::good : outcome::failed);
     return under_way == 0;
   };
   bool lost = false;
@@ -57,11 +57,11 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
           return refused || !s.is_retry();
         });
         if (refused)
-          at(0, i).store(fate::refused);
+          at(0, i).store(outcome::refused);
         else if (s.is_posted())
           ++under_way;
         else
-          at(0, i).store(s.is_done() ? fate::good : fate::failed);
+          at(0, i).store(s.is_done() ? outcome::good : outcome::failed);
       }
       page->posted.store(1);
       until("all that was posted to end", all_ended);
@@ -78,7 +78,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
         if (page->ended[0].load() == 0) return false;
         int missing = 0;
         for (int i = 0; i < n_messages; ++i)
-          missing += at(0, i).load() == fate::good && at(1, i).load() == fate::none;
+          missing += at(0, i).load() == outcome::good && at(1, i).load() == outcome::none;
         return missing == 0 || is_broken() ||
                (what == promise::buffer_is_free && page->told[1].load() >= missing);
       });
@@ -104,9 +104,9 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
   disarm();
   if (me == receiver)
     for (int i = 0; i < n_messages; ++i) {
-      const fate there = at(0, i).load(), here = at(1, i).load();
-      if (there == fate::refused && here == fate::good) fail("message %d has come; its post had thrown", i);
-      if (there == fate::good && what == promise::delivered && here != fate::good)
+      const outcome there = at(0, i).load(), here = at(1, i).load();
+      if (there == outcome::refused && here == outcome::good) fail("message %d has come; its post had thrown", i);
+      if (there == outcome::good && what == promise::delivered && here != outcome::good)
         fail("message %d was not delivered; its sender was told that it was", i);
     }
   if (lost) throw peer_lost();

@@ -43,7 +43,7 @@ void end(bool armed) {
 }
 
 /// For calls that do not return, past the waits that until() watches over.
-constexpr int longest = 4 * sweep::patience;  // seconds, times what this build takes
+constexpr int longest = 4 * sweep::timeout_s;  // seconds, times what this build takes
 void end_hung(int) {
   constexpr char text[] = "SWEEP FAILED: HUNG: in a call of the library\n";
   (void)!::write(STDERR_FILENO, text, sizeof text - 1);

@@ -12,7 +12,7 @@ void mark(lci::status_t s) {
   const int i = static_cast<int>(s.tag);
   if (i >= n_messages) fail("a message with tag %d", i);
   if (s.is_done() && !is_content(i, s.buffer, s.size)) fail("message %d has come damaged", i);
-  page->fates[1][static_cast<size_t>(i)].store(s.is_done() ? fate::good : fate::failed);
+  page->outcomes[1][static_cast<size_t>(i)].store(s.is_done() ? outcome::good : outcome::failed);
 }
 
 void mark_and_free(lci::status_t s) {

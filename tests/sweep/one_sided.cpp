@@ -33,7 +33,7 @@ struct windows {
   }
 };
 
-void mark(int i, bool good) { page->fates[1][static_cast<size_t>(i)].store(good ? fate::good : fate::failed); }
+void mark(int i, bool good) { page->outcomes[1][static_cast<size_t>(i)].store(good ? outcome::good : outcome::failed); }
 
 /// Then signals may be lost, whose data was delivered; the end of a put or get says nothing about them.
 bool is_broken() { return has_lost(me) || has_lost(peer()); }
@@ -76,7 +76,7 @@ void put_to(bool signal) {
         }
         if (signal && !is_broken()) return;
         for (int i = 0; i < n_messages; ++i)
-          if (page->fates[0][static_cast<size_t>(i)].load() == fate::good)
+          if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good)
             mark(i, is_content(i, buffer_for(i), size_of(i)));
       });
   lci::free_comp(&sent);
@@ -94,7 +94,7 @@ void get_by(bool signal) {
   struct at_end {
     ~at_end() {
       for (int i = 0; me == 0 && n_ranks == 2 && i < n_messages; ++i)
-        if (page->fates[0][static_cast<size_t>(i)].load() == fate::good && !is_content(i, buffer_for(i), size_of(i)))
+        if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good && !is_content(i, buffer_for(i), size_of(i)))
           fail("get %d is done without its data", i);
     }
   } const look;
@@ -111,7 +111,7 @@ void get_by(bool signal) {
         for (lci::status_t s; !(s = lci::cq_pop(told.queue)).is_retry();) mark(static_cast<int>(s.tag), true);
         if (signal && !is_broken()) return;
         for (int i = 0; i < n_messages; ++i)
-          if (page->fates[0][static_cast<size_t>(i)].load() == fate::good) mark(i, true);
+          if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good) mark(i, true);
       });
   lci::free_comp(&sent);
 }
@@ -195,7 +195,7 @@ void layout() {
       [&] {
         for (lci::status_t s; !(s = lci::cq_pop(received)).is_retry();) mark(static_cast<int>(s.tag), s.is_done());
         for (int i = 0; i < n_messages; ++i)
-          if (i % 3 != 0 && page->fates[0][static_cast<size_t>(i)].load() == fate::good) mark(i, true);
+          if (i % 3 != 0 && page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good) mark(i, true);
       });
   lci::free_comp(&sent);
 }

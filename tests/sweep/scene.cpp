@@ -67,7 +67,7 @@ double now() {
 
 }  // namespace
 
-deadline::deadline() : end_(now() + patience * lci_test::time_scale) {}
+deadline::deadline() : end_(now() + timeout_s * lci_test::time_scale) {}
 bool deadline::is_over() const { return now() > end_; }
 
 constexpr int told_for_good = 50;

@@ -54,7 +54,7 @@ bool is_broken();
 /// One round of progress; what it throws is counted on the page.
 void turn();
 /// Makes progress until f(). A test of a second's work that takes so much longer hangs.
-constexpr int patience = 5;  // seconds, times what this build takes
+constexpr int timeout_s = 5;  // seconds, times what this build takes
 class deadline {
  public:
   deadline();

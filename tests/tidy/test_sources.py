@@ -98,10 +98,10 @@ class Sources(unittest.TestCase):
     def test_an_observed_network_hands_on_all_that_a_device_can_do(self):
         """One that were missing would be the contract's default instead of the fabric's own."""
         contract = tree.without_comments(tree.text("network/fabric.hpp"))
-        device = contract[contract.index("class device {"):contract.index("class guest_book")]
+        device = contract[contract.index("class device {"):contract.index("class external_peer_book")]
         methods = set(re.findall(r"virtual [^;{(~]*?(\w+)\(", device))
         self.assertGreater(len(methods), 8)
-        observed = tree.without_comments(tree.text("lib/core/observed_network.hpp"))
+        observed = tree.without_comments(tree.text("lib/core/observe/observed_network.hpp"))
         handed_on = set(re.findall(r"(\w+)\([^;{]*\) override", observed))
         self.assertEqual(methods - handed_on, set())
 
@@ -111,7 +111,7 @@ class Sources(unittest.TestCase):
         sink = contract[contract.index("class event_sink {"):contract.index("class device {")]
         events = {name for name in re.findall(r"virtual void (on_\w+)\(", sink)}
         self.assertGreater(len(events), 5)
-        for path in ("lib/core/observed_network.cpp", "network/routed/device.cpp"):
+        for path in ("lib/core/observe/observed_network.cpp", "network/routed/device.cpp"):
             handed_on = set(re.findall(r"void (on_\w+)\([^;{]*\) override", tree.without_comments(tree.text(path))))
             self.assertEqual(events - handed_on, set(), path)
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "lci/errors.hpp"
-#include "network/bootstrap/job_file.hpp"
+#include "lib/bootstrap/job_file.hpp"
 
 using lci::network::job_file;
 

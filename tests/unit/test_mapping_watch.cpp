@@ -82,13 +82,13 @@ TEST_CASE("each way to change a mapping is noted, and only for the ranges it con
     CHECK(!watch->unchanged(r[1]));
     CHECK(watch->unchanged(r[2]));
     CHECK(!watch->unchanged(r[3]));
-    CHECK(!watch->take_news(before));
-    CHECK(watch->take_news(across));
-    CHECK(!watch->take_news(across));
-    CHECK(!watch->take_news(after));
-    CHECK(watch->take_news(all));
+    CHECK(!watch->take_changes(before));
+    CHECK(watch->take_changes(across));
+    CHECK(!watch->take_changes(across));
+    CHECK(!watch->take_changes(after));
+    CHECK(watch->take_changes(all));
     munmap(p, size);
-    CHECK(watch->take_news(after));
+    CHECK(watch->take_changes(after));
     CHECK(r[0].changed());
     CHECK(r[2].changed());
     for (auto& one : r) watch->remove(one);
@@ -119,10 +119,10 @@ TEST_CASE("what no range needs any more is not watched, and what one needs is") 
   REQUIRE(watch->add(b, self, p + 4 * page, 8 * page));
   watch->remove(a);
   madvise(p, 4 * page, MADV_DONTNEED);
-  CHECK(!watch->take_news(self));
+  CHECK(!watch->take_changes(self));
   CHECK(watch->unchanged(b));
   madvise(p + 4 * page, page, MADV_DONTNEED);
-  CHECK(watch->take_news(self));
+  CHECK(watch->take_changes(self));
   CHECK(b.changed());
   watch->remove(b);
   REQUIRE(watch->add(b, self, p, page));  // a range can be used again
@@ -143,7 +143,7 @@ TEST_CASE("memory of a kind that can't be watched is refused") {
   CHECK(!watch->add(r, self, p, page));
   munmap(p, page);
   CHECK(!watch->add(r, self, p, page));  // nothing at all
-  CHECK(!watch->take_news(self));
+  CHECK(!watch->take_changes(self));
 }
 
 TEST_CASE("threads that take over each other's addresses are never told of old memory") {

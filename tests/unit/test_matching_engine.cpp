@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "lib/core/matching_engine.hpp"
+#include "lib/core/match/matching_engine.hpp"
 
 namespace {
 

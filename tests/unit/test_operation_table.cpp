@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "lib/core/operation.hpp"
+#include "lib/core/operation/operation.hpp"
 #include "tests/support/testing.hpp"
 
 namespace {
@@ -17,12 +17,12 @@ alignas(64) char places[2];
 device* const mine = reinterpret_cast<device*>(&places[0]);
 device* const other = reinterpret_cast<device*>(&places[1]);
 
-operation* open_one(operation_table& table, op_door door) {
+operation* open_one(operation_table& table, awaited_packets awaited) {
   operation* op = table.allocate();
   REQUIRE(op != nullptr);
   op->belong_to(mine);
   op->become(op_state::await_data);
-  op->gate.open(door);
+  op->gate.open(awaited);
   return op;
 }
 
@@ -34,26 +34,26 @@ void end(operation_table& table, operation* op) {
 
 }  // namespace
 
-TEST_CASE("operation table: only the right handle, device and door lead to an operation") {
+TEST_CASE("operation table: only a right handle, device and kind of packet lead to an operation") {
   operation_table table;
-  operation* op = open_one(table, door_data);
+  operation* op = open_one(table, awaits_data);
   const uint32_t handle = op->handle();
-  CHECK(table.enter(mine, handle, door_receiver | door_acks).op == nullptr);
-  CHECK(table.enter(other, handle, door_data).op == nullptr);
-  CHECK(table.enter(mine, handle + 1, any_door).op == nullptr);
-  CHECK(table.enter(mine, handle + (1u << 24), any_door).op == nullptr);
-  CHECK(table.enter(mine, ~0u, any_door).op == nullptr);
-  const auto visit = table.enter(mine, handle, door_data | door_receiver);
+  CHECK(table.enter(mine, handle, awaits_receiver | awaits_acks).op == nullptr);
+  CHECK(table.enter(other, handle, awaits_data).op == nullptr);
+  CHECK(table.enter(mine, handle + 1, awaits_any).op == nullptr);
+  CHECK(table.enter(mine, handle + (1u << 24), awaits_any).op == nullptr);
+  CHECK(table.enter(mine, ~0u, awaits_any).op == nullptr);
+  const auto visit = table.enter(mine, handle, awaits_data | awaits_receiver);
   REQUIRE(visit.op == op);
-  CHECK(visit.door == door_data);
+  CHECK(visit.kind == awaits_data);
   end(table, op);
-  CHECK(table.enter(mine, handle, any_door).op == nullptr);
+  CHECK(table.enter(mine, handle, awaits_any).op == nullptr);
   // The same memory under its next handle.
-  operation* next = open_one(table, door_data);
+  operation* next = open_one(table, awaits_data);
   REQUIRE(next == op);
   CHECK(next->handle() != handle);
-  CHECK(table.enter(mine, handle, any_door).op == nullptr);
-  REQUIRE(table.enter(mine, next->handle(), any_door).op == next);
+  CHECK(table.enter(mine, handle, awaits_any).op == nullptr);
+  REQUIRE(table.enter(mine, next->handle(), awaits_any).op == next);
   end(table, next);
   CHECK(table.alive() == 0);
 }
@@ -61,14 +61,14 @@ TEST_CASE("operation table: only the right handle, device and door lead to an op
 TEST_CASE("operation table: each operation of a device that can be entered is visited") {
   operation_table table;
   std::vector<operation*> open;
-  for (int i = 0; i < 100; ++i) open.push_back(open_one(table, i % 2 ? door_data : door_acks));
-  operation* foreign = open_one(table, door_data);
+  for (int i = 0; i < 100; ++i) open.push_back(open_one(table, i % 2 ? awaits_data : awaits_acks));
+  operation* foreign = open_one(table, awaits_data);
   foreign->belong_to(other);
   operation* closed = table.allocate();
   closed->belong_to(mine);
   int acks = 0, data = 0;
   table.enter_each(mine, [&](operation_table::visit v) {
-    ++(v.door == door_acks ? acks : data);
+    ++(v.kind == awaits_acks ? acks : data);
     end(table, v.op);
   });
   CHECK(acks == 50);
@@ -89,7 +89,7 @@ TEST_CASE("operation table: late and invented handles race with reuse, and are r
   const auto packets = [&](bool closes) {
     for (uint32_t i = 0; !over.load(std::memory_order_relaxed); ++i) {
       const uint32_t handle = latest.load(std::memory_order_relaxed) + (i % 8 == 0 ? 1u << 24 : 0);
-      const auto [op, door] = table.enter(mine, handle, door_data);
+      const auto [op, kind] = table.enter(mine, handle, awaits_data);
       if (op == nullptr) continue;
       inside.fetch_add(1, std::memory_order_relaxed);
       // What the owner wrote before it opened: plain memory.
@@ -111,10 +111,10 @@ TEST_CASE("operation table: late and invented handles race with reuse, and are r
     op->belong_to(mine);
     op->become(op_state::await_data);
     latest.store(handle, std::memory_order_relaxed);
-    op->gate.open(door_data);
+    op->gate.open(awaits_data);
     if (i % 16 == 0) std::this_thread::yield();
     // We end it ourselves, if no packet has done so.
-    const auto [own, door] = table.enter(mine, handle, door_data);
+    const auto [own, kind] = table.enter(mine, handle, awaits_data);
     if (own == nullptr) continue;
     (void)own->gate.close();
     if (!own->gate.leave()) continue;

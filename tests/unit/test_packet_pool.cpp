@@ -7,7 +7,7 @@
 
 #include "lci/errors.hpp"
 #include "lib/base/multiples.hpp"
-#include "lib/core/packet_pool.hpp"
+#include "lib/core/memory/packet_pool.hpp"
 
 using lci::core::packet_pool;
 

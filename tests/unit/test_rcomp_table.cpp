@@ -2,7 +2,7 @@
 
 #include "lci/completion.hpp"
 #include "lci/errors.hpp"
-#include "lib/core/rcomp_table.hpp"
+#include "lib/core/runtime/rcomp_table.hpp"
 #include "tests/unit/threads.hpp"
 
 namespace {

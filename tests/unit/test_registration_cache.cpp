@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lci/errors.hpp"
-#include "lib/core/registration_cache.hpp"
+#include "lib/core/memory/registration_cache.hpp"
 #include "tests/sim/net_job.hpp"
 #include "tests/unit/threads.hpp"
 

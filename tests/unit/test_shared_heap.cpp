@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "lib/core/shared_heap.hpp"
+#include "lib/core/memory/shared_heap.hpp"
 
 using lci::core::block_list;
 

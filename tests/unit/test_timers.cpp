@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "lib/core/ticket.hpp"
-#include "lib/core/timers.hpp"
+#include "lib/core/operation/ticket.hpp"
+#include "lib/core/operation/timers.hpp"
 
 using lci::core::ticket;
 using lci::core::timers;

@@ -1,4 +1,4 @@
-#include "lib/core/unexpected_flow.hpp"
+#include "lib/core/match/unexpected_flow.hpp"
 
 #include <catch2/catch.hpp>
 

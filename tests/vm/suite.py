@@ -33,6 +33,8 @@ PROTOCOLS = ('am', 'sendrecv', 'rma', 'signal', 'atomics', 'remote', 'stream', '
 SOME = ('am', 'sendrecv', 'rma', 'signal', 'remote')
 FEW = ('am', 'sendrecv', 'rma')
 LEAST = ('am', 'sendrecv')
+# What needs each rank to reach each other one, and little more.
+ALL_PAIRS = '"an active message reaches every rank*","tags of active messages*","messages of a burst*"'
 EVERYTHING = PROTOCOLS + ('coll', 'layout', 'handlers', 'counters', 'cancel', 'threads')
 # Cases that make many runtimes or threads.
 LONG = ('[threads]', '"*through any object"', '"an active message of any size*"', '"*with signal tells the target*"',
@@ -148,8 +150,8 @@ CONFIGURATIONS = {
     'ofi verbs two guests': across(VERBS),
     'ofi tcp two guests': Configuration([conformance(TCP, 2, quick(LEAST))], guests=2),
     'automatic two guests': Configuration(
-        [conformance(AUTOMATIC, 4, quick(LEAST)), conformance({**AUTOMATIC, 'LCI_ATTR_EAGER_ADDRESSES': '0'}, 4, '[am]'),
-         Unlike({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', '[am]')], guests=2),
+        [conformance(AUTOMATIC, 4, quick(LEAST)), conformance({**AUTOMATIC, 'LCI_ATTR_EAGER_ADDRESSES': '0'}, 4, ALL_PAIRS),
+         Unlike({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', ALL_PAIRS)], guests=2),
     'ofi verbs bad link': Configuration([conformance(VERBS, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
     'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
     'ibv threads and deaths': Configuration(

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "lib/base/check.hpp"
-#include "lib/core/device.hpp"
-#include "lib/core/wire.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/wire/wire.hpp"
 
 namespace lci::core {
 

@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "lci/completion.hpp"
-#include "lib/core/matching_engine.hpp"
+#include "lib/core/match/matching_engine.hpp"
 
 namespace lci::core {
 

@@ -4,11 +4,11 @@
 #include "lib/base/check.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/checking/collective_check.hpp"
-#include "lib/core/device.hpp"
-#include "lib/core/endpoint.hpp"
-#include "lib/core/memory_region.hpp"
-#include "lib/core/net_context.hpp"
-#include "lib/core/stream.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/endpoint.hpp"
+#include "lib/core/device/net_context.hpp"
+#include "lib/core/memory/memory_region.hpp"
+#include "lib/core/stream/stream.hpp"
 
 namespace lci::core {
 

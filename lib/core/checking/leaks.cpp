@@ -15,7 +15,7 @@
 #include "lib/base/memory.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/core/checking/inspection.hpp"
-#include "lib/core/runtime.hpp"
+#include "lib/core/runtime/runtime.hpp"
 
 namespace lci::core {
 

@@ -7,12 +7,12 @@
 #include "lib/base/check.hpp"
 #include "lib/base/mapped.hpp"
 #include "lib/base/range.hpp"
-#include "lib/core/atomics.hpp"
-#include "lib/core/device.hpp"
-#include "lib/core/layout.hpp"
-#include "lib/core/memory_region.hpp"
-#include "lib/core/post_layout.hpp"
-#include "lib/core/protocol.hpp"
+#include "lib/core/device/argument_checks.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/memory/layout.hpp"
+#include "lib/core/memory/memory_region.hpp"
+#include "lib/core/post/post_layout.hpp"
+#include "lib/core/transfer/atomics.hpp"
 
 namespace lci::core {
 

@@ -1,0 +1,140 @@
+#include "lib/bootstrap/bootstrap.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lci/errors.hpp"
+#include "lib/base/call_watch.hpp"
+#include "lib/base/log.hpp"
+#include "lib/bootstrap/environment.hpp"
+#include "lib/bootstrap/kinds.hpp"
+
+namespace lci::network {
+
+namespace {
+
+constexpr double default_timeout = 60;
+double timeout = default_timeout;
+constexpr char list_variable[] = "LCT_PMI_BACKEND";
+
+double parse_timeout() {
+  for (const char* variable : {"LCI_ATTR_BOOTSTRAP_TIMEOUT", "LCT_PMI_TCP_TIMEOUT_SEC"}) {
+    const char* text = env_text(variable);
+    if (text == nullptr) continue;
+    char* end = nullptr;
+    const double seconds = std::strtod(text, &end);
+    if (end == text || *end != '\0' || !std::isfinite(seconds) || seconds < 0) {
+      throw option_error(std::string(variable) + "=" + text +
+                         " is not a number of seconds; use e.g. 60, or 0 to wait for ever");
+    }
+    return seconds;
+  }
+  return default_timeout;
+}
+
+const bootstrap_kind& kind_named(const std::string& name, const std::string& variable) {
+  std::string names;
+  for (const bootstrap_kind* kind : bootstrap_kinds()) {
+    if (name == kind->name) return *kind;
+    names += (names.empty() ? "" : ", ") + std::string(kind->name);
+  }
+  throw option_error(variable + "=" + name + " is not a kind of bootstrap; there are " + names +
+                     " (unset it to choose by the environment)");
+}
+
+/// N processes must not become N jobs of one rank without a word.
+void warn_of_one_rank(const std::string& list, bool names_file) {
+  const int n = std::max(claimed_size(), env_number("PMI_SIZE").value_or(1));
+  std::string why;
+  if (n > 1)
+    why = " names no way to learn the rank but `local`, and a launcher has started " + std::to_string(n) + " ranks";
+  else if (names_file)
+    why = " names `file`, but LCT_PMI_FILE_NRANKS is not set";
+  if (!why.empty()) log_warning(std::string(list_variable) + "=" + list + why + ": this process is a job of one rank");
+}
+
+/// The first kind of a published list that the environment speaks of.
+const bootstrap_kind& choose_of(const std::string& list) {
+  std::vector<const bootstrap_kind*> kinds;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t end = std::min(list.find_first_of(",;", at), list.size());
+    if (end > at) kinds.push_back(&kind_named(list.substr(at, end - at), list_variable));
+    at = end + 1;
+  }
+  bool names_file = false;
+  for (const bootstrap_kind* kind : kinds) {
+    const bool found = kind->detected();
+    // `local` as the first is chosen; behind others it is what remains.
+    if (found && kind == &local_kind && kind != kinds.front()) warn_of_one_rank(list, names_file);
+    if (found) return *kind;
+    names_file = names_file || kind == &file_kind;
+  }
+  throw bootstrap_error(std::string(list_variable) + "=" + list +
+                        " names no way to learn the rank that the environment speaks of: " + bootstrap_remedy);
+}
+
+const bootstrap_kind& choose(const std::string& name) {
+  if (!name.empty()) return kind_named(name, "LCI_ATTR_BOOTSTRAP");
+  if (const char* list = env_text(list_variable)) return choose_of(list);
+  check_contradictions();
+  for (const bootstrap_kind* kind : bootstrap_kinds())
+    if (kind->detected()) return *kind;
+  return local_kind;
+}
+
+}  // namespace
+
+const std::vector<const bootstrap_kind*>& bootstrap_kinds() {
+  // An MPI that runs knows best, and two sessions with one launcher are worth avoiding. Then
+  // launchers, ours and those that understand PMI-1 first: it takes no library, and starts fastest.
+  // pmi2 is asked for by the same variables, so it is for those who force it. tcp's variables may be
+  // there without a launcher, and those of file beside a launcher's. local, which takes whatever is left, is last.
+  static const std::vector<const bootstrap_kind*> kinds = {&mpi_kind, &pmi1_kind, &pmi2_kind, &pmix_kind,
+                                                           &tcp_kind, &file_kind, &local_kind};
+  return kinds;
+}
+
+double bootstrap_timeout() { return timeout; }
+
+std::vector<std::string> bootstrap::get_all(const std::string& prefix) {
+  std::vector<std::string> all;
+  for (int r = 0; r < size(); ++r) all.push_back(get(prefix + std::to_string(r), r));
+  return all;
+}
+
+bootstrap& process_bootstrap(const bootstrap_options& options) {
+  static std::mutex mutex;  // threads may make their runtimes at the same time
+  std::lock_guard guard(mutex);
+  // Its destructor, at the process's end, says good-bye to the launcher; not at that of a forked child.
+  struct farewell {
+    void operator()(bootstrap* b) const {
+      if (!watched_for(process_was_forked)) delete b;
+    }
+  };
+  static std::unique_ptr<bootstrap, farewell> instance;
+  std::string name = options.kind;
+  if (name.empty()) {
+    if (const char* text = env_text("LCI_ATTR_BOOTSTRAP")) name = text;
+  }
+  if (name == "none") name = "local";  // of a process whose runtimes are jobs of their own
+  if (instance != nullptr) {
+    if (!options.kind.empty() && options.kind != instance->name()) {
+      throw bootstrap_error("bootstrap '" + options.kind +
+                            "' was asked for, but this process has '" + instance->name() +
+                            "' already; all runtimes of a process share one");
+    }
+    return *instance;
+  }
+  timeout = options.timeout >= 0 ? options.timeout : parse_timeout();
+  instance.reset(choose(name).create().release());
+  return *instance;
+}
+
+bootstrap& process_bootstrap() { return process_bootstrap(bootstrap_options{}); }
+
+}  // namespace lci::network

@@ -1,0 +1,47 @@
+// The socket to a PMI-1 launcher: whole lines out and in, each exchange with a deadline.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "lci/errors.hpp"
+#include "lib/bootstrap/pmi1_wire.hpp"
+
+namespace lci::network::pmi1 {
+
+/// The launcher is there, but silent for longer than it may be.
+class no_answer : public bootstrap_error {
+ public:
+  using bootstrap_error::bootstrap_error;
+};
+
+/// Owns the socket. Not thread-safe. Throws bootstrap_error when the launcher is gone, silent for
+/// too long, or sends what is no line.
+class channel {
+ public:
+  /// `timeout` in seconds for each exchange; 0 waits for ever.
+  channel(int fd, double timeout) : fd_(fd), timeout_(timeout) {}
+  ~channel();
+  channel(const channel&) = delete;
+  channel& operator=(const channel&) = delete;
+
+  /// Connects to "host:port".
+  static int connect_to(const std::string& port, double timeout);
+
+  void set_timeout(double timeout) { timeout_ = timeout; }
+  /// `line` ends in a newline.
+  void send(const std::string& line);
+  /// The next line, without newline. The deadline counts from the last send().
+  std::string receive();
+
+ private:
+  using clock = std::chrono::steady_clock;
+  void wait(short events);
+
+  int fd_;
+  double timeout_;
+  clock::time_point asked_ = clock::now();
+  line_buffer in_;
+};
+
+}  // namespace lci::network::pmi1

@@ -1,0 +1,157 @@
+#include "lib/bootstrap/tcp_client.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "lci/errors.hpp"
+#include "lib/base/memory.hpp"
+#include "lib/base/quiet_thread.hpp"
+#include "lib/bootstrap/limits.hpp"
+#include "lib/bootstrap/pmi1_wire.hpp"
+
+namespace lci::network::tcp {
+
+namespace {
+constexpr double time_for_the_root = 5;  // seconds
+}  // namespace
+
+client::client(socket_fd fd, std::string name, double timeout)
+    : fd_(std::move(fd)), name_(std::move(name)), timeout_(timeout) {
+  thread_ = quiet_thread("lci-tcp-client", [this] { read_all(); });
+}
+
+client::~client() {
+  shutdown(fd_.get(), SHUT_RDWR);  // ends the thread
+  thread_.join();
+}
+
+void client::read_all() {
+  frame_buffer in;
+  std::string why = "the root of the job at " + name_ + " (rank 0) has ended or closed the connection";
+  char bytes[65536];
+  for (;;) {
+    const ssize_t n = recv(fd_.get(), bytes, sizeof bytes, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      pollfd p{fd_.get(), POLLIN, 0};
+      poll(&p, 1, -1);
+      continue;
+    }
+    if (n <= 0) {
+      if (n < 0) why += std::string(": ") + strerror(errno);
+      break;
+    }
+    in.append(bytes, static_cast<size_t>(n));
+    frame f;
+    auto state = in.next(f, max_body);
+    for (; state == frame_buffer::state::whole; state = in.next(f, max_body)) deliver(std::move(f));
+    if (state == frame_buffer::state::garbage) {
+      why = "what answers at " + name_ + " sent bytes that are no frame: it is not the root of an LCI job";
+      break;
+    }
+  }
+  std::lock_guard guard(mutex_);
+  ended_ = why;
+  changed_.notify_all();
+}
+
+void client::deliver(frame f) {
+  if (f.what == kind::abort && !expecting_abort_.load(std::memory_order_relaxed)) {
+    reader r(f.body);
+    const int code = static_cast<int>(r.number());
+    const std::string text = "lci: " + pmi1::printable(r.text(2 * max_text)) + "\n";
+    if (r.complete()) {
+      [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+      _exit(code);
+    }
+  }
+  std::lock_guard guard(mutex_);
+  frames_.push_back(std::move(f));
+  changed_.notify_all();
+}
+
+void client::send(kind what, const std::string& body) {
+  const std::string bytes = encode(what, body);
+  size_t done = 0;
+  int tries = 1;
+  while (done < bytes.size()) {
+    const ssize_t n =
+        ::send(fd_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) {
+      done += static_cast<size_t>(n);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      pollfd p{fd_.get(), POLLOUT, 0};
+      if (poll(&p, 1, timeout_ > 0 ? static_cast<int>(timeout_ * 1e3) + 1 : -1) == 0) {
+        throw bootstrap_error("the root of the job at " + name_ + " (rank 0) takes nothing for " +
+                              seconds_text(timeout_));
+      }
+    } else if (lacks_memory(errno) && tries++ < memory_tries) {
+      await_memory();
+    } else if (errno != EINTR) {
+      return;  // receive() knows why the connection has ended
+    }
+  }
+}
+
+frame client::receive() {
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return !frames_.empty() || !ended_.empty(); };
+  // The root has the same patience with other ranks, and is to say whose answer is missing.
+  const double longest_wait = timeout_ + std::min(timeout_, time_for_the_root);
+  if (timeout_ <= 0) {
+    changed_.wait(lock, ready);
+  } else if (!changed_.wait_for(lock, std::chrono::duration<double>(longest_wait), ready)) {
+    throw bootstrap_error("no answer from the root of the job at " + name_ + " (rank 0) within " +
+                          seconds_text(longest_wait) +
+                          "; LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
+  }
+  if (frames_.empty()) throw bootstrap_error(ended_);
+  frame f = std::move(frames_.front());
+  frames_.pop_front();
+  return f;
+}
+
+frame client::expect(kind what) {
+  frame f = receive();
+  if (f.what == what) return f;
+  if (f.what == kind::refused) {
+    reader r(f.body);
+    throw bootstrap_error("the root of the job at " + name_ + " refuses this rank: " +
+                          pmi1::printable(r.text(max_text)));
+  }
+  throw bootstrap_error("what answers at " + name_ + " is not the root of an LCI job of this version");
+}
+
+std::string client::join(int rank, int size, const job_key& key) {
+  const std::string nonce = make_nonce(nonce_size);
+  writer hello;
+  hello.text(magic).number(static_cast<uint32_t>(rank)).number(static_cast<uint32_t>(size));
+  hello.number(key.given() ? 1 : 0).text(nonce);
+  send(kind::hello, hello.body());
+  const frame f = expect(kind::challenge);
+  reader r(f.body);
+  const std::string name = r.text(sizeof magic), root_nonce = r.text(nonce_size), proof = r.text(64);
+  if (!r.complete() || name != magic || root_nonce.size() != nonce_size) {
+    throw bootstrap_error("what answers at " + name_ + " is not the root of an LCI job");
+  }
+  if (!job_key::same(proof, key.proof(root_claim(nonce, root_nonce, rank, size)))) {
+    throw bootstrap_error("what answers at " + name_ + " has another LCI_TCP_KEY than this rank");
+  }
+  send(kind::proof, writer().text(key.proof(rank_claim(nonce, root_nonce, rank, size))).body());
+  return await_welcome();
+}
+
+std::string client::await_welcome() {
+  const frame f = expect(kind::welcome);
+  reader r(f.body);
+  const std::string id = r.text(max_text);
+  if (!r.complete() || id.empty()) throw bootstrap_error("the root of the job gave it no name");
+  return id;
+}
+
+}  // namespace lci::network::tcp

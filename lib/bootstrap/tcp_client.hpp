@@ -1,0 +1,54 @@
+// A rank's connection to the root. A thread reads it, so that a rank hears of the job's end wherever
+// it is.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "lib/bootstrap/tcp_key.hpp"
+#include "lib/bootstrap/tcp_socket.hpp"
+#include "lib/bootstrap/tcp_wire.hpp"
+
+namespace lci::network::tcp {
+
+/// Used by one thread at a time. Throws bootstrap_error when the root is gone or silent too long.
+class client {
+ public:
+  /// `name`: of the root, for error messages. `timeout` in seconds for each answer; 0: for ever.
+  client(socket_fd fd, std::string name, double timeout);
+  ~client();
+
+  void set_timeout(double timeout) { timeout_ = timeout; }
+
+  /// Joins as rank `rank` of `size`; returns the job's name.
+  std::string join(int rank, int size, const job_key& key);
+  /// Waits for the name alone: of a connection that the root knows already.
+  std::string await_welcome();
+
+  void send(kind what, const std::string& body);
+  frame receive();
+
+  /// From here on an abort of another's is expected, and does not end the process by itself.
+  void expect_abort() { expecting_abort_.store(true, std::memory_order_relaxed); }
+
+ private:
+  void read_all();
+  void deliver(frame f);
+  frame expect(kind what);
+
+  socket_fd fd_;
+  const std::string name_;
+  double timeout_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<frame> frames_;   // guarded by mutex_
+  std::string ended_;          // why no more will come; guarded by mutex_
+  std::atomic<bool> expecting_abort_{false};
+  std::thread thread_;
+};
+
+}  // namespace lci::network::tcp

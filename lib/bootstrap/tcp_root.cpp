@@ -1,0 +1,243 @@
+#include "lib/bootstrap/tcp_root.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "lci/errors.hpp"
+#include "lib/base/quiet_thread.hpp"
+#include "lib/bootstrap/limits.hpp"
+#include "lib/bootstrap/pmi1_wire.hpp"
+
+namespace lci::network::tcp {
+
+namespace {
+
+// Who has not proved within this time that he belongs here, does not.
+constexpr auto join_time = std::chrono::seconds(10);
+// Strangers at a time, besides the ranks: nobody shall use up our descriptors.
+constexpr size_t max_strangers = 128;
+// What may wait for a rank that does not read; the largest answer is that of one get_all.
+constexpr size_t max_waiting = size_t{1} << 30;
+
+void add(int events, int fd) {
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLRDHUP;
+  e.data.fd = fd;
+  epoll_ctl(events, EPOLL_CTL_ADD, fd, &e);
+}
+
+}  // namespace
+
+root::root(socket_fd listener, socket_fd own, int size, const job_key& key)
+    : size_(size),
+      key_(key),
+      job_id_("tcp_" + hex(make_nonce(12))),
+      listener_(std::move(listener)),
+      events_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      ranks_(static_cast<size_t>(size)),
+      has_left_(static_cast<size_t>(size)) {
+  if (events_.get() < 0 || wake_.get() < 0) {
+    throw bootstrap_error(std::string("tcp bootstrap: ") + strerror(errno) + "; raise `ulimit -n`");
+  }
+  add(events_.get(), wake_.get());
+  add(events_.get(), listener_.get());
+  auto m = std::make_unique<member>();
+  m->from = "its own process";
+  m->claimed_rank = 0;
+  m->fd = std::move(own);
+  add(events_.get(), m->fd.get());
+  member& self = *m;
+  members_[m->fd.get()] = std::move(m);
+  admit(self);
+  thread_ = quiet_thread("lci-tcp-root", [this] { serve(); });
+}
+
+root::~root() {
+  stopping_.store(true, std::memory_order_release);
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(wake_.get(), &one, sizeof one);
+  thread_.join();
+}
+
+void root::serve() {
+  bool listening = true;
+  clock::time_point end{};
+  for (;;) {
+    if (stopping_.load(std::memory_order_acquire)) {
+      if (listening) {
+        epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+        listener_ = socket_fd();  // the port is free for the next job
+        end = clock::now() + std::chrono::duration_cast<clock::duration>(
+                                 std::chrono::duration<double>(farewell_));
+        listening = false;
+      }
+      const bool any = std::any_of(ranks_.begin(), ranks_.end(), [](member* m) { return m != nullptr; });
+      if (!any || (farewell_ > 0 && clock::now() >= end)) return;
+    }
+    epoll_event events[64];
+    const int n = epoll_wait(events_.get(), events, 64, next_wait_ms());
+    for (int i = 0; i < n; ++i) {
+      const int fd = events[i].data.fd;
+      if (fd == wake_.get()) {
+        uint64_t count = 0;
+        [[maybe_unused]] const ssize_t got = read(fd, &count, sizeof count);
+      } else if (fd == listener_.get()) {
+        accept_all();
+      } else if (const auto it = members_.find(fd); it != members_.end() && !it->second->closing) {
+        attend(*it->second, events[i].events);
+      }
+    }
+    check_deadlines();
+    for (const int fd : forgotten_) members_.erase(fd);
+    forgotten_.clear();
+  }
+}
+
+int root::next_wait_ms() const {
+  if (stopping_.load(std::memory_order_acquire)) return 50;
+  const bool strangers = static_cast<long>(members_.size()) >
+                         size_ - std::count(ranks_.begin(), ranks_.end(), nullptr);
+  if (n_waiting_ == 0) return strangers ? 1000 : -1;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(fence_end_ - clock::now()).count() + 1;
+  return static_cast<int>(std::clamp<long>(left, 0, 1000));
+}
+
+void root::accept_all() {
+  for (;;) {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    socket_fd fd(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length,
+                         SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (fd.get() < 0) return;
+    const auto n_ranks = static_cast<size_t>(size_);
+    if (members_.size() >= n_ranks + max_strangers) continue;
+    const int one = 1;
+    setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+    auto m = std::make_unique<member>();
+    m->from = address_text(address);
+    m->join_end = clock::now() + join_time;
+    const int number = fd.get();
+    m->fd = std::move(fd);
+    add(events_.get(), number);
+    members_[number] = std::move(m);
+  }
+}
+
+void root::attend(member& m, uint32_t events) {
+  if ((events & EPOLLOUT) != 0) send(m, kind::welcome, {});  // goes on with what waits
+  char bytes[65536];
+  for (;;) {
+    const ssize_t n = recv(m.fd.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    if (n <= 0) return forget(m);
+    m.in.append(bytes, static_cast<size_t>(n));
+    frame f;
+    for (;;) {
+      const auto state = m.in.next(f, m.rank < 0 ? max_join_body : max_body);
+      if (state == frame_buffer::state::partial) break;
+      if (state == frame_buffer::state::garbage) return garbage(m, "bytes that are no frame");
+      handle(m, f);
+      if (m.closing) return;
+    }
+  }
+}
+
+void root::send(member& m, kind what, const std::string& body) {
+  // An empty welcome is no message: it only goes on with what waits.
+  if (what != kind::welcome || !body.empty()) m.out += encode(what, body);
+  size_t done = 0;
+  while (done < m.out.size()) {
+    const ssize_t n = ::send(m.fd.get(), m.out.data() + done, m.out.size() - done,
+                             MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<size_t>(n);
+  }
+  m.out.erase(0, done);
+  if (m.out.size() > max_waiting) return forget(m);
+  if (m.out.empty() == !m.wants_out) return;
+  m.wants_out = !m.out.empty();
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLRDHUP | (m.wants_out ? uint32_t{EPOLLOUT} : 0u);
+  e.data.fd = m.fd.get();
+  epoll_ctl(events_.get(), EPOLL_CTL_MOD, m.fd.get(), &e);
+}
+
+void root::forget(member& m) {
+  if (m.closing) return;
+  m.closing = true;
+  forgotten_.push_back(m.fd.get());
+  if (m.rank < 0) {
+    // turn_away() has said why; who goes by himself does not like our proof, or looks around.
+    if (!m.turned_away) count_rejected(m, "it went before it had joined");
+    return;
+  }
+  const auto r = static_cast<size_t>(m.rank);
+  ranks_[r] = nullptr;
+  has_left_[r] = true;
+  if (m.in_fence) --n_waiting_;
+  const std::string how = m.said_goodbye ? " has ended" : " has died or lost its connection";
+  if (failure_.empty()) {
+    failure_ = "rank " + std::to_string(m.rank) + " of " + std::to_string(size_) + " (" + m.from +
+               ")" + how;
+  }
+  if (n_waiting_ > 0) fail_fence(failure_);
+}
+
+void root::count_rejected(const member& m, const std::string& why) {
+  ++n_rejected_;
+  last_rejected_ = m.from + ": " + why;
+}
+
+void root::garbage(member& m, const std::string& what) {
+  if (m.rank < 0) {
+    turn_away(m, "it sent " + what);
+    return;
+  }
+  failure_ = "rank " + std::to_string(m.rank) + " (" + m.from + ") sent " + what;
+  forget(m);
+}
+
+void root::check_deadlines() {
+  const auto now = clock::now();
+  for (auto& [fd, m] : members_) {
+    if (m->rank < 0 && !m->closing && now >= m->join_end) turn_away(*m, "it did not join in time");
+  }
+  if (n_waiting_ > 0 && now >= fence_end_) fail_fence(missing_text());
+}
+
+std::string root::missing_text() const {
+  std::vector<int> absent, late;
+  for (int r = 0; r < size_; ++r) {
+    const member* m = ranks_[static_cast<size_t>(r)];
+    if (m == nullptr) {
+      absent.push_back(r);
+    } else if (!m->in_fence) {
+      late.push_back(r);
+    }
+  }
+  std::string text;
+  if (!absent.empty()) text = list_ranks(absent) + " never joined";
+  if (!late.empty()) {
+    text += (text.empty() ? "" : "; ") + list_ranks(late) + " joined, but did not come to the fence";
+  }
+  text = "of " + std::to_string(size_) + " ranks, " + text;
+  if (n_rejected_ > 0) {
+    text += " (" + std::to_string(n_rejected_) + " connections were rejected, the last from " +
+            last_rejected_ + ")";
+  }
+  return text;
+}
+
+}  // namespace lci::network::tcp

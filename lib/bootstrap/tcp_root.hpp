@@ -1,0 +1,70 @@
+// The root of a tcp bootstrap: a thread of rank 0's process that lets ranks join, keeps what they put,
+// and knows who has come to a fence.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/bootstrap/tcp_key.hpp"
+#include "lib/bootstrap/tcp_member.hpp"
+#include "lib/bootstrap/tcp_socket.hpp"
+
+namespace lci::network::tcp {
+
+class root {
+ public:
+  /// Starts the thread. `own` is this end of a connection whose other end is rank 0's.
+  root(socket_fd listener, socket_fd own, int size, const job_key& key);
+
+  /// Lets the other ranks finish, for at most `timeout` seconds (0: for ever), and ends.
+  ~root();
+  void set_farewell(double timeout) { farewell_ = timeout; }
+
+ private:
+  using member_map = std::map<int, std::unique_ptr<member>>;
+
+  void serve();
+  int next_wait_ms() const;
+  void accept_all();
+  void attend(member& m, uint32_t events);
+  void handle(member& m, const frame& f);
+  void join(member& m, const frame& f);
+  void admit(member& m);
+  void count_rejected(const member& m, const std::string& why);
+  void turn_away(member& m, const std::string& why);
+  void put(member& m, const frame& f);
+  void answer_get(member& m, const frame& f);
+  void answer_get_all(member& m, const frame& f);
+  void enter_fence(member& m, const frame& f);
+  void fail_fence(const std::string& why);
+  void check_deadlines();
+  void abort_all(member& by, const frame& f);
+  void garbage(member& m, const std::string& what);
+  void send(member& m, kind what, const std::string& body);
+  void forget(member& m);
+  std::string missing_text() const;
+
+  const int size_;
+  const job_key key_;
+  const std::string job_id_;
+  socket_fd listener_, events_, wake_;
+  member_map members_;            // by descriptor
+  std::vector<member*> ranks_;    // who has joined, by rank; null: not there (any more)
+  std::vector<bool> has_left_;    // by rank: it was there
+  std::map<std::string, std::string> visible_, pending_;
+  std::vector<int> forgotten_;    // descriptors to be closed after a round of events
+  int n_waiting_ = 0;             // in the fence
+  clock::time_point fence_end_{};
+  std::string failure_;           // why no fence can succeed any more
+  std::string last_rejected_;     // for the message that names the missing
+  int n_rejected_ = 0;
+  double farewell_ = 0;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace lci::network::tcp

@@ -1,0 +1,81 @@
+#include "lib/bootstrap/timed_calls.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "lci/errors.hpp"
+#include "lib/base/quiet_thread.hpp"
+
+namespace lci::network {
+
+/// Belongs to the thread as much as to its owner.
+struct timed_calls::state {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<void()> call;
+  std::exception_ptr thrown;
+  bool due = false, stop = false;
+  std::thread thread;
+
+  void loop() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [this] { return due || stop; });
+      if (!due) return;
+      const auto work = std::move(call);
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        work();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      thrown = error;
+      due = false;
+      changed.notify_all();
+    }
+  }
+};
+
+timed_calls::timed_calls(double timeout) : state_(std::make_shared<state>()), timeout_(timeout) {}
+
+timed_calls::~timed_calls() {
+  if (!state_->thread.joinable()) return;
+  {
+    std::lock_guard guard(state_->mutex);
+    state_->stop = true;
+    state_->changed.notify_all();
+  }
+  if (lost_) {
+    state_->thread.detach();
+  } else {
+    state_->thread.join();
+  }
+}
+
+void timed_calls::run(std::function<void()> call, const std::string& late) {
+  if (lost_) throw bootstrap_error("an earlier call has not returned: " + late);
+  std::unique_lock lock(state_->mutex);
+  state_->call = std::move(call);
+  state_->due = true;
+  if (state_->thread.joinable()) {
+    state_->changed.notify_all();
+  } else {
+    state_->thread = quiet_thread("lci-timed_calls", [shared = state_] { shared->loop(); });
+  }
+  const auto done = [this] { return !state_->due; };
+  if (timeout_ > 0) {
+    lost_ = !state_->changed.wait_for(lock, std::chrono::duration<double>(timeout_), done);
+  } else {
+    state_->changed.wait(lock, done);
+  }
+  if (lost_) throw bootstrap_error(late);
+  if (state_->thrown != nullptr) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
+}
+
+}  // namespace lci::network

@@ -1,0 +1,83 @@
+// Registration of memory.
+#include <memory>
+#include <string>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device/argument_checks.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/memory/memory_region.hpp"
+
+namespace lci::core {
+
+bool has_device(const memory_region& region) {
+  const device* d = region.device.p_impl;
+  return objects::is_alive(d) && d->serial == region.device_serial;
+}
+
+mr_t register_memory(register_memory_args& a) {
+  if (a.address == nullptr && a.size != 0)
+    throw_invalid("register_memory", "address", "nullptr", "an address");
+  if (a.size > ~reinterpret_cast<uintptr_t>(a.address) || !is_possible(a.size))
+    throw_invalid("register_memory", "size", std::to_string(a.size), "within the address space");
+  if (a.size > rmr_t::max_size)
+    throw_invalid("register_memory", "size", std::to_string(a.size), "at most " + std::to_string(rmr_t::max_size),
+                  "a process can address no more");
+  device& d = *a.device.p_impl;
+  auto region = std::make_unique<memory_region>();
+  region->device = a.device;
+  region->device_serial = d.serial;
+  region->base = a.address;
+  region->size = a.size;
+  // The shared heap gives pages back in ways of its own, which nobody is told of.
+  region->cached = d.cache != nullptr && a.size > 0 && !d.heap->contains(a.address, a.size);
+  region->reg = region->cached
+                    ? d.cache->acquire(a.address, a.size)
+                    : d.make_room_for([&] { return d.net->register_memory(a.address, a.size); });
+  try {
+    d.rt.add_region(region->reg.rkey, {reinterpret_cast<uint64_t>(a.address), a.size});
+  } catch (...) {
+    region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
+    throw;
+  }
+  return region.release();
+}
+
+void deregister_memory(deregister_memory_args& a) {
+  if (a.mr == nullptr || !is_registered(*a.mr))
+    throw_invalid("deregister_memory", "mr", "no registration", "from register_memory()");
+  memory_region* region = a.mr->p_impl;
+  if (region->owns_memory)
+    throw_invalid("deregister_memory", "mr", "from alloc_shared()", "from register_memory()",
+                  "free_shared() ends it");
+  if (has_device(*region)) {  // else it has ended with that
+    device& d = *region->device.p_impl;
+    if (d.published.is_published(region))
+      throw_invalid("deregister_memory", "mr", "published", "one that other ranks do not find",
+                    "unpublish_memory() comes first");
+    d.rt.remove_region(region->reg.rkey);
+    region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
+  }
+  delete region;
+  *a.mr = mr_t();
+}
+
+rmr_t get_rmr(get_rmr_args& a) {
+  if (!is_registered(a.mr))
+    throw_invalid("get_rmr", "mr", "no registration", "from register_memory()");
+  const memory_region& region = *a.mr.p_impl;
+  if (!has_device(region))
+    throw_invalid("get_rmr", "mr", "a registration whose device was freed", "one whose device is alive");
+  const device& d = *region.device.p_impl;
+  const uint64_t place = rmr_t::place_of(d.attr.uid, d.heap->contains(region.base, region.size));
+  return {reinterpret_cast<uint64_t>(region.base), place << rmr_t::size_bits | region.size, region.reg.rkey};
+}
+
+reg_cache_stats_t get_reg_cache_stats(get_reg_cache_stats_args& a) {
+  device& d = *a.device.p_impl;
+  if (!d.attr.use_reg_cache)
+    throw_invalid("get_reg_cache_stats", "device", "one without a registration cache",
+                  "allocated with .use_reg_cache(true)", "or set LCI_ATTR_USE_REG_CACHE=1");
+  return d.cache == nullptr ? reg_cache_stats_t() : d.cache->stats();
+}
+
+}  // namespace lci::core

@@ -1,0 +1,71 @@
+#include "lib/core/memory/published_memory.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "generated/core_operations.hpp"
+#include "lib/base/check.hpp"
+#include "lib/core/device/device.hpp"
+
+namespace lci::core {
+
+uint64_t published_memory::add(const std::vector<rmr_t>& by_rank, const memory_region* own) {
+  publication p;
+  p.own = own;
+  for (size_t r = 0; r < by_rank.size(); ++r) {
+    if (by_rank[r].is_empty() || by_rank[r].size() == 0) continue;
+    p.entries.push_back(std::make_unique<entry>());
+    entry& e = *p.entries.back();
+    e.rmr = by_rank[r];
+    e.rank = r;
+    e.begin = e.rmr.base;
+    e.end = e.rmr.base + e.rmr.size();
+  }
+  std::lock_guard guard(mutex_);
+  by_rank_.resize(std::max(by_rank_.size(), by_rank.size()));
+  const auto [at, is_new] = publications_.emplace(last_ + 1, std::move(p));
+  for (const auto& e : at->second.entries) by_rank_[e->rank].insert(*e);
+  return ++last_;
+}
+
+void published_memory::remove(uint64_t number) {
+  std::lock_guard guard(mutex_);
+  const auto at = publications_.find(number);
+  if (at == publications_.end()) return;
+  for (const auto& e : at->second.entries) by_rank_[e->rank].remove(*e);
+  publications_.erase(at);
+}
+
+rmr_t published_memory::find(int rank, uint64_t address, uint64_t size) const {
+  uint64_t end;
+  if (__builtin_add_overflow(address, std::max<uint64_t>(size, 1), &end)) return RMR_NULL;
+  std::shared_lock guard(mutex_);
+  if (static_cast<size_t>(rank) >= by_rank_.size()) return RMR_NULL;
+  const interval* found = by_rank_[static_cast<size_t>(rank)].covering(address, end);
+  if (found == nullptr) return RMR_NULL;
+  rmr_t rmr = static_cast<const entry*>(found)->rmr;
+  rmr.size_and_device -= address - rmr.base;  // of the size, which is the lower part
+  rmr.base = address;
+  return rmr;
+}
+
+bool published_memory::is_published(const memory_region* own) const {
+  std::shared_lock guard(mutex_);
+  return std::any_of(publications_.begin(), publications_.end(),
+                     [own](const auto& p) { return p.second.own == own; });
+}
+
+bool published_memory::empty() const {
+  std::shared_lock guard(mutex_);
+  return publications_.empty();
+}
+
+rmr_t find_rmr(find_rmr_args& a) {
+  const device& d = *a.device.p_impl;
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_ranks))
+    throw_invalid("find_rmr", "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_ranks - 1));
+  return d.published.find(a.rank, reinterpret_cast<uint64_t>(a.address), a.size);
+}
+
+}  // namespace lci::core

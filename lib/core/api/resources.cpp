@@ -1,0 +1,279 @@
+// Allocating and freeing what communications operate on.
+#include <algorithm>
+#include <atomic>
+#include <string>
+
+#include "lib/base/call_watch.hpp"
+#include "lib/base/check.hpp"
+#include "lib/base/memory.hpp"
+#include "lib/base/memory_left.hpp"
+#include "lib/base/objects.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/endpoint.hpp"
+#include "lib/core/device/net_context.hpp"
+#include "lib/core/device/progress_backoff.hpp"
+#include "network/open.hpp"
+
+namespace lci::core {
+
+namespace {
+
+template <class Handle>
+void check_allocated(const char* operation, const char* argument, const Handle* handle) {
+  if (handle == nullptr || handle->is_empty())
+    throw_invalid(operation, argument, "empty", "an allocated object");
+}
+
+/// Takes the object out of the user's handle, which becomes empty.
+template <class Handle>
+auto* take(const char* operation, const char* argument, Handle* handle) {
+  check_allocated(operation, argument, handle);
+  auto* impl = handle->p_impl;
+  *handle = Handle();
+  return impl;
+}
+
+/// What a runtime has allocated for itself is its own to free: through `its_own`.
+template <class Handle>
+void refuse_default(const char* operation, const char* argument, const Handle* given, const Handle& its_own) {
+  if (given != &its_own && *given == its_own)
+    throw_invalid(operation, argument, "a default one of its runtime", "one that the program has allocated",
+                  "free_runtime() frees the runtime's own");
+}
+
+}  // namespace
+
+// --- network context ---
+
+net_context_t alloc_net_context(alloc_net_context_args& a) {
+  runtime& rt = *a.runtime.p_impl;
+  network::opened opened = network::open_network(rt.exchange(), a.attr);
+  auto context = std::make_unique<net_context>(a.runtime, a.attr, std::move(opened.net), rt.rank(),
+                                               rt.n_peers());
+  if (rt.external_peers != nullptr) context->net->open_to_external_peers(*rt.external_peers);
+  context->attr.backend = opened.backend;
+  if (!rt.default_device_follows) {
+    context->net->open();
+    context->learn_backend();
+  }
+  return context.release();
+}
+
+void free_net_context(free_net_context_args& a) {
+  check_allocated("free_net_context", "net_context", a.net_context);
+  const runtime& rt = *a.net_context->p_impl->runtime.p_impl;
+  refuse_default("free_net_context", "net_context", a.net_context, rt.default_net_context);
+  for (size_t i = 0; i < rt.devices.size(); ++i)
+    if (const device* d = rt.devices.get(i); d != nullptr && d->net_context == *a.net_context)
+      throw_invalid("free_net_context", "net_context",
+                    "one with a device (its uid is " + std::to_string(d->attr.uid) + ")",
+                    "one without devices", "free them first");
+  delete take("free_net_context", "net_context", a.net_context);
+}
+
+// --- device and endpoint ---
+
+namespace {
+
+/// Sees to it that a device of the context does not take the memory without which the system ends processes.
+class memory_of_device {
+ public:
+  memory_of_device(net_context& context, size_t reserve) : context_(context) {
+    const size_t needed = context_.memory_of_device.load(std::memory_order_relaxed);
+    if (needed >= worth_a_look && reserve > 0) require(needed, reserve);
+    before_ = get_resident_memory();
+  }
+  /// When it has been made.
+  void learn() {
+    const size_t now = get_resident_memory();
+    const size_t taken = std::max<size_t>(now - std::min(now, before_), 1);
+    size_t least = context_.memory_of_device.load(std::memory_order_relaxed);
+    while ((least == 0 || taken < least) &&
+           !context_.memory_of_device.compare_exchange_weak(least, taken, std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  /// Below, a program is ended by what else it allocates.
+  static constexpr size_t worth_a_look = size_t{1} << 20;
+
+  void require(size_t needed, size_t reserve) const {
+    const memory_left left = get_memory_left();
+    if (left.bytes >= needed && left.bytes - needed >= reserve) return;
+    throw resource_error(
+        "alloc_device: a device takes " + std::to_string(needed) + " bytes of memory, of which " +
+        std::to_string(left.bytes) + " are left (" + left.limit + ") and memory_reserve = " + std::to_string(reserve) +
+        " are to stay; free devices, let threads share one, give the job more memory, or lower "
+        "LCI_ATTR_MEMORY_RESERVE (0: this is not looked at)");
+  }
+
+  net_context& context_;
+  size_t before_;
+};
+
+}  // namespace
+
+device_t alloc_device(alloc_device_args& a) {
+  runtime& rt = *a.runtime.p_impl;
+  packet_pool& pool = a.packet_pool.is_empty() ? *rt.no_packets : *a.packet_pool.p_impl;
+  // First: once there is a device, peers count on it, as the one of its number.
+  std::unique_ptr<endpoint> usual, of_progress;
+  endpoint_attr_t endpoint_attr;
+  endpoint_attr.uid = 0;
+  if (a.attr.alloc_default_endpoint) usual = std::make_unique<endpoint>(device_t(), endpoint_attr);
+  endpoint_attr.uid = 1;
+  if (a.attr.alloc_progress_endpoint) of_progress = std::make_unique<endpoint>(device_t(), endpoint_attr);
+  memory_of_device memory(*a.net_context.p_impl, a.attr.memory_reserve);
+  auto d = std::make_unique<device>(rt, *a.net_context.p_impl, pool, a.attr);
+  memory.learn();
+  d->net_context.p_impl->attr.support_putimm = d->limits.put_imm;
+  d->net_context.p_impl->learn_backend();
+  if (usual != nullptr) {
+    usual->device = d.get();
+    d->progress_endpoint = d->default_endpoint = usual.release();
+  }
+  if (of_progress != nullptr) {
+    of_progress->device = d.get();
+    d->progress_endpoint = of_progress.release();
+  }
+  d->open_direct_ways();
+  if (d->rt.service != nullptr) insist_on_memory([&] { d->rt.service->add("alloc_device", *d); });
+  return d.release();
+}
+
+void free_device(free_device_args& a) {
+  check_allocated("free_device", "device", a.device);
+  device* d = a.device->p_impl;
+  if (tls_in_progress)
+    throw_invalid("free_device", "caller", "a handler", "outside of progress()",
+                  "what called the handler still needs the device");
+  if (!d->published.empty())
+    throw_invalid("free_device", "device", "one with published memory", "one without",
+                  "unpublish_memory() comes first");
+  refuse_default("free_device", "device", a.device, d->rt.default_device);
+  struct ending {
+    const device* of;
+    explicit ending(const device* what) : of(watched_for(calls_are_checked) ? what : nullptr) {
+      if (of != nullptr && !objects::begin_to_free(of))
+        throw_invalid("free_device", "device", "one on which another thread makes progress",
+                      "one that nobody uses", "let those threads end first");
+    }
+    ~ending() {
+      if (of != nullptr) objects::end_to_free(of);
+    }
+  } const here(d);
+  if (progress_thread* service = d->service.load(std::memory_order_acquire)) service->remove(*d);
+  // What still waits for room must not be lost; what waits for a peer's answer can't be waited for.
+  // Handlers run meanwhile, and may post: the handle that they use is emptied afterwards.
+  d->close();
+  *a.device = device_t();
+  d->destroy();
+}
+
+endpoint_t alloc_endpoint(alloc_endpoint_args& a) {
+  return new endpoint(a.device, a.attr);
+}
+
+void free_endpoint(free_endpoint_args& a) { delete take("free_endpoint", "endpoint", a.endpoint); }
+
+endpoint_t get_default_endpoint(get_default_endpoint_args& a) {
+  return a.device.p_impl->default_endpoint;
+}
+
+error_t test_drained(test_drained_args& a) {
+  return a.device.p_impl->drained() ? errorcode_t::done : errorcode_t::retry;
+}
+
+void wait_drained(wait_drained_args& a) {
+  device& d = *a.device.p_impl;
+  if (tls_in_progress)
+    throw_invalid("wait_drained", "caller", "a handler", "outside of progress()");
+  for (progress_backoff rounds(d); !d.drained();) rounds.next();
+}
+
+// --- packet pool and packets ---
+
+packet_pool_t alloc_packet_pool(alloc_packet_pool_args& a) {
+  auto pool = std::make_unique<packet_pool>(a.attr);
+  pool->runtime = a.runtime;
+  a.runtime.p_impl->add_pool(pool.get());
+  return pool.release();
+}
+
+void free_packet_pool(free_packet_pool_args& a) {
+  check_allocated("free_packet_pool", "packet_pool", a.packet_pool);
+  const int devices = a.packet_pool->p_impl->registrations.load(std::memory_order_relaxed);
+  if (devices > 0)
+    throw_invalid("free_packet_pool", "packet_pool", "registered " + std::to_string(devices) + "x",
+                  "registered with no device",
+                  "call deregister_packet_pool() first, and free the devices that were allocated "
+                  "with it");
+  refuse_default("free_packet_pool", "packet_pool", a.packet_pool,
+                 a.packet_pool->p_impl->runtime.p_impl->default_packet_pool);
+  packet_pool* pool = take("free_packet_pool", "packet_pool", a.packet_pool);
+  pool->runtime.p_impl->remove_pool(pool);
+  delete pool;
+}
+
+void register_packet_pool(register_packet_pool_args& a) {
+  a.device.p_impl->register_pool(*a.packet_pool.p_impl);
+}
+
+void deregister_packet_pool(deregister_packet_pool_args& a) {
+  a.device.p_impl->deregister_pool(*a.packet_pool.p_impl);
+}
+
+void* get_upacket(get_upacket_args& a) {
+  packet* p = a.packet_pool.p_impl->get_inline();
+  return p == nullptr ? nullptr : p->payload();
+}
+
+void put_upacket(put_upacket_args& a) {
+  if (a.packet == nullptr) return;
+  runtime& rt = *a.runtime.p_impl;
+  // A message too large for a packet, or one that met an empty pool, came in plain memory.
+  packet_pool* pool = rt.default_packet_pool.p_impl;
+  if (LCI_UNLIKELY(pool == nullptr || !pool->owns(a.packet))) pool = rt.pool_of(a.packet);
+  if (pool != nullptr) {
+    pool->put_inline(packet::of(a.packet));
+  } else {
+    rt.deallocate(a.packet, nullptr);
+  }
+}
+
+size_t get_max_bcopy_size(get_max_bcopy_size_args& a) {
+  return a.packet_pool.p_impl->payload_size();
+}
+
+// --- matching engine ---
+
+matching_engine_t alloc_matching_engine(alloc_matching_engine_args& a) {
+  auto engine = std::make_unique<matching_engine>(a.attr);
+  engine->runtime = a.runtime;
+  engine->id = a.runtime.p_impl->add_engine(engine.get());
+  return engine.release();
+}
+
+void free_matching_engine(free_matching_engine_args& a) {
+  check_allocated("free_matching_engine", "matching_engine", a.matching_engine);
+  const runtime& of = *a.matching_engine->p_impl->runtime.p_impl;
+  refuse_default("free_matching_engine", "matching_engine", a.matching_engine, of.default_matching_engine);
+  refuse_default("free_matching_engine", "matching_engine", a.matching_engine,
+                 of.default_coll_matching_engine);
+  matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
+  runtime& rt = *engine->runtime.p_impl;
+  rt.remove_engine(engine->id);
+  rt.discard_entries(*engine);  // values that the user has filed are elsewhere, and the user's
+  delete engine;
+}
+
+matching_entry_val_t matching_engine_insert(matching_engine_insert_args& a) {
+  if (a.value == nullptr)
+    throw_invalid("matching_engine_insert", "value", "nullptr", "an address", "null means no match");
+  if (a.entry_type != matching_entry_type_t::send && a.entry_type != matching_entry_type_t::recv)
+    throw_invalid("matching_engine_insert", "entry_type",
+                  std::to_string(static_cast<int>(a.entry_type)), "send or recv");
+  return a.matching_engine.p_impl->of_user().insert(a.key, a.value, a.entry_type);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,150 @@
+// Connecting with peers outside of the job, and parting from them.
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "generated/core_operations.hpp"
+#include "lib/base/check.hpp"
+#include "lib/base/log.hpp"
+#include "lib/core/device/argument_checks.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/net_context.hpp"
+#include "lib/core/device/progress_backoff.hpp"
+#include "lib/core/operation/make_status.hpp"
+
+namespace lci::core {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// A connection that is being made. The device progresses it; its context makes it.
+struct attempt {
+  device& by;
+  int peer;
+  clock::time_point deadline;
+  comp_impl_t* comp;
+  void* user_context;
+
+  network::context& net() const { return *by.net_context.p_impl->net; }
+
+  /// What has become of it. If time has run out, it is withdrawn.
+  network::contact look() const {
+    network::contact now = net().contact_with(peer);
+    if (now.what != network::contact::state::under_way) return now;
+    if (clock::now() < deadline && !by.closing()) return now;
+    net().disconnect(peer);
+    return {network::contact::state::gone,
+            "the runtime at that address did not answer in time: it must make progress; raise "
+            "connect's timeout, or look whether the process hangs"};
+  }
+
+  static bool run(void* self) {
+    std::unique_ptr<attempt> a(static_cast<attempt*>(self));
+    const network::contact now = a->look();
+    if (now.what == network::contact::state::under_way) {
+      device& d = a->by;
+      d.rt.deferred.push({run, a.release()});
+      return false;
+    }
+    const bool made = now.what == network::contact::state::made;
+    if (!made) log_warning("connect: " + now.reason);
+    // Also if the handler throws; a drained device has signalled everything.
+    struct ending {
+      device& of;
+      ~ending() {
+        of.pending.fetch_sub(1, std::memory_order_release);
+        of.end_task();
+      }
+    } const at_end{a->by};
+    const errorcode_t code = made                ? errorcode_t::done
+                             : a->by.closing() ? errorcode_t::cancelled
+                                               : errorcode_t::fatal;
+    a->comp->signal(make_status(code, a->peer, nullptr, 0, 0, a->user_context));
+    return true;
+  }
+
+  /// Waits for the end of it.
+  void wait() const {
+    for (progress_backoff rounds(by);;) {
+      const network::contact now = look();
+      if (now.what == network::contact::state::made) return;
+      if (now.what == network::contact::state::refused) throw resource_error("connect: " + now.reason);
+      if (now.what == network::contact::state::gone)
+        throw peer_failure_error(-1, "connect: " + now.reason);
+      try {
+        rounds.next();
+      } catch (...) {
+        net().disconnect(peer);
+        throw;
+      }
+    }
+  }
+};
+
+void require_external_peers(const char* operation, const runtime& rt) {
+  if (rt.external_peers == nullptr)
+    throw_invalid(operation, "max_peers", "0", "at least 1 when the runtime is allocated",
+                  "set LCI_ATTR_BOOTSTRAP=none for a runtime without a launcher, or LCI_ATTR_MAX_PEERS");
+}
+
+/// Where the runtime can be reached from outside of the job.
+std::string address_of(const char* operation, net_context& context) {
+  std::string address = context.net->own_address();
+  if (address.empty())
+    throw_invalid(operation, "net_context", "of backend " + to_string(context.attr.backend),
+                  "of shared memory: peers outside of the job are connected by that alone",
+                  "leave LCI_ATTR_BACKEND unset, or set it to shm");
+  return address;
+}
+
+}  // namespace
+
+std::string get_address(get_address_args& a) {
+  require_external_peers("get_address", *a.runtime.p_impl);
+  return address_of("get_address", *a.net_context.p_impl);
+}
+
+status_t connect(connect_args& a) {
+  device& d = *a.device.p_impl;
+  require_external_peers("connect", d.rt);
+  (void)address_of("connect", *d.net_context.p_impl);
+  const bool waits = !can_signal(a.local_comp);
+  if (waits && tls_in_progress)
+    throw_invalid("connect", "local_comp", "empty", "a completion object inside a handler",
+                  "the connection can't be waited for there");
+  if (std::isnan(a.timeout))
+    throw_invalid("connect", "timeout", "nan", "a number of seconds", "a negative one means for ever");
+  const int peer = d.net_context.p_impl->net->connect(a.address);
+  const bool for_ever = !(a.timeout >= 0 && a.timeout < 1e9);
+  const auto deadline =
+      for_ever ? clock::time_point::max()
+               : clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(a.timeout * 1e9));
+  const attempt way{d, peer, deadline, a.local_comp.p_impl, a.user_context};
+  const status_t done = make_status(errorcode_t::done, peer, nullptr, 0, 0, a.user_context);
+  if (peer == d.rt.rank()) return done;
+  if (waits) {
+    way.wait();
+    return done;
+  }
+  d.pending.fetch_add(1, std::memory_order_relaxed);
+  d.begin_task();
+  d.rt.deferred.push({attempt::run, new attempt(way)});
+  return errorcode_t::posted;
+}
+
+void disconnect(disconnect_args& a) {
+  device& d = *a.device.p_impl;
+  require_external_peers("disconnect", d.rt);
+  const network::external_peer_book& book = *d.rt.external_peers;
+  if (a.rank < book.first() || a.rank - book.first() >= book.capacity())
+    throw_invalid("disconnect", "rank", std::to_string(a.rank),
+                  std::to_string(book.first()) + ".." +
+                      std::to_string(book.first() + book.capacity() - 1),
+                  "ranks of the job stay connected");
+  d.rt.external_peers->end(a.rank, network::departure::dismissed);
+  d.net_context.p_impl->net->disconnect(a.rank);
+}
+
+}  // namespace lci::core

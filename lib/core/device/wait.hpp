@@ -1,0 +1,101 @@
+// What all waits for completion objects have in common: when to spin, to sleep, to give up.
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+#include "lib/base/check.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/core/device/device.hpp"
+
+namespace lci::core {
+
+struct wait_policy {
+  const char* operation;         // for messages
+  double timeout = -1;           // seconds; negative: for ever
+  bool park = false;             // sleep after a short spin; else only let other threads run
+  device* progressed = nullptr;  // the device to progress, if any
+};
+
+template <class Args>
+wait_policy policy_of(const char* operation, const Args& a) {
+  return {operation, a.timeout, a.park, a.do_progress ? a.device.p_impl : nullptr};
+}
+
+LCI_COLD inline void reject_timeout(const char* operation) {
+  throw_invalid(operation, "timeout", "nan", "a number of seconds", "a negative one means for ever");
+}
+
+/// Waits until ready() is true, or the time has run out: then it returns false. `sleep(ns)` must
+/// sleep at most that long (negative: for ever), and wake when another thread makes it ready.
+///
+/// With progress the sleep is that of the network device, which other threads' signals do not
+/// end; so it is cut into pieces, short ones first. Where a progress thread serves the device the
+/// sleep is sleep()'s; now and then we look whether that thread has something to tell.
+template <class Ready, class Sleep>
+bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
+  using clock = std::chrono::steady_clock;
+  using std::chrono::nanoseconds;
+  constexpr nanoseconds spin = std::chrono::microseconds(20);
+  // A wait that makes progress lets others run meanwhile before it sleeps: what comes soon is had sooner so.
+  const nanoseconds awake = std::chrono::microseconds(policy.progressed != nullptr ? 100 : 20);
+  constexpr nanoseconds shortest = std::chrono::microseconds(100);
+
+  if (LCI_UNLIKELY(std::isnan(policy.timeout))) reject_timeout(policy.operation);
+  if (ready()) return true;
+  if (policy.progressed && tls_in_progress)
+    throw_invalid(policy.operation, "do_progress", "true", "false inside a handler",
+                  "or wait outside of progress()");
+  const bool for_ever = !(policy.timeout >= 0 && policy.timeout < 1e9);
+  clock::time_point quiet_since = clock::now();
+  const clock::time_point deadline =
+      for_ever ? clock::time_point::max()
+               : quiet_since + nanoseconds(static_cast<int64_t>(policy.timeout * 1e9));
+  nanoseconds slice = shortest;
+  for (;;) {
+    const bool served = policy.progressed != nullptr && policy.progressed->served();
+    const nanoseconds longest = std::chrono::milliseconds(served ? 20 : 2);
+    bool happened = false;
+    for (int i = 0; i < 32; ++i) {
+      if (served) {
+        policy.progressed->report();
+        cpu_pause();
+      } else if (policy.progressed) {
+        happened |= policy.progressed->progress();
+      } else {
+        cpu_pause();
+      }
+      if (ready()) return true;
+    }
+    const clock::time_point now = clock::now();
+    if (now >= deadline) return false;
+    if (happened) {
+      quiet_since = now;
+      slice = shortest;
+    }
+    if (now - quiet_since < spin) continue;
+    const nanoseconds left = deadline - now;
+    if (!policy.park || now - quiet_since < awake) {
+      sched_yield();
+    } else if (served) {
+      sleep(std::min(slice, left).count());
+      slice = std::min(2 * slice, longest);
+    } else if (policy.progressed) {
+      // What waits here goes out when the peer makes room, which need not wake us.
+      if (!policy.progressed->backlog.empty()) slice = shortest;
+      const nanoseconds due(policy.progressed->deadlines.left());
+      policy.progressed->net->wait(
+          std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));
+      slice = std::min(2 * slice, longest);
+    } else {
+      sleep(for_ever ? int64_t{-1} : left.count());
+    }
+    if (ready()) return true;
+  }
+}
+
+}  // namespace lci::core

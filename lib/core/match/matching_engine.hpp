@@ -1,0 +1,147 @@
+// Pairs sends with receives: a hash table whose buckets are lists of queues (paper 4.1.3).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "lci/operations.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/base/objects.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/match/entry_queue.hpp"
+
+namespace lci::core {
+
+/// Thread-safe: one lock a bucket, held for a few instructions. A bucket holds up to three keys
+/// with up to two entries each in itself, the first entries in its first cache line, so that at low
+/// load an insertion costs one cache miss; a key's further entries go to a queue, further keys to a
+/// map. The table is address space only until it is touched, and neighbouring tags share pages.
+class matching_engine : public object_memory<matching_engine, true> {
+ public:
+  using entry_test = std::function<bool(void* entry)>;
+
+  explicit matching_engine(const matching_engine_attr_t& attr);
+  ~matching_engine();
+  matching_engine(const matching_engine&) = delete;
+  matching_engine& operator=(const matching_engine&) = delete;
+
+  /// The policy is part of the key, so that entries of different policies never meet. `tag` must
+  /// be below 2^32 where the policy looks at it.
+  matching_entry_key_t make_key(int rank, tag_t tag, matching_policy_t policy) const {
+    if (LCI_UNLIKELY(attr.make_key != nullptr)) return attr.make_key(rank, tag, policy);
+    const auto p = static_cast<uint64_t>(policy);  // bit 0: rank counts, bit 1: tag counts
+    return p << 62 | (p & 1 ? static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 : 0) |
+           (p & 2 ? tag : 0);
+  }
+
+  /// The oldest entry of the other type under `key`, taken out; or null, and `value` was filed.
+  void* insert(matching_entry_key_t key, void* value, matching_entry_type_t type);
+
+  /// The oldest entry of `type` under `key`, taken out; null if there is none.
+  void* take(matching_entry_key_t key, matching_entry_type_t type);
+
+  /// Takes out the entries of `type` for which `wanted(entry)`, under `key` or all keys; how many.
+  /// `wanted` is asked while the entry can't be matched, and must not call the engine.
+  size_t remove_if(matching_entry_key_t key, matching_entry_type_t type, const entry_test& wanted);
+  size_t remove_if(matching_entry_type_t type, const entry_test& wanted);
+
+  /// Where the user's own values are filed: a table apart, so that they never meet messages, and
+  /// nobody takes them for messages when the engine is freed. Made at its first use. Thread-safe.
+  matching_engine& of_user();
+
+  /// Hands every entry to `visit` and empties the table. Not thread-safe.
+  template <class F>
+  void drain(F visit);
+
+  matching_engine_attr_t attr;
+  runtime_t runtime;
+  uint16_t id = 0;  // the same at all ranks
+
+ private:
+  struct queue {
+    matching_entry_type_t type;
+    entry_queue entries;
+  };
+  using overflow_map = std::unordered_map<uint64_t, queue>;
+
+  static constexpr int n_queues = 3;
+  static constexpr uint8_t many = 3;
+  struct alignas(2 * cache_line) bucket {
+    spinlock lock;
+    uint8_t count[n_queues];  // entries of key i: 0, 1, 2 or `many`
+    uint8_t type[n_queues];   // matching_entry_type_t of them
+    uint64_t key[n_queues];
+    void* first[n_queues];   // the oldest entry
+    overflow_map* overflow;  // null at low load; keys in it are not among the three
+    // second line
+    void* second[n_queues];
+    entry_queue* more[n_queues];  // `many`: all but the oldest; kept for the next time otherwise
+  };
+  static_assert(offsetof(bucket, second) == cache_line);
+
+  static constexpr size_t n_buckets = 65536;
+
+  static constexpr size_t group_size = 64;
+
+  bucket& bucket_of(uint64_t key) {
+    // Low bits stay together, so that consecutive tags fall into neighbouring buckets.
+    const uint64_t high = (key >> 16) * 0x9e3779b97f4a7c15ull;
+    return buckets_[(key + (high >> 48)) & (n_buckets - 1)];
+  }
+
+  static void* pop(bucket& b, int q);
+  LCI_NOINLINE static void* pop_many(bucket& b, int q);
+  LCI_NOINLINE static void push_many(bucket& b, int q, void* value);
+  static void push(bucket& b, int q, void* value);
+  LCI_COLD static size_t filter(bucket& b, int q, const entry_test& wanted);
+  /// False if the key is not in the overflow and is not to be added either.
+  LCI_COLD static bool insert_overflow(bucket& b, uint64_t key, void* value,
+                                       matching_entry_type_t type, void*& match, bool new_key);
+  LCI_COLD static void* take_overflow(bucket& b, uint64_t key, matching_entry_type_t type);
+
+  /// Remembers that a bucket was written, so that others' memory is left alone where all are visited.
+  /// R2: pairs with A2 in remove_if(); sequentially consistent, since who files an entry then asks
+  /// for a reason to take it back, while who takes entries back gives that reason first.
+  void touch(const bucket& b) {
+    auto& t = touched_[static_cast<size_t>(&b - buckets_) / group_size];
+    if (LCI_UNLIKELY(!t.load(std::memory_order_acquire))) t.store(true, std::memory_order_seq_cst);
+  }
+
+  bucket* buckets_ = nullptr;
+  std::atomic<bool> touched_[n_buckets / group_size] = {};
+  std::atomic<matching_engine*> of_user_{nullptr};  // owned
+};
+
+template <class F>
+void matching_engine::drain(F visit) {
+  for (size_t i = 0; i < n_buckets; ++i) {
+    if (!touched_[i / group_size].load(std::memory_order_relaxed)) {
+      i += group_size - 1;  // of a group that is not touched i is the first
+      continue;
+    }
+    bucket& b = buckets_[i];
+    for (int q = 0; q < n_queues; ++q) {
+      const auto type = static_cast<matching_entry_type_t>(b.type[q]);
+      if (b.count[q] > 0) visit(b.first[q], type);
+      if (b.count[q] == 2) visit(b.second[q], type);
+      if (b.more[q] == nullptr) {
+        if (b.count[q] > 0) b.count[q] = 0;
+        continue;
+      }
+      while (!b.more[q]->empty()) visit(b.more[q]->pop(), type);
+      delete b.more[q];
+      b.more[q] = nullptr;
+      b.count[q] = 0;
+    }
+    if (b.overflow == nullptr) continue;
+    for (auto& [key, queue] : *b.overflow)
+      while (!queue.entries.empty()) visit(queue.entries.pop(), queue.type);
+    delete b.overflow;
+    b.overflow = nullptr;
+  }
+}
+
+}  // namespace lci::core

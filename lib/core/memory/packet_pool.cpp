@@ -1,0 +1,128 @@
+#include "lib/core/memory/packet_pool.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "lib/base/check.hpp"
+
+namespace lci::core {
+
+namespace {
+
+constexpr size_t fresh_batch = 16;
+
+/// A thread's own xorshift state: a victim's number needs no quality, only no sharing.
+size_t random_number() {
+  static thread_local uint64_t x = 0x9e3779b97f4a7c15ull + static_cast<uint64_t>(thread_index());
+  x ^= x << 13;
+  x ^= x >> 7;
+  return x ^= x << 17;
+}
+
+}  // namespace
+
+packet_pool::packet_pool(const packet_pool_attr_t& a) : attr(a) {
+  constexpr size_t min_size = 4 * cache_line;
+  if (attr.packet_size < min_size || attr.packet_size % cache_line != 0)
+    throw_invalid("alloc_packet_pool", "packet_size", std::to_string(attr.packet_size),
+                  "a multiple of 64, at least 256 bytes");
+  if (attr.npackets == 0) throw_invalid("alloc_packet_pool", "npackets", "0", "at least 1");
+  // Packets an even number of lines apart would share few sets of the caches: with 8 KiB all first lines
+  // would fall into one.
+  stride_ = attr.packet_size / cache_line % 2 == 0 ? attr.packet_size + cache_line : attr.packet_size;
+  if (stride_ / cache_line >= multiples::end)
+    throw_invalid("alloc_packet_pool", "packet_size", std::to_string(attr.packet_size), "less than 256 GiB");
+  strides_ = multiples(static_cast<uint32_t>(stride_ / cache_line));
+  if (__builtin_mul_overflow(stride_, attr.npackets, &arena_size_))
+    throw_invalid("alloc_packet_pool", "npackets", std::to_string(attr.npackets),
+                  "as many as there is address space for", "lower LCI_ATTR_NPACKETS");
+  void* p = mmap(nullptr, arena_size_, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    throw resource_error("alloc_packet_pool: can't reserve " + std::to_string(arena_size_) +
+                         " bytes of address space: " + std::strerror(errno) +
+                         "; lower LCI_ATTR_NPACKETS");
+  arena_ = static_cast<std::byte*>(p);
+}
+
+packet_pool::~packet_pool() {
+  for (size_t i = 0; i < deques_.size(); ++i) delete deques_.get(i);
+  if (arena_ != nullptr) munmap(arena_, arena_size_);
+}
+
+void packet_pool::deque::grow() {
+  const size_t n = size();
+  const size_t bigger = std::max<size_t>(64, 2 * (mask + 1));
+  auto moved = std::make_unique<packet*[]>(bigger);
+  for (size_t i = 0; i < n; ++i) moved[i] = ring[(head + i) & mask];
+  ring = std::move(moved);
+  mask = bigger - 1;
+  head = 0;
+  tail = n;
+}
+
+packet_pool::deque& packet_pool::make_local() {
+  // Only the last index is shared by several threads, yet the lock costs nothing here.
+  const auto index = static_cast<size_t>(thread_index());
+  std::lock_guard guard(create_lock_);
+  deque* d = deques_.get(index);
+  if (d == nullptr) deques_.put(index, d = new deque);
+  return *d;
+}
+
+packet* packet_pool::get() { return get_inline(); }
+
+void packet_pool::put(packet* p) { put_inline(p); }
+
+packet* packet_pool::refill(deque& mine) {
+  size_t first = fresh_.load(std::memory_order_relaxed);
+  while (first < attr.npackets) {
+    const size_t n = std::min(fresh_batch, attr.npackets - first);
+    if (!fresh_.compare_exchange_weak(first, first + n, std::memory_order_relaxed)) continue;
+    std::lock_guard guard(mine.lock);
+    for (size_t i = first; i < first + n; ++i) {
+      auto* p = new (arena_ + i * stride_) packet;
+      p->pool = this;
+      mine.push(p);
+    }
+    return mine.pop();
+  }
+  // One victim only: an empty pool must say so quickly.
+  const size_t n = deques_.size();
+  size_t start = random_number() % n;
+  for (size_t i = 0; i < n; ++i) {
+    deque* victim = deques_.get((start + i) % n);
+    if (victim == nullptr || victim == &mine) continue;
+    packet* loot[64];
+    size_t taken = 0;
+    {
+      if (!victim->lock.try_lock()) return nullptr;
+      std::lock_guard guard(victim->lock, std::adopt_lock);
+      if (victim->size() == 0) continue;
+      taken = std::min<size_t>((victim->size() + 1) / 2, std::size(loot));
+      for (size_t k = 0; k < taken; ++k) loot[k] = victim->pop_head();
+    }
+    std::lock_guard guard(mine.lock);
+    for (size_t k = 1; k < taken; ++k) mine.push(loot[k]);
+    return loot[0];
+  }
+  return nullptr;
+}
+
+size_t packet_pool::home() const {
+  size_t n = attr.npackets - std::min(attr.npackets, fresh_.load(std::memory_order_relaxed));
+  for (size_t i = 0; i < deques_.size(); ++i) {
+    if (const deque* d = deques_.get(i)) {
+      std::lock_guard guard(d->lock);
+      n += d->size();
+    }
+  }
+  return n;
+}
+
+}  // namespace lci::core

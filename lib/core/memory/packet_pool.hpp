@@ -1,0 +1,139 @@
+// Fixed-size buffers for messages: per-thread deques, stealing half of a random victim's packets
+// when the own one is empty (paper 4.1.2).
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "lci/operations.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/base/multiples.hpp"
+#include "lib/base/objects.hpp"
+#include "lib/base/thread_index.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/wire/wire.hpp"
+
+namespace lci::core {
+
+/// What lies before the user's part of a packet. The wire header is last, so that header and
+/// payload are one contiguous message and a user's packet is sent without a copy.
+struct alignas(cache_line) packet {
+  class packet_pool* pool;
+  size_t receive_slot;  // while a network holds it: see receive_buffers
+  std::byte unused[cache_line - sizeof(void*) - sizeof(size_t) - sizeof(wire::header)];
+  wire::header head;
+
+  std::byte* payload() { return reinterpret_cast<std::byte*>(this) + sizeof(packet); }
+  static packet* of(void* payload) {
+    return reinterpret_cast<packet*>(static_cast<std::byte*>(payload) - sizeof(packet));
+  }
+};
+static_assert(sizeof(packet) == cache_line);
+
+/// Thread-safe. The arena is address space only: a packet's memory is touched when it is first
+/// handed out.
+class packet_pool : public object_memory<packet_pool, true> {
+ public:
+  explicit packet_pool(const packet_pool_attr_t& attr);
+  /// One that never has a packet: what a device without a pool gives posts to look into.
+  struct hollow {
+    size_t packet_size;
+  };
+  explicit packet_pool(hollow h) { attr = {h.packet_size, 0}; }
+  ~packet_pool();
+  packet_pool(const packet_pool&) = delete;
+  packet_pool& operator=(const packet_pool&) = delete;
+
+  /// Null when neither the own deque, nor fresh memory, nor one victim has any.
+  packet* get();
+  void put(packet* p);
+  /// The same without a call, for the program's own gets and puts.
+  LCI_ALWAYS_INLINE packet* get_inline() {
+    deque& mine = local();
+    {
+      std::lock_guard guard(mine.lock);
+      if (LCI_LIKELY(mine.head != mine.tail)) return mine.pop();
+    }
+    return refill(mine);
+  }
+  LCI_ALWAYS_INLINE void put_inline(packet* p) {
+    deque& mine = local();
+    std::lock_guard guard(mine.lock);
+    mine.push(p);
+  }
+
+  bool is_hollow() const { return attr.npackets == 0; }
+  /// Largest payload of a packet.
+  size_t payload_size() const { return attr.packet_size - sizeof(packet); }
+  /// Whether the address lies in our memory.
+  bool contains(const void* p) const {
+    return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_) < arena_size_;
+  }
+  /// Whether this is the payload of one of our packets.
+  bool owns(const void* p) const {
+    const size_t packet_at = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_) - sizeof(packet);
+    return packet_at < arena_size_ && packet_at % cache_line == 0 && strides_.contain(packet_at / cache_line);
+  }
+  void* arena() const { return arena_; }
+  size_t arena_size() const { return arena_size_; }
+  /// How many of up to `n` packets a device may keep in its network for messages to come: not so many that
+  /// all devices together leave less than half for other uses. Thread-safe.
+  size_t promise(size_t n) {
+    size_t promised = promised_.load(std::memory_order_relaxed);
+    size_t granted;
+    do {
+      granted = std::min(n, attr.npackets / 2 - promised);
+    } while (!promised_.compare_exchange_weak(promised, promised + granted, std::memory_order_relaxed));
+    return granted;
+  }
+  void take_back_promise(size_t n) { promised_.fetch_sub(n, std::memory_order_relaxed); }
+
+  /// Packets not handed out. Exact only while nobody uses the pool.
+  size_t home() const;
+
+  packet_pool_attr_t attr;
+  runtime_t runtime;
+  std::atomic<int> registrations{0};  // with devices, which keep our address
+
+ private:
+  /// One thread's packets. Own end is the tail, thieves take from the head.
+  struct alignas(cache_line) deque {
+    mutable spinlock lock;
+    // All that follows: under lock.
+    size_t head = 0, tail = 0;
+    size_t mask = 0;  // of `ring`, whose size is a power of two that grows
+    std::unique_ptr<packet*[]> ring = std::make_unique<packet*[]>(1);
+
+    size_t size() const { return tail - head; }
+    void push(packet* p) {
+      if (LCI_UNLIKELY(size() > mask)) grow();
+      ring[tail++ & mask] = p;
+    }
+    packet* pop() { return ring[--tail & mask]; }
+    packet* pop_head() { return ring[head++ & mask]; }
+    LCI_NOINLINE void grow();
+  };
+
+  deque& local() {
+    deque* d = deques_.get(static_cast<size_t>(thread_index()));
+    return LCI_LIKELY(d != nullptr) ? *d : make_local();
+  }
+  LCI_NOINLINE deque& make_local();
+  LCI_NOINLINE packet* refill(deque& mine);
+
+  std::byte* arena_ = nullptr;
+  size_t arena_size_ = 0;
+  size_t stride_ = 0;      // from one packet to the next
+  multiples strides_{1};   // in cache lines
+  alignas(cache_line) std::atomic<size_t> fresh_{0};  // packets that were ever handed out
+  mpmc_array<deque*> deques_;                         // by thread index
+  mutable spinlock create_lock_;
+  std::atomic<size_t> promised_{0};
+};
+
+}  // namespace lci::core

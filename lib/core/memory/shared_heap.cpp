@@ -1,0 +1,112 @@
+#include "lib/core/memory/shared_heap.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <new>
+#include <string>
+
+#include "lci/errors.hpp"
+
+namespace lci::core {
+
+// --- blocks ---
+
+block_list::block_list(size_t size, uint64_t base) : base_(base) {
+  if (size > 0) free_.emplace(0, size);
+}
+
+size_t block_list::take(size_t size, size_t alignment) {
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    const size_t begin = it->first, length = it->second;
+    const size_t at = ((base_ + begin + alignment - 1) & ~(alignment - 1)) - base_;
+    if (at - begin > length || length - (at - begin) < size) continue;
+    // The rest behind it first: that may need memory.
+    if (at + size < begin + length) free_.emplace(at + size, begin + length - (at + size));
+    if (at > begin)
+      it->second = at - begin;
+    else
+      free_.erase(it);
+    return at;
+  }
+  return none;
+}
+
+void block_list::give(size_t offset, size_t size) {
+  const auto after = free_.lower_bound(offset);
+  if (after != free_.end() && after->first == offset + size) {
+    size += after->second;
+    free_.erase(after);
+  }
+  const auto next = free_.lower_bound(offset);
+  if (next != free_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second == offset) {
+      before->second += size;
+      return;
+    }
+  }
+  try {
+    free_.emplace(offset, size);
+  } catch (const std::bad_alloc&) {
+    // Whoever gives memory back can't be told to try again: the block is lost.
+  }
+}
+
+size_t block_list::largest() const {
+  size_t most = 0;
+  for (const auto& [begin, length] : free_) most = std::max(most, length);
+  return most;
+}
+
+// --- heaps ---
+
+shared_heap::shared_heap(network::context& net, int rank, int n_ranks)
+    : net_(net), rank_(rank),
+      // calloc(), so that what is never looked at costs no memory where there are many ranks.
+      windows_(static_cast<std::atomic<const network::heap_window*>*>(
+          std::calloc(static_cast<size_t>(n_ranks), sizeof(windows_[0])))) {
+  if (windows_ == nullptr) throw std::bad_alloc();
+}
+
+shared_heap::~shared_heap() { std::free(windows_); }
+
+const network::heap_window* shared_heap::publish(int peer, const network::heap_window& w) {
+  owned_windows_.push_back(std::make_unique<network::heap_window>(w));
+  const network::heap_window* window = owned_windows_.back().get();
+  windows_[peer].store(window, std::memory_order_release);  // R1
+  return window;
+}
+
+std::byte* shared_heap::allocate(size_t size, size_t alignment) {
+  std::lock_guard guard(mutex_);
+  if (own_.load(std::memory_order_relaxed) == nullptr) {
+    const network::heap_window w = net_.own_heap();
+    if (w.size == 0) return nullptr;
+    blocks_ = block_list(w.size, w.base);
+    own_.store(publish(rank_, w), std::memory_order_release);  // R1
+  }
+  const network::heap_window& own = *own_.load(std::memory_order_relaxed);
+  const size_t offset = blocks_.take(size, alignment);
+  if (offset == block_list::none)
+    throw resource_error("alloc_shared: size = " + std::to_string(size) +
+                         ", the largest free block of the shared heap has " +
+                         std::to_string(blocks_.largest()) + " of " + std::to_string(own.size) +
+                         " bytes; raise LCI_ATTR_SHARED_HEAP_SIZE");
+  return own.here + offset;
+}
+
+void shared_heap::deallocate(std::byte* block, size_t size) {
+  std::lock_guard guard(mutex_);
+  net_.discard(block, size);
+  blocks_.give(static_cast<size_t>(block - own_.load(std::memory_order_relaxed)->here), size);
+}
+
+const network::heap_window* shared_heap::find(int peer) {
+  std::lock_guard guard(mutex_);
+  if (const auto* w = windows_[peer].load(std::memory_order_relaxed)) return w;
+  // An empty window stands for what can't be reached.
+  return publish(peer, net_.heap_of(peer));
+}
+
+}  // namespace lci::core

@@ -1,0 +1,93 @@
+#include "lib/core/observe/counters.hpp"
+
+#include <string>
+
+#include "generated/core_operations.hpp"
+#include "lib/base/check.hpp"
+#include "lib/core/device/device.hpp"
+
+namespace lci::core {
+
+namespace {
+
+constexpr std::pair<counted, count_t counters_t::*> members[] = {
+    {counted::am_sent, &counters_t::am_sent},
+    {counted::am_received, &counters_t::am_received},
+    {counted::send_sent, &counters_t::send_sent},
+    {counted::send_received, &counters_t::send_received},
+    {counted::rendezvous_sent, &counters_t::rendezvous_sent},
+    {counted::rendezvous_received, &counters_t::rendezvous_received},
+    {counted::signal_sent, &counters_t::signal_sent},
+    {counted::signal_received, &counters_t::signal_received},
+    {counted::recv, &counters_t::recv},
+    {counted::put, &counters_t::put},
+    {counted::get, &counters_t::get},
+    {counted::atomic, &counters_t::atomic},
+    {counted::retry, &counters_t::retry},
+    {counted::busy_send, &counters_t::busy_send},
+    {counted::busy_recv, &counters_t::busy_recv},
+    {counted::busy_poll, &counters_t::busy_poll},
+    {counted::no_memory, &counters_t::no_memory},
+};
+static_assert(std::size(members) == static_cast<size_t>(counted::count));
+
+}  // namespace
+
+void counters::add_row(counters_t& to, const row& from) const {
+  for (const auto& [what, member] : members) {
+    const cell& c = from.cells[static_cast<size_t>(what)];
+    (to.*member).messages += c.messages.load(std::memory_order_relaxed);
+    (to.*member).bytes += c.bytes.load(std::memory_order_relaxed);
+  }
+}
+
+counters_t counters::read(int peer) const {
+  counters_t result;
+  if (peer >= 0) {
+    add_row(result, rows_[static_cast<size_t>(peer)]);
+  } else {
+    for (const row& r : rows_) add_row(result, r);
+  }
+  return result;
+}
+
+namespace {
+
+void require_counters(const char* operation, const device& d) {
+  if (d.observer == nullptr || d.observer->counts == nullptr)
+    throw_invalid(operation, "device", "one that does not count", "allocated with .counters(true)",
+                  "or set LCI_ATTR_COUNTERS=1");
+}
+
+}  // namespace
+
+histogram_t latencies::read(post_kind kind, int size_class) const {
+  histogram_t h;
+  const row& r = rows_[static_cast<size_t>(kind)][static_cast<size_t>(size_class)];
+  for (size_t i = 0; i < histogram_t::n_buckets; ++i)
+    h.operations += h.counts[i] = r.counts[i].load(std::memory_order_relaxed);
+  h.total_ns = r.ns.load(std::memory_order_relaxed);
+  h.smallest = size_class == 0 ? 0 : largest_of(size_class - 1) + 1;
+  h.largest = largest_of(size_class);
+  return h;
+}
+
+counters_t get_counters(get_counters_args& a) {
+  const device& d = *a.device.p_impl;
+  require_counters("get_counters", d);
+  if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
+    throw_invalid("get_counters", "rank", std::to_string(a.rank),
+                  "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
+  return d.observer->counts->read(a.rank);
+}
+
+histogram_t get_histogram(get_histogram_args& a) {
+  const device& d = *a.device.p_impl;
+  require_counters("get_histogram", d);
+  if (static_cast<unsigned>(a.kind) >= latencies::n_kinds)
+    throw_invalid("get_histogram", "kind", std::to_string(static_cast<int>(a.kind)),
+                  "am, send, recv, put, get or atomic");
+  return d.observer->times->read(static_cast<post_kind>(a.kind), latencies::class_of(a.size));
+}
+
+}  // namespace lci::core

@@ -1,0 +1,25 @@
+// What looks on at a device: its counters, the runtime's trace, or both.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "lib/core/observe/counters.hpp"
+#include "lib/core/observe/latencies.hpp"
+#include "lib/core/observe/trace_event.hpp"
+#include "lib/core/observe/tracer.hpp"
+
+namespace lci::core {
+
+/// Only devices that are looked at have one. Thread-safe.
+struct device_observer {
+  std::unique_ptr<counters> counts;  // null: not counted
+  std::shared_ptr<latencies> times;  // with `counts`; also of receives that outlive the device
+  tracer* trace = nullptr;           // of the runtime; null: not traced
+  int device = -1;                   // its uid
+
+  /// The clock, if it is for a trace.
+  uint64_t now() const { return trace == nullptr ? 0 : tracer::now(); }
+};
+
+}  // namespace lci::core

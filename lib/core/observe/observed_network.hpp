@@ -1,0 +1,45 @@
+// A fabric's device with an observer before it: tells it of messages that go and come.
+#pragma once
+
+#include <memory>
+
+#include "lib/core/observe/device_observer.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::core {
+
+/// Stands between the core and the fabric, so that neither knows whether it is there.
+class observed_network final : public network::device {
+ public:
+  observed_network(std::unique_ptr<network::device> behind, device_observer& observer)
+      : behind_(std::move(behind)), observer_(observer) {
+    limits_ = behind_->get_limits();
+  }
+
+  errorcode_t post(const network::net_op& op) override;
+  errorcode_t inject(int peer, network::message_head head, const void* payload,
+                     size_t size) override;
+  int poll(network::event_sink& sink, int max_events) override;
+
+  errorcode_t post_recv(network::segment buffer, void* context) override;
+  network::registration register_memory(void* base, size_t size) override {
+    return behind_->register_memory(base, size);
+  }
+  void deregister_memory(const network::registration& reg) override {
+    behind_->deregister_memory(reg);
+  }
+  void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
+  void park(int64_t timeout_us) override { behind_->park(timeout_us); }
+  void unpark() override { behind_->unpark(); }
+  network::attention attention_of(int peer) override { return behind_->attention_of(peer); }
+  bool has_met(int peer) override { return behind_->has_met(peer); }
+  bool flushed() override { return behind_->flushed(); }
+  void settle(network::acquaintance how) override { behind_->settle(how); }
+  void start() override { behind_->start(); }
+
+ private:
+  const std::unique_ptr<network::device> behind_;
+  device_observer& observer_;
+};
+
+}  // namespace lci::core

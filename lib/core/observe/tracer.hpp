@@ -1,0 +1,61 @@
+// The message trace of a runtime: kept in memory, written as Chrome trace events at its end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/base/thread_index.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/observe/trace_event.hpp"
+
+namespace lci::core {
+
+/// Thread-safe but for construction and destruction. Each thread has a buffer of its own, of which
+/// it overwrites the oldest part when it is full.
+class tracer {
+ public:
+  /// Events go to "<prefix>.<rank>.json"; a later runtime of the same process and rank gets
+  /// "<prefix>.<rank>-<n>.json". Throws resource_error, naming the variable, if that can't be written.
+  tracer(const std::string& prefix, int rank, size_t events_per_thread);
+  /// Writes the file.
+  ~tracer();
+  tracer(const tracer&) = delete;
+  tracer& operator=(const tracer&) = delete;
+
+  /// Nanoseconds, on a clock that all processes of a host share.
+  static uint64_t now() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+  }
+  void add(const trace_event& e);
+
+  /// A number for a message that leaves; never 0. Unique in this process until it has come round.
+  static uint32_t next_message();
+  /// The first message that the calling thread has given to the network since this was 0.
+  static inline thread_local uint64_t sent_message = 0;
+
+ private:
+  struct lane {
+    spinlock lock;                     // threads beyond max_thread_index share one
+    std::vector<trace_event> events;   // under lock
+    uint64_t added = 0;                // under lock
+  };
+  lane& own_lane();
+
+  const std::string path_;
+  const int rank_;
+  const size_t limit_;
+  std::FILE* file_;
+  std::mutex mutex_;          // for making lanes
+  mpmc_array<lane*> lanes_;   // by thread index; owned
+};
+
+}  // namespace lci::core

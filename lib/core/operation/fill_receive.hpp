@@ -1,0 +1,36 @@
+// What a received message and a posted receive do with each other.
+#pragma once
+
+#include <cstring>
+
+#include "lib/base/copy_small.hpp"
+#include "lib/core/operation/make_status.hpp"
+#include "lib/core/operation/operation.hpp"
+
+namespace lci::core {
+
+/// The same for a buffer that has a layout.
+LCI_COLD inline void fill_shaped(operation& op, const void* data, size_t size) {
+  op.shape->scatter(op.status.buffer, 0, data, size);
+  op.shape.reset();
+}
+
+/// Copies the message into the receive's buffer, as far as it fits; returns what to report.
+inline status_t fill_receive(operation& op, int peer, tag_t tag, const void* data,
+                             size_t size) {
+  const status_t& wanted = op.status;
+  auto code = errorcode_t::done;
+  if (LCI_UNLIKELY(size > wanted.size)) {
+    size = wanted.size;
+    code = errorcode_t::done_truncated;
+  }
+  if (LCI_UNLIKELY(op.shaped))
+    fill_shaped(op, data, size);
+  else if (size < cache_line)
+    copy_small(static_cast<std::byte*>(wanted.buffer), data, size);
+  else
+    std::memcpy(wanted.buffer, data, size);
+  return make_status(code, peer, wanted.buffer, size, tag, wanted.user_context);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,241 @@
+// What the library remembers of an operation between its post and its completion, and the table
+// that turns handles from the wire back into operations.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lci/operations.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/base/thread_index.hpp"
+#include "lib/concurrent/handle_gate.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/memory/layout.hpp"
+#include "lib/core/wire/failure.hpp"
+#include "lib/core/wire/wire.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::core {
+
+class device;
+class matching_engine;
+struct packet;
+
+/// What an operation is waiting for.
+enum class op_state : uint8_t {
+  idle,           // in a free list
+  recv_posted,    // filed in a matching engine
+  await_receiver,  // rendezvous, sender: for RTR or FIN
+  writing,        // rendezvous, sender: its puts or fragments are under way
+  reading,        // rendezvous, receiver: its gets are under way
+  await_data,     // rendezvous, receiver: for FIN, fragments or an immediate
+  put,            // for the network, or for acknowledgements of an emulated put
+  get,            // for the network, or for the fragments of an emulated get
+  atomic,         // for the target's reply
+  send,           // a posted eager send that the network still reads
+  await_ack,      // a message that has been sent, for the target to say that it was delivered
+};
+
+/// Which kinds of packets an operation waits for: its gate admits these and no others.
+enum awaited_packets : uint8_t {
+  awaits_receiver = 1,   // await_receiver: RTR or FIN
+  awaits_data = 2,       // await_data: FIN, fragments or an immediate
+  awaits_fragments = 4,  // emulated get: fragments
+  awaits_acks = 8,       // emulated put, messages that want one: acknowledgements
+  awaits_reply = 16,     // atomic: its result
+  awaits_any = 31,
+};
+
+/// Belongs to one thread at a time, except while its gate is open: then packets that come to its
+/// device, and failures of the peer, visit it. Visitors read what was written before the gate was
+/// opened; they write the user's memory and `left`, which counts atomically; what else they have to
+/// say is written by the one that closes the gate, between close() and leave(). A transfer's pieces
+/// are counted atomically, since several threads may poll the device. Memory is owned by the table
+/// it came from; allocate() has reset what is in the first two cache lines.
+///
+/// `dev` is atomic for packets that come to another device than the operation's: they must not enter,
+/// since that device may be destroyed meanwhile. `state` is so for devices that are destroyed: they
+/// look for their operations among all, while others come and go. An owner writes `dev` before
+/// `state` (R3), so whoever reads a state that is not idle reads the device it belongs to (A3).
+struct alignas(cache_line) operation {
+  status_t status;  // what will be reported: rank is the peer, buffer and size the local memory
+  comp_impl_t* comp = nullptr;
+  std::atomic<device*> dev{nullptr};  // where its pieces travel
+  handle_gate<> gate;
+  // second cache line: the last one that an eager receive looks at
+  std::atomic<op_state> state{op_state::idle};
+  std::atomic<failure> failed{failure::none};
+  wire::transfer transfer = wire::transfer::copy;  // `writing`: how
+  bool in_place : 1 = false;    // status.buffer is freed after the completion object was signalled
+  bool allocated : 1 = false;   // status.buffer was allocated for an active message
+  bool registered : 1 = false;  // `reg` was made for this operation
+  bool signals : 1 = false;     // put, get: the target is told
+  bool acknowledged : 1 = false;  // sender: ends with the target's ack
+  bool acknowledges : 1 = false;  // receiver: tells the sender when all is delivered
+  bool ordered : 1 = false;     // receiver, of a stream: `comp` is an ordered_transfer
+  bool counted : 1 = false;     // by the device's flush tracker, in generations of this parity
+  bool parity : 1 = false;
+  bool named : 1 = false;       // `comp` is a ticket
+  bool in_window : 1 = false;   // counted by the device's receive window
+  bool shaped : 1 = false;      // status.buffer has a layout, `shape`: nobody but us can get at it
+  union {
+    operation* next_free = nullptr;  // idle: in a free list
+    allocator_base_t* allocator;     // else: of status.buffer, if `allocated`; null: the runtime's
+  };
+  packet* carrier = nullptr;  // buffer-copy send: given back afterwards
+  network::registration reg;  // of status.buffer
+  // third cache line: transfers
+  alignas(cache_line) uint32_t peer_operation = 0;  // the peer's handle
+  rcomp_t remote_comp = 0;
+  uint64_t remote_addr = 0;
+  uint64_t remote_key = 0;
+  uint64_t total = 0;         // bytes to move
+  uint64_t next_offset = 0;   // the first byte whose move has not been posted
+  // Not yet arrived: bytes (await_data, emulated get) or acknowledgements (awaits_acks).
+  std::atomic<uint64_t> left{0};
+  std::atomic<int> pieces{0};  // under way, plus one while pieces are still being posted
+  std::unique_ptr<kept_layout> shape;  // if `shaped`; one that is left over goes when the next comes
+
+  bool has_failed() const { return failed.load(std::memory_order_relaxed) != failure::none; }
+  void fail_as(failure how) { failed.store(how, std::memory_order_relaxed); }
+  op_state doing() const { return state.load(std::memory_order_relaxed); }
+  void become(op_state s) { state.store(s, std::memory_order_release); }  // R3
+  device* owner() const { return dev.load(std::memory_order_relaxed); }
+  void belong_to(device* d) { dev.store(d, std::memory_order_relaxed); }
+  uint32_t handle() const { return gate.handle(); }
+  /// Takes up to `n` from what is left. How much there was; relaxed, see the gate.
+  uint64_t take_from_left(uint64_t n) {
+    uint64_t before = left.load(std::memory_order_relaxed);
+    while (!left.compare_exchange_weak(before, before - std::min(before, n),
+                                       std::memory_order_relaxed, std::memory_order_relaxed)) {
+    }
+    return before;
+  }
+};
+static_assert(offsetof(operation, state) == cache_line);
+static_assert(offsetof(operation, peer_operation) == 2 * cache_line);
+static_assert(sizeof(operation) == 3 * cache_line);
+
+/// Makes and finds operations. Thread-safe. Handles are an index (24 bits) and a generation (8
+/// bits, changed by each reuse), so that a stale or invented one is recognised. Each thread keeps
+/// some free operations of its own and trades batches with a shared list.
+class operation_table {
+ public:
+  operation_table();
+  ~operation_table();
+  operation_table(const operation_table&) = delete;
+  operation_table& operator=(const operation_table&) = delete;
+
+  /// Null when 2^24 operations are alive, or there is no memory for more.
+  operation* allocate() {
+    operation* op = allocate_blank();
+    if (LCI_LIKELY(op != nullptr)) op->status = status_t(errorcode_t::done);
+    return op;
+  }
+  /// The same, but what it reports is the caller's to say.
+  operation* allocate_blank() {
+    cache* c = own_cache();
+    if (LCI_UNLIKELY(c == nullptr || c->head == nullptr)) return allocate_slowly();
+    return take(*c);
+  }
+  /// Needs no memory.
+  void release(operation* op) {
+    cache* c = own_cache();
+    if (LCI_UNLIKELY(c == nullptr || c->count >= 2 * batch)) return release_slowly(op);
+    give(*c, op);
+  }
+  /// An operation that the caller has entered, and the kind of packet that let it in; or null and 0.
+  struct visit {
+    operation* op;
+    uint8_t kind;
+  };
+  /// Enters the operation of `d` behind a handle.
+  visit enter(const device* d, uint32_t handle, uint8_t awaited) const;
+  size_t alive() const;
+  /// Enters all operations of `d` that can be entered, one after the other. `f(visit)` leaves.
+  template <class F>
+  void enter_each(const device* d, F f) {
+    for_each([&](operation* op) {
+      const uint8_t kind = op->gate.enter(awaits_any, [&](uint32_t) { return op->owner() == d; });
+      if (kind != 0) f(visit{op, kind});
+    });
+  }
+  /// Calls `visit(op, state)` for all operations of a device that nobody uses any more.
+  template <class F>
+  void for_each_of(const device* d, F visit) {
+    for_each([&](operation* op) {
+      const op_state state = op->state.load(std::memory_order_acquire);  // A3
+      if (state != op_state::idle && op->owner() == d) visit(op, state);
+    });
+  }
+
+ private:
+  static constexpr size_t slab_size = 64;
+  static constexpr uint32_t index_bits = 24;
+  static constexpr uint32_t index_mask = (1u << index_bits) - 1;
+  static constexpr int batch = 32;
+
+  struct alignas(cache_line) cache {
+    operation* head = nullptr;
+    int count = 0;
+    int64_t alive = 0;  // allocated minus released by this thread
+  };
+
+  template <class F>
+  void for_each(F f) {
+    const size_t n = slabs_.size();
+    for (size_t i = 0; i < n; ++i)
+      for (size_t k = 0; k < slab_size; ++k) f(&slabs_.get(i)[k]);
+  }
+
+  /// The calling thread's, or null: it has none yet, or shares one under last_cache_lock_.
+  cache* own_cache() const {
+    const int index = thread_index();
+    return LCI_LIKELY(index != max_thread_index) ? caches_.get(static_cast<size_t>(index)) : nullptr;
+  }
+  static operation* take(cache& c) {
+    operation* op = c.head;
+    c.head = op->next_free;
+    --c.count;
+    ++c.alive;
+    op->comp = nullptr;
+    op->in_place = op->allocated = op->registered = op->signals = false;
+    op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
+    op->named = op->in_window = op->shaped = false;
+    op->carrier = nullptr;
+    op->reg = {};
+    op->fail_as(failure::none);
+    return op;
+  }
+  static void give(cache& c, operation* op) {
+    op->become(op_state::idle);
+    op->gate.reuse(op->handle() + (1u << index_bits));
+    op->next_free = c.head;
+    c.head = op;
+    --c.alive;
+    ++c.count;
+  }
+  LCI_NOINLINE operation* allocate_slowly();
+  LCI_NOINLINE void release_slowly(operation* op);
+  /// The calling thread's, made at need; null if there is no memory for it.
+  cache* local(std::unique_lock<spinlock>& shared_guard);
+  void give_to_all(operation* op);
+  bool refill(cache& c);
+  void spill(cache& c);
+
+  mpmc_array<cache*> caches_;     // by thread index
+  mpmc_array<operation*> slabs_;  // each of slab_size
+  mutable spinlock lock_;
+  operation* free_ = nullptr;     // under lock_
+  size_t n_slabs_ = 0;            // under lock_
+  int64_t released_ = 0;          // by threads that have no cache; under lock_
+  spinlock last_cache_lock_;      // for the index that threads beyond the limit share
+};
+
+}  // namespace lci::core

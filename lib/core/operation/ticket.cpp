@@ -1,0 +1,224 @@
+#include "lib/core/operation/ticket.hpp"
+
+#include <mutex>
+#include <string>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device/device.hpp"
+
+namespace lci::core {
+
+void reject_deadline(double seconds) {
+  throw_invalid("post", "deadline", std::to_string(seconds), "a number of seconds",
+                "a negative one means that there is none");
+}
+
+// --- how it ends: under lock_ ---
+
+void ticket::end() {
+  ++serial_;
+  if (timed_ && device_ != nullptr) device_->deadlines.remove(this);
+  device_ = nullptr;
+  engine_ = nullptr;
+}
+
+ticket::farewell ticket::early_farewell() {
+  if (asked_ == errorcode_t::done || holders_ > 0 || told_) return {};
+  told_ = true;
+  farewell f{behind_, status_};
+  f.status.error = asked_;
+  f.status.size = 0;
+  return f;
+}
+
+// --- the operation ---
+
+void ticket::signal(status_t status) {
+  comp_impl_t* comp = nullptr;
+  {
+    std::lock_guard guard(lock_);
+    if (!told_) comp = behind_;
+    if (stopped_ && !status.is_done()) {
+      status.error = asked_;
+      status.size = 0;
+    }
+    end();
+  }
+  pool_->put(this);
+  if (comp != nullptr) comp->signal(status);
+}
+
+comp_impl_t* ticket::retire() {
+  comp_impl_t* untold;
+  {
+    std::lock_guard guard(lock_);
+    untold = told_ ? nullptr : behind_;
+    end();
+  }
+  pool_->put(this);
+  return untold;
+}
+
+bool ticket::hold() {
+  std::lock_guard guard(lock_);
+  if (asked_ != errorcode_t::done) return false;
+  ++holders_;
+  return true;
+}
+
+void ticket::let_go(device& d) {
+  farewell f;
+  {
+    std::lock_guard guard(lock_);
+    --holders_;
+    f = early_farewell();
+  }
+  if (f.comp != nullptr) d.signal_later(f.comp, f.status);
+}
+
+bool ticket::stop() {
+  std::lock_guard guard(lock_);
+  if (asked_ == errorcode_t::done) return false;
+  stopped_ = true;
+  return true;
+}
+
+void ticket::filed_in(matching_engine& engine, matching_entry_key_t key) {
+  std::lock_guard guard(lock_);
+  engine_ = &engine;
+  key_ = key;
+}
+
+void ticket::withdrawn_by(const wire::framed<wire::ack_body>& withdrawal) {
+  std::lock_guard guard(lock_);
+  withdrawal_ = withdrawal;
+}
+
+wire::framed<wire::ack_body> ticket::withdrawal() {
+  std::lock_guard guard(lock_);
+  return withdrawal_;
+}
+
+void ticket::arm(uint64_t serial, double seconds) {
+  if (!(seconds < 1e9)) return;  // for ever, as waits have it
+  const int64_t when = timers::now() + static_cast<int64_t>(seconds * 1e9);
+  device* d;
+  {
+    std::lock_guard guard(lock_);
+    d = device_;
+    if (serial_ != serial || told_ || d == nullptr) return;
+    timed_ = true;
+    if (!d->deadlines.add(this, serial, when)) return;
+  }
+  d->bell.ring(*d->net);  // a progress thread may be about to sleep for longer
+}
+
+// --- whoever wants it to end ---
+
+bool ticket::take_out_of(matching_engine& engine, matching_entry_key_t key) {
+  operation* found = nullptr;
+  // The receive may have ended, and then its engine: none is freed meanwhile.
+  rt_->for_each_engine([&](matching_engine& there) {
+    if (&there != &engine) return;
+    there.remove_if(key, matching_entry_type_t::recv, [&](void* entry) {
+      auto* op = static_cast<operation*>(entry);
+      if (found != nullptr || op->comp != this) return false;
+      found = op;
+      return true;
+    });
+  });
+  if (found != nullptr) rt_->operations.release(found);
+  return found != nullptr;
+}
+
+bool ticket::ask(uint64_t serial, errorcode_t why) {
+  device* d;
+  matching_engine* engine;
+  matching_entry_key_t key;
+  wire::framed<wire::ack_body> withdrawal;
+  farewell f;
+  {
+    std::lock_guard guard(lock_);
+    if (serial_ != serial || told_ || asked_ != errorcode_t::done) return false;
+    asked_ = why;
+    d = device_;
+    engine = engine_;
+    key = key_;
+    withdrawal = withdrawal_;
+    f = early_farewell();
+  }
+  if (engine != nullptr && take_out_of(*engine, key)) {
+    // The operation has gone without a word, so the ticket is ours.
+    std::lock_guard guard(lock_);
+    holders_ = 0;
+    f = early_farewell();
+    end();
+  } else {
+    engine = nullptr;
+  }
+  if (d != nullptr && engine == nullptr) {
+    d->backlog.hurry(this);
+    if (f.comp != nullptr && withdrawal.head.what != wire::kind::none)
+      d->send_or_queue(f.status.rank, withdrawal);
+  }
+  if (engine != nullptr) pool_->put(this);
+  if (f.comp == nullptr) return true;
+  // A deadline is found by progress(): what a handler throws must not keep it from the next one.
+  if (d == nullptr)
+    f.comp->signal(f.status);
+  else if (why == errorcode_t::timed_out)
+    d->signal_later(f.comp, f.status);
+  else
+    d->signal_from_post(f.comp, f.status);
+  return true;
+}
+
+// --- the pool ---
+
+ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status) {
+  ticket* t;
+  {
+    shard& s = mine();
+    std::lock_guard guard(s.lock);
+    t = s.free;
+    if (t != nullptr) {
+      s.free = t->next_free_;
+    } else {
+      t = s.all.emplace_back(std::make_unique<ticket>()).get();
+      t->rt_ = &rt_;
+      t->pool_ = this;
+    }
+  }
+  std::lock_guard guard(t->lock_);
+  t->attr = behind->attr;  // the core asks what kind of object it is
+  t->device_ = &d;
+  t->behind_ = behind;
+  t->status_ = status;
+  t->engine_ = nullptr;
+  t->withdrawal_ = {};
+  t->holders_ = 1;
+  t->asked_ = errorcode_t::done;
+  t->told_ = t->stopped_ = t->timed_ = false;
+  return t;
+}
+
+void ticket_pool::put(ticket* t) {
+  shard& s = mine();
+  std::lock_guard guard(s.lock);
+  t->next_free_ = s.free;
+  s.free = t;
+}
+
+void ticket_pool::forget(const device* d) {
+  for (shard& s : shards_) {
+    std::lock_guard guard(s.lock);
+    for (const auto& t : s.all) {
+      std::lock_guard own(t->lock_);
+      if (t->device_ != d) continue;
+      if (t->timed_) t->device_->deadlines.remove(t.get());
+      t->device_ = nullptr;
+    }
+  }
+}
+
+}  // namespace lci::core

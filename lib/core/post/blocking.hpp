@@ -1,0 +1,101 @@
+// Posts that may not say `posted`: they wait inside until the operation has ended.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <string>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device/argument_checks.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/progress_backoff.hpp"
+#include "lib/core/operation/ticket.hpp"
+
+namespace lci::core {
+
+/// The completion object of a blocking post. Lives until both sides have let go of it: the waiting
+/// thread may see the end before the signalling one has left.
+class blocking_comp final : public comp_impl_t {
+ public:
+  void signal(status_t s) override {
+    status_ = s;
+    if (state_.exchange(ended, std::memory_order_acq_rel) == abandoned) delete this;  // A1/R1
+  }
+  bool ready() const { return state_.load(std::memory_order_acquire) == ended; }  // A1
+  status_t status() const { return status_; }
+  void release() {
+    if (state_.exchange(abandoned, std::memory_order_acq_rel) == ended) delete this;  // R1/A1
+  }
+
+ private:
+  enum state { waiting, ended, abandoned };
+  status_t status_;
+  std::atomic<int> state_{waiting};
+};
+
+/// Stands between a post and its caller. If the caller accepts `posted` it does nothing; otherwise
+/// it puts its own completion object into the arguments and waits for it.
+///
+/// Handlers and failed peers throw out of progress(). The buffer is still the operation's then: the
+/// wait goes on to the operation's end, unless it can be withdrawn, and the exception follows.
+template <class Args>
+class blocking_guard {
+ public:
+  blocking_guard(const char* what, device& d, Args& a) : device_(d), args_(a) {
+    if (LCI_LIKELY(a.allow_posted && can_signal(a.local_comp))) return;
+    if (tls_in_progress)
+      throw_invalid(what, "local_comp", "COMP_NULL (or allow_posted = false)",
+                    "a completion object inside a handler",
+                    "the operation can't be waited for there");
+    a.local_comp = comp_t(comp_ = new blocking_comp);
+    a.allow_done = true;
+  }
+  ~blocking_guard() {
+    if (comp_ == nullptr) return;
+    if (posted_) {
+      comp_->release();
+    } else {
+      delete comp_;
+    }
+  }
+  blocking_guard(const blocking_guard&) = delete;
+  blocking_guard& operator=(const blocking_guard&) = delete;
+
+  /// The object that the wait is for; null if there is no wait.
+  comp_impl_t* comp() const { return comp_; }
+
+  status_t result(status_t status) {
+    return result(status, [] { return false; });
+  }
+  /// `withdraw()` takes the operation back if nothing has happened to it yet.
+  template <class F>
+  status_t result(status_t status, F withdraw) {
+    if (LCI_LIKELY(comp_ == nullptr) || !status.is_posted()) return status;
+    posted_ = true;
+    if constexpr (requires { args_.deadline; }) arm_deadline(args_);
+    std::exception_ptr thrown;
+    for (progress_backoff rounds(device_); !comp_->ready();) {
+      try {
+        rounds.next();
+      } catch (...) {
+        if (thrown == nullptr) thrown = std::current_exception();
+        if (withdraw()) {
+          posted_ = false;
+          break;
+        }
+      }
+    }
+    if (thrown != nullptr) std::rethrow_exception(thrown);
+    status = comp_->status();
+    device_.throw_if_failed(status);
+    return status;
+  }
+
+ private:
+  device& device_;
+  const Args& args_;
+  blocking_comp* comp_ = nullptr;
+  bool posted_ = false;
+};
+
+}  // namespace lci::core

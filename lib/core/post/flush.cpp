@@ -1,0 +1,89 @@
+// Waiting for everything that was posted to a peer, or to all.
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "lib/core/operation/flush_tracker.hpp"
+#include "lib/core/post/post_common.hpp"
+
+namespace lci::core {
+
+flush_tracker::flush_tracker(int n_ranks)
+    // calloc(), so that ranks nobody talks to cost no memory.
+    : counts_(static_cast<std::atomic<int64_t>*>(
+          std::calloc(2 * static_cast<size_t>(n_ranks), sizeof(std::atomic<int64_t>)))) {
+  if (counts_ == nullptr) throw std::bad_alloc();
+}
+
+void flush_tracker::release::operator()(void* p) const { std::free(p); }
+
+bool flush_tracker::flushed(int rank, uint64_t generation) {
+  const int parity = static_cast<int>(generation & 1);
+  uint64_t now = generation_.load(std::memory_order_relaxed);
+  if (now == generation) {
+    if (none(0, rank) && none(1, rank)) return true;
+    if (!none(1 - parity, -1)) return false;
+    // Whoever comes second finds that the generation has begun.
+    generation_.compare_exchange_strong(now, generation + 1, std::memory_order_relaxed);
+    now = generation_.load(std::memory_order_relaxed);
+  }
+  return now > generation + 1 || none(parity, rank);
+}
+
+/// A flush that waits for its turn in the list of deferred work.
+struct waiting_flush {
+  device& of;
+  comp_impl_t* comp;
+  status_t status;
+  uint64_t generation;
+
+  static bool run(void* self) {
+    std::unique_ptr<waiting_flush> flush(static_cast<waiting_flush*>(self));
+    device& d = flush->of;
+    if (LCI_UNLIKELY(d.closing())) {
+      flush->status.error = errorcode_t::cancelled;
+    } else if (!d.flushes.flushed(flush->status.rank, flush->generation)) {
+      d.rt.deferred.push({run, flush.release()});
+      return false;
+    }
+    const int peer = flush->status.rank;
+    if (peer >= 0 && d.may_have_failed() && d.has_failed(peer))
+      flush->status.error = errorcode_t::fatal;
+    // Also if the handler throws; a drained device has signalled everything.
+    struct ending {
+      device& of;
+      ~ending() {
+        of.pending.fetch_sub(1, std::memory_order_release);
+        of.end_task();
+      }
+    } const at_end{d};
+    if (flush->comp != nullptr) flush->comp->signal(flush->status);
+    return true;
+  }
+};
+
+void device::signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation) {
+  pending.fetch_add(1, std::memory_order_relaxed);
+  begin_task();
+  rt.deferred.push({waiting_flush::run, new waiting_flush{*this, comp, status, generation}});
+}
+
+status_t post_flush(post_flush_args& a) {
+  device& d = *a.device.p_impl;
+  if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
+    throw_invalid("post_flush", "rank", std::to_string(a.rank),
+                  "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
+  if (a.rank != ALL_RANKS) d.check_peer(a.rank);
+  const uint64_t generation = d.flushes.generation();
+  const status_t done = make_status(errorcode_t::done, a.rank, nullptr, 0, 0, a.user_context);
+  if (d.flushes.flushed(a.rank, generation)) {
+    if (a.allow_done || !can_signal(a.local_comp)) return done;
+    d.signal_from_post(a.local_comp.p_impl, done);
+    return errorcode_t::posted;
+  }
+  blocking_guard wait("post_flush", d, a);
+  d.signal_when_flushed(a.local_comp.p_impl, done, generation);
+  return wait.result(errorcode_t::posted);
+}
+
+}  // namespace lci::core

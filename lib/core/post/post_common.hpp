@@ -1,0 +1,117 @@
+// What all posts share: their checks, the operation they remember, their answer.
+#pragma once
+
+#include <string>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device/argument_checks.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/memory/memory_region.hpp"
+#include "lib/core/operation/make_status.hpp"
+#include "lib/core/operation/ticket.hpp"
+#include "lib/core/post/blocking.hpp"
+
+namespace lci::core {
+
+template <class Args>
+inline status_t done_status(const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
+  return make_status(code, a.rank, buffer, a.size, a.tag, a.user_context);
+}
+
+/// Answers a post whose operation is over: the status, or a signal if `done` is not allowed.
+template <class Args>
+inline status_t answer_done(device& d, const Args& a, void* buffer,
+                            errorcode_t code = errorcode_t::done) {
+  status_t status = done_status(a, buffer, code);
+  if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return status;
+  status.error = errorcode_t::done;
+  d.signal_from_post(a.local_comp.p_impl, status);
+  return errorcode_t::posted;
+}
+
+template <class Args>
+inline void* buffer_of(const Args& a) {
+  return const_cast<void*>(static_cast<const void*>(a.local_buffer));
+}
+
+/// Before a message is kept that may not be refused: outside of handlers its thread makes progress first, if
+/// more waits for the peer than may.
+template <class Args>
+inline void await_room(device& d, const Args& a) {
+  if (LCI_UNLIKELY(!d.backlog.empty()) && !tls_in_progress) d.await_backlog(a.rank);
+}
+
+/// What a post says that finds no operation left.
+LCI_COLD inline status_t too_many_operations(bool may_retry) {
+  if (may_retry) return errorcode_t::retry_nomem;
+  throw_too_many_operations();
+}
+
+/// An operation that remembers what to report; null if there is none left.
+template <class Args>
+static inline operation* make_operation(device& d, const Args& a) {
+  const memory_region* region = is_registered(a.mr) ? a.mr.p_impl : nullptr;
+  if (LCI_UNLIKELY(region != nullptr) && region->device.p_impl != &d)
+    reject_registration(d, *region);
+  operation* op = d.rt.operations.allocate_blank();
+  if (LCI_UNLIKELY(op == nullptr)) return nullptr;
+  op->belong_to(&d);
+  op->comp = can_signal(a.local_comp) ? a.local_comp.p_impl : nullptr;
+  op->status = done_status(a, buffer_of(a));
+  if (region != nullptr) op->reg = region->reg;
+  return op;
+}
+
+/// Gives an operation that nobody knows of yet a ticket, and the ticket's name to the caller. It is held:
+/// for an operation that lets the user's memory alone at first, let_go() follows.
+/// If there is no memory for it, the operation never was.
+LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& name) {
+  ticket* t;
+  try {
+    t = d.rt.tickets.get(d, op->comp, op->status);
+  } catch (...) {
+    d.rt.operations.release(op);
+    throw;
+  }
+  op->comp = t;
+  op->named = true;
+  name = t->name();
+  return *t;
+}
+
+/// Registers the buffer for this operation. If the network refuses, the operation never was.
+template <class Args>
+void register_buffer(device& d, operation* op, const Args& a) {
+  try {
+    op->reg = d.register_range(buffer_of(a), a.size);
+    op->registered = true;
+  } catch (...) {
+    if (op->named) ticket_of(op).retire();
+    d.rt.operations.release(op);
+    throw;
+  }
+}
+
+template <class Args>
+LCI_COLD void reject_common(const char* what, const device& d, const Args& a) {
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
+    throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_peers - 1));
+  if (a.local_buffer == nullptr && a.size != 0)
+    throw_invalid(what, "local_buffer", "nullptr", "an address",
+                  "only messages of 0 bytes may have none (size = " + std::to_string(a.size) + ")");
+  if (!is_possible(a.size)) reject_size(what, a.size);
+  if (a.tag > max_tag)
+    throw_invalid(what, "tag", std::to_string(a.tag), "0.." + std::to_string(max_tag),
+                  "see the runtime's attribute max_tag");
+}
+
+/// The checks of every operation, in four compares.
+template <class Args>
+inline void check_common(const char* what, const device& d, const Args& a) {
+  if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
+                   (a.local_buffer == nullptr && a.size != 0) || !is_possible(a.size) || a.tag > max_tag))
+    reject_common(what, d, a);
+  d.check_peer(a.rank);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,131 @@
+// What sends and active messages share, in a stream or not: copies, packets, requests to send.
+#pragma once
+
+#include <cstring>
+
+#include "lib/core/post/post_common.hpp"
+#include "lib/core/post/post_layout.hpp"
+
+namespace lci::core {
+
+/// Whether the sender is told by the target that the message was delivered.
+template <class Args>
+bool wants_ack(const Args& a) {
+  return a.comp_semantic == comp_semantic_t::remote;
+}
+
+/// Whether the message goes without a handshake: then it must fit into a packet, if it needs one.
+template <class Args>
+bool is_eager(const device& d, const Args& a, bool acked) {
+  const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);
+  return size < d.inject_end ||
+         (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
+}
+template <class Args>
+bool is_eager(const device& d, const Args& a) {
+  return is_eager(d, a, wants_ack(a));
+}
+
+/// Room for a message of this post, to be sent when it can be, with so many bytes in front of the payload. What
+/// has an operation asks for it first: then there is nothing to be undone.
+template <class Args>
+backlog::item room_for(const Args& a, size_t front) {
+  backlog::item item;
+  item.peer = a.rank;
+  item.message.resize(front + a.size);
+  return item;
+}
+template <class Front, class Args>
+void fill(backlog::item& item, const Args& a, const Front& front) {
+  std::memcpy(item.message.data(), &front, sizeof front);
+  if (a.size > 0) std::memcpy(item.message.data() + sizeof front, a.local_buffer, a.size);
+}
+/// A whole eager message: the caller's buffer is free.
+template <class Front, class Args>
+backlog::item copy_of(const Args& a, const Front& front) {
+  backlog::item item = room_for(a, sizeof front);
+  fill(item, a, front);
+  return item;
+}
+
+/// A packet of the user's is sent as it is, so the message must lie in it.
+LCI_COLD inline void reject_packet(const char* what, size_t size, const packet_pool& pool) {
+  throw_invalid(what, "size", std::to_string(size),
+                "at most " + std::to_string(pool.payload_size()) + " for a message in a packet",
+                "get_max_bcopy_size() says how much a packet holds");
+}
+template <class Args>
+void check_packet(const char* what, const Args& a) {
+  const class packet_pool& pool = *a.packet_pool.p_impl;
+  if (LCI_UNLIKELY(a.size > pool.payload_size()) && pool.owns(a.local_buffer))
+    reject_packet(what, a.size, pool);
+}
+
+template <class Args>
+void give_back_packet(const Args& a) {
+  class packet_pool& pool = *a.packet_pool.p_impl;
+  if (pool.owns(a.local_buffer)) pool.put(packet::of(buffer_of(a)));
+}
+
+/// Eager protocols: injection, by packet, from a user's packet. What can't go now is a retry.
+template <class Args>
+errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
+  class packet_pool& pool = *a.packet_pool.p_impl;
+  const bool user_packet = pool.owns(a.local_buffer);
+  if (!d.backlog.empty()) return errorcode_t::retry_backlog;
+  errorcode_t result;
+  if (a.size < d.inject_end) {
+    result = d.inject(a.rank, wire::pack(head), a.local_buffer, a.size);
+    if (result == errorcode_t::done && user_packet) pool.put(packet::of(buffer_of(a)));
+  } else {
+    packet* p = user_packet ? packet::of(buffer_of(a)) : pool.get();
+    if (p == nullptr) {
+      if (LCI_UNLIKELY(pool.is_hollow())) throw_no_pool(a.size);
+      return errorcode_t::retry_nopacket;
+    }
+    p->head = head;
+    if (!user_packet) std::memcpy(p->payload(), a.local_buffer, a.size);
+    result = d.send_packet(a.rank, p, a.size);
+    if (result != errorcode_t::done && !user_packet) pool.put(p);
+  }
+  return result;
+}
+
+/// A request that its sender can call off alone: its memory can't be read, so the receiver asks for the
+/// data, and finds out.
+LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, wire::rts_body& rts) {
+  ticket& t = name_operation(d, op, name);
+  rts.rkey = 0;
+  rts.operation |= t.wire_word();
+  t.let_go(d);
+}
+
+/// Makes an operation one that waits for the target to say that its eager message was delivered.
+template <class Args>
+wire::ack_body expect_ack(device& d, operation* op, const Args& a) {
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
+  op->become(op_state::await_ack);
+  op->acknowledged = true;
+  op->left.store(1, std::memory_order_relaxed);
+  return {op->handle() | wire::wants_ack};
+}
+
+/// Makes an operation one that waits for the answer to its request to send.
+template <class Args>
+wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool acked) {
+  op->become(op_state::await_receiver);
+  op->acknowledged = acked;
+  op->left.store(1, std::memory_order_relaxed);
+  op->total = a.size;
+  op->next_offset = 0;
+  if constexpr (requires { a.layout; })
+    if (LCI_UNLIKELY(has_layout(a.layout))) give_shape(d.rt.operations, op, *a.layout);
+  if (!op->shaped && a.packet_pool.p_impl->owns(a.local_buffer)) op->carrier = packet::of(buffer_of(a));
+  if (d.limits.rma && op->reg.rkey == 0 && !op->shaped) register_buffer(d, op, a);
+  wire::rts_body rts{a.size, reinterpret_cast<uint64_t>(a.local_buffer), op->shaped ? 0 : op->reg.rkey,
+                     op->handle() | (acked ? wire::wants_ack : 0)};
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_request(d, op, *a.operation, rts);
+  return rts;
+}
+
+}  // namespace lci::core

@@ -1,0 +1,153 @@
+// Posting receives: each is filed in the matching engine, unless its message is there already.
+#include <new>
+
+#include "lib/core/operation/fill_receive.hpp"
+#include "lib/core/post/begin_post.hpp"
+#include "lib/core/post/post_common.hpp"
+#include "lib/core/post/post_layout.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// A receive meets a message that has come before it.
+LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_done, unexpected* u) {
+  if (!u->rendezvous) {
+    const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
+    const uint64_t ack = u->rts.operation;
+    {
+      const device_visit via(d.rt, u->device_uid, &d);
+      free_unexpected(via.get(), u);
+      if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via.get() != nullptr)) via.get()->send_ack(status.rank, ack);
+    }
+    comp_impl_t* comp = op->comp;
+    const bool named = op->named;
+    d.rt.operations.release(op);
+    if (allow_done || comp == nullptr) {
+      if (named) static_cast<ticket*>(comp)->retire();
+      return status;
+    }
+    d.signal_from_post(comp, status);
+    return errorcode_t::posted;
+  }
+  // The answer goes where the request came from, unless that device has been freed.
+  const device_visit via(d.rt, u->device_uid, &d);
+  const int peer = u->peer;
+  const tag_t tag = u->tag;
+  const wire::rts_body rts = u->rts;
+  const bool cancelled = u->cancelled;
+  free_unexpected(via.get(), u);
+  if (LCI_UNLIKELY(cancelled || via.get() == nullptr))
+    d.cancel_receive(op, peer, tag);
+  else
+    via.get()->start_receive(op, peer, tag, rts);
+  return errorcode_t::posted;
+}
+
+/// Takes a receive back that has not been matched yet, and forgets it. False if there is none.
+template <class F>
+bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it) {
+  operation* found = nullptr;
+  engine.remove_if(key, matching_entry_type_t::recv, [&](void* entry) {
+    auto* op = static_cast<operation*>(entry);
+    if (found != nullptr || !is_it(op)) return false;
+    found = op;
+    return true;
+  });
+  if (found == nullptr) return false;
+  if (found->named) ticket_of(found).retire();
+  d.rt.operations.release(found);
+  return true;
+}
+
+/// Files the receive of an operation that is its caller's alone: null. Or the message that has come before.
+LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_engine& engine, int rank,
+                                          tag_t tag, matching_policy_t policy) {
+  const uint64_t key = engine.make_key(rank, tag, policy);
+  const uint32_t handle = op->handle();
+  if (LCI_UNLIKELY(op->named)) ticket_of(op).filed_in(engine, key);
+  void* match;
+  try {
+    match = engine.insert(key, op, matching_entry_type_t::recv);
+  } catch (const std::bad_alloc&) {
+    if (op->named) ticket_of(op).retire();
+    d.rt.operations.release(op);
+    throw_no_memory(post_kind::recv);
+  }
+  if (LCI_UNLIKELY(match != nullptr)) return static_cast<unexpected*>(match);
+  // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
+  if (LCI_UNLIKELY(d.may_have_failed()) && looks_at_rank(policy) && d.has_failed(rank) &&
+      withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
+    d.throw_fatal(rank);
+  return nullptr;
+}
+
+/// Files a receive, unless its message is there already. `shaped`: into a layout.
+template <bool shaped>
+inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy,
+                             bool retry_allowed) {
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  op->become(op_state::recv_posted);
+  if constexpr (shaped) give_shape(d.rt.operations, op, *a.layout);
+  if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);
+  unexpected* u = file(d, op, *a.matching_engine.p_impl, a.rank, a.tag, policy);
+  if (LCI_UNLIKELY(u != nullptr)) return receive_unexpected(d, op, a.allow_done, u);
+  return errorcode_t::posted;
+}
+
+template <bool shaped>
+LCI_NOINLINE status_t post_recv_waiting(device& d, post_recv_args& a, matching_policy_t policy) {
+  const bool retry_allowed = may_retry(a);
+  blocking_guard wait("post_recv", d, a);
+  return wait.result(file_receive<shaped>(d, a, policy, retry_allowed), [&] {
+    matching_engine& engine = *a.matching_engine.p_impl;
+    return withdraw_receive(d, engine, engine.make_key(a.rank, a.tag, policy),
+                            [&](operation* op) { return comp_of(op) == wait.comp(); });
+  });
+}
+
+template <bool shaped>
+inline status_t post_recv_any(post_recv_args& a) {
+  device& d = *a.device.p_impl;
+  matching_policy_t policy = a.matching_policy;
+  if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG))
+    policy = wildcard_policy(a.rank, a.tag, policy);
+  if (LCI_UNLIKELY(!valid_receive(d, a, policy) &&
+                   !(shaped && valid_receive(d, with_some_buffer(a), policy))))
+    reject_receive(d, a, policy);
+  if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp)))
+    return post_recv_waiting<shaped>(d, a, policy);
+  return file_receive<shaped>(d, a, policy, may_retry(a));
+}
+
+}  // namespace
+
+status_t post_recv(post_recv_args& a) {
+  if (LCI_UNLIKELY(a.layout != nullptr)) return post_recv_layout(a);
+  return begin_post(post_kind::recv, a, post_recv_any<false>);
+}
+
+status_t post_recv_pieces(post_recv_args& a) {
+  return begin_post(post_kind::recv, a, post_recv_any<true>);
+}
+
+}  // namespace lci::core
+
+lci::errorcode_t lci::detail::file_receive(core::device* device, receive_terms terms, tag_t tag,
+                                           void* buffer, size_t size, comp_impl_t* comp,
+                                           void* user_context, status_t& status) {
+  core::device& d = *device;
+  core::operation* op = d.rt.operations.allocate_blank();
+  if (LCI_UNLIKELY(op == nullptr)) return errorcode_t::retry_nomem;
+  op->belong_to(&d);
+  op->comp = comp;
+  op->status = core::make_status(errorcode_t::done, terms.rank, buffer, size, tag, user_context);
+  op->become(core::op_state::recv_posted);
+  core::unexpected* u = core::file(d, op, *d.rt.default_matching_engine.p_impl, terms.rank, tag,
+                                   static_cast<matching_policy_t>(terms.policy));
+  if (LCI_LIKELY(u == nullptr)) return errorcode_t::posted;
+  status = core::receive_unexpected(d, op, terms.allow_done, u);
+  return errorcode_t::done;
+}

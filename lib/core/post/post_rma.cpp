@@ -1,0 +1,112 @@
+// Posting puts and gets. What happens at their target is in rma.cpp.
+#include "lib/core/post/begin_post.hpp"
+#include "lib/core/post/direct.hpp"
+#include "lib/core/post/post_common.hpp"
+#include "lib/core/post/post_layout.hpp"
+
+namespace lci::core {
+
+namespace {
+
+template <class Args>
+void signal_target(device& d, const Args& a) {
+  d.send_signal(a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
+}
+
+/// A put or get, from the first piece to the signal.
+template <class Args>
+status_t post_rma(device& d, Args& a, op_state state, const char* what) {
+  check_common(what, d, a);
+  check_remote(what, d, a.rmr, a.remote_disp, a.size);
+  const bool retry_allowed = may_retry(a);
+  if (LCI_UNLIKELY(!d.backlog.empty()) && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);
+  op->become(state);
+  op->total = a.size;
+  op->next_offset = 0;
+  op->remote_addr = a.rmr.base + a.remote_disp;
+  op->remote_key = a.rmr.opaque_rkey;
+  op->signals = a.remote_comp != 0;
+  op->remote_comp = a.remote_comp;
+  if (d.limits.local_registration && a.size > 0 && op->reg.lkey == 0) register_buffer(d, op, a);
+  d.count_in(op);
+  errorcode_t result;
+  try {
+    result = d.start_rma(op);
+  } catch (...) {
+    d.forget(op);
+    throw;
+  }
+  switch (result) {
+    case errorcode_t::posted:
+    case errorcode_t::posted_backlog:
+      return wait.result(result);
+    case errorcode_t::done:
+      if (a.remote_comp != 0) signal_target(d, a);
+      d.forget(op);
+      return wait.result(answer_done(d, a, buffer_of(a)));
+    case errorcode_t::fatal:
+      d.forget(op);
+      throw_peer_failure(a.rank);
+    default:
+      if (retry_allowed) {
+        d.forget(op);
+        return result;
+      }
+      op->pieces.store(1, std::memory_order_relaxed);
+      d.resume_later(op);
+      return wait.result(errorcode_t::posted_backlog);
+  }
+}
+
+/// The target's memory if it is mapped here and the arguments are good; looks for it if need be.
+template <class Args>
+std::byte* direct_target(const device& d, const Args& a) {
+  if (a.tag > max_tag || (a.local_buffer == nullptr && a.size != 0)) return nullptr;
+  return mapped_target(d, a, a.size);
+}
+
+/// The end of a put or get whose bytes have been moved.
+template <class Args>
+status_t finish_direct(device& d, const Args& a) {
+  if (a.remote_comp != 0) signal_target(d, a);
+  return answer_done(d, a, buffer_of(a));
+}
+
+LCI_NOINLINE status_t post_put_general(post_put_args& a) {
+  if (a.layout != nullptr || a.remote_layout != nullptr) return post_put_layout(a);
+  device& d = *a.device.p_impl;
+  if (std::byte* to = direct_target(d, a)) {
+    copy_directly(to, a.local_buffer, a.size);
+    return finish_direct(d, a);
+  }
+  return post_rma(d, a, op_state::put, "post_put");
+}
+
+LCI_NOINLINE status_t post_get_general(post_get_args& a) {
+  if (a.layout != nullptr || a.remote_layout != nullptr) return post_get_layout(a);
+  device& d = *a.device.p_impl;
+  if (const std::byte* from = direct_target(d, a)) {
+    copy_directly(a.local_buffer, from, a.size);
+    return finish_direct(d, a);
+  }
+  return post_rma(d, a, op_state::get, "post_get");
+}
+
+}  // namespace
+
+status_t post_put_piece(post_put_args& a) { return post_put_general(a); }
+status_t post_get_piece(post_get_args& a) { return post_get_general(a); }
+
+status_t post_put(post_put_args& a) {
+  return begin_post(post_kind::put, a, post_put_general);
+}
+
+status_t post_get(post_get_args& a) {
+  return begin_post(post_kind::get, a, post_get_general);
+}
+
+}  // namespace lci::core

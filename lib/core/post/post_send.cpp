@@ -1,0 +1,223 @@
+// Posting sends and active messages. Each checks its arguments, takes the protocol that fits the
+// size, and hands the message to the fabric. What can't go now is a `retry`, or waits in the backlog
+// if the caller forbids that.
+#include <cstring>
+
+#include "lib/core/post/begin_post.hpp"
+#include "lib/core/post/post_common.hpp"
+#include "lib/core/post/post_layout.hpp"
+#include "lib/core/post/post_message.hpp"
+#include "lib/core/stream/stream.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// An eager message whose sender wants to know when the network is through with it.
+template <class Args>
+status_t send_tracked(device& d, Args& a, const wire::header& head, const char* what) {
+  const bool retry_allowed = may_retry(a);
+  if (!retry_allowed) await_room(d, a);
+  const bool at_once = d.backlog.empty();
+  if (!at_once && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  backlog::item item = copy_of(a, head);
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
+  op->become(op_state::send);
+  op->pieces.store(1, std::memory_order_relaxed);
+  d.count_in(op);
+  item.completes = op;
+  if (!at_once || !d.submit(item)) {
+    if (retry_allowed) {
+      d.forget(op);
+      return errorcode_t::retry_nomem;
+    }
+    d.queue(std::move(item));
+  }
+  give_back_packet(a);
+  return wait.result(errorcode_t::posted);
+}
+
+/// An eager message whose sender wants to know when it has been delivered.
+template <class Args>
+status_t send_acked(device& d, Args& a, const wire::header& head, const char* what) {
+  const bool retry_allowed = may_retry(a);
+  if (!retry_allowed) await_room(d, a);
+  const bool at_once = d.backlog.empty();
+  if (!at_once && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  backlog::item item = room_for(a, sizeof(wire::framed<wire::ack_body>));
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  wire::framed<wire::ack_body> front{head, expect_ack(d, op, a)};
+  front.head.what = head.what == wire::kind::am ? wire::kind::am_acked : wire::kind::send_acked;
+  fill(item, a, front);
+  item.handle = op->handle();
+  item.awaited = awaits_acks;
+  d.count_in(op);
+  d.open(op, awaits_acks);
+  // From here on the message will be sent: the ack may find us at any time.
+  if (!at_once || !d.submit(item)) d.queue(std::move(item));
+  give_back_packet(a);
+  return wait.result(errorcode_t::posted);
+}
+
+/// Eager protocols: injection, by packet, from a user's packet, by backlog.
+template <class Args>
+status_t send_eager(device& d, Args& a, const wire::header& head, const char* what) {
+  check_packet(what, a);
+  if (wants_ack(a)) return send_acked(d, a, head, what);
+  if (!ends_with_copy(d, a)) return send_tracked(d, a, head, what);
+  const errorcode_t result = try_eager(d, a, head);
+  if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
+  if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
+  if (may_retry(a)) return result;
+  if (a.comp_semantic != comp_semantic_t::memory) return send_tracked(d, a, head, what);
+  await_room(d, a);
+  d.backlog.push(copy_of(a, head));
+  give_back_packet(a);
+  return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
+}
+
+/// What a cancel sends to the receiver. (An active message meets its receiver at once.)
+LCI_COLD void make_withdrawable(operation* op, const wire::framed<wire::rts_body>& rts) {
+  if (rts.head.what != wire::kind::rts_send) return;
+  wire::framed<wire::ack_body> withdrawal;
+  withdrawal.head = rts.head;
+  withdrawal.head.what = wire::kind::withdraw;
+  withdrawal.body.operation = rts.body.operation;
+  ticket_of(op).withdrawn_by(withdrawal);
+}
+
+/// Rendezvous: tells the receiver; the rest is the progress engine's.
+template <class Args>
+status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
+  check_packet(what, a);
+  const bool retry_allowed = may_retry(a);
+  if (!retry_allowed) await_room(d, a);
+  if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  wire::framed<wire::rts_body> rts;
+  rts.head = head;
+  rts.body = expect_receiver(d, op, a, wants_ack(a));
+  if (LCI_UNLIKELY(op->named)) make_withdrawable(op, rts);
+  d.count_in(op);
+  d.open(op, awaits_receiver);
+  d.send_request(a.rank, static_cast<uint32_t>(rts.body.operation), awaits_receiver, rts);
+  return wait.result(errorcode_t::posted);
+}
+
+inline network::message_head head_of(const post_am_args& a) {
+  return wire::pack(wire::kind::am, 0, 0, a.remote_comp, a.tag);
+}
+
+inline network::message_head head_of(const post_send_args& a) {
+  return wire::pack(wire::kind::send, static_cast<uint8_t>(a.matching_policy),
+                    a.matching_engine.p_impl->id, 0, a.tag);
+}
+
+void check_am(const device& d, const post_am_args& a) {
+  check_common("post_am", d, a);
+  if (a.remote_comp == 0)
+    throw_invalid("post_am", "remote_comp", "0", "a handle that register_rcomp() gave the target");
+}
+
+status_t post_am_general(post_am_args& a) {
+  device& d = *a.device.p_impl;
+  check_am(d, a);
+  if (!a.stream.is_empty()) return post_in_stream(a);
+  wire::header head = wire::unpack(head_of(a));
+  if (is_eager(d, a)) return send_eager(d, a, head, "post_am");
+  head.what = wire::kind::rts_am;
+  return send_rendezvous(d, a, head, "post_am");
+}
+
+void check_send(const device& d, const post_send_args& a) {
+  check_common("post_send", d, a);
+  if (LCI_UNLIKELY(!is_policy(a.matching_policy))) reject_policy("post_send", a.matching_policy);
+}
+
+/// Whether the target asks for a pause. Where the caller forbids `retry` this waits for its end.
+bool is_to_pause(device& d, const post_send_args& a) {
+  if (LCI_UNLIKELY(tls_sends_in_a_row > most_sends_in_a_row) && !tls_in_progress) {
+    tls_sends_in_a_row = 0;
+    if (may_retry(a)) return true;
+    d.progress();
+  }
+  if (LCI_LIKELY(!d.sends_pause(a.rank))) return false;
+  // The target of these has posted its receives, or will before it makes its call.
+  if (a.matching_engine.p_impl->id == wire::check_engine) return false;
+  if (may_retry(a)) return true;
+  if (!tls_in_progress) d.await_end_of_pause(a.rank);
+  return false;
+}
+
+status_t post_send_general(post_send_args& a) {
+  device& d = *a.device.p_impl;
+  check_send(d, a);
+  if (LCI_UNLIKELY(is_to_pause(d, a))) return errorcode_t::retry_nomem;
+  wire::header head = wire::unpack(head_of(a));
+  if (is_eager(d, a)) return send_eager(d, a, head, "post_send");
+  head.what = wire::kind::rts_send;
+  return send_rendezvous(d, a, head, "post_send");
+}
+
+LCI_COLD status_t post_am_in_pieces(post_am_args& a) {
+  device& d = *a.device.p_impl;
+  check_am(d, with_some_buffer(a));
+  if (!a.stream.is_empty()) return post_in_stream(a);
+  wire::header head = wire::unpack(head_of(a));
+  head.what = wire::kind::rts_am;
+  return send_rendezvous(d, a, head, "post_am");
+}
+
+LCI_COLD status_t post_send_in_pieces(post_send_args& a) {
+  device& d = *a.device.p_impl;
+  check_send(d, with_some_buffer(a));
+  if (LCI_UNLIKELY(is_to_pause(d, a))) return errorcode_t::retry_nomem;
+  wire::header head = wire::unpack(head_of(a));
+  head.what = wire::kind::rts_send;
+  return send_rendezvous(d, a, head, "post_send");
+}
+
+}  // namespace
+
+status_t post_am(post_am_args& a) {
+  if (LCI_UNLIKELY(has_layout(a.layout))) return post_am_layout(a);
+  return begin_post(post_kind::am, a, post_am_general);
+}
+
+status_t post_send(post_send_args& a) {
+  if (has_layout(a.layout)) return post_send_layout(a);
+  return begin_post(post_kind::send, a, post_send_general);
+}
+
+status_t post_am_pieces(post_am_args& a) {
+  return begin_post(post_kind::am, a, post_am_in_pieces);
+}
+
+status_t post_send_pieces(post_send_args& a) {
+  return begin_post(post_kind::send, a, post_send_in_pieces);
+}
+
+}  // namespace lci::core
+
+namespace lci::detail {
+
+errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const void* buffer, size_t size) {
+  using namespace core;
+  return d->inject(rank, wire::pack(wire::kind::am, 0, 0, comp, tag), buffer, size);
+}
+
+errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag, const void* buffer,
+                        size_t size) {
+  using namespace core;
+  if (LCI_UNLIKELY(++tls_sends_in_a_row > most_sends_in_a_row)) return errorcode_t::retry;
+  return d->inject(rank, wire::pack_send(engine_and_policy, tag), buffer, size);
+}
+
+}  // namespace lci::detail

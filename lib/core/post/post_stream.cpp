@@ -1,0 +1,179 @@
+// Posting active messages in a stream. They get their numbers here; the target's stream_order.cpp
+// puts them into that order again. A window of messages and bytes keeps what it has to put aside
+// small.
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "lib/base/check.hpp"
+#include "lib/core/post/post_common.hpp"
+#include "lib/core/post/post_message.hpp"
+#include "lib/core/stream/stream.hpp"
+
+namespace lci::core {
+
+stream_t alloc_stream(alloc_stream_args& a) { return new stream(a.runtime, a.attr); }
+
+void free_stream(free_stream_args& a) {
+  if (a.stream == nullptr || a.stream->is_empty())
+    throw_invalid("free_stream", "stream", "empty", "an allocated object");
+  delete a.stream->p_impl;
+  *a.stream = stream_t();
+}
+
+namespace {
+
+/// The header in front of a message that is released now.
+void ask_credit(outgoing_stream& out, std::vector<std::byte>& message, size_t size) {
+  if (!out.asks_credit(size)) return;
+  wire::header head;
+  std::memcpy(&head, message.data(), sizeof head);
+  head.policy |= wire::asks_credit;
+  std::memcpy(message.data(), &head, sizeof head);
+}
+
+/// Gives the message its number, and sends it; or keeps it, in `place`, until there is room. Does not throw: its
+/// operation is under way.
+void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::header head,
+                  size_t size, outgoing_stream::held_list& place) {
+  {
+    std::lock_guard guard(out.lock);
+    out.catch_up();
+    head.tag = wire::pack_number(out.next++, head.tag);
+    std::memcpy(item.message.data(), &head, sizeof head);
+    if (!out.has_room()) return out.hold(d, std::move(item), size, place);
+    ask_credit(out, item.message, size);
+    out.release(size);
+  }
+  d.submit_or_queue(std::move(item));
+}
+
+status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::header head) {
+  errorcode_t result = errorcode_t::retry_backlog;
+  if (!may_retry(a)) await_room(d, a);
+  {
+    std::lock_guard guard(out.lock);
+    out.catch_up();
+    const bool room = out.has_room();
+    head.tag = wire::pack_number(out.next, a.tag);
+    if (room && out.asks_credit(a.size)) head.policy |= wire::asks_credit;
+    if (room) result = try_eager(d, a, head);
+    if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
+    const bool waits = result != errorcode_t::done;
+    if (waits && may_retry(a)) return result;
+    if (waits) {
+      // What finds no memory here has taken no number: the target would wait for that for ever.
+      backlog::item item = copy_of(a, head);
+      if (room) {
+        d.backlog.push(std::move(item));
+      } else {
+        outgoing_stream::held_list place(1);
+        out.hold(d, std::move(item), a.size, place);
+      }
+    }
+    ++out.next;
+    if (room) out.release(a.size);
+  }
+  if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
+  give_back_packet(a);
+  return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
+}
+
+/// Whether it goes without a handshake. What is not in one piece here is too large for that, or wants to know.
+bool goes_whole(const device& d, const post_am_args& a, bool acked) {
+  return !has_layout(a.layout) && is_eager(d, a, acked);
+}
+
+/// Messages that end later: large ones, and those whose sender wants to know of the delivery.
+status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::header head,
+                      bool acked) {
+  const bool retry_allowed = may_retry(a);
+  if (!retry_allowed) {
+    await_room(d, a);
+  } else {
+    std::lock_guard guard(out.lock);
+    out.catch_up();
+    if (!out.has_room() || !d.backlog.empty()) return errorcode_t::retry_backlog;
+  }
+  blocking_guard wait("post_am", d, a);
+  // All that needs memory comes before what would have to be undone: the operation, the number.
+  const bool whole = goes_whole(d, a, acked);
+  backlog::item item;
+  if (whole) {
+    item = room_for(a, sizeof(wire::framed<wire::ack_body>));
+  } else {
+    item.peer = a.rank;
+    item.message.resize(sizeof(wire::framed<wire::rts_body>));
+  }
+  outgoing_stream::held_list place(1);
+  operation* op = make_operation(d, a);
+  if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
+  if (whole) {
+    head.policy = wire::ack_follows;
+    item.awaited = awaits_acks;
+    fill(item, a, wire::framed<wire::ack_body>{head, expect_ack(d, op, a)});
+    give_back_packet(a);
+  } else {
+    head.what = wire::kind::rts_ordered;
+    item.awaited = awaits_receiver;
+    const wire::framed<wire::rts_body> rts{head, expect_receiver(d, op, a, acked)};
+    std::memcpy(item.message.data(), &rts, sizeof rts);
+  }
+  item.handle = op->handle();
+  d.count_in(op);
+  d.open(op, item.awaited);
+  // From here on the message will be sent, also if the window has been filled meanwhile: its answer
+  // may find the operation at any time.
+  send_in_turn(d, out, std::move(item), head, a.size, place);
+  return wait.result(errorcode_t::posted);
+}
+
+}  // namespace
+
+status_t post_in_stream(post_am_args& a) {
+  device& d = *a.device.p_impl;
+  const stream& s = *a.stream.p_impl;
+  if (s.runtime.p_impl != &d.rt)
+    throw_invalid("post_am", "stream", "one of another runtime", "one of the device's runtime");
+  check_packet("post_am", a);
+  outgoing_stream& out = d.rt.streams.outgoing(s, a.rank);
+  wire::header head;
+  head.what = wire::kind::am_ordered;
+  head.engine = s.id;
+  head.word = a.remote_comp;
+  head.tag = a.tag;
+  // Where the network does not say at once that it has the message, only the target can.
+  const bool acked = a.comp_semantic != comp_semantic_t::memory && !ends_with_copy(d, a);
+  if (!acked && goes_whole(d, a, false)) return post_eager(d, a, out, head);
+  return post_tracked(d, a, out, head, acked);
+}
+
+bool device::receive_credit(int peer, const wire::message& m) {
+  outgoing_stream* out = rt.streams.find_outgoing(m.head.engine, peer);
+  if (out == nullptr) return false;
+  outgoing_stream::held_list released;
+  {
+    std::lock_guard guard(out->lock);
+    out->catch_up();
+    const auto newly_delivered = static_cast<int32_t>(m.head.word - out->delivered);
+    if (newly_delivered <= 0) return true;  // it was overtaken
+    if (static_cast<uint32_t>(newly_delivered) > out->sent - out->delivered ||
+        m.head.tag - out->delivered_bytes > out->sent_bytes - out->delivered_bytes)
+      return false;
+    out->delivered = m.head.word;
+    out->delivered_bytes = m.head.tag;
+    while (!out->held.empty() && out->is_open()) {
+      outgoing_stream::held_message& next = out->held.front();
+      ask_credit(*out, next.item.message, next.size);
+      out->release(next.size);
+      released.splice(released.end(), out->held, out->held.begin());
+    }
+  }
+  for (outgoing_stream::held_message& each : released) {
+    each.by->submit_or_queue(std::move(each.item));
+    each.end();
+  }
+  return true;
+}
+
+}  // namespace lci::core

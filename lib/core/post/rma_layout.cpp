@@ -1,0 +1,238 @@
+// Puts and gets of layouts: plain copies where the target's memory is mapped here, else one put or
+// get for each run of bytes that is in one piece at both ends.
+#include <atomic>
+#include <memory>
+
+#include "lib/core/memory/layout.hpp"
+#include "lib/core/post/direct.hpp"
+#include "lib/core/post/post_common.hpp"
+#include "lib/core/post/post_layout.hpp"
+
+namespace lci::core {
+
+namespace {
+
+status_t post_piece(post_put_args& a) { return post_put_piece(a); }
+status_t post_piece(post_get_args& a) { return post_get_piece(a); }
+
+template <class Args>
+bool has_remote_segments(const Args& a) {
+  return a.remote_layout != nullptr && a.remote_layout->remote_segments() != nullptr;
+}
+
+/// Where the bytes begin at the target: the first of them, if they have registrations of their own.
+template <class Args>
+uint64_t address_of(const Args& a) {
+  if (!has_remote_segments(a)) return a.rmr.base + a.remote_disp;
+  const layout_cursor first(*a.remote_layout, 0);
+  return first.run() == 0 ? 0 : first.rmr()->base + first.offset();
+}
+
+/// Remote segments, each as a put or get of its own would be checked.
+template <class Args>
+void check_remote_segments(const char* what, const device& d, const Args& a) {
+  if (!a.rmr.is_empty() || a.remote_disp != 0)
+    throw_invalid(what, a.rmr.is_empty() ? "remote_disp" : "rmr", "given", "0 and RMR_NULL with remote segments",
+                  "each of them has a registration and an offset of its own");
+  for (size_t i = 0; i < a.remote_layout->n(); ++i) {
+    const remote_segment_t& s = a.remote_layout->remote_segments()[i];
+    if (s.size > 0) check_remote(what, d, s.rmr, s.offset, s.size);
+  }
+}
+
+/// A put or get on its way, piece by piece. What can't be posted now is posted from the list of
+/// deferred work. Owns itself once it is under way; the last piece to end, or the one who posts
+/// pieces, ends it: each of them is counted.
+template <class Args>
+class layout_transfer final : public dependent {
+ public:
+  explicit layout_transfer(const Args& a)
+      : device_(*a.device.p_impl),
+        user_(a.local_comp.p_impl),
+        status_(done_status(a, buffer_of(a))),
+        signal_(a.remote_comp),
+        parity_(device_.flushes.begin(a.rank)),
+        local_(a.layout),
+        remote_(a.remote_layout),
+        from_(local_.view(), a.size),
+        to_(remote_.view(), a.size),
+        piece_(a),
+        disp_(a.remote_disp),
+        base_(buffer_of(a)),
+        signalled_(address_of(a)) {
+    device_.add_dependent(this);
+    device_.pending.fetch_add(1, std::memory_order_relaxed);
+    if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
+    piece_.layout = piece_.remote_layout = nullptr;
+    piece_.operation = nullptr;
+    piece_.deadline = -1;
+    piece_.remote_comp = 0;
+    piece_.local_comp = comp_t(this);
+    piece_.allow_done = piece_.allow_posted = piece_.allow_retry = true;
+  }
+  ~layout_transfer() override {
+    device_.remove_dependent(this);
+    device_.flushes.end(status_.rank, parity_);
+    device_.pending.fetch_sub(1, std::memory_order_release);
+  }
+
+  /// True if all is over: the transfer is the caller's. If not, it is on its own.
+  bool start() { return post_pieces() && let_go(); }
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  /// Tells the target what the transfer was about.
+  void tell_target() {
+    if (signal_ != 0 && !failed())
+      device_.send_signal(status_.rank, signal_, status_.tag, signalled_, status_.size);
+  }
+
+  unfinished give_up() override {
+    status_.error = errorcode_t::cancelled;
+    return {ticket_ != nullptr ? ticket_->retire() : user_, status_};
+  }
+
+  /// A piece has ended.
+  void signal(status_t status) override {
+    if (!status.is_done()) failed_.store(true, std::memory_order_relaxed);
+    if (let_go()) end();
+  }
+
+ private:
+  static bool run(void* self) {
+    auto* t = static_cast<layout_transfer*>(self);
+    struct ending {
+      device& of;
+      ~ending() { of.end_task(); }
+    } const at_end{t->device_};
+    if (t->device_.closing()) t->failed_.store(true, std::memory_order_relaxed);
+    if (t->post_pieces() && t->let_go()) t->end();
+    return true;
+  }
+  /// False if it stops for now, to be called again later.
+  bool post_pieces() {
+    for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
+      if (ticket_ != nullptr && ticket_->stop()) {
+        failed_.store(true, std::memory_order_relaxed);
+        break;
+      }
+      piece_.local_buffer =
+          reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from_.offset());
+      piece_.size = n;
+      piece_.remote_disp = disp_ + to_.offset();
+      if (const rmr_t* rmr = to_.rmr()) piece_.rmr = *rmr;
+      pieces_.fetch_add(1, std::memory_order_relaxed);
+      status_t status;
+      try {
+        Args a = piece_;  // a post may change its arguments
+        status = post_piece(a);
+      } catch (const peer_failure_error&) {  // misuse goes to the caller: the first piece finds it
+        failed_.store(true, std::memory_order_relaxed);
+        status = errorcode_t::done;
+      } catch (const resource_error&) {
+        failed_.store(true, std::memory_order_relaxed);
+        status = errorcode_t::done;
+      }
+      if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
+      if (status.is_retry()) {
+        device_.begin_task();
+        device_.rt.deferred.push({run, this});
+        return false;
+      }
+      from_.advance(n);
+      to_.advance(n);
+    }
+    return true;
+  }
+  /// True for the last one: A1 pairs with itself, so that it sees what all others did.
+  bool let_go() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  void end() {
+    const std::unique_ptr<layout_transfer> ends_here(this);
+    tell_target();
+    if (failed()) status_.error = device_.closing() ? errorcode_t::cancelled : errorcode_t::fatal;
+    user_->signal(status_);
+  }
+
+  device& device_;
+  comp_impl_t* const user_;
+  ticket* ticket_ = nullptr;  // the same, if it is one
+  status_t status_;
+  const rcomp_t signal_;
+  const uint8_t parity_;
+  const kept_layout local_, remote_;
+  layout_cursor from_, to_;
+  Args piece_;  // what all pieces have in common
+  const uint64_t disp_;
+  void* const base_;
+  const uint64_t signalled_;  // the address that a signal tells
+  std::atomic<bool> failed_{false};
+  std::atomic<int64_t> pieces_{1};  // under way, and one for whoever posts them
+};
+
+template <class Args>
+status_t post_pieces(const char* what, device& d, Args& a) {
+  const bool retry_allowed = may_retry(a);
+  if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
+  blocking_guard wait(what, d, a);
+  ticket* named = nullptr;
+  if (a.operation != nullptr) {
+    named = d.rt.tickets.get(d, a.local_comp.p_impl, done_status(a, buffer_of(a)));
+    *a.operation = named->name();
+  }
+  const comp_t given = a.local_comp;
+  if (named != nullptr) a.local_comp = comp_t(named);
+  auto transfer = std::make_unique<layout_transfer<Args>>(a);
+  if (!transfer->start()) {
+    (void)transfer.release();
+    return wait.result(errorcode_t::posted);
+  }
+  a.local_comp = given;
+  if (named != nullptr) {
+    *a.operation = {};
+    named->retire();
+  }
+  if (transfer->failed()) d.throw_fatal(a.rank);
+  transfer->tell_target();
+  return wait.result(answer_done(d, a, buffer_of(a)));
+}
+
+template <class Args, class Copy>
+status_t post_rma_layout(const char* what, Args& a, Copy copy) {
+  device& d = *a.device.p_impl;
+  check_local_layout(what, a.layout, a.size, a.local_buffer);
+  const size_t extent = check_layout(what, "remote_layout", a.remote_layout, a.size);
+  if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) || a.tag > max_tag ||
+      (a.local_buffer == nullptr && a.size != 0 && a.layout == nullptr))
+    reject_common(what, d, a);
+  d.check_peer(a.rank);
+  if (has_remote_segments(a)) {
+    check_remote_segments(what, d, a);
+    return post_pieces(what, d, a);
+  }
+  check_remote(what, d, a.rmr, a.remote_disp, extent);
+  std::byte* at = mapped_target(d, a, extent);
+  if (at == nullptr) return post_pieces(what, d, a);
+  constexpr layout_t whole;
+  const layout_cursor local(a.layout != nullptr ? *a.layout : whole, a.size),
+      remote(a.remote_layout != nullptr ? *a.remote_layout : whole, a.size);
+  copy(at, remote, local);
+  if (a.remote_comp != 0)
+    d.send_signal(a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
+  return answer_done(d, a, buffer_of(a));
+}
+
+}  // namespace
+
+status_t post_put_layout(post_put_args& a) {
+  return post_rma_layout("post_put", a,
+                         [&](void* at, const layout_cursor& remote, const layout_cursor& local) {
+                           copy_layout(at, remote, a.local_buffer, local);
+                         });
+}
+
+status_t post_get_layout(post_get_args& a) {
+  return post_rma_layout("post_get", a,
+                         [&](void* at, const layout_cursor& remote, const layout_cursor& local) {
+                           copy_layout(a.local_buffer, local, at, remote);
+                         });
+}
+
+}  // namespace lci::core

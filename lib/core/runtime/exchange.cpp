@@ -1,0 +1,233 @@
+#include "lib/core/runtime/exchange.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "lci/errors.hpp"
+
+namespace lci::core {
+
+namespace {
+
+using network::address_exchange;
+
+std::atomic<uint64_t> fences_so_far{0}, reads_so_far{0};
+
+// --- what a rank puts in one round: its parts, each behind its length ---
+
+void append_part(std::string& record, const std::string& part) {
+  const auto size = static_cast<uint32_t>(part.size());
+  record.append(reinterpret_cast<const char*>(&size), sizeof size);
+  record += part;
+}
+
+std::string part_of(const std::string& record, uint32_t part, int rank) {
+  size_t at = 0;
+  for (uint32_t i = 0;; ++i) {
+    uint32_t size = 0;
+    if (record.size() - at < sizeof size) break;
+    std::memcpy(&size, record.data() + at, sizeof size);
+    at += sizeof size;
+    if (size > record.size() - at) break;
+    if (i == part) return record.substr(at, size);
+    at += size;
+  }
+  throw bootstrap_error("rank " + std::to_string(rank) +
+                        " has told where it is in another way than this rank; all ranks must run the same version "
+                        "of LCI, with the same backend, or on hosts of which the launcher says the same");
+}
+
+void drop_part(std::string& record, uint32_t part) {
+  size_t at = 0;
+  for (uint32_t i = 0;; ++i) {
+    uint32_t size = 0;
+    if (record.size() - at < sizeof size) return;
+    std::memcpy(&size, record.data() + at, sizeof size);
+    if (size > record.size() - at - sizeof size) return;
+    if (i == part) {
+      std::memset(record.data() + at, 0, sizeof size);
+      record.erase(at + sizeof size, size);
+      record.shrink_to_fit();
+      return;
+    }
+    at += sizeof size + size;
+  }
+}
+
+/// What all ranks have put at one time.
+struct round {
+  network::bootstrap& boot;
+  std::string prefix;                // of the keys; a rank's number follows
+  std::vector<std::string> records;  // by rank; empty: not read yet. Under known_mutex
+  size_t unread = 0;                 // under known_mutex
+};
+
+// All exchanges of a process share its bootstrap, which is used by one thread at a time.
+std::mutex bootstrap_mutex;
+std::vector<round*> half_read;  // under bootstrap_mutex: rounds of which not all was read
+// What has been read is had without waiting for who uses the bootstrap.
+std::mutex known_mutex;
+
+// --- under bootstrap_mutex ---
+
+void read_rest(round& r) {
+  if (r.unread == 0) return;
+  std::vector<std::string> all = r.boot.get_all(r.prefix);
+  reads_so_far.fetch_add(r.unread, std::memory_order_relaxed);
+  std::lock_guard known(known_mutex);
+  r.records.swap(all);
+  r.unread = 0;
+}
+
+void read_half_read() {
+  for (round* r : std::exchange(half_read, {})) read_rest(*r);
+}
+
+void forget(const round* r) {
+  half_read.erase(std::remove(half_read.begin(), half_read.end(), r), half_read.end());
+}
+
+class kvs_exchange final : public address_exchange {
+ public:
+  explicit kvs_exchange(const network::bootstrap_options& options)
+      : boot_(network::process_bootstrap(options)) {}
+
+  ~kvs_exchange() override {
+    std::lock_guard guard(bootstrap_mutex);
+    for (const auto& r : rounds_) forget(r.get());
+  }
+
+  int rank() const override { return boot_.rank(); }
+  int size() const override { return boot_.size(); }
+  std::optional<place> place_on_host() const override {
+    const auto here = boot_.locality();
+    if (!here || here->size > size()) return std::nullopt;
+    return place{here->rank, here->size};
+  }
+
+  ticket offer(const std::string& blob) override {
+    append_part(mine_, blob);
+    return {static_cast<uint32_t>(rounds_.size()), n_parts_++};
+  }
+
+  void publish() override {
+    if (n_parts_ == 0) return;
+    std::lock_guard guard(bootstrap_mutex);
+    read_half_read();
+    // Rounds are counted over the whole process, so that two runtimes never share a key; all ranks
+    // make their runtimes in the same order.
+    static int n_rounds = 0;
+    auto made = std::make_unique<round>(round{boot_, "lci-" + std::to_string(n_rounds++) + "-", {}});
+    made->records.resize(static_cast<size_t>(size()));
+    made->unread = made->records.size() - 1;
+    if (size() > 1) {
+      boot_.put(made->prefix + std::to_string(rank()), mine_);
+      boot_.fence();
+      fences_so_far.fetch_add(1, std::memory_order_relaxed);
+      half_read.push_back(made.get());
+    }
+    made->records[static_cast<size_t>(rank())] = std::exchange(mine_, {});
+    n_parts_ = 0;
+    std::lock_guard known(known_mutex);
+    rounds_.push_back(std::move(made));
+  }
+
+  std::string read(ticket what, int rank) override {
+    const auto r = static_cast<size_t>(rank);
+    std::string record;
+    if (!find(what, r, record)) {
+      std::lock_guard guard(bootstrap_mutex);
+      if (!find(what, r, record)) {
+        round& from = round_of(what);
+        record = boot_.get(from.prefix + std::to_string(rank), rank);
+        (void)part_of(record, what.part, rank);  // nothing is kept of what makes no sense
+        reads_so_far.fetch_add(1, std::memory_order_relaxed);
+        keep(from, r, record);
+        if (from.unread == 0) forget(&from);
+      }
+    }
+    return part_of(record, what.part, rank);
+  }
+
+  std::vector<std::string> read_all(ticket what) override {
+    round& from = round_of(what);
+    {
+      std::lock_guard guard(bootstrap_mutex);
+      read_rest(from);
+      forget(&from);
+    }
+    std::vector<std::string> parts;
+    std::lock_guard known(known_mutex);
+    for (size_t r = 0; r < from.records.size(); ++r)
+      parts.push_back(part_of(from.records[r], what.part, static_cast<int>(r)));
+    return parts;
+  }
+
+  void drop(ticket what) override {
+    round& from = round_of(what);
+    std::lock_guard known(known_mutex);
+    for (std::string& record : from.records) drop_part(record, what.part);
+  }
+
+ private:
+  round& round_of(ticket what) {
+    std::lock_guard known(known_mutex);
+    return *rounds_[what.round];
+  }
+
+  bool find(ticket what, size_t rank, std::string& record) {
+    std::lock_guard known(known_mutex);
+    record = rounds_[what.round]->records[rank];
+    return !record.empty();
+  }
+
+  static void keep(round& r, size_t rank, const std::string& record) {
+    std::lock_guard known(known_mutex);
+    r.records[rank] = record;
+    --r.unread;
+  }
+
+  network::bootstrap& boot_;
+  std::string mine_;       // what is offered
+  uint32_t n_parts_ = 0;   // in it
+  std::vector<std::unique_ptr<round>> rounds_;  // published; under known_mutex
+};
+
+/// Of a runtime that is a job of its own, whatever started the process.
+class lone_exchange final : public address_exchange {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  std::optional<place> place_on_host() const override { return place{0, 1}; }
+  ticket offer(const std::string& blob) override {
+    blobs_.push_back(blob);
+    return {0, static_cast<uint32_t>(blobs_.size() - 1)};
+  }
+  void publish() override {}
+  std::string read(ticket what, int) override { return blobs_[what.part]; }
+  std::vector<std::string> read_all(ticket what) override { return {blobs_[what.part]}; }
+
+ private:
+  std::vector<std::string> blobs_;
+};
+
+}  // namespace
+
+exchange_guard::exchange_guard() { bootstrap_mutex.lock(); }
+exchange_guard::~exchange_guard() { bootstrap_mutex.unlock(); }
+void exchange_guard::read_what_others_may_wait_for() { read_half_read(); }
+
+exchange_counts count_exchanges() {
+  return {fences_so_far.load(std::memory_order_relaxed), reads_so_far.load(std::memory_order_relaxed)};
+}
+
+std::unique_ptr<network::address_exchange> bootstrap_exchange(
+    const network::bootstrap_options& options) {
+  if (options.kind == no_bootstrap) return std::make_unique<lone_exchange>();
+  return std::make_unique<kvs_exchange>(options);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,50 @@
+#include "lib/core/runtime/forking.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "lib/base/call_watch.hpp"
+#include "lib/core/device/device.hpp"
+
+namespace lci::core {
+
+namespace {
+
+struct device_list {
+  std::mutex mutex;  // held during fork(), so that the child finds the list whole
+  std::vector<device*> devices;  // under mutex
+};
+
+device_list& listed() {
+  static device_list& list = *new device_list;  // handlers can't be taken back
+  return list;
+}
+
+void before_fork() { listed().mutex.lock(); }
+void in_parent() { listed().mutex.unlock(); }
+void in_child() {
+  call_watch.fetch_or(process_was_forked, std::memory_order_relaxed);
+  detail::default_device.store(nullptr, std::memory_order_relaxed);
+  for (device* d : listed().devices) d->close_direct_ways();
+  listed().mutex.unlock();
+}
+
+}  // namespace
+
+void list_for_forks(device& d) {
+  static const int registered = pthread_atfork(before_fork, in_parent, in_child);
+  (void)registered;  // without memory for it children are not refused, and nothing else changes
+  std::lock_guard guard(listed().mutex);
+  listed().devices.push_back(&d);
+}
+
+void unlist_for_forks(device& d) noexcept {
+  std::lock_guard guard(listed().mutex);
+  auto& all = listed().devices;
+  all.erase(std::remove(all.begin(), all.end(), &d), all.end());
+}
+
+}  // namespace lci::core

@@ -1,0 +1,194 @@
+#include "lib/core/runtime/progress_thread.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "lib/base/check.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/base/quiet_thread.hpp"
+#include "lib/core/device/device.hpp"
+
+namespace lci::core {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+// How long nothing must have happened before the thread sleeps. A message that comes during a sleep
+// costs a system call at its sender and a wake-up here.
+constexpr std::chrono::microseconds awake_in_event_mode{5};
+constexpr std::chrono::microseconds awake_in_adaptive_mode{500};
+// Of a sleep, in us: nothing is to be done; work waits for room or for packets, of which nobody tells.
+constexpr int64_t longest_sleep = 100000;
+constexpr int64_t shortest_slice = 50, longest_slice = 1000;
+constexpr int rounds_between_looks = 32;
+
+}  // namespace
+
+progress_worker::progress_worker(std::vector<device*> devices, progress_mode_t mode, int cpu)
+    : devices_(std::move(devices)), mode_(mode) {
+  try {
+    thread_ = quiet_thread("lci-progress", [this] { run(); });
+  } catch (const std::system_error& e) {
+    throw resource_error(std::string("no thread for progress: ") + e.what());
+  }
+  if (cpu >= 0) bind_to(cpu);
+}
+
+progress_worker::~progress_worker() { stop(); }
+
+void progress_worker::stop() {
+  stop_.store(true, std::memory_order_relaxed);
+  for (device* d : devices_) d->net->unpark();
+  thread_.join();
+}
+
+void progress_worker::bind_to(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const bool known = cpu < CPU_SETSIZE;
+  if (known) CPU_SET(cpu, &set);
+  const int error =
+      known ? pthread_setaffinity_np(thread_.native_handle(), sizeof set, &set) : EINVAL;
+  if (error == 0) return;
+  stop();
+  throw_invalid("alloc_progress_thread", "progress_cpu", std::to_string(cpu),
+                "a processor that this process may use", std::strerror(error));
+}
+
+bool progress_worker::round() {
+  bool happened = false;
+  for (device* d : devices_) {
+    std::exception_ptr thrown;
+    try {
+      happened |= d->make_progress();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if (LCI_LIKELY(thrown == nullptr)) continue;
+    d->keep_exception(std::move(thrown));
+    happened = true;
+  }
+  return happened;
+}
+
+void progress_worker::run() {
+  const auto awake =
+      mode_ == progress_mode_t::event ? awake_in_event_mode : awake_in_adaptive_mode;
+  steady_clock::time_point quiet_since = steady_clock::now();
+  int64_t slice = shortest_slice;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    bool happened = false;
+    for (int i = 0; i < rounds_between_looks; ++i) happened |= round();
+    if (mode_ == progress_mode_t::spin) {
+      if (!happened) sched_yield();  // costs little where nobody else wants the processor
+      continue;
+    }
+    const steady_clock::time_point now = steady_clock::now();
+    if (happened) {
+      quiet_since = now;
+      slice = shortest_slice;
+    } else if (now - quiet_since >= awake) {
+      park(slice);
+    }
+  }
+}
+
+void progress_worker::park(int64_t& slice) {
+  device& d = *devices_.front();
+  d.bell.announce();
+  const bool idle = d.backlog.empty() && !d.receive_window.has_requests() &&
+                    d.rt.deferred.count.load(std::memory_order_acquire) == 0 && !d.lacks_receives();
+  // Also for a deadline; one that is added meanwhile rings.
+  const int64_t longest = std::min(idle ? longest_sleep : slice, d.deadlines.left() / 1000 + 1);
+  if (!stop_.load(std::memory_order_relaxed) && longest > 0) d.net->park(longest);
+  d.bell.leave();
+  slice = std::min(2 * slice, longest_slice);
+}
+
+// --- the resource ---
+
+progress_thread::~progress_thread() {
+  std::lock_guard guard(mutex_);
+  workers_.clear();
+  for (device* d : devices_) {
+    d->rt.bells.remove(d->bell);
+    d->service.store(nullptr, std::memory_order_release);
+  }
+}
+
+void progress_thread::add(const char* operation, device& d) {
+  std::lock_guard guard(mutex_);
+  progress_thread* nobody = nullptr;
+  if (!d.service.compare_exchange_strong(nobody, this, std::memory_order_acq_rel))
+    throw_invalid(operation, "device", "served by a progress thread", "one that is not",
+                  "call progress_thread_remove_device(), or leave out LCI_ATTR_PROGRESS_THREAD");
+  try {
+    devices_.reserve(devices_.size() + 1);
+    d.rt.bells.add(d.bell, *d.net);
+  } catch (...) {
+    d.service.store(nullptr, std::memory_order_release);
+    throw;
+  }
+  devices_.push_back(&d);
+  try {
+    start(d);
+  } catch (...) {
+    devices_.pop_back();
+    d.rt.bells.remove(d.bell);
+    d.service.store(nullptr, std::memory_order_release);
+    throw;
+  }
+}
+
+bool progress_thread::remove(device& d) {
+  std::lock_guard guard(mutex_);
+  const auto at = std::find(devices_.begin(), devices_.end(), &d);
+  if (at == devices_.end()) return false;
+  stop(d);
+  devices_.erase(at);
+  d.rt.bells.remove(d.bell);
+  d.service.store(nullptr, std::memory_order_release);
+  return true;
+}
+
+// A thread that spins takes all devices in turn. Its list changes rarely: then another thread takes
+// its place, which is there before it goes, so that nothing has changed if there is none to be had.
+void progress_thread::start(device& d) {
+  if (attr.progress_mode == progress_mode_t::spin) {
+    replace(devices_);
+  } else {
+    workers_.push_back(std::make_unique<progress_worker>(std::vector{&d}, attr.progress_mode,
+                                                         attr.progress_cpu));
+  }
+}
+
+void progress_thread::stop(device& d) {
+  if (attr.progress_mode == progress_mode_t::spin) {
+    std::vector<device*> others = devices_;
+    others.erase(std::find(others.begin(), others.end(), &d));
+    replace(std::move(others));
+  } else {
+    workers_.erase(std::find_if(workers_.begin(), workers_.end(),
+                                [&](const auto& w) { return w->serves(&d); }));
+  }
+}
+
+void progress_thread::replace(std::vector<device*> devices) {
+  std::vector<std::unique_ptr<progress_worker>> next;
+  if (!devices.empty())
+    next.push_back(std::make_unique<progress_worker>(std::move(devices), attr.progress_mode,
+                                                     attr.progress_cpu));
+  workers_.swap(next);
+}
+
+}  // namespace lci::core

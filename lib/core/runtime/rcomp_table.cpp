@@ -1,0 +1,182 @@
+#include "lib/core/runtime/rcomp_table.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/base/check.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Where completion objects are registered, over all tables.
+struct registrations {
+  struct place {
+    rcomp_table* table;
+    rcomp_t rcomp;
+  };
+  // Held while tables are visited for an object that is freed: none ends meanwhile. Taken before all others here.
+  std::mutex visits;
+  std::mutex mutex;  // taken while a table's is held, never the other way round
+  std::unordered_map<const comp_impl_t*, std::vector<place>> places;  // under mutex
+
+  void add(const comp_impl_t* comp, place p) {
+    std::lock_guard guard(mutex);
+    places[comp].push_back(p);
+  }
+  void remove(const comp_impl_t* comp, rcomp_table* table, rcomp_t rcomp) {
+    std::lock_guard guard(mutex);
+    const auto at = places.find(comp);
+    if (at == places.end()) return;
+    auto& all = at->second;
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [&](const place& p) { return p.table == table && p.rcomp == rcomp; }),
+              all.end());
+    if (all.empty()) places.erase(at);
+  }
+  void remove(const rcomp_table* table) {
+    std::lock_guard guard(mutex);
+    for (auto at = places.begin(); at != places.end();) {
+      auto& all = at->second;
+      all.erase(std::remove_if(all.begin(), all.end(), [&](const place& p) { return p.table == table; }),
+                all.end());
+      at = all.empty() ? places.erase(at) : std::next(at);
+    }
+  }
+  std::vector<place> take(const comp_impl_t* comp) {
+    std::lock_guard guard(mutex);
+    const auto at = places.find(comp);
+    if (at == places.end()) return {};
+    std::vector<place> all = std::move(at->second);
+    places.erase(at);
+    return all;
+  }
+};
+
+registrations& all_registrations() {
+  static registrations& all = *new registrations;  // static objects of the program may come here late
+  return all;
+}
+
+}  // namespace
+
+void rcomp_table::end_all_of(const comp_impl_t* comp) {
+  registrations& all = all_registrations();
+  std::lock_guard visit(all.visits);
+  for (const auto& [table, rcomp] : all.take(comp)) table->remove_of(comp, rcomp);
+}
+
+rcomp_table::rcomp_table() : slots_(16, &unused_) {
+  (void)all_registrations();  // made here, where it may fail, and not first by a destructor
+}
+
+rcomp_table::~rcomp_table() {
+  {
+    std::lock_guard visit(all_registrations().visits);
+    all_registrations().remove(this);
+  }
+  for (uint32_t i = 1; i < size_; ++i) delete slots_.get(i);
+}
+
+rcomp_table::slot* rcomp_table::fresh() {
+  if (size_ > index_mask)
+    throw_invalid("register_rcomp", "handles in use", std::to_string(size_ - 1),
+                  "at most " + std::to_string(index_mask), "deregister some");
+  auto s = std::make_unique<slot>();
+  s->next = size_;
+  slots_.put(size_, s.get());
+  ++size_;
+  return s.release();
+}
+
+void rcomp_table::add_free(slot* s) {
+  s->next_free = nullptr;
+  (first_free_ == nullptr ? first_free_ : last_free_->next_free) = s;
+  last_free_ = s;
+}
+
+rcomp_table::slot* rcomp_table::find(rcomp_t rcomp) const {
+  const uint32_t index = rcomp & index_mask;
+  if (index == 0 || index >= size_) return nullptr;
+  slot* s = slots_.get(index);
+  return s->next == rcomp ? s : nullptr;
+}
+
+void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator) {
+  all_registrations().add(comp, {this, s->next});
+  s->use = slot::state::registered;
+  s->allocator.store(allocator, std::memory_order_release);  // R3: pairs with A3 in find_target()
+  s->comp.store(comp, std::memory_order_release);      // R1: pairs with A1 in lookup()
+  s->rcomp.store(s->next, std::memory_order_release);  // R2: pairs with A2 in lookup()
+}
+
+rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {
+  std::lock_guard guard(mutex_);
+  slot* s = first_free_;
+  if (s == nullptr)
+    s = fresh();
+  else
+    first_free_ = s->next_free;
+  publish(s, comp, allocator);
+  return s->next;
+}
+
+void rcomp_table::add_reserved(comp_impl_t* comp, rcomp_t rcomp, allocator_base_t* allocator) {
+  std::lock_guard guard(mutex_);
+  slot* s = find(rcomp);
+  if (!s || s->use != slot::state::reserved)
+    throw_invalid("register_rcomp", "rcomp", std::to_string(rcomp),
+                  "a reserved handle that nothing is registered under",
+                  "get one from reserve_rcomps(), or leave it out");
+  publish(s, comp, allocator);
+}
+
+rcomp_t rcomp_table::reserve(rcomp_t n) {
+  std::lock_guard guard(mutex_);
+  if (n < 1 || n > index_mask - (size_ - 1))
+    throw_invalid("reserve_rcomps", "n", std::to_string(n),
+                  "1.." + std::to_string(index_mask - (size_ - 1)));
+  const rcomp_t first = size_;
+  try {
+    while (n--) fresh()->use = slot::state::reserved;
+  } catch (...) {
+    for (uint32_t i = first; i < size_; ++i) {
+      slots_.get(i)->use = slot::state::free;
+      add_free(slots_.get(i));
+    }
+    throw;
+  }
+  return first;
+}
+
+void rcomp_table::remove(rcomp_t rcomp) {
+  std::lock_guard guard(mutex_);
+  slot* s = find(rcomp);
+  if (!s || s->use == slot::state::free)
+    throw_invalid("deregister_rcomp", "rcomp", std::to_string(rcomp),
+                  "a registered or reserved handle", "each can be deregistered once");
+  if (s->use == slot::state::registered)
+    all_registrations().remove(s->comp.load(std::memory_order_relaxed), this, rcomp);
+  clear(s);
+}
+
+void rcomp_table::remove_of(const comp_impl_t* comp, rcomp_t rcomp) {
+  std::lock_guard guard(mutex_);
+  slot* s = find(rcomp);
+  // Another thread may have deregistered it, and registered another object in its place.
+  if (s != nullptr && s->use == slot::state::registered && s->comp.load(std::memory_order_relaxed) == comp) clear(s);
+}
+
+void rcomp_table::clear(slot* s) {
+  s->rcomp.store(0, std::memory_order_relaxed);  // ordered before a new object by R1
+  s->comp.store(nullptr, std::memory_order_release);
+  s->next += 1u << index_bits;  // wraps to generation 0 after 256 uses
+  s->use = slot::state::free;
+  add_free(s);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,148 @@
+#include "lib/core/runtime/runtime.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "lib/base/call_watch.hpp"
+#include "lib/base/check.hpp"
+#include "lib/core/device/argument_checks.hpp"
+#include "lib/core/memory/packet_pool.hpp"
+#include "lib/core/runtime/exchange.hpp"
+#include "network/open.hpp"
+
+namespace lci::core {
+
+namespace {
+
+constexpr int default_max_peers = 1024;  // of a runtime that is a job of its own
+
+}  // namespace
+
+runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
+    : attr(a),
+      no_packets(std::make_unique<packet_pool>(packet_pool::hollow{detail::default_packet_pool_attr().packet_size})) {
+  const network::fabric& fabric = network::choose_fabric(net_attr);
+  const auto own = attr.bootstrap == no_bootstrap ? fabric.own_lone_exchange : fabric.own_exchange;
+  exchange_ = own != nullptr
+                  ? own(net_attr)
+                  : bootstrap_exchange({attr.bootstrap, attr.bootstrap_timeout});
+  rank_ = exchange_->rank();
+  size_ = exchange_->size();
+  if (attr.max_peers < 0) attr.max_peers = attr.bootstrap == no_bootstrap ? default_max_peers : 0;
+  if (attr.max_peers > 0)
+    external_peers = std::make_unique<core::external_peers>(*this, size_, attr.max_peers, attr.accept_strangers);
+  attr.max_tag = max_tag;
+  attr.max_imm_tag = max_tag;
+  attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;
+  deferred.on_push = progress_bells::ring_all;
+  deferred.on_push_argument = &bells;
+  if (attr.progress_thread != progress_mode_t::none) {
+    progress_thread_attr_t wanted = alloc_progress_thread_x().args().attr;
+    wanted.progress_mode = attr.progress_thread;
+    service = std::make_unique<core::progress_thread>(wanted);
+  }
+  engines.append(nullptr);  // id 0 is no engine, so that an empty header names none
+  engine_used_.push_back(true);
+  if (attr.check) {
+    call_watch.fetch_or(calls_are_checked, std::memory_order_relaxed);
+    collectives = std::make_unique<collective_check>(*this);
+  }
+  if (!attr.trace.empty()) trace = std::make_unique<tracer>(attr.trace, rank_, attr.trace_events);
+}
+
+runtime::~runtime() = default;
+
+uint16_t runtime::add_engine(matching_engine* e) {
+  std::lock_guard guard(engines_mutex_);
+  auto free = std::find(engine_used_.begin(), engine_used_.end(), false);
+  const auto id = static_cast<size_t>(free - engine_used_.begin());
+  if (id >= wire::check_engine)
+    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65534",
+                  "free some");
+  if (free == engine_used_.end()) engine_used_.push_back(true);
+  engine_used_[id] = true;
+  engines.put(id, e);
+  return static_cast<uint16_t>(id);
+}
+
+void runtime::remove_engine(uint16_t id) {
+  std::lock_guard guard(engines_mutex_);
+  engines.put(id, nullptr);
+  engine_used_[id] = false;
+}
+
+void runtime::discard_entries(matching_engine& engine) {
+  engine.drain([this](void* entry, matching_entry_type_t type) {
+    if (type == matching_entry_type_t::recv) {
+      auto* op = static_cast<operation*>(entry);
+      if (op->named) ticket_of(op).retire();
+      operations.release(op);
+    } else {
+      auto* u = static_cast<unexpected*>(entry);
+      const device_visit via(*this, u->device_uid);
+      if (via.get() != nullptr) via.get()->answer_discarded(*u);
+      free_unexpected(via.get(), u);
+    }
+  });
+}
+
+device* runtime::enter_device(int uid) {
+  std::lock_guard guard(visits_lock_);
+  device* d = devices.get(static_cast<size_t>(uid));
+  if (d != nullptr) d->visitors.fetch_add(1, std::memory_order_relaxed);
+  return d;
+}
+
+void runtime::close_device(device& d) {
+  {
+    std::lock_guard guard(visits_lock_);
+    devices.put(static_cast<size_t>(d.attr.uid), nullptr);
+  }
+  // A visit is a few posts long. Acquire: what visitors did is done before the device goes.
+  while (d.visitors.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+}
+
+void runtime::add_pool(packet_pool* pool) {
+  std::lock_guard guard(pools_mutex_);
+  pools_.push_back(pool);
+}
+
+void runtime::remove_pool(packet_pool* pool) {
+  std::lock_guard guard(pools_mutex_);
+  pools_.erase(std::find(pools_.begin(), pools_.end(), pool));
+}
+
+packet_pool* runtime::pool_of(const void* p) {
+  std::lock_guard guard(pools_mutex_);
+  for (packet_pool* pool : pools_)
+    if (pool->owns(p)) return pool;
+  return nullptr;
+}
+
+void runtime::add_region(uint64_t rkey, range r) {
+  std::lock_guard guard(regions_mutex_);
+  const auto [at, is_new] = regions_.try_emplace(rkey, region{r, 1});
+  if (is_new) return;
+  range& where = at->second.where;
+  const uint64_t end = std::max(where.base + where.size, r.base + r.size);
+  where.base = std::min(where.base, r.base);
+  where.size = end - where.base;
+  at->second.users += 1;
+}
+
+void runtime::remove_region(uint64_t rkey) {
+  std::lock_guard guard(regions_mutex_);
+  const auto at = regions_.find(rkey);
+  if (--at->second.users == 0) regions_.erase(at);
+}
+
+void* runtime::check_region(uint64_t rkey, uint64_t addr, uint64_t size) {
+  std::lock_guard guard(regions_mutex_);
+  auto at = regions_.find(rkey);
+  if (at == regions_.end()) return nullptr;
+  const range& r = at->second.where;
+  if (addr < r.base || addr - r.base > r.size || size > r.size - (addr - r.base)) return nullptr;
+  return reinterpret_cast<void*>(addr);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,156 @@
+// The runtime: rank, default resources, and what all devices of it share.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <vector>
+
+#include "lci/operations.hpp"
+#include "lib/base/objects.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/checking/collective_check.hpp"
+#include "lib/core/observe/tracer.hpp"
+#include "lib/core/observe/watched_comp.hpp"
+#include "lib/core/operation/deferred.hpp"
+#include "lib/core/operation/operation.hpp"
+#include "lib/core/operation/ticket.hpp"
+#include "lib/core/runtime/discard.hpp"
+#include "lib/core/runtime/external_peers.hpp"
+#include "lib/core/runtime/progress_bells.hpp"
+#include "lib/core/runtime/progress_thread.hpp"
+#include "lib/core/runtime/rcomp_table.hpp"
+#include "lib/core/stream/stream_table.hpp"
+#include "network/fabric.hpp"
+
+namespace lci::core {
+
+class packet_pool;
+
+/// Several may exist at once. Members are set up by the allocating thread and not changed until
+/// free_runtime(), except where they say so. Owns the defaults that it allocated.
+class runtime : public object_memory<runtime, false> {
+ public:
+  runtime(const runtime_attr_t& attr, const net_context_attr_t& net_attr);
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// Ranks, and ids for peers outside of the job behind them.
+  int n_peers() const { return size_ + (external_peers == nullptr ? 0 : external_peers->capacity()); }
+
+  /// Where active messages' payloads are allocated. Null means malloc and free.
+  allocator_base_t* allocator() const { return allocator_.load(std::memory_order_acquire); }
+  void set_allocator(allocator_base_t* a) { allocator_.store(a, std::memory_order_release); }
+  /// `of_handle`: a remote completion handle's own allocator, if it has one. Null if there is no memory: an
+  /// allocator of the program may say so by std::bad_alloc as well.
+  void* allocate(size_t size, allocator_base_t* of_handle) {
+    allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
+    if (LCI_LIKELY(a == nullptr)) return std::malloc(size);
+    try {
+      return a->allocate(size);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+  void deallocate(void* p, allocator_base_t* of_handle) {
+    allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
+    LCI_LIKELY(a == nullptr) ? std::free(p) : a->deallocate(p);
+  }
+
+  // Before whatever frees memory at its end.
+  std::atomic<allocator_base_t*> allocator_{nullptr};
+
+  /// Packets of the job's other ranks that made no sense and were dropped. Thread-safe.
+  std::atomic<uint64_t> rejected_packets{0};
+
+  std::unique_ptr<tracer> trace;  // null: none is taken
+  watched_comps watched;  // here, since a receive may outlive the device that it was posted to; thread-safe
+  runtime_attr_t attr;
+  net_context_t default_net_context;
+  bool default_device_follows = false;  // in whose exchange a context that is being allocated takes part
+  device_t default_device;
+  packet_pool_t default_packet_pool;
+  const std::unique_ptr<packet_pool> no_packets;  // of devices that are allocated without a pool
+  matching_engine_t default_matching_engine;
+  matching_engine_t default_coll_matching_engine;
+
+  operation_table operations;                // thread-safe
+  ticket_pool tickets{*this};                // thread-safe
+  rcomp_table rcomps;                        // thread-safe
+  discard discarded;                         // what COMP_NULL is registered as; thread-safe
+  stream_table streams{*this};               // thread-safe
+  deferred_queue deferred;                   // thread-safe
+  mpmc_array<matching_engine*> engines;      // by wire id; thread-safe
+  mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
+  progress_bells bells;                      // thread-safe
+  std::unique_ptr<collective_check> collectives;  // thread-safe; null: they are not compared
+  std::unique_ptr<progress_thread> service;  // null unless the attribute asks for it
+  std::unique_ptr<core::external_peers> external_peers;      // thread-safe; null: there are none
+  network::address_exchange& exchange() { return *exchange_; }
+
+  /// The device of this uid, or null if it has been freed. It is not freed before the caller has taken back the one
+  /// that this has added to its `visitors`.
+  device* enter_device(int uid);
+  /// For a device that ends: nobody enters it any more. Returns when all visitors have left.
+  void close_device(device& d);
+
+  /// While `f(engine)` runs, no engine is freed.
+  template <class F>
+  void for_each_engine(F f) {
+    std::lock_guard guard(engines_mutex_);
+    for (size_t i = 0; i < engines.size(); ++i)
+      if (matching_engine* engine = engines.get(i)) f(*engine);
+  }
+  /// Ids of matching engines: reused lowest first, so that ranks which allocate and free in the
+  /// same order agree on them. Thread-safe.
+  uint16_t add_engine(matching_engine* e);
+  void remove_engine(uint16_t id);
+  /// Ends receives that nothing matched, and messages that nobody received.
+  void discard_entries(matching_engine& engine);
+
+  /// The pool that a packet's payload belongs to, or null. Thread-safe.
+  packet_pool* pool_of(const void* payload);
+  void add_pool(packet_pool* pool);
+  void remove_pool(packet_pool* pool);
+
+  /// Range registered under `rkey`, for puts and gets that come as messages. Thread-safe. Ranges that
+  /// share a registration share its key: all of them, and what is between, until the last is removed.
+  struct range {
+    uint64_t base, size;
+  };
+  void add_region(uint64_t rkey, range r);
+  void remove_region(uint64_t rkey);
+  /// The address if [addr, addr+size) was registered under `rkey`, else null.
+  void* check_region(uint64_t rkey, uint64_t addr, uint64_t size);
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+  std::unique_ptr<network::address_exchange> exchange_;
+  spinlock visits_lock_;  // held to enter a device, and to close it
+  std::mutex engines_mutex_;
+  std::vector<bool> engine_used_;  // under engines_mutex_
+  std::mutex pools_mutex_;
+  std::vector<packet_pool*> pools_;  // under pools_mutex_
+  std::mutex regions_mutex_;
+  struct region {
+    range where;
+    size_t users;
+  };
+  std::unordered_map<uint64_t, region> regions_;  // under regions_mutex_
+};
+
+/// The process's default runtime; empty if there is none.
+inline std::atomic<runtime*> g_default_runtime{nullptr};
+
+/// The process's default runtime. Throws invalid_argument_error if there is none.
+runtime_t default_runtime();
+
+}  // namespace lci::core

@@ -1,0 +1,245 @@
+// Allocating and freeing runtimes, and the process's default one.
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/base/call_watch.hpp"
+#include "lib/base/check.hpp"
+#include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
+#include "lib/base/objects.hpp"
+#include "lib/core/checking/inspection.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/net_context.hpp"
+#include "lib/core/runtime/process.hpp"
+#include "lib/core/runtime/runtime.hpp"
+
+namespace lci {
+
+std::atomic<core::device*> detail::default_device{nullptr};
+
+}  // namespace lci
+
+namespace lci::core {
+
+namespace {
+
+std::mutex g_mutex;                // start and end of runtimes
+std::vector<runtime*> g_runtimes;  // those alive, under g_mutex
+
+// Held while the default runtime is allocated or freed, so that another thread finds all of it or nothing.
+std::mutex g_default_mutex;
+int g_default_users = 0;  // calls of g_runtime_init() without their g_runtime_fina(), under g_default_mutex
+
+void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
+  runtime& r = *rt.p_impl;
+  auto context = alloc_net_context_x().runtime(rt);
+  // One exchange for both.
+  r.default_device_follows = r.attr.alloc_default_device;
+  r.default_net_context = context.attr(net_attr)();
+  r.default_device_follows = false;
+  if (r.attr.alloc_default_packet_pool) r.default_packet_pool = alloc_packet_pool_x().runtime(rt)();
+  if (r.attr.alloc_default_matching_engine) {
+    r.default_matching_engine = alloc_matching_engine_x().runtime(rt)();
+    r.default_coll_matching_engine = alloc_matching_engine_x().runtime(rt)();
+  }
+  if (r.attr.alloc_default_device) r.default_device = alloc_device_x().runtime(rt)();
+}
+
+void free_defaults(runtime_t rt) {
+  runtime& r = *rt.p_impl;
+  r.service.reset();
+  if (!r.default_device.is_empty()) free_device_x(&r.default_device).runtime(rt)();
+  for (matching_engine_t* engine : {&r.default_coll_matching_engine, &r.default_matching_engine})
+    if (!engine->is_empty()) free_matching_engine_x(engine).runtime(rt)();
+  if (!r.default_packet_pool.is_empty()) free_packet_pool_x(&r.default_packet_pool).runtime(rt)();
+  if (!r.default_net_context.is_empty()) free_net_context_x(&r.default_net_context).runtime(rt)();
+}
+
+runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr) {
+  auto rt = std::make_unique<runtime>(attr, net_attr);
+  try {
+    allocate_defaults(rt.get(), net_attr);
+  } catch (...) {
+    try {
+      free_defaults(rt.get());
+    } catch (const std::exception& e) {
+      log_warning(std::string("the start of a runtime failed, and so did its end: ") + e.what());
+    }
+    throw;
+  }
+  std::lock_guard guard(g_mutex);
+  g_runtimes.push_back(rt.get());
+  return rt.release();
+}
+
+/// Devices of the user would be left with a runtime and a packet pool that are gone.
+void require_no_devices(const char* operation, const runtime& rt) {
+  size_t n = 0;
+  for (size_t i = 0; i < rt.devices.size(); ++i) {
+    const device* d = rt.devices.get(i);
+    n += d != nullptr && d != rt.default_device.p_impl;
+  }
+  if (n > 0)
+    throw_invalid(operation, "devices of the user", std::to_string(n), "0",
+                  "free what was allocated in the runtime first");
+}
+
+void require_nothing_published(const char* operation, const runtime& rt) {
+  if (!rt.default_device.is_empty() && !rt.default_device.p_impl->published.empty())
+    throw_invalid(operation, "default device", "one with published memory", "one without",
+                  "unpublish_memory() comes first");
+}
+
+void stop(const char* operation, runtime_t rt) {
+  {
+    std::lock_guard guard(g_mutex);
+    const auto at = std::find(g_runtimes.begin(), g_runtimes.end(), rt.p_impl);
+    if (at == g_runtimes.end())
+      throw_invalid(operation, "runtime", "no runtime", "allocated and not yet freed",
+                    "it may have been freed through a copy of the handle");
+    if (tls_in_progress)
+      throw_invalid(operation, "caller", "a handler", "outside of progress()",
+                    "what called the handler still needs the runtime");
+    require_no_devices(operation, *rt.p_impl);
+    require_nothing_published(operation, *rt.p_impl);
+    g_runtimes.erase(at);
+  }
+  runtime* expected = rt.p_impl;
+  const bool is_default = g_default_runtime.load(std::memory_order_acquire) == expected;
+  if (is_default) detail::default_device.store(nullptr, std::memory_order_relaxed);
+  try {
+    // Handlers that run while the default device is freed may need the default runtime.
+    free_defaults(rt);
+  } catch (...) {
+    // What has not been freed can be freed by the next call.
+    if (is_default) detail::default_device.store(rt.p_impl->default_device.p_impl, std::memory_order_release);  // R1
+    std::lock_guard guard(g_mutex);
+    insist_on_memory([&] { g_runtimes.push_back(rt.p_impl); });
+    throw;
+  }
+  if (rt.p_impl->attr.check) report_leaks(*rt.p_impl);
+  objects::forget_those_of(rt.p_impl);
+  g_default_runtime.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+  delete rt.p_impl;
+}
+
+net_context_attr_t net_attr_of(const std::string& device_name) {
+  net_context_attr_t attr = alloc_net_context_x().args().attr;
+  if (!device_name.empty()) attr.device_name = device_name;
+  return attr;
+}
+
+/// Other threads may hold the mutex and wait for the handler to end.
+void require_outside_of_handlers(const char* operation) {
+  if (tls_in_progress)
+    throw_invalid(operation, "caller", "a handler", "outside of progress()",
+                  "handlers run while the default runtime is there");
+}
+
+}  // namespace
+
+runtime_t default_runtime() {
+  runtime* rt = g_default_runtime.load(std::memory_order_acquire);
+  if (LCI_UNLIKELY(rt == nullptr))
+    throw_invalid("operation", "runtime", "empty", "given while there is no default runtime",
+                  "call g_runtime_init() first, or pass .runtime(...)");
+  return rt;
+}
+
+runtime_t alloc_runtime(alloc_runtime_args& a) {
+  return start(a.attr, net_attr_of(a.device_name));
+}
+
+void free_runtime(free_runtime_args& a) {
+  if (a.runtime == nullptr || a.runtime->is_empty())
+    throw_invalid("free_runtime", "runtime", "empty", "an allocated runtime");
+  stop("free_runtime", *a.runtime);
+  *a.runtime = runtime_t();
+}
+
+runtime_t g_runtime_init(g_runtime_init_args& a) {
+  require_outside_of_handlers("g_runtime_init");
+  std::lock_guard guard(g_default_mutex);
+  if (runtime* rt = g_default_runtime.load(std::memory_order_acquire)) {
+    if (g_default_users++ == 1)
+      log_warning("g_runtime_init() was called again: it gives the default runtime that is there, and ignores its "
+                  "arguments");
+    return rt;
+  }
+  const net_context_attr_t net_attr = net_attr_of(a.device_name);
+  initialize_process(a.attr, net_attr);
+  runtime_t rt;
+  try {
+    rt = start(a.attr, net_attr);
+  } catch (...) {
+    finalize_process();
+    throw;
+  }
+  g_default_runtime.store(rt.p_impl, std::memory_order_release);
+  detail::default_device.store(rt.p_impl->default_device.p_impl, std::memory_order_release);  // R1
+  g_default_users = 1;
+  return rt;
+}
+
+void g_runtime_fina(g_runtime_fina_args&) {
+  require_outside_of_handlers("g_runtime_fina");
+  std::lock_guard guard(g_default_mutex);
+  const runtime_t rt = default_runtime();
+  if (g_default_users > 1) {
+    --g_default_users;
+    return;
+  }
+  stop("g_runtime_fina", rt);
+  g_default_users = 0;
+  finalize_process();
+}
+
+runtime_t get_g_runtime(get_g_runtime_args&) {
+  return g_default_runtime.load(std::memory_order_acquire);
+}
+
+namespace {
+
+/// The given runtime, else the default one, else any; null if there is none.
+runtime* some_runtime(runtime_t given) {
+  if (!given.is_empty()) return given.p_impl;
+  if (runtime* rt = g_default_runtime.load(std::memory_order_acquire)) return rt;
+  std::lock_guard guard(g_mutex);
+  return g_runtimes.empty() ? nullptr : g_runtimes.front();
+}
+
+}  // namespace
+
+int get_rank_me(get_rank_me_args& a) {
+  const runtime* rt = some_runtime(a.runtime);
+  return rt == nullptr ? rank_of_process() : rt->rank();
+}
+
+int get_rank_n(get_rank_n_args& a) {
+  const runtime* rt = some_runtime(a.runtime);
+  return rt == nullptr ? size_of_process() : rt->size();
+}
+
+// --- simple accessors ---
+
+void set_allocator(set_allocator_args& a) { a.runtime.p_impl->set_allocator(a.allocator); }
+allocator_base_t* get_allocator(get_allocator_args& a) {
+  allocator_base_t* given = a.runtime.p_impl->allocator();
+  return given != nullptr ? given : &g_allocator_default;
+}
+net_context_t get_default_net_context(get_default_net_context_args& a) {
+  return a.runtime.p_impl->default_net_context;
+}
+device_t get_default_device(get_default_device_args& a) {
+  return a.runtime.p_impl->default_device;
+}
+packet_pool_t get_default_packet_pool(get_default_packet_pool_args& a) {
+  return a.runtime.p_impl->default_packet_pool;
+}
+matching_engine_t get_default_matching_engine(get_default_matching_engine_args& a) {
+  return a.runtime.p_impl->default_matching_engine;
+}
+
+}  // namespace lci::core

@@ -1,0 +1,255 @@
+#include "lib/core/stream/stream_order.hpp"
+
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+
+#include "lib/base/memory.hpp"
+#include "lib/concurrent/sharded_queue.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/operation/make_status.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Numbers further ahead than any sender's window are not of ours.
+constexpr uint32_t furthest = 1 << 21;
+
+/// What is left of a message that can't be delivered: its turn.
+ordered_message turn_of(ordered_message m) {
+  m.comp = 0;
+  m.data = nullptr;
+  m.owned = true;
+  m.acked = false;
+  return m;
+}
+
+}  // namespace
+
+incoming_stream::~incoming_stream() {
+  for (const auto& [number, m] : waiting_) drop(m);
+}
+
+void incoming_stream::begin_anew() {
+  std::map<uint32_t, ordered_message> lost;
+  {
+    std::lock_guard guard(lock_);
+    lost.swap(waiting_);
+    ++connection_;
+    next_ = 0;
+    bytes_ = 0;
+    delivering_ = false;  // who still does sees that its turns are over
+  }
+  for (const auto& [number, m] : lost) drop(m);
+}
+
+bool incoming_stream::keep_copy(ordered_message& m) {
+  const rcomp_table::target to = rt_.rcomps.find_target(m.comp);
+  m.allocator = to.comp == nullptr ? nullptr : to.allocator;
+  void* copy = m.size > 0 ? rt_.allocate(m.size, m.allocator) : nullptr;
+  if (copy == nullptr && m.size > 0) return false;
+  if (m.size > 0) std::memcpy(copy, m.data, m.size);
+  m.data = copy;
+  m.owned = true;
+  return true;
+}
+
+bool incoming_stream::arrive_without_memory(device& d, uint32_t number, const ordered_message& m) {
+  const resource_error lost = d.lost("a message of a stream", peer_, m.size);
+  if (m.acked) d.send_ack(peer_, m.operation, wire::no_memory);
+  if (!arrive(d, number, turn_of(m))) return false;
+  if (!m.acked) throw lost;
+  return true;
+}
+
+void incoming_stream::drop(const ordered_message& m) {
+  if (m.owned && m.data != nullptr) rt_.deallocate(m.data, m.allocator);
+}
+
+bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
+  uint32_t connection;
+  {
+    std::unique_lock guard(lock_);
+    if (!is_turn(number) && !m.owned) {
+      guard.unlock();
+      if (!keep_copy(m)) return arrive_without_memory(d, number, m);
+      guard.lock();
+    }
+    if (!is_turn(number)) {
+      // Not the number that is just being delivered, either.
+      const bool expected = number - next_ < furthest && !(delivering_ && number == next_);
+      if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
+      guard.unlock();
+      drop(m);
+      return false;
+    }
+    delivering_ = true;
+    connection = connection_;
+  }
+  take_turns(d, m, connection);
+  return true;
+}
+
+void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connection) {
+  std::exception_ptr thrown;
+  for (bool more = true; more;) {
+    try {
+      deliver(d, m);
+    } catch (...) {
+      // A handler that throws must not stop the stream: the first is the caller's.
+      if (thrown == nullptr) {
+        thrown = std::current_exception();
+      } else {
+        d.keep_exception(std::current_exception());
+      }
+    }
+    const bool asks = m.asks;
+    wire::header credit;
+    {
+      std::lock_guard guard(lock_);
+      if (connection != connection_) break;
+      ++next_;
+      bytes_ += m.size;
+      credit.word = next_;
+      credit.tag = bytes_;
+      const auto waiting = waiting_.find(next_);
+      more = waiting != waiting_.end();
+      if (more) {
+        m = waiting->second;
+        waiting_.erase(waiting);
+      } else {
+        delivering_ = false;
+      }
+    }
+    if (!asks) continue;
+    credit.what = wire::kind::stream_credit;
+    credit.engine = id_;
+    d.send_or_queue(peer_, credit);
+  }
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+void incoming_stream::deliver(device& d, const ordered_message& m) {
+  const rcomp_table::target to = m.comp == 0 ? rcomp_table::target{nullptr, nullptr} : rt_.rcomps.find_target(m.comp);
+  comp_impl_t* const comp = to.comp;
+  // Also if the handler throws: the message has been delivered to it.
+  struct answer {
+    device& d;
+    int peer;
+    const ordered_message& m;
+    uint8_t policy;
+    ~answer() {
+      if (!m.acked) return;
+      const device_visit by(d.rt, m.device_uid, &d);
+      if (by.get() != nullptr) by.get()->send_ack(peer, m.operation, policy);
+    }
+  } at_end{d, peer_, m, comp != nullptr ? uint8_t{0} : wire::refused};
+  if (comp == nullptr) return drop(m);
+  const pushes_in_order mark;  // the stream's order, whichever thread delivers
+  const bool runs_code = may_post(comp->attr.comp_type);
+  const auto lose = [&] {
+    at_end.policy = wire::no_memory;
+    const resource_error lost = d.lost("a message of a stream", peer_, m.size);
+    if (!m.acked) throw lost;
+  };
+  struct release {
+    incoming_stream& of;
+    const ordered_message* m;
+    ~release() {
+      if (m != nullptr) of.drop(*m);
+    }
+  } after{*this, comp->attr.am_in_place ? &m : nullptr};
+  try {
+    if (m.owned || comp->attr.am_in_place)
+      comp->signal(make_status(errorcode_t::done, peer_, m.data, m.size, m.tag, nullptr));
+    else if (LCI_UNLIKELY(!d.deliver_copy(to, peer_, m.tag, static_cast<const std::byte*>(m.data), m.size)))
+      lose();
+  } catch (const std::bad_alloc&) {
+    if (runs_code) throw;
+    after.m = &m;
+    lose();
+  } catch (const resource_error&) {
+    if (runs_code || at_end.policy != 0) throw;
+    after.m = &m;
+    at_end.policy = wire::no_memory;
+    d.count_undelivered(peer_, m.size);
+    if (!m.acked) throw;
+  }
+}
+
+void ordered_transfer::signal(status_t status) {
+  const std::unique_ptr<ordered_transfer> self(this);
+  if (status.is_done()) {
+    message_.data = status.buffer;
+    message_.owned = true;
+  } else {
+    // After a message that a dead peer has left behind in parts, there are none in order.
+    if (device_.may_have_failed() && device_.has_failed(status.rank)) return;
+    message_.comp = 0;
+    message_.owned = true;  // there is nothing to be kept of it
+  }
+  (void)in_.arrive(device_, number_, message_);
+}
+
+bool device::receive_ordered(int peer, wire::message& m) {
+  ordered_message message;
+  const uint32_t number = wire::number_of(m.head);
+  message.comp = m.head.word;
+  message.tag = static_cast<uint32_t>(m.head.tag);
+  message.asks = (m.head.policy & wire::asks_credit) != 0;
+  message.device_uid = attr.uid;
+  wire::ack_body ack;
+  if ((m.head.policy & wire::ack_follows) != 0) {
+    if (!wire::take_body(m, ack)) return false;
+    message.acked = true;
+    message.operation = static_cast<uint32_t>(ack.operation);
+  }
+  message.data = const_cast<std::byte*>(m.data);
+  message.size = m.size;
+  return insist_on_memory([&]() -> incoming_stream& { return rt.streams.incoming(peer, m.head.engine); })
+      .arrive(*this, number, message);
+}
+
+bool device::receive_ordered_rts(int peer, wire::message& m) {
+  wire::rts_body body;
+  if (!wire::take_body(m, body)) return false;
+  incoming_stream& in =
+      insist_on_memory([&]() -> incoming_stream& { return rt.streams.incoming(peer, m.head.engine); });
+  ordered_message message;
+  message.comp = m.head.word;
+  message.tag = static_cast<uint32_t>(m.head.tag);
+  message.size = body.size;
+  message.asks = (m.head.policy & wire::asks_credit) != 0;
+  message.device_uid = attr.uid;
+  const uint32_t number = wire::number_of(m.head);
+  const rcomp_table::target to = rt.rcomps.find_target(m.head.word);
+  const bool wanted = to.comp != nullptr;
+  operation* op = wanted ? rt.operations.allocate() : nullptr;
+  message.acked = (body.operation & wire::wants_ack) != 0;
+  message.operation = static_cast<uint32_t>(body.operation);
+  message.allocator = to.allocator;
+  void* buffer = nullptr;
+  std::unique_ptr<ordered_transfer> transfer;
+  if (op != nullptr) try {
+      transfer = insist_on_memory([&] { return std::make_unique<ordered_transfer>(*this, in, number, message); });
+      buffer = rt.allocate(body.size, to.allocator);
+    } catch (const std::bad_alloc&) {
+    }
+  if (buffer == nullptr) {
+    if (op != nullptr) rt.operations.release(op);
+    if (wanted) count_undelivered(peer, body.size);
+    (void)refuse(peer, body.operation, wanted ? wire::no_memory : wire::refused);
+    return in.arrive(*this, number, turn_of(message));  // those behind it are not to wait for ever
+  }
+  op->comp = transfer.release();
+  op->status.buffer = buffer;
+  op->status.size = body.size;
+  op->allocator = to.allocator;
+  op->allocated = op->ordered = true;
+  start_receive(op, peer, message.tag, body);
+  return true;
+}
+
+}  // namespace lci::core

@@ -1,0 +1,83 @@
+// Ordered active messages at their target: each waits for its turn.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "lci/operations.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/wire/wire.hpp"
+
+namespace lci::core {
+
+class device;
+class runtime;
+
+/// A message of a stream that has arrived as a whole.
+struct ordered_message {
+  rcomp_t comp = 0;  // 0: it can't be delivered, but has its turn
+  tag_t tag = 0;
+  void* data = nullptr;
+  size_t size = 0;
+  allocator_base_t* allocator = nullptr;  // of `data`, if `owned`; null: the runtime's
+  bool owned = false;   // `data` was allocated for this message
+  bool asks = false;    // for credit
+  bool acked = false;   // its sender is told of the delivery:
+  int device_uid = 0;   // through this device,
+  uint32_t operation = 0;  // this operation
+};
+
+/// The messages of one stream of one peer. Thread-safe. One thread at a time delivers, whichever
+/// finds the next message; what arrives meanwhile or too early waits in a map, no more than the
+/// sender's window lets through. Handlers run outside of the lock.
+class incoming_stream {
+ public:
+  incoming_stream(runtime* rt, int peer, uint16_t id) : rt_(*rt), peer_(peer), id_(id) {}
+  ~incoming_stream();
+  incoming_stream(const incoming_stream&) = delete;
+  incoming_stream& operator=(const incoming_stream&) = delete;
+
+  /// Delivers the message, and those that have waited for it; or keeps it. False, and the message is
+  /// dropped, if there can't be one of this number.
+  bool arrive(device& d, uint32_t number, ordered_message m);
+
+  /// The id is another peer's from now on.
+  void begin_anew();
+
+ private:
+  bool is_turn(uint32_t number) const { return number == next_ && !delivering_; }
+  /// Makes the message one that may wait. False: there is no memory for it.
+  bool keep_copy(ordered_message& m);
+  /// Answers for a message that would have to wait, and can't; those behind it are not to wait for ever.
+  bool arrive_without_memory(device& d, uint32_t number, const ordered_message& m);
+  void take_turns(device& d, ordered_message m, uint32_t connection);
+  void deliver(device& d, const ordered_message& m);
+  void drop(const ordered_message& m);
+
+  runtime& rt_;
+  const int peer_;
+  const uint16_t id_;
+  spinlock lock_;
+  uint32_t next_ = 0;        // number of the next message to be delivered; under lock_
+  uint64_t bytes_ = 0;       // of those before; under lock_
+  bool delivering_ = false;  // under lock_
+  uint32_t connection_ = 0;  // how often the peer's id has changed hands; under lock_
+  std::map<uint32_t, ordered_message> waiting_;  // by number; under lock_
+};
+
+/// Completion object of a large message of a stream while its data comes. Deletes itself.
+class ordered_transfer final : public comp_impl_t {
+ public:
+  ordered_transfer(device& d, incoming_stream& in, uint32_t number, const ordered_message& m)
+      : device_(d), in_(in), number_(number), message_(m) {}
+  void signal(status_t status) override;
+
+ private:
+  device& device_;
+  incoming_stream& in_;
+  const uint32_t number_;
+  ordered_message message_;
+};
+
+}  // namespace lci::core

@@ -1,0 +1,84 @@
+#include "lib/core/stream/stream_table.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "lib/base/check.hpp"
+#include "lib/core/device/device.hpp"
+
+namespace lci::core {
+
+void outgoing_stream::hold(device& d, backlog::item item, size_t size, held_list& place) {
+  d.pending.fetch_add(1, std::memory_order_relaxed);
+  d.begin_task();
+  place.front() = {&d, std::move(item), size};
+  held.splice(held.end(), place, place.begin());
+}
+
+void outgoing_stream::held_message::end() const {
+  by->pending.fetch_sub(1, std::memory_order_release);
+  by->end_task();
+}
+
+uint16_t stream_table::add(const stream_attr_t& attr) {
+  constexpr size_t most = 1 << 16;  // what a header has room for
+  std::lock_guard guard(mutex_);
+  const auto free = std::find(used_.begin(), used_.end(), false);
+  const auto id = static_cast<size_t>(free - used_.begin());
+  if (id == most)
+    throw_invalid("alloc_stream", "number of streams", std::to_string(id), "below 65536",
+                  "free some");
+  if (free == used_.end()) used_.push_back(true);
+  used_[id] = true;
+  // Peers that know an earlier stream of this id.
+  outgoing_.for_each_of(static_cast<uint16_t>(id), [&](outgoing_stream& out) {
+    std::lock_guard inner(out.lock);
+    out.window = attr.window;
+    out.window_bytes = attr.window_bytes;
+  });
+  return static_cast<uint16_t>(id);
+}
+
+void stream_table::remove(uint16_t id) {
+  std::lock_guard guard(mutex_);
+  used_[id] = false;
+}
+
+outgoing_stream& stream_table::outgoing(const stream& s, int peer) {
+  return outgoing_.get(s.id, peer, s.attr);
+}
+
+incoming_stream& stream_table::incoming(int peer, uint16_t id) {
+  return incoming_.get(id, peer, &rt_, peer, id);
+}
+
+void stream_table::forget(device& d) {
+  outgoing_.for_each([&](outgoing_stream& out) {
+    std::lock_guard guard(out.lock);
+    std::erase_if(out.held, [&](const auto& message) { return message.by == &d; });
+  });
+}
+
+void stream_table::lose(int peer) {
+  std::lock_guard guard(mutex_);
+  for (size_t id = 0; id < used_.size(); ++id) {
+    outgoing_stream* out = outgoing_.find(static_cast<uint16_t>(id), peer);
+    if (out == nullptr) continue;
+    std::lock_guard inner(out->lock);
+    for (const auto& message : out->held) message.end();
+    out->held.clear();
+  }
+}
+
+void stream_table::begin_anew(int peer) {
+  outgoing_.for_each_with(peer, [](outgoing_stream& out) { out.begin_anew(); });
+  incoming_.for_each_with(peer, [](incoming_stream& in) { in.begin_anew(); });
+}
+
+stream::stream(runtime_t rt, const stream_attr_t& attributes)
+    : runtime(rt), attr(attributes), id(rt.p_impl->streams.add(attributes)) {}
+
+stream::~stream() { runtime.p_impl->streams.remove(id); }
+
+}  // namespace lci::core

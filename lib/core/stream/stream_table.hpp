@@ -1,0 +1,93 @@
+// A runtime's streams: its own, and those of its peers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <forward_list>
+#include <mutex>
+#include <vector>
+
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/core/stream/stream.hpp"
+#include "lib/core/stream/stream_order.hpp"
+
+namespace lci::core {
+
+/// Objects by stream and peer, made when they are first asked for, and never freed before the table.
+/// Thread-safe; to find one takes no lock.
+template <class T>
+class stream_peers {
+ public:
+  /// Null if there is none yet.
+  T* find(uint16_t stream, int peer) const {
+    const row* r = rows_.get(stream);
+    return r == nullptr ? nullptr : r->get(static_cast<size_t>(peer));
+  }
+  /// Made from `values` if there is none yet.
+  template <class... Values>
+  T& get(uint16_t stream, int peer, const Values&... values) {
+    if (T* found = find(stream, peer)) return *found;
+    std::lock_guard guard(mutex_);
+    row* r = rows_.get(stream);
+    if (r == nullptr) {
+      r = &owned_rows_.emplace_back(1);
+      rows_.put(stream, r);
+    }
+    if (T* found = r->get(static_cast<size_t>(peer))) return *found;
+    T* made = &owned_.emplace_front(values...);
+    r->put(static_cast<size_t>(peer), made);
+    return *made;
+  }
+  template <class F>
+  void for_each_of(uint16_t stream, F f) {
+    row* r = rows_.get(stream);
+    for (size_t i = 0, n = r == nullptr ? 0 : r->size(); i < n; ++i)
+      if (T* each = r->get(i)) f(*each);
+  }
+  template <class F>
+  void for_each_with(int peer, F f) {
+    for (size_t i = 0, n = rows_.size(); i < n; ++i)
+      if (T* each = find(static_cast<uint16_t>(i), peer)) f(*each);
+  }
+  template <class F>
+  void for_each(F f) {
+    std::lock_guard guard(mutex_);
+    for (T& each : owned_) f(each);
+  }
+
+ private:
+  using row = mpmc_array<T*>;  // by peer
+  mpmc_array<row*> rows_{1};   // by stream
+  std::mutex mutex_;
+  std::deque<row> owned_rows_;   // under mutex_
+  std::forward_list<T> owned_;  // under mutex_
+};
+
+/// Thread-safe.
+class stream_table {
+ public:
+  explicit stream_table(runtime& rt) : rt_(rt) {}
+
+  uint16_t add(const stream_attr_t& attr);
+  void remove(uint16_t id);
+  outgoing_stream& outgoing(const stream& s, int peer);
+  /// Null if nothing was ever posted there.
+  outgoing_stream* find_outgoing(uint16_t id, int peer) const { return outgoing_.find(id, peer); }
+  incoming_stream& incoming(int peer, uint16_t id);
+  /// The device goes: what still waited for room to go through it is dropped.
+  void forget(device& d);
+  /// The peer has failed: what waits for room there is lost.
+  void lose(int peer);
+  /// The id is another peer's from now on: numbers begin anew.
+  void begin_anew(int peer);
+
+ private:
+  runtime& rt_;
+  stream_peers<outgoing_stream> outgoing_;
+  stream_peers<incoming_stream> incoming_;
+  std::mutex mutex_;
+  std::vector<bool> used_;  // ids of this rank's streams; under mutex_
+};
+
+}  // namespace lci::core

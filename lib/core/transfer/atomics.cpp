@@ -1,0 +1,103 @@
+// Atomic operations: what they do, and how they reach memory that is not mapped here.
+#include "lib/core/transfer/atomics.hpp"
+
+#include <atomic>
+#include <bit>
+#include <type_traits>
+
+#include "lib/core/device/device.hpp"
+#include "lib/core/operation/ticket.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Comparing is done on bits: zeros of either sign differ, and a NaN is found.
+template <class Bits>
+uint64_t compare_and_swap(void* at, uint64_t operand, uint64_t compare) {
+  auto expected = static_cast<Bits>(compare);
+  std::atomic_ref<Bits>(*static_cast<Bits*>(at))
+      .compare_exchange_strong(expected, static_cast<Bits>(operand), std::memory_order_seq_cst,
+                               std::memory_order_seq_cst);
+  return expected;
+}
+
+template <class Bits>
+uint64_t apply_to_bits(atomic_op_t op, void* at, uint64_t operand, uint64_t compare) {
+  const std::atomic_ref<Bits> value(*static_cast<Bits*>(at));
+  const auto n = static_cast<Bits>(operand);
+  constexpr auto order = std::memory_order_seq_cst;
+  switch (op) {
+    case atomic_op_t::fetch:
+      return value.load(order);
+    case atomic_op_t::store:
+      value.store(n, order);
+      return 0;
+    case atomic_op_t::swap:
+      return value.exchange(n, order);
+    case atomic_op_t::compare_swap:
+      return compare_and_swap<Bits>(at, operand, compare);
+    case atomic_op_t::add:
+      return value.fetch_add(n, order);
+    case atomic_op_t::bit_and:
+      return value.fetch_and(n, order);
+    case atomic_op_t::bit_or:
+      return value.fetch_or(n, order);
+    case atomic_op_t::bit_xor:
+      return value.fetch_xor(n, order);
+  }
+  return 0;
+}
+
+template <class Float, class Bits>
+uint64_t add_float(void* at, uint64_t operand) {
+  const Float n = std::bit_cast<Float>(static_cast<Bits>(operand));
+  return std::bit_cast<Bits>(
+      std::atomic_ref<Float>(*static_cast<Float*>(at)).fetch_add(n, std::memory_order_seq_cst));
+}
+
+}  // namespace
+
+uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t operand,
+                      uint64_t compare) {
+  // Signed integers add like unsigned ones.
+  if (LCI_UNLIKELY(op == atomic_op_t::add && !is_integer(type)))
+    return type == atomic_type_t::float32 ? add_float<float, uint32_t>(at, operand)
+                                          : add_float<double, uint64_t>(at, operand);
+  return size_of(type) == 8 ? apply_to_bits<uint64_t>(op, at, operand, compare)
+                            : apply_to_bits<uint32_t>(op, at, operand, compare);
+}
+
+bool device::receive_atomic(int peer, wire::message& m) {
+  wire::atomic_body body;
+  if (!wire::take_body(m, body)) return false;
+  const atomic_op_t op = wire::atomic_op_of(m.head);
+  const atomic_type_t type = wire::atomic_type_of(m.head);
+  const bool good = is_supported(op, type) && body.addr % size_of(type) == 0;
+  void* at = good ? rt.check_region(body.rkey, body.addr, size_of(type)) : nullptr;
+  wire::framed<wire::atomic_result> reply;
+  reply.head.what = wire::kind::atomic_reply;
+  reply.head.tag = m.head.tag;
+  reply.head.policy = at == nullptr ? wire::refused : 0;
+  reply.body.value = at == nullptr ? 0 : apply_atomic(op, type, at, body.operand, body.compare);
+  send_or_queue(peer, reply);
+  return at != nullptr;
+}
+
+bool device::receive_atomic_reply(int peer, wire::message& m) {
+  wire::atomic_result body;
+  if (!wire::take_body(m, body)) return false;
+  const bool refused = m.head.policy == wire::refused;
+  return visit(static_cast<uint32_t>(m.head.tag), awaits_reply, peer, [&](operation* op, uint8_t) {
+    if (!op->gate.close()) return false;
+    if (refused) {
+      op->fail_as(failure::fatal);
+    } else if (op->status.buffer != nullptr && (!op->named || ticket_of(op).hold())) {
+      std::memcpy(op->status.buffer, &body.value, op->status.size);
+      if (op->named) ticket_of(op).let_go(*this);
+    }
+    return true;
+  });
+}
+
+}  // namespace lci::core

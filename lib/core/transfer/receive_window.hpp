@@ -1,0 +1,104 @@
+// The window of large active messages that are being received, and the requests that wait for room in it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/core/wire/wire.hpp"
+
+namespace lci::core {
+
+/// Limits how many large active messages are received at a time. Each needs a buffer of its own. A few under way keep
+/// both processes busy; more would use more memory at once, which is in no cache, or whose pages the kernel has yet
+/// to make. The window admits `most` messages of one peer at a time. Further requests of that peer wait here; those
+/// of other peers start outside of the window. Thread-safe.
+class receive_window {
+ public:
+  /// Messages in the window, and bytes of the largest one that gets a buffer of the cache.
+  static constexpr int most = 4;
+  static constexpr size_t largest = size_t{1} << 20;
+
+  struct request {
+    int peer;
+    tag_t tag;
+    uint32_t comp;
+    wire::rts_body rts;
+  };
+
+  /// `attention` is counted up while there are requests.
+  explicit receive_window(std::atomic<int>& attention) : attention_(attention) {}
+
+  /// Admits one more message of that peer, until end(). False: the window is full, or another peer's.
+  bool begin(int peer) {
+    state before = state_.load(std::memory_order_relaxed);
+    do {
+      if (before.count != 0 && (before.peer != peer || before.count == most)) return false;
+    } while (!state_.compare_exchange_weak(before, {peer, before.count + 1}, std::memory_order_relaxed));
+    return true;
+  }
+  void end() {
+    state before = state_.load(std::memory_order_relaxed);
+    while (!state_.compare_exchange_weak(before, {before.peer, before.count - 1}, std::memory_order_relaxed)) {
+    }
+  }
+  bool is_full_of(int peer) const {
+    const state now = state_.load(std::memory_order_relaxed);
+    return now.count == most && now.peer == peer;
+  }
+
+  /// Relaxed: progress asks in each round, and may see a request one round later.
+  bool has_requests() const { return n_requests_.load(std::memory_order_relaxed) != 0; }
+  void wait(const request& r) {
+    std::lock_guard guard(lock_);
+    requests_.push_back(r);
+    count_requests();
+  }
+  /// The oldest request, if `may_start` says so of it.
+  template <class F>
+  bool take(request& r, F may_start) {
+    std::lock_guard guard(lock_);
+    if (requests_.empty() || !may_start(requests_.front())) return false;
+    r = requests_.front();
+    requests_.pop_front();
+    count_requests();
+    return true;
+  }
+  /// Takes those of a peer, or all if that is negative.
+  std::vector<request> forget(int peer) {
+    std::lock_guard guard(lock_);
+    std::vector<request> its;
+    const auto is_its = [peer, &its](const request& r) {
+      if (peer >= 0 && r.peer != peer) return false;
+      its.push_back(r);
+      return true;
+    };
+    requests_.erase(std::remove_if(requests_.begin(), requests_.end(), is_its), requests_.end());
+    count_requests();
+    return its;
+  }
+
+ private:
+  void count_requests() {
+    const size_t before = n_requests_.exchange(requests_.size(), std::memory_order_relaxed);
+    attention_.fetch_add(int{!requests_.empty()} - int{before != 0}, std::memory_order_relaxed);
+  }
+
+  // Aligned as one word: without it some compilers call a library for its atomic accesses.
+  struct alignas(2 * sizeof(int)) state {
+    int peer, count;
+  };
+  // Relaxed: the operations themselves publish the data that has arrived.
+  std::atomic<state> state_{state{0, 0}};
+  std::atomic<int>& attention_;
+  spinlock lock_;
+  std::deque<request> requests_;       // under lock_
+  std::atomic<size_t> n_requests_{0};  // changed under lock_
+};
+
+}  // namespace lci::core

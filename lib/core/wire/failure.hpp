@@ -1,0 +1,34 @@
+// Why an operation did not end as it should, as the library remembers it, as status codes, and on the wire.
+#pragma once
+
+#include <cstdint>
+
+#include "lci/types.hpp"
+#include "lib/core/wire/wire.hpp"
+
+namespace lci::core {
+
+enum class failure : uint8_t { none, fatal, cancelled, no_memory };
+
+inline errorcode_t error_of(failure how) {
+  return how == failure::cancelled   ? errorcode_t::cancelled
+         : how == failure::no_memory ? errorcode_t::no_memory
+                                     : errorcode_t::fatal;
+}
+
+/// The policy of a `fin` or `ack` that tells the peer. What has no failure is not to be told as one: `refused`.
+inline uint8_t answer_of(failure how) {
+  return how == failure::cancelled   ? wire::cancelled
+         : how == failure::no_memory ? wire::no_memory
+                                     : wire::refused;
+}
+
+/// What the policy of a `fin` or `ack` says. (A `fin` with not_found is an answer of another kind.)
+inline failure failure_said_by(uint8_t policy) {
+  return policy == 0                 ? failure::none
+         : policy == wire::cancelled ? failure::cancelled
+         : policy == wire::no_memory ? failure::no_memory
+                                     : failure::fatal;
+}
+
+}  // namespace lci::core

@@ -1,0 +1,80 @@
+#include "lib/tools/lcirun/handshake.hpp"
+
+#include <sys/random.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace lci::launcher {
+
+namespace {
+
+constexpr std::string_view magic = "LCI1";
+
+std::string little_endian(uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+  return text;
+}
+
+std::string new_nonce() {
+  const auto bytes = random_bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// `who` sends it: what one side says can't be sent back by the other.
+std::string tag(const secret_key& key, const char* who, std::string_view hello,
+                std::string_view nonce) {
+  std::string text = who;
+  text += hello;
+  text += nonce;
+  return little_endian(siphash(key, text), tag_size);
+}
+
+/// In a time that does not tell how much is right.
+bool same(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+}  // namespace
+
+std::array<unsigned char, 16> random_bytes() {
+  std::array<unsigned char, 16> bytes;
+  if (getrandom(bytes.data(), bytes.size(), 0) != ssize_t(bytes.size())) {
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  }
+  return bytes;
+}
+
+handshake::handshake(const secret_key& key, int host)
+    : key_(key),
+      hello_(std::string(magic) + little_endian(static_cast<uint32_t>(host), 4) + new_nonce()) {}
+
+std::string handshake::answer(std::string_view challenge) const {
+  if (challenge.size() != challenge_size) return {};
+  const auto nonce = challenge.substr(0, nonce_size);
+  if (!same(challenge.substr(nonce_size), tag(key_, "lcirun", hello_, nonce))) return {};
+  return tag(key_, "proxy", hello_, nonce);
+}
+
+int claimed_host(std::string_view hello) {
+  if (hello.size() != hello_size || hello.substr(0, magic.size()) != magic) return -1;
+  uint32_t host = 0;
+  for (size_t i = 8; i-- > 4;) host = host << 8 | static_cast<unsigned char>(hello[i]);
+  return host > 0xffffff ? -1 : int(host);
+}
+
+std::string make_challenge(const secret_key& key, std::string_view hello) {
+  const std::string nonce = new_nonce();
+  return nonce + tag(key, "lcirun", hello, nonce);
+}
+
+bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge,
+               std::string_view answer) {
+  return same(answer, tag(key, "proxy", hello, challenge.substr(0, nonce_size)));
+}
+
+}  // namespace lci::launcher

@@ -1,0 +1,44 @@
+// How a proxy and lcirun make sure of each other over TCP: each shows that it knows the host's
+// key, which has travelled through ssh and never crosses this connection. Pure protocol, no I/O.
+//
+//   proxy  -> lcirun: magic, number of the host, nonce
+//   lcirun -> proxy:  nonce, tag
+//   proxy  -> lcirun: tag
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lib/tools/lcirun/siphash.hpp"
+
+namespace lci::launcher {
+
+constexpr size_t nonce_size = 16, tag_size = 8;
+constexpr size_t hello_size = 8 + nonce_size, challenge_size = nonce_size + tag_size;
+
+/// 16 random bytes of the kernel's.
+std::array<unsigned char, 16> random_bytes();
+inline secret_key new_key() { return random_bytes(); }
+
+/// The proxy's side.
+class handshake {
+ public:
+  handshake(const secret_key& key, int host);
+  const std::string& hello() const { return hello_; }
+  /// The last message, for a challenge by someone who has the key; else empty.
+  std::string answer(std::string_view challenge) const;
+
+ private:
+  const secret_key key_;
+  const std::string hello_;
+};
+
+/// lcirun's side: the number of the host that a hello claims to come from, or -1.
+int claimed_host(std::string_view hello);
+std::string make_challenge(const secret_key& key, std::string_view hello);
+bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge,
+               std::string_view answer);
+
+}  // namespace lci::launcher

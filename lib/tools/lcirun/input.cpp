@@ -1,0 +1,102 @@
+#include "lib/tools/lcirun/input.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace lci::launcher {
+
+input_sender::input_sender(event_loop& loop, connection& to) : loop_(loop), to_(to) { settle(); }
+
+void input_sender::settle() {
+  const bool wanted = open_ && sent_ < input_window;
+  if (wanted && !watched_) {
+    watched_ = loop_.watch(STDIN_FILENO, EPOLLIN, [this] { read_some(); });
+    plain_file_ = !watched_;
+  } else if (!wanted && watched_) {
+    loop_.forget(STDIN_FILENO);
+    watched_ = false;
+  }
+  while (plain_file_ && open_ && sent_ < input_window) read_some();  // never blocks
+}
+
+void input_sender::read_some() {
+  char bytes[16384];
+  const ssize_t n = read(STDIN_FILENO, bytes, std::min(sizeof bytes, input_window - sent_));
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  // An error is an end too, e.g. of a terminal that this job is not in front of.
+  frame_writer frame(frame_t::input);
+  to_.send(frame.text({bytes, n > 0 ? size_t(n) : 0}));
+  if (n <= 0) return stop();
+  sent_ += size_t(n);
+  if (!plain_file_) settle();
+}
+
+void input_sender::taken(size_t bytes) {
+  sent_ -= std::min(sent_, bytes);
+  settle();
+}
+
+void input_sender::stop() {
+  if (!open_) return;
+  open_ = false;
+  if (watched_) loop_.forget(STDIN_FILENO);
+  watched_ = false;
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null >= 0) dup2(null, STDIN_FILENO);
+  if (null > STDIN_FILENO) close(null);
+}
+
+input_receiver::input_receiver(event_loop& loop, connection& from, int pipe)
+    : loop_(loop), from_(from), pipe_(pipe) {
+  make_nonblocking(pipe_);
+  settle();
+}
+
+bool input_receiver::add(std::string_view bytes) {
+  if (ends_ || waiting_.size() + bytes.size() > input_window) return false;
+  if (bytes.empty()) ends_ = true;
+  waiting_ += bytes;
+  settle();
+  return true;
+}
+
+void input_receiver::settle() {
+  if (pipe_ < 0) return;
+  if (ends_ && waiting_.empty()) return close();
+  // Without anything to write, too: an error is told when the rank has closed its end.
+  if (watched_) loop_.forget(pipe_);
+  uint32_t wanted = 0;
+  if (!waiting_.empty()) wanted |= EPOLLOUT;
+  watched_ = loop_.watch(pipe_, wanted, [this] { write_some(); });
+}
+
+void input_receiver::write_some() {
+  if (pipe_ < 0) return;
+  // Of nothing, it is an error as well if there is no reader.
+  const ssize_t n = write(pipe_, waiting_.data(), waiting_.size());
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (n < 0 || waiting_.empty()) {
+    close();
+    frame_writer frame(frame_t::input_closed);
+    from_.send(frame);
+    return;
+  }
+  waiting_.erase(0, size_t(n));
+  frame_writer frame(frame_t::input_taken);
+  from_.send(frame.number(n));
+  settle();
+}
+
+void input_receiver::close() {
+  if (pipe_ < 0) return;
+  if (watched_) loop_.forget(pipe_);
+  ::close(pipe_);
+  pipe_ = -1;
+  waiting_.clear();
+}
+
+}  // namespace lci::launcher

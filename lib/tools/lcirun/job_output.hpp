@@ -1,0 +1,56 @@
+// What ranks write, as far as it comes through the launcher, on its way to lcirun's own streams,
+// with labels or as it is, or to files.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "lib/tools/lcirun/event_loop.hpp"
+#include "lib/tools/lcirun/label.hpp"
+#include "lib/tools/lcirun/output_files.hpp"
+
+namespace lci::launcher {
+
+/// Not thread-safe. When nobody takes the output, the ranks are left to fill their pipes, while the
+/// launcher goes on serving them.
+class job_output {
+ public:
+  struct handlers {
+    std::function<void(int stream, bool yes)> read;  // whether there is room for more
+    std::function<void(int stream)> close;           // nobody reads it any more
+  };
+
+  job_output(event_loop& loop, bool label, const output_files& files, handlers call);
+
+  void feed(int rank, int stream, const char* data, size_t size);
+  void finish(int rank, int stream);
+  /// All is written.
+  bool finished() const { return out_.output.empty() && error_.output.empty(); }
+  /// Forgets what is not written yet, and what still comes.
+  void drop();
+
+ private:
+  struct stream_state {
+    stream_state(int stream, int fd) : number(stream), output(fd) {}
+    const int number;
+    output_stream output;
+    bool watched = false;  // waiting for room
+    bool paused = false;   // not reading, since there is no room
+    bool closed = false;
+  };
+
+  stream_state& state(int stream);
+  line_labeller& lines(int rank, int stream);
+  void write(stream_state& to);
+  void settle(stream_state& to);
+
+  event_loop& loop_;
+  const bool label_;
+  const output_files& files_;
+  const handlers call_;
+  stream_state out_, error_;
+  std::map<std::pair<int, int>, line_labeller> lines_;
+};
+
+}  // namespace lci::launcher

@@ -1,0 +1,162 @@
+#include "lib/tools/lcirun/listener.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "lib/tools/lcirun/processes.hpp"
+
+namespace lci::launcher {
+
+namespace {
+
+// Strangers may connect, say nothing, and stay.
+constexpr size_t most_guests = 256;
+constexpr double hello_timeout_s = 10;
+
+[[noreturn]] void refuse(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+std::string name_of(const sockaddr* address) {
+  char text[INET6_ADDRSTRLEN] = "?";
+  if (address->sa_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
+  } else if (address->sa_family == AF_INET6) {
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text,
+              sizeof text);
+  }
+  return text;
+}
+
+}  // namespace
+
+listener::listener(event_loop& loop, size_t hosts, bool verbose, accepted_t accepted)
+    : loop_(loop),
+      verbose_(verbose),
+      accepted_(std::move(accepted)),
+      taken_(hosts),
+      expected_(hosts) {
+  for (size_t i = 0; i < hosts; ++i) keys_.push_back(new_key());
+  constexpr int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+  sockaddr_in6 six{};  // one socket for both versions, where there is IPv6
+  six.sin6_family = AF_INET6;
+  socket_ = socket(AF_INET6, type, 0);
+  const int off = 0;
+  if (socket_ >= 0 && (setsockopt(socket_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) != 0 ||
+                       bind(socket_, reinterpret_cast<const sockaddr*>(&six), sizeof six) != 0)) {
+    close(socket_);
+    socket_ = -1;
+  }
+  if (socket_ < 0) {
+    sockaddr_in four{};
+    four.sin_family = AF_INET;
+    socket_ = socket(AF_INET, type, 0);
+    if (socket_ < 0) refuse("a socket for other hosts");
+    if (bind(socket_, reinterpret_cast<const sockaddr*>(&four), sizeof four) != 0) refuse("bind");
+  }
+  if (listen(socket_, 128) != 0) refuse("listen");
+  socklen_t size = sizeof six;
+  if (getsockname(socket_, reinterpret_cast<sockaddr*>(&six), &size) != 0) refuse("getsockname");
+  port_ = ntohs(six.sin6_port);  // at the same place in both
+  loop_.watch(socket_, EPOLLIN, [this] { accept_one(); });
+}
+
+listener::~listener() {
+  while (!guests_.empty()) send_away(guests_.front(), nullptr);
+  if (socket_ >= 0) close(socket_);
+}
+
+std::vector<std::string> listener::addresses() {
+  std::vector<std::string> far, near;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return {"127.0.0.1"};
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
+    const int family = each->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const std::string name = name_of(each->ifa_addr);
+    if (name.rfind("fe80:", 0) == 0) continue;  // means nothing without the interface's name
+    ((each->ifa_flags & IFF_LOOPBACK) != 0 ? near : far).push_back(name);
+  }
+  freeifaddrs(list);
+  std::stable_partition(far.begin(), far.end(),
+                        [](const auto& name) { return name.find(':') == std::string::npos; });
+  far.insert(far.end(), near.begin(), near.end());
+  return far;
+}
+
+void listener::accept_one() {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  const int fd =
+      accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) return;
+  for (auto it = guests_.begin(); it != guests_.end();) {
+    guest& old = *it++;
+    if (now() > old.until) send_away(old, "it said nothing");
+  }
+  if (guests_.size() >= most_guests) send_away(guests_.front(), "too many connections");
+  guest& who = guests_.emplace_back(guest{fd, now() + hello_timeout_s, {}, {}, {}});
+  loop_.watch(fd, EPOLLIN, [this, &who] { talk(who); });
+}
+
+bool listener::receive(guest& who, std::string& into, size_t size) {
+  char bytes[64];
+  const ssize_t n = recv(who.socket, bytes, size - into.size(), 0);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (n <= 0) {
+    send_away(who, "it was closed");
+    return false;
+  }
+  into.append(bytes, size_t(n));
+  return into.size() == size;
+}
+
+void listener::talk(guest& who) {
+  if (who.challenge.empty()) {
+    if (!receive(who, who.hello, hello_size)) return;
+    const int host = claimed_host(who.hello);
+    if (host < 0 || size_t(host) >= keys_.size() || taken_[size_t(host)]) {
+      return send_away(who, "it is not a proxy that is waited for");
+    }
+    who.challenge = make_challenge(keys_[size_t(host)], who.hello);
+    if (send(who.socket, who.challenge.data(), who.challenge.size(), MSG_NOSIGNAL) !=
+        ssize_t(who.challenge.size())) {
+      send_away(who, "it does not read");
+    }
+    return;
+  }
+  if (!receive(who, who.answer, tag_size)) return;
+  const auto host = size_t(claimed_host(who.hello));
+  if (taken_[host] || !is_answer(keys_[host], who.hello, who.challenge, who.answer)) {
+    return send_away(who, "it does not know the key");
+  }
+  taken_[host] = true;
+  const int socket = who.socket;
+  loop_.forget(socket);
+  guests_.remove_if([&who](const guest& each) { return &each == &who; });
+  if (--expected_ == 0) {  // nobody else is let in
+    loop_.forget(socket_);
+    close(socket_);
+    socket_ = -1;
+  }
+  accepted_(int(host), socket);
+}
+
+void listener::send_away(guest& who, const char* why) {
+  if (verbose_ && why != nullptr) complain(std::string("turned a connection away: ") + why);
+  loop_.forget(who.socket);
+  close(who.socket);
+  guests_.remove_if([&who](const guest& each) { return &each == &who; });
+}
+
+}  // namespace lci::launcher

@@ -1,0 +1,90 @@
+// lcirun: starts N ranks of a program, on this machine or on several.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "lib/tools/lcirun/guard.hpp"
+#include "lib/tools/lcirun/job.hpp"
+#include "lib/tools/lcirun/options.hpp"
+#include "lib/tools/lcirun/processes.hpp"
+#include "lib/tools/lcirun/proxy.hpp"
+
+namespace {
+
+using lci::launcher::complain;
+using lci::launcher::launch_options;
+
+bool is_file(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/// Finds the program as a shell does. Returns 0, or the exit code after having said why.
+int look_up(const std::string& name, std::string& path) {
+  bool seen = false;
+  const auto usable = [&](const std::string& candidate) {
+    if (!is_file(candidate)) return false;
+    seen = true;
+    path = candidate;
+    return access(candidate.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) {
+    if (usable(name)) return 0;
+    seen = seen || access(name.c_str(), F_OK) == 0;
+  } else if (!name.empty()) {
+    const char* list = getenv("PATH");
+    std::string rest = list != nullptr ? list : "/usr/local/bin:/usr/bin:/bin";
+    rest += ":";
+    for (size_t at = 0; at < rest.size();) {
+      const size_t end = rest.find(':', at);
+      const std::string folder = end == at ? "." : rest.substr(at, end - at);
+      if (usable(folder + "/" + name)) return 0;
+      at = end + 1;
+    }
+  }
+  if (seen) {
+    complain("cannot execute '" + name + "': it is not an executable file");
+    return lci::launcher::exit_cannot_execute;
+  }
+  complain("cannot find program '" + name + "'" +
+           (name.find('/') == std::string::npos ? " in PATH; a program in this folder is ./" + name
+                                                : ""));
+  return lci::launcher::exit_not_found;
+}
+
+int run(int argc, char** argv) {
+  using namespace lci::launcher;
+  // Not for users, so that --help does not show it: how lcirun starts itself on another host.
+  if (argc == 2 && strcmp(argv[1], "--run-as-proxy") == 0) {
+    // lcirun does not pass on what its user ignores; nothing else on the way is to decide that.
+    for (const int each : forwarded_signals) signal(each, SIG_DFL);
+    return run_guarded(run_proxy);
+  }
+  launch_options options;
+  if (const auto code = parse_options(argc, argv, options)) return *code;
+  // On other hosts a program may lie elsewhere.
+  for (program_part& part : options.parts) {
+    if (!options.hosts.empty()) break;
+    if (const int code = look_up(part.words[0], part.path)) return code;
+  }
+  return run_guarded([&options](const original_state& original, int guard) {
+    return job(options, original, guard).run();
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    complain(error.what());
+    return lci::launcher::exit_failure;
+  }
+}

@@ -1,0 +1,79 @@
+#include "lib/tools/lcirun/output_files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+
+#include "lib/tools/lcirun/host.hpp"
+
+namespace lci::launcher {
+
+std::string expand_pattern(const std::string& pattern, int rank, const std::string& host,
+                           const std::string& job_id) {
+  std::string text;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      text += pattern[i];
+      continue;
+    }
+    switch (++i < pattern.size() ? pattern[i] : '\0') {
+      case 'r':
+        text += std::to_string(rank);
+        break;
+      case 'h':
+        text += host;
+        break;
+      case 'j':
+        text += job_id;
+        break;
+      case '%':
+        text += '%';
+        break;
+      default:
+        throw std::invalid_argument("'" + pattern +
+                                    "': after % stands r (rank), h (host), j (job) or %");
+    }
+  }
+  return text;
+}
+
+output_files::output_files(const launch_options& options, const std::vector<host_share>& shares,
+                           const std::string& job_id) {
+  if (options.output.empty() && options.error.empty()) return;
+  char name[256] = "localhost";
+  gethostname(name, sizeof name - 1);
+  for (const host_share& share : shares) {
+    const std::string host = share.host.empty() ? name : share.host;
+    for (int rank = share.first; rank < share.first + share.count; ++rank) {
+      const auto file = [&](const std::string& pattern) {
+        return pattern.empty() ? -1 : open_once(expand_pattern(pattern, rank, host, job_id));
+      };
+      out_.push_back(file(options.output));
+      error_.push_back(file(options.error.empty() ? options.output : options.error));
+    }
+  }
+}
+
+output_files::~output_files() {
+  for (const auto& [path, fd] : opened_) close(fd);
+}
+
+int output_files::open_once(const std::string& path) {
+  const auto known = opened_.find(path);
+  if (known != opened_.end()) return known->second;
+  // Appending: the ranks that share a file don't overwrite each other.
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0)
+    throw std::system_error(errno, std::generic_category(), "--output file '" + path + "'");
+  return opened_[path] = fd;
+}
+
+int output_files::descriptor(int rank, int stream) const {
+  const auto& files = stream == stream_error ? error_ : out_;
+  return size_t(rank) < files.size() ? files[size_t(rank)] : -1;
+}
+
+}  // namespace lci::launcher

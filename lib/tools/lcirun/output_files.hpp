@@ -1,0 +1,36 @@
+// `--output PATTERN`: a file for each rank's output, or for that of several.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/tools/lcirun/launch_options.hpp"
+
+namespace lci::launcher {
+
+/// %r rank, %h host, %j job, %% a percent sign. Throws std::invalid_argument for another.
+std::string expand_pattern(const std::string& pattern, int rank, const std::string& host,
+                           const std::string& job_id);
+
+/// Opens and empties all files at the start, so that what is wrong is said before any rank runs.
+class output_files {
+ public:
+  /// Throws std::system_error, which names the file.
+  output_files(const launch_options& options, const std::vector<host_share>& shares,
+               const std::string& job_id);
+  ~output_files();
+  output_files(const output_files&) = delete;
+  output_files& operator=(const output_files&) = delete;
+
+  /// -1: it does not go to a file.
+  int descriptor(int rank, int stream) const;
+
+ private:
+  int open_once(const std::string& path);
+
+  std::map<std::string, int> opened_;
+  std::vector<int> out_, error_;  // by rank
+};
+
+}  // namespace lci::launcher

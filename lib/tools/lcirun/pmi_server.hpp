@@ -1,0 +1,67 @@
+// The launcher's side of PMI-1: the job's key-value store and its barrier. Pure protocol, no I/O.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "lib/bootstrap/pmi1_wire.hpp"
+
+namespace lci::launcher {
+
+/// What the job's main loop has to do after a request.
+struct verdict {
+  enum kind_t { go_on, abort, malformed } kind = go_on;
+  int code = 0;      // abort: the exit code, 0..255
+  std::string text;  // malformed: what is wrong
+};
+
+/// How many ranks each node has, and each part of an MPMD job, in the order of ranks. Empty: one.
+struct job_layout {
+  std::vector<int> ranks_of_nodes, ranks_of_parts;
+};
+
+/// Not thread-safe. Requests come from processes that may send anything: one that is well-formed
+/// but can't be served gets an error reply, any other is reported as malformed.
+class pmi_server {
+ public:
+  using send_t = std::function<void(int rank, const std::string& line)>;
+
+  pmi_server(int size, std::string kvsname, send_t send, job_layout layout = {});
+
+  verdict on_request(int rank, const std::string& line);
+
+  /// A barrier that has begun: some ranks wait in it.
+  bool barrier_begun() const { return waiting_ > 0; }
+  bool in_barrier(int rank) const { return ranks_[size_t(rank)].in_barrier; }
+
+ private:
+  struct rank_state {
+    bool initialized = false;
+    bool in_barrier = false;
+  };
+  using message = network::pmi1::message;
+
+  void put(int rank, const message& request);
+  void get(int rank, const message& request);
+  void get_by_index(int rank, const message& request);
+  void barrier(int rank);
+  /// Who has not come to the barrier, for somebody who has waited in it for too long.
+  std::string missing() const;
+  int part_of(int rank) const;
+  void store(const std::string& key, const std::string& value);
+
+  const std::string kvsname_;
+  const send_t send_;
+  const job_layout layout_;
+  std::vector<rank_state> ranks_;
+  int waiting_ = 0;
+  std::vector<std::pair<std::string, std::string>> entries_;
+  std::unordered_map<std::string, size_t> index_;  // key -> place in entries_
+  size_t bytes_ = 0;
+};
+
+}  // namespace lci::launcher

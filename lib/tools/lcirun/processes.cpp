@@ -1,0 +1,131 @@
+#include "lib/tools/lcirun/processes.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <system_error>
+#include <unordered_map>
+
+#include "lib/tools/lcirun/launch_options.hpp"
+
+namespace lci::launcher {
+
+namespace {
+
+/// The parent of a living process; 0 if it is gone or a zombie.
+pid_t parent_of(const char* pid) {
+  const std::string path = std::string("/proc/") + pid + "/stat";
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char text[512];
+  const ssize_t n = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (n <= 0) return 0;
+  text[n] = '\0';
+  // "pid (name) state ppid ...", where the name may hold anything.
+  const char* name_end = strrchr(text, ')');
+  char state = 0;
+  int parent = 0;
+  if (name_end == nullptr || sscanf(name_end + 1, " %c %d", &state, &parent) != 2) return 0;
+  return state == 'Z' || state == 'X' ? 0 : parent;
+}
+
+}  // namespace
+
+std::vector<pid_t> descendants() {
+  std::unordered_multimap<pid_t, pid_t> children;
+  DIR* proc = opendir("/proc");
+  if (proc == nullptr) return {};
+  while (const dirent* entry = readdir(proc)) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+    const pid_t parent = parent_of(entry->d_name);
+    if (parent > 0) children.emplace(parent, atoi(entry->d_name));
+  }
+  closedir(proc);
+  std::vector<pid_t> found;
+  const auto add_children = [&](pid_t parent) {
+    const auto [begin, end] = children.equal_range(parent);
+    for (auto it = begin; it != end; ++it) found.push_back(it->second);
+  };
+  add_children(getpid());
+  for (size_t i = 0; i < found.size(); ++i) add_children(found[i]);
+  return found;
+}
+
+int signal_descendants(int signal) {
+  const auto found = descendants();
+  for (const pid_t pid : found) kill(pid, signal);
+  return int(found.size());
+}
+
+bool kill_descendants(double seconds) {
+  const double end = now() + seconds;
+  for (;;) {
+    signal_descendants(SIGKILL);
+    pid_t pid;
+    while ((pid = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (pid < 0 && errno == ECHILD) return true;
+    if (now() > end) return false;
+    poll(nullptr, 0, 1);  // killed processes need a moment; nothing else is left to do
+  }
+}
+
+std::string describe_exit(int status) {
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    std::string text = "was killed by signal " + std::to_string(signal) + " (" + strsignal(signal);
+    if (WCOREDUMP(status)) text += ", core dumped";
+    return text + ")";
+  }
+  return "exited with code " + std::to_string(WEXITSTATUS(status));
+}
+
+int exit_code(int status) {
+  return WIFSIGNALED(status) ? exit_signal_base + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void complain(const std::string& text) {
+  const std::string line = "lcirun: " + text + "\n";
+  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, line.data(), line.size());
+}
+
+int watch_children(event_loop& loop, std::function<void()> on_end) {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);  // blocked by the guard before it forked us
+  const int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  loop.watch(signals, EPOLLIN, [signals, call = std::move(on_end)] {
+    signalfd_siginfo info[8];
+    while (read(signals, info, sizeof info) > 0) {
+    }
+    call();
+  });
+  return signals;
+}
+
+std::string own_path() {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+  return n > 0 ? std::string(path, size_t(n)) : std::string();
+}
+
+double now() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
+
+}  // namespace lci::launcher

@@ -1,0 +1,41 @@
+// Help with processes: who descends from us, how one ended, what the launcher has to say.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/tools/lcirun/event_loop.hpp"
+
+namespace lci::launcher {
+
+/// All living processes below this one, however deep. Complete for orphans too, since this process
+/// adopts them (PR_SET_CHILD_SUBREAPER). Empty if /proc is not there.
+std::vector<pid_t> descendants();
+
+/// Sends the signal to all descendants. Returns how many there were.
+int signal_descendants(int signal);
+
+/// SIGKILLs all descendants and reaps them. False: some could not be killed within `seconds`.
+bool kill_descendants(double seconds);
+
+/// "exited with code 3", "was killed by signal 11 (Segmentation fault)".
+std::string describe_exit(int wait_status);
+/// The exit code that a shell would show.
+int exit_code(int wait_status);
+
+/// "lcirun: <text>" on stderr, in one write.
+void complain(const std::string& text);
+
+/// Calls back when children have ended: SIGCHLD must be blocked. Returns a descriptor to close.
+int watch_children(event_loop& loop, std::function<void()> on_end);
+
+/// The path of this program's file.
+std::string own_path();
+
+/// Seconds of the monotonic clock.
+double now();
+
+}  // namespace lci::launcher

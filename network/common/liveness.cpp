@@ -1,0 +1,246 @@
+#include "network/common/liveness.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "lci/errors.hpp"
+#include "lib/base/log.hpp"
+
+namespace lci::network {
+
+namespace {
+
+constexpr char farewell = 'b';
+// Followed by the device's number, 4 bytes of the host's order: jobs run on hosts that are alike.
+constexpr char device_end = 'd';
+constexpr size_t device_end_size = 1 + sizeof(uint32_t);
+constexpr uint64_t listener_mark = ~uint64_t{0};
+constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // over a descriptor; without it: a rank
+
+bool add(int events, int fd, uint64_t mark) {
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLRDHUP;
+  e.data.u64 = mark;
+  return epoll_ctl(events, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
+}  // namespace
+
+liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_address, double timeout_s)
+    : exchange_(exchange),
+      own_rank_(exchange.rank()),
+      timeout_(std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(timeout_s))),
+      met_(new std::atomic<bool>[static_cast<size_t>(exchange.size())]()) {
+  const auto n_ranks = static_cast<size_t>(exchange.size());
+  sockaddr_storage mine = length_of(own_address) > 0 ? own_address : first_address();
+  if (timeout_s > 0 && n_ranks > 1 && length_of(mine) > 0) {
+    listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(n_ranks, 4096)));
+    events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
+    // Who can't listen is not watched, and says so by an address of no family.
+    if (listener_.get() < 0 || events_.get() < 0 || !add(events_.get(), listener_.get(), listener_mark)) {
+      log_warning(std::string("peers can't watch this process: ") + std::strerror(errno) + "; its death may go unnoticed");
+      listener_ = {};
+    }
+  }
+  if (listener_.get() < 0) mine = {};
+  where_all_listen_ = exchange.offer({reinterpret_cast<const char*>(&mine), length_of(mine)});
+  // Before settle() nobody is.
+  for (size_t r = 0; r < n_ranks; ++r) met_[r].store(true, std::memory_order_relaxed);
+}
+
+void liveness::settle(acquaintance how) {
+  if (events_.get() < 0) return;
+  const auto n_ranks = static_cast<size_t>(exchange_.size());
+  if (how == acquaintance::all_at_once)
+    for (const std::string& one : exchange_.read_all(where_all_listen_)) where_.push_back(address_in(one));
+  for (size_t r = 0; r < n_ranks; ++r) {
+    const bool known_not_to_listen = !where_.empty() && length_of(where_[r]) == 0;
+    met_[r].store(static_cast<int>(r) == own_rank_ || known_not_to_listen, std::memory_order_relaxed);
+  }
+}
+
+sockaddr_storage liveness::address_in(const std::string& offered) {
+  sockaddr_storage where{};
+  std::memcpy(&where, offered.data(), std::min(offered.size(), sizeof where));
+  if (offered.size() != length_of(where)) where = {};
+  return where;
+}
+
+liveness::~liveness() {
+  std::lock_guard guard(mutex_);
+  accept_all();
+  for (auto& [fd, connection] : watchers_) (void)!send(fd, &farewell, 1, MSG_NOSIGNAL);
+}
+
+void liveness::watch(int rank) {
+  const auto r = static_cast<size_t>(rank);
+  if (met_[r].exchange(true, std::memory_order_relaxed)) return;
+  sockaddr_storage where{};
+  try {
+    where = where_.empty() ? address_in(exchange_.read(where_all_listen_, rank)) : where_[r];
+  } catch (const bootstrap_error& error) {
+    log_warning("nobody watches rank " + std::to_string(rank) + ": " + error.what());
+  }
+  if (length_of(where) == 0) return;
+  std::lock_guard guard(mutex_);
+  watched w;
+  w.where = where;
+  w.since = clock::now();
+  if (const int error = connect(rank, w); error != 0 && !may_pass(error) && !lacks_resources(error)) {
+    if (!warned_)
+      log_warning("no connection to watch rank " + std::to_string(rank) + " by: " + std::strerror(error) +
+                  "; its death may go unnoticed");
+    warned_ = true;
+    return;
+  }
+  undecided_.insert(rank);
+  watched_.emplace(rank, std::move(w));
+}
+
+int liveness::connect(int rank, watched& w) {
+  w.again = clock::now() + pause_before_next_try;
+  w.connection = begin_to_connect(w.where, std::chrono::duration_cast<std::chrono::milliseconds>(timeout_));
+  if (w.connection.get() < 0) return errno;
+  epoll_event e{};
+  e.events = EPOLLIN | EPOLLRDHUP | EPOLLOUT;
+  e.data.u64 = static_cast<uint64_t>(rank);
+  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, w.connection.get(), &e) == 0) return 0;
+  const int error = errno;
+  w.connection = {};
+  return error;
+}
+
+liveness::view liveness::view_of(int rank) {
+  std::lock_guard guard(mutex_);
+  const auto at = watched_.find(rank);
+  if (at == watched_.end()) {
+    const auto is_its = [rank](const departure& d) { return d.rank == rank; };
+    return std::any_of(departures_.begin(), departures_.end(), is_its) ? view::unsure : view::none;
+  }
+  return at->second.connected && at->second.reason.empty() ? view::alive : view::unsure;
+}
+
+liveness::departure liveness::departure_at(size_t i) {
+  std::lock_guard guard(mutex_);
+  return departures_[i];
+}
+
+void liveness::look() {
+  if (events_.get() < 0) return;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;  // somebody is looking
+  epoll_event events[16];
+  const int n = epoll_wait(events_.get(), events, 16, 0);
+  for (int i = 0; i < n; ++i) {
+    const uint64_t mark = events[i].data.u64;
+    if (mark == listener_mark) {
+      accept_all();
+    } else if ((mark & watcher_mark) != 0) {
+      watchers_.erase(static_cast<int>(mark & ~watcher_mark));  // it sends nothing: its end has come
+    } else if (auto it = watched_.find(static_cast<int>(mark)); it != watched_.end()) {
+      handle(it->first, it->second, events[i].events);
+    }
+  }
+  if (!undecided_.empty()) handle_due();
+}
+
+void liveness::accept_all() {
+  if (listener_.get() < 0) return;
+  for (;;) {
+    socket_handle s(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (s.get() < 0) return;
+    // Not from our job: there is one of each peer, or two for a moment.
+    if (watchers_.size() >= 2 * static_cast<size_t>(exchange_.size())) continue;
+    // Without it only its end is not seen. Closed, the peer would take us for dead.
+    (void)add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
+    // A new connection takes that much without waiting.
+    if (!notes_.empty()) (void)!send(s.get(), notes_.data(), notes_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    watchers_.emplace(s.get(), std::move(s));
+  }
+}
+
+void liveness::handle(int rank, watched& w, uint32_t events) {
+  const int fd = w.connection.get();
+  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) == 0) {
+    // Connected: from now on only its end is of interest.
+    w.connected = true;
+    undecided_.erase(rank);
+    epoll_event e{};
+    e.events = EPOLLIN | EPOLLRDHUP;
+    e.data.u64 = static_cast<uint64_t>(rank);
+    epoll_ctl(events_.get(), EPOLL_CTL_MOD, fd, &e);
+    return;
+  }
+  char said[64 * device_end_size];
+  ssize_t got;
+  while ((got = recv(fd, said, sizeof said, MSG_DONTWAIT)) > 0) {
+    w.said.append(said, static_cast<size_t>(got));
+    if (!take_notes(rank, w)) return;
+  }
+  const int error = got < 0 ? errno : 0;
+  if (error == EAGAIN || error == EINTR) return;
+  w.connection = {};  // closes it, and takes it from the queue
+  if (!w.connected && may_pass(error)) return;  // tried again while it may not have answered
+  w.reason = std::string(w.connected ? "its process or host has ended, or is cut off" : "it does not answer") +
+             (error != 0 ? std::string(": ") + std::strerror(error) : "");
+  w.since = clock::now();
+  undecided_.insert(rank);
+}
+
+bool liveness::take_notes(int rank, watched& w) {
+  size_t taken = 0;
+  for (; taken < w.said.size() && w.said[taken] == device_end; taken += device_end_size) {
+    if (w.said.size() - taken < device_end_size) break;
+    uint32_t number;
+    std::memcpy(&number, w.said.data() + taken + 1, sizeof number);
+    add_departure({rank, false, "it has freed its device", number});
+  }
+  w.said.erase(0, taken);
+  if (w.said.empty() || w.said[0] == device_end) return true;
+  // Anything else than a farewell is no note of ours: as if the connection had ended.
+  if (w.said[0] == farewell)
+    depart(rank, false, "it has left");
+  else
+    depart(rank, true, "what watches it says what it never would");
+  return false;
+}
+
+void liveness::end_device(uint32_t number) {
+  std::lock_guard guard(mutex_);
+  accept_all();
+  std::string note(1, device_end);
+  note.append(reinterpret_cast<const char*>(&number), sizeof number);
+  for (auto& [fd, connection] : watchers_) (void)!send(fd, note.data(), note.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  notes_ += note;
+}
+
+void liveness::handle_due() {
+  const auto now = clock::now();
+  std::vector<int> due;
+  for (const int rank : undecided_) {
+    watched& w = watched_.at(rank);
+    if (w.connection.get() < 0 && w.reason.empty() && now >= w.again) (void)connect(rank, w);
+    if (now - w.since >= (w.reason.empty() ? timeout_ : clock::duration(benefit_of_doubt))) due.push_back(rank);
+  }
+  for (const int rank : due) {
+    const std::string reason = watched_.at(rank).reason;
+    depart(rank, true, reason.empty() ? "it does not answer" : reason);
+  }
+}
+
+void liveness::depart(int rank, bool died, const std::string& why) {
+  undecided_.erase(rank);
+  watched_.erase(rank);
+  add_departure({rank, died, why});
+}
+
+void liveness::add_departure(departure what) {
+  departures_.push_back(std::move(what));
+  n_departures_.store(departures_.size(), std::memory_order_release);  // R1: pairs with A1
+}
+
+}  // namespace lci::network

@@ -1,0 +1,111 @@
+// Layout of a context's connection area: a second file of shared memory, through which processes outside of
+// the job come to it. All of the user's processes may write there, and any may die at any moment, so
+// nothing that is read here is trusted.
+//
+//   connection_area_header | seat[capacity] | row[capacity]
+//
+// A connection has a seat in the lobbies of both its sides, and a number at each, which is never used
+// again there: what a former external peer writes late is not taken for the one's who has its seat now.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "lib/base/cpu.hpp"
+#include "network/shm/layout.hpp"
+#include "network/shm/memory_file.hpp"
+#include "network/shm/segment.hpp"
+
+namespace lci::network::shm {
+
+constexpr uint64_t connection_area_magic = 0x4c43492d6c6f6231ull;  // "LCI-lob1"
+
+/// Where a context is found by processes outside of the job.
+struct external_address {
+  address where;
+  file_name connection_area;
+};
+
+/// Which seat of a connection area a connection has, under which number.
+struct seat_number {
+  uint32_t seat = 0;
+  uint32_t connection = 0;  // never 0
+};
+
+enum class refusal : uint32_t { none, no_strangers, full, unreachable, ring_too_small, no_attach };
+
+/// A process that wants to be connected. Written by it while `state` says so, else by the owner.
+struct knock {
+  enum phase : uint32_t { empty, writing, waiting, accepted, refused };
+  std::atomic<uint64_t> state;  // low half: the phase; high half: the pid of who knocks
+  external_address from;
+  seat_number there;  // where who knocks expects the owner
+  seat_number here;   // `accepted`
+  refusal why;        // `refused`
+
+  static uint64_t pack(phase p, int pid) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(pid)) << 32 | p;
+  }
+  static phase phase_of(uint64_t state) { return static_cast<phase>(static_cast<uint32_t>(state)); }
+  static int pid_of(uint64_t state) { return static_cast<int>(state >> 32); }
+};
+
+struct connection_area_header {
+  static constexpr uint32_t n_knocks = 64;  // at a time; more wait for their turn
+  uint64_t magic;
+  uint32_t capacity;
+  /// Changed whenever there is something to look at: a knock, a lane, a goodbye, an end.
+  alignas(2 * cache_line) std::atomic<uint64_t> changes;
+  alignas(2 * cache_line) knock knocks[n_knocks];
+};
+
+struct alignas(cache_line) seat {
+  std::atomic<uint32_t> left;  // the highest connection that has said goodbye
+};
+/// The lane that a external peer has opened to the device of a place: its connection, and lane + 1.
+using lane_notice = std::atomic<uint64_t>;
+
+class connection_area_view {
+ public:
+  connection_area_view() = default;
+  explicit connection_area_view(std::byte* base) : base_(base) {}
+  static size_t size_of(uint32_t capacity) {
+    return rows_offset(capacity) + size_t{capacity} * max_devices * sizeof(lane_notice);
+  }
+
+  bool mapped() const { return base_ != nullptr; }
+  connection_area_header& header() const { return *reinterpret_cast<connection_area_header*>(base_); }
+  std::atomic<uint64_t>& changes() const { return header().changes; }
+
+  /// Whether that connection has said goodbye, or a later one of the seat has.
+  bool has_left(seat_number s) const {
+    return seat_of(s.seat).left.load(std::memory_order_acquire) >= s.connection;  // A1: R1
+  }
+  void say_goodbye(seat_number s) const;
+
+  /// By the external peer: false if its connection has ended at the owner's.
+  bool announce_lane(seat_number s, uint32_t place, uint32_t lane) const;
+  /// By the owner: lane + 1, or 0.
+  uint32_t announced_lane(seat_number s, uint32_t place) const;
+  /// By the owner: forgets the lane; another device will have the place.
+  void unlist(seat_number s, uint32_t place) const;
+  /// By the owner: nothing more will be announced there. Lane + 1, or 0.
+  uint32_t seal(seat_number s, uint32_t place) const;
+
+ private:
+  static size_t rows_offset(uint32_t capacity) {
+    return (sizeof(connection_area_header) + capacity * sizeof(seat) + 4095) / 4096 * 4096;
+  }
+  seat& seat_of(uint32_t index) const {
+    return reinterpret_cast<seat*>(base_ + sizeof(connection_area_header))[index];
+  }
+  lane_notice& notice(uint32_t seat_index, uint32_t place) const {
+    return reinterpret_cast<lane_notice*>(base_ + rows_offset(header().capacity))
+        [size_t{seat_index} * max_devices + place];
+  }
+
+  std::byte* base_ = nullptr;
+};
+
+}  // namespace lci::network::shm

@@ -1,0 +1,106 @@
+#include "network/shm/external_address.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "lci/errors.hpp"
+#include "lib/base/check.hpp"
+#include "network/shm/process.hpp"
+
+namespace lci::network::shm {
+
+std::string to_text(const external_address& a) {
+  char text[240];
+  std::snprintf(text, sizeof text,
+                "shm://%016" PRIx64 "/%d.%" PRIx64 ".%d.%" PRIx64 ".%" PRIx64 ".%" PRIx64
+                ".%d.%" PRIx64 ".%" PRIx64 ".%" PRIx64 ".%" PRIx64,
+                a.where.space, a.where.pid, a.where.start_time, a.where.segment.fd,
+                a.where.segment.size, a.where.segment.file_system, a.where.segment.file, a.connection_area.fd,
+                a.connection_area.size, a.connection_area.file_system, a.connection_area.file, a.where.probe);
+  return text;
+}
+
+external_address parse_address(const std::string& text) {
+  external_address a;
+  const int got = std::sscanf(
+      text.c_str(),
+      "shm://%" SCNx64 "/%d.%" SCNx64 ".%d.%" SCNx64 ".%" SCNx64 ".%" SCNx64 ".%d.%" SCNx64
+      ".%" SCNx64 ".%" SCNx64 ".%" SCNx64,
+      &a.where.space, &a.where.pid, &a.where.start_time, &a.where.segment.fd, &a.where.segment.size,
+      &a.where.segment.file_system, &a.where.segment.file, &a.connection_area.fd, &a.connection_area.size,
+      &a.connection_area.file_system, &a.connection_area.file, &a.where.probe);
+  // There is one way to write it, so that nothing else is taken for it.
+  if (got != 12 || a.where.pid <= 0 || to_text(a) != text)
+    throw_invalid("connect", "address", '"' + text.substr(0, 240) + '"',
+                  "what get_address() gave, whole and unchanged",
+                  "an address of shared memory begins with shm://");
+  return a;
+}
+
+namespace {
+
+std::string who_is_at(const external_address& a) {
+  return "shm: the process of that address (pid " + std::to_string(a.where.pid) + ")";
+}
+
+/// The file `name` of that process, if it belongs to our user.
+mapping map_file(const external_address& a, const file_name& name) {
+  const std::string who = who_is_at(a);
+  const int fd = process_start_time(a.where.pid) == a.where.start_time
+                     ? open_file_of(a.where.pid, name)
+                     : (errno = ENOENT, -1);
+  if (fd < 0) {
+    if (errno == ENOENT || errno == ESRCH) throw_gone(a);
+    throw resource_error(who + " can't be reached: " + std::strerror(errno) +
+                         "; both processes must run as one user");
+  }
+  struct closing {
+    int fd;
+    ~closing() { close(fd); }
+  } const at_end{fd};
+  struct stat s {};
+  if (fstat(fd, &s) != 0 || s.st_uid != geteuid())
+    throw resource_error(who + " runs as another user; both processes must run as one");
+  return mapping(fd, name.size, "LCI_ATTR_SHM_SEGMENT_SIZE of that process");
+}
+
+bool is_sound(const mapping& m, const segment_header& h) {
+  return m.size() > lanes_offset() && h.magic == segment_magic && std::has_single_bit(h.n_slots) &&
+         std::has_single_bit(h.data_size) && h.n_slots >= 32 && h.n_slots <= 1u << 21 && h.data_size <= 1u << 30 &&
+         h.lane_stride >= sizeof(lane_header) + h.n_slots * slot_size + h.data_size &&
+         h.lane_stride <= uint64_t{1} << 32 && h.lane_stride % 4096 == 0 &&
+         h.n_lanes <= (m.size() - lanes_offset()) / h.lane_stride;
+}
+
+bool is_sound(const mapping& m, const connection_area_header& h) {
+  return m.size() > sizeof(connection_area_header) && h.magic == connection_area_magic && h.capacity <= max_ranks &&
+         m.size() >= connection_area_view::size_of(h.capacity);
+}
+
+}  // namespace
+
+void throw_gone(const external_address& a) {
+  throw peer_failure_error(-1, who_is_at(a) + " has ended, or its runtime was freed; ask for its new address");
+}
+
+external_memory map_external(const external_address& a) {
+  if (a.where.space != process_space())
+    throw resource_error("shm: the process of that address runs on another host, or in another "
+                         "process-id namespace of this one; shared memory doesn't reach it");
+  // A file of another size is not opened, see open_file_of(): so what is mapped is there.
+  if (a.connection_area.size < sizeof(connection_area_header) || a.where.segment.size < lanes_offset())
+    throw resource_error("shm: what that address leads to is no memory of LCI");
+  external_memory m{map_file(a, a.where.segment), map_file(a, a.connection_area)};
+  if (!is_sound(m.segment, segment_view(m.segment.base()).header()) ||
+      !is_sound(m.connection_area, connection_area_view(m.connection_area.base()).header()))
+    throw resource_error("shm: what that address leads to is no memory of LCI, or of another version");
+  return m;
+}
+
+}  // namespace lci::network::shm

@@ -1,0 +1,396 @@
+#include "network/shm/external_peers.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "lci/errors.hpp"
+#include "network/shm/bell.hpp"
+#include "network/shm/cma.hpp"
+#include "network/shm/context.hpp"
+#include "network/shm/lane_pool.hpp"
+
+namespace lci::network::shm {
+
+namespace {
+
+std::string explain(refusal why) {
+  switch (why) {
+    case refusal::no_strangers:
+      return "it accepts nobody by itself; set LCI_ATTR_ACCEPT_STRANGERS=1 there";
+    case refusal::full:
+      return "all its ids for peers are taken; raise LCI_ATTR_MAX_PEERS there";
+    case refusal::ring_too_small:
+      return "one of both has too small rings for the other's messages; give both the same "
+             "LCI_ATTR_SHM_LANE_DATA_SIZE and LCI_ATTR_PACKET_SIZE";
+    case refusal::no_attach:
+      return "one of both can't copy from the other's memory: the kernel doesn't allow it, or the "
+             "address is not whole; LCI_ATTR_SHM_CMA=0 does without";
+    case refusal::unreachable:
+    case refusal::none:
+      break;
+  }
+  return "it can't map this process's memory; both processes must run as one user";
+}
+
+}  // namespace
+
+void wake_devices(const segment_view& segment, const connection_area_view& connection_area) {
+  connection_area.changes().fetch_add(1, std::memory_order_release);  // R8: pairs with A8 in device::poll()
+  compiler_barrier();  // see bell.hpp
+  for (uint32_t i = 0; i < max_devices; ++i) {
+    device_entry& d = segment.device(i);
+    if (device_entry::state_in(d.announced.load(std::memory_order_acquire)) == device_entry::absent)
+      return;  // nor are there any behind it
+    if (d.sleepers.load(std::memory_order_relaxed) != 0) ring(d);
+  }
+}
+
+external_peers::external_peers(context& c, external_peer_book& book, const address& mine)
+    : context_(c),
+      book_(book),
+      file_("lci-connection_area", connection_area_view::size_of(static_cast<uint32_t>(book.capacity())),
+            "LCI_ATTR_MAX_PEERS"),
+      map_(file_.map()),
+      mine_{mine, file_.name()},
+      all_(new external_peer[static_cast<size_t>(book.capacity())]) {
+  connection_area_header& h = connection_area().header();
+  h.capacity = static_cast<uint32_t>(book.capacity());
+  h.magic = connection_area_magic;
+}
+
+external_peers::~external_peers() {
+  for (int i = 0; i < n_seen_; ++i) {
+    external_peer& g = all_[static_cast<size_t>(i)];
+    const phase now = g.now.load(std::memory_order_relaxed);
+    if (now == phase::knocking || now == phase::connected) part(g);
+  }
+}
+
+void external_peers::need_room_for(size_t eager_size) {
+  std::lock_guard guard(mutex_);
+  room_needed_ = std::max(room_needed_, 4 * eager_size);
+}
+
+// --- coming ---
+
+int external_peers::seat_for(const external_address& where, external_memory memory) {
+  const int peer = book_.admit();
+  if (peer < 0) return -1;
+  n_seen_ = std::max(n_seen_, peer - book_.first() + 1);
+  external_peer& g = at(peer);
+  g.where = where;
+  g.memory = std::move(memory);
+  g.here = {static_cast<uint32_t>(peer - book_.first()), next_connection_++};
+  g.there = {};
+  g.watch = std::make_unique<process_watch>();
+  g.at_door = nullptr;
+  g.result = {};
+  g.dismissed = false;
+  return peer;
+}
+
+refusal external_peers::fault_of(const external_address& where, const external_memory& memory) const {
+  if (segment_view(memory.segment.base()).header().data_size < room_needed_)
+    return refusal::ring_too_small;
+  if (context_.attach_works() && !can_attach(where.where)) return refusal::no_attach;
+  return refusal::none;
+}
+
+int external_peers::connect(const std::string& text) {
+  const external_address to = parse_address(text);
+  if (is_same(to, mine_)) return context_.rank();
+  external_memory memory = map_external(to);
+  std::lock_guard guard(mutex_);
+  if (const refusal fault = fault_of(to, memory); fault != refusal::none) {
+    if (fault == refusal::no_attach && is_without_memory(to.where)) throw_gone(to);
+    throw resource_error("connect: address = \"" + text + "\": " + explain(fault));
+  }
+  const int peer = seat_for(to, std::move(memory));
+  if (peer < 0)
+    throw resource_error("connect: all " + std::to_string(book_.capacity()) +
+                         " ids for peers are taken; disconnect some, or raise LCI_ATTR_MAX_PEERS");
+  external_peer& g = at(peer);
+  g.now.store(phase::knocking, std::memory_order_release);
+  try_to_knock(g);
+  return peer;
+}
+
+void external_peers::try_to_knock(external_peer& g) {
+  const connection_area_view there(g.memory.connection_area.base());
+  const int me = getpid();
+  for (knock& k : there.header().knocks) {
+    uint64_t free = k.state.load(std::memory_order_relaxed);
+    if (knock::phase_of(free) != knock::empty ||
+        !k.state.compare_exchange_strong(free, knock::pack(knock::writing, me),
+                                         std::memory_order_acquire, std::memory_order_relaxed))
+      continue;
+    k.from = mine_;
+    k.there = g.here;
+    g.at_door = &k;
+    k.state.store(knock::pack(knock::waiting, me), std::memory_order_release);  // R3: A3
+    wake_devices(segment_view(g.memory.segment.base()), there);
+    return;
+  }
+}
+
+void external_peers::hear_answer(int peer, external_peer& g) {
+  if (g.at_door == nullptr) try_to_knock(g);
+  if (g.at_door != nullptr) {
+    knock& k = *g.at_door;
+    const knock::phase said = knock::phase_of(k.state.load(std::memory_order_acquire));  // A4: R4
+    if (said == knock::accepted || said == knock::refused) {
+      const seat_number there = k.here;
+      const refusal why = k.why;
+      k.state.store(knock::pack(knock::empty, 0), std::memory_order_release);
+      g.at_door = nullptr;
+      if (said == knock::accepted &&
+          there.seat < connection_area_view(g.memory.connection_area.base()).header().capacity) {
+        g.there = there;
+        return welcome(peer, g);
+      }
+      g.result = {contact::state::refused, "the runtime at that address refuses: " + explain(why)};
+    }
+  }
+  if (g.result.what == contact::state::under_way &&
+      g.watch->has_ended(g.where.where.pid, g.where.where.start_time))
+    g.result = {contact::state::gone, "the process at that address has ended before it answered"};
+  if (g.result.what == contact::state::under_way) return;
+  forget_memory(g);
+  g.now.store(phase::unsuccessful, std::memory_order_release);
+}
+
+contact external_peers::contact_with(int peer) {
+  std::lock_guard guard(mutex_);
+  external_peer& g = at(peer);
+  if (g.now.load(std::memory_order_relaxed) == phase::knocking) hear_answer(peer, g);
+  switch (g.now.load(std::memory_order_relaxed)) {
+    case phase::knocking:
+      return {};
+    case phase::unsuccessful: {
+      const contact result = g.result;
+      finish(peer, departure::dismissed);
+      return result;
+    }
+    case phase::connected:
+    case phase::ending:  // it was made
+    case phase::over:
+      return {contact::state::made, {}};
+    case phase::idle:
+      break;
+  }
+  return {contact::state::gone, "the connection was given up by disconnect()"};
+}
+
+void external_peers::welcome(int peer, external_peer& g) {
+  g.pid.store(g.where.where.pid, std::memory_order_relaxed);
+  g.now.store(phase::connected, std::memory_order_release);
+  book_.welcome(peer);
+}
+
+refusal external_peers::accept(const external_address& from, seat_number there, seat_number& here) {
+  if (!book_.accepts_strangers()) return refusal::no_strangers;
+  external_memory memory;
+  try {
+    memory = map_external(from);
+  } catch (const std::runtime_error&) {
+    return refusal::unreachable;
+  }
+  if (there.connection == 0 || there.seat >= connection_area_view(memory.connection_area.base()).header().capacity)
+    return refusal::unreachable;
+  if (const refusal fault = fault_of(from, memory); fault != refusal::none) return fault;
+  const int peer = seat_for(from, std::move(memory));
+  if (peer < 0) return refusal::full;
+  external_peer& g = at(peer);
+  g.there = there;
+  here = g.here;
+  welcome(peer, g);
+  return refusal::none;
+}
+
+void external_peers::answer(knock& k, int pid) {
+  const external_address from = k.from;  // copied: who knocks might change it
+  seat_number here;
+  const refusal why = from.where.pid == pid ? accept(from, k.there, here) : refusal::unreachable;
+  k.here = here;
+  k.why = why;
+  uint64_t state = knock::pack(knock::waiting, pid);
+  const bool heard = k.state.compare_exchange_strong(
+      state, knock::pack(why == refusal::none ? knock::accepted : knock::refused, pid),
+      std::memory_order_acq_rel);  // R4: pairs with A4
+  if (why != refusal::none) return;
+  const int peer = book_.first() + static_cast<int>(here.seat);
+  external_peer& g = at(peer);
+  if (heard)
+    wake_devices(segment_view(g.memory.segment.base()), connection_area_view(g.memory.connection_area.base()));
+  else
+    begin_end(peer, g, departure::left);  // it has withdrawn meanwhile
+}
+
+bool external_peers::look() {
+  std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard) return false;
+  for (knock& k : connection_area().header().knocks) {
+    const uint64_t state = k.state.load(std::memory_order_acquire);  // A3: pairs with R3
+    if (knock::phase_of(state) == knock::waiting) answer(k, knock::pid_of(state));
+  }
+  for (int i = 0; i < n_seen_; ++i) {
+    external_peer& g = all_[static_cast<size_t>(i)];
+    const phase now = g.now.load(std::memory_order_relaxed);
+    if (now == phase::knocking) hear_answer(book_.first() + i, g);
+    if (now == phase::connected && connection_area().has_left(g.here))
+      begin_end(book_.first() + i, g, departure::left);
+  }
+  return true;
+}
+
+bool external_peers::find_route(int peer, route& r) {
+  std::lock_guard guard(mutex_);
+  external_peer& g = at(peer);
+  if (g.now.load(std::memory_order_relaxed) != phase::connected) return false;
+  r = {segment_view(g.memory.segment.base()), connection_area_view(g.memory.connection_area.base()), g.there};
+  return true;
+}
+
+// --- going ---
+
+void external_peers::part(external_peer& g) {
+  const connection_area_view there(g.memory.connection_area.base());
+  if (g.at_door != nullptr) {
+    uint64_t state = knock::pack(knock::waiting, getpid());
+    knock& k = *g.at_door;
+    g.at_door = nullptr;
+    if (k.state.compare_exchange_strong(state, knock::pack(knock::empty, 0),
+                                        std::memory_order_acq_rel))
+      return;
+    // It was answered just now.
+    const seat_number given = k.here;
+    const bool accepted = knock::phase_of(state) == knock::accepted;
+    k.state.store(knock::pack(knock::empty, 0), std::memory_order_release);
+    if (!accepted || given.seat >= there.header().capacity) return;
+    g.there = given;
+  }
+  if (g.there.connection == 0) return;
+  there.say_goodbye(g.there);
+  wake_devices(segment_view(g.memory.segment.base()), there);
+}
+
+void external_peers::disconnect(int peer) {
+  std::lock_guard guard(mutex_);
+  external_peer& g = at(peer);
+  switch (g.now.load(std::memory_order_relaxed)) {
+    case phase::idle:
+      return;
+    case phase::knocking:
+      part(g);
+      return finish(peer, departure::dismissed);
+    case phase::unsuccessful:
+      return finish(peer, departure::dismissed);
+    case phase::connected:
+      part(g);
+      return begin_end(peer, g, departure::dismissed);
+    case phase::ending:
+      g.dismissed = true;
+      return;
+    case phase::over:
+      return finish(peer, departure::dismissed);
+  }
+}
+
+void external_peers::begin_end(int peer, external_peer& g, departure how) {
+  g.pid.store(0, std::memory_order_relaxed);
+  g.now.store(phase::ending, std::memory_order_release);
+  g.dismissed = how == departure::dismissed;
+  if (n_devices_ == 0) return finish(peer, how);
+  endings_.push_back({next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time,
+                      n_devices_});
+  tell_devices();
+}
+
+void external_peers::finish(int peer, departure how) {
+  external_peer& g = at(peer);
+  const bool to_program = how != departure::dismissed && !g.dismissed;
+  forget_memory(g);
+  g.now.store(to_program ? phase::over : phase::idle, std::memory_order_release);
+  book_.retire(peer, to_program ? how : departure::dismissed);
+}
+
+void external_peers::forget_memory(external_peer& g) {
+  g.memory = {};
+  g.watch.reset();
+  g.at_door = nullptr;
+}
+
+void external_peers::tell_devices() { wake_devices(context_.own(), connection_area()); }
+
+uint64_t external_peers::add_device() {
+  std::lock_guard guard(mutex_);
+  ++n_devices_;
+  return next_ending_;
+}
+
+void external_peers::remove_device(uint64_t next) {
+  uint64_t end;
+  {
+    std::lock_guard guard(mutex_);
+    --n_devices_;
+    end = next_ending_;
+  }
+  for (; next < end; ++next) dealt_with(next);
+}
+
+bool external_peers::find_ending(uint64_t number, ending& e) {
+  std::lock_guard guard(mutex_);
+  for (const ending& known : endings_)
+    if (known.number == number) return e = known, true;
+  return false;
+}
+
+void external_peers::dealt_with(uint64_t number) {
+  std::lock_guard guard(mutex_);
+  const auto e = std::find_if(endings_.begin(), endings_.end(),
+                              [=](const ending& known) { return known.number == number; });
+  if (e == endings_.end() || --e->devices_left > 0) return;
+  const int peer = e->peer;
+  const departure how = e->how;
+  endings_.erase(e);
+  finish(peer, how);
+}
+
+void external_peers::look_after_lane(const ending& e, uint32_t lane) {
+  std::lock_guard guard(mutex_);
+  orphans_.push_back({lane, context_.own().lane(lane).uses.load(std::memory_order_relaxed), e.pid,
+                      e.start_time});
+}
+
+void external_peers::watch() {
+  std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard) return;
+  for (int i = 0; i < n_seen_; ++i) {
+    external_peer& g = all_[static_cast<size_t>(i)];
+    if (g.now.load(std::memory_order_relaxed) != phase::connected ||
+        !g.watch->has_ended(g.where.where.pid, g.where.where.start_time))
+      continue;
+    // It may have said so before it ended.
+    begin_end(book_.first() + i, g, connection_area().has_left(g.here) ? departure::left : departure::died);
+  }
+  // Places at the door whose processes have died, and their ends of lanes.
+  for (knock& k : connection_area().header().knocks) {
+    uint64_t state = k.state.load(std::memory_order_relaxed);
+    if (knock::phase_of(state) == knock::empty ||
+        !process_watch().has_ended(knock::pid_of(state), 0))
+      continue;
+    k.state.compare_exchange_strong(state, knock::pack(knock::empty, 0), std::memory_order_acq_rel);
+  }
+  std::erase_if(orphans_, [&](const orphan& o) {
+    const lane_header& lane = context_.own().lane(o.lane);
+    if (lane.uses.load(std::memory_order_acquire) != o.use ||
+        (lane.closed.load(std::memory_order_acquire) & lane_header::sender) != 0)
+      return true;
+    if (!process_watch().has_ended(o.pid, o.start_time)) return false;
+    close_end(context_.own(), o.lane, lane_header::sender);
+    return true;
+  });
+}
+
+}  // namespace lci::network::shm
