@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "lib/base/cpu.hpp"
+
 namespace {
 
 // One thread makes all the allocations that are to fail.
@@ -33,20 +35,25 @@ void* get_aligned(size_t size, std::align_val_t alignment) {
 
 }  // namespace
 
-void* operator new(size_t size) { return get(size); }
-void* operator new[](size_t size) { return get(size); }
-void* operator new(size_t size, const std::nothrow_t&) noexcept { return fails(size) ? nullptr : std::malloc(size); }
-void* operator new[](size_t size, const std::nothrow_t&) noexcept { return fails(size) ? nullptr : std::malloc(size); }
-void* operator new(size_t size, std::align_val_t alignment) { return get_aligned(size, alignment); }
-void* operator new[](size_t size, std::align_val_t alignment) { return get_aligned(size, alignment); }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete[](void* p, size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+// Not inline, where this is compiled together with other files: the compiler would see free() of what new gave.
+LCI_NOINLINE void* operator new(size_t size) { return get(size); }
+LCI_NOINLINE void* operator new[](size_t size) { return get(size); }
+LCI_NOINLINE void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return fails(size) ? nullptr : std::malloc(size);
+}
+LCI_NOINLINE void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return fails(size) ? nullptr : std::malloc(size);
+}
+LCI_NOINLINE void* operator new(size_t size, std::align_val_t alignment) { return get_aligned(size, alignment); }
+LCI_NOINLINE void* operator new[](size_t size, std::align_val_t alignment) { return get_aligned(size, alignment); }
+LCI_NOINLINE void operator delete(void* p) noexcept { std::free(p); }
+LCI_NOINLINE void operator delete[](void* p) noexcept { std::free(p); }
+LCI_NOINLINE void operator delete(void* p, size_t) noexcept { std::free(p); }
+LCI_NOINLINE void operator delete[](void* p, size_t) noexcept { std::free(p); }
+LCI_NOINLINE void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+LCI_NOINLINE void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+LCI_NOINLINE void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+LCI_NOINLINE void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
 
 namespace sim_test {
 
