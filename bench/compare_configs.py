@@ -65,7 +65,7 @@ class Programs:
 
     def __init__(self, build, common):
         self.bench, self.common = build / "bench", common
-        self.lcirun = str(build / "network" / "launcher" / "lcirun")
+        self.lcirun = str(build / "lib" / "tools" / "lcirun" / "lcirun")
 
     def lci(self, name, what, *more, ranks=2, environment=None):
         command = (self.lcirun, "-n", str(ranks), str(self.bench / "lci_perf"), *what.split(), *more,

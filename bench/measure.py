@@ -202,7 +202,7 @@ def main():
     if args.repeat < 1:
         parser.error(f"--repeat: {args.repeat} is not at least 1")
     build = args.build.resolve()
-    perf, lcirun = build / "bench" / "lci_perf", build / "network" / "launcher" / "lcirun"
+    perf, lcirun = build / "bench" / "lci_perf", build / "lib" / "tools" / "lcirun" / "lcirun"
     starter, counter = build / "bench" / "start_time", build / "tests" / "perf" / "count"
     for program in (perf, lcirun, starter):
         if not program.exists():

@@ -72,7 +72,7 @@ class Job:
         """A line of shell."""
         settings = {**SMALL, **self.network}
         if guests == 1:
-            launcher = [str(build / 'network' / 'launcher' / 'lcirun'), '-n', str(self.ranks)]
+            launcher = [str(build / 'lib' / 'tools' / 'lcirun' / 'lcirun'), '-n', str(self.ranks)]
         else:
             launcher = several.launcher(self.ranks)
             settings['LCI_TEST_CONTROL'] = f'{machine.address_of(0)}:2223'

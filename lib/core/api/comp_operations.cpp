@@ -70,7 +70,7 @@ void require_delivery_outside(const char* operation, const comp_attr_t& attr) {
 }
 
 void check_status(check_status_args& a) {
-  a.device.p_impl->throw_if_failed(a.status);
+  a.device.p_impl->failures.check_status(a.status);
 }
 
 // --- synchronizer ---

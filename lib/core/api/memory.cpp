@@ -29,14 +29,14 @@ mr_t register_memory(register_memory_args& a) {
   region->base = a.address;
   region->size = a.size;
   // The shared heap gives pages back in ways of its own, which nobody is told of.
-  region->cached = d.cache != nullptr && a.size > 0 && !d.heap->contains(a.address, a.size);
+  region->cached = d.registrations.cache() != nullptr && a.size > 0 && !d.heap->contains(a.address, a.size);
   region->reg = region->cached
-                    ? d.cache->acquire(a.address, a.size)
-                    : d.make_room_for([&] { return d.net->register_memory(a.address, a.size); });
+                    ? d.registrations.cache()->acquire(a.address, a.size)
+                    : d.registrations.make_room_for([&] { return d.net->register_memory(a.address, a.size); });
   try {
     d.rt.add_region(region->reg.rkey, {reinterpret_cast<uint64_t>(a.address), a.size});
   } catch (...) {
-    region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
+    region->cached ? d.registrations.cache()->release(region->reg) : d.net->deregister_memory(region->reg);
     throw;
   }
   return region.release();
@@ -55,7 +55,7 @@ void deregister_memory(deregister_memory_args& a) {
       throw_invalid("deregister_memory", "mr", "published", "one that other ranks do not find",
                     "unpublish_memory() comes first");
     d.rt.remove_region(region->reg.rkey);
-    region->cached ? d.cache->release(region->reg) : d.net->deregister_memory(region->reg);
+    region->cached ? d.registrations.cache()->release(region->reg) : d.net->deregister_memory(region->reg);
   }
   delete region;
   *a.mr = mr_t();
@@ -77,7 +77,7 @@ reg_cache_stats_t get_reg_cache_stats(get_reg_cache_stats_args& a) {
   if (!d.attr.use_reg_cache)
     throw_invalid("get_reg_cache_stats", "device", "one without a registration cache",
                   "allocated with .use_reg_cache(true)", "or set LCI_ATTR_USE_REG_CACHE=1");
-  return d.cache == nullptr ? reg_cache_stats_t() : d.cache->stats();
+  return d.registrations.cache() == nullptr ? reg_cache_stats_t() : d.registrations.cache()->stats();
 }
 
 }  // namespace lci::core

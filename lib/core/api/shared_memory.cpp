@@ -85,7 +85,7 @@ void* get_shared_address(get_shared_address_args& a) {
     throw_invalid("get_shared_address", "rank", std::to_string(a.rank),
                   "0.." + std::to_string(d.n_peers - 1));
   check_remote("get_shared_address", d, a.rmr, 0, a.rmr.size());
-  d.check_peer(a.rank);
+  d.failures.check(a.rank);
   return a.rmr.is_shared() ? d.heap->reach(a.rank, a.rmr.base, a.rmr.size()) : nullptr;
 }
 

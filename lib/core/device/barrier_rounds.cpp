@@ -9,14 +9,14 @@ uint64_t device::begin_barrier() { return barriers->begin(); }
 
 void device::await_barrier(int from, size_t round, uint64_t barrier) {
   for (progress_backoff rounds(*this); !barriers->heard(round, barrier);) {
-    check_peer(from);
+    failures.check(from);
     rounds.next();
   }
 }
 
 void device::await_sent(int to) {
   for (progress_backoff rounds(*this); backlog.bytes_for(to) != 0;) {
-    check_peer(to);
+    failures.check(to);
     rounds.next();
   }
 }

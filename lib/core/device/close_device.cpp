@@ -199,25 +199,8 @@ void device::cancel_receive(operation* op, int peer, tag_t tag) {
 // --- the end of a peer's device ---
 
 void device::note_device_end(int peer, uint8_t how) {
-  {
-    std::lock_guard guard(failure_mutex_);
-    uint8_t& known = device_ends_[peer];
-    known = std::max(known, how);
-  }
-  look_at_peers_.store(true, std::memory_order_seq_cst);  // see open()
-  if (how == wire::has_ended) note_pauses(flow.forget(peer));
-}
-
-bool device::peer_closes(int peer) const {
-  std::lock_guard guard(failure_mutex_);
-  return device_ends_.count(peer) != 0;
-}
-
-failure device::failure_with(int peer) const {
-  if (has_failed(peer)) return failure::fatal;
-  std::lock_guard guard(failure_mutex_);
-  const auto at = device_ends_.find(peer);
-  return at != device_ends_.end() && at->second == wire::has_ended ? failure::cancelled : failure::none;
+  failures.add_device_end(peer, how);
+  if (how == wire::has_ended) flow.forget(peer);
 }
 
 bool device::receive_device_end(int peer, const wire::message& m) {

@@ -45,8 +45,9 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
       n_ranks(r.size()),
       heap(&context.heap),
       flushes(r.n_peers()),
-      flow(r.n_peers(), a.unexpected_bytes),
+      flow(*this, r.n_peers(), a.unexpected_bytes),
       barriers(std::make_unique<barrier_rounds>()),
+      failures(r),
       attr(a),
       runtime(&r),
       net_context(&context),
@@ -82,6 +83,7 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
     not_plain.fetch_or(is_observed, std::memory_order_relaxed);
   }
   limits = net->get_limits();
+  registrations.open(*net);
   LCI_ASSERT(limits.max_send >= smallest_message);
   eager_limit = std::min(packet_payload, limits.max_send - sizeof(wire::header));
   const size_t wanted = rt.attr.rdv_threshold;
@@ -112,7 +114,6 @@ device::device(core::runtime& r, core::net_context& context, core::packet_pool& 
   attr.uid = static_cast<int>(insist_on_memory([&] { return rt.devices.append(this); }));
   shared_place = rmr_t::place_of(attr.uid, true);
   if (observer != nullptr) observer->device = attr.uid;
-  look_at_peers_.store(rt.external_peers != nullptr, std::memory_order_relaxed);
   if (receives_ != nullptr) refill_receives();
   net->start();
   guard.made = true;
@@ -137,16 +138,6 @@ void device::open_direct_ways() {
   direct_end = inject_end;
 }
 
-void device::add_dependent(dependent* c) {
-  std::lock_guard guard(dependents_lock_);
-  dependents_.insert(c);
-}
-
-void device::remove_dependent(dependent* c) {
-  std::lock_guard guard(dependents_lock_);
-  dependents_.erase(c);
-}
-
 void device::note_unfinished(const unfinished& u) {
   if (unfinished_ != nullptr && u.comp != nullptr) insist_on_memory([&] { unfinished_->push_back(u); });
 }
@@ -157,9 +148,9 @@ void device::leave_network() {
   pools_.clear();
   // What waits for a peer's answer keeps its buffer registered, which the network would miss.
   rt.operations.for_each_of(this, [&](operation* op, op_state) {
-    if (op->registered) deregister_range(op->reg);
+    if (op->registered) registrations.release(op->reg);
   });
-  cache.reset();
+  registrations.close();
   net.reset();
   delete raw_.load(std::memory_order_acquire);
   // From here on nobody reads or writes our packets.
@@ -173,7 +164,7 @@ device::~device() {
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted) return;
     comp_impl_t* const waits = op->named ? ticket_of(op).retire() : op->comp;
-    if (waits != nullptr && !op->ordered && !op->allocated && dependents_.count(waits) == 0) {
+    if (waits != nullptr && !op->ordered && !op->allocated && !dependents.contains(waits)) {
       op->status.error = errorcode_t::cancelled;
       note_unfinished({waits, op->status});
     }
@@ -182,7 +173,7 @@ device::~device() {
     if (op->ordered) delete op->comp;
     rt.operations.release(op);
   });
-  for (comp_impl_t* c : std::exchange(dependents_, {})) {
+  for (comp_impl_t* c : dependents.take()) {
     auto* left_over = static_cast<dependent*>(c);
     note_unfinished(left_over->give_up());
     delete left_over;
@@ -201,10 +192,10 @@ void device::open_cache() {
       log_warning("memory registrations are only shared, not kept: " + why_not +
                   "; LCI_ATTR_REG_CACHE_TRUST=1 keeps them if registered memory stays mapped");
   }
-  cache = std::make_unique<registration_cache>(
+  registrations.use_cache(std::make_unique<registration_cache>(
       *net,
       registration_cache::limits{attr.reg_cache_bytes, attr.reg_cache_count, attr.reg_cache_trust},
-      std::move(watch));
+      std::move(watch)));
 }
 
 bool device::drained() const {
@@ -212,31 +203,22 @@ bool device::drained() const {
 }
 
 void device::register_pool(core::packet_pool& pool) {
-  pool_registration made = make_room_for(
-      [&] { return pool_registration(pool, limits.local_registration ? net.get() : nullptr); });
-  std::lock_guard guard(pools_mutex_);
-  pools_.push_back(std::move(made));
+  pools_.add(registrations.make_room_for(
+      [&] { return pool_registration(pool, limits.local_registration ? net.get() : nullptr); }));
 }
 
 void device::deregister_pool(core::packet_pool& pool) {
-  std::lock_guard guard(pools_mutex_);
-  const auto is_it = [&](const pool_registration& p) { return p.is_of(pool); };
-  // The first registration of the device's own pool is the device's, not the user's.
   const bool own = &pool == packet_pool.p_impl;
-  const auto at = std::find_if(pools_.rbegin(), pools_.rend() - (own ? 1 : 0), is_it);
-  if (own && at == pools_.rend() - 1)
+  if (pools_.remove(pool, own ? 1 : 0)) return;
+  if (own)
     throw_invalid("deregister_packet_pool", "packet_pool", "the device's own", "another pool",
                   "it is deregistered when the device is freed");
-  if (at == pools_.rend())
-    throw_invalid("deregister_packet_pool", "packet_pool", pool.attr.name,
-                  "registered with the device");
-  pools_.erase(std::next(at).base());
+  throw_invalid("deregister_packet_pool", "packet_pool", pool.attr.name, "registered with the device");
 }
 
 uint64_t device::find_pool_lkey(const core::packet_pool& pool) const {
-  std::lock_guard guard(pools_mutex_);
-  for (const pool_registration& p : pools_)
-    if (p.is_of(pool)) return p.lkey();
+  uint64_t lkey;
+  if (pools_.find_lkey(pool, lkey)) return lkey;
   throw_invalid("post", "packet_pool", pool.attr.name, "registered with the device",
                 "call register_packet_pool(pool, device)");
 }
@@ -244,41 +226,19 @@ uint64_t device::find_pool_lkey(const core::packet_pool& pool) const {
 // --- failures ---
 
 void device::on_peer_failure(int peer, const char* reason) {
-  const bool met = net->has_met(peer);
-  {
-    std::lock_guard guard(failure_mutex_);
-    // Where messages go by two networks, both may notice.
-    for (const peer_failure& known : failures_)
-      if (known.peer == peer) return;
-    // Who has nothing to do with the peer is not disturbed, but posts to it are refused.
-    failures_.push_back({peer, "rank " + std::to_string(peer) + " has failed: " + reason, met});
-  }
-  any_failure_.store(true, std::memory_order_seq_cst);
-  look_at_peers_.store(true, std::memory_order_seq_cst);  // see open()
+  // A program that has not communicated with the peer is not disturbed, but its posts to the peer are refused.
+  if (!failures.add(peer, reason, net->has_met(peer))) return;
   not_plain.fetch_or(peer_failed, std::memory_order_relaxed);
-  if (met) unreported_failure_.store(true, std::memory_order_release);
-  note_pauses(flow.forget(peer));
+  flow.forget(peer);
   rt.streams.lose(peer);
   end_operations(peer);
 }
 
 void device::on_peer_departure(int peer, network::departure how) {
   rt.external_peers->end(peer, how);
-  if (how == network::departure::died) {
-    std::lock_guard guard(failure_mutex_);
-    failures_.push_back({peer,
-                         "rank " + std::to_string(peer) +
-                             ", a peer outside of the job, has failed: its process has ended "
-                             "without a goodbye; disconnect() frees the id",
-                         true});
-    unreported_failure_.store(true, std::memory_order_release);
-  }
-  {
-    std::lock_guard guard(failure_mutex_);
-    refusals_.erase(peer);
-    device_ends_.erase(peer);
-  }
-  note_pauses(flow.forget(peer));
+  if (how == network::departure::died) failures.add_external(peer);
+  failures.forget(peer);
+  flow.forget(peer);
   rt.streams.lose(peer);
   end_operations(peer);
 }
@@ -303,7 +263,7 @@ void device::fail_receives(int peer, std::exception_ptr& thrown) {
       return true;
     });
   });
-  if (!lost.empty()) tell_failure(peer);
+  if (!lost.empty()) failures.report_failure_of(peer);
   for (operation* op : lost) {
     pending.fetch_add(1, std::memory_order_relaxed);  // complete() takes it back
     op->status.size = 0;
@@ -320,8 +280,8 @@ void device::open(operation* op, awaited_packets awaited, bool stay) {
   const int peer = op->status.rank;
   op->gate.open(awaited, stay);
   // Either the thread that learns of the peer's end finds the gate open, or we learn of it here.
-  if (LCI_LIKELY(!may_have_failed())) return;
-  const failure how = failure_with(peer);
+  if (LCI_LIKELY(!failures.may_be_any())) return;
+  const failure how = failures.with(peer);
   if (how == failure::none) return;
   visit(handle, awaited, peer, [how](operation* late, uint8_t) {
     if (!late->gate.close()) return false;
@@ -345,100 +305,8 @@ void device::leave(operation* op) {
 void device::on_operation_failure(void* context, int peer) {
   auto* op = static_cast<operation*>(context);
   // The last piece ends the operation; on_complete() sees what happened to it.
-  op->fail_as(failure_with(peer) == failure::cancelled ? failure::cancelled : failure::fatal);
+  op->fail_as(failures.with(peer) == failure::cancelled ? failure::cancelled : failure::fatal);
   on_complete(op);
-}
-
-bool device::has_failed(int peer) const {
-  if (peer >= n_ranks) return !rt.external_peers->connected(peer);
-  if (!any_failure_.load(std::memory_order_seq_cst)) return false;
-  std::lock_guard guard(failure_mutex_);
-  return std::any_of(failures_.begin(), failures_.end(),
-                     [&](const peer_failure& failure) { return failure.peer == peer; });
-}
-
-void device::throw_if_failed(int peer) const {
-  if (peer >= n_ranks) return rt.external_peers->check(peer);
-  if (!any_failure_.load(std::memory_order_relaxed)) return;
-  std::lock_guard guard(failure_mutex_);
-  for (const peer_failure& failure : failures_)
-    if (failure.peer == peer) throw peer_failure_error(peer, failure.what);
-}
-
-void device::tell_failure(int peer) {
-  std::lock_guard guard(failure_mutex_);
-  for (peer_failure& failure : failures_) {
-    if (failure.peer != peer || failure.told) continue;
-    failure.to_tell = true;
-    unreported_failure_.store(true, std::memory_order_release);
-  }
-}
-
-void device::note_refusal(int peer, const char* what) {
-  log_warning(what);
-  std::lock_guard guard(failure_mutex_);
-  refusals_[peer] = what;
-}
-
-void device::throw_fatal(int peer) const {
-  throw_if_failed(peer);
-  std::lock_guard guard(failure_mutex_);
-  const auto refusal = refusals_.find(peer);
-  if (refusal != refusals_.end()) throw resource_error(refusal->second);
-  throw_refused(peer);
-}
-
-void device::throw_why(const status_t& status) const {
-  if (status.error.errorcode == errorcode_t::fatal) throw_fatal(status.rank);
-  if (status.error.errorcode == errorcode_t::no_memory)
-    throw resource_error("the message was not delivered to rank " + std::to_string(status.rank) +
-                         ": there was no memory for it, there or here; post it again when there is");
-}
-
-void device::keep_exception(std::exception_ptr thrown) {
-  constexpr size_t most = 64;  // of a program that never asks
-  {
-    std::lock_guard guard(failure_mutex_);
-    if (kept_.size() >= most) return;
-  }
-  std::string what = "something that is no std::exception";
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const std::exception& e) {
-    what = e.what();
-  } catch (...) {
-  }
-  log_warning("thrown in a progress thread, and kept for the next progress(): " + what);
-  std::lock_guard guard(failure_mutex_);
-  kept_.push_back(std::move(thrown));  // it is the program's from now on, and its thread's to destroy
-  unreported_failure_.store(true, std::memory_order_relaxed);
-}
-
-void device::throw_failure() {
-  std::unique_lock guard(failure_mutex_);
-  const auto next = [this] {
-    return std::find_if(failures_.begin(), failures_.end(), [](const peer_failure& f) { return f.to_tell; });
-  };
-  const auto update = [&] {
-    unreported_failure_.store(!kept_.empty() || next() != failures_.end(), std::memory_order_relaxed);
-  };
-  if (!kept_.empty()) {
-    const std::exception_ptr kept = std::move(kept_.front());
-    kept_.pop_front();
-    update();
-    guard.unlock();
-    std::rethrow_exception(kept);
-  }
-  const auto at = next();
-  if (at == failures_.end()) return;
-  at->to_tell = false;
-  at->told = true;
-  const peer_failure failure = *at;
-  // Of peers outside of the job nothing is kept here: many may come and die.
-  if (failure.peer >= n_ranks) failures_.erase(at);
-  update();
-  guard.unlock();
-  throw peer_failure_error(failure.peer, failure.what);
 }
 
 }  // namespace lci::core

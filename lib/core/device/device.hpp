@@ -18,13 +18,14 @@
 #include "lci/operations.hpp"
 #include "lib/base/objects.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/core/device/flow_control.hpp"
+#include "lib/core/device/peer_failures.hpp"
 #include "lib/core/match/matching_engine.hpp"
-#include "lib/core/match/unexpected_flow.hpp"
 #include "lib/core/memory/packet_pool.hpp"
 #include "lib/core/memory/pool_registration.hpp"
 #include "lib/core/memory/published_memory.hpp"
 #include "lib/core/memory/receive_buffers.hpp"
-#include "lib/core/memory/registration_cache.hpp"
+#include "lib/core/memory/memory_registrations.hpp"
 #include "lib/core/memory/shared_heap.hpp"
 #include "lib/core/observe/device_observer.hpp"
 #include "lib/core/operation/backlog.hpp"
@@ -98,17 +99,10 @@ class device final : public network::event_sink,
   LCI_COLD void await_backlog(int peer);
   /// Whether the peer has asked for a pause of sends, since it has too many that no receive has asked for.
   bool sends_pause(int peer) {
-    return LCI_UNLIKELY((not_plain.load(std::memory_order_relaxed) & peer_pauses) != 0) && is_paused_by(peer);
+    return LCI_UNLIKELY((not_plain.load(std::memory_order_relaxed) & peer_pauses) != 0) && flow.is_paused_by(peer);
   }
   /// Makes progress until the peer asks for no pause of sends. Not in handlers.
   LCI_COLD void await_end_of_pause(int peer);
-  /// A message that waits here for its receive, of so many bytes, is kept or gone.
-  void count_unexpected(int peer, size_t size) {
-    if (const auto w = flow.add(peer, size); LCI_UNLIKELY(w.number != 0)) tell_pause(peer, w);
-  }
-  void discount_unexpected(int peer, size_t size) {
-    if (const auto w = flow.remove(peer, size); LCI_UNLIKELY(w.number != 0)) tell_pause(peer, w);
-  }
 
   // --- transfers (rendezvous.cpp, rma.cpp) ---
 
@@ -139,10 +133,6 @@ class device final : public network::event_sink,
   /// Signals once all operations to `status.rank` (negative: to all) have ended that were begun
   /// before `generation` was asked for.
   void signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation);
-
-  /// Those that are left when the device is freed are deleted: nobody will end them then.
-  void add_dependent(dependent* c);
-  void remove_dependent(dependent* c);
 
   /// Work of this device in the list of deferred work: freeing the device lets it run a last time.
   void begin_task() { tasks_.fetch_add(1, std::memory_order_relaxed); }
@@ -192,20 +182,6 @@ class device final : public network::event_sink,
     return LCI_LIKELY(!limits.local_registration) ? 0 : find_pool_lkey(pool);
   }
 
-  // --- registrations ---
-
-  /// Registers [base, base + size), not empty; to be ended by deregister_range().
-  network::registration register_range(void* base, size_t size) {
-    return LCI_LIKELY(cache == nullptr) ? net->register_memory(base, size)
-                                        : cache->acquire(base, size);
-  }
-  void deregister_range(const network::registration& reg) {
-    LCI_LIKELY(cache == nullptr) ? net->deregister_memory(reg) : cache->release(reg);
-  }
-  /// Past the cache, which gives way if the network has no room: `f()` registers.
-  template <class F>
-  auto make_room_for(F f);
-
   /// Whether this is the device that takes the key, at its owner's rank.
   bool takes(const rmr_t& rmr) const { return rmr.is_of(attr.uid); }
 
@@ -247,12 +223,6 @@ class device final : public network::event_sink,
   bool progress_unwatched();
   /// The same, but what is to be told of failures waits for progress(). For progress threads.
   bool make_progress();
-  /// For the next progress(): what a handler has thrown in a progress thread. Logged, too.
-  LCI_COLD void keep_exception(std::exception_ptr thrown);
-  /// Throws what progress() would, if there is anything.
-  void report() {
-    if (LCI_UNLIKELY(unreported_failure_.load(std::memory_order_relaxed))) throw_failure();
-  }
   /// Whether a progress thread makes progress here.
   bool served() const { return service.load(std::memory_order_relaxed) != nullptr; }
   bool drained() const;
@@ -264,26 +234,9 @@ class device final : public network::event_sink,
   void on_device_end(int peer) override;
   void on_operation_failure(void* context, int peer) override;
 
-  /// Throws peer_failure_error if a failure of `peer` has been seen, invalid_argument_error if nobody
-  /// has this id.
-  void check_peer(int peer) const {
-    if (LCI_UNLIKELY(look_at_peers_.load(std::memory_order_relaxed))) throw_if_failed(peer);
-  }
-
-  /// Whether has_failed() is worth a look.
-  bool may_have_failed() const { return look_at_peers_.load(std::memory_order_seq_cst); }
-  LCI_COLD bool has_failed(int peer) const;
-  /// Throws what is known of an operation with `peer` that ended as `fatal`.
-  [[noreturn]] LCI_COLD void throw_fatal(int peer) const;
-  /// Of an operation that has ended: throws if it failed (`cancelled` and `timed_out` are no failures).
-  void throw_if_failed(const status_t& status) const {
-    if (LCI_UNLIKELY(status.error.errorcode >= errorcode_t::fatal)) throw_why(status);
-  }
-  LCI_COLD void throw_why(const status_t& status) const;
-
   /// No backlog that later requests must queue behind, and no peer has failed.
   bool undisturbed() const {
-    return backlog.empty() && !any_failure_.load(std::memory_order_relaxed);
+    return backlog.empty() && !failures.any_rank();
   }
 
   /// Number of the next collective operation on this device, the same at all ranks.
@@ -316,17 +269,19 @@ class device final : public network::event_sink,
   };
   core::backlog backlog{not_plain, backlog_waits};
   network::limits limits;
-  std::unique_ptr<registration_cache> cache;  // null: every registration is the network's
+  memory_registrations registrations;
   /// Reasons why each round of progress does more than to poll: deadlines, receive buffers, requests that wait.
   std::atomic<int> attention{0};
   /// Operations that have been posted and not completed, posted receives excepted.
   alignas(cache_line) std::atomic<int64_t> pending{0};
   flush_tracker flushes;
-  unexpected_flow flow;
+  flow_control flow;
   const std::unique_ptr<barrier_rounds> barriers;
   timers deadlines{attention};
   core::receive_window receive_window{attention};
   published_memory published;       // thread-safe
+  peer_failures failures;
+  core::dependents dependents;
   core::buffer_cache buffer_cache;  // of those that land, and of others that only a handler sees
 
   device_bell bell;
@@ -391,13 +346,6 @@ class device final : public network::event_sink,
   LCI_COLD bool receive_withdrawal(int peer, wire::message& m);
   LCI_COLD bool receive_not_found(int peer, uint64_t word);
   LCI_COLD bool receive_device_end(int peer, const wire::message& m);
-  LCI_COLD bool receive_pause(int peer, const wire::message& m);
-  LCI_COLD bool is_paused_by(int peer);
-  LCI_COLD void tell_pause(int peer, unexpected_flow::word w);
-  LCI_COLD bool tell_unsaid_pauses();
-  LCI_COLD void search_circle(int peer, int begun_by, uint32_t number);
-  LCI_COLD bool receive_search(int peer, const wire::message& m);
-  LCI_COLD void note_pauses(int change);
   /// Deadlines that are over. True if there were any.
   LCI_COLD bool end_what_is_due();
 
@@ -414,7 +362,6 @@ class device final : public network::event_sink,
   errorcode_t post_piece(operation* op, size_t offset, size_t size);
   /// The same for an operation that can only end: what the network refuses is `fatal`, and noted.
   errorcode_t post_later_piece(operation* op, size_t offset, size_t size);
-  LCI_COLD void note_refusal(int peer, const char* what);
   errorcode_t send_piece(operation* op, size_t size);
   LCI_COLD void open_cache();
   bool make_progress_inline();
@@ -431,10 +378,6 @@ class device final : public network::event_sink,
   /// Ends the operations that wait for an answer and for which `which(op)`. The first exception of a handler.
   template <class F>
   std::exception_ptr end_waiting(failure how, F which);
-  /// Whether the peer frees its device, or has freed it. Worth a look if may_have_failed().
-  LCI_COLD bool peer_closes(int peer) const;
-  /// As what an operation ends that waits for the peer: `none` as long as that may answer.
-  LCI_COLD failure failure_with(int peer) const;
   LCI_COLD void note_device_end(int peer, uint8_t how);
   /// One round of a device that is being freed; `idle` counts those in which nothing happened.
   void last_round(int& idle);
@@ -445,38 +388,15 @@ class device final : public network::event_sink,
   LCI_COLD void end_unanswered();
   /// Receives that name the failed peer end; `thrown` is the first exception of a handler.
   LCI_COLD void fail_receives(int peer, std::exception_ptr& thrown);
-  LCI_COLD void throw_failure();
   /// Where a message goes that names no engine, or no completion object, of the runtime's tables.
   LCI_COLD matching_engine* unlisted_engine(uint16_t id);
   LCI_COLD comp_impl_t* unlisted_comp(uint32_t rcomp);
-  LCI_COLD void throw_if_failed(int peer) const;
 
-  spinlock pauses_lock_;
-  std::atomic<bool> pauses_unsaid_{false};  // `flow` keeps some; counted in `attention`
-  int pauses_ = 0;  // peers that let sends pause; under pauses_lock_, as the bit of not_plain
   std::atomic<uint32_t> collectives_{0};
   std::atomic<int> tasks_{0};  // see begin_task()
-  spinlock dependents_lock_;
-  std::unordered_set<comp_impl_t*> dependents_;  // each a `dependent`; under dependents_lock_
   std::atomic<bool> closing_{false};
-  std::atomic<bool> any_failure_{false};    // of a rank of the job
-  std::atomic<bool> look_at_peers_{false};  // any_failure_, or there may be peers outside of the job
-  std::atomic<bool> unreported_failure_{false};
-  mutable std::mutex failure_mutex_;
-  struct peer_failure {
-    int peer;
-    std::string what;
-    bool to_tell;       // by a progress() to come
-    bool told = false;  // by one
-  };
-  std::vector<peer_failure> failures_;  // under failure_mutex_
-  /// The next progress() throws what is known of that peer's failure, unless one has before.
-  void tell_failure(int peer);
-  std::deque<std::exception_ptr> kept_;                // under failure_mutex_
-  std::map<int, uint8_t> device_ends_;  // by peer that frees its device: how far; under failure_mutex_
   void note_unfinished(const unfinished& u);
   std::vector<unfinished>* unfinished_ = nullptr;  // what the network has not given back; told by close()
-  std::map<int, std::string> refusals_;  // by peer that lives, the latest; under failure_mutex_
   std::unique_ptr<receive_buffers> receives_;  // null: the network needs none
 
   std::atomic<raw_network*> raw_{nullptr};  // owned; null until raw operations are used
@@ -487,8 +407,7 @@ class device final : public network::event_sink,
   static constexpr int reserve_size = 16;  // packets: to keep answers going, a few at a time
   std::unique_ptr<core::packet_pool> reserve_;  // null: this network needs no packets
   std::atomic<int> reserved_receives_{0};       // of them, those that the network holds
-  mutable std::mutex pools_mutex_;
-  std::vector<pool_registration> pools_;  // under it
+  registered_pools pools_;
 };
 
 }  // namespace lci::core

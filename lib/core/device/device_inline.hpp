@@ -21,17 +21,6 @@ bool device::visit(uint32_t handle, uint8_t awaited, int peer, Act act) {
 }
 
 template <class F>
-auto device::make_room_for(F f) {
-  for (;;) {
-    try {
-      return f();
-    } catch (const resource_error&) {
-      if (cache == nullptr || !cache->evict_one()) throw;
-    }
-  }
-}
-
-template <class F>
 std::exception_ptr device::end_waiting(failure how, F which) {
   std::exception_ptr thrown;
   rt.operations.enter_each(this, [&](operation_table::visit v) {
@@ -80,7 +69,7 @@ struct unexpected {
 };
 /// Frees one that was counted by the device that it came through, which may have been freed: null.
 inline void free_unexpected(device* via, unexpected* u) {
-  if (LCI_LIKELY(via != nullptr)) via->discount_unexpected(u->peer, u->memory());
+  if (LCI_LIKELY(via != nullptr)) via->flow.discount(u->peer, u->memory());
   std::free(u);
 }
 

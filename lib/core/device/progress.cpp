@@ -50,13 +50,13 @@ bool device::progress_watched() {
     ~use() { objects::leave(of); }
   } const here(this);
   const bool happened = make_progress_inline();
-  report();
+  failures.report();
   return happened;
 }
 
 LCI_ALWAYS_INLINE inline bool device::progress_unwatched() {
   const bool happened = make_progress_inline();
-  report();
+  failures.report();
   return happened;
 }
 
@@ -69,7 +69,7 @@ bool device::do_deferred_work() {
   if (!backlog.empty())
     happened |= backlog.drain([this](backlog::item& item) { return submit(item); });
   if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_what_is_due();
-  if (LCI_UNLIKELY(pauses_unsaid_.load(std::memory_order_relaxed))) happened |= tell_unsaid_pauses();
+  if (LCI_UNLIKELY(flow.has_waiting())) happened |= flow.send_waiting();
   if (receive_window.has_requests()) happened |= start_waiting_requests();
   if (rt.deferred.count.load(std::memory_order_acquire) != 0) happened |= rt.deferred.run();
   if (limits.receive_buffers != 0) refill_receives();

@@ -130,7 +130,7 @@ bool device::dispatch(int peer, wire::message& m, void*& recv_context) {
     case wire::kind::device_end:
       return receive_device_end(peer, m);
     case wire::kind::send_pause:
-      return receive_pause(peer, m);
+      return flow.receive(peer, m);
     case wire::kind::none:
       break;
   }
@@ -241,7 +241,7 @@ bool device::file_unexpected(matching_engine& engine, uint64_t key, int peer, ta
   if (LCI_UNLIKELY(u == nullptr)) return false;
   *u = {peer, tag, size, false, false, attr.uid, {0, 0, 0, ack}};
   if (size > 0) std::memcpy(u->payload(), data, size);
-  count_unexpected(peer, u->memory());  // before another thread can take it
+  flow.count(peer, u->memory());  // before another thread can take it
   if (LCI_UNLIKELY(!file_unexpected(engine, key, u, match))) return false;
   if (LCI_UNLIKELY(match != nullptr)) free_unexpected(this, u);
   return true;
@@ -377,9 +377,9 @@ bool device::receive_rts(int peer, wire::message& m) {
   };
   unexpected* const u = allocate_unexpected(0);
   if (LCI_UNLIKELY(u == nullptr)) return refuse_for_lack_of_memory();
-  const bool late = closing() || (LCI_UNLIKELY(may_have_failed()) && peer_closes(peer));
+  const bool late = closing() || (LCI_UNLIKELY(failures.may_be_any()) && failures.is_closing(peer));
   *u = {peer, wire::tag_of(m.head), body.size, true, late, attr.uid, body};
-  count_unexpected(peer, u->memory());
+  flow.count(peer, u->memory());
   void* match = nullptr;
   if (LCI_UNLIKELY(!file_unexpected(*engine, key, u, match))) return refuse_for_lack_of_memory();
   if (LCI_UNLIKELY(late)) {

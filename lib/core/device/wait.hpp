@@ -62,7 +62,7 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
     bool happened = false;
     for (int i = 0; i < 32; ++i) {
       if (served) {
-        policy.progressed->report();
+        policy.progressed->failures.report();
         cpu_pause();
       } else if (policy.progressed) {
         happened |= policy.progressed->progress();

@@ -1,15 +1,20 @@
-// A device's hold on a packet pool.
+// Packet pools that a device may send from and receive into.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "lib/core/memory/packet_pool.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::core {
 
-/// Ends with the object. The pool counts them: it must not be freed while a device keeps its
-/// address, which a later pool might get.
+/// The registration of one pool; ends with the object. The pool counts them: it must not be freed while a device knows
+/// its address, which a later pool might get.
 class pool_registration {
  public:
   /// `net` is null where the network needs no registration of local memory.
@@ -38,6 +43,41 @@ class pool_registration {
   packet_pool* pool_;
   network::device* net_;
   network::registration reg_;
+};
+
+/// The pools of one device. Thread-safe. The device's own pool, which it registers first, stays until clear().
+class registered_pools {
+ public:
+  /// So that add() of as many needs no memory.
+  void reserve(size_t n) { pools_.reserve(n); }
+  void add(pool_registration made) {
+    std::lock_guard guard(mutex_);
+    pools_.push_back(std::move(made));
+  }
+  /// The latest registration of the pool, but of the first `n_own` none. False: there is none.
+  bool remove(const packet_pool& pool, int n_own) {
+    std::lock_guard guard(mutex_);
+    const auto at = std::find_if(pools_.rbegin(), pools_.rend() - n_own,
+                                 [&](const pool_registration& p) { return p.is_of(pool); });
+    if (at == pools_.rend() - n_own) return false;
+    pools_.erase(std::next(at).base());
+    return true;
+  }
+  /// False: the pool is not registered.
+  bool find_lkey(const packet_pool& pool, uint64_t& lkey) const {
+    std::lock_guard guard(mutex_);
+    for (const pool_registration& p : pools_) {
+      if (!p.is_of(pool)) continue;
+      lkey = p.lkey();
+      return true;
+    }
+    return false;
+  }
+  void clear() { pools_.clear(); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<pool_registration> pools_;  // under mutex_
 };
 
 }  // namespace lci::core

@@ -87,7 +87,7 @@ class blocking_guard {
     }
     if (thrown != nullptr) std::rethrow_exception(thrown);
     status = comp_->status();
-    device_.throw_if_failed(status);
+    device_.failures.check_status(status);
     return status;
   }
 

@@ -47,7 +47,7 @@ struct waiting_flush {
       return false;
     }
     const int peer = flush->status.rank;
-    if (peer >= 0 && d.may_have_failed() && d.has_failed(peer))
+    if (peer >= 0 && d.failures.may_be_any() && d.failures.has_failed(peer))
       flush->status.error = errorcode_t::fatal;
     // Also if the handler throws; a drained device has signalled everything.
     struct ending {
@@ -73,7 +73,7 @@ status_t post_flush(post_flush_args& a) {
   if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid("post_flush", "rank", std::to_string(a.rank),
                   "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
-  if (a.rank != ALL_RANKS) d.check_peer(a.rank);
+  if (a.rank != ALL_RANKS) d.failures.check(a.rank);
   const uint64_t generation = d.flushes.generation();
   const status_t done = make_status(errorcode_t::done, a.rank, nullptr, 0, 0, a.user_context);
   if (d.flushes.flushed(a.rank, generation)) {

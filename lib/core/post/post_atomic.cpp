@@ -48,7 +48,7 @@ void check_arguments(const device& d, const post_atomic_args& a) {
                    a.result == nullptr || a.op == atomic_op_t::store ||
                    a.op == atomic_op_t::compare_swap))
     reject_arguments(d, a);
-  d.check_peer(a.rank);
+  d.failures.check(a.rank);
   const size_t size = size_of(a.type);
   check_remote("post_atomic", d, a.rmr, a.remote_disp, size);
   if (LCI_UNLIKELY((a.rmr.base + a.remote_disp) % size != 0))

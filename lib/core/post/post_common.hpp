@@ -83,7 +83,7 @@ LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& na
 template <class Args>
 void register_buffer(device& d, operation* op, const Args& a) {
   try {
-    op->reg = d.register_range(buffer_of(a), a.size);
+    op->reg = d.registrations.acquire(buffer_of(a), a.size);
     op->registered = true;
   } catch (...) {
     if (op->named) ticket_of(op).retire();
@@ -111,7 +111,7 @@ inline void check_common(const char* what, const device& d, const Args& a) {
   if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
                    (a.local_buffer == nullptr && a.size != 0) || !is_possible(a.size) || a.tag > max_tag))
     reject_common(what, d, a);
-  d.check_peer(a.rank);
+  d.failures.check(a.rank);
 }
 
 }  // namespace lci::core

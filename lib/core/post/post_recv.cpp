@@ -76,9 +76,9 @@ LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_eng
   }
   if (LCI_UNLIKELY(match != nullptr)) return static_cast<unexpected*>(match);
   // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
-  if (LCI_UNLIKELY(d.may_have_failed()) && looks_at_rank(policy) && d.has_failed(rank) &&
+  if (LCI_UNLIKELY(d.failures.may_be_any()) && looks_at_rank(policy) && d.failures.has_failed(rank) &&
       withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
-    d.throw_fatal(rank);
+    d.failures.throw_fatal(rank);
   return nullptr;
 }
 

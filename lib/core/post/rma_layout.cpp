@@ -60,7 +60,7 @@ class layout_transfer final : public dependent {
         disp_(a.remote_disp),
         base_(buffer_of(a)),
         signalled_(address_of(a)) {
-    device_.add_dependent(this);
+    device_.dependents.add(this);
     device_.pending.fetch_add(1, std::memory_order_relaxed);
     if (a.operation != nullptr) ticket_ = static_cast<ticket*>(user_);
     piece_.layout = piece_.remote_layout = nullptr;
@@ -71,7 +71,7 @@ class layout_transfer final : public dependent {
     piece_.allow_done = piece_.allow_posted = piece_.allow_retry = true;
   }
   ~layout_transfer() override {
-    device_.remove_dependent(this);
+    device_.dependents.remove(this);
     device_.flushes.end(status_.rank, parity_);
     device_.pending.fetch_sub(1, std::memory_order_release);
   }
@@ -189,7 +189,7 @@ status_t post_pieces(const char* what, device& d, Args& a) {
     *a.operation = {};
     named->retire();
   }
-  if (transfer->failed()) d.throw_fatal(a.rank);
+  if (transfer->failed()) d.failures.throw_fatal(a.rank);
   transfer->tell_target();
   return wait.result(answer_done(d, a, buffer_of(a)));
 }
@@ -202,7 +202,7 @@ status_t post_rma_layout(const char* what, Args& a, Copy copy) {
   if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) || a.tag > max_tag ||
       (a.local_buffer == nullptr && a.size != 0 && a.layout == nullptr))
     reject_common(what, d, a);
-  d.check_peer(a.rank);
+  d.failures.check(a.rank);
   if (has_remote_segments(a)) {
     check_remote_segments(what, d, a);
     return post_pieces(what, d, a);

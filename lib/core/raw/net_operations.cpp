@@ -24,7 +24,7 @@ void check_target(const char* what, const device& d, const Args& a) {
   if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_peers - 1));
   check_buffer(what, a.buffer, a.size);
-  d.check_peer(a.rank);
+  d.failures.check(a.rank);
 }
 
 template <class Args>

@@ -75,7 +75,7 @@ bool progress_worker::round() {
       thrown = std::current_exception();
     }
     if (LCI_LIKELY(thrown == nullptr)) continue;
-    d->keep_exception(std::move(thrown));
+    d->failures.add_exception(std::move(thrown));
     happened = true;
   }
   return happened;

@@ -102,7 +102,7 @@ void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connecti
       if (thrown == nullptr) {
         thrown = std::current_exception();
       } else {
-        d.keep_exception(std::current_exception());
+        d.failures.add_exception(std::current_exception());
       }
     }
     const bool asks = m.asks;
@@ -186,7 +186,7 @@ void ordered_transfer::signal(status_t status) {
     message_.owned = true;
   } else {
     // After a message that a dead peer has left behind in parts, there are none in order.
-    if (device_.may_have_failed() && device_.has_failed(status.rank)) return;
+    if (device_.failures.may_be_any() && device_.failures.has_failed(status.rank)) return;
     message_.comp = 0;
     message_.owned = true;  // there is nothing to be kept of it
   }

@@ -73,7 +73,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   op->next_offset = 0;
   pending.fetch_add(1, std::memory_order_relaxed);
   // A receive may meet a request whose sender has died since: there is nobody to answer to.
-  if (LCI_UNLIKELY(may_have_failed()) && has_failed(peer))
+  if (LCI_UNLIKELY(failures.may_be_any()) && failures.has_failed(peer))
     return fail(op);
 
   choice how = op->shaped ? choice::copy : choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
@@ -81,7 +81,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
     how = choose_by(net->attention_of(peer), op, limits, receive_window);
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     try {
-      op->reg = register_range(op->status.buffer, op->total);
+      op->reg = registrations.acquire(op->status.buffer, op->total);
       op->registered = true;
     } catch (const resource_error&) {
       how = choice::copy;  // needs no registration
@@ -284,7 +284,7 @@ errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) 
     return post_piece(op, offset, size);
   } catch (const resource_error& e) {
     // Whoever makes progress here need not be the one who has posted it.
-    note_refusal(op->status.rank, e.what());
+    failures.add_refusal(op->status.rank, e.what());
     op->fail_as(failure::fatal);
     return errorcode_t::fatal;
   } catch (const peer_failure_error&) {
@@ -324,7 +324,7 @@ bool device::try_advance(operation* op) {
     if (result == errorcode_t::fatal) {
       if (op->has_failed()) break;  // refused
       // Whether the peer has failed or freed its device a later poll tells, if none has.
-      const failure how = failure_with(op->status.rank);
+      const failure how = failures.with(op->status.rank);
       if (how == failure::none) return false;
       op->fail_as(how);
       break;
@@ -411,7 +411,7 @@ void device::finish(operation* op) {
 void device::forget(operation* op) {
   if (op->named) ticket_of(op).retire();
   if (op->shaped) op->shape.reset();
-  if (op->registered) deregister_range(op->reg);
+  if (op->registered) registrations.release(op->reg);
   if (op->counted) flushes.end(op->status.rank, op->parity);
   rt.operations.release(op);
   pending.fetch_sub(1, std::memory_order_release);
@@ -450,7 +450,7 @@ uint8_t policy_of(const status_t& status) {
 
 void device::complete(operation* op) {
   device& owner = *op->owner();
-  if (op->registered) owner.deregister_range(op->reg);
+  if (op->registered) owner.registrations.release(op->reg);
   if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
   if (op->shaped) op->shape.reset();
   const status_t status = op->status;

@@ -1,0 +1,155 @@
+#include "lib/core/device/peer_failures.hpp"
+
+#include <algorithm>
+
+#include "lib/base/log.hpp"
+#include "lib/core/device/argument_checks.hpp"
+#include "lib/core/runtime/runtime.hpp"
+
+namespace lci::core {
+
+peer_failures::peer_failures(runtime& rt) : rt_(rt), n_ranks_(rt.size()), look_(rt.external_peers != nullptr) {}
+
+bool peer_failures::add(int peer, const char* reason, bool report) {
+  {
+    std::lock_guard guard(mutex_);
+    for (const peer_failure& known : failures_)
+      if (known.peer == peer) return false;
+    failures_.push_back({peer, "rank " + std::to_string(peer) + " has failed: " + reason, report});
+  }
+  any_rank_.store(true, std::memory_order_seq_cst);
+  look_.store(true, std::memory_order_seq_cst);  // see device::open()
+  if (report) unreported_.store(true, std::memory_order_release);
+  return true;
+}
+
+void peer_failures::add_external(int peer) {
+  std::lock_guard guard(mutex_);
+  failures_.push_back({peer,
+                       "rank " + std::to_string(peer) +
+                           ", a peer outside of the job, has failed: its process has ended "
+                           "without a goodbye; disconnect() frees the id",
+                       true});
+  unreported_.store(true, std::memory_order_release);
+}
+
+void peer_failures::forget(int peer) {
+  std::lock_guard guard(mutex_);
+  refusals_.erase(peer);
+  device_ends_.erase(peer);
+}
+
+void peer_failures::report_failure_of(int peer) {
+  std::lock_guard guard(mutex_);
+  for (peer_failure& failure : failures_) {
+    if (failure.peer != peer || failure.reported) continue;
+    failure.to_report = true;
+    unreported_.store(true, std::memory_order_release);
+  }
+}
+
+void peer_failures::add_refusal(int peer, const char* what) {
+  log_warning(what);
+  std::lock_guard guard(mutex_);
+  refusals_[peer] = what;
+}
+
+void peer_failures::add_device_end(int peer, uint8_t how) {
+  {
+    std::lock_guard guard(mutex_);
+    uint8_t& known = device_ends_[peer];
+    known = std::max(known, how);
+  }
+  look_.store(true, std::memory_order_seq_cst);  // see device::open()
+}
+
+void peer_failures::add_exception(std::exception_ptr thrown) {
+  constexpr size_t most = 64;
+  {
+    std::lock_guard guard(mutex_);
+    if (exceptions_.size() >= most) return;
+  }
+  std::string what = "something that is no std::exception";
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& e) {
+    what = e.what();
+  } catch (...) {
+  }
+  log_warning("thrown in a progress thread, and kept for the next progress(): " + what);
+  std::lock_guard guard(mutex_);
+  exceptions_.push_back(std::move(thrown));  // the thread that takes it out destroys it
+  unreported_.store(true, std::memory_order_relaxed);
+}
+
+bool peer_failures::has_failed(int peer) const {
+  if (peer >= n_ranks_) return !rt_.external_peers->connected(peer);
+  if (!any_rank_.load(std::memory_order_seq_cst)) return false;
+  std::lock_guard guard(mutex_);
+  return std::any_of(failures_.begin(), failures_.end(),
+                     [&](const peer_failure& failure) { return failure.peer == peer; });
+}
+
+bool peer_failures::is_closing(int peer) const {
+  std::lock_guard guard(mutex_);
+  return device_ends_.count(peer) != 0;
+}
+
+failure peer_failures::with(int peer) const {
+  if (has_failed(peer)) return failure::fatal;
+  std::lock_guard guard(mutex_);
+  const auto at = device_ends_.find(peer);
+  return at != device_ends_.end() && at->second == wire::has_ended ? failure::cancelled : failure::none;
+}
+
+void peer_failures::throw_if_failed(int peer) const {
+  if (peer >= n_ranks_) return rt_.external_peers->check(peer);
+  if (!any_rank_.load(std::memory_order_relaxed)) return;
+  std::lock_guard guard(mutex_);
+  for (const peer_failure& failure : failures_)
+    if (failure.peer == peer) throw peer_failure_error(peer, failure.what);
+}
+
+void peer_failures::throw_fatal(int peer) const {
+  throw_if_failed(peer);
+  std::lock_guard guard(mutex_);
+  const auto refusal = refusals_.find(peer);
+  if (refusal != refusals_.end()) throw resource_error(refusal->second);
+  throw_refused(peer);
+}
+
+void peer_failures::throw_why(const status_t& status) const {
+  if (status.error.errorcode == errorcode_t::fatal) throw_fatal(status.rank);
+  if (status.error.errorcode == errorcode_t::no_memory)
+    throw resource_error("the message was not delivered to rank " + std::to_string(status.rank) +
+                         ": there was no memory for it, there or here; post it again when there is");
+}
+
+void peer_failures::throw_next() {
+  std::unique_lock guard(mutex_);
+  const auto next = [this] {
+    return std::find_if(failures_.begin(), failures_.end(), [](const peer_failure& f) { return f.to_report; });
+  };
+  const auto update = [&] {
+    unreported_.store(!exceptions_.empty() || next() != failures_.end(), std::memory_order_relaxed);
+  };
+  if (!exceptions_.empty()) {
+    const std::exception_ptr oldest = std::move(exceptions_.front());
+    exceptions_.pop_front();
+    update();
+    guard.unlock();
+    std::rethrow_exception(oldest);
+  }
+  const auto at = next();
+  if (at == failures_.end()) return;
+  at->to_report = false;
+  at->reported = true;
+  const peer_failure failure = *at;
+  // Failures of peers outside of the job are dropped once reported: many such peers may come and die.
+  if (failure.peer >= n_ranks_) failures_.erase(at);
+  update();
+  guard.unlock();
+  throw peer_failure_error(failure.peer, failure.what);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,100 @@
+// What a device knows of failures: peers that have failed or close their devices, requests that the network refused,
+// and exceptions that the program has yet to see.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lci/operations.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/core/wire/failure.hpp"
+
+namespace lci::core {
+
+class runtime;
+
+/// Part of a device. Thread-safe. A rank of the job that has failed stays failed; the id of a peer outside of the job
+/// may later belong to another peer.
+class peer_failures {
+ public:
+  explicit peer_failures(runtime& rt);
+
+  // --- recording ---
+
+  /// A rank of the job has failed. `report`: the next progress() throws it; otherwise only posts to the rank do, until
+  /// report_failure_of(). False: it was known, as networks that share the way to a peer may both notice.
+  bool add(int peer, const char* reason, bool report);
+  /// The process of a peer outside of the job has ended without closing the connection. The next progress() throws it.
+  void add_external(int peer);
+  /// Drops what is known of a peer outside of the job beside its failure: the id may belong to another peer later.
+  void forget(int peer);
+  /// The next progress() throws the failure of that peer, unless one has before.
+  void report_failure_of(int peer);
+  /// The network refused a request to a peer that is alive. Logged; throw_fatal() says it.
+  void add_refusal(int peer, const char* what);
+  /// The peer closes its device: wire::ends or wire::has_ended.
+  void add_device_end(int peer, uint8_t how);
+  /// An exception of a handler in a progress thread, for the next progress() of the program. Logged. Exceptions beyond
+  /// 64 that no progress() has thrown are dropped.
+  LCI_COLD void add_exception(std::exception_ptr thrown);
+
+  // --- asking ---
+
+  /// Whether has_failed() and with() are worth a call.
+  bool may_be_any() const { return look_.load(std::memory_order_seq_cst); }
+  /// Whether a rank of the job has failed.
+  bool any_rank() const { return any_rank_.load(std::memory_order_relaxed); }
+  LCI_COLD bool has_failed(int peer) const;
+  /// Whether the peer closes its device, or has closed it.
+  LCI_COLD bool is_closing(int peer) const;
+  /// How an operation ends that waits for the peer: `none` while the peer may still answer.
+  LCI_COLD failure with(int peer) const;
+
+  // --- throwing ---
+
+  /// Throws peer_failure_error if a failure of `peer` is known, invalid_argument_error if the id belongs to no peer.
+  void check(int peer) const {
+    if (LCI_UNLIKELY(look_.load(std::memory_order_relaxed))) throw_if_failed(peer);
+  }
+  /// Throws what is known of an operation with `peer` that ended as `fatal`.
+  [[noreturn]] LCI_COLD void throw_fatal(int peer) const;
+  /// Of an operation that has ended: throws if it failed (`cancelled` and `timed_out` are no failures).
+  void check_status(const status_t& status) const {
+    if (LCI_UNLIKELY(status.error.errorcode >= errorcode_t::fatal)) throw_why(status);
+  }
+  /// Throws the oldest failure or exception that is to be reported, if there is one.
+  void report() {
+    if (LCI_UNLIKELY(unreported_.load(std::memory_order_relaxed))) throw_next();
+  }
+
+ private:
+  struct peer_failure {
+    int peer;
+    std::string what;
+    bool to_report;         // by a later progress()
+    bool reported = false;
+  };
+
+  LCI_COLD void throw_if_failed(int peer) const;
+  LCI_COLD void throw_why(const status_t& status) const;
+  LCI_COLD void throw_next();
+
+  runtime& rt_;
+  const int n_ranks_;  // ids from here on belong to peers outside of the job
+  std::atomic<bool> any_rank_{false};
+  std::atomic<bool> look_;  // any_rank_, a device end, or there may be peers outside of the job
+  std::atomic<bool> unreported_{false};
+  mutable std::mutex mutex_;
+  std::vector<peer_failure> failures_;         // under mutex_
+  std::deque<std::exception_ptr> exceptions_;  // under mutex_
+  std::map<int, uint8_t> device_ends_;         // by peer; under mutex_
+  std::map<int, std::string> refusals_;        // by peer, the latest; under mutex_
+};
+
+}  // namespace lci::core
