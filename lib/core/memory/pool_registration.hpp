@@ -1,4 +1,4 @@
-// A device's hold on a packet pool.
+// A device's registration of a packet pool.
 #pragma once
 
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace lci::core {
 
-/// Ends with the object. The pool counts them: it must not be freed while a device keeps its
-/// address, which a later pool might get.
+/// Deregisters in its destructor. The pool counts its registrations: it must not be freed while a device stores its
+/// address, which a later pool might get. Not thread-safe.
 class pool_registration {
  public:
   /// `net` is null where the network needs no registration of local memory.
