@@ -33,7 +33,7 @@ LCI_COLD void reject_arguments(const device& d, const post_atomic_args& a) {
   if (a.operand == nullptr && !reads_only)
     throw_invalid(what, "operand", "nullptr", "an address", "only fetch has no operand");
   if (a.result == nullptr && reads_only)
-    throw_invalid(what, "result", "nullptr", "an address", "fetch only returns a value");
+    throw_invalid(what, "result", "nullptr", "an address", "fetch stores the value there");
   if (a.result != nullptr && a.op == atomic_op_t::store)
     throw_invalid(what, "result", "an address", "nullptr for store", "use swap to get the previous value");
   if (a.compare == nullptr && a.op == atomic_op_t::compare_swap)

@@ -33,7 +33,7 @@ template <class Args>
 void check_remote_segments(const char* what, const device& d, const Args& a) {
   if (!a.rmr.is_empty() || a.remote_disp != 0)
     throw_invalid(what, a.rmr.is_empty() ? "remote_disp" : "rmr", "given", "0 and RMR_NULL with remote segments",
-                  "each segment has its own registration and offset");
+                  "each segment has a registration and an offset of its own");
   for (size_t i = 0; i < a.remote_layout->n(); ++i) {
     const remote_segment_t& s = a.remote_layout->remote_segments()[i];
     if (s.size > 0) check_remote(what, d, s.rmr, s.offset, s.size);
