@@ -27,7 +27,7 @@ class ticket_pool;
 /// operation and the ticket reused. Owned by its ticket_pool.
 ///
 /// A thread that accesses the user's memory holds the ticket (hold()), and so does the post that makes it. An
-/// operation whose ticket is held stops only where stop() is asked, or by removal from a matching engine.
+/// operation whose ticket is held stops only where the core calls stop(), or by removal from a matching engine.
 ///
 /// Thread-safe: all that changes does so under `lock_`, which is held for a few instructions and under
 /// which only `timers` is called. So the first of end, cancel and deadline takes effect and
