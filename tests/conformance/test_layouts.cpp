@@ -317,7 +317,7 @@ TEST_CASE("a layout that can't be is refused before anything happens", "[layout]
     EXPECT_INVALID(put(100, 0, nullptr, &deep)(), "remote_layout", "9 levels");
     const layout_segment_t endless[] = {{8, ~size_t{0} - 4}};
     const auto overflow = layout_t::iovec(endless, 1);
-    EXPECT_INVALID(put(~size_t{0} - 4, 0, nullptr, &overflow)(), "remote_layout", "all memory");
+    EXPECT_INVALID(put(~size_t{0} - 4, 0, nullptr, &overflow)(), "remote_layout", "address space");
     EXPECT_INVALID(lci::post_send_x(env.rank, bytes, 7, 0, lci::COMP_NULL)
                        .layout(&hundred)
                        .runtime(env.rt)(), "layout", "size = 7");

@@ -23,7 +23,7 @@ class Leaks(unittest.TestCase):
         told = report("1")
         self.assertEqual(len(told), 4, told)
         for operation in ("alloc_cq", "alloc_sync", "register_memory", "alloc_matching_engine"):
-            self.assertEqual(sum(f"what {operation} gave" in line for line in told), 1, told)
+            self.assertEqual(sum(f"the object from {operation}," in line for line in told), 1, told)
         self.assertTrue(any("named 'a queue'" in line for line in told), told)
 
     def test_the_line_of_the_program_is_named(self):

@@ -1,4 +1,4 @@
-// From a handle to the kind of completion object that an operation needs.
+// Converts a handle to the type of completion object that an operation needs.
 #pragma once
 
 #include "lci/completion.hpp"
@@ -19,7 +19,7 @@ Comp& checked(comp_t comp, attr_comp_type_t type, const char* operation, const c
   return *static_cast<Comp*>(impl);
 }
 
-/// Only handlers and custom objects can take a message in place.
+/// Throws invalid_argument_error if `attr.am_in_place` is set: only handlers and custom objects get messages in place.
 void require_delivery_outside(const char* operation, const comp_attr_t& attr);
 
 }  // namespace lci::core

@@ -12,12 +12,12 @@ namespace lci::core {
 
 namespace {
 
-/// Of a description; what is longer is cut, at all ranks alike.
+/// Bytes of a description; longer ones are truncated, in the same way at all ranks.
 constexpr size_t longest_description = 255;
 
 }  // namespace
 
-/// The completion object of a receive, with its buffer.
+/// The completion object of a receive, and its buffer. Deletes itself.
 class collective_check::comparison final : public comp_impl_t {
  public:
   comparison(collective_check& of, std::string mine, uint64_t number)
@@ -26,7 +26,7 @@ class collective_check::comparison final : public comp_impl_t {
   void signal(status_t status) override {
     of_.forget(this);
     const std::unique_ptr<comparison> self(this);
-    if (!status.is_done()) return;  // the peer has failed, and others say so
+    if (!status.is_done()) return;  // the peer has failed, which is reported elsewhere
     const std::string theirs(text_, std::min(status.size, sizeof text_));
     if (theirs == mine_) return;
     throw_invalid(mine_.substr(0, mine_.find('(')).c_str(),
@@ -44,7 +44,7 @@ class collective_check::comparison final : public comp_impl_t {
   char text_[longest_description];
 };
 
-/// The completion object of a send, with its buffer.
+/// The completion object of a send, and its buffer. Deletes itself.
 class collective_check::telling final : public comp_impl_t {
  public:
   explicit telling(std::string text) : text(std::move(text)) {}
@@ -68,7 +68,7 @@ void collective_check::forget(comparison* c) {
 }
 
 void collective_check::expect(device& d, int from, tag_t tag, const std::string& mine, uint64_t number) {
-  // Once posted it is its own, and gone when it has been signalled: also if that happens within the post.
+  // Once posted it owns itself, and is deleted when signalled, possibly within the post.
   comparison* const c = new comparison(*this, mine, number);
   {
     std::lock_guard guard(mutex_);
@@ -89,14 +89,14 @@ void collective_check::expect(device& d, int from, tag_t tag, const std::string&
 void collective_check::tell(device& d, int neighbour, tag_t tag, const std::string& mine) {
   auto message = std::make_unique<telling>(mine);
   try {
-    // Not one that waits: the neighbour may do anything else before it makes its call.
+    // Must not wait: the neighbour may do anything else before it makes its call.
     const status_t s = post_send_x(neighbour, message->text.data(), mine.size(), tag, comp_t(message.get()))
                            .device(device_t(&d))
                            .matching_engine(matching_engine_t(&engine))
                            .allow_retry(false)();
     if (s.is_posted()) (void)message.release();
   } catch (const peer_failure_error&) {
-    // The collective itself tells of it.
+    // The collective itself reports the failure.
   }
 }
 
@@ -113,7 +113,7 @@ void collective_check::compare(device& d, const std::string& what) {
   const int before = (me + n - 1) % n, after = (me + 1) % n;
   tell(d, before, tag, mine);
   if (before != after) tell(d, after, tag, mine);
-  // Both have been told: what the first says may be an exception here.
+  // Both sends come before the first receive, since that may throw if its message has arrived.
   expect(d, before, tag, mine, number);
   if (before != after) expect(d, after, tag, mine, number);
 }

@@ -1,4 +1,4 @@
-// Whether all ranks make the same collective calls.
+// Checks that all ranks make the same collective calls.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ namespace lci::core {
 class device;
 class runtime;
 
-/// Each rank tells its neighbours, the ranks one before and one after it, what it calls, and compares what
-/// they tell. If two ranks differ, so do two neighbours somewhere, and both of those throw
-/// invalid_argument_error out of their next progress(). Nothing is waited for, so a check ends no program that
-/// is right. Thread-safe.
+/// Each rank sends a description of its call to its neighbours, the ranks one before and one after it, and compares
+/// theirs with its own. If any two ranks differ, so do two neighbours, and both of these throw
+/// invalid_argument_error out of their next progress(). No rank waits for the comparison, so a check can't make a
+/// correct program hang. Thread-safe.
 class collective_check {
  public:
   explicit collective_check(runtime& rt);
   ~collective_check();
 
-  /// The next collective call on this device is `what`.
+  /// Compares the next collective call on this device, described by `what`, with the neighbours'.
   void compare(device& d, const std::string& what);
 
-  /// In which the messages meet; under a number of its own, like that of raw messages.
+  /// Matches the messages; has a reserved id, as the engine of raw messages has.
   matching_engine engine;
 
  private:

@@ -13,9 +13,9 @@
 namespace lci::core {
 
 void refuse_after_fork(const char* operation) {
-  throw_invalid(operation, "caller", "a child process that fork() has made of one that uses LCI",
+  throw_invalid(operation, "caller", "a child that fork() made of a process that uses LCI",
                 "the process that allocated the runtime",
-                "a child may call exec() or _exit(); let the parent communicate");
+                "a child may only call exec() or _exit(); the parent communicates");
 }
 
 call_inspection::call_inspection(const char* operation)
@@ -78,7 +78,7 @@ void call_inspection::look_at(const char* argument, matching_engine_t h) {
 void call_inspection::look_at(const char* argument, mr_t h) {
   if (!alive(argument, h.p_impl)) return;
   const device_t of = h.p_impl->device;
-  // A registration ends with its device, and its handle may still be emptied.
+  // A registration ends with its device; deregistering it afterwards, which empties the handle, is allowed.
   if (!objects::was_freed(of.p_impl)) belongs(argument, of.p_impl->runtime.p_impl);
 }
 
@@ -90,7 +90,7 @@ void call_inspection::default_runtime_serves() {
   const runtime* by_default = g_default_runtime.load(std::memory_order_acquire);
   if (!anchored_ && owner_ != nullptr && by_default != nullptr && owner_ != by_default)
     throw_invalid(operation_, owner_name_, "an object of another runtime",
-                  "one of the default runtime, which serves where none is named",
+                  "one of the default runtime, which calls without a runtime or device use",
                   "pass .runtime() or .device()");
 }
 

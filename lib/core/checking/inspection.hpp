@@ -1,5 +1,5 @@
-// A call is looked at before it is made: in a forked child, and in programs that ask for checks. The
-// functions that use this are generated, one an operation (codegen/templates/resolve.cpp.j2).
+// Inspects the arguments of calls: in forked children, and in programs that ask for checks (LCI_ATTR_CHECK). The
+// functions that use this are generated, one per operation (codegen/templates/resolve.cpp.j2).
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ class runtime;
 
 [[noreturn]] LCI_COLD void refuse_after_fork(const char* operation);
 
-/// What operations that free something do in a forked child: nothing, but that the handle becomes empty.
+/// What operations that free an object do in a forked child: they only make the handle empty.
 template <class Handle>
 void leave_alone(Handle* handle) {
   if (handle != nullptr) *handle = Handle();
 }
 
-/// Looks at the arguments of one call, one after the other. Throws invalid_argument_error at the first that
-/// can't be.
+/// Inspects the arguments of one call, one after the other. Throws invalid_argument_error at the first invalid one.
+/// Used by the calling thread only.
 class call_inspection {
  public:
   /// Throws in a forked child.
   explicit call_inspection(const char* operation);
-  /// Whether arguments are to be looked at.
+  /// Whether arguments are inspected.
   bool thorough() const { return thorough_; }
 
   void look_at(const char* argument, runtime_t h);
@@ -41,30 +41,31 @@ class call_inspection {
   void look_at(const char* argument, comp_t h) { alive(argument, h.p_impl); }
   void look_at(const char* argument, progress_thread_t h) { alive(argument, h.p_impl); }
   void look_at(const char* argument, publication_t h) { alive(argument, h.p_impl); }
-  /// After all: what was left empty comes from the default runtime.
+  /// To be called last: a call without a runtime or device uses the default runtime, and so must all its objects.
   void default_runtime_serves();
-  /// All ranks are to make the same collective call; `what` says which, with its sizes.
+  /// Compares a collective call with those of other ranks; `what` describes it, with its sizes.
   void collective(runtime_t given, device_t device, const std::string& what);
 
  private:
-  /// False for an empty handle and the constants.
+  /// Throws if the object was freed. False for an empty handle and for constants.
   bool alive(const char* argument, const void* object);
   void belongs(const char* argument, const runtime* to);
 
   const char* operation_;
   bool thorough_;
-  bool anchored_ = false;            // a runtime or device was named
-  const runtime* owner_ = nullptr;   // of all that was looked at
-  const char* owner_name_ = nullptr;  // the argument that says so
+  bool anchored_ = false;            // a runtime or device was passed
+  const runtime* owner_ = nullptr;   // of all objects inspected
+  const char* owner_name_ = nullptr;  // the argument that owner_ is from
   device_t device_;
 };
 
-/// Notes what an operation has allocated, if calls are checked or `always`.
+/// Records an object that `operation` has allocated, with the call stack from `caller` on if calls are checked.
 LCI_COLD void note_allocated(const void* object, const char* operation, const char* name, runtime_t of,
                              const void* caller);
-/// For what is freed through a copy of a handle. Of objects that are known at any time.
+/// Throws invalid_argument_error for an object that is not alive, such as one freed through a copy of its handle. Only
+/// for types whose objects are always recorded.
 LCI_COLD void require_alive(const char* operation, const char* argument, const void* object);
-/// Tells of what was allocated in a runtime that ends, and not freed.
+/// Logs each object of a runtime that ends which has not been freed.
 LCI_COLD void report_leaks(const runtime& of);
 
 }  // namespace lci::core

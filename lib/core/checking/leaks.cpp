@@ -1,4 +1,4 @@
-// Telling of objects that were never freed, with the line of the program that has allocated them.
+// Reports objects that were never freed, with the line of the program that allocated them.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ void note(const void* object, const char* operation, const char* name, runtime_t
   if (watched_for(calls_are_checked)) {
     std::array<void*, 32> all;
     const int n = backtrace(all.data(), static_cast<int>(all.size()));
-    int first = 0;  // the library's own calls are of no interest
+    int first = 0;  // skips the library's own frames
     while (first < n && all[static_cast<size_t>(first)] != caller) ++first;
     if (first == n) first = 0;
     for (int i = first; i < n && origin.n_calls < static_cast<int>(origin.calls.size()); ++i)
@@ -40,7 +40,7 @@ void note(const void* object, const char* operation, const char* name, runtime_t
 
 }  // namespace
 
-// There is an object already, which peers may count on.
+// Insists on memory: the object exists already, and peers may rely on it.
 void note_allocated(const void* object, const char* operation, const char* name, runtime_t of,
                     const void* caller) {
   insist_on_memory([&] { note(object, operation, name, of, caller); });
@@ -48,13 +48,14 @@ void note_allocated(const void* object, const char* operation, const char* name,
 
 void require_alive(const char* operation, const char* argument, const void* object) {
   if (object != nullptr && !objects::is_alive(object))
-    throw_invalid(operation, argument, "no object that the program has allocated and not yet freed", "one",
-                  "it may have been freed through a copy of the handle, or be the library's own");
+    throw_invalid(operation, argument, "not an object of the program, or one that was freed",
+                  "an object that the program has allocated and not yet freed",
+                  "it may have been freed through a copy of the handle, or belong to the library");
 }
 
 namespace {
 
-/// Where in which file an address is, as the system's linker knows it.
+/// The file and offset of a code address, from the dynamic linker.
 struct place_in_file {
   std::string file;
   uintptr_t offset = 0;
@@ -64,7 +65,7 @@ struct place_in_file {
 place_in_file place_of(void* call) {
   place_in_file place;
   Dl_info info;
-  // One byte back: the address is the one after the call.
+  // One byte back: a return address is that of the instruction after the call.
   void* const at = static_cast<char*>(call) - 1;
   if (dladdr(at, &info) == 0 || info.dli_fname == nullptr) return place;
   place.file = info.dli_fname;
@@ -73,8 +74,8 @@ place_in_file place_of(void* call) {
   return place;
 }
 
-/// The innermost line that is not of the library's headers, as addr2line of the system finds it in the
-/// program's debug information; empty if there is none of either.
+/// The innermost source line outside of the library's headers, found by the system's addr2line in the
+/// program's debug information; empty without either.
 std::string line_of(const place_in_file& place) {
   if (place.file.find('\'') != std::string::npos) return {};
   char offset[32];
@@ -88,7 +89,7 @@ std::string line_of(const place_in_file& place) {
     std::string text(line);
     if (const auto end = text.find_first_of("\n ("); end != std::string::npos) text.resize(end);
     const bool ours = text.find("/lci/") != std::string::npos && text.find(".hpp") != std::string::npos;
-    // Without debug information there are no numbers, but question marks.
+    // Without debug information addr2line prints question marks.
     if (found.empty() && text.find('?') == std::string::npos && !ours) found = text;
   }
   pclose(out);
@@ -96,7 +97,7 @@ std::string line_of(const place_in_file& place) {
 }
 
 std::string where(const object_origin& o) {
-  std::string fallback, file;  // of the program, or the library of its own, that has called
+  std::string fallback, file;  // `file`: the program or library that called
   for (int i = 0; i < o.n_calls; ++i) {
     const place_in_file place = place_of(o.calls[static_cast<size_t>(i)]);
     if (file.empty()) file = place.file;
@@ -116,7 +117,7 @@ std::string where(const object_origin& o) {
 
 void report_leaks(const runtime& of) {
   for (const object_origin& o : objects::alive_of(&of))
-    log_warning(std::string("check: ") + "what " + o.operation + " gave, named '" + o.name +
+    log_warning(std::string("check: ") + "the object from " + o.operation + ", named '" + o.name +
                 "', was not freed before its runtime; it was allocated at " + where(o));
 }
 

@@ -18,10 +18,10 @@ namespace lci::core {
 
 namespace {
 
-/// Pieces of a layout that are looked at: some milliseconds' work. What has more is let pass.
+/// Largest number of pieces of a layout that is checked, which takes some milliseconds.
 constexpr size_t most_pieces = size_t{1} << 16;
 
-/// What a post says of memory, whichever it is.
+/// The memory arguments of any kind of post.
 struct named_memory {
   const char* operation;
   const char* buffer_name;
@@ -37,7 +37,7 @@ struct named_memory {
   mr_t mr{};
 };
 
-/// The device that the post will use; null if there is none, which the post itself refuses.
+/// The device that the post will use; null if there is none, and then the post itself throws.
 template <class Args>
 const device* device_of(const Args& a) {
   if (!a.device.is_empty()) return a.device.p_impl;
@@ -54,7 +54,7 @@ bool has_too_many_pieces(const layout_t& l) {
   return blocks > most_pieces;
 }
 
-/// Where the bytes lie; empty if that is not looked at.
+/// The runs of bytes of a buffer; empty if there are too many to check.
 std::vector<range> pieces_of(uintptr_t base, const layout_t* layout, size_t size) {
   if (!has_layout(layout)) return {{base, size}};
   if (has_too_many_pieces(*layout)) return {};
@@ -64,12 +64,12 @@ std::vector<range> pieces_of(uintptr_t base, const layout_t* layout, size_t size
   return all;
 }
 
-/// Sorts the pieces; they are written, so none may overlap another one.
+/// Sorts the pieces, and throws if any overlap. For pieces that are written.
 void require_apart(const named_memory& m, const char* layout, std::vector<range>& pieces) {
   std::sort(pieces.begin(), pieces.end(), [](const range& a, const range& b) { return a.begin < b.begin; });
   for (size_t i = 1; i < pieces.size(); ++i)
     if (pieces[i - 1].overlaps(pieces[i]))
-      throw_invalid(m.operation, layout, "of pieces that overlap", "of pieces that are apart, since they are written");
+      throw_invalid(m.operation, layout, "of pieces that overlap", "of disjoint pieces, since they are written");
 }
 
 void inspect(const named_memory& m) {
@@ -86,20 +86,20 @@ void inspect(const named_memory& m) {
         throw_invalid(m.operation, "layout", "of memory that is not mapped", "of this process's memory");
   if (m.writes_here) require_apart(m, "layout", here);
   const bool segments = m.remote_layout != nullptr && m.remote_layout->remote_segments() != nullptr;
-  // What can't be is refused as without the mode.
+  // The post itself throws for an invalid remote range.
   if (!segments && (!m.d->takes(m.rmr) || m.disp > m.rmr.size() || extent > m.rmr.size() - m.disp)) return;
   std::vector<range> there = pieces_of(m.rmr.base + m.disp, m.remote_layout, m.size);
   if (m.writes_there) require_apart(m, "remote_layout", there);
   if (m.rank != m.d->rt.rank()) return;
-  // In this process both are.
+  // Both buffers are in this process.
   std::vector<range>& written = m.writes_there ? there : here;
   const std::vector<range>& read = m.writes_there ? here : there;
   for (const range& r : read) {
     const auto behind = std::partition_point(written.begin(), written.end(),
                                              [&](const range& w) { return w.begin + w.size <= r.begin; });
     if (behind != written.end() && behind->overlaps(r))
-      throw_invalid(m.operation, m.buffer_name, "overlapping the remote memory, which is this rank's too",
-                    "memory apart from that");
+      throw_invalid(m.operation, m.buffer_name, "overlapping the remote memory, which is this rank's own",
+                    "memory that does not overlap it");
   }
 }
 
@@ -170,8 +170,8 @@ void inspect_memory(const post_atomic_args& a) {
     return;
   const range value{a.rmr.base + a.remote_disp, size_of(a.type)};
   if (value.overlaps({reinterpret_cast<uintptr_t>(a.result), value.size}))
-    throw_invalid("post_atomic", "result", "overlapping the remote value, which is this rank's too",
-                  "memory apart from that");
+    throw_invalid("post_atomic", "result", "overlapping the remote value, which is this rank's own",
+                  "memory that does not overlap it");
 }
 
 }  // namespace lci::core

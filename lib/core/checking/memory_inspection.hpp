@@ -1,4 +1,4 @@
-// The checking mode looks at the memory that a post names.
+// Checks of the memory that a post names, for LCI_ATTR_CHECK.
 #pragma once
 
 #include "generated/core_operations.hpp"
@@ -6,9 +6,9 @@
 
 namespace lci::core {
 
-/// Throws invalid_argument_error if a post would write a byte twice, or one that it reads, or reaches with a layout to
-/// where there is no memory, or names a registration of another device. All handles must be alive. Layouts of very many
-/// pieces are not looked at.
+/// Throws invalid_argument_error if a post would write a byte twice, or one that it also reads; or if its layout covers
+/// unmapped memory, or its registration is of another device. All handles must be alive. Layouts of more than 65536
+/// pieces are not checked.
 LCI_COLD void inspect_memory(const post_comm_args& a);
 LCI_COLD void inspect_memory(const post_am_args& a);
 LCI_COLD void inspect_memory(const post_send_args& a);

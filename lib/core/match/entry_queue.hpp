@@ -1,4 +1,4 @@
-// The entries of one matching key beyond those that its bucket holds itself: first in, first out.
+// FIFO of the entries of one matching key that its bucket has no room for.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class entry_queue {
     --size_;
     return value;
   }
-  /// Takes out the entries for which `wanted(entry)`; how many.
+  /// Removes the entries for which `wanted(entry)` is true. Returns how many.
   template <class F>
   size_t remove_if(const F& wanted) {
     const size_t before = size_;

@@ -12,13 +12,13 @@ namespace lci::core {
 
 namespace {
 
-// An empty queue of more entries than this is given back: a bucket should not hoard.
+// An empty queue with more capacity than this is freed, so that buckets do not retain memory.
 constexpr size_t most_kept = 256;
 
 }  // namespace
 
 matching_engine::matching_engine(const matching_engine_attr_t& a) : attr(a) {
-  // Fresh anonymous memory is zero, which is a bucket with nothing in it.
+  // Fresh anonymous memory is zero, which is an empty bucket.
   void* p = mmap(nullptr, n_buckets * sizeof(bucket), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) throw resource_error("alloc_matching_engine: no address space left");
@@ -35,7 +35,7 @@ matching_engine& matching_engine::of_user() {
   matching_engine* table = of_user_.load(std::memory_order_acquire);  // A1: pairs with R1
   if (LCI_LIKELY(table != nullptr)) return *table;
   auto made = std::make_unique<matching_engine>(attr);
-  // R1: its constructor is seen by whoever finds it. A second thread may have been faster.
+  // R1: a thread that finds it sees it constructed. Another thread may have been first.
   if (of_user_.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel,
                                        std::memory_order_acquire))
     table = made.release();
@@ -124,7 +124,7 @@ bool matching_engine::insert_overflow(bucket& b, uint64_t key, void* value,
     try {
       it->second.entries.push(value);
     } catch (...) {
-      if (it->second.entries.empty()) b.overflow->erase(it);  // what is there has an entry
+      if (it->second.entries.empty()) b.overflow->erase(it);  // a key in the map has an entry
       throw;
     }
   } else {
@@ -152,7 +152,7 @@ void* matching_engine::take(matching_entry_key_t key, matching_entry_type_t type
 }
 
 size_t matching_engine::filter(bucket& b, int q, const entry_test& wanted) {
-  // Oldest first, and without memory: those who cancel have none to spare.
+  // Oldest first. Allocates no memory: a cancel must not fail for lack of it.
   size_t removed = 0;
   const bool first = wanted(b.first[q]);
   if (b.count[q] == many) {

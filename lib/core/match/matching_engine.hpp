@@ -15,10 +15,10 @@
 
 namespace lci::core {
 
-/// Thread-safe: one lock a bucket, held for a few instructions. A bucket holds up to three keys
-/// with up to two entries each in itself, the first entries in its first cache line, so that at low
-/// load an insertion costs one cache miss; a key's further entries go to a queue, further keys to a
-/// map. The table is address space only until it is touched, and neighbouring tags share pages.
+/// A matching engine. Thread-safe: one lock per bucket, held for a few instructions. A bucket stores up to three keys
+/// with up to two entries each inline, the first entries in its first cache line, so that at low
+/// load an insertion costs one cache miss; further entries of a key go to a queue, further keys to a
+/// map. The table takes up no physical memory until it is touched, and neighbouring tags share pages.
 class matching_engine : public object_memory<matching_engine, true> {
  public:
   using entry_test = std::function<bool(void* entry)>;
@@ -28,8 +28,8 @@ class matching_engine : public object_memory<matching_engine, true> {
   matching_engine(const matching_engine&) = delete;
   matching_engine& operator=(const matching_engine&) = delete;
 
-  /// The policy is part of the key, so that entries of different policies never meet. `tag` must
-  /// be below 2^32 where the policy looks at it.
+  /// The policy is part of the key, so that entries of different policies never match. `tag` must
+  /// be below 2^32 if the policy includes it.
   matching_entry_key_t make_key(int rank, tag_t tag, matching_policy_t policy) const {
     if (LCI_UNLIKELY(attr.make_key != nullptr)) return attr.make_key(rank, tag, policy);
     const auto p = static_cast<uint64_t>(policy);  // bit 0: rank counts, bit 1: tag counts
@@ -37,22 +37,23 @@ class matching_engine : public object_memory<matching_engine, true> {
            (p & 2 ? tag : 0);
   }
 
-  /// The oldest entry of the other type under `key`, taken out; or null, and `value` was filed.
+  /// Removes and returns the oldest entry of the other type under `key`; if there is none, inserts `value` and returns
+  /// null. Throws std::bad_alloc.
   void* insert(matching_entry_key_t key, void* value, matching_entry_type_t type);
 
-  /// The oldest entry of `type` under `key`, taken out; null if there is none.
+  /// Removes and returns the oldest entry of `type` under `key`; null if there is none.
   void* take(matching_entry_key_t key, matching_entry_type_t type);
 
-  /// Takes out the entries of `type` for which `wanted(entry)`, under `key` or all keys; how many.
-  /// `wanted` is asked while the entry can't be matched, and must not call the engine.
+  /// Removes the entries of `type`, under `key` or all keys, for which `wanted(entry)` is true. Returns how many.
+  /// `wanted` is called under the bucket's lock: the entry can't be matched meanwhile, and it must not call the engine.
   size_t remove_if(matching_entry_key_t key, matching_entry_type_t type, const entry_test& wanted);
   size_t remove_if(matching_entry_type_t type, const entry_test& wanted);
 
-  /// Where the user's own values are filed: a table apart, so that they never meet messages, and
-  /// nobody takes them for messages when the engine is freed. Made at its first use. Thread-safe.
+  /// The table for values that the user inserts: separate, so that they never match messages, and are not
+  /// taken for messages when the engine is freed. Made at first use. Thread-safe.
   matching_engine& of_user();
 
-  /// Hands every entry to `visit` and empties the table. Not thread-safe.
+  /// Calls `visit(entry, type)` for every entry and empties the table. Not thread-safe.
   template <class F>
   void drain(F visit);
 
@@ -72,13 +73,13 @@ class matching_engine : public object_memory<matching_engine, true> {
   struct alignas(2 * cache_line) bucket {
     spinlock lock;
     uint8_t count[n_queues];  // entries of key i: 0, 1, 2 or `many`
-    uint8_t type[n_queues];   // matching_entry_type_t of them
+    uint8_t type[n_queues];   // their matching_entry_type_t
     uint64_t key[n_queues];
     void* first[n_queues];   // the oldest entry
     overflow_map* overflow;  // null at low load; keys in it are not among the three
     // second line
     void* second[n_queues];
-    entry_queue* more[n_queues];  // `many`: all but the oldest; kept for the next time otherwise
+    entry_queue* more[n_queues];  // `many`: all but the oldest; otherwise empty, for reuse
   };
   static_assert(offsetof(bucket, second) == cache_line);
 
@@ -102,9 +103,9 @@ class matching_engine : public object_memory<matching_engine, true> {
                                        matching_entry_type_t type, void*& match, bool new_key);
   LCI_COLD static void* take_overflow(bucket& b, uint64_t key, matching_entry_type_t type);
 
-  /// Remembers that a bucket was written, so that others' memory is left alone where all are visited.
-  /// R2: pairs with A2 in remove_if(); sequentially consistent, since who files an entry then asks
-  /// for a reason to take it back, while who takes entries back gives that reason first.
+  /// Marks a bucket's group as written, so that a visit of all buckets skips untouched memory.
+  /// R2: pairs with A2 in remove_if(); sequentially consistent: a thread that inserts an entry then checks
+  /// for a reason to remove it (such as a failed peer), and a thread that removes entries publishes the reason first.
   void touch(const bucket& b) {
     auto& t = touched_[static_cast<size_t>(&b - buckets_) / group_size];
     if (LCI_UNLIKELY(!t.load(std::memory_order_acquire))) t.store(true, std::memory_order_seq_cst);
@@ -119,7 +120,7 @@ template <class F>
 void matching_engine::drain(F visit) {
   for (size_t i = 0; i < n_buckets; ++i) {
     if (!touched_[i / group_size].load(std::memory_order_relaxed)) {
-      i += group_size - 1;  // of a group that is not touched i is the first
+      i += group_size - 1;  // skips the group: `i` is its first bucket
       continue;
     }
     bucket& b = buckets_[i];

@@ -1,5 +1,5 @@
-// Flow control of sends that no receive has asked for: how much of one peer's may wait at a device, and
-// which peers have asked this device to pause.
+// Flow control of unexpected sends: how many bytes of one peer's messages may wait at a device, and
+// which peers have paused this device's sends.
 #pragma once
 
 #include <atomic>
@@ -15,24 +15,24 @@
 
 namespace lci::core {
 
-/// A receiver counts the bytes that unexpected messages of each peer take up. Above the limit it asks the
-/// peer to pause; at half of it, to go on. The limit is no promise: what is on its way still comes.
+/// A receiver counts the bytes of unexpected messages of each peer. Above the limit it asks the
+/// peer to pause; at half of it, to resume. The limit may be exceeded by messages in flight.
 ///
 /// Two ranks that send to each other without receiving would pause each other for ever. So a rank whose send
-/// is refused by a peer that it has paused itself gives that peer as much again (give_more()): both go on.
+/// is refused by a peer that it has paused itself allows that peer as many bytes again (give_more()): both continue.
 ///
 /// In a circle of more ranks each waits for the next, which has paused it. A rank whose send is refused, and that
-/// has paused somebody, begins a search: it goes to the peer that refuses, which passes it on to those that refuse
-/// its sends, each rank once. If it comes back, whoever brings it waits in a circle, and gets as much again. Of the
-/// refusals that make a circle one is the last: its search finds the others. Where there is no circle, as in a
-/// chain of ranks that hand on what they receive, nobody gets more.
+/// has paused some peer, begins a search: a message to the peer that refuses, which forwards it to the peers that
+/// refuse its own sends, each rank once per search. If the search returns, the peer that delivers it waits in a circle,
+/// and is allowed as many bytes again. Of the refusals that make a circle one is the last: its search finds the others.
+/// Without a circle, as in a chain of ranks that forward what they receive, no peer is allowed more.
 ///
-/// What the peers tell each other is numbered, since messages may overtake each other: the latest counts.
+/// Pause messages are numbered, since they may overtake each other: the latest takes effect.
 ///
-/// Thread-safe. The memory is address space only until a peer's entry is touched.
+/// Thread-safe. The table takes up no physical memory until a peer's entry is touched.
 class unexpected_flow {
  public:
-  /// What the peer is to be told. Number 0: nothing.
+  /// A pause message to send to a peer. Number 0: none.
   struct word {
     uint32_t number = 0;
     bool pause = false;
@@ -47,7 +47,7 @@ class unexpected_flow {
 
   // --- the receiver ---
 
-  /// A message that takes up `size` bytes is kept.
+  /// An unexpected message of `size` bytes was stored.
   word add(int peer, size_t size) {
     if (limit_ == 0) return {};
     entry& e = of(peer);
@@ -59,11 +59,12 @@ class unexpected_flow {
     return begin_pause(e);
   }
 
-  /// Such a message is gone.
+  /// An unexpected message was freed.
   word remove(int peer, size_t size) {
     if (limit_ == 0) return {};
     entry& e = of(peer);
-    // S1: pairs with S2. Either we see the pause, or the thread that begins it sees that it may not.
+    // S1: pairs with S2. Either this thread sees the pause, or the thread that begins it sees the lower count and
+    // does not.
     const int64_t now = e.bytes.fetch_sub(static_cast<int64_t>(size), std::memory_order_seq_cst) -
                         static_cast<int64_t>(size);
     const bool paused = e.paused.load(std::memory_order_seq_cst);
@@ -71,7 +72,8 @@ class unexpected_flow {
     return end_pause(e);
   }
 
-  /// The peer waits for us, and we for it, perhaps through others. If we have paused it, it may send as much again.
+  /// This rank and the peer wait for each other, perhaps through others. If this rank has paused it, allows it to send
+  /// as many bytes again.
   LCI_COLD word give_more(int peer) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
@@ -82,13 +84,13 @@ class unexpected_flow {
     return {++e.number, false};
   }
 
-  /// A word could not be sent: it is to be told later, unless there is a later one by then.
+  /// The word could not be sent: it is sent later, unless there is a newer one by then.
   LCI_COLD void keep_unsaid(int peer, word w) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
     if (e.number == w.number) e.unsaid = true;
   }
-  /// Calls tell(peer, word) for those.
+  /// Calls tell(peer, word) for each peer with such a word.
   template <class F>
   LCI_COLD void for_each_unsaid(F tell) {
     for (int peer = 0; peer < n_peers_; ++peer) {
@@ -106,11 +108,11 @@ class unexpected_flow {
 
   // --- the sender ---
 
-  /// Whether sends to the peer are to pause.
+  /// Whether the peer has paused this device's sends.
   bool is_paused_by(int peer) const {
     return peers_.get()[peer].paused_by.load(std::memory_order_relaxed);
   }
-  /// What the peer says. How the number of peers that let us pause has changed.
+  /// Receives a word from the peer. Returns by how much the number of peers that pause this device has changed.
   LCI_COLD int hear(int peer, word w) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
@@ -118,7 +120,7 @@ class unexpected_flow {
     e.heard = w.number;
     return set_paused_by(e, w.pause);
   }
-  /// A send to the peer was refused. The number of the search that begins with that; 0: none does.
+  /// A send to the peer was refused. Returns the number of the search to begin; 0: none.
   LCI_COLD uint32_t note_refusal(int peer) {
     entry& e = of(peer);
     std::lock_guard guard(circle_lock_);
@@ -129,10 +131,10 @@ class unexpected_flow {
       e.next_listed = last_listed_;
       last_listed_ = peer;
     }
-    if (n_paused_ == 0) return 0;  // nobody waits for us: not the last of a circle
+    if (n_paused_ == 0) return 0;  // no peer waits for this rank, so this refusal closes no circle
     return ++searches_ != 0 ? searches_ : ++searches_;
   }
-  /// The search that began with it could not be sent: the next refusal begins another.
+  /// The search that note_refusal() began could not be sent: the next refusal begins another.
   LCI_COLD void forget_refusal(int peer) {
     std::lock_guard guard(circle_lock_);
     of(peer).refused = false;
@@ -144,7 +146,7 @@ class unexpected_flow {
     {
       std::lock_guard guard(circle_lock_);
       uint32_t& latest = of(begun_by).search;
-      if (static_cast<int32_t>(number - latest) <= 0) return;  // it has been here
+      if (static_cast<int32_t>(number - latest) <= 0) return;  // already forwarded
       latest = number;
       peer = last_listed_;
     }
@@ -160,7 +162,7 @@ class unexpected_flow {
       peer = next;
     }
   }
-  /// The peer will say nothing any more, and its id may become another's. As hear().
+  /// The peer sends no more words, and its id may be reused. Returns as hear().
   LCI_COLD int forget(int peer) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
@@ -174,17 +176,17 @@ class unexpected_flow {
  private:
   struct entry {
     std::atomic<int64_t> bytes;   // of unexpected messages
-    std::atomic<int64_t> more;    // than the limit, that the peer may send
-    std::atomic<bool> paused;     // the peer was asked to pause; changed under lock
-    std::atomic<bool> paused_by;  // the peer has asked us to; changed under lock
+    std::atomic<int64_t> more;    // bytes allowed beyond the limit
+    std::atomic<bool> paused;     // this device has paused the peer; changed under lock
+    std::atomic<bool> paused_by;  // the peer has paused this device; changed under lock
     spinlock lock;
     uint32_t number;  // of the latest word to the peer; under lock
-    uint32_t heard;   // of the latest word from it; under lock
-    bool unsaid;      // it has not been told the latest word; under lock
-    bool refused;     // a send of ours, since it has asked us to pause; under circle_lock_
-    bool listed;      // it has refused a send, at some time; under circle_lock_
+    uint32_t heard;   // number of the latest word from it; under lock
+    bool unsaid;      // the latest word has yet to be sent; under lock
+    bool refused;     // a send was refused since the peer's latest pause; under circle_lock_
+    bool listed;      // a send to it was refused at some time; under circle_lock_
     int next_listed;  // another such peer, or -1; does not change once listed
-    uint32_t search;  // the latest of its searches that has come; under circle_lock_
+    uint32_t search;  // number of the latest search received that it began; under circle_lock_
   };
   struct free_memory {
     void operator()(entry* p) const { std::free(p); }
@@ -212,7 +214,7 @@ class unexpected_flow {
     count_paused(-1);
     return {++e.number, false};
   }
-  void count_paused(int change) {  // under the entry's lock, so that it follows its `paused`
+  void count_paused(int change) {  // under the entry's lock, so that count and `paused` change together
     std::lock_guard guard(circle_lock_);
     n_paused_ += change;
   }
@@ -227,10 +229,10 @@ class unexpected_flow {
   const int n_peers_;
   const int64_t limit_;
   const std::unique_ptr<entry[], free_memory> peers_;
-  spinlock circle_lock_;   // may be taken under an entry's
-  int n_paused_ = 0;       // peers that we have paused; under circle_lock_
+  spinlock circle_lock_;   // may be taken under an entry's lock
+  int n_paused_ = 0;       // peers that this device has paused; under circle_lock_
   int last_listed_ = -1;   // under circle_lock_
-  uint32_t searches_ = 0;  // that we have begun; under circle_lock_
+  uint32_t searches_ = 0;  // begun by this device; under circle_lock_
 };
 
 }  // namespace lci::core

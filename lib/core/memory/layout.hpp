@@ -1,4 +1,4 @@
-// Walking through the pieces of a layout, and keeping one.
+// Iterating over the pieces of a layout, and copying a layout.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace lci::core {
 
-/// Gives the pieces of a buffer one after the other. The layout must stay as it is meanwhile.
+/// Iterates over the contiguous runs of a buffer. The layout must not change meanwhile. Not thread-safe.
 class layout_cursor {
  public:
-  /// `size`: of a contiguous buffer; a layout knows its own.
+  /// `size`: in bytes, used only if the buffer is contiguous.
   layout_cursor(const layout_t& layout, size_t size) : layout_(layout) {
     if (layout.is_contiguous()) {
       left_ = size;
@@ -26,15 +26,15 @@ class layout_cursor {
     }
   }
 
-  /// Bytes that lie together from here on; 0 at the end.
+  /// Contiguous bytes from the current position on; 0 at the end.
   size_t run() const { return left_; }
-  /// Their distance from the buffer's address.
+  /// The current position, in bytes from the buffer's address.
   size_t offset() const { return offset_; }
-  /// The registration that it is counted from, of remote segments; null: the one that the post names.
+  /// Of remote segments, the registration that offset() is relative to; null: the post's.
   const rmr_t* rmr() const {
     return layout_.remote_segments() == nullptr ? nullptr : &layout_.remote_segments()[index_[0]].rmr;
   }
-  /// Goes on by `n` bytes, at most run().
+  /// Advances by `n` bytes, at most run().
   void advance(size_t n) {
     offset_ += n;
     left_ -= n;
@@ -46,8 +46,8 @@ class layout_cursor {
       enter_block();
     }
   }
-  /// Goes to where `position` bytes of the message have been passed, which must be less than all.
-  /// Of a list of segments, `starts` has the bytes that come before each of them.
+  /// Moves to byte `position` of the message, which must be less than its size.
+  /// For a list of segments, `starts` has the position of each segment in the message.
   void seek(size_t position, const std::vector<size_t>& starts) {
     if (layout_.is_contiguous()) return advance(position);
     if (layout_.segments() != nullptr) {
@@ -92,7 +92,7 @@ class layout_cursor {
         carry = false;
       block_offset_ += index_[i] * layout_.strides()[i];
     }
-    if (carry) return;  // that was the last one
+    if (carry) return;  // no block is left
     offset_ = block_offset_;
     left_ = layout_.counts()[0];
   }
@@ -102,7 +102,7 @@ class layout_cursor {
   std::array<size_t, layout_t::max_levels> index_{};  // [0]: of the segment
 };
 
-/// Calls f(offset in one, offset in the other, bytes) for all runs that are together in both.
+/// Calls f(offset in one, offset in the other, bytes) for all runs that are contiguous in both.
 template <class F>
 void for_each_run(layout_cursor one, layout_cursor other, F f) {
   for (size_t n; (n = std::min(one.run(), other.run())) > 0;) {
@@ -112,17 +112,17 @@ void for_each_run(layout_cursor one, layout_cursor other, F f) {
   }
 }
 
-/// Copies between buffers of these layouts, as many bytes as the shorter has.
+/// Copies between buffers of these layouts, up to the size of the shorter.
 inline void copy_layout(void* to, const layout_cursor& to_layout, const void* from,
                         const layout_cursor& from_layout) {
   for_each_run(to_layout, from_layout, [&](size_t t, size_t f, size_t n) {
-    // An address may be an offset to nullptr. In a put or get to this rank itself the pieces may overlap.
+    // An address may be an offset from nullptr. In a put or get to this rank itself the pieces may overlap.
     std::memmove(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(to) + t),
                  reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + f), n);
   });
 }
 
-/// A layout with arrays of its own.
+/// A copy of a layout that owns its arrays.
 class kept_layout {
  public:
   /// Null: contiguous.
@@ -151,7 +151,7 @@ class kept_layout {
 
   const layout_t& view() const { return view_; }
 
-  /// Copies `n` bytes of the message, from `position` on, out of the buffer at `base`, or into it.
+  /// Copies `n` bytes of the message, from `position` on, out of (gather) or into (scatter) the buffer at `base`.
   void gather(void* to, const void* base, size_t position, size_t n) const {
     if (n > 0) copy_layout(to, layout_cursor(layout_t(), n), base, at(position));
   }
@@ -168,7 +168,7 @@ class kept_layout {
 
   std::vector<layout_segment_t> segments_;
   std::vector<remote_segment_t> remote_;
-  std::vector<size_t> starts_;   // of the segments, in the message
+  std::vector<size_t> starts_;   // position of each segment in the message
   std::vector<size_t> numbers_;  // counts, then strides
   layout_t view_;
 };

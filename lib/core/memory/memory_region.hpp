@@ -7,23 +7,23 @@
 
 namespace lci::core {
 
-/// Immutable once it has been handed out. Belongs to the device that it was registered with.
+/// Immutable once register_memory() or alloc_shared() has returned it. Belongs to the device it was registered with.
 class memory_region : public object_memory<memory_region, false> {
  public:
   mr_attr_t attr;
   device_t device;
-  uint64_t device_serial = 0;  // of the device: another may stand at its address one day
+  uint64_t device_serial = 0;  // identifies the device, as a later one may have its address
   void* base = nullptr;
   size_t size = 0;
   bool owns_memory = false;  // from alloc_shared()
-  bool cached = false;       // `reg` is the cache's
+  bool cached = false;       // `reg` belongs to the registration cache
   network::registration reg;
 };
 
-/// Whether the device that it was registered with is still there.
+/// Whether the device it was registered with still exists.
 bool has_device(const memory_region& region);
 
-/// MR_HOST, MR_DEVICE and MR_UNKNOWN are no registrations: small numbers instead of pointers.
+/// False for MR_HOST, MR_DEVICE and MR_UNKNOWN, which are small numbers and not pointers.
 inline bool is_registered(mr_t mr) { return !mr.is_empty(); }
 
 }  // namespace lci::core

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t fresh_batch = 16;
 
-/// A thread's own xorshift state: a victim's number needs no quality, only no sharing.
+/// Xorshift, with state per thread: choosing a victim needs no quality, but must not share memory.
 size_t random_number() {
   static thread_local uint64_t x = 0x9e3779b97f4a7c15ull + static_cast<uint64_t>(thread_index());
   x ^= x << 13;
@@ -32,8 +32,8 @@ packet_pool::packet_pool(const packet_pool_attr_t& a) : attr(a) {
     throw_invalid("alloc_packet_pool", "packet_size", std::to_string(attr.packet_size),
                   "a multiple of 64, at least 256 bytes");
   if (attr.npackets == 0) throw_invalid("alloc_packet_pool", "npackets", "0", "at least 1");
-  // Packets an even number of lines apart would share few sets of the caches: with 8 KiB all first lines
-  // would fall into one.
+  // Packets an even number of cache lines apart would share few cache sets: at 8 KiB, all first lines would map to
+  // one set.
   stride_ = attr.packet_size / cache_line % 2 == 0 ? attr.packet_size + cache_line : attr.packet_size;
   if (stride_ / cache_line >= multiples::end)
     throw_invalid("alloc_packet_pool", "packet_size", std::to_string(attr.packet_size), "less than 256 GiB");
@@ -67,7 +67,7 @@ void packet_pool::deque::grow() {
 }
 
 packet_pool::deque& packet_pool::make_local() {
-  // Only the last index is shared by several threads, yet the lock costs nothing here.
+  // Only the last index is shared by several threads, but the lock costs nothing here.
   const auto index = static_cast<size_t>(thread_index());
   std::lock_guard guard(create_lock_);
   deque* d = deques_.get(index);
@@ -92,7 +92,7 @@ packet* packet_pool::refill(deque& mine) {
     }
     return mine.pop();
   }
-  // One victim only: an empty pool must say so quickly.
+  // One victim only: get() on an empty pool must return quickly.
   const size_t n = deques_.size();
   size_t start = random_number() % n;
   for (size_t i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
-// Fixed-size buffers for messages: per-thread deques, stealing half of a random victim's packets
-// when the own one is empty (paper 4.1.2).
+// Fixed-size buffers for messages: per-thread deques; a thread whose deque is empty steals half of a random victim's
+// packets (paper 4.1.2).
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@
 
 namespace lci::core {
 
-/// What lies before the user's part of a packet. The wire header is last, so that header and
+/// The head of a packet; the payload follows it. The wire header is last, so that header and
 /// payload are one contiguous message and a user's packet is sent without a copy.
 struct alignas(cache_line) packet {
   class packet_pool* pool;
-  size_t receive_slot;  // while a network holds it: see receive_buffers
+  size_t receive_slot;  // while posted to a network as receive buffer: see receive_buffers
   std::byte unused[cache_line - sizeof(void*) - sizeof(size_t) - sizeof(wire::header)];
   wire::header head;
 
@@ -35,12 +35,12 @@ struct alignas(cache_line) packet {
 };
 static_assert(sizeof(packet) == cache_line);
 
-/// Thread-safe. The arena is address space only: a packet's memory is touched when it is first
-/// handed out.
+/// Owns its packets. Thread-safe. The arena takes up no physical memory until packets are used: a packet is touched
+/// when it is first allocated.
 class packet_pool : public object_memory<packet_pool, true> {
  public:
   explicit packet_pool(const packet_pool_attr_t& attr);
-  /// One that never has a packet: what a device without a pool gives posts to look into.
+  /// A pool without packets, for devices that have no pool: posts need not test for null.
   struct hollow {
     size_t packet_size;
   };
@@ -49,10 +49,10 @@ class packet_pool : public object_memory<packet_pool, true> {
   packet_pool(const packet_pool&) = delete;
   packet_pool& operator=(const packet_pool&) = delete;
 
-  /// Null when neither the own deque, nor fresh memory, nor one victim has any.
+  /// Null if neither the thread's deque, nor fresh memory, nor one victim has a packet.
   packet* get();
   void put(packet* p);
-  /// The same without a call, for the program's own gets and puts.
+  /// The same, inlined, for get_upacket() and put_upacket().
   LCI_ALWAYS_INLINE packet* get_inline() {
     deque& mine = local();
     {
@@ -70,19 +70,19 @@ class packet_pool : public object_memory<packet_pool, true> {
   bool is_hollow() const { return attr.npackets == 0; }
   /// Largest payload of a packet.
   size_t payload_size() const { return attr.packet_size - sizeof(packet); }
-  /// Whether the address lies in our memory.
+  /// Whether the address is in this pool's memory.
   bool contains(const void* p) const {
     return reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_) < arena_size_;
   }
-  /// Whether this is the payload of one of our packets.
+  /// Whether `p` is the payload of one of this pool's packets.
   bool owns(const void* p) const {
     const size_t packet_at = reinterpret_cast<uintptr_t>(p) - reinterpret_cast<uintptr_t>(arena_) - sizeof(packet);
     return packet_at < arena_size_ && packet_at % cache_line == 0 && strides_.contain(packet_at / cache_line);
   }
   void* arena() const { return arena_; }
   size_t arena_size() const { return arena_size_; }
-  /// How many of up to `n` packets a device may keep in its network for messages to come: not so many that
-  /// all devices together leave less than half for other uses. Thread-safe.
+  /// Grants a device up to `n` packets as receive buffers of its network; all devices together get at most half of
+  /// the packets. Thread-safe.
   size_t promise(size_t n) {
     size_t promised = promised_.load(std::memory_order_relaxed);
     size_t granted;
@@ -93,15 +93,15 @@ class packet_pool : public object_memory<packet_pool, true> {
   }
   void take_back_promise(size_t n) { promised_.fetch_sub(n, std::memory_order_relaxed); }
 
-  /// Packets not handed out. Exact only while nobody uses the pool.
+  /// Packets that are free. Exact only while no thread uses the pool.
   size_t home() const;
 
   packet_pool_attr_t attr;
   runtime_t runtime;
-  std::atomic<int> registrations{0};  // with devices, which keep our address
+  std::atomic<int> registrations{0};  // with devices, which store this pool's address
 
  private:
-  /// One thread's packets. Own end is the tail, thieves take from the head.
+  /// One thread's packets. The owner uses the tail; other threads steal from the head.
   struct alignas(cache_line) deque {
     mutable spinlock lock;
     // All that follows: under lock.
@@ -130,7 +130,7 @@ class packet_pool : public object_memory<packet_pool, true> {
   size_t arena_size_ = 0;
   size_t stride_ = 0;      // from one packet to the next
   multiples strides_{1};   // in cache lines
-  alignas(cache_line) std::atomic<size_t> fresh_{0};  // packets that were ever handed out
+  alignas(cache_line) std::atomic<size_t> fresh_{0};  // packets that were ever allocated
   mpmc_array<deque*> deques_;                         // by thread index
   mutable spinlock create_lock_;
   std::atomic<size_t> promised_{0};

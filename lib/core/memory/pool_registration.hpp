@@ -13,8 +13,8 @@
 
 namespace lci::core {
 
-/// The registration of one pool; ends with the object. The pool counts them: it must not be freed while a device knows
-/// its address, which a later pool might get.
+/// Deregisters in its destructor. The pool counts its registrations: it must not be freed while a device stores its
+/// address, which a later pool might get. Not thread-safe.
 class pool_registration {
  public:
   /// `net` is null where the network needs no registration of local memory.

@@ -1,4 +1,4 @@
-// The registrations that ranks have made known to each other, found by rank and address.
+// The registrations that ranks have published to each other, found by rank and address.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace lci::core {
 
 class memory_region;
 
-/// Of one device. Thread-safe. Ranges may overlap, also those of one rank.
+/// One per device. Thread-safe. Ranges may overlap, also those of one rank.
 class published_memory {
  public:
-  /// Makes the registrations of one publication known, by rank; empty ones are left out. `own`: this rank's, which
-  /// is_published() from now on; may be null. Returns the publication's number.
+  /// Adds the registrations of one publication, indexed by rank; empty ones are skipped. `own`: this rank's region,
+  /// or null; is_published(own) is true from now on. Returns the publication's number, for remove().
   uint64_t add(const std::vector<rmr_t>& by_rank, const memory_region* own);
   void remove(uint64_t publication);
 
-  /// What gives access to [address, address + size) of that rank: its base is `address`. Empty if nothing does.
+  /// A key for [address, address + size) of that rank, with base `address`. Empty if no published range contains it.
   rmr_t find(int rank, uint64_t address, uint64_t size) const;
   bool is_published(const memory_region* own) const;
   bool empty() const;

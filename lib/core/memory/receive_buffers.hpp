@@ -1,4 +1,4 @@
-// The packets that a device's network holds for messages to come.
+// The packets posted to a device's network as receive buffers.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace lci::core {
 
-/// Thread-safe, lock-free. Remembers which packets are out, because no network gives back unused
-/// ones when its device goes. Networks that need no receive buffers never touch it.
+/// Records which packets are posted, because no network returns unused ones when its device is freed. Thread-safe,
+/// lock-free. Not used for networks that need no receive buffers.
 class receive_buffers {
  public:
   explicit receive_buffers(size_t capacity)
@@ -18,7 +18,7 @@ class receive_buffers {
     for (size_t i = 0; i < capacity; ++i) slots_[i].store(nullptr, std::memory_order_relaxed);
   }
 
-  /// Makes room for one more; follow with add() or cancel(). False if all are out.
+  /// Reserves a slot; follow with add() or cancel(). False if all slots are in use.
   bool reserve() {
     if (count_.fetch_add(1, std::memory_order_acquire) < capacity_) return true;  // A1
     cancel();
@@ -28,7 +28,7 @@ class receive_buffers {
   void cancel() { count_.fetch_sub(1, std::memory_order_relaxed); }
 
   void add(packet* p) {
-    // reserve() has made sure that a slot is free, and they become free roughly in turn.
+    // A slot is free, thanks to reserve(); slots become free roughly in order.
     for (size_t i = next_.fetch_add(1, std::memory_order_relaxed);; ++i) {
       std::atomic<packet*>& slot = slots_[i % capacity_];
       packet* none = nullptr;
@@ -45,7 +45,7 @@ class receive_buffers {
     count_.fetch_sub(1, std::memory_order_release);  // R1: pairs with A1 in reserve()
   }
 
-  /// Gives all that are out back to their pools. The network no longer looks at them.
+  /// Returns all posted packets to their pools, once the network no longer accesses them.
   void take_back() {
     for (size_t i = 0; i < capacity_; ++i)
       if (packet* p = slots_[i].exchange(nullptr, std::memory_order_relaxed)) p->pool->put(p);

@@ -42,7 +42,7 @@ network::registration registration_cache::acquire(void* base, size_t size) {
   e.self = made.begin();
   e.begin = begin;
   e.end = end;
-  // Watched first, then pinned: of a change in between we learn.
+  // Watched before it is registered, so that a change in between is noticed.
   e.watched = watch_ != nullptr && watch_->add(e.pages, changes_, base, size);
   try {
     e.reg = make(base, size);
@@ -83,9 +83,9 @@ bool registration_cache::find(uint64_t begin, uint64_t end, network::registratio
 
 bool registration_cache::usable(const entry& e) {
   if (most_.trust) return true;
-  // What the program has registered itself, as a whole, it does not unmap.
+  // A program does not unmap a range that it has registered itself, as a whole.
   if (!e.watched) return e.whole_users > 0;
-  // The question to the kernel is for those which nobody vouches for.
+  // Only a range without such a user needs a system call to be checked.
   return e.whole_users > 0 ? !e.pages.changed() : watch_->unchanged(e.pages);
 }
 
@@ -115,10 +115,10 @@ void registration_cache::release(const network::registration& registration) {
 void registration_cache::keep_or_retire(entry& e, entries& dead) {
   const size_t size = e.end - e.begin;
   if (!e.listed || !keepable(e)) {
-    if (e.listed && e.watched) stats_.invalidations += 1;  // it would have been kept
+    if (e.listed && e.watched) stats_.invalidations += 1;  // otherwise it would have been kept
     return retire(e, used_, dead);
   }
-  if (size > most_.bytes) {  // the others need not go for this one
+  if (size > most_.bytes) {  // evicting the others would not make room for it
     stats_.evictions += 1;
     return retire(e, used_, dead);
   }
@@ -156,7 +156,7 @@ void registration_cache::retire(entry& e, entries& from, entries& dead) {
 }
 
 void registration_cache::retire_changed(entries& dead) {
-  // Whoever asks gets all that have changed: those that nobody asks for again must not stay pinned.
+  // Each caller retires all changed entries: those that are never used again must not stay pinned.
   if (watch_ == nullptr || most_.trust || !watch_->take_changes(changes_)) return;
   for (auto next = kept_.begin(); next != kept_.end();) {
     entry& e = *next++;

@@ -1,5 +1,4 @@
-// A device's memory registrations: shared by all who name memory inside of one, and kept for a while
-// when nobody does.
+// A device's memory registrations: shared by all uses of memory inside one, and kept for a while after the last use.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +15,17 @@
 
 namespace lci::core {
 
-/// Registrations without users are kept while they can be trusted: where changes of the mappings are
-/// watched, or the program vouches for them. Of others, those can be shared whose whole range has a
-/// user, since a program does not unmap what it has registered.
+/// A cache of registrations. A registration without users is kept only while it is known to be valid: if changes of its
+/// mapping are watched, or the program guarantees that there are none (`trust`). Without either, a registration
+/// can be shared while its whole range has a user, since a program does not unmap memory that it has registered.
 ///
-/// Thread-safe. The network is called without the lock: registering takes long. Never under it, or
-/// the watch's own, does anything wait for the watch.
+/// Thread-safe. The network is called without the lock, since registering takes long. No code that holds the lock, or
+/// the watch's lock, waits for the watch's thread.
 class registration_cache {
  public:
   struct limits {
-    size_t bytes = 0, count = 0;  // of what has no user
-    bool trust = false;           // the program vouches for mappings
+    size_t bytes = 0, count = 0;  // of registrations without users
+    bool trust = false;           // the program guarantees that mappings do not change
   };
   /// `watch` may be null. `net` outlives the cache.
   registration_cache(network::device& net, const limits& most, std::shared_ptr<mapping_watch> watch);
@@ -34,47 +33,47 @@ class registration_cache {
   registration_cache(const registration_cache&) = delete;
   registration_cache& operator=(const registration_cache&) = delete;
 
-  /// A registration of all of [base, base + size), not empty, to be given back to release(). Its
-  /// `handle` is the cache's. Throws resource_error if the network refuses although nothing is kept
-  /// any more.
+  /// Returns a registration that contains [base, base + size), not empty; pass it to release(). Its
+  /// `handle` belongs to the cache. Throws resource_error if the network refuses even after all registrations
+  /// without users have been evicted.
   network::registration acquire(void* base, size_t size);
   void release(const network::registration& registration);
 
-  /// Gives up what has been kept longest, for the network; false if nothing is kept.
+  /// Deregisters the registration that has had no user for the longest time; false if all have users.
   bool evict_one();
 
   reg_cache_stats_t stats();
 
  private:
-  // What registration::handle points to; a user of the whole range has the lowest bit set.
+  // registration::handle points to an entry; its lowest bit is set for a user of the whole range.
   struct entry;
-  using entries = std::list<entry>;  // nodes move between lists, and are freed without the lock
+  using entries = std::list<entry>;  // nodes are spliced between lists, and freed without the lock
   struct entry : interval {
     network::registration reg;
     mapping_watch::range pages;
     entries::iterator self;
     size_t users = 0, whole_users = 0;
     bool watched = false;
-    bool listed = false;  // in tree_, so that it can be found
+    bool listed = false;  // in tree_, so that find() finds it
   };
 
-  // Under mutex_, as all that follows but drop() and make().
-  /// Takes one that covers the range and can be used, if there is one.
+  // Called under mutex_, as all functions below except drop() and make().
+  /// Takes a usable entry that covers the range. False if there is none.
   bool find(uint64_t begin, uint64_t end, network::registration& found, entries& dead);
   bool usable(const entry& e);
   bool keepable(const entry& e) const { return most_.trust || (e.watched && !e.pages.changed()); }
   network::registration take(entry& e, uint64_t begin, uint64_t end);
   /// For an entry that has lost its last user.
   void keep_or_retire(entry& e, entries& dead);
-  /// Nobody finds it any more.
+  /// Removes the entry from tree_.
   void unlist(entry& e);
-  /// Out of `from`, used_ or kept_, to `dead`, which is for drop().
+  /// Moves the entry from `from` (used_ or kept_) to `dead`, which the caller passes to drop().
   void retire(entry& e, entries& from, entries& dead);
   void retire_changed(entries& dead);
   void retire_oldest(entries& dead);
-  /// Gives registrations back to the network.
+  /// Deregisters the entries with the network.
   void drop(entries& dead);
-  /// Registers; evicts for that if need be.
+  /// Registers with the network; evicts if that refuses.
   network::registration make(void* base, size_t size);
 
   network::device& net_;
@@ -83,9 +82,9 @@ class registration_cache {
   mapping_watch::subscriber changes_;
 
   std::mutex mutex_;
-  interval_tree tree_;  // those that can be shared
-  entries used_;
-  entries kept_;        // the longest kept first
+  interval_tree tree_;  // entries that can be shared
+  entries used_;        // with users
+  entries kept_;        // without users, the oldest first
   reg_cache_stats_t stats_;
 };
 

@@ -21,7 +21,7 @@ size_t block_list::take(size_t size, size_t alignment) {
     const size_t begin = it->first, length = it->second;
     const size_t at = ((base_ + begin + alignment - 1) & ~(alignment - 1)) - base_;
     if (at - begin > length || length - (at - begin) < size) continue;
-    // The rest behind it first: that may need memory.
+    // The remainder behind it first, as emplace() may throw.
     if (at + size < begin + length) free_.emplace(at + size, begin + length - (at + size));
     if (at > begin)
       it->second = at - begin;
@@ -49,7 +49,7 @@ void block_list::give(size_t offset, size_t size) {
   try {
     free_.emplace(offset, size);
   } catch (const std::bad_alloc&) {
-    // Whoever gives memory back can't be told to try again: the block is lost.
+    // A caller that frees can't retry: the block is lost.
   }
 }
 
@@ -63,7 +63,7 @@ size_t block_list::largest() const {
 
 shared_heap::shared_heap(network::context& net, int rank, int n_ranks)
     : net_(net), rank_(rank),
-      // calloc(), so that what is never looked at costs no memory where there are many ranks.
+      // calloc(): entries of peers that are never used take up no physical memory.
       windows_(static_cast<std::atomic<const network::heap_window*>*>(
           std::calloc(static_cast<size_t>(n_ranks), sizeof(windows_[0])))) {
   if (windows_ == nullptr) throw std::bad_alloc();
@@ -105,7 +105,7 @@ void shared_heap::deallocate(std::byte* block, size_t size) {
 const network::heap_window* shared_heap::find(int peer) {
   std::lock_guard guard(mutex_);
   if (const auto* w = windows_[peer].load(std::memory_order_relaxed)) return w;
-  // An empty window stands for what can't be reached.
+  // If the heap can't be accessed, the window is empty.
   return publish(peer, net_.heap_of(peer));
 }
 

@@ -1,5 +1,4 @@
-// Memory that all processes of a host reach by load and store: what of it this rank has given out,
-// and where that of its peers lies.
+// Memory that all processes of a host access by load and store: this rank's heap, and where peers' heaps are mapped.
 #pragma once
 
 #include <atomic>
@@ -15,11 +14,10 @@
 
 namespace lci::core {
 
-/// Blocks of one range of addresses: the first free one that is large enough, put back together
-/// with its free neighbours. Not thread-safe.
+/// A first-fit allocator of one range of addresses; freed blocks are merged with free neighbours. Not thread-safe.
 class block_list {
  public:
-  /// `base`: address of the first byte, that alignment is to be of.
+  /// `size`: bytes of the range; `base`: address of its first byte, for alignment.
   explicit block_list(size_t size = 0, uint64_t base = 0);
   static constexpr size_t none = ~size_t{0};
 
@@ -30,11 +28,11 @@ class block_list {
   size_t largest() const;
 
  private:
-  std::map<size_t, size_t> free_;  // size by offset; neighbours never touch
+  std::map<size_t, size_t> free_;  // size by offset; never adjacent
   uint64_t base_;
 };
 
-/// One per net context. Thread-safe.
+/// The shared heaps of this rank and its peers. One per net context. Thread-safe.
 class shared_heap {
  public:
   shared_heap(network::context& net, int rank, int n_ranks);
@@ -43,17 +41,16 @@ class shared_heap {
   /// Null if the network has no shared heaps. Throws resource_error if the heap is used up.
   std::byte* allocate(size_t size, size_t alignment);
   void deallocate(std::byte* block, size_t size);
-  /// Whether the range lies in this rank's heap.
+  /// Whether the range is in this rank's heap.
   bool contains(const void* begin, size_t size) const {
     const network::heap_window* w = own_.load(std::memory_order_acquire);  // A1
     return w != nullptr && inside(*w, reinterpret_cast<uint64_t>(begin), size) != nullptr;
   }
 
-  /// Of all peers, for those who look without a call: see detail::device_front.
+  /// The windows of all peers, for inlined access: see detail::device_front.
   const std::atomic<const network::heap_window*>* windows() const { return windows_; }
-  /// Where memory of `peer`'s heap is in this process; null if it can't be reached. Looks for that
-  /// heap if it was not yet looked for. `peer` must be a rank. Throws resource_error,
-  /// peer_failure_error.
+  /// The address in this process of memory in `peer`'s heap; null if it can't be accessed. The first call for a peer
+  /// maps its heap. `peer` must be a rank. Throws resource_error, peer_failure_error.
   std::byte* reach(int peer, uint64_t address, size_t size) {
     const network::heap_window* w = windows_[peer].load(std::memory_order_acquire);  // A1
     return inside(LCI_LIKELY(w != nullptr) ? *w : *find(peer), address, size);
@@ -69,7 +66,7 @@ class shared_heap {
 
   network::context& net_;
   const int rank_;
-  /// Null until that peer's heap was looked for; R1: written after the window that it points to.
+  /// Null until find(peer). R1: stored after the window that it points to.
   std::atomic<const network::heap_window*>* windows_;
   std::atomic<const network::heap_window*> own_{nullptr};
   std::mutex mutex_;

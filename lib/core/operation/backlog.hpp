@@ -1,4 +1,4 @@
-// Requests that can't be submitted now and can't be handed back to the user either (paper 4.1.5).
+// Requests that the network refuses for now and that can't be returned to the user as `retry` (paper 4.1.5).
 #pragma once
 
 #include <algorithm>
@@ -19,28 +19,28 @@
 
 namespace lci::core {
 
-/// Thread-safe. Expected to be empty nearly always: plain queues, one a peer, under a lock, with a
-/// counter that spares the progress engine from looking at empty ones. A peer that takes nothing
-/// costs one attempt a round, however much waits for it.
+/// FIFO queues of requests, one per peer, that progress submits again. Thread-safe, by a lock. Nearly always empty:
+/// a counter spares the progress engine the lock then. A peer that accepts nothing costs one attempt per round,
+/// however many requests wait for it.
 class backlog {
  public:
   struct item {
     int peer = 0;
-    std::vector<std::byte> message;   // a whole message to be sent, and
-    uint32_t handle = 0;              // if `awaited` is not 0: of the operation that waits for the answer,
-    awaited_packets awaited = {};     // the kind of that answer, and
-    operation* completes = nullptr;   // what ends when it has been (null: nobody asks), or
-    operation* resume = nullptr;      // an operation whose next pieces are to be posted, or
-    network::net_op op;               // a request as it is, whose buffers stay valid
-    enum class type { message, resume, op, taken } what = type::message;  // taken: drain() has it
+    std::vector<std::byte> message;   // type::message: header, body and payload
+    uint32_t handle = 0;              // its operation's, if `awaited` is not 0
+    awaited_packets awaited = {};     // its answer's kind; 0: none
+    operation* completes = nullptr;   // ends when the message has been sent; null: none
+    operation* resume = nullptr;      // type::resume: the operation whose next pieces are to be posted
+    network::net_op op;               // type::op: its buffers stay valid
+    enum class type { message, resume, op, taken } what = type::message;  // taken: moved out by drain()
   };
 
-  /// `bit` of `flags` is set while the backlog is not empty: for those who ask for more than that.
+  /// `bit` of `flags` is set while the backlog is not empty; `flags` may combine it with other conditions.
   backlog(std::atomic<uint8_t>& flags, uint8_t bit) : flags_(flags), bit_(bit) {}
 
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
 
-  /// If there is no memory for that it throws std::bad_alloc, and the item stays the caller's.
+  /// Throws std::bad_alloc without memory; the caller then still owns the item.
   void push(item&& i) {
     {
       std::lock_guard guard(lock_);
@@ -54,7 +54,7 @@ class backlog {
     if (on_push != nullptr) on_push(on_push_argument);
   }
 
-  /// Bytes of messages that wait for the peer.
+  /// Bytes of the messages queued for `peer`.
   size_t bytes_for(int peer) {
     if (empty()) return 0;
     std::lock_guard guard(lock_);
@@ -62,17 +62,18 @@ class backlog {
     return at == queues_.end() ? 0 : at->second.bytes;
   }
 
-  /// Called after each push(), if set: for threads that sleep while there is nothing to submit. To be
-  /// set before the first push().
+  /// Called after each push(), unless null: wakes threads that sleep while there is nothing to submit. Set it
+  /// before the first push().
   void (*on_push)(void* argument) = nullptr;
   void* on_push_argument = nullptr;
 
-  /// Those of a cancelled operation, whose completion object this is, come next: to end it.
+  /// Moves the item of the cancelled operation with completion object `of` to the front of its queue, so that the
+  /// operation ends soon.
   void hurry(const comp_impl_t* of) {
     if (empty()) return;
     const auto is_its = [of](const item& i) {
       const operation* op = i.what == item::type::resume ? i.resume : i.completes;
-      return op != nullptr && op->comp == of;  // it is alive as long as its item is here
+      return op != nullptr && op->comp == of;  // safe to read: the operation outlives its item
     };
     std::lock_guard guard(lock_);
     for (auto& [peer, of] : queues_) {
@@ -83,12 +84,12 @@ class backlog {
     }
   }
 
-  /// Calls `submit(item&)` for each peer's items, oldest first, until it refuses one: that item and
-  /// the later ones to the same peer stay. True if any left the queue. An item is counted until it
-  /// has been submitted. submit() may push, and may throw: then its item is gone.
+  /// Calls `submit(item&)` for each peer's items, oldest first, until it returns false: that item and
+  /// the later ones to the same peer stay. Returns whether any item left the queue. An item is counted until it
+  /// has been submitted. submit() may push. If it throws, its item is removed.
   template <class F>
   bool drain(F submit) {
-    // One thread at a time: what goes to one peer shall go in order.
+    // One thread at a time: items for one peer are submitted in order.
     if (!draining_.try_lock()) return false;
     std::lock_guard one(draining_, std::adopt_lock);
     peers_.clear();
@@ -96,7 +97,7 @@ class backlog {
       std::lock_guard guard(lock_);
       for (const auto& [peer, of] : queues_) peers_.emplace_back(peer, of.items.size());
     } catch (const std::bad_alloc&) {
-      // Those that there was room for; the others another time.
+      // Drain only the peers listed so far; a later call drains the others.
     }
     bool any = false;
     for (const auto& [peer, waiting] : peers_)
@@ -124,7 +125,7 @@ class backlog {
   }
 
   void count_down(int peer, size_t bytes) {
-    std::lock_guard guard(lock_);  // the flag follows the count
+    std::lock_guard guard(lock_);  // count and flag change together
     const auto at = queues_.find(peer);
     at->second.bytes -= bytes;
     at->second.items.pop_front();
@@ -133,7 +134,7 @@ class backlog {
       flags_.fetch_and(static_cast<uint8_t>(~bit_), std::memory_order_release);
   }
 
-  /// Leaves its place, for it may have to go back, also where there is no memory.
+  /// Moves out the oldest item but keeps its slot, so that putting it back needs no memory.
   item take(int peer) {
     std::lock_guard guard(lock_);
     item& oldest = queues_.find(peer)->second.items.front();
@@ -148,7 +149,7 @@ class backlog {
   spinlock lock_;
   struct queue {
     std::deque<item> items;
-    size_t bytes = 0;  // of their messages, and of the one that is being submitted
+    size_t bytes = 0;  // of their messages, including the one being submitted
   };
   std::map<int, queue> queues_;  // by peer; under lock_
   std::atomic<size_t> count_{0};           // changed under lock_

@@ -1,4 +1,4 @@
-// Cancelling what was posted: the operation, and what the devices have to do with it.
+// cancel(), deadlines that expire, and the messages by which a rendezvous is withdrawn.
 #include "generated/core_operations.hpp"
 #include "lib/core/device/device.hpp"
 #include "lib/core/operation/ticket.hpp"
@@ -41,8 +41,8 @@ bool device::receive_withdrawal(int peer, wire::message& m) {
   return true;
 }
 
-// The request has met a receive, whose answer is on its way; or the withdrawal has overtaken it. While
-// the operation waits for its answer nobody knows which, so it is asked for again.
+// Either the RTS has matched a receive, whose answer is in flight, or the withdrawal has overtaken the RTS. The sender
+// can't tell which while its operation waits for RTR or FIN, so it withdraws again.
 bool device::receive_not_found(int peer, uint64_t word) {
   visit(static_cast<uint32_t>(word), awaits_receiver, peer, [&](operation* op, uint8_t) {
     if (!op->named) return false;
@@ -50,7 +50,7 @@ bool device::receive_not_found(int peer, uint64_t word) {
     if (again.body.operation == word) send_or_queue(peer, again);
     return true;
   });
-  return true;  // also if it has been answered meanwhile
+  return true;  // also if the operation has got its answer meanwhile: the message was well-formed
 }
 
 }  // namespace lci::core

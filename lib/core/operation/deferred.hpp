@@ -1,4 +1,4 @@
-// The runtime's list of work that progress() tries again.
+// The runtime's list of work that progress() retries.
 #pragma once
 
 #include "lib/concurrent/deferred_queue.hpp"

@@ -1,4 +1,4 @@
-// Completion objects of the core's own that stand for one of the user's while operations of a device are under way.
+// Internal completion objects that stand in for a user's while several operations of a device are outstanding.
 #pragma once
 
 #include <mutex>
@@ -10,16 +10,16 @@
 
 namespace lci::core {
 
-/// What an operation's user is told that the network has not ended when its device was freed.
+/// What to signal for an operation that was still outstanding when its device was freed.
 struct unfinished {
-  comp_impl_t* comp;  // null: nobody waits, or was told before
+  comp_impl_t* comp;  // null: there is none, or it has been signalled
   status_t status;
 };
 
-/// Owned by itself until its operations have ended, or by the device if that is freed before.
+/// Deletes itself when its operations have ended; if the device is freed before, the device deletes it.
 class dependent : public comp_impl_t {
  public:
-  /// The operations will not end any more: whom to tell of it. The caller deletes this object next.
+  /// Called when the operations will never complete. Returns what to signal; the caller then deletes this object.
   virtual unfinished give_up() = 0;
 };
 

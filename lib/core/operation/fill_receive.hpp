@@ -1,4 +1,4 @@
-// What a received message and a posted receive do with each other.
+// Copying a received message into a posted receive.
 #pragma once
 
 #include <cstring>
@@ -9,13 +9,13 @@
 
 namespace lci::core {
 
-/// The same for a buffer that has a layout.
+/// Scatters the message into a buffer that has a layout.
 LCI_COLD inline void fill_shaped(operation& op, const void* data, size_t size) {
   op.shape->scatter(op.status.buffer, 0, data, size);
   op.shape.reset();
 }
 
-/// Copies the message into the receive's buffer, as far as it fits; returns what to report.
+/// Copies the message into the receive's buffer, truncated to its size; returns the status to report.
 inline status_t fill_receive(operation& op, int peer, tag_t tag, const void* data,
                              size_t size) {
   const status_t& wanted = op.status;

@@ -1,5 +1,4 @@
-// Counts the operations that are under way to each peer, so that a flush knows when those before it
-// have ended.
+// Counts the outstanding operations to each peer, so that a flush knows when those before it have ended.
 #pragma once
 
 #include <atomic>
@@ -10,21 +9,21 @@
 
 namespace lci::core {
 
-/// Thread-safe; nothing waits. Operations are counted by generation, of which the last two are told
-/// apart. A flush begun in generation g has to do with operations of g and before. It lets generation
-/// g + 1 begin as soon as none before g is left; then the count of g only falls, however much is
-/// posted meanwhile.
+/// Counts outstanding operations by peer and generation; only the parity of a generation is stored, so two
+/// generations are distinguished. Thread-safe; no call waits. A flush that begins in generation g covers the operations
+/// of g and before. It starts generation g + 1 as soon as no operation from before g is left; from then on
+/// the count of g only falls, however much is posted meanwhile.
 ///
-/// Memory orders. What happened before a flush began includes the begin() of all operations it is
-/// for, by program order or by what the caller has synchronised, so relaxed counting is seen. R1/A1:
-/// whoever finds a count to be zero sees what was done before each end(). An operation that looked at
-/// the generation before it changed is counted in the old one: it was posted at the same time as the
-/// flush, so nobody minds whether that waits for it.
+/// Memory orders. The begin() of every operation that a flush covers happens before the flush, by program order or
+/// by the caller's synchronisation, so the flush sees counts that were raised relaxed. R1/A1:
+/// a thread that reads a count of zero sees what was done before each end(). An operation that read
+/// the generation before it changed is counted in the old one: it was posted concurrently with the
+/// flush, which may or may not wait for it.
 class flush_tracker {
  public:
   explicit flush_tracker(int n_ranks);
 
-  /// An operation to `rank` begins. To be given to end().
+  /// Counts a new operation to `rank`. Pass the result to end().
   uint8_t begin(int rank) {
     const auto parity = static_cast<uint8_t>(generation_.load(std::memory_order_relaxed) & 1);
     count(parity, rank).fetch_add(1, std::memory_order_relaxed);
@@ -37,8 +36,8 @@ class flush_tracker {
   }
 
   uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
-  /// Whether all operations to `rank`, or to any rank if it is negative, have ended that began before
-  /// `generation` was read. To be asked again and again.
+  /// Whether all operations to `rank` (to all ranks if negative) that began before `generation` was read
+  /// have ended. Callers poll it: a call may also start the next generation.
   bool flushed(int rank, uint64_t generation);
 
  private:

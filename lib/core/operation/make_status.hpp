@@ -1,4 +1,4 @@
-// How the core makes a status that is passed on at once.
+// Makes a status whose words are stored whole.
 #pragma once
 
 #include <bit>
@@ -8,8 +8,8 @@
 
 namespace lci::core {
 
-/// A status in whole words. Made field by field, its first two would be stored as halves of a word
-/// that whoever copies the status loads in one piece: the processor waits for such stores.
+/// A status built from whole words. Built field by field, its first two fields would be stored as halves of a word
+/// that a copy of the status loads whole, and such a load stalls until both stores have retired.
 inline status_t make_status(errorcode_t code, int rank, const void* buffer, size_t size, tag_t tag,
                             void* user_context) {
   struct words {

@@ -1,5 +1,4 @@
-// What the library remembers of an operation between its post and its completion, and the table
-// that turns handles from the wire back into operations.
+// The state of an operation between its post and its completion, and the table that resolves handles from the wire.
 #pragma once
 
 #include <algorithm>
@@ -30,65 +29,67 @@ struct packet;
 /// What an operation is waiting for.
 enum class op_state : uint8_t {
   idle,           // in a free list
-  recv_posted,    // filed in a matching engine
+  recv_posted,    // in a matching engine
   await_receiver,  // rendezvous, sender: for RTR or FIN
-  writing,        // rendezvous, sender: its puts or fragments are under way
-  reading,        // rendezvous, receiver: its gets are under way
+  writing,        // rendezvous, sender: for its puts or fragments
+  reading,        // rendezvous, receiver: for its gets
   await_data,     // rendezvous, receiver: for FIN, fragments or an immediate
   put,            // for the network, or for acknowledgements of an emulated put
   get,            // for the network, or for the fragments of an emulated get
   atomic,         // for the target's reply
-  send,           // a posted eager send that the network still reads
-  await_ack,      // a message that has been sent, for the target to say that it was delivered
+  send,           // eager send: for the network, which still reads the buffer
+  await_ack,      // sent message: for the target's acknowledgement of delivery
 };
 
-/// Which kinds of packets an operation waits for: its gate admits these and no others.
+/// The kinds of packets that an operation waits for: its gate admits these and no others.
 enum awaited_packets : uint8_t {
   awaits_receiver = 1,   // await_receiver: RTR or FIN
   awaits_data = 2,       // await_data: FIN, fragments or an immediate
   awaits_fragments = 4,  // emulated get: fragments
-  awaits_acks = 8,       // emulated put, messages that want one: acknowledgements
+  awaits_acks = 8,       // emulated put, message with remote completion: acknowledgements
   awaits_reply = 16,     // atomic: its result
   awaits_any = 31,
 };
 
-/// Belongs to one thread at a time, except while its gate is open: then packets that come to its
-/// device, and failures of the peer, visit it. Visitors read what was written before the gate was
-/// opened; they write the user's memory and `left`, which counts atomically; what else they have to
-/// say is written by the one that closes the gate, between close() and leave(). A transfer's pieces
-/// are counted atomically, since several threads may poll the device. Memory is owned by the table
-/// it came from; allocate() has reset what is in the first two cache lines.
+/// An outstanding operation. The table that allocated it owns its memory; allocate() has reset the first two cache
+/// lines.
 ///
-/// `dev` is atomic for packets that come to another device than the operation's: they must not enter,
-/// since that device may be destroyed meanwhile. `state` is so for devices that are destroyed: they
-/// look for their operations among all, while others come and go. An owner writes `dev` before
-/// `state` (R3), so whoever reads a state that is not idle reads the device it belongs to (A3).
+/// Thread safety. One thread at a time owns the operation, except while its gate is open: then threads that handle
+/// a packet for its device, or a failure of the peer, enter as visitors. Visitors read what was written before the
+/// gate was opened; they write the user's memory and `left`, which is atomic. All else is written only by the
+/// visitor that closes the gate, between close() and leave(). `pieces` is atomic because several threads may poll
+/// the device.
+///
+/// `dev` is atomic because a packet may arrive through another device than the operation's: it must not enter,
+/// since that device may be destroyed meanwhile. `state` is atomic because a device that is destroyed searches the
+/// whole table for its operations, while other threads allocate and release theirs. An owner writes `dev` before
+/// `state` (R3), so a thread that reads a state other than idle reads the device of that operation (A3).
 struct alignas(cache_line) operation {
   status_t status;  // what will be reported: rank is the peer, buffer and size the local memory
   comp_impl_t* comp = nullptr;
-  std::atomic<device*> dev{nullptr};  // where its pieces travel
+  std::atomic<device*> dev{nullptr};  // sends and receives its pieces
   handle_gate<> gate;
-  // second cache line: the last one that an eager receive looks at
+  // second cache line: the last one that an eager receive reads
   std::atomic<op_state> state{op_state::idle};
   std::atomic<failure> failed{failure::none};
   wire::transfer transfer = wire::transfer::copy;  // `writing`: how
-  bool in_place : 1 = false;    // status.buffer is freed after the completion object was signalled
+  bool in_place : 1 = false;    // status.buffer is freed after the completion object has been signalled
   bool allocated : 1 = false;   // status.buffer was allocated for an active message
   bool registered : 1 = false;  // `reg` was made for this operation
-  bool signals : 1 = false;     // put, get: the target is told
+  bool signals : 1 = false;     // put, get: with remote_comp, which the target signals
   bool acknowledged : 1 = false;  // sender: ends with the target's ack
-  bool acknowledges : 1 = false;  // receiver: tells the sender when all is delivered
+  bool acknowledges : 1 = false;  // receiver: acknowledges when all is delivered
   bool ordered : 1 = false;     // receiver, of a stream: `comp` is an ordered_transfer
-  bool counted : 1 = false;     // by the device's flush tracker, in generations of this parity
+  bool counted : 1 = false;     // by the device's flush tracker, in generations of `parity`
   bool parity : 1 = false;
   bool named : 1 = false;       // `comp` is a ticket
   bool in_window : 1 = false;   // counted by the device's receive window
-  bool shaped : 1 = false;      // status.buffer has a layout, `shape`: nobody but us can get at it
+  bool shaped : 1 = false;      // status.buffer has a layout, `shape`: peers can't read or write it directly
   union {
     operation* next_free = nullptr;  // idle: in a free list
     allocator_base_t* allocator;     // else: of status.buffer, if `allocated`; null: the runtime's
   };
-  packet* carrier = nullptr;  // buffer-copy send: given back afterwards
+  packet* carrier = nullptr;  // buffer-copy send: returned to its pool afterwards
   network::registration reg;  // of status.buffer
   // third cache line: transfers
   alignas(cache_line) uint32_t peer_operation = 0;  // the peer's handle
@@ -97,10 +98,10 @@ struct alignas(cache_line) operation {
   uint64_t remote_key = 0;
   uint64_t total = 0;         // bytes to move
   uint64_t next_offset = 0;   // the first byte whose move has not been posted
-  // Not yet arrived: bytes (await_data, emulated get) or acknowledgements (awaits_acks).
+  // Yet to arrive: bytes (await_data, emulated get) or acknowledgements (awaits_acks).
   std::atomic<uint64_t> left{0};
-  std::atomic<int> pieces{0};  // under way, plus one while pieces are still being posted
-  std::unique_ptr<kept_layout> shape;  // if `shaped`; one that is left over goes when the next comes
+  std::atomic<int> pieces{0};  // outstanding, plus one while pieces are still being posted
+  std::unique_ptr<kept_layout> shape;  // if `shaped`; an old one is freed when the next replaces it
 
   bool has_failed() const { return failed.load(std::memory_order_relaxed) != failure::none; }
   void fail_as(failure how) { failed.store(how, std::memory_order_relaxed); }
@@ -109,7 +110,7 @@ struct alignas(cache_line) operation {
   device* owner() const { return dev.load(std::memory_order_relaxed); }
   void belong_to(device* d) { dev.store(d, std::memory_order_relaxed); }
   uint32_t handle() const { return gate.handle(); }
-  /// Takes up to `n` from what is left. How much there was; relaxed, see the gate.
+  /// Subtracts up to `n` from `left`. Returns the value before. Relaxed: the gate orders visitors.
   uint64_t take_from_left(uint64_t n) {
     uint64_t before = left.load(std::memory_order_relaxed);
     while (!left.compare_exchange_weak(before, before - std::min(before, n),
@@ -122,9 +123,9 @@ static_assert(offsetof(operation, state) == cache_line);
 static_assert(offsetof(operation, peer_operation) == 2 * cache_line);
 static_assert(sizeof(operation) == 3 * cache_line);
 
-/// Makes and finds operations. Thread-safe. Handles are an index (24 bits) and a generation (8
-/// bits, changed by each reuse), so that a stale or invented one is recognised. Each thread keeps
-/// some free operations of its own and trades batches with a shared list.
+/// Allocates operations, owns their memory and resolves handles. Thread-safe. A handle is an index (24 bits) and a
+/// generation (8 bits, changed by each reuse), so that a stale or invented one is rejected. Each thread caches free
+/// operations and exchanges batches with a shared list.
 class operation_table {
  public:
   operation_table();
@@ -132,33 +133,33 @@ class operation_table {
   operation_table(const operation_table&) = delete;
   operation_table& operator=(const operation_table&) = delete;
 
-  /// Null when 2^24 operations are alive, or there is no memory for more.
+  /// Null if 2^24 operations are alive, or without memory.
   operation* allocate() {
     operation* op = allocate_blank();
     if (LCI_LIKELY(op != nullptr)) op->status = status_t(errorcode_t::done);
     return op;
   }
-  /// The same, but what it reports is the caller's to say.
+  /// The same, but the caller sets `status`.
   operation* allocate_blank() {
     cache* c = own_cache();
     if (LCI_UNLIKELY(c == nullptr || c->head == nullptr)) return allocate_slowly();
     return take(*c);
   }
-  /// Needs no memory.
+  /// Never allocates.
   void release(operation* op) {
     cache* c = own_cache();
     if (LCI_UNLIKELY(c == nullptr || c->count >= 2 * batch)) return release_slowly(op);
     give(*c, op);
   }
-  /// An operation that the caller has entered, and the kind of packet that let it in; or null and 0.
+  /// An operation whose gate the caller has entered, and the kind of packet that the gate admitted; or null and 0.
   struct visit {
     operation* op;
     uint8_t kind;
   };
-  /// Enters the operation of `d` behind a handle.
+  /// Enters the operation with this handle, if it is of device `d` and awaits one of these kinds.
   visit enter(const device* d, uint32_t handle, uint8_t awaited) const;
   size_t alive() const;
-  /// Enters all operations of `d` that can be entered, one after the other. `f(visit)` leaves.
+  /// Enters each operation of `d` whose gate is open, and calls `f(visit)`, which must leave it.
   template <class F>
   void enter_each(const device* d, F f) {
     for_each([&](operation* op) {
@@ -166,7 +167,7 @@ class operation_table {
       if (kind != 0) f(visit{op, kind});
     });
   }
-  /// Calls `visit(op, state)` for all operations of a device that nobody uses any more.
+  /// Calls `visit(op, state)` for all operations of a device that no other thread uses any more.
   template <class F>
   void for_each_of(const device* d, F visit) {
     for_each([&](operation* op) {
@@ -194,7 +195,7 @@ class operation_table {
       for (size_t k = 0; k < slab_size; ++k) f(&slabs_.get(i)[k]);
   }
 
-  /// The calling thread's, or null: it has none yet, or shares one under last_cache_lock_.
+  /// The calling thread's cache; null if it has none yet, or shares one under last_cache_lock_.
   cache* own_cache() const {
     const int index = thread_index();
     return LCI_LIKELY(index != max_thread_index) ? caches_.get(static_cast<size_t>(index)) : nullptr;
@@ -223,19 +224,19 @@ class operation_table {
   }
   LCI_NOINLINE operation* allocate_slowly();
   LCI_NOINLINE void release_slowly(operation* op);
-  /// The calling thread's, made at need; null if there is no memory for it.
+  /// The calling thread's cache, allocated at need; null without memory.
   cache* local(std::unique_lock<spinlock>& shared_guard);
   void give_to_all(operation* op);
   bool refill(cache& c);
   void spill(cache& c);
 
   mpmc_array<cache*> caches_;     // by thread index
-  mpmc_array<operation*> slabs_;  // each of slab_size
+  mpmc_array<operation*> slabs_;  // of slab_size operations each
   mutable spinlock lock_;
   operation* free_ = nullptr;     // under lock_
   size_t n_slabs_ = 0;            // under lock_
   int64_t released_ = 0;          // by threads that have no cache; under lock_
-  spinlock last_cache_lock_;      // for the index that threads beyond the limit share
+  spinlock last_cache_lock_;      // for the cache that threads beyond max_thread_index share
 };
 
 }  // namespace lci::core

@@ -13,7 +13,7 @@ void reject_deadline(double seconds) {
                 "a negative one means that there is none");
 }
 
-// --- how it ends: under lock_ ---
+// --- ending, under lock_ ---
 
 void ticket::end() {
   ++serial_;
@@ -100,7 +100,7 @@ wire::framed<wire::ack_body> ticket::withdrawal() {
 }
 
 void ticket::arm(uint64_t serial, double seconds) {
-  if (!(seconds < 1e9)) return;  // for ever, as waits have it
+  if (!(seconds < 1e9)) return;  // no deadline, as in waits
   const int64_t when = timers::now() + static_cast<int64_t>(seconds * 1e9);
   device* d;
   {
@@ -113,11 +113,11 @@ void ticket::arm(uint64_t serial, double seconds) {
   d->bell.ring(*d->net);  // a progress thread may be about to sleep for longer
 }
 
-// --- whoever wants it to end ---
+// --- cancel and deadline ---
 
 bool ticket::take_out_of(matching_engine& engine, matching_entry_key_t key) {
   operation* found = nullptr;
-  // The receive may have ended, and then its engine: none is freed meanwhile.
+  // The receive may have ended and its engine may be freed, so look it up: no engine is freed during the loop.
   rt_->for_each_engine([&](matching_engine& there) {
     if (&there != &engine) return;
     there.remove_if(key, matching_entry_type_t::recv, [&](void* entry) {
@@ -148,7 +148,7 @@ bool ticket::ask(uint64_t serial, errorcode_t why) {
     f = early_farewell();
   }
   if (engine != nullptr && take_out_of(*engine, key)) {
-    // The operation has gone without a word, so the ticket is ours.
+    // The operation was released without signal(), so this thread ends the ticket.
     std::lock_guard guard(lock_);
     holders_ = 0;
     f = early_farewell();
@@ -163,7 +163,7 @@ bool ticket::ask(uint64_t serial, errorcode_t why) {
   }
   if (engine != nullptr) pool_->put(this);
   if (f.comp == nullptr) return true;
-  // A deadline is found by progress(): what a handler throws must not keep it from the next one.
+  // Deadlines expire inside progress(): an exception of a handler must not keep it from the next deadline.
   if (d == nullptr)
     f.comp->signal(f.status);
   else if (why == errorcode_t::timed_out)
@@ -190,7 +190,7 @@ ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status)
     }
   }
   std::lock_guard guard(t->lock_);
-  t->attr = behind->attr;  // the core asks what kind of object it is
+  t->attr = behind->attr;  // the core reads the kind of object from it
   t->device_ = &d;
   t->behind_ = behind;
   t->status_ = status;

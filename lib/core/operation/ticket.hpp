@@ -1,4 +1,4 @@
-// What stands before the completion object of an operation that can be cancelled.
+// The completion object of an operation that can be cancelled: it forwards to the user's.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,23 @@ class matching_engine;
 class runtime;
 class ticket_pool;
 
-/// Of one operation that was posted with a name or a deadline; its completion object as far as the
-/// core is concerned. It tells the user's object once: when the operation ends, or before that, if a
-/// cancel comes while nobody is about the user's memory. The operation itself goes on to its end in
-/// that case, so that its peer's answers find it, and only then are it and the ticket used again.
+/// The core's completion object of one operation posted with a name or a deadline. It signals the user's object once:
+/// when the operation ends, or earlier, if it is cancelled while no thread accesses the user's memory. In the latter
+/// case the operation itself continues to its end, so that its peer's answers resolve to it; only then are the
+/// operation and the ticket reused. Owned by its ticket_pool.
 ///
-/// Whoever is about the user's memory holds the ticket. It is held when it is made; what is held can
-/// only stop where somebody looks for that (stop()), or be taken out of a matching engine.
+/// A thread that accesses the user's memory holds the ticket (hold()), and so does the post that makes it. An
+/// operation whose ticket is held stops only where the core calls stop(), or by removal from a matching engine.
 ///
 /// Thread-safe: all that changes does so under `lock_`, which is held for a few instructions and under
-/// which nothing is called but `timers`. So whichever of end, cancel and deadline comes first has it,
-/// the others see that they are late, and what was written to the user's memory before a let_go() is
-/// seen by whoever tells the user. Names carry a serial number of 64 bits that a new use changes: a stale
-/// one fits never again.
+/// which only `timers` is called. So the first of end, cancel and deadline takes effect and
+/// the others see that they are late, and the thread that signals the user's object sees what was written to the
+/// user's memory before a let_go(). Names carry a serial number of 64 bits that changes with each use, so a stale
+/// one never matches again.
 ///
-/// What a cancel does after it has let go of the lock can meet an operation that is another one by now.
-/// So it looks for entries, of the engine or the backlog, whose completion object is this ticket: the
-/// operation of such an entry is alive, and of no other ticket.
+/// After a cancel has released the lock, the operation may have been reused. So the cancel
+/// looks for entries, of the engine or the backlog, whose completion object is this ticket: the
+/// operation of such an entry is alive, and has no other ticket.
 class ticket final : public comp_impl_t {
  public:
   static constexpr size_t no_timer = ~size_t{0};
@@ -45,33 +45,35 @@ class ticket final : public comp_impl_t {
   // --- the operation ---
 
   void signal(status_t status) override;
-  /// There is, or will be, no operation that ends. The user's object, unless that was told before.
+  /// Ends the ticket of an operation that will never complete. Returns the user's object; null if that has been
+  /// signalled.
   comp_impl_t* retire();
-  /// False if the user's memory is to be left alone: the operation was cancelled.
+  /// False if the operation was cancelled: then the caller must not touch the user's memory.
   bool hold();
-  /// The counterpart of hold(), and of the ticket's making. May tell the user.
+  /// Releases the hold taken by hold(), or by get(). Signals the user's object if a cancel waited for that.
   void let_go(device& d);
-  /// Whether the operation shall end; if so, that it did is why its end will be told as `cancelled` or
-  /// `timed_out` and not as the failure it looks like.
+  /// Whether the operation was cancelled. If so, the caller fails the operation, and signal() reports that failure as
+  /// `cancelled` or `timed_out`.
   bool stop();
-  /// Where a cancel finds a posted receive.
+  /// Tells a cancel where the posted receive is filed.
   void filed_in(matching_engine& engine, matching_entry_key_t key);
-  /// What a cancel sends to the receiver of a rendezvous. The rest of the operation's word on the wire.
+  /// The message that a cancel sends to the receiver of a rendezvous.
   void withdrawn_by(const wire::framed<wire::ack_body>& withdrawal);
   wire::framed<wire::ack_body> withdrawal();
-  uint64_t wire_word() const { return serial_ << 33; }  // by who has made it
+  /// What an RTS carries beside the operation's handle, to tell reuses apart. To be called by the post only.
+  uint64_t wire_word() const { return serial_ << 33; }
 
-  comp_impl_t* behind() const { return behind_; }  // while the operation is alive
+  comp_impl_t* behind() const { return behind_; }  // the user's object; valid while the operation is alive
 
   // --- the post ---
 
   operation_t name() { return {this, serial_}; }
-  /// Cancels the operation after so many seconds, unless it is another one by then.
+  /// Cancels the operation after `seconds`, unless the ticket has been reused by then.
   void arm(uint64_t serial, double seconds);
 
-  // --- whoever wants it to end ---
+  // --- cancel and deadline ---
 
-  /// False if there is nothing to end any more, or somebody has asked before.
+  /// Cancels the operation with status `why`. False if it has ended, or was cancelled before.
   bool ask(uint64_t serial, errorcode_t why);
 
   size_t timer_at = no_timer;  // under the lock of the device's timers
@@ -79,7 +81,7 @@ class ticket final : public comp_impl_t {
  private:
   friend class ticket_pool;
   struct farewell {
-    comp_impl_t* comp = nullptr;  // null: nobody is to be told
+    comp_impl_t* comp = nullptr;  // null: nothing to signal
     status_t status;
   };
   farewell early_farewell();
@@ -92,14 +94,14 @@ class ticket final : public comp_impl_t {
 
   spinlock lock_;
   uint64_t serial_ = 1;      // changed when it ends
-  device* device_ = nullptr;  // that it was posted to; null if that is gone, or there is no operation
+  device* device_ = nullptr;  // of the post; null if it has been freed, or there is no operation
   comp_impl_t* behind_ = nullptr;
-  status_t status_;  // what an early end tells
+  status_t status_;  // reported if the operation is cancelled before its end
   matching_engine* engine_ = nullptr;
   matching_entry_key_t key_ = 0;
   wire::framed<wire::ack_body> withdrawal_;
   int holders_ = 0;
-  errorcode_t asked_ = errorcode_t::done;  // or cancelled, or timed_out
+  errorcode_t asked_ = errorcode_t::done;  // once cancelled: cancelled or timed_out
   bool told_ = false;
   bool stopped_ = false;
   bool timed_ = false;
@@ -108,15 +110,15 @@ class ticket final : public comp_impl_t {
 /// The ticket of an operation that is `named`.
 inline ticket& ticket_of(const operation* op) { return *static_cast<ticket*>(op->comp); }
 
-/// The completion object that the post was given.
+/// The completion object passed to the post.
 inline comp_impl_t* comp_of(const operation* op) {
   return op->named ? ticket_of(op).behind() : op->comp;
 }
 
-/// For a deadline that is no number.
+/// Throws for a deadline that is NaN.
 [[noreturn]] LCI_COLD void reject_deadline(double seconds);
 
-/// Of a post whose operation is under way.
+/// Starts the timer of a post that was accepted as `posted`.
 template <class Args>
 void arm_deadline(const Args& a) {
   if (a.operation == nullptr || a.operation->is_empty() || !(a.deadline >= 0)) return;
@@ -124,26 +126,26 @@ void arm_deadline(const Args& a) {
   static_cast<ticket*>(name.impl)->arm(name.serial, a.deadline);
 }
 
-/// Makes tickets, and owns them: names may be looked at as long as it exists. Thread-safe.
+/// Allocates and owns tickets; names can be resolved as long as it exists. Thread-safe.
 class ticket_pool {
  public:
   explicit ticket_pool(runtime& rt) : rt_(rt) {}
   ticket_pool(const ticket_pool&) = delete;
   ticket_pool& operator=(const ticket_pool&) = delete;
 
-  /// A ticket that is held, before `behind`; `status` is what an early end tells, but for the error.
+  /// A held ticket that forwards to `behind`; a cancel before the end reports `status`, except for the error.
   ticket* get(device& d, comp_impl_t* behind, const status_t& status);
   void put(ticket* t);
-  /// Tickets of this device have none from now on.
+  /// Detaches the tickets of a device that is being freed, and stops their timers.
   void forget(const device* d);
 
  private:
-  // Threads that post at the same time shall not meet here.
+  // Sharded so that concurrent posts do not contend.
   static constexpr size_t n_shards = 8;
   struct alignas(cache_line) shard {
     spinlock lock;
     ticket* free = nullptr;                    // under lock
-    std::vector<std::unique_ptr<ticket>> all;  // made here; under lock
+    std::vector<std::unique_ptr<ticket>> all;  // allocated by this shard; under lock
   };
   shard& mine() { return shards_[static_cast<size_t>(thread_index()) % n_shards]; }
 

@@ -1,4 +1,4 @@
-// Which posted operations of a device have a deadline, and the next of them.
+// The deadlines of a device's posted operations.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,11 @@ namespace lci::core {
 
 class ticket;
 
-/// A heap by time. Thread-safe. `armed` counts how many there are, so that progress() looks here only
-/// if there are any; `next_` spares it the lock while none is due. Both may be stale when they are read,
-/// which delays a deadline by a round. Where a ticket is in the heap is written beside it (timer_at),
-/// under the lock: whatever ends in time leaves at once, and the heap is as large as what is under way.
+/// A heap by time. Thread-safe, by `lock_`. `armed` counts the entries, so that progress() comes here only
+/// if there are any; `next_` spares it the lock while none is due. Both may be stale when read,
+/// which delays a deadline by one round of progress. Each ticket stores its index in the heap (`timer_at`, under
+/// the lock), so an operation that ends in time removes its entry at once, and the heap holds outstanding operations
+/// only.
 class timers {
  public:
   static constexpr int64_t never = std::numeric_limits<int64_t>::max();
@@ -29,13 +30,13 @@ class timers {
         .count();
   }
 
-  /// `attention` is counted up and down with the entries.
+  /// `attention` is incremented and decremented with the entries.
   explicit timers(std::atomic<int>& attention) : armed(attention) {}
 
-  /// True if nothing is due before it: then a sleeper has to look again.
+  /// `when`: as now(). True if the entry is the earliest: then sleeping progress threads must be woken.
   bool add(ticket* who, uint64_t serial, int64_t when);
   void remove(ticket* who);
-  /// Nanoseconds until the next one is due; `never` if there is none. 0 or less: one is.
+  /// Nanoseconds until the next deadline; 0 or less: one is due; `never`: there is none.
   int64_t left() const {
     const int64_t next = next_.load(std::memory_order_relaxed);
     return next == never ? never : next - now();
@@ -45,7 +46,7 @@ class timers {
     ticket* who;
     uint64_t serial;
   };
-  /// Takes out those that are due.
+  /// Removes and returns the entries that are due.
   std::vector<entry> take_due();
 
  private:

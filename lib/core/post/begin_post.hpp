@@ -1,5 +1,4 @@
-// The way into every post: one that has a name or a deadline, one to a device that is looked at, or, as
-// mostly, neither.
+// The entry of every post. Posts with a name or a deadline, and posts to observed devices, branch off here.
 #pragma once
 
 #include <bit>
@@ -14,9 +13,9 @@
 
 namespace lci::core {
 
-/// Whether the operation is to have a name or a deadline; true of anything that is no number, too. It is
-/// asked at each post, so by one comparison of integers: negative numbers down to minus infinity are, as
-/// integers, at most those of minus infinity, and a NaN with a sign lies above.
+/// Whether the operation has a name or a deadline; also true if the deadline is NaN. Each post calls it, so it is
+/// one comparison of integers: as integers, negative numbers down to minus infinity are at most minus infinity's
+/// bits, and those of a NaN with a sign are greater.
 template <class Args>
 inline bool is_named(const Args& a) {
   constexpr auto minus_infinity =
@@ -24,7 +23,7 @@ inline bool is_named(const Args& a) {
   return a.operation != nullptr || std::bit_cast<int64_t>(a.deadline) > minus_infinity;
 }
 
-/// Posts by `post` an operation that can be cancelled, or has a deadline.
+/// Calls `post` for an operation that can be cancelled or has a deadline.
 template <class Args>
 LCI_COLD status_t post_named(post_kind what, Args& a, status_t (*post)(Args&)) {
   if (std::isnan(a.deadline)) reject_deadline(a.deadline);
@@ -46,10 +45,10 @@ LCI_COLD status_t post_named(post_kind what, Args& a, status_t (*post)(Args&)) {
 /// Throws "post_am: out of memory" and the like.
 [[noreturn]] LCI_COLD void throw_no_memory(post_kind what);
 
-/// Posts by `post`, which does the work of this kind of operation.
+/// Calls `post`, the implementation of this kind of operation.
 template <class Args>
 inline status_t begin_post(post_kind what, Args& a, status_t (*post)(Args&)) {
-  // A handler could make no progress before it tries again, and would wait for itself.
+  // Within a handler progress() does nothing, so a retry could never succeed.
   if (LCI_UNLIKELY(tls_in_progress)) a.allow_retry = false;
   try {
     if (LCI_UNLIKELY(is_named(a))) return post_named(what, a, post);

@@ -1,4 +1,4 @@
-// Posts that may not say `posted`: they wait inside until the operation has ended.
+// Posts that may not return `posted`: they wait inside until the operation has ended.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace lci::core {
 
-/// The completion object of a blocking post. Lives until both sides have let go of it: the waiting
-/// thread may see the end before the signalling one has left.
+/// The completion object of a blocking post. The later of release() and signal() deletes it: the waiting
+/// thread may see the end before the signalling thread has returned. R1/A1: that one sees what the other did.
 class blocking_comp final : public comp_impl_t {
  public:
   void signal(status_t s) override {
@@ -33,11 +33,11 @@ class blocking_comp final : public comp_impl_t {
   std::atomic<int> state_{waiting};
 };
 
-/// Stands between a post and its caller. If the caller accepts `posted` it does nothing; otherwise
-/// it puts its own completion object into the arguments and waits for it.
+/// Does nothing if the caller accepts `posted`; otherwise puts its own completion object into the arguments and waits
+/// for it. Used by the posting thread only.
 ///
-/// Handlers and failed peers throw out of progress(). The buffer is still the operation's then: the
-/// wait goes on to the operation's end, unless it can be withdrawn, and the exception follows.
+/// progress() may throw, for a handler or a failed peer. The operation still uses the buffer then: the
+/// wait continues until the operation ends or is withdrawn, then the exception is rethrown.
 template <class Args>
 class blocking_guard {
  public:
@@ -46,7 +46,7 @@ class blocking_guard {
     if (tls_in_progress)
       throw_invalid(what, "local_comp", "COMP_NULL (or allow_posted = false)",
                     "a completion object inside a handler",
-                    "the operation can't be waited for there");
+                    "a handler can't wait for an operation");
     a.local_comp = comp_t(comp_ = new blocking_comp);
     a.allow_done = true;
   }
@@ -61,13 +61,13 @@ class blocking_guard {
   blocking_guard(const blocking_guard&) = delete;
   blocking_guard& operator=(const blocking_guard&) = delete;
 
-  /// The object that the wait is for; null if there is no wait.
+  /// The object waited for; null if there is no wait.
   comp_impl_t* comp() const { return comp_; }
 
   status_t result(status_t status) {
     return result(status, [] { return false; });
   }
-  /// `withdraw()` takes the operation back if nothing has happened to it yet.
+  /// `withdraw()` removes the operation and returns true, unless it has been matched.
   template <class F>
   status_t result(status_t status, F withdraw) {
     if (LCI_LIKELY(comp_ == nullptr) || !status.is_posted()) return status;

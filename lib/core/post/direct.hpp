@@ -1,5 +1,5 @@
-// Remote memory that this process has mapped is read and written in place. What is posted most never
-// comes here: include/lci/direct.hpp.
+// Reads and writes remote memory that this process has mapped, in place. The most common posts do so in
+// include/lci/direct.hpp already.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace lci::core {
 
-/// Whether what a post says of remote memory is right, and that memory may be mapped here.
+/// Whether the post's rank and remote range are valid, and the memory may be mapped in this process.
 template <class Args>
 inline bool may_be_mapped(const device& d, const Args& a, size_t size) {
   return LCI_LIKELY(a.rmr.place() == d.shared_place &&
@@ -20,8 +20,8 @@ inline bool may_be_mapped(const device& d, const Args& a, size_t size) {
                     a.remote_disp <= a.rmr.size() && size <= a.rmr.size() - a.remote_disp);
 }
 
-/// Where the remote memory that a post names is in this process, if it is there and the arguments are
-/// good. If not, null: the general path finds out why, or goes through the network.
+/// The address of a post's remote memory in this process, if it is mapped and the arguments are valid. Otherwise null:
+/// the general path then reports the error or uses the network.
 template <class Args>
 inline std::byte* mapped_target(const device& d, const Args& a, size_t size) {
   return may_be_mapped(d, a, size) && d.undisturbed()
@@ -29,7 +29,7 @@ inline std::byte* mapped_target(const device& d, const Args& a, size_t size) {
              : nullptr;
 }
 
-/// What has the size of a machine word is stored once, whole: others may be looking.
+/// Stores 4 and 8 bytes with one store, as other threads may read them meanwhile.
 inline void copy_directly(void* to, const void* from, size_t size) {
   switch (size) {
     case 8:

@@ -1,4 +1,4 @@
-// Waiting for everything that was posted to a peer, or to all.
+// Flushes: waiting for all operations posted to one peer, or to all peers.
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -9,7 +9,7 @@
 namespace lci::core {
 
 flush_tracker::flush_tracker(int n_ranks)
-    // calloc(), so that ranks nobody talks to cost no memory.
+    // calloc(): counts of ranks that are never used take up no physical memory.
     : counts_(static_cast<std::atomic<int64_t>*>(
           std::calloc(2 * static_cast<size_t>(n_ranks), sizeof(std::atomic<int64_t>)))) {
   if (counts_ == nullptr) throw std::bad_alloc();
@@ -23,14 +23,14 @@ bool flush_tracker::flushed(int rank, uint64_t generation) {
   if (now == generation) {
     if (none(0, rank) && none(1, rank)) return true;
     if (!none(1 - parity, -1)) return false;
-    // Whoever comes second finds that the generation has begun.
+    // If another thread was first, the next generation has begun.
     generation_.compare_exchange_strong(now, generation + 1, std::memory_order_relaxed);
     now = generation_.load(std::memory_order_relaxed);
   }
   return now > generation + 1 || none(parity, rank);
 }
 
-/// A flush that waits for its turn in the list of deferred work.
+/// A flush in the list of deferred work, which polls it.
 struct waiting_flush {
   device& of;
   comp_impl_t* comp;
@@ -49,7 +49,7 @@ struct waiting_flush {
     const int peer = flush->status.rank;
     if (peer >= 0 && d.failures.may_be_any() && d.failures.has_failed(peer))
       flush->status.error = errorcode_t::fatal;
-    // Also if the handler throws; a drained device has signalled everything.
+    // A destructor, as the handler may throw. Runs after signal(): a drained device has signalled everything.
     struct ending {
       device& of;
       ~ending() {

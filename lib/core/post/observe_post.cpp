@@ -10,14 +10,14 @@ void note_post(device& d, const observed_post& p, uint64_t begin, const status_t
   device_observer& o = *d.observer;
   const bool retry = status.is_retry();
   if (o.counts != nullptr) {
-    // Messages are counted where they meet the network: by what passes there, at both ends alike.
+    // Messages are counted at the network instead, in the same way at both ends.
     static constexpr counted by_kind[] = {counted::count, counted::count, counted::recv,
                                           counted::put,   counted::get,   counted::atomic};
     const counted what = retry ? counted::retry : by_kind[static_cast<size_t>(p.what)];
     if (what != counted::count) o.counts->add(what, p.rank, p.size);
     if (status.is_done()) o.times->add(p.what, p.what == post_kind::recv ? status.size : p.size, tracer::now() - begin);
   }
-  // A program that tries again and again would drive all else out of the trace.
+  // Retries are not traced: a program that retries in a loop would displace all other events.
   if (o.trace == nullptr || retry) return;
   trace_event e{trace_event::type::post, static_cast<uint8_t>(p.what)};
   e.outcome = status.error.errorcode;

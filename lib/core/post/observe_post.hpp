@@ -1,4 +1,4 @@
-// Posts to a device that is looked at. To one that is not, this is one branch off the plain path.
+// Posts to a device with an observer. Other posts pay one branch for it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lci::core {
 
-/// A post as an observer sees it.
+/// What an observer records of a post.
 struct observed_post {
   post_kind what;
   int rank;
@@ -18,9 +18,9 @@ struct observed_post {
   uint64_t tag;
 };
 
-/// Notes the end of a post that was accepted, or refused for now.
+/// Records a post that has returned `status`, be it a retry. `begin`: tracer::now() when the post began.
 LCI_COLD void note_post(device& d, const observed_post& p, uint64_t begin, const status_t& status);
-/// Stands before `given`; null if nothing can be signalled. `begin`: of the post.
+/// A completion object that forwards to `given`; null if `given` can't be signalled.
 LCI_COLD watched_comp* watch(device& d, post_kind what, comp_t given, uint64_t begin);
 
 template <class Args>
@@ -34,7 +34,7 @@ inline observed_post seen(post_kind what, const post_atomic_args& a) {
 template <class Args>
 LCI_COLD status_t observe_post(device& d, post_kind what, Args& a, status_t (*post)(Args&)) {
   const uint64_t begin = tracer::now();
-  // A post within a handler within a post: each has a message of its own.
+  // Posts nest, as a post may run a handler that posts: each has its own message number.
   struct turn {
     const uint64_t before = std::exchange(tracer::sent_message, 0);
     ~turn() { tracer::sent_message = before; }

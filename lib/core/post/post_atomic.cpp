@@ -1,5 +1,5 @@
-// Posting atomic operations: done at once where the memory is mapped here, else by a request that
-// the target's processor serves.
+// Posting atomic operations: executed at once where the memory is mapped in this process, else requested from
+// the target.
 #include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
@@ -13,7 +13,7 @@ status_t atomic_status(const post_atomic_args& a, errorcode_t code) {
   return make_status(code, a.rank, a.result, size_of(a.type), 0, a.user_context);
 }
 
-/// The name of an enumerator, or the number that is none.
+/// The enumerator's name, or the number of an invalid value.
 template <class Enum>
 std::string name_of(Enum value, Enum last) {
   return value >= Enum{} && value <= last ? to_string(value)
@@ -31,11 +31,11 @@ LCI_COLD void reject_arguments(const device& d, const post_atomic_args& a) {
                   "one of atomic_op_t on one of atomic_type_t", "bit operations take integers only");
   const bool reads_only = a.op == atomic_op_t::fetch;
   if (a.operand == nullptr && !reads_only)
-    throw_invalid(what, "operand", "nullptr", "an address", "only fetch needs none");
+    throw_invalid(what, "operand", "nullptr", "an address", "only fetch has no operand");
   if (a.result == nullptr && reads_only)
-    throw_invalid(what, "result", "nullptr", "an address", "fetch has nothing else to give");
+    throw_invalid(what, "result", "nullptr", "an address", "fetch stores the value there");
   if (a.result != nullptr && a.op == atomic_op_t::store)
-    throw_invalid(what, "result", "an address", "nullptr for store", "swap gives the value before");
+    throw_invalid(what, "result", "an address", "nullptr for store", "use swap to get the previous value");
   if (a.compare == nullptr && a.op == atomic_op_t::compare_swap)
     throw_invalid(what, "compare", "nullptr", "an address for compare_swap",
                   "pass .compare(&expected)");
@@ -53,7 +53,7 @@ void check_arguments(const device& d, const post_atomic_args& a) {
   check_remote("post_atomic", d, a.rmr, a.remote_disp, size);
   if (LCI_UNLIKELY((a.rmr.base + a.remote_disp) % size != 0))
     throw_invalid("post_atomic", "remote_disp", std::to_string(a.remote_disp),
-                  "one that leads to an address divisible by " + std::to_string(size),
+                  "an offset to an address divisible by " + std::to_string(size),
                   "the range begins at " + std::to_string(a.rmr.base));
 }
 
@@ -73,7 +73,7 @@ status_t apply_here(device& d, const post_atomic_args& a, void* at) {
   return errorcode_t::posted;
 }
 
-/// Asks the target, which answers.
+/// Sends the request; the target's reply ends the operation.
 LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   const bool retry_allowed = may_retry(a);
   if (!retry_allowed) await_room(d, a);

@@ -1,5 +1,4 @@
-// The generic post: direction, remote buffer and remote completion say which operation it is
-// (paper, Table 1).
+// The generic post: direction, remote buffer and remote completion choose the operation (paper, Table 1).
 #include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
 #include "lib/core/device/device.hpp"
@@ -8,7 +7,7 @@ namespace lci::core {
 
 namespace {
 
-/// Copies what every operation has.
+/// Copies the arguments that all operations share.
 template <class Args>
 Args common(const post_comm_args& a) {
   Args b;
@@ -67,8 +66,8 @@ status_t post_comm(post_comm_args& a) {
     throw_invalid("post_comm", "remote_layout", "given", "null without an rmr",
                   "a remote buffer needs .rmr()");
   if (!a.stream.is_empty() && (a.direction != direction_t::OUT || has_buffer || !has_comp))
-    throw_invalid("post_comm", "stream", "given", "empty but for an active message",
-                  "nothing else has an order");
+    throw_invalid("post_comm", "stream", "given", "empty except for an active message",
+                  "only active messages are ordered");
   if (a.direction == direction_t::OUT) {
     if (has_buffer) {
       auto b = remote<post_put_args>(a);
@@ -90,7 +89,7 @@ status_t post_comm(post_comm_args& a) {
   if (has_comp)
     throw_invalid("post_comm", "remote_comp", std::to_string(a.remote_comp),
                   "0 for direction IN without an rmr",
-                  "a receive can't signal its sender (paper, Table 1); a get with signal has a rmr");
+                  "a receive can't signal its sender (paper, Table 1); a get with signal needs .rmr()");
   auto b = matched<post_recv_args>(a);
   return core::post_recv(b);
 }

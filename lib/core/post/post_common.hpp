@@ -1,4 +1,4 @@
-// What all posts share: their checks, the operation they remember, their answer.
+// What all posts share: argument checks, setting up the operation, the returned status.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ inline status_t done_status(const Args& a, void* buffer, errorcode_t code = erro
   return make_status(code, a.rank, buffer, a.size, a.tag, a.user_context);
 }
 
-/// Answers a post whose operation is over: the status, or a signal if `done` is not allowed.
+/// Ends a post whose operation is complete: returns `done`, or signals if the caller does not allow that.
 template <class Args>
 inline status_t answer_done(device& d, const Args& a, void* buffer,
                             errorcode_t code = errorcode_t::done) {
@@ -34,20 +34,21 @@ inline void* buffer_of(const Args& a) {
   return const_cast<void*>(static_cast<const void*>(a.local_buffer));
 }
 
-/// Before a message is kept that may not be refused: outside of handlers its thread makes progress first, if
-/// more waits for the peer than may.
+/// To be called before a message is queued that may not be refused: if the peer's backlog is above its limit, the
+/// thread first makes progress, unless it runs a handler.
 template <class Args>
 inline void await_room(device& d, const Args& a) {
   if (LCI_UNLIKELY(!d.backlog.empty()) && !tls_in_progress) d.await_backlog(a.rank);
 }
 
-/// What a post says that finds no operation left.
+/// Returns a retry, or throws if the caller forbids that.
 LCI_COLD inline status_t too_many_operations(bool may_retry) {
   if (may_retry) return errorcode_t::retry_nomem;
   throw_too_many_operations();
 }
 
-/// An operation that remembers what to report; null if there is none left.
+/// Allocates an operation with the device, completion object, status and registration of a post; null if there is none
+/// left. Throws if `mr` is of another device.
 template <class Args>
 static inline operation* make_operation(device& d, const Args& a) {
   const memory_region* region = is_registered(a.mr) ? a.mr.p_impl : nullptr;
@@ -62,9 +63,9 @@ static inline operation* make_operation(device& d, const Args& a) {
   return op;
 }
 
-/// Gives an operation that nobody knows of yet a ticket, and the ticket's name to the caller. It is held:
-/// for an operation that lets the user's memory alone at first, let_go() follows.
-/// If there is no memory for it, the operation never was.
+/// Gives an operation that no other thread can reach yet a ticket, and returns the ticket's name in `name`. The ticket
+/// is held: if the operation does not access the user's memory at first, the caller calls let_go().
+/// Without memory it releases the operation and throws.
 LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& name) {
   ticket* t;
   try {
@@ -79,7 +80,7 @@ LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& na
   return *t;
 }
 
-/// Registers the buffer for this operation. If the network refuses, the operation never was.
+/// Registers the buffer for this operation. If that throws, the operation is released.
 template <class Args>
 void register_buffer(device& d, operation* op, const Args& a) {
   try {
@@ -105,7 +106,7 @@ LCI_COLD void reject_common(const char* what, const device& d, const Args& a) {
                   "see the runtime's attribute max_tag");
 }
 
-/// The checks of every operation, in four compares.
+/// The argument checks of every operation, in four compares.
 template <class Args>
 inline void check_common(const char* what, const device& d, const Args& a) {
   if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||

@@ -1,6 +1,6 @@
-// Sends, active messages and receives of layouts. A short message is packed on posting. A longer one is gathered fragment
-// by fragment as it goes (rendezvous.cpp), and put in its places as it comes: neither side has memory for
-// the whole of it. What layouts have in common with puts and gets: their checks.
+// Sends, active messages and receives of layouts, and the checks of layouts that puts and gets share. A short message
+// is packed on posting. A longer one is gathered fragment by fragment as it is sent (rendezvous.cpp), and scattered as
+// it arrives: neither side allocates a buffer for the whole of it.
 #include "lib/core/post/post_layout.hpp"
 
 #include <array>
@@ -14,7 +14,7 @@ namespace lci::core {
 
 namespace {
 
-/// False if they overflow.
+/// Sums up size and extent. False if they overflow.
 bool add_up(const layout_t& l, size_t& size, size_t& extent) {
   size = extent = 0;
   size_t end;
@@ -45,12 +45,12 @@ bool add_up(const layout_t& l, size_t& size, size_t& extent) {
   return true;
 }
 
-/// False if sizes or distances are beyond all memory. So are negative ones.
+/// False if the size or extent exceeds the address space, as negative numbers do.
 bool measure(const layout_t& l, size_t& size, size_t& extent) {
   return add_up(l, size, extent) && is_possible(size) && is_possible(extent);
 }
 
-// Packed on the stack; larger ones, of packets larger than usual, in memory of their own.
+// Bytes. Messages up to this size are packed on the stack; larger ones, of larger packets, on the heap.
 constexpr size_t usual_size = 8192;
 
 status_t post_packed(post_send_args& a) { return post_send(a); }
@@ -74,7 +74,7 @@ status_t post_message_layout(const char* operation, Args& a) {
   inner.layout = nullptr;
   inner.local_buffer = packed;
   inner.allow_done = true;
-  const status_t status = post_packed(inner);  // which copies it
+  const status_t status = post_packed(inner);  // copies `packed` before it returns
   if (!status.is_done()) return status;
   return answer_done(d, a, buffer_of(a), status.error.errorcode);
 }
@@ -92,13 +92,13 @@ size_t check_layout(const char* operation, const char* argument, const layout_t*
                   "0.." + std::to_string(layout_t::max_levels) + " levels");
   if (layout->counts() != nullptr && layout->strides() == nullptr && layout->n() > 0)
     throw_invalid(operation, argument, "without strides",
-                  std::to_string(layout->n()) + " of them");
+                  std::to_string(layout->n()) + " strides");
   if (layout->remote_segments() != nullptr && std::strcmp(argument, "remote_layout") != 0)
     throw_invalid(operation, argument, "of remote segments", "of this rank's memory",
                   "those are for the remote_layout of puts and gets");
   size_t has, extent;
   if (!measure(*layout, has, extent))
-    throw_invalid(operation, argument, "larger than all memory", "a layout of memory");
+    throw_invalid(operation, argument, "larger than the address space", "a layout of memory");
   if (has != size)
     throw_invalid(operation, argument, "of " + std::to_string(has) + " bytes",
                   "of size = " + std::to_string(size) + " bytes");

@@ -1,4 +1,4 @@
-// Posts whose buffers are not in one piece.
+// Posts whose buffers have a layout.
 #pragma once
 
 #include <memory>
@@ -15,20 +15,20 @@ status_t post_recv_layout(post_recv_args& a);
 status_t post_put_layout(post_put_args& a);
 status_t post_get_layout(post_get_args& a);
 
-/// A send or active message without an eager protocol, a receive: of a layout that was checked.
+/// A send or active message by rendezvous, or a receive, with a layout that has been checked.
 status_t post_send_pieces(post_send_args& a);
 status_t post_am_pieces(post_am_args& a);
 status_t post_recv_pieces(post_recv_args& a);
 
-/// Pieces of a put or get, of which observers see the whole.
+/// One piece of a put or get. Not observed: observers see the whole operation.
 status_t post_put_piece(post_put_args& a);
 status_t post_get_piece(post_get_args& a);
 
 inline bool has_layout(const layout_t* layout) {
   return layout != nullptr && (!layout->is_contiguous() || layout->n() > 0);
 }
-/// What is in several pieces nobody can read or write but its owner: it goes in fragments.
-/// If there is no memory for that, the operation never was.
+/// Gives the operation a copy of the layout. A peer can't read or write such a buffer directly, so its data is sent in
+/// fragments. Without memory it releases the operation and throws.
 LCI_COLD inline void give_shape(operation_table& operations, operation* op, const layout_t& layout) {
   try {
     op->shape = std::make_unique<kept_layout>(&layout);
@@ -38,7 +38,7 @@ LCI_COLD inline void give_shape(operation_table& operations, operation* op, cons
   }
   op->shaped = true;
 }
-/// For checks of the other arguments: a list of segments needs no buffer's address.
+/// Arguments with a buffer that is not null, for common checks: a list of segments needs no buffer address.
 template <class Args>
 Args with_some_buffer(Args a) {
   static char some;
@@ -46,9 +46,10 @@ Args with_some_buffer(Args a) {
   return a;
 }
 
-/// Throws unless the layout makes sense and has `size` bytes. Null is fine. Bytes it reaches to.
+/// Throws unless the layout is valid and has `size` bytes, or is null. Returns its extent, in bytes from the buffer's
+/// address.
 size_t check_layout(const char* operation, const char* argument, const layout_t* layout, size_t size);
-/// The same of the local buffer, of which no piece may lie at a null pointer.
+/// The same for the local buffer, of which no piece may lie at a null pointer.
 void check_local_layout(const char* operation, const layout_t* layout, size_t size, const void* buffer);
 
 }  // namespace lci::core

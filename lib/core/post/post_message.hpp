@@ -1,4 +1,4 @@
-// What sends and active messages share, in a stream or not: copies, packets, requests to send.
+// What sends and active messages, also those of streams, share: copies, packets, requests to send.
 #pragma once
 
 #include <cstring>
@@ -8,13 +8,13 @@
 
 namespace lci::core {
 
-/// Whether the sender is told by the target that the message was delivered.
+/// Whether the target acknowledges delivery.
 template <class Args>
 bool wants_ack(const Args& a) {
   return a.comp_semantic == comp_semantic_t::remote;
 }
 
-/// Whether the message goes without a handshake: then it must fit into a packet, if it needs one.
+/// Whether the message is eager: injected, or no larger than the eager limit and a packet.
 template <class Args>
 bool is_eager(const device& d, const Args& a, bool acked) {
   const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);
@@ -26,8 +26,8 @@ bool is_eager(const device& d, const Args& a) {
   return is_eager(d, a, wants_ack(a));
 }
 
-/// Room for a message of this post, to be sent when it can be, with so many bytes in front of the payload. What
-/// has an operation asks for it first: then there is nothing to be undone.
+/// Allocates a backlog item for this post's message, with `front` bytes before the payload. Posts call it before they
+/// allocate an operation, so that a failure leaves nothing to undo.
 template <class Args>
 backlog::item room_for(const Args& a, size_t front) {
   backlog::item item;
@@ -40,7 +40,7 @@ void fill(backlog::item& item, const Args& a, const Front& front) {
   std::memcpy(item.message.data(), &front, sizeof front);
   if (a.size > 0) std::memcpy(item.message.data() + sizeof front, a.local_buffer, a.size);
 }
-/// A whole eager message: the caller's buffer is free.
+/// A backlog item with a copy of the whole eager message: the caller's buffer can be reused.
 template <class Front, class Args>
 backlog::item copy_of(const Args& a, const Front& front) {
   backlog::item item = room_for(a, sizeof front);
@@ -48,7 +48,7 @@ backlog::item copy_of(const Args& a, const Front& front) {
   return item;
 }
 
-/// A packet of the user's is sent as it is, so the message must lie in it.
+/// A user's packet is sent without a copy, so the message must fit into it.
 LCI_COLD inline void reject_packet(const char* what, size_t size, const packet_pool& pool) {
   throw_invalid(what, "size", std::to_string(size),
                 "at most " + std::to_string(pool.payload_size()) + " for a message in a packet",
@@ -67,7 +67,8 @@ void give_back_packet(const Args& a) {
   if (pool.owns(a.local_buffer)) pool.put(packet::of(buffer_of(a)));
 }
 
-/// Eager protocols: injection, by packet, from a user's packet. What can't go now is a retry.
+/// Eager protocols: injection, copy into a packet, or a user's packet. Returns a retry if the message can't be sent
+/// now.
 template <class Args>
 errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
   class packet_pool& pool = *a.packet_pool.p_impl;
@@ -91,8 +92,8 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
   return result;
 }
 
-/// A request that its sender can call off alone: its memory can't be read, so the receiver asks for the
-/// data, and finds out.
+/// Makes an RTS that its sender can cancel alone: without a remote key the receiver can't read, but must answer with an
+/// RTR, and then learns of the cancellation.
 LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, wire::rts_body& rts) {
   ticket& t = name_operation(d, op, name);
   rts.rkey = 0;
@@ -100,7 +101,7 @@ LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, w
   t.let_go(d);
 }
 
-/// Makes an operation one that waits for the target to say that its eager message was delivered.
+/// Makes the operation await the target's acknowledgement of an eager message.
 template <class Args>
 wire::ack_body expect_ack(device& d, operation* op, const Args& a) {
   if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
@@ -110,7 +111,7 @@ wire::ack_body expect_ack(device& d, operation* op, const Args& a) {
   return {op->handle() | wire::wants_ack};
 }
 
-/// Makes an operation one that waits for the answer to its request to send.
+/// Makes the operation await the answer to its RTS.
 template <class Args>
 wire::rts_body expect_receiver(device& d, operation* op, const Args& a, bool acked) {
   op->become(op_state::await_receiver);

@@ -1,4 +1,4 @@
-// Posting receives: each is filed in the matching engine, unless its message is there already.
+// Posting receives: each is inserted into the matching engine, unless a message that has arrived matches it.
 #include <new>
 
 #include "lib/core/operation/fill_receive.hpp"
@@ -10,7 +10,7 @@ namespace lci::core {
 
 namespace {
 
-/// A receive meets a message that has come before it.
+/// Completes a receive that matched an unexpected message, or begins its rendezvous.
 LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_done, unexpected* u) {
   if (!u->rendezvous) {
     const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
@@ -30,7 +30,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
     d.signal_from_post(comp, status);
     return errorcode_t::posted;
   }
-  // The answer goes where the request came from, unless that device has been freed.
+  // The device through which the RTS arrived sends the answer, unless it has been freed.
   const device_visit via(d.rt, u->device_uid, &d);
   const int peer = u->peer;
   const tag_t tag = u->tag;
@@ -44,7 +44,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
   return errorcode_t::posted;
 }
 
-/// Takes a receive back that has not been matched yet, and forgets it. False if there is none.
+/// Removes an unmatched receive for which `is_it` is true, and releases its operation. False if there is none.
 template <class F>
 bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it) {
   operation* found = nullptr;
@@ -60,7 +60,8 @@ bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it)
   return true;
 }
 
-/// Files the receive of an operation that is its caller's alone: null. Or the message that has come before.
+/// Inserts the receive of an operation that the caller owns alone. Returns the unexpected message that matches it; or
+/// null, and then the operation may have ended already.
 LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_engine& engine, int rank,
                                           tag_t tag, matching_policy_t policy) {
   const uint64_t key = engine.make_key(rank, tag, policy);
@@ -75,14 +76,14 @@ LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_eng
     throw_no_memory(post_kind::recv);
   }
   if (LCI_UNLIKELY(match != nullptr)) return static_cast<unexpected*>(match);
-  // Whoever learns of a failure ends the receives that it finds; later ones look for themselves.
+  // A failure of the peer ends the receives posted before it; one posted at the same time may be missed, so check here.
   if (LCI_UNLIKELY(d.failures.may_be_any()) && looks_at_rank(policy) && d.failures.has_failed(rank) &&
       withdraw_receive(d, engine, key, [&](operation* o) { return o == op && o->handle() == handle; }))
     d.failures.throw_fatal(rank);
   return nullptr;
 }
 
-/// Files a receive, unless its message is there already. `shaped`: into a layout.
+/// Posts a receive. `shaped`: into a buffer with a layout.
 template <bool shaped>
 inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy,
                              bool retry_allowed) {

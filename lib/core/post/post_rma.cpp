@@ -1,4 +1,4 @@
-// Posting puts and gets. What happens at their target is in rma.cpp.
+// Posting puts and gets. Their target's side is in rma.cpp.
 #include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
@@ -13,7 +13,7 @@ void signal_target(device& d, const Args& a) {
   d.send_signal(a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
 }
 
-/// A put or get, from the first piece to the signal.
+/// A put or get through the network, including its signal.
 template <class Args>
 status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   check_common(what, d, a);
@@ -62,14 +62,14 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   }
 }
 
-/// The target's memory if it is mapped here and the arguments are good; looks for it if need be.
+/// The target's memory, if it is mapped in this process (or can be) and the arguments are valid; else null.
 template <class Args>
 std::byte* direct_target(const device& d, const Args& a) {
   if (a.tag > max_tag || (a.local_buffer == nullptr && a.size != 0)) return nullptr;
   return mapped_target(d, a, a.size);
 }
 
-/// The end of a put or get whose bytes have been moved.
+/// Ends a put or get whose bytes have been copied: signals the target, and completes.
 template <class Args>
 status_t finish_direct(device& d, const Args& a) {
   if (a.remote_comp != 0) signal_target(d, a);

@@ -1,6 +1,6 @@
-// Posting sends and active messages. Each checks its arguments, takes the protocol that fits the
-// size, and hands the message to the fabric. What can't go now is a `retry`, or waits in the backlog
-// if the caller forbids that.
+// Posting sends and active messages. A post checks its arguments, chooses the protocol by size,
+// and passes the message to the fabric. If that can't take it now, the post returns a retry or, where
+// the caller forbids that, puts the message into the backlog.
 #include <cstring>
 
 #include "lib/core/post/begin_post.hpp"
@@ -13,7 +13,7 @@ namespace lci::core {
 
 namespace {
 
-/// An eager message whose sender wants to know when the network is through with it.
+/// An eager message that completes locally when the network has finished with it.
 template <class Args>
 status_t send_tracked(device& d, Args& a, const wire::header& head, const char* what) {
   const bool retry_allowed = may_retry(a);
@@ -40,7 +40,7 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
   return wait.result(errorcode_t::posted);
 }
 
-/// An eager message whose sender wants to know when it has been delivered.
+/// An eager message that completes when the target acknowledges delivery.
 template <class Args>
 status_t send_acked(device& d, Args& a, const wire::header& head, const char* what) {
   const bool retry_allowed = may_retry(a);
@@ -58,13 +58,13 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   item.awaited = awaits_acks;
   d.count_in(op);
   d.open(op, awaits_acks);
-  // From here on the message will be sent: the ack may find us at any time.
+  // From here on the message will be sent, and its ack may end the operation at any time.
   if (!at_once || !d.submit(item)) d.queue(std::move(item));
   give_back_packet(a);
   return wait.result(errorcode_t::posted);
 }
 
-/// Eager protocols: injection, by packet, from a user's packet, by backlog.
+/// Sends by an eager protocol, or through the backlog.
 template <class Args>
 status_t send_eager(device& d, Args& a, const wire::header& head, const char* what) {
   check_packet(what, a);
@@ -81,7 +81,7 @@ status_t send_eager(device& d, Args& a, const wire::header& head, const char* wh
   return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }
 
-/// What a cancel sends to the receiver. (An active message meets its receiver at once.)
+/// Gives the ticket the withdrawal that a cancel sends. (Only for sends: an active message is matched on arrival.)
 LCI_COLD void make_withdrawable(operation* op, const wire::framed<wire::rts_body>& rts) {
   if (rts.head.what != wire::kind::rts_send) return;
   wire::framed<wire::ack_body> withdrawal;
@@ -91,7 +91,7 @@ LCI_COLD void make_withdrawable(operation* op, const wire::framed<wire::rts_body
   ticket_of(op).withdrawn_by(withdrawal);
 }
 
-/// Rendezvous: tells the receiver; the rest is the progress engine's.
+/// Rendezvous: sends the RTS; progress does the rest.
 template <class Args>
 status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what) {
   check_packet(what, a);
@@ -141,7 +141,9 @@ void check_send(const device& d, const post_send_args& a) {
   if (LCI_UNLIKELY(!is_policy(a.matching_policy))) reject_policy("post_send", a.matching_policy);
 }
 
-/// Whether the target asks for a pause. Where the caller forbids `retry` this waits for its end.
+/// Whether the target has paused this rank's sends, so that the post must return a retry. Where the caller forbids
+/// that, waits for the end of the pause, except in handlers. Pauses are received by progress, so after
+/// most_sends_in_a_row sends without progress it also returns true or makes progress.
 bool is_to_pause(device& d, const post_send_args& a) {
   if (LCI_UNLIKELY(tls_sends_in_a_row > most_sends_in_a_row) && !tls_in_progress) {
     tls_sends_in_a_row = 0;
@@ -149,7 +151,7 @@ bool is_to_pause(device& d, const post_send_args& a) {
     d.progress();
   }
   if (LCI_LIKELY(!d.sends_pause(a.rank))) return false;
-  // The target of these has posted its receives, or will before it makes its call.
+  // Collective checks need no pause: their target has posted its receives, or will before it makes its own call.
   if (a.matching_engine.p_impl->id == wire::check_engine) return false;
   if (may_retry(a)) return true;
   if (!tls_in_progress) d.await_end_of_pause(a.rank);

@@ -1,6 +1,5 @@
-// Posting active messages in a stream. They get their numbers here; the target's stream_order.cpp
-// puts them into that order again. A window of messages and bytes keeps what it has to put aside
-// small.
+// Posting active messages in a stream. Each gets a sequence number here, by which the target restores the order
+// (stream_order.cpp). A window of messages and bytes bounds what the target has to buffer.
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -23,7 +22,7 @@ void free_stream(free_stream_args& a) {
 
 namespace {
 
-/// The header in front of a message that is released now.
+/// Sets asks_credit in the header of a message that is about to be released, if it is to ask.
 void ask_credit(outgoing_stream& out, std::vector<std::byte>& message, size_t size) {
   if (!out.asks_credit(size)) return;
   wire::header head;
@@ -32,8 +31,8 @@ void ask_credit(outgoing_stream& out, std::vector<std::byte>& message, size_t si
   std::memcpy(message.data(), &head, sizeof head);
 }
 
-/// Gives the message its number, and sends it; or keeps it, in `place`, until there is room. Does not throw: its
-/// operation is under way.
+/// Numbers the message and sends it; or holds it, in `place`, until the window has room. Does not throw, since its
+/// operation is outstanding.
 void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::header head,
                   size_t size, outgoing_stream::held_list& place) {
   {
@@ -62,7 +61,7 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
     const bool waits = result != errorcode_t::done;
     if (waits && may_retry(a)) return result;
     if (waits) {
-      // What finds no memory here has taken no number: the target would wait for that for ever.
+      // If this throws std::bad_alloc, no number has been used: the target would wait for it for ever.
       backlog::item item = copy_of(a, head);
       if (room) {
         d.backlog.push(std::move(item));
@@ -79,12 +78,13 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
   return answer_done(d, a, buffer_of(a), errorcode_t::done_backlog);
 }
 
-/// Whether it goes without a handshake. What is not in one piece here is too large for that, or wants to know.
+/// Whether the message is sent without a handshake. One with a layout is not: were it short, with
+/// comp_semantic_t::memory, it would have been packed.
 bool goes_whole(const device& d, const post_am_args& a, bool acked) {
   return !has_layout(a.layout) && is_eager(d, a, acked);
 }
 
-/// Messages that end later: large ones, and those whose sender wants to know of the delivery.
+/// Posts a message that completes later: one by rendezvous, or one that the target acknowledges.
 status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::header head,
                       bool acked) {
   const bool retry_allowed = may_retry(a);
@@ -96,7 +96,7 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
     if (!out.has_room() || !d.backlog.empty()) return errorcode_t::retry_backlog;
   }
   blocking_guard wait("post_am", d, a);
-  // All that needs memory comes before what would have to be undone: the operation, the number.
+  // Allocates all memory before the operation and the sequence number, which would have to be undone.
   const bool whole = goes_whole(d, a, acked);
   backlog::item item;
   if (whole) {
@@ -122,8 +122,8 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   item.handle = op->handle();
   d.count_in(op);
   d.open(op, item.awaited);
-  // From here on the message will be sent, also if the window has been filled meanwhile: its answer
-  // may find the operation at any time.
+  // From here on the message will be sent, even if the window has filled up meanwhile, and its answer
+  // may end the operation at any time.
   send_in_turn(d, out, std::move(item), head, a.size, place);
   return wait.result(errorcode_t::posted);
 }
@@ -142,7 +142,7 @@ status_t post_in_stream(post_am_args& a) {
   head.engine = s.id;
   head.word = a.remote_comp;
   head.tag = a.tag;
-  // Where the network does not say at once that it has the message, only the target can.
+  // If the network can't report at once that it has taken the message, the target acknowledges it.
   const bool acked = a.comp_semantic != comp_semantic_t::memory && !ends_with_copy(d, a);
   if (!acked && goes_whole(d, a, false)) return post_eager(d, a, out, head);
   return post_tracked(d, a, out, head, acked);
@@ -156,7 +156,7 @@ bool device::receive_credit(int peer, const wire::message& m) {
     std::lock_guard guard(out->lock);
     out->catch_up();
     const auto newly_delivered = static_cast<int32_t>(m.head.word - out->delivered);
-    if (newly_delivered <= 0) return true;  // it was overtaken
+    if (newly_delivered <= 0) return true;  // a later credit has overtaken this one
     if (static_cast<uint32_t>(newly_delivered) > out->sent - out->delivered ||
         m.head.tag - out->delivered_bytes > out->sent_bytes - out->delivered_bytes)
       return false;

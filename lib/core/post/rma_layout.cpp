@@ -1,5 +1,5 @@
-// Puts and gets of layouts: plain copies where the target's memory is mapped here, else one put or
-// get for each run of bytes that is in one piece at both ends.
+// Puts and gets of layouts: copies where the target's memory is mapped in this process, else one put or
+// get for each run of bytes that is contiguous at both ends.
 #include <atomic>
 #include <memory>
 
@@ -20,7 +20,7 @@ bool has_remote_segments(const Args& a) {
   return a.remote_layout != nullptr && a.remote_layout->remote_segments() != nullptr;
 }
 
-/// Where the bytes begin at the target: the first of them, if they have registrations of their own.
+/// The address at the target that a signal reports; of remote segments, that of the first byte.
 template <class Args>
 uint64_t address_of(const Args& a) {
   if (!has_remote_segments(a)) return a.rmr.base + a.remote_disp;
@@ -28,21 +28,21 @@ uint64_t address_of(const Args& a) {
   return first.run() == 0 ? 0 : first.rmr()->base + first.offset();
 }
 
-/// Remote segments, each as a put or get of its own would be checked.
+/// Checks each remote segment like the remote buffer of a put or get.
 template <class Args>
 void check_remote_segments(const char* what, const device& d, const Args& a) {
   if (!a.rmr.is_empty() || a.remote_disp != 0)
     throw_invalid(what, a.rmr.is_empty() ? "remote_disp" : "rmr", "given", "0 and RMR_NULL with remote segments",
-                  "each of them has a registration and an offset of its own");
+                  "each segment has a registration and an offset of its own");
   for (size_t i = 0; i < a.remote_layout->n(); ++i) {
     const remote_segment_t& s = a.remote_layout->remote_segments()[i];
     if (s.size > 0) check_remote(what, d, s.rmr, s.offset, s.size);
   }
 }
 
-/// A put or get on its way, piece by piece. What can't be posted now is posted from the list of
-/// deferred work. Owns itself once it is under way; the last piece to end, or the one who posts
-/// pieces, ends it: each of them is counted.
+/// A put or get that is posted in pieces. Pieces that the network refuses for now are posted later, from the list of
+/// deferred work. Unless start() returns true it owns itself from then on. `pieces_` counts the outstanding pieces and
+/// the thread that posts them; the last of these ends the transfer.
 template <class Args>
 class layout_transfer final : public dependent {
  public:
@@ -76,10 +76,10 @@ class layout_transfer final : public dependent {
     device_.pending.fetch_sub(1, std::memory_order_release);
   }
 
-  /// True if all is over: the transfer is the caller's. If not, it is on its own.
+  /// True if the transfer has ended: then the caller still owns it. False: it ends and deletes itself.
   bool start() { return post_pieces() && let_go(); }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
-  /// Tells the target what the transfer was about.
+  /// Signals the target, if that was asked for and nothing failed.
   void tell_target() {
     if (signal_ != 0 && !failed())
       device_.send_signal(status_.rank, signal_, status_.tag, signalled_, status_.size);
@@ -90,7 +90,7 @@ class layout_transfer final : public dependent {
     return {ticket_ != nullptr ? ticket_->retire() : user_, status_};
   }
 
-  /// A piece has ended.
+  /// Ends one piece.
   void signal(status_t status) override {
     if (!status.is_done()) failed_.store(true, std::memory_order_relaxed);
     if (let_go()) end();
@@ -107,7 +107,7 @@ class layout_transfer final : public dependent {
     if (t->post_pieces() && t->let_go()) t->end();
     return true;
   }
-  /// False if it stops for now, to be called again later.
+  /// False if a piece has to be retried: deferred work calls run(), which continues.
   bool post_pieces() {
     for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
       if (ticket_ != nullptr && ticket_->stop()) {
@@ -124,7 +124,7 @@ class layout_transfer final : public dependent {
       try {
         Args a = piece_;  // a post may change its arguments
         status = post_piece(a);
-      } catch (const peer_failure_error&) {  // misuse goes to the caller: the first piece finds it
+      } catch (const peer_failure_error&) {  // misuse is thrown to the caller, by the first piece
         failed_.store(true, std::memory_order_relaxed);
         status = errorcode_t::done;
       } catch (const resource_error&) {
@@ -142,7 +142,7 @@ class layout_transfer final : public dependent {
     }
     return true;
   }
-  /// True for the last one: A1 pairs with itself, so that it sees what all others did.
+  /// True for the last one. A1: pairs with itself, so that it sees what all others did.
   bool let_go() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);
@@ -153,18 +153,18 @@ class layout_transfer final : public dependent {
 
   device& device_;
   comp_impl_t* const user_;
-  ticket* ticket_ = nullptr;  // the same, if it is one
+  ticket* ticket_ = nullptr;  // `user_`, if that is a ticket
   status_t status_;
   const rcomp_t signal_;
   const uint8_t parity_;
   const kept_layout local_, remote_;
   layout_cursor from_, to_;
-  Args piece_;  // what all pieces have in common
+  Args piece_;  // arguments of the next piece
   const uint64_t disp_;
   void* const base_;
-  const uint64_t signalled_;  // the address that a signal tells
+  const uint64_t signalled_;  // the address that a signal reports
   std::atomic<bool> failed_{false};
-  std::atomic<int64_t> pieces_{1};  // under way, and one for whoever posts them
+  std::atomic<int64_t> pieces_{1};  // outstanding, and one for the thread that posts them
 };
 
 template <class Args>

@@ -1,4 +1,4 @@
-// Ordered active messages at their sender: what is on its way to each peer, and what waits for room.
+// Ordered active messages at their sender: the messages in flight to each peer, and those that wait for the window.
 #pragma once
 
 #include <atomic>
@@ -16,21 +16,21 @@ namespace lci::core {
 
 class device;
 
-/// What a rank posts in one stream to one peer. Everything is under `lock`, which is held while a
-/// message is handed to the network, so that no sequence number is left out: nothing that may run
-/// the user's code happens meanwhile. Messages are released in the order of their numbers.
+/// The messages of one stream to one peer. Thread-safe if used under `lock`, except `connection`. The lock is held
+/// while a message is passed to the network, so that no sequence number is skipped; no user code runs under it.
+/// Messages are released in the order of their numbers.
 ///
-/// Of the messages on their way at least one asks for credit whenever the window is full: one in
-/// each quarter of it does. So a full window opens again.
+/// One message in each quarter of the window asks for credit. So whenever the window is full, at least one of the
+/// messages in flight has asked, and the window opens again.
 struct outgoing_stream {
   struct held_message {
     device* by = nullptr;
     backlog::item item;
-    size_t size = 0;   // of the payload, also where it comes later
-    void end() const;  // it has left, or is lost: the device need not wait for it
+    size_t size = 0;   // of the payload, also if that follows by rendezvous
+    void end() const;  // the message was sent or dropped: the device no longer waits for it
   };
   using held_list = std::list<held_message>;
-  /// `place` has one, in which the message is to wait: so this needs no memory.
+  /// Holds a message until the window has room. `place` has one element, which is used, so this does not allocate.
   void hold(device& d, backlog::item item, size_t size, held_list& place);
 
   explicit outgoing_stream(const stream_attr_t& attr)
@@ -39,10 +39,10 @@ struct outgoing_stream {
   bool is_open() const {
     return sent - delivered < window && sent_bytes - delivered_bytes < window_bytes;
   }
-  /// Whether a new message may go at once.
+  /// Whether a new message may be released at once.
   bool has_room() const { return held.empty() && is_open(); }
-  /// The id is another peer's from now on. Without the lock: whoever holds that may be waiting for the
-  /// network, which calls this. The next to have it sees to the rest.
+  /// The peer's id has been given to another peer. Takes no lock: the thread that holds it may be waiting for the
+  /// network, which calls this. The next thread with the lock calls catch_up(), which resets the counts.
   void begin_anew() { connection.fetch_add(1, std::memory_order_relaxed); }
   void catch_up() {
     const uint32_t now = connection.load(std::memory_order_relaxed);
@@ -64,19 +64,19 @@ struct outgoing_stream {
   }
 
   spinlock lock;
-  std::atomic<uint32_t> connection{0};  // how often the peer's id has changed hands; no lock
-  uint32_t counted_for = 0;             // the connection that these are of
+  std::atomic<uint32_t> connection{0};  // how often the peer's id has been reused; no lock
+  uint32_t counted_for = 0;             // the connection that the counts below are for
   uint64_t window, window_bytes;
   uint32_t next = 0;  // sequence number of the next message posted
-  uint32_t sent = 0;  // of the next one released
-  uint32_t delivered = 0;  // all before it have been
-  uint32_t unasked = 0;  // messages since the last that asked for credit
+  uint32_t sent = 0;  // sequence number of the next message released
+  uint32_t delivered = 0;  // all messages before this number have been delivered
+  uint32_t unasked = 0;  // messages since the last one that asked for credit
   uint64_t sent_bytes = 0, delivered_bytes = 0, unasked_bytes = 0;
-  held_list held;  // posts that could not be told to retry
+  held_list held;  // messages whose posts could not return a retry
 };
 
-/// The user's handle on a stream. Immutable. What belongs to its peers is the runtime's, and
-/// outlives it: numbers go on where they were when the id is used again.
+/// The object behind the user's handle of a stream. Immutable. The runtime owns the state of its peers, which outlives
+/// this object: sequence numbers continue when the id is reused.
 class stream : public object_memory<stream, true> {
  public:
   stream(runtime_t rt, const stream_attr_t& attributes);

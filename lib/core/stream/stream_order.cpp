@@ -14,10 +14,10 @@ namespace lci::core {
 
 namespace {
 
-/// Numbers further ahead than any sender's window are not of ours.
+/// Numbers this far ahead are invalid: no sender's window is as large.
 constexpr uint32_t furthest = 1 << 21;
 
-/// What is left of a message that can't be delivered: its turn.
+/// Stands for a message that can't be delivered, so that its number is counted.
 ordered_message turn_of(ordered_message m) {
   m.comp = 0;
   m.data = nullptr;
@@ -40,7 +40,7 @@ void incoming_stream::begin_anew() {
     ++connection_;
     next_ = 0;
     bytes_ = 0;
-    delivering_ = false;  // who still does sees that its turns are over
+    delivering_ = false;  // a thread that is delivering sees the new connection_ and stops
   }
   for (const auto& [number, m] : lost) drop(m);
 }
@@ -78,7 +78,7 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
       guard.lock();
     }
     if (!is_turn(number)) {
-      // Not the number that is just being delivered, either.
+      // The number that is being delivered now is not expected either.
       const bool expected = number - next_ < furthest && !(delivering_ && number == next_);
       if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
       guard.unlock();
@@ -98,7 +98,7 @@ void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connecti
     try {
       deliver(d, m);
     } catch (...) {
-      // A handler that throws must not stop the stream: the first is the caller's.
+      // A handler that throws must not stop the stream. The first exception is thrown to the caller.
       if (thrown == nullptr) {
         thrown = std::current_exception();
       } else {
@@ -134,7 +134,7 @@ void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connecti
 void incoming_stream::deliver(device& d, const ordered_message& m) {
   const rcomp_table::target to = m.comp == 0 ? rcomp_table::target{nullptr, nullptr} : rt_.rcomps.find_target(m.comp);
   comp_impl_t* const comp = to.comp;
-  // Also if the handler throws: the message has been delivered to it.
+  // A destructor: the message has been delivered even if the handler throws.
   struct answer {
     device& d;
     int peer;
@@ -147,7 +147,7 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
     }
   } at_end{d, peer_, m, comp != nullptr ? uint8_t{0} : wire::refused};
   if (comp == nullptr) return drop(m);
-  const pushes_in_order mark;  // the stream's order, whichever thread delivers
+  const pushes_in_order mark;  // queues keep the stream's order, whichever thread delivers
   const bool runs_code = may_post(comp->attr.comp_type);
   const auto lose = [&] {
     at_end.policy = wire::no_memory;
@@ -185,10 +185,10 @@ void ordered_transfer::signal(status_t status) {
     message_.data = status.buffer;
     message_.owned = true;
   } else {
-    // After a message that a dead peer has left behind in parts, there are none in order.
+    // The peer has failed and this message is incomplete: no later one can be delivered in order.
     if (device_.failures.may_be_any() && device_.failures.has_failed(status.rank)) return;
     message_.comp = 0;
-    message_.owned = true;  // there is nothing to be kept of it
+    message_.owned = true;  // there is no payload to copy
   }
   (void)in_.arrive(device_, number_, message_);
 }
@@ -241,7 +241,7 @@ bool device::receive_ordered_rts(int peer, wire::message& m) {
     if (op != nullptr) rt.operations.release(op);
     if (wanted) count_undelivered(peer, body.size);
     (void)refuse(peer, body.operation, wanted ? wire::no_memory : wire::refused);
-    return in.arrive(*this, number, turn_of(message));  // those behind it are not to wait for ever
+    return in.arrive(*this, number, turn_of(message));  // so that later messages do not wait for ever
   }
   op->comp = transfer.release();
   op->status.buffer = buffer;

@@ -1,4 +1,4 @@
-// Ordered active messages at their target: each waits for its turn.
+// Ordered active messages at their target: delivery by sequence number.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,23 @@ namespace lci::core {
 class device;
 class runtime;
 
-/// A message of a stream that has arrived as a whole.
+/// A message of a stream that has arrived completely.
 struct ordered_message {
-  rcomp_t comp = 0;  // 0: it can't be delivered, but has its turn
+  rcomp_t comp = 0;  // 0: it can't be delivered, but its number is counted
   tag_t tag = 0;
   void* data = nullptr;
   size_t size = 0;
   allocator_base_t* allocator = nullptr;  // of `data`, if `owned`; null: the runtime's
   bool owned = false;   // `data` was allocated for this message
   bool asks = false;    // for credit
-  bool acked = false;   // its sender is told of the delivery:
+  bool acked = false;   // delivery is acknowledged:
   int device_uid = 0;   // through this device,
-  uint32_t operation = 0;  // this operation
+  uint32_t operation = 0;  // to this operation of the sender
 };
 
-/// The messages of one stream of one peer. Thread-safe. One thread at a time delivers, whichever
-/// finds the next message; what arrives meanwhile or too early waits in a map, no more than the
-/// sender's window lets through. Handlers run outside of the lock.
+/// The messages of one stream of one peer. Thread-safe. One thread at a time delivers: the one that receives the
+/// next message. Messages that arrive meanwhile or too early wait in a map, which the sender's window bounds.
+/// Handlers run outside of the lock.
 class incoming_stream {
  public:
   incoming_stream(runtime* rt, int peer, uint16_t id) : rt_(*rt), peer_(peer), id_(id) {}
@@ -38,18 +38,19 @@ class incoming_stream {
   incoming_stream(const incoming_stream&) = delete;
   incoming_stream& operator=(const incoming_stream&) = delete;
 
-  /// Delivers the message, and those that have waited for it; or keeps it. False, and the message is
-  /// dropped, if there can't be one of this number.
+  /// Delivers the message and those that waited for it, or stores it until its turn. If `number` is not valid now,
+  /// drops the message and returns false.
   bool arrive(device& d, uint32_t number, ordered_message m);
 
-  /// The id is another peer's from now on.
+  /// The peer's id has been given to another peer: drops what waits, and restarts the numbers.
   void begin_anew();
 
  private:
   bool is_turn(uint32_t number) const { return number == next_ && !delivering_; }
-  /// Makes the message one that may wait. False: there is no memory for it.
+  /// Copies the payload, so that the message can wait. False: no memory.
   bool keep_copy(ordered_message& m);
-  /// Answers for a message that would have to wait, and can't; those behind it are not to wait for ever.
+  /// Reports the loss of a message that can't be stored; its number is still counted, so that later messages are
+  /// delivered.
   bool arrive_without_memory(device& d, uint32_t number, const ordered_message& m);
   void take_turns(device& d, ordered_message m, uint32_t connection);
   void deliver(device& d, const ordered_message& m);
@@ -60,13 +61,13 @@ class incoming_stream {
   const uint16_t id_;
   spinlock lock_;
   uint32_t next_ = 0;        // number of the next message to be delivered; under lock_
-  uint64_t bytes_ = 0;       // of those before; under lock_
+  uint64_t bytes_ = 0;       // of the messages before it; under lock_
   bool delivering_ = false;  // under lock_
-  uint32_t connection_ = 0;  // how often the peer's id has changed hands; under lock_
+  uint32_t connection_ = 0;  // how often the peer's id has been reused; under lock_
   std::map<uint32_t, ordered_message> waiting_;  // by number; under lock_
 };
 
-/// Completion object of a large message of a stream while its data comes. Deletes itself.
+/// Completion object of a stream's large message during its rendezvous. Deletes itself.
 class ordered_transfer final : public comp_impl_t {
  public:
   ordered_transfer(device& d, incoming_stream& in, uint32_t number, const ordered_message& m)

@@ -22,7 +22,7 @@ void outgoing_stream::held_message::end() const {
 }
 
 uint16_t stream_table::add(const stream_attr_t& attr) {
-  constexpr size_t most = 1 << 16;  // what a header has room for
+  constexpr size_t most = 1 << 16;  // 16 bits in a header
   std::lock_guard guard(mutex_);
   const auto free = std::find(used_.begin(), used_.end(), false);
   const auto id = static_cast<size_t>(free - used_.begin());
@@ -31,7 +31,7 @@ uint16_t stream_table::add(const stream_attr_t& attr) {
                   "free some");
   if (free == used_.end()) used_.push_back(true);
   used_[id] = true;
-  // Peers that know an earlier stream of this id.
+  // An earlier stream of this id has left state for some peers: give it the new window.
   outgoing_.for_each_of(static_cast<uint16_t>(id), [&](outgoing_stream& out) {
     std::lock_guard inner(out.lock);
     out.window = attr.window;

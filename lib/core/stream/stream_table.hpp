@@ -1,4 +1,4 @@
-// A runtime's streams: its own, and those of its peers.
+// A runtime's outgoing and incoming streams.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace lci::core {
 
-/// Objects by stream and peer, made when they are first asked for, and never freed before the table.
-/// Thread-safe; to find one takes no lock.
+/// Owns one object for each stream and peer, made at first use and freed with the table.
+/// Thread-safe; find() takes no lock.
 template <class T>
 class stream_peers {
  public:
@@ -64,7 +64,7 @@ class stream_peers {
   std::forward_list<T> owned_;  // under mutex_
 };
 
-/// Thread-safe.
+/// Allocates stream ids, and owns the outgoing and incoming state of all streams. Thread-safe.
 class stream_table {
  public:
   explicit stream_table(runtime& rt) : rt_(rt) {}
@@ -72,14 +72,14 @@ class stream_table {
   uint16_t add(const stream_attr_t& attr);
   void remove(uint16_t id);
   outgoing_stream& outgoing(const stream& s, int peer);
-  /// Null if nothing was ever posted there.
+  /// Null if nothing was ever posted in that stream to that peer.
   outgoing_stream* find_outgoing(uint16_t id, int peer) const { return outgoing_.find(id, peer); }
   incoming_stream& incoming(int peer, uint16_t id);
-  /// The device goes: what still waited for room to go through it is dropped.
+  /// The device is being freed: drops the messages held for it.
   void forget(device& d);
-  /// The peer has failed: what waits for room there is lost.
+  /// The peer has failed: drops the messages held for it.
   void lose(int peer);
-  /// The id is another peer's from now on: numbers begin anew.
+  /// The peer's id has been given to another peer: restarts all sequence numbers.
   void begin_anew(int peer);
 
  private:

@@ -1,4 +1,4 @@
-// Atomic operations: what they do, and how they reach memory that is not mapped here.
+// Atomic operations: their instructions, and the request and reply for memory that the origin has not mapped.
 #include "lib/core/transfer/atomics.hpp"
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace lci::core {
 
 namespace {
 
-/// Comparing is done on bits: zeros of either sign differ, and a NaN is found.
+/// Compares bits: 0.0 and -0.0 differ, and a NaN equals itself.
 template <class Bits>
 uint64_t compare_and_swap(void* at, uint64_t operand, uint64_t compare) {
   auto expected = static_cast<Bits>(compare);
@@ -60,7 +60,7 @@ uint64_t add_float(void* at, uint64_t operand) {
 
 uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t operand,
                       uint64_t compare) {
-  // Signed integers add like unsigned ones.
+  // Two's complement: signed and unsigned addition are the same.
   if (LCI_UNLIKELY(op == atomic_op_t::add && !is_integer(type)))
     return type == atomic_type_t::float32 ? add_float<float, uint32_t>(at, operand)
                                           : add_float<double, uint64_t>(at, operand);

@@ -1,5 +1,5 @@
-// Atomic operations as the processor of the memory's host does them. All paths end here or in the
-// same instructions of another process on that host, so that they agree with each other.
+// Atomic operations, performed by a processor of the host that has the memory. All paths execute these
+// instructions, here or in another process of that host, so they are atomic with respect to each other.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ constexpr size_t size_of(atomic_type_t type) {
              : 4;
 }
 
-/// Whether both exist, and go together.
+/// Whether both are valid, and the operation is defined for the type.
 constexpr bool is_supported(atomic_op_t op, atomic_type_t type) {
   return op >= atomic_op_t::fetch && op <= atomic_op_t::bit_xor && type >= atomic_type_t::int32 &&
          type <= atomic_type_t::float64 && (is_integer(type) || !is_bitwise(op));
@@ -33,7 +33,8 @@ inline uint64_t bits_of(const void* value, size_t size) {
   return bits;
 }
 
-/// Does a supported operation on `at`, which is aligned to the type's size. The bits before it.
+/// Performs a supported operation on `at`, which must be aligned to the type's size. Returns the previous bits; 0 for
+/// a store.
 uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t operand,
                       uint64_t compare);
 

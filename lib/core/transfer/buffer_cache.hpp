@@ -1,4 +1,4 @@
-// Buffers for large messages that only their handler sees.
+// Reused buffers for large active messages whose handler gets the payload in place.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 namespace lci::core {
 
 /// One buffer for each message in the receive window, reused for later messages. A reused buffer has its pages, and
-/// perhaps lies in the processor's caches, while malloc() returns large blocks to the system, which then makes each page
-/// anew. Owns the buffers. Thread-safe.
+/// may be in the processor's caches; malloc() returns large blocks to the system, so each page of the next one faults.
+/// Owns the buffers. Thread-safe.
 class buffer_cache {
  public:
   buffer_cache() = default;
@@ -24,14 +24,14 @@ class buffer_cache {
   buffer_cache(const buffer_cache&) = delete;
   buffer_cache& operator=(const buffer_cache&) = delete;
 
-  /// Null if all are in use, the size is too large, or there is no memory.
+  /// Null if all are in use, `size` exceeds receive_window::largest, or without memory.
   void* take(size_t size) {
     if (size > receive_window::largest) return nullptr;
     std::lock_guard guard(lock_);
     buffer* best = nullptr;
     for (buffer& b : buffers_) {
       if (b.used) continue;
-      // The smallest that is large enough, or else the largest: that is replaced.
+      // Best fit; if none is large enough, the largest, which is reallocated.
       const bool fits = b.size >= size;
       if (best == nullptr || (fits ? best->size < size || b.size < best->size
                                    : best->size < size && b.size > best->size))
@@ -42,7 +42,7 @@ class buffer_cache {
     best->used = true;
     return best->memory;
   }
-  /// False if it is none of them.
+  /// False if `memory` is not one of these buffers.
   bool give_back(void* memory) {
     std::lock_guard guard(lock_);
     for (buffer& b : buffers_)

@@ -1,4 +1,4 @@
-// The window of large active messages that are being received, and the requests that wait for room in it.
+// The window of large active messages being received, and the requests that wait for room in it.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 
 namespace lci::core {
 
-/// Limits how many large active messages are received at a time. Each needs a buffer of its own. A few under way keep
-/// both processes busy; more would use more memory at once, which is in no cache, or whose pages the kernel has yet
-/// to make. The window admits `most` messages of one peer at a time. Further requests of that peer wait here; those
+/// Limits how many large active messages are received at a time. Each needs its own buffer. A few in flight keep
+/// both processes busy; more would touch memory that is in no cache, or whose pages have yet to be
+/// faulted in. The window admits `most` messages of one peer at a time. Further requests of that peer wait here; those
 /// of other peers start outside of the window. Thread-safe.
 class receive_window {
  public:
-  /// Messages in the window, and bytes of the largest one that gets a buffer of the cache.
+  /// Messages in the window; bytes of the largest message that gets a buffer of the cache.
   static constexpr int most = 4;
   static constexpr size_t largest = size_t{1} << 20;
 
@@ -31,10 +31,10 @@ class receive_window {
     wire::rts_body rts;
   };
 
-  /// `attention` is counted up while there are requests.
+  /// `attention` is raised by one while requests wait.
   explicit receive_window(std::atomic<int>& attention) : attention_(attention) {}
 
-  /// Admits one more message of that peer, until end(). False: the window is full, or another peer's.
+  /// Admits one more message of `peer`, until end(). False: the window is full, or in use by another peer.
   bool begin(int peer) {
     state before = state_.load(std::memory_order_relaxed);
     do {
@@ -59,7 +59,7 @@ class receive_window {
     requests_.push_back(r);
     count_requests();
   }
-  /// The oldest request, if `may_start` says so of it.
+  /// Removes the oldest request if `may_start(request)` is true. False: nothing removed.
   template <class F>
   bool take(request& r, F may_start) {
     std::lock_guard guard(lock_);
@@ -69,7 +69,7 @@ class receive_window {
     count_requests();
     return true;
   }
-  /// Takes those of a peer, or all if that is negative.
+  /// Removes and returns the requests of `peer`, or all if `peer` is negative.
   std::vector<request> forget(int peer) {
     std::lock_guard guard(lock_);
     std::vector<request> its;
@@ -89,7 +89,7 @@ class receive_window {
     attention_.fetch_add(int{!requests_.empty()} - int{before != 0}, std::memory_order_relaxed);
   }
 
-  // Aligned as one word: without it some compilers call a library for its atomic accesses.
+  // Aligned as one word: otherwise some compilers call libatomic.
   struct alignas(2 * sizeof(int)) state {
     int peer, count;
   };

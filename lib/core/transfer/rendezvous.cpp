@@ -1,7 +1,6 @@
-// Messages too large to be copied on the way: a handshake, then the data straight from buffer to
-// buffer. The receiver chooses how: it reads the sender's memory, or answers with a place where the
-// sender writes to (with a FIN message or an immediate), or, where the network has no remote
-// access, where the sender's fragments are to be copied to.
+// Rendezvous: messages too large for an eager protocol begin with a handshake. The receiver chooses the transfer:
+// it reads the sender's memory, or answers with an RTR, upon which the sender writes to the receiver's buffer (and
+// sends a FIN or an immediate) or, for one without remote access, sends fragments that the receiver copies.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -26,18 +25,20 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
     case attr_rdv_protocol_t::writeimm:
       return limits.put_imm ? choice::write_imm : choice::write;
     default:
-      // A read needs one message less than a write; a sender whose memory can't be read says so.
+      // A read needs one message less than a write. `readable`: the RTS has a remote key.
       if (readable) return choice::read;
       return limits.put_imm ? choice::write_imm : choice::write;
   }
 }
 
-// In a stream larger ones are no faster between near cores if both copy, and slower between far ones.
+// Bytes. In a stream of messages, copying larger ones by both processes is no faster between near cores, and slower
+// between far ones.
 constexpr size_t largest_copy_in_stream = 128 << 10;
 
-/// For a network that can read. A read is done by this thread alone, unless it waits for the sender's polls: then that
-/// may as well write. A sender that polls can do its part: up to a size that stays in the caches each copies once,
-/// through the network's buffers; of larger ones it writes some, while this thread reads others.
+/// Chooses for a network that can read. A read is done by this thread alone, unless it needs the sender's polls: then
+/// the sender writes instead. A sender that polls can share the work: a message that fits into the caches is copied
+/// through the network's buffers, once by each side; of larger ones the sender writes some while this thread reads
+/// others.
 choice choose_by(network::attention sender, operation* op, const network::limits& limits, receive_window& receive_window) {
   const choice write = limits.put_imm ? choice::write_imm : choice::write;
   if (sender == network::attention::unknown) return choice::read;
@@ -46,7 +47,7 @@ choice choose_by(network::attention sender, operation* op, const network::limits
     return write;
   }
   if (op->allocated) {
-    // No write: the kernel is slow to make the pages of fresh memory for another process.
+    // No write: page faults on fresh memory are slow when another process writes it.
     op->in_window = op->total <= receive_window::largest && receive_window.begin(op->status.rank);
     return op->in_window ? choice::copy : choice::read;
   }
@@ -72,7 +73,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   op->total = op->status.size;
   op->next_offset = 0;
   pending.fetch_add(1, std::memory_order_relaxed);
-  // A receive may meet a request whose sender has died since: there is nobody to answer to.
+  // A receive may match an RTS whose sender has failed since: there is no peer to answer.
   if (LCI_UNLIKELY(failures.may_be_any()) && failures.has_failed(peer))
     return fail(op);
 
@@ -87,7 +88,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
       how = choice::copy;  // needs no registration
     }
   }
-  if (how == choice::read || op->total == 0) {  // nothing to move: only the FIN is missing
+  if (how == choice::read || op->total == 0) {  // 0 bytes: only a FIN is needed
     op->become(op_state::reading);
     op->remote_addr = rts.addr;
     op->remote_key = rts.rkey;
@@ -110,7 +111,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
 
 namespace {
 
-/// For a visitor: the operation ends as it is, once all have left.
+/// An action for visit(): ends the operation once all visitors have left.
 bool end(operation* op, uint8_t) { return op->gate.close(); }
 
 }  // namespace
@@ -123,7 +124,7 @@ bool device::receive_rtr(int peer, wire::message& m) {
     if (body.size > op->total) return false;
     if (LCI_UNLIKELY(closing()) || (LCI_UNLIKELY(op->named) && !ticket_of(op).hold())) {
       op->fail_as(failure::cancelled);
-      // A receiver that was asked for an ack sends one all the same: that is the last of it then.
+      // A receiver that was asked for an ack answers the FIN with one, and that ends the operation.
       if (!op->acknowledged && !op->gate.close()) return false;
       send_fin(peer, body.operation, wire::cancelled);
       return true;
@@ -131,7 +132,7 @@ bool device::receive_rtr(int peer, wire::message& m) {
     if (!op->gate.close()) return false;
     op->become(op_state::writing);
     op->transfer = static_cast<wire::transfer>(m.head.policy);
-    // What the receiver offers may be more than we can do.
+    // The receiver may have chosen a transfer that this side can't do.
     if (!limits.rma || op->shaped) op->transfer = wire::transfer::copy;
     if (op->transfer == wire::transfer::write_imm && !limits.put_imm)
       op->transfer = wire::transfer::write;
@@ -176,7 +177,7 @@ bool device::receive_fin(int peer, wire::message& m) {
       return true;
     }
     op->fail_as(how);  // before the last byte is counted
-    // What has been sent may still be on its way: it comes before the memory is the user's again.
+    // Fragments already sent may still be in flight: the operation ends, and the user owns the buffer, after them.
     if (op->take_from_left(body.unsent) <= body.unsent) (void)op->gate.close();
     return true;
   });
@@ -187,7 +188,7 @@ bool device::receive_fragment(int peer, wire::message& m) {
   if (!wire::take_body(m, body)) return false;
   const auto copy = [&](operation* op, uint8_t) {
     if (body.offset > op->total || m.size > op->total - body.offset) return false;
-    // Of a get that was cancelled the rest is only counted. (A receive waits for it.)
+    // Later fragments of a cancelled get are counted but not copied. (A receive waits for all of them.)
     const bool held = op->named && op->doing() == op_state::get;
     if (m.size > 0 && (!held || ticket_of(op).hold())) {
       if (op->shaped)
@@ -207,7 +208,7 @@ void device::on_remote_write(int peer, uint32_t imm) {
 }
 
 namespace {
-// Of a buffer that is not in one piece: they meet in the cache on their way into the network.
+// Bytes of a buffer with a layout that are gathered at a time: few enough to stay in the cache until they are sent.
 constexpr size_t largest_gathered = 8192;
 }  // namespace
 
@@ -283,7 +284,7 @@ errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) 
   try {
     return post_piece(op, offset, size);
   } catch (const resource_error& e) {
-    // Whoever makes progress here need not be the one who has posted it.
+    // The thread that makes progress may not be the one that posted, so it records the reason and does not throw.
     failures.add_refusal(op->status.rank, e.what());
     op->fail_as(failure::fatal);
     return errorcode_t::fatal;
@@ -296,14 +297,14 @@ errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) 
 
 bool device::try_advance(operation* op) {
   const bool writing = op->doing() == op_state::writing;
-  // An emulated put ends with its acknowledgements; we are one of its visitors until all is posted.
+  // An emulated put ends with its acknowledgements; this thread is a visitor of its gate until all is posted.
   const bool acknowledged = op->doing() == op_state::put && !limits.rma;
   const bool by_messages = acknowledged || (writing && op->transfer == wire::transfer::copy);
   const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
   const size_t largest = op->shaped    ? std::min(piece_room(), largest_gathered)
                          : by_messages ? piece_room()
                                        : std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma);
-  // A receiver that waits for an immediate or for fragments must get one, if only an empty one.
+  // A receiver that waits for an immediate or fragments must get one, even for 0 bytes.
   bool first = writing && op->total == 0 && op->transfer != wire::transfer::write;
   while (op->next_offset < op->total || first) {
     first = false;
@@ -313,7 +314,7 @@ bool device::try_advance(operation* op) {
       break;
     }
     const size_t size = std::min<size_t>(largest, op->total - op->next_offset);
-    // The immediate says that all is there: its piece goes when the others have landed.
+    // The immediate reports that all data has arrived, so its piece is posted after the others have completed.
     const bool last = op->next_offset + size == op->total;
     if (last && by_imm && op->pieces.load(std::memory_order_acquire) > 1) return false;
     op->pieces.fetch_add(1, std::memory_order_relaxed);
@@ -323,7 +324,7 @@ bool device::try_advance(operation* op) {
     if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {
       if (op->has_failed()) break;  // refused
-      // Whether the peer has failed or freed its device a later poll tells, if none has.
+      // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
       const failure how = failures.with(op->status.rank);
       if (how == failure::none) return false;
       op->fail_as(how);
@@ -332,8 +333,7 @@ bool device::try_advance(operation* op) {
     op->next_offset += size;
   }
   if (acknowledged && op->next_offset < op->total) {
-    // Of pieces that have been posted, acknowledgements may still come, or the news that the peer
-    // has failed; of the others nothing will.
+    // Posted pieces are still ended by acknowledgements or by the peer's failure; the others are subtracted here.
     const uint64_t unposted = pieces_of(op->total - op->next_offset);
     if (op->take_from_left(unposted) <= unposted) (void)op->gate.close();
   }
@@ -356,7 +356,7 @@ void device::resume_later(operation* op) {
 
 void device::end_queued(int peer, std::exception_ptr& thrown) {
   try {
-    // What ends may queue an answer.
+    // An operation that ends may queue an answer, so repeat.
     while (backlog.drain([&](backlog::item& item) { return item.peer == peer && submit(item); })) {
     }
   } catch (...) {
@@ -366,7 +366,7 @@ void device::end_queued(int peer, std::exception_ptr& thrown) {
 
 void device::on_complete(void* context) {
   auto* op = static_cast<operation*>(context);
-  // A2: pairs with itself: whoever ends the last piece has seen what the others did.
+  // A2: pairs with itself: the thread that ends the last piece sees what the others did.
   if (op->pieces.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   finish(op);
 }
@@ -382,7 +382,7 @@ void device::finish(operation* op) {
       LCI_UNLIKELY(how != failure::none)) {
     if (op->doing() == op_state::writing) {
       send_broken_fin(op);
-      if (op->acknowledged) {  // its gate is open: a receiver that lives sends its ack all the same
+      if (op->acknowledged) {  // its gate is open: unless the receiver has failed, it still sends its ack
         if (how == failure::fatal) (void)op->gate.close();
         return await_ack(op);
       }
@@ -422,11 +422,11 @@ void device::fail(operation* op) {
   op->status.error = error_of(how);
   if (how == failure::cancelled) op->status.size = 0;
   if (op->allocated) {
-    // An active message that has lost its sender never comes, as if it had not been posted.
+    // An active message whose transfer fails is dropped, as if it had not been posted.
     if (!op->ordered) op->comp = nullptr;
     op->in_place = true;
   }
-  // A sender whose memory can't be read is told, too, unless an ack tells it.
+  // A failed read also needs a FIN to its sender, unless an ack reports the failure.
   if (op->doing() == op_state::reading && !op->acknowledges)
     send_fin(op->status.rank, op->peer_operation, answer_of(how));
   complete(op);
@@ -455,7 +455,7 @@ void device::complete(operation* op) {
   if (op->shaped) op->shape.reset();
   const status_t status = op->status;
   comp_impl_t* comp = op->comp;
-  // Also if the handler throws. Last, so that a drained device has signalled everything.
+  // A destructor, as the handler may throw. Runs after signal(), so that a drained device has signalled everything.
   struct ending {
     device& owner;
     void* buffer;
@@ -478,12 +478,12 @@ void device::complete(operation* op) {
   void* const payload = op->allocated ? status.buffer : nullptr;
   rt.operations.release(op);
   if (comp == nullptr) return;
-  const bool keeps_status = !may_post(comp->attr.comp_type);  // it may be gone afterwards
+  const bool keeps_status = !may_post(comp->attr.comp_type);  // read now: signal() may free `comp`
   try {
     comp->signal(status);
   } catch (...) {
     if (keeps_status) {
-      // Nobody will be told, so it is not delivered, and a payload would be nobody's.
+      // The status was not stored, so the message is not delivered: free its payload and report no_memory.
       at_end.buffer = payload;
       if (at_end.answer == 0) at_end.answer = wire::no_memory;
     }

@@ -1,5 +1,5 @@
-// How puts and gets reach their target, what they tell it, and the emulation by messages for networks (or
-// kernels) that refuse remote access.
+// Puts and gets: start, signals to the target, and emulation by messages for networks (or kernels) without remote
+// access.
 #include <algorithm>
 #include <cstring>
 
@@ -20,7 +20,7 @@ errorcode_t device::start_rma(operation* op) {
     request.head.tag = op->handle();
     request.body = {op->remote_addr, op->remote_key, op->total};
     const int peer = op->status.rank;
-    if (op->named) ticket_of(op).let_go(*this);  // whoever brings a fragment holds it
+    if (op->named) ticket_of(op).let_go(*this);  // receive_fragment() holds it for each fragment
     open(op, awaits_fragments);
     send_request(peer, static_cast<uint32_t>(request.head.tag), awaits_fragments, request);
     return errorcode_t::posted;
@@ -36,7 +36,7 @@ errorcode_t device::start_rma(operation* op) {
     advance(op);
     return errorcode_t::posted;
   }
-  // The common case is one piece: then the count of 1 is the piece itself.
+  // The common case, one piece: the count of 1 is that piece.
   op->next_offset = op->total;
   const errorcode_t result = post_piece(op, 0, op->total);
   if (error_t(result).is_retry()) op->next_offset = 0;
@@ -57,7 +57,7 @@ bool device::receive_put(int peer, wire::message& m) {
   if (!wire::take_body(m, body)) return false;
   void* to = rt.check_region(body.rkey, body.addr, m.size);
   if (to != nullptr) std::memcpy(to, m.data, m.size);
-  leaves_process(&rt);  // with the acknowledgement; the signal follows the last of them
+  leaves_process(&rt);  // with the acknowledgement; the origin signals after the last one
   send_ack(peer, m.head.tag, to != nullptr ? 0 : wire::refused);
   return to != nullptr;
 }
@@ -73,9 +73,9 @@ void device::send_ack(int peer, uint64_t operation, uint8_t policy) {
 bool device::receive_ack(int peer, const wire::message& m) {
   const uint8_t policy = m.head.policy;
   const auto count = [policy](operation* op, uint8_t kind) {
-    // A receiver that reads says only that all is delivered, if we wait for that.
+    // A receiver that reads sends no RTR or FIN, only the ack, and only if the operation asked for one.
     if (kind == awaits_receiver && !op->acknowledged) return false;
-    if (policy != 0) op->fail_as(failure_said_by(policy));  // before the last one is counted
+    if (policy != 0) op->fail_as(failure_said_by(policy));  // before the last ack is counted
     const uint64_t left = op->take_from_left(1);
     if (left == 1) (void)op->gate.close();
     return left != 0;

@@ -1,4 +1,4 @@
-// Why an operation did not end as it should, as the library remembers it, as status codes, and on the wire.
+// Why an operation failed: in the operation, as a status code, and on the wire.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ inline errorcode_t error_of(failure how) {
                                      : errorcode_t::fatal;
 }
 
-/// The policy of a `fin` or `ack` that tells the peer. What has no failure is not to be told as one: `refused`.
+/// The policy of a `fin` or `ack` that reports the failure to the peer. Any other value becomes `refused`.
 inline uint8_t answer_of(failure how) {
   return how == failure::cancelled   ? wire::cancelled
          : how == failure::no_memory ? wire::no_memory
                                      : wire::refused;
 }
 
-/// What the policy of a `fin` or `ack` says. (A `fin` with not_found is an answer of another kind.)
+/// The failure that the policy of a `fin` or `ack` reports. (Not for a `fin` with not_found, which answers a withdraw.)
 inline failure failure_said_by(uint8_t policy) {
   return policy == 0                 ? failure::none
          : policy == wire::cancelled ? failure::cancelled
