@@ -1,4 +1,4 @@
-// Operations on completion objects, graphs excepted.
+// Operations on completion objects other than graphs.
 #include <memory>
 #include <string>
 
@@ -181,7 +181,7 @@ rcomp_t register_rcomp(register_rcomp_args& a) {
   comp_impl_t* comp = a.comp.is_empty() ? &rt.discarded : checked_any(a.comp, "register_rcomp");
   if (a.allocator != nullptr && comp->attr.zero_copy_am)
     throw_invalid("register_rcomp", "allocator", "given", "null for an object with zero_copy_am",
-                  "what that is given comes from packets, or from the runtime's allocator, for put_upacket()");
+                  "its payloads come from packets or the runtime's allocator, and go back by put_upacket()");
   rcomp_table& table = rt.rcomps;
   if (a.rcomp == 0) return table.add(comp, a.allocator);
   table.add_reserved(comp, a.rcomp, a.allocator);
