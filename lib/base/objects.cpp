@@ -26,11 +26,11 @@ struct book {
   std::unordered_map<const void*, int> in_use;  // by how many threads
   std::unordered_map<const void*, std::thread::id> being_freed;  // by which thread
   std::unordered_set<const void*> freed;
-  std::deque<kept_memory> kept;  // of the freed, oldest first
+  std::deque<kept_memory> kept;  // memory of freed objects, oldest first
   size_t kept_bytes = 0;
 };
 
-// Never destroyed: objects may be freed by destructors of the program's own static objects.
+// Never destroyed: destructors of the program's static objects may free objects.
 book& the_book() {
   static book& b = *new book;
   return b;
@@ -43,7 +43,7 @@ void give_back(const kept_memory& m) noexcept {
     ::operator delete(m.at);
 }
 
-/// False: it could not be kept.
+/// False if it could not be retained.
 bool keep(book& b, const kept_memory& m) noexcept {
   try {
     b.freed.insert(m.at);
@@ -52,7 +52,7 @@ bool keep(book& b, const kept_memory& m) noexcept {
     b.freed.erase(m.at);
     return false;
   }
-  // Whatever still looks at a freed object finds no way that leads anywhere: see device_front.
+  // Filled with ones, a freed device permits no direct path (device_front::not_plain).
   std::memset(m.at, 0xff, m.size);
   b.kept_bytes += m.size;
   while (b.kept.size() > most_remembered || b.kept_bytes > most_bytes_remembered) {
