@@ -17,7 +17,7 @@ void each_round(int me, int n, F exchange) {
 void barrier_at_once(const scope& s) {
   if (core::tls_in_progress)
     throw_invalid("barrier", "caller", "a handler", "outside of progress()",
-                  "pass .comp() to be told of its end");
+                  "pass .comp(), which is signalled at its end");
   core::device& d = *s.device.p_impl;
   const int me = d.rt.rank(), n = d.rt.size();
   const uint64_t number = d.begin_barrier();

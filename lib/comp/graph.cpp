@@ -90,7 +90,7 @@ graph::~graph() {
 
 void graph::require_rest(const char* operation) const {
   if (running())
-    throw_invalid(operation, "graph", "running", "at rest", "wait until graph_test() says done");
+    throw_invalid(operation, "graph", "running", "at rest", "wait until graph_test() returns done");
 }
 
 graph_node* graph::add_node(graph_node::run_function run, void* value,
@@ -112,9 +112,9 @@ void graph::add_edge(graph_node* src, graph_node* dst, graph_node::edge_function
   if (dst->owner != this)
     throw_invalid("graph_add_edge", "dst", "a node of another graph", "a node of this graph");
   if (src == end_node())
-    throw_invalid("graph_add_edge", "src", "GRAPH_END", "a node that something comes after");
+    throw_invalid("graph_add_edge", "src", "GRAPH_END", "a node other than the end");
   if (dst == start_node())
-    throw_invalid("graph_add_edge", "dst", "GRAPH_START", "a node that something comes before");
+    throw_invalid("graph_add_edge", "dst", "GRAPH_START", "a node other than the start");
   if (src == dst) throw_invalid("graph_add_edge", "dst", "src", "another node");
   src->out.push_back({dst, fn});
   ++dst->n_in;

@@ -18,7 +18,7 @@ namespace lci {
 /// The counters move by compare-and-swap, not by fetch-and-add: a ticket can't be returned, so a fetch-and-add could
 /// not report "full" (the published implementation overwrites items instead).
 ///
-/// Memory orders. `turn` of a cell is 0 in fresh memory and says, counted from the ticket of the
+/// Memory orders. `turn` of a cell is 0 in fresh memory and means, relative to the ticket of the
 /// cell's current round: 0 = free for that ticket, 1 = holds its item, capacity = free for the
 /// next round. Exactly the holder of a ticket may touch the cell between "free" and "full"
 /// (producer) and between "full" and "free again" (consumer), so the item is never written and read

@@ -103,7 +103,7 @@ class task_promise<void> final : public task_promise_base {
 /// scheduler's thread may use it. Its exception is rethrown where it is awaited, or by the scheduler's run() or poll().
 ///
 /// The frame stores copies of a coroutine's arguments, but not what references refer to, nor the
-/// captures of a lambda: pass by value what may not outlive the coroutine.
+/// captures of a lambda: pass by value what might be freed before the coroutine ends.
 template <class T = void>
 class [[nodiscard]] task {
  public:

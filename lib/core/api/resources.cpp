@@ -158,7 +158,7 @@ void free_device(free_device_args& a) {
     explicit ending(const device* what) : of(watched_for(calls_are_checked) ? what : nullptr) {
       if (of != nullptr && !objects::begin_to_free(of))
         throw_invalid("free_device", "device", "one on which another thread makes progress",
-                      "one that nobody uses", "let those threads end first");
+                      "one that no other thread uses", "let those threads finish first");
     }
     ~ending() {
       if (of != nullptr) objects::end_to_free(of);

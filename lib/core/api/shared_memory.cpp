@@ -56,7 +56,7 @@ void free_shared(free_shared_args& a) {
   if (a.mr == nullptr || !is_registered(*a.mr) || !a.mr->p_impl->owns_memory)
     throw_invalid("free_shared", "mr", a.mr == nullptr || !is_registered(*a.mr)
                                            ? "no registration" : "of the user's memory",
-                  "from alloc_shared()", "deregister_memory() is for what register_memory() gave");
+                  "from alloc_shared()", "deregister_memory() frees registrations of register_memory()");
   memory_region& region = *a.mr->p_impl;
   if (!has_device(region))
     throw_invalid("free_shared", "mr", "memory whose device was freed", "memory whose device is alive",

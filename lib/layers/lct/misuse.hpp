@@ -60,7 +60,7 @@ template <class T>
 T& get(const char* function, const char* what, void* pointer) {
   T* t = static_cast<T*>(pointer);
   if (__builtin_expect(t == nullptr, 0))
-    fail(function, "NULL is not %s: allocate one, and look whether that has returned NULL", what);
+    fail(function, "NULL is not %s: allocate one, and check that this has not returned NULL", what);
   if (__builtin_expect(!t->is_alive(), 0))
     fail(function, "%p is not %s: it has been freed, or is something else", pointer, what);
   return *t;

@@ -49,7 +49,7 @@ class thread_barrier : public lct::object<0x5bafb13d> {
  private:
   bool is_over(const char* function, int64_t ticket, int64_t arrived) const {
     if (__builtin_expect(ticket < 0 || ticket >= arrived, 0))
-      lct::fail(function, "ticket = %lld, but must be one that LCT_tbarrier_arrive has given",
+      lct::fail(function, "ticket = %lld, but must be one that LCT_tbarrier_arrive has returned",
                 static_cast<long long>(ticket));
     return arrived >= (ticket / n_ + 1) * n_;
   }
