@@ -1,6 +1,6 @@
-// A program has parts of the library inlined: it must run with a library that has been compiled with the same
-// headers, or with headers that differ in nothing that counts. Both carry a number of them, which are compared
-// when a runtime is allocated. Users include lci.hpp; nothing here is for them.
+// Check of binary compatibility. Programs inline parts of the library, so they must run with a library compiled
+// with the same or compatible headers. Both contain a hash of their headers; allocating a runtime compares the
+// two. Internal: users include lci.hpp.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 
 namespace lci::detail {
 
-/// Raised when inlined code does something else than before although no layout differs: what bits mean, which
-/// function is called when, what virtual functions a class has.
+/// Incremented when inlined code becomes incompatible although no layout differs: the meaning of bits, which
+/// function is called when, the virtual functions of a class.
 constexpr uint64_t inlined_code = 2;
 
-/// Numbers of `layout` and of what follows in one.
+/// Hash of `layout` and the following numbers.
 template <class... More>
 constexpr uint64_t mixed(uint64_t layout, More... more) {
   ((layout = (layout ^ static_cast<uint64_t>(more)) * 0x100000001b3), ...);  // FNV-1a, by words
   return layout;
 }
 
-/// The headers' number. `generated`: of names, types and order of all arguments and attributes.
+/// The hash of the headers. `generated`: hash of names, types and order of all arguments and attributes.
 constexpr uint64_t layout_of_headers(uint64_t generated) {
   using f = device_front;
   return mixed(generated, inlined_code, device_front_offset, sizeof(f), offsetof(f, not_plain), offsetof(f, n_peers),
@@ -39,7 +39,7 @@ constexpr uint64_t layout_of_headers(uint64_t generated) {
                sizeof(std::string));
 }
 
-/// Throws version_error unless the library has been compiled with headers of this number.
+/// Throws version_error unless the library was compiled with headers of this hash.
 LCI_API void require_layout(uint64_t of_the_program);
 
 }  // namespace lci::detail

@@ -1,4 +1,4 @@
-// The base of all completion objects, for users who bring their own.
+// The base class of completion objects, also of the user's own.
 #pragma once
 
 #include "lci/attributes.hpp"
@@ -6,8 +6,8 @@
 
 namespace lci {
 
-/// A completion object: whatever is told, once, that an operation has ended (paper 3.2.5). Derive
-/// from it and wrap a pointer as `comp_t(ptr)` to bring your own.
+/// A completion object: signalled once when an operation has ended (paper 3.2.5). For an object of your own,
+/// derive from it and wrap a pointer as `comp_t(ptr)`; it must outlive the operations that use it.
 class LCI_API comp_impl_t {
  public:
   using attr_t = comp_attr_t;
@@ -18,7 +18,7 @@ class LCI_API comp_impl_t {
   comp_impl_t& operator=(const comp_impl_t&) = delete;
   virtual ~comp_impl_t() = default;
 
-  /// Called by whichever thread finds the operation complete, possibly by several at once.
+  /// Called by the thread that finds an operation complete, possibly by several threads at once.
   virtual void signal(status_t status) = 0;
 
   attr_t attr;

@@ -1,6 +1,6 @@
-// Comfort for C++20 clients, over the same functors: owners of resources, typed buffers and values,
-// coroutines. Header-only, and apart from lci.hpp, so that who does without pays nothing, not even for
-// compiling it. See docs/guide/cpp20.md.
+// C++20 conveniences over the same functors: owners of resources, typed buffers and values, coroutines.
+// Header-only, and not included by lci.hpp, so that other programs pay nothing, not even compile time. See
+// docs/guide/cpp20.md.
 #pragma once
 
 #if __cplusplus < 202002L

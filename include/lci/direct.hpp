@@ -1,9 +1,8 @@
-// The shortest ways, which functors look for themselves: a small message is given to the network, a device
-// is polled, and remote memory that this process has mapped is read and written in place, one word at a
-// time. Users include lci.hpp; nothing here is for them.
+// The direct paths, which functors try inline: giving a small message to the network, polling a device, and
+// reading or writing one word of remote memory that this process has mapped. Internal: users include lci.hpp.
 //
-// A post that goes no such way (large messages, memory that is not mapped here, a device whose posts are
-// looked at, arguments that few posts have) is a call as any other, which also finds what is wrong with it.
+// A post that can't take a direct path (large messages, memory not mapped here, an observed device, rarely
+// used or invalid arguments) is an ordinary call, which also checks the arguments.
 #pragma once
 
 #include <atomic>
@@ -17,25 +16,25 @@
 
 namespace lci::detail {
 
-/// A rank's shared heap: memory that all processes of its host can map. Empty: there is none.
+/// A rank's shared heap: memory that all processes of its host can map. Size 0: there is none.
 struct heap_window {
   uint64_t base = 0;          ///< address of its first byte at the owner
   std::byte* here = nullptr;  ///< where that byte is in this process
   size_t size = 0;
 };
 
-/// What functors look at of a device: its second base class, behind the pointer of the first. Written
-/// by the device, read by all threads.
+/// The part of a device that functors read: its second base class, which follows the first one's pointer.
+/// Written by the device, read by all threads.
 struct device_front {
-  /// Bits: why posts may not take the shortest way.
+  /// Bits, one for each reason why posts must not take a direct path.
   std::atomic<uint8_t> not_plain{0};
-  int n_peers = 0;  ///< ranks of the job, and ids for peers outside behind them
+  int n_peers = 0;  ///< ranks of the job, plus the ids of external peers, which follow them
   unsigned shared_place = 0;  ///< rmr_t::place() of shared memory that is accessed through this device
-  /// By peer; null until that peer's heap was looked for. Written after the window it points to.
+  /// By peer; null until that peer's heap was looked up. Written after the window it points to.
   const std::atomic<const heap_window*>* heaps = nullptr;
-  size_t direct_end = 0;    ///< messages of fewer bytes may go the shortest way
-  uintptr_t packets = 0;    ///< memory of the runtime's default packet pool, whose packets are
-  size_t packets_size = 0;  ///< given back when they are sent
+  size_t direct_end = 0;    ///< messages of fewer bytes may take the direct path
+  uintptr_t packets = 0;    ///< memory of the runtime's default packet pool; its packets take no
+  size_t packets_size = 0;  ///< direct path, since a post returns them to the pool
   uint32_t engine = no_engine;  ///< the runtime's default matching engine
   static constexpr uint32_t no_engine = ~uint32_t{0};
 };
@@ -44,29 +43,29 @@ constexpr size_t device_front_offset = sizeof(void*);
 /// The default runtime's default device; null if there is none.
 LCI_API extern std::atomic<core::device*> default_device;
 
-/// Gives a message to the network, or says why not; then nothing has been done.
+/// Gives a message to the network. Any result but `done` means that nothing was sent.
 LCI_API errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const void* buffer,
                               size_t size);
 LCI_API errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag,
                                 const void* buffer, size_t size);
-/// Which messages a receive takes, in a register.
+/// What a receive matches, small enough for a register.
 struct receive_terms {
   int rank;
   uint16_t policy;  ///< matching_policy_t
   bool allow_done;
 };
-/// Files a receive in the runtime's default matching engine: `posted`; or meets the message that has come
-/// before it: `status` is the answer; or a retry, and nothing has been done.
+/// Posts a receive to the runtime's default matching engine. `posted`: it waits for a message; `done...`: it matched an
+/// unexpected message, described by `status`; `retry...`: nothing was done.
 LCI_API errorcode_t file_receive(core::device* d, receive_terms terms, tag_t tag, void* buffer, size_t size,
                                  comp_impl_t* comp, void* user_context, status_t& status);
-/// What progress() does, for a device that is known.
+/// progress() of the given device.
 LCI_API error_t progress_of(core::device* d);
-/// Tells the target of a put that its memory has been written. Waits for nothing: what can't be sent now
-/// goes by the backlog.
+/// Notifies the target of a put that its memory has been written. Does not block: if the signal can't be sent now,
+/// it is queued in the backlog.
 LCI_API void signal_put(core::device* d, int rank, rcomp_t comp, tag_t tag, uint64_t address,
                         uint64_t size);
 
-/// Null if the arguments leave the device to a runtime that they name.
+/// The device of the arguments, else the default one; null if they give a runtime but no device.
 template <class Args>
 LCI_ALWAYS_INLINE inline core::device* device_of(const Args& a) {
   core::device* d = a.device.p_impl;
@@ -79,8 +78,8 @@ LCI_ALWAYS_INLINE inline const device_front& front_of(const core::device* d) {
                                                 device_front_offset);
 }
 
-/// Where the remote memory that a post names is in this process, if that is known and the arguments
-/// are good.
+/// The address in this process of a post's remote memory; null if it is not mapped, or the arguments
+/// are invalid.
 template <class Args>
 LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const Args& a, size_t size) {
   if (a.rmr.place() != d.shared_place ||
@@ -94,7 +93,7 @@ LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const A
   return offset <= w->size && size <= w->size - offset ? w->here + offset : nullptr;
 }
 
-/// Whether a put or get is of one machine word, and asks for nothing but its bytes, and perhaps a signal.
+/// Whether a put or get moves one machine word and uses no option but perhaps a signal.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool is_word(const Args& a) {
   return a.size == 8 && a.local_buffer != nullptr && (a.tag >> 32) == 0 && a.allow_done &&
@@ -112,7 +111,7 @@ LCI_ALWAYS_INLINE inline status_t done_in_place(const Args& a, const void* buffe
   return s;
 }
 
-/// Whether a message has none of the arguments that few have.
+/// Whether a message uses no rare arguments.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool is_usual(const Args& a) {
   return a.allow_done && a.comp_semantic == comp_semantic_t::memory && a.operation == nullptr &&
@@ -120,7 +119,7 @@ LCI_ALWAYS_INLINE inline bool is_usual(const Args& a) {
          a.local_buffer != nullptr && (a.tag >> 32) == 0;
 }
 
-/// Whether it can be given to the network with nothing else to think of.
+/// Whether it can be given to the network without further checks.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool goes_directly(const device_front& d, const Args& a) {
   return static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) && a.size < d.direct_end &&
@@ -128,7 +127,7 @@ LCI_ALWAYS_INLINE inline bool goes_directly(const device_front& d, const Args& a
          d.not_plain.load(std::memory_order_acquire) == 0;  // as backlog.empty()
 }
 
-// False: nothing has been done.
+// The functions below return false if they have done nothing.
 
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_am(const Args& a, status_t& status) {
@@ -187,7 +186,7 @@ LCI_ALWAYS_INLINE inline bool direct_progress(const Args& a, error_t& result) {
   return true;
 }
 
-// A word is stored and loaded whole: others may be looking.
+// A word is stored and loaded whole, since other processes may access it concurrently.
 
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_put(const Args& a, status_t& status) {
@@ -213,7 +212,7 @@ LCI_ALWAYS_INLINE inline bool direct_get(const Args& a, status_t& status) {
   return true;
 }
 
-/// Additions to a 64-bit integer with the value before, which is what is asked for most.
+/// Fetch-and-add of a 64-bit integer, the most frequent atomic operation.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_atomic(const Args& a, status_t& status) {
   if (a.op != atomic_op_t::add ||

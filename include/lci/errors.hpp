@@ -1,4 +1,4 @@
-// What can be thrown. Shortage never is: that is a `retry` status.
+// The exceptions. A shortage of resources throws none: posts return a `retry` status.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace lci {
 
-/// A peer died or its connection broke. Thrown by progress() and by posts to that rank.
+/// A peer failed: its process died or the connection broke. Thrown by progress() and by posts to that rank.
 class LCI_API peer_failure_error : public std::runtime_error {
  public:
   peer_failure_error(int rank, const std::string& what) : std::runtime_error(what), rank_(rank) {}
@@ -18,34 +18,34 @@ class LCI_API peer_failure_error : public std::runtime_error {
   int rank_;
 };
 
-/// The caller asked for something that can't be: a bad argument or a call at the wrong time.
-/// Thrown before anything is posted. The text names the argument, its value, the limit, the remedy.
+/// An invalid argument, or a call at the wrong time. Thrown before anything is posted. The text gives the argument,
+/// its value, the limit, and a remedy.
 class LCI_API invalid_argument_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 /// The program was compiled with headers of another version of the library than it runs with. Thrown when a
-/// runtime is allocated. Remedy: compile it again.
+/// runtime is allocated. Remedy: recompile the program.
 class LCI_API version_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A variable of the environment, or an attribute, has a value that is not understood.
+/// An environment variable or an attribute has an invalid value.
 class LCI_API option_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The process could not learn its rank or reach its peers at start.
+/// At start, the process could not determine its rank or reach its peers.
 class LCI_API bootstrap_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The operating system refused a resource for good (memory, a file descriptor, a mapping), or access
-/// to the memory of a rank that lives.
+/// The operating system permanently refused a resource (memory, a file descriptor, a mapping), or access
+/// to the memory of a live rank.
 class LCI_API resource_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

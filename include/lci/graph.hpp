@@ -13,10 +13,10 @@ namespace lci {
 
 namespace detail {
 
-/// Throws resource_error: there is no memory for a node.
+/// Throws resource_error for a node without memory.
 [[noreturn]] LCI_API void throw_no_memory_for_node();
 
-/// What a node owns.
+/// Allocates the value that a node owns. Throws resource_error.
 template <class Value, class Op>
 std::unique_ptr<Value> make_node_value(Op&& op) {
   try {
@@ -26,7 +26,7 @@ std::unique_ptr<Value> make_node_value(Op&& op) {
   }
 }
 
-/// Hands `value` over to a new node, which deletes it together with the graph.
+/// Transfers ownership of `value` to a new node; it is deleted together with the graph.
 template <class Value>
 graph_node_t graph_add_value(comp_t graph, graph_node_run_cb_t run, std::unique_ptr<Value> value) {
   const graph_node_free_cb_t free = [](void* p) { delete static_cast<Value*>(p); };
@@ -35,7 +35,7 @@ graph_node_t graph_add_value(comp_t graph, graph_node_run_cb_t run, std::unique_
   return node;
 }
 
-/// A collective as a node: its completion object ends the node.
+/// A collective as a node: the completion object of the collective completes the node.
 template <class Functor>
 class collective_node final : public comp_impl_t {
  public:
@@ -51,7 +51,7 @@ class collective_node final : public comp_impl_t {
   Functor op_;
 };
 
-// What setters a functor has.
+// Detection of a functor's setters.
 template <class Functor, class = void>
 struct has_user_context : std::false_type {};
 template <class Functor>
@@ -67,7 +67,7 @@ struct has_comp : std::false_type {};
 template <class Functor>
 struct has_comp<Functor, std::void_t<decltype(std::declval<Functor&>().comp(comp_t()))>> : std::true_type {};
 
-/// Calls an operation, and says what became of it in the words of a node.
+/// Calls an operation, and returns its result as a node's function does.
 template <class Functor>
 status_t call_node(Functor& op) {
   if constexpr (std::is_convertible_v<decltype(op()), status_t>) {
@@ -80,18 +80,18 @@ status_t call_node(Functor& op) {
 
 }  // namespace detail
 
-/// Adds an operation as a node: `op` is the functor that would post it, with all arguments set but
-/// not called, e.g. `post_send_x(peer, buffer, size, tag, COMP_NULL)`. Its `local_comp` becomes the
-/// graph and its `user_context` the node, so that the end of the operation is the end of the node.
-/// The graph keeps a copy of the functor and may post it many times. `allow_retry(true)`, the
-/// default, is right: the graph tries again by itself during progress().
+/// Adds an operation as a node: `op` is the functor that posts it, with all arguments set but
+/// not called, e.g. `post_send_x(peer, buffer, size, tag, COMP_NULL)`. Its `local_comp` is set to the
+/// graph and its `user_context` to the node, so that the end of the operation completes the node.
+/// The graph owns a copy of the functor and may post it many times. Leave `allow_retry` at its
+/// default, true: the graph posts again during progress(). Throws resource_error if there is no memory.
 ///
-/// A collective operation, e.g. `barrier_x()`, becomes a node likewise; its `comp` is the library's.
+/// A collective operation, e.g. `barrier_x()`, becomes a node likewise; the library sets its `comp`.
 ///
 /// So does any copyable functor of the program with `operator()()` and a setter `user_context(void*)`, which is
-/// given the node. It says with a status_t, errorcode_t or error_t whether it is done, posted or to be called
-/// again; with another result, or none, it is done. Where it has posted and has no setter `local_comp(comp_t)`,
-/// it ends the node itself: `comp_signal(graph, status_t(user_context))`.
+/// passed the node. It returns a status_t, errorcode_t or error_t: done, posted or retry (to be called
+/// again); with another result type, or void, it is done. If it has posted and has no setter `local_comp(comp_t)`,
+/// it completes the node itself: `comp_signal(graph, status_t(user_context))`.
 template <class Functor>
 graph_node_t graph_add_node_op(comp_t graph, Functor&& op) {
   using functor_t = std::decay_t<Functor>;

@@ -1,4 +1,4 @@
-// Where the bytes of a message lie in a buffer that is not one piece.
+// Layouts of non-contiguous buffers.
 #pragma once
 
 #include <cstddef>
@@ -8,32 +8,31 @@
 
 namespace lci {
 
-/// A piece of a buffer: so many bytes, at this distance from the buffer's address.
+/// A piece of a buffer: `size` bytes, `offset` bytes from the buffer's address.
 struct layout_segment_t {
   size_t offset = 0;
   size_t size = 0;
 };
 
-/// A piece of memory of the target of a put or get: so many bytes, at this distance from the first byte of a
-/// registration.
+/// A piece of the target's memory of a put or get: `size` bytes, `offset` bytes from the start of a registration.
 struct remote_segment_t {
   rmr_t rmr;
   size_t offset = 0;
   size_t size = 0;
 };
 
-/// The pieces of a buffer in the order in which a message takes or gives their bytes: a list of
-/// segments, or blocks at regular distances in any number of dimensions. A view: the arrays remain
-/// the caller's. Posts copy what they need before they return.
+/// The pieces of a buffer in the order of their bytes in the message: a list of
+/// segments, or blocks at regular distances in up to max_levels dimensions. A view: the caller owns
+/// the arrays. Posts copy what they need before they return.
 ///
 /// Pieces of a buffer that is written (of a receive, of a get, at the target of a put) must not
-/// overlap. The checking mode (LCI_ATTR_CHECK=1) refuses pieces that do; without it, a byte that is in
-/// two pieces gets the content of one of them. Offsets, strides and sizes are not negative, and their
-/// sums are less than 2^63. A list of segments anywhere in memory has a buffer address of nullptr and
+/// overlap. The checking mode (LCI_ATTR_CHECK=1) rejects pieces that do; without it, a byte in
+/// two pieces gets the content of one of them. Sums of offsets, strides and sizes must be less than 2^63.
+/// For segments anywhere in memory, pass a buffer address of nullptr and
 /// the segments' addresses as offsets.
 class layout_t {
  public:
-  /// One piece from the buffer's address on: as without a layout.
+  /// One contiguous piece from the buffer's address on, as without a layout.
   constexpr layout_t() = default;
 
   /// `n` segments.
@@ -44,8 +43,8 @@ class layout_t {
     return l;
   }
   /// Blocks of counts[0] bytes: counts[1] of them strides[0] bytes apart, counts[2] times those
-  /// strides[1] bytes apart, and so on: `levels` strides and one count more, at most max_levels.
-  /// A matrix's column of doubles: counts {8, rows}, strides {8 * columns}, levels 1.
+  /// strides[1] bytes apart, and so on. `levels` is the number of strides, at most max_levels; there is one count
+  /// more. A column of a matrix of doubles: counts {8, rows}, strides {8 * columns}, levels 1.
   static constexpr layout_t strided(const size_t* counts, const size_t* strides, size_t levels) {
     layout_t l;
     l.counts_ = counts;
@@ -54,8 +53,8 @@ class layout_t {
     return l;
   }
   static constexpr size_t max_levels = 8;
-  /// `n` segments of the target's memory, each with a registration of its own: only as the `remote_layout` of a
-  /// put or get, whose own `rmr` is RMR_NULL then.
+  /// `n` segments of the target's memory, each with a registration of its own. Only for the `remote_layout` of a
+  /// put or get, whose own `rmr` must then be RMR_NULL.
   static constexpr layout_t remote(const remote_segment_t* segments, size_t n) {
     layout_t l;
     l.remote_ = segments;
@@ -70,10 +69,10 @@ class layout_t {
   constexpr const remote_segment_t* remote_segments() const { return remote_; }
   constexpr const size_t* counts() const { return counts_; }
   constexpr const size_t* strides() const { return strides_; }
-  /// Segments of a list, or levels of strides.
+  /// Number of segments of a list, or of strides.
   constexpr size_t n() const { return n_; }
 
-  /// Bytes that are moved. 0 for a contiguous layout, whose size the post says.
+  /// Bytes that are moved. 0 for a contiguous layout, whose size is an argument of the post.
   constexpr size_t size() const {
     size_t sum = 0;
     if (segments_ != nullptr)
@@ -85,7 +84,7 @@ class layout_t {
     for (size_t i = 0; i <= n_; ++i) sum *= counts_[i];
     return sum;
   }
-  /// Bytes from the buffer's address to the end of the piece that lies furthest. 0 for remote segments.
+  /// Bytes from the buffer's address to the end of the last piece in memory. 0 for remote segments.
   constexpr size_t extent() const {
     size_t end = 0;
     if (segments_ != nullptr)

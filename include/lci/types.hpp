@@ -1,4 +1,4 @@
-// Plain types of the interface: numbers, enumerations, errors codes, the status of an operation.
+// Plain types of the interface: numbers, enumerations, error codes, the status of an operation.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace lci {
 
 /// Tag of a message. Valid range: 0 .. runtime's `max_tag`.
 using tag_t = uint64_t;
-/// Remote completion handle: names a completion object of the target rank. 0 means none.
+/// Remote completion handle: identifies a completion object of the target rank. 0 means none.
 using rcomp_t = uint32_t;
 /// Immediate data of a raw network operation.
 using net_imm_data_t = uint32_t;
@@ -29,7 +29,7 @@ constexpr tag_t ANY_TAG = ~tag_t{0};
 /// Direction of a communication as the posting rank sees it.
 enum class direction_t { OUT, IN };
 
-/// Which of (rank, tag) a matching engine looks at. Sender and receiver must name the same policy.
+/// Which of (rank, tag) a matching engine compares. Sender and receiver must use the same policy.
 enum class matching_policy_t : unsigned { none = 0, rank_only = 1, tag_only = 2, rank_tag = 3, max = 4 };
 
 /// When an outgoing operation counts as complete.
@@ -41,11 +41,12 @@ enum class comp_semantic_t {
 
 enum class attr_backend_t { none, ibv, ofi, ucx, shm, sim, tcp };
 
-/// Result of a call, in three ordered ranges; fatal errors are exceptions.
+/// Result of a call, in three ordered ranges (done, posted, retry). Codes from `fatal` on are ends of
+/// operations in flight; fatal errors of a call are exceptions.
 enum class errorcode_t {
   done_min,
   done,            ///< complete; the completion object is not signalled
-  done_backlog,    ///< queued inside the library, and the caller's buffer is free
+  done_backlog,    ///< queued inside the library; the caller's buffer may be reused
   done_truncated,  ///< complete, but the message was longer than the receive buffer
   done_max,
   posted_min,
@@ -53,23 +54,23 @@ enum class errorcode_t {
   posted_backlog,  ///< as `posted`; the request waits inside the library for a resource
   posted_max,
   retry_min,
-  retry,           ///< nothing happened: call again (after some progress)
-  retry_init,      ///< value of a status nobody has set yet
+  retry,           ///< nothing was done: call again (after some progress)
+  retry_init,      ///< initial value of a status
   retry_lock,      ///< another thread holds the resource
   retry_nopacket,  ///< the packet pool is empty
   retry_nomem,     ///< the network's send queue is full
   retry_backlog,   ///< earlier requests to this peer still wait in the backlog queue
   retry_max,
-  fatal,      ///< of an operation under way: its peer has failed, or refuses
-  cancelled,  ///< likewise: it was cancelled, here or by its peer
+  fatal,      ///< end of an operation in flight: its peer has failed, or refuses it
+  cancelled,  ///< likewise: it was cancelled, locally or by its peer
   timed_out,  ///< likewise: it had not ended at its deadline
-  no_memory,  ///< likewise: its target had no memory for the message, and has not delivered it
+  no_memory,  ///< likewise: its target had no memory for the message, and dropped it
 };
 
 /// Name of an error code, e.g. "retry_lock".
 LCI_API const char* get_errorcode_str(errorcode_t code);
 
-/// An error code with questions one asks of it.
+/// An error code with its predicates.
 struct error_t {
   errorcode_t errorcode = errorcode_t::retry_init;
 
@@ -101,7 +102,7 @@ struct buffer_t {
   }
 };
 
-/// The same of memory that is only read.
+/// The same for memory that is only read.
 struct const_buffer_t {
   const void* base = nullptr;
   size_t size = 0;
@@ -111,7 +112,7 @@ struct const_buffer_t {
   constexpr const_buffer_t(buffer_t b) : base(b.base), size(b.size) {}  // NOLINT: implicit on purpose
 };
 
-/// What became of an operation: returned by posts, handed to completion objects.
+/// The state or result of an operation: returned by posts, passed to completion objects.
 struct status_t {
   error_t error;
   int rank = -1;                 ///< the peer
@@ -141,8 +142,8 @@ struct status_t {
 };
 static_assert(sizeof(status_t) == 40, "a status is copied into queues: keep it small");
 
-/// Names an operation that was posted, to cancel it. Plain bytes that may be copied and kept beyond the
-/// operation's end: the name is not given again as long as its runtime exists.
+/// Identifies a posted operation, to cancel it. Plain bytes that may be copied and outlive the
+/// operation: the identifier is not reused as long as the runtime exists.
 struct operation_t {
   void* impl = nullptr;
   uint64_t serial = 0;
@@ -154,17 +155,17 @@ struct operation_t {
   friend constexpr bool operator!=(operation_t a, operation_t b) { return !(a == b); }
 };
 
-/// What a raw network operation's status tells of.
+/// The event that a raw network operation's status reports.
 enum class net_opcode_t {
   SEND,          ///< a send of this rank: its buffer may be reused
   RECV,          ///< a message has filled a posted receive
   WRITE,         ///< a put of this rank is complete
-  REMOTE_WRITE,  ///< a put with immediate data has landed in this rank's memory
+  REMOTE_WRITE,  ///< a put with immediate data has written this rank's memory
   READ,          ///< a get of this rank is complete
-  ERROR,         ///< an operation has failed: its peer is gone, or a message was cut
+  ERROR,         ///< an operation has failed: its peer has failed, or a message was truncated
 };
 
-/// What became of a raw network operation: handed out by net_poll_cq.
+/// The result of a raw network operation: returned by net_poll_cq.
 struct net_status_t {
   net_opcode_t opcode = net_opcode_t::ERROR;
   int rank = -1;                 ///< the peer
@@ -173,28 +174,28 @@ struct net_status_t {
   net_imm_data_t imm_data = 0;   ///< of RECV and REMOTE_WRITE: the sender's
 };
 
-/// A registered range of some rank's memory; plain bytes, to be sent to whoever may access it. Programs count
-/// on three words.
+/// A registered range of a rank's memory. Plain bytes, to be sent to the ranks that may access it. Programs rely
+/// on its size of three words.
 struct rmr_t {
   uint64_t base = 0;             ///< address of its first byte at the owner
   uint64_t size_and_device = 0;  ///< see size(), place()
-  uint64_t opaque_rkey = 0;      ///< key the owner's network asks for; 0 means empty
+  uint64_t opaque_rkey = 0;      ///< key that the owner's network requires; 0 means empty
 
-  static constexpr unsigned size_bits = 48;  // what a process can address
+  static constexpr unsigned size_bits = 48;  // address space of a process
   static constexpr uint64_t max_size = (uint64_t{1} << size_bits) - 1;
   static constexpr unsigned shared_bit = 0x8000;  // in a place
 
   constexpr bool is_empty() const { return opaque_rkey == 0; }
   /// Bytes registered.
   constexpr uint64_t size() const { return size_and_device & max_size; }
-  /// Which device takes the key, and whether the memory is from alloc_shared(), so that peers of its host reach
-  /// it directly.
+  /// The device that accepts the key, and whether the memory is from alloc_shared(), so that peers of its host
+  /// access it directly.
   constexpr unsigned place() const { return static_cast<unsigned>(size_and_device >> size_bits); }
-  /// The place of a device by its attribute `uid`; of more devices than there are numbers some share one.
+  /// The place of a device by its attribute `uid`; modulo 2^15, so that many devices may share one.
   static constexpr unsigned place_of(int device_uid, bool shared) {
     return (static_cast<unsigned>(device_uid) & (shared_bit - 1)) | (shared ? shared_bit : 0);
   }
-  /// The device's `uid`, up to what a place holds of it.
+  /// The device's `uid`, modulo 2^15.
   constexpr unsigned device() const { return place() & (shared_bit - 1); }
   constexpr bool is_of(int device_uid) const { return device() == place_of(device_uid, false); }
   constexpr bool is_shared() const { return (place() & shared_bit) != 0; }
@@ -207,28 +208,28 @@ struct rmr_t {
 static_assert(sizeof(rmr_t) == 24, "programs send it in headers of a fixed size");
 constexpr rmr_t RMR_NULL{};
 
-/// Makes the key under which a matching engine files a message. Called with the message's source
+/// Makes the key under which a matching engine stores a message. Called with the message's source
 /// rank and tag, on the receiving rank, for sends and receives alike. Must be thread-safe.
 using make_key_t = matching_entry_key_t (*)(int rank, tag_t tag, matching_policy_t policy);
 
-/// Allocates the buffers in which active messages are delivered. Both must be thread-safe.
+/// Allocates the buffers in which active messages are delivered. Both functions must be thread-safe.
 struct allocator_base_t {
   virtual ~allocator_base_t() = default;
   virtual void* allocate(size_t size) = 0;
   virtual void deallocate(void* ptr) = 0;
 };
 
-/// What a runtime does without a user's allocator: malloc and free.
+/// The allocator of a runtime without a user's allocator: malloc and free.
 struct LCI_API allocator_default_t final : allocator_base_t {
   void* allocate(size_t size) override;
   void deallocate(void* ptr) override;
 };
 LCI_API extern allocator_default_t g_allocator_default;
 
-/// The `name` of what is allocated without one.
+/// The `name` of objects that are allocated without one.
 LCI_API extern const char* DEFAULT_NAME;
 
-/// A value that may have been given or not, as published programs use it.
+/// An optional value, as published programs use it.
 template <class T>
 struct option_t {
   T value{};

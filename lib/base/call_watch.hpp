@@ -1,4 +1,4 @@
-// Whether calls are looked at before they are made: one byte, which is zero as a rule.
+// The flags that enable checks before each call: one byte, usually zero.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ enum call_watch_bit : uint8_t {
   calls_are_checked = 2,   ///< a runtime was allocated with the attribute `check`
 };
 
-/// Set while no call is under way that could miss it, and never cleared.
+/// Bits are set while no call is in progress that could miss them, and never cleared.
 inline constinit std::atomic<uint8_t> call_watch{0};
 
 inline bool calls_are_watched() {

@@ -1,4 +1,4 @@
-// Three ways to find fault: misuse (throws), our own bug (aborts), both out of line and cold.
+// Errors: misuse by the program (throws), and bugs of the library (aborts). Both out of line and cold.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace lci {
                                          const std::string& value, const std::string& limit,
                                          const std::string& remedy = {});
 
-/// Our own bug: prints and aborts.
+/// A bug of the library: prints and aborts.
 [[noreturn]] LCI_COLD void internal_error(const char* expression, const char* file, int line);
 
 }  // namespace lci

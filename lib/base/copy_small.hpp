@@ -1,4 +1,4 @@
-// Copies of a few bytes without a call.
+// Inline copies of a few bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace lci {
 
-/// Whole words from the front, and one that ends where the data ends. For less than a cache line:
-/// beyond, memcpy() is faster. The ranges must not overlap.
+/// Copies whole words from the front, and a last one that ends where the data ends. For less than a cache line:
+/// for more, memcpy() is faster. The ranges must not overlap.
 inline void copy_small(std::byte* to, const void* from, size_t n) {
   const auto* src = static_cast<const std::byte*>(from);
   if (LCI_LIKELY(n >= 8)) {

@@ -21,8 +21,8 @@ inline void cpu_pause() {
 #endif
 }
 
-/// Asks for a cache line with the right to write it. (The compiler's builtin asks only for reading
-/// unless told of the instruction, which every x86-64 processor accepts.)
+/// Prefetches a cache line in exclusive state. (The compiler's builtin prefetches only for reading
+/// unless compiled for this instruction, which every x86-64 processor accepts.)
 inline void prefetch_for_write(const void* p) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(p)));

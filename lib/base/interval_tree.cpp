@@ -11,7 +11,7 @@ void interval_tree::update(interval& node) {
 }
 
 void interval_tree::insert(interval& node) {
-  seed_ ^= seed_ << 13;  // xorshift: what keeps the tree flat need not be unpredictable
+  seed_ ^= seed_ << 13;  // xorshift: to balance the tree, priorities need not be unpredictable
   seed_ ^= seed_ >> 17;
   seed_ ^= seed_ << 5;
   node.priority = seed_;
@@ -81,7 +81,7 @@ interval* interval_tree::covering(uint64_t begin, uint64_t end) const {
     } else if (node->end >= end) {
       return node;
     } else if (node->left != nullptr && node->left->last_end >= end) {
-      node = node->left;  // all there begin early enough: the one that ends last is one
+      node = node->left;  // all its nodes begin early enough, so the one that ends last contains the range
     } else {
       node = node->right;
     }
@@ -93,7 +93,7 @@ interval* interval_tree::overlapping(uint64_t begin, uint64_t end) const {
   interval* node = root_;
   while (node != nullptr) {
     if (node->left != nullptr && node->left->last_end > begin) {
-      // Something there ends late enough. If it begins too late, so does all that comes after it.
+      // A node there ends late enough. If it begins too late, so do all nodes after it.
       node = node->left;
     } else if (node->begin < end && node->end > begin) {
       return node;

@@ -1,11 +1,11 @@
-// Ranges of addresses that may overlap, and the questions one asks of them.
+// A search tree of address ranges that may overlap.
 #pragma once
 
 #include <cstdint>
 
 namespace lci {
 
-/// A range [begin, end), not empty. Base of what an interval_tree holds; not changed while it is in one.
+/// A range [begin, end), not empty. Base class of the nodes of an interval_tree; must not change while it is in one.
 struct interval {
   uint64_t begin = 0, end = 0;
 
@@ -16,18 +16,17 @@ struct interval {
   interval *left = nullptr, *right = nullptr;
 };
 
-/// A treap by (begin, address), in which each node knows the largest end below it. Owns nothing and
-/// allocates nothing: it can be used where memory must not be freed. Every operation takes about
-/// log(size) steps. Not thread-safe.
+/// A treap by (begin, address), in which each node holds the largest end below it. Does not own its nodes. Not
+/// thread-safe. Neither allocates nor frees memory. Every operation takes about log(size) steps.
 class interval_tree {
  public:
   void insert(interval& node);
   /// `node` must be in this tree.
   void remove(interval& node);
 
-  /// One that contains all of [begin, end), or null.
+  /// A node that contains all of [begin, end), or null.
   interval* covering(uint64_t begin, uint64_t end) const;
-  /// The first of those that have a byte of [begin, end), or null.
+  /// The first node that overlaps [begin, end), or null.
   interval* overlapping(uint64_t begin, uint64_t end) const;
   bool empty() const { return root_ == nullptr; }
 
@@ -38,9 +37,9 @@ class interval_tree {
   static void update(interval& node);
   static interval* insert_below(interval* root, interval& node);
   static interval* remove_below(interval* root, interval& node);
-  /// Those before `at` go left, the others right.
+  /// Nodes before `at` go to `left`, the others to `right`.
   static void split(interval* root, const interval& at, interval*& left, interval*& right);
-  /// All of `left` are before those of `right`.
+  /// All nodes of `left` must be before those of `right`.
   static interval* merge(interval* left, interval* right);
 
   interval* root_ = nullptr;

@@ -6,8 +6,8 @@ namespace lci {
 
 void log_warning(const std::string& text) {
   const std::string line = "lci: warning: " + text + "\n";
-  // One write, so that the lines of ranks that share a terminal stay whole. Nothing can be done
-  // about a standard error that is closed.
+  // One write, so that the lines of ranks that share a terminal do not interleave. Errors, such as a
+  // closed standard error, are ignored.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

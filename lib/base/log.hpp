@@ -1,4 +1,4 @@
-// Messages to the user that are no errors: one line each on standard error.
+// Warnings to the user: one line each on standard error.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace lci {
 
-/// Prints "lci: warning: <text>". Thread-safe; lines of several processes do not mix.
+/// Prints "lci: warning: <text>". Thread-safe; lines of several processes do not interleave.
 LCI_COLD void log_warning(const std::string& text);
 
 }  // namespace lci

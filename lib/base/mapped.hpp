@@ -1,4 +1,4 @@
-// Whether there is memory at an address.
+// Test whether addresses are mapped.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace lci {
 
-/// Whether all pages of [base, base + size) are mapped just now. System calls: for the checking mode.
+/// Whether all pages of [base, base + size) are currently mapped. Makes system calls: for the checking mode.
 LCI_COLD bool is_mapped(const void* base, size_t size);
 
 }  // namespace lci

@@ -25,8 +25,8 @@ const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 uint64_t down(uint64_t address) { return address / page * page; }
 uint64_t up(uint64_t address) { return down(address + page - 1); }
 
-// Not in older headers. Without page faults of the kernel's, which we have no use for, no privilege
-// is needed.
+// UFFD_USER_MODE_ONLY, which older headers lack. Excludes page faults of the kernel, which are not needed here, so that
+// no privilege is required.
 constexpr int user_mode_only = 1;
 
 constexpr uint64_t wanted =
@@ -64,7 +64,7 @@ bool mapping_watch::open(std::string& why_not) {
   api.features = wanted;
   if (ioctl(events_, UFFDIO_API, &api) != 0 || (api.features & wanted) != wanted ||
       (api.features & UFFD_FEATURE_PAGEFAULT_FLAG_WP) == 0) {
-    why_not = "this kernel's userfaultfd does not tell of changed mappings";
+    why_not = "this kernel's userfaultfd does not report changed mappings";
     return false;
   }
   stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -82,17 +82,17 @@ bool mapping_watch::open(std::string& why_not) {
   try {
     thread_ = quiet_thread("lci-mappings", [this] { run(); });
   } catch (const std::system_error& e) {
-    why_not = std::string("no thread: ") + e.what();
+    why_not = std::string("can't create a thread: ") + e.what();
     return false;
   }
   if (!set_watch(at, at + page) || !works()) {
-    why_not = "this kernel's userfaultfd does not tell of what was unmapped";
+    why_not = "this kernel's userfaultfd does not report unmapped memory";
     return false;
   }
   return true;
 }
 
-/// A system may accept all calls and tell nothing (emulated kernels do).
+/// Tests the watch: a system may accept all calls and report no events (emulated kernels do).
 bool mapping_watch::works() {
   void* p = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return false;
@@ -129,8 +129,8 @@ void mapping_watch::run() {
     if (fds[1].revents != 0) break;
     read_events();
   }
-  // Closing it lets go of every watched range, and of threads that wait for us to read. Not later:
-  // the end of a thread frees memory.
+  // Closing it ends the watch on every range, and releases threads that wait for their event to be read. Done here,
+  // since the end of this thread frees memory.
   close(events_);
 }
 
@@ -146,7 +146,7 @@ void mapping_watch::read_events() {
         case UFFD_EVENT_REMOVE:
           note(m->arg.remove.start, m->arg.remove.end);
           break;
-        case UFFD_EVENT_REMAP:  // what was moved is watched where it is now, too, which nobody needs
+        case UFFD_EVENT_REMAP:  // the kernel also watches the new address, which is not needed
           note(m->arg.remap.from, m->arg.remap.from + m->arg.remap.len);
           uncover(m->arg.remap.to, m->arg.remap.to + m->arg.remap.len);
           break;
@@ -164,7 +164,7 @@ void mapping_watch::note(uint64_t begin, uint64_t end) {
     r.watched_ = false;
     r.changed_.store(true, std::memory_order_relaxed);
     r.whose_->changes_ = true;
-    // In three pieces: what is there now may be of a kind for which the kernel refuses the call.
+    // In three pieces: the changed part may now be of a kind for which the kernel refuses the call.
     uncover(r.begin, std::min(r.end, begin));
     uncover(std::max(r.begin, begin), std::min(r.end, end));
     uncover(std::max(r.begin, end), r.end);
@@ -198,9 +198,9 @@ bool mapping_watch::take_changes(subscriber& whose) {
 }
 
 bool mapping_watch::unchanged(const range& r) {
-  // A change is under way from before the mapping changes until its thread goes on after the event
-  // was read. If there is none, all there were have been read, and noted before we got the lock. If
-  // there is one, of whatever, it is soon over, unless its thread does not run.
+  // A change is in progress from before the mapping changes until its thread continues after the event
+  // was read. If there is none, the events of all earlier changes have been read, and were recorded before this thread
+  // got the lock. If there is one, of any range, it ends soon unless its thread does not run.
   constexpr int most_tries = 32;
   for (int i = 0; i < most_tries; ++i) {
     {
@@ -213,7 +213,7 @@ bool mapping_watch::unchanged(const range& r) {
   return false;
 }
 
-// Write protection without ever protecting anything: the mode of watching that costs no page faults.
+// Registers for write protection but never protects pages: the registration mode that causes no page faults.
 bool mapping_watch::set_watch(uint64_t begin, uint64_t end) {
   uffdio_register what{};
   what.range = {begin, end - begin};
@@ -231,14 +231,13 @@ void mapping_watch::uncover(uint64_t begin, uint64_t end) {
 }
 
 void mapping_watch::end_watch(uint64_t begin, uint64_t end) {
-  // Fails where nothing is mapped any more. What stays watched without need costs time when it is
-  // unmapped, nothing else.
+  // Fails where nothing is mapped any more. A page that stays watched needlessly only makes its unmapping slower.
   uffdio_range what{begin, end - begin};
   (void)ioctl(events_, UFFDIO_UNREGISTER, &what);
 }
 
 bool mapping_watch::change_under_way() {
-  uffdio_writeprotect nothing{};  // takes a protection away that is not there
+  uffdio_writeprotect nothing{};  // removes a protection that was never set; fails during a change
   nothing.range = {reinterpret_cast<uint64_t>(probe_), page};
   return ioctl(events_, UFFDIO_WRITEPROTECT, &nothing) != 0;
 }

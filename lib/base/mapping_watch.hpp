@@ -1,5 +1,5 @@
-// Tells when the pages behind an address have changed: when memory has been unmapped, mapped over,
-// moved or given back to the system, by whomever. Made of userfaultfd; docs/decisions/0012 says why.
+// Detects changes of the pages behind addresses: memory that any code has unmapped, mapped over, moved, or
+// returned to the system. Uses userfaultfd; docs/decisions/0012 says why.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,14 @@
 
 namespace lci {
 
-/// One for the process. A thread that changes the mapping of a watched range is held up by the kernel
-/// until the watch's own thread has read so; that reads with the lock held. Thus who takes the lock
-/// after a change has returned finds the change noted.
+/// One per process. Does not own ranges; their users add and remove each by one thread at a time. Thread-safe.
 ///
-/// A thread that holds the lock and changes a mapping, or frees memory, waits for the watch's thread,
-/// which waits for the lock. So nothing is allocated or freed under it, and nobody else's code runs.
+/// The kernel blocks a thread that changes the mapping of a watched range until the watch's own thread has
+/// read the event, which it does with the lock held. Thus a thread that takes the lock after a change has
+/// returned finds the change recorded.
 ///
-/// Thread-safe. Ranges belong to their users, who add and remove each by one thread at a time.
+/// A thread that holds the lock and changes a mapping, or frees memory, would wait for the watch's thread,
+/// which waits for the lock. So no memory is allocated or freed under the lock, and no foreign code runs.
 class mapping_watch {
  public:
   class subscriber {
@@ -31,19 +31,20 @@ class mapping_watch {
 
   class range : interval {
    public:
-    /// A change that was made before a call of take_changes() or unchanged() is known after it.
+    /// After a call of take_changes() or unchanged(), includes all changes made before that call.
     bool changed() const { return changed_.load(std::memory_order_relaxed); }
 
    private:
     friend class mapping_watch;
     subscriber* whose_ = nullptr;
     bool watched_ = false;             // in the tree; under the lock
-    // Written under the lock. Looked at without it, too: nothing is read because of it, and who has
-    // held the lock since then sees it.
+    // Written under the lock. Also read without it: no other data is read because of it, and a thread
+    // that has held the lock since the write sees it.
     std::atomic<bool> changed_{false};
   };
 
-  /// The process's watch; null, and why, if the system has none. Lives while somebody holds it.
+  /// The process's watch, destroyed with the last reference; null if the system does not support it, with the reason
+  /// in `why_not`.
   static std::shared_ptr<mapping_watch> get(std::string& why_not);
   ~mapping_watch();
   mapping_watch(const mapping_watch&) = delete;
@@ -51,12 +52,12 @@ class mapping_watch {
 
   /// Watches the pages of [base, base + size) from now on. False: this memory can't be watched.
   bool add(range& r, subscriber& whose, const void* base, size_t size);
-  /// For what add() has taken, changed or not. Afterwards the watch doesn't know the range.
+  /// Removes a range for which add() returned true, changed or not.
   void remove(range& r);
-  /// Whether a range of this subscriber has changed since the last time it asked.
+  /// Whether a range of this subscriber has changed since its last call.
   bool take_changes(subscriber& whose);
-  /// True if what `r` covers is mapped as it was when it was added, whoever has changed something
-  /// meanwhile, if only just now. Asks the kernel; false also if that does not become clear soon.
+  /// True if the pages of `r` are mapped as they were when it was added; includes changes that other threads have just
+  /// made. Makes system calls; false also if the kernel gives no clear answer after a few tries.
   bool unchanged(const range& r);
 
  private:
@@ -65,10 +66,11 @@ class mapping_watch {
   bool works();
   void run();
   void read_events();
-  /// Under the lock, as all that follows.
+  // The following functions are called under the lock.
+  /// Marks the ranges that overlap [begin, end) as changed.
   void note(uint64_t begin, uint64_t end);
   bool set_watch(uint64_t begin, uint64_t end);
-  /// Ends the watch on what no range needs.
+  /// Ends the watch on the part of [begin, end) that no range covers.
   void uncover(uint64_t begin, uint64_t end);
   void end_watch(uint64_t begin, uint64_t end);
   bool change_under_way();
@@ -77,7 +79,7 @@ class mapping_watch {
   interval_tree ranges_;     // under mutex_
   int events_ = -1;          // the userfaultfd
   int stop_ = -1;            // an eventfd
-  void* probe_ = nullptr;    // a watched page of our own
+  void* probe_ = nullptr;    // a watched page of this object
   std::thread thread_;
 };
 

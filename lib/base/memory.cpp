@@ -4,8 +4,8 @@ namespace lci {
 
 namespace {
 
-// Made when the library is loaded; copies need no memory.
-const resource_error out_of_memory("out of memory, and none left to say of what");
+// Constructed when the library is loaded; copies need no memory.
+const resource_error out_of_memory("out of memory, also for a description of the error");
 
 }  // namespace
 
@@ -21,7 +21,7 @@ resource_error lost_message(const char* what, int peer, size_t size) {
   try {
     return resource_error(std::string(what) + " of " + std::to_string(size) + " bytes from rank " +
                           std::to_string(peer) +
-                          " is lost: there is no memory for it (the allocator returned null). Its sender is told "
+                          " is lost: there is no memory for it (the allocator returned null). Its sender is notified "
                           "if it posts with comp_semantic_t::remote");
   } catch (const std::bad_alloc&) {
     return out_of_memory;

@@ -1,4 +1,4 @@
-// What happens when there is no memory.
+// Handling of allocation failures.
 #pragma once
 
 #include <time.h>
@@ -14,14 +14,14 @@
 
 namespace lci {
 
-/// Throws resource_error: "post_send: out of memory". For what std::bad_alloc becomes on its way to the program, so it
-/// does without memory if it must.
+/// Throws resource_error: "post_send: out of memory". Used to translate std::bad_alloc for the program, so it works
+/// without memory if necessary.
 [[noreturn]] LCI_COLD void throw_no_memory(const char* operation, const char* remedy = "");
 
-/// Of `what` (a kind of message) that has come and can't be kept.
+/// The error for a message of kind `what` that has arrived and can't be stored.
 LCI_COLD resource_error lost_message(const char* what, int peer, size_t size);
 
-/// Calls f(), and what it throws for want of memory becomes resource_error.
+/// Calls f(), and translates std::bad_alloc to resource_error.
 template <class F>
 decltype(auto) with_memory_errors(const char* operation, F f) {
   try {
@@ -31,19 +31,19 @@ decltype(auto) with_memory_errors(const char* operation, F f) {
   }
 }
 
-/// How often an allocation is tried that nobody can be told to do again later, as where a message has come that must
-/// be put somewhere. Others may give memory back meanwhile: between two tries is a millisecond.
+/// Number of attempts of an allocation that can't be left to a later retry, for example for a message that has arrived
+/// and must be stored. One millisecond passes between two attempts, in which other code may free memory.
 constexpr int memory_tries = 20;
 /// Whether a system call failed with this errno because the kernel had no memory: the call may succeed later.
 inline bool lacks_memory(int error) { return error == ENOMEM || error == ENOBUFS; }
 
-/// Between two of them.
+/// Sleeps for the time between two attempts.
 LCI_COLD inline void await_memory() {
   const timespec a_millisecond{0, 1000000};
   nanosleep(&a_millisecond, nullptr);
 }
 
-/// Calls f() until it does not throw `Shortage`, memory_tries times at most. The last call may throw it.
+/// Calls f() until it does not throw `Shortage`, at most memory_tries times. The last call may throw it.
 template <class Shortage = std::bad_alloc, class F>
 decltype(auto) insist_on_memory(F f) {
   for (int n = 1; n < memory_tries; ++n) {

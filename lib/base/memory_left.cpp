@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kib = 1024;
 
-/// The number behind a word at the begin of a line; 0 if there is none.
+/// The number after `word` at the start of a line; 0 if there is none.
 size_t number_of(const std::string& file, const std::string& word) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -23,17 +23,17 @@ size_t number_of(const std::string& file, const std::string& word) {
   return 0;
 }
 
-/// False if the file has no number, as where there is no limit ("max").
+/// False if the file holds no number, as without a limit ("max").
 bool read_number(const std::string& file, size_t& number) {
   std::ifstream in(file);
   return static_cast<bool>(in >> number);
 }
 
-/// What differs between the two versions of control groups.
+/// The file names of one of the two versions of control groups.
 struct group_files {
   const char* limit;
   const char* used;
-  const char* kept_1;  // of memory.stat: pages of files, which are dropped when memory is needed
+  const char* kept_1;  // in memory.stat: page cache, which is reclaimed when memory is needed
   const char* kept_2;
 };
 constexpr group_files version_1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
@@ -50,7 +50,7 @@ void look_at_group(const std::string& folder, const group_files& files, memory_l
   if (left < least.bytes) least = {left, folder + "/" + files.limit};
 }
 
-/// A group and those that it is in. A container may have its own group mounted in place of all.
+/// Reads a group and its ancestors. In a container, the mount point itself may be its group.
 void look_at_groups(const std::string& mount, std::string path, const group_files& files, memory_left& least) {
   for (;;) {
     look_at_group(mount + path, files, least);

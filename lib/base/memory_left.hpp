@@ -1,4 +1,4 @@
-// How much memory is left to this process.
+// The memory available to this process.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 namespace lci {
 
 struct memory_left {
-  size_t bytes = ~size_t{0};  // if nothing is known
-  std::string limit;          // what sets that, for messages
+  size_t bytes = ~size_t{0};  // the maximum if unknown
+  std::string limit;          // the limit that determines it, for messages
 };
 
-/// Before the kernel ends processes for want of memory: the least of what the host and the control groups of this
-/// process leave, pages counted that are only kept to be read again. `root`: where /proc and /sys are; for tests.
-/// System calls and allocations: for what allocates much.
+/// Memory that can be allocated before the kernel ends processes for lack of it: the minimum of what the host and the
+/// control groups of this process leave. Reclaimable page cache counts as available. `root`: prefix of /proc and /sys,
+/// for tests. Reads files and allocates: meant for callers that allocate much.
 LCI_COLD memory_left get_memory_left(const std::string& root = "");
 
-/// Bytes of memory that this process occupies.
+/// Resident memory of this process in bytes.
 LCI_COLD size_t get_resident_memory();
 
 }  // namespace lci

@@ -1,4 +1,4 @@
-// Whether a number is a multiple of one that is only known at run time, without a division.
+// Divisibility by a number known only at run time, without a division.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace lci {
 
-/// The multiples of `n`, which is in 1..2^32-1. A division of 64-bit numbers takes up to 40 cycles, this a few
-/// for those below 2^32: see Lemire, Kaser and Kurz, "Faster remainder by direct computation" (2019).
+/// The set of multiples of `n`, 1..2^32-1. A 64-bit division takes up to 40 cycles, this test a few
+/// for numbers below 2^32: see Lemire, Kaser and Kurz, "Faster remainder by direct computation" (2019).
 class multiples {
  public:
   static constexpr size_t end = size_t{1} << 32;

@@ -19,20 +19,20 @@ struct kept_memory {
   size_t size, alignment;
 };
 
-struct book {
+struct object_table {
   std::mutex mutex;
   // All under mutex.
   std::unordered_map<const void*, object_origin> alive;
   std::unordered_map<const void*, int> in_use;  // by how many threads
   std::unordered_map<const void*, std::thread::id> being_freed;  // by which thread
   std::unordered_set<const void*> freed;
-  std::deque<kept_memory> kept;  // of the freed, oldest first
+  std::deque<kept_memory> kept;  // memory of freed objects, oldest first
   size_t kept_bytes = 0;
 };
 
-// Never destroyed: objects may be freed by destructors of the program's own static objects.
-book& the_book() {
-  static book& b = *new book;
+// Never destroyed: destructors of the program's static objects may free objects.
+object_table& the_table() {
+  static object_table& b = *new object_table;
   return b;
 }
 
@@ -43,8 +43,8 @@ void give_back(const kept_memory& m) noexcept {
     ::operator delete(m.at);
 }
 
-/// False: it could not be kept.
-bool keep(book& b, const kept_memory& m) noexcept {
+/// False if it could not be retained.
+bool keep(object_table& b, const kept_memory& m) noexcept {
   try {
     b.freed.insert(m.at);
     b.kept.push_back(m);
@@ -52,7 +52,7 @@ bool keep(book& b, const kept_memory& m) noexcept {
     b.freed.erase(m.at);
     return false;
   }
-  // Whatever still looks at a freed object finds no way that leads anywhere: see device_front.
+  // Filled with ones, a freed device permits no direct path (device_front::not_plain).
   std::memset(m.at, 0xff, m.size);
   b.kept_bytes += m.size;
   while (b.kept.size() > most_remembered || b.kept_bytes > most_bytes_remembered) {
@@ -68,25 +68,25 @@ bool keep(book& b, const kept_memory& m) noexcept {
 }  // namespace
 
 void add(const void* object, object_origin origin) {
-  book& b = the_book();
+  object_table& b = the_table();
   std::lock_guard guard(b.mutex);
   b.alive[object] = std::move(origin);
 }
 
 bool is_alive(const void* object) {
-  book& b = the_book();
+  object_table& b = the_table();
   std::lock_guard guard(b.mutex);
   return b.alive.count(object) != 0;
 }
 
 bool was_freed(const void* object) {
-  book& b = the_book();
+  object_table& b = the_table();
   std::lock_guard guard(b.mutex);
   return b.freed.count(object) != 0;
 }
 
 std::vector<object_origin> alive_of(const void* owner) {
-  book& b = the_book();
+  object_table& b = the_table();
   std::vector<object_origin> found;
   std::lock_guard guard(b.mutex);
   for (const auto& [object, origin] : b.alive)
@@ -95,14 +95,14 @@ std::vector<object_origin> alive_of(const void* owner) {
 }
 
 void forget_those_of(const void* owner) {
-  book& b = the_book();
+  object_table& b = the_table();
   std::lock_guard guard(b.mutex);
   for (auto at = b.alive.begin(); at != b.alive.end();)
     at = at->second.owner == owner ? b.alive.erase(at) : std::next(at);
 }
 
 bool enter(const void* object) {
-  book& b = the_book();
+  object_table& b = the_table();
   std::lock_guard guard(b.mutex);
   if (b.freed.count(object) != 0) return false;
   const auto freeing = b.being_freed.find(object);
@@ -112,14 +112,14 @@ bool enter(const void* object) {
 }
 
 void leave(const void* object) noexcept {
-  book& b = the_book();
+  object_table& b = the_table();
   std::lock_guard guard(b.mutex);
   const auto at = b.in_use.find(object);
   if (at != b.in_use.end() && --at->second == 0) b.in_use.erase(at);
 }
 
 bool begin_to_free(const void* object) {
-  book& b = the_book();
+  object_table& b = the_table();
   std::lock_guard guard(b.mutex);
   if (b.in_use.count(object) != 0) return false;
   b.being_freed[object] = std::this_thread::get_id();
@@ -127,7 +127,7 @@ bool begin_to_free(const void* object) {
 }
 
 void end_to_free(const void* object) noexcept {
-  book& b = the_book();
+  object_table& b = the_table();
   std::lock_guard guard(b.mutex);
   b.being_freed.erase(object);
 }
@@ -141,7 +141,7 @@ void release_memory(void* p, size_t size, size_t alignment, bool always) noexcep
   const kept_memory m{p, size, alignment};
   const bool checked = watched_for(calls_are_checked);
   if (p != nullptr && (always || checked)) {
-    book& b = the_book();
+    object_table& b = the_table();
     std::lock_guard guard(b.mutex);
     b.alive.erase(p);
     if (checked && keep(b, m)) return;

@@ -1,5 +1,4 @@
-// The objects behind handles: which are alive, and which were freed. So a copy of a handle whose object was
-// freed is told from one that is good.
+// The table of live and freed objects behind handles, by which stale copies of handles are recognised.
 #pragma once
 
 #include <array>
@@ -12,53 +11,53 @@
 
 namespace lci {
 
-/// Where an object comes from, for the report on those that were never freed.
+/// Where an object was allocated, for the report of leaks.
 struct object_origin {
-  const char* operation = "";     // that has allocated it
+  const char* operation = "";     // the operation that allocated it
   std::string name;               // attribute of the object
-  const void* owner = nullptr;    // the runtime; null: none was named
+  const void* owner = nullptr;    // the runtime; null: none was given
   std::array<void*, 12> calls{};  // return addresses, innermost first
   int n_calls = 0;
 };
 
-/// All thread-safe, and not for fast paths: they take a lock.
+/// All functions are thread-safe, and take a lock: not for fast paths.
 namespace objects {
 
-/// The object is alive from now on; until object_memory frees it.
+/// The object is alive from now on, until object_memory frees it.
 void add(const void* object, object_origin origin);
 bool is_alive(const void* object);
-/// Whether an object was freed there while calls were checked. The last `most_remembered` are known.
+/// Whether an object at this address was freed while calls were checked. The last `most_remembered` are known.
 bool was_freed(const void* object);
 constexpr size_t most_remembered = 65536;
-constexpr size_t most_bytes_remembered = size_t{64} << 20;  // the memory of freed objects stays taken
+constexpr size_t most_bytes_remembered = size_t{64} << 20;  // memory of freed objects that is not released
 
-/// Objects of an owner that are still alive.
+/// Live objects of an owner.
 std::vector<object_origin> alive_of(const void* owner);
 
-/// Objects of an owner that ends can't be freed any more: they are not alive.
+/// Removes the objects of an owner that is being freed: they can't be freed any more.
 void forget_those_of(const void* owner);
 
-/// This thread is inside a call that works on the object, e.g. makes progress; false if the object was
-/// freed, or another thread is about to free it.
+/// Records that this thread is inside a call that uses the object, e.g. progress(); false if the object was
+/// freed, or another thread is freeing it.
 bool enter(const void* object);
 void leave(const void* object) noexcept;
-/// This thread is about to free the object; false if another one is inside such a call.
+/// Records that this thread is freeing the object; false if a thread is inside such a call.
 bool begin_to_free(const void* object);
 void end_to_free(const void* object) noexcept;
 
 /// Throws std::bad_alloc.
 void* allocate_memory(size_t size, size_t alignment);
-/// Gives memory back, or keeps it so that nothing else comes to lie there. `always`: the object was added
-/// whether calls are checked or not.
+/// Frees memory, or retains it so that no other object gets its address. `always`: the object was added
+/// even if calls are not checked.
 void release_memory(void* p, size_t size, size_t alignment, bool always) noexcept;
 
 }  // namespace objects
 
-/// Base class of `Object`s behind handles: where their memory goes. `always`: of rare objects, of which is
-/// known at any time whether they are alive; of others only while calls are checked.
+/// Base class of `Object`s behind handles, with their operators new and delete. `always`: rare objects are always
+/// tracked; others only while calls are checked.
 ///
-/// One pair of functions, whatever the alignment: where there is an operator new with one, and delete takes a size, a
-/// constructor that throws finds no delete that fits, and the memory is lost.
+/// One pair of functions for all alignments: with an aligned operator new and a sized delete, a constructor that throws
+/// would find no matching delete, and the memory would leak.
 template <class Object, bool always>
 struct object_memory {
   static void* operator new(size_t size) { return objects::allocate_memory(size, alignof(Object)); }

@@ -126,7 +126,7 @@ std::string flags_to_text(uint64_t value, const std::vector<choice>& choices) {
   std::string text;
   for (const choice& c : choices) {
     if (c.value == value) return c.name;
-    // Only names of a single bit: others are sums of them.
+    // Only names of a single bit: others are combinations of them.
     if ((c.value & value) != 0 && (c.value & (c.value - 1)) == 0)
       text += (text.empty() ? "" : ",") + std::string(c.name);
   }
@@ -138,7 +138,7 @@ std::vector<bool> read_environment(const std::vector<option>& table, global_attr
   for (size_t i = 0; i < table.size(); ++i) {
     for (const char* variable : table[i].variables) {
       const char* text = std::getenv(variable);
-      if (text == nullptr || *text == '\0' || found[i]) continue;  // empty is as good as unset
+      if (text == nullptr || *text == '\0' || found[i]) continue;  // empty counts as unset
       if (!table[i].set(attr, text))
         throw option_error(std::string(variable) + "=" + text + ": not understood; accepted: " +
                            table[i].accepted + "; unset it for " + table[i].built_in);
@@ -157,7 +157,7 @@ const char* nearest(std::string_view name, const std::vector<const char*>& known
     row.resize(other.size() + 1);
     std::iota(row.begin(), row.end(), 0);
     for (size_t i = 1; i <= name.size(); ++i) {
-      size_t diagonal = row[0];  // distance of the two shorter by one
+      size_t diagonal = row[0];  // distance of both prefixes shortened by one character
       row[0] = i;
       for (size_t j = 1; j <= other.size(); ++j) {
         const size_t changed = diagonal + (name[i - 1] != other[j - 1]);

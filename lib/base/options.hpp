@@ -1,4 +1,4 @@
-// Strict parsers, and the table of options that generated code fills from the environment.
+// Strict parsers, and the table of options that generated code reads from the environment.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct choice {
   uint64_t value;
 };
 
-// Each returns false, and leaves the value alone, unless it understands the text from its first to
-// its last character. Letters may be of either case.
+// Each returns false, and does not change the value, unless the whole text is valid. Letters may be of either
+// case.
 bool parse(std::string_view text, bool& value);      // 1 on true yes, 0 off false no
 bool parse(std::string_view text, int& value);       // as parse_size, or negative
 bool parse(std::string_view text, uint64_t& value);  // decimal, or hexadecimal after 0x
@@ -55,21 +55,21 @@ struct option {
   std::string (*get)(const global_attr_t& attr);
 };
 
-/// A variable that is known, but no option.
+/// A known environment variable that is not an option.
 struct variable {
   const char* name;
-  bool prefix;  // any name that begins so
+  bool prefix;  // matches any name with this prefix
 };
 
-/// Sets what the environment says. Returns, for each option, whether it did. Throws option_error
-/// for a value that is not understood.
+/// Sets options from the environment. Returns for each option whether it was set. Throws option_error
+/// for an invalid value.
 std::vector<bool> read_environment(const std::vector<option>& table, global_attr_t& attr);
 
-/// One warning for each LCI_* variable of the environment that nobody reads.
+/// Prints a warning for each unknown LCI_* variable of the environment.
 void warn_of_unknown_variables(const std::vector<option>& table,
                                const std::vector<variable>& others);
 
-/// The known name that is most like `name`, or null if none is close.
+/// The known name that is most similar to `name`, or null if none is close.
 const char* nearest(std::string_view name, const std::vector<const char*>& known);
 
 }  // namespace options

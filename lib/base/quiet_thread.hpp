@@ -1,4 +1,4 @@
-// Threads of the library's own.
+// Threads of the library.
 #pragma once
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 namespace lci {
 
-/// Runs `body` in a new thread, which no signal of the program's interrupts: its handlers are for its own
+/// Runs `body` in a new thread that blocks all signals, so that the program's signal handlers run only in the program's
 /// threads. `name` has at most 15 characters. Throws std::system_error.
 template <class F>
 std::thread quiet_thread(const char* name, F body) {

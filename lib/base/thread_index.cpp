@@ -13,8 +13,8 @@ constinit thread_local int tls_thread_index = -1;
 
 namespace {
 
-// Needs no memory, since a thread's first call may be one that can't fail, and no destructor: threads may end
-// after those of static objects have run.
+// Allocates no memory, since a thread's first call may be one that must not fail, and needs no destructor: threads may
+// end after those of static objects have run.
 std::mutex pool_mutex;  // its unlock/lock pair is the happens-before edge between two owners
 constinit std::bitset<max_thread_index> in_use;  // under pool_mutex
 
@@ -23,8 +23,8 @@ void give_back(int index) {
   in_use.reset(static_cast<size_t>(index));
 }
 
-/// Gives back the index of a thread that ends. (A thread_local object with a destructor would have the C library
-/// allocate for each thread, which aborts if it can't.)
+/// Returns the index of a thread that ends. (For a thread_local object with a destructor, the C library would
+/// allocate memory for each thread, and abort if it can't.)
 class thread_end {
  public:
   thread_end() : works_(pthread_key_create(&key_, ended) == 0) {}
@@ -32,14 +32,14 @@ class thread_end {
     if (works_) pthread_key_delete(key_);
     works_ = false;
   }
-  /// False if the end of this thread can't be noticed.
+  /// False if the end of this thread can't be detected.
   bool watch(int index) const {
     return works_ && pthread_setspecific(key_, reinterpret_cast<void*>(static_cast<intptr_t>(index) + 1)) == 0;
   }
 
  private:
   static void ended(void* value) {
-    tls_thread_index = max_thread_index;  // whatever runs later in this thread must lock
+    tls_thread_index = max_thread_index;  // code that runs later in this thread must lock
     give_back(static_cast<int>(reinterpret_cast<intptr_t>(value)) - 1);
   }
 

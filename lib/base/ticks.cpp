@@ -13,8 +13,8 @@ struct moment {
   std::chrono::steady_clock::time_point time;
 };
 
-/// Both clocks at once: of a few tries the one that took least, so that it hardly matters if the thread is
-/// interrupted in one of them.
+/// Reads both clocks at once. Uses the shortest of a few tries, so that an interruption of the thread in one of them
+/// does no harm.
 moment now() {
   moment best{};
   uint64_t least = ~uint64_t{0};
@@ -29,7 +29,7 @@ moment now() {
   return best;
 }
 
-/// No instruction tells the rate on every processor, nor under every hypervisor.
+/// Measured, since no instruction returns the rate on every processor and under every hypervisor.
 double measured_ticks_per_ns() {
   const moment begin = now();
   moment end;

@@ -1,4 +1,4 @@
-// A clock cheap enough to be read for each message, for "has a moment passed" only.
+// A clock cheap enough to be read for each message, accurate enough only to test whether a short time has passed.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace lci {
 
-/// The processor's counter of time where a program may read it, else the system's clock. Ticks of
-/// processors differ in length: ticks_in() says how many a time has. Thread-safe. Values that two threads
-/// have read may be a little out of order, so compare only differences, as unsigned numbers.
+/// The processor's time counter where a program may read it, else the system's clock. The length of a tick depends on
+/// the processor: ticks_in() converts. Thread-safe. Values that two threads
+/// have read may be slightly out of order, so compare only differences, as unsigned numbers.
 inline uint64_t cpu_ticks() {
 #if defined(__x86_64__) || defined(__i386__)
   return __builtin_ia32_rdtsc();
@@ -26,8 +26,8 @@ inline uint64_t cpu_ticks() {
 #endif
 }
 
-/// How many ticks pass in this time: at least 1, and right within a few percent. The first call of a
-/// process may take some 20 us, to measure. Thread-safe; for constants that are made once:
+/// Number of ticks in this time: at least 1, accurate within a few percent. The first call of a
+/// process may take about 20 us, to measure. Thread-safe; for constants that are computed once:
 ///
 ///     static inline const uint64_t recent = ticks_in(std::chrono::microseconds(8));
 uint64_t ticks_in(std::chrono::nanoseconds time);

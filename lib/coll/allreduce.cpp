@@ -23,7 +23,7 @@ void allreduce_direct(plan& p, const void* sendbuf, void* recvbuf, const reducti
   }
 }
 
-// Recursive doubling: in each round two halves of a group exchange what they have combined.
+// Recursive doubling: in each round two halves of a group exchange their partial results.
 void allreduce_doubling(plan& p, const void* sendbuf, void* recvbuf, const reduction& r) {
   const size_t bytes = r.bytes();
   auto last = p.then([=] { copy(recvbuf, sendbuf, bytes); });
@@ -46,8 +46,8 @@ void allreduce_tree(plan& p, const void* sendbuf, void* recvbuf, const reduction
   broadcast_tree(p, recvbuf, r.bytes(), 0, steps_of_part, reduced);
 }
 
-// The array is cut into a part for each rank. First the parts go round and each rank adds its own
-// items to what passes; then the finished parts go round.
+// The array is divided into one part per rank. The parts first travel round the ring, and each rank combines its own
+// items with the part it receives; then the finished parts travel round.
 void allreduce_ring(plan& p, const void* sendbuf, void* recvbuf, const reduction& r) {
   const auto n = static_cast<size_t>(p.n()), me = static_cast<size_t>(p.me());
   const int next = (p.me() + 1) % p.n(), before = (p.me() - 1 + p.n()) % p.n();
@@ -70,7 +70,7 @@ void allreduce_ring(plan& p, const void* sendbuf, void* recvbuf, const reduction
   for (size_t s = 0; s + 1 < n; ++s) {
     const size_t step = n - 1 + s, out = part(step), in = part(s);
     p.send(next, at(out), count(out) * r.item_size, step, {last});
-    // What lay there must have been sent.
+    // The receive overwrites a part that must have been sent.
     last = p.receive(before, at(in), count(in) * r.item_size, step, {last, sent[in]});
   }
 }

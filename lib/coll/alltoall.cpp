@@ -5,8 +5,8 @@
 
 namespace lci::core {
 
-// In round i a rank sends to the i-th after it and receives from the i-th before it. A few rounds
-// are under way at a time: more would only fill queues and packets.
+// In round i a rank sends to the i-th after it and receives from the i-th before it. The number of outstanding rounds
+// is bounded: more would only fill queues and use up packets.
 void alltoall(alltoall_args& a) {
   constexpr size_t at_a_time = 16;
   coll::plan p("alltoall", coll::scope_of(a));

@@ -4,8 +4,8 @@
 namespace lci::coll {
 namespace {
 
-/// Dissemination: after round k a rank knows of 2^(k+1) ranks, itself and those before it.
-/// `exchange(to, from, round)`.
+/// Dissemination: after round k a rank knows that 2^(k+1) ranks, itself and those before it, have entered.
+/// Calls `exchange(to, from, round)` for each round.
 template <class F>
 void each_round(int me, int n, F exchange) {
   size_t round = 0;
@@ -13,17 +13,17 @@ void each_round(int me, int n, F exchange) {
     exchange((me + distance) % n, (me - distance + n) % n, round);
 }
 
-/// Without a graph, and without matching: both cost more than the messages.
+/// Uses neither a graph nor matching: both cost more than the messages.
 void barrier_at_once(const scope& s) {
   if (core::tls_in_progress)
     throw_invalid("barrier", "caller", "a handler", "outside of progress()",
-                  "pass .comp() to be told of its end");
+                  "pass .comp(), which is signalled at its end");
   core::device& d = *s.device.p_impl;
   const int me = d.rt.rank(), n = d.rt.size();
   const uint64_t number = d.begin_barrier();
   const char nothing = 0;
   each_round(me, n, [&](int to, int from, size_t round) {
-    // The other ranks count on this message: the barrier has begun.
+    // Retried without memory: the barrier has begun, and other ranks wait for this message.
     insist_on_memory<resource_error>([&] {
       post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round).tag(round).runtime(s.runtime)
           .device(s.device).endpoint(s.endpoint)();
@@ -38,7 +38,7 @@ void barrier_in_parts(plan& p) {
   each_round(p.me(), p.n(), [&](int to, int from, size_t round) {
     p.send(to, nullptr, 0, round, {before});
     const auto heard = p.receive(from, nullptr, 0, round);
-    // The next round begins when this one and all before it have been heard.
+    // The next round begins when the messages of this one and all before have arrived.
     before = round == 0 ? heard : p.then([] {}, {before, heard});
   });
   p.run();

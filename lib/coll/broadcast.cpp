@@ -5,7 +5,7 @@ namespace lci::coll {
 
 plan::node broadcast_tree(plan& p, void* buffer, size_t size, int root, size_t step,
                           plan::node start) {
-  // Numbered from the root, a rank gets the data from the one without its lowest bit.
+  // Ranks are numbered from the root; a rank's parent is its number with the lowest set bit cleared.
   const int n = p.n(), v = (p.me() - root + n) % n;
   int bit = 1;
   plan::node have = start;
@@ -28,7 +28,7 @@ void broadcast_direct(plan& p, void* buffer, size_t size, int root) {
   for (int i = 1; i < p.n(); ++i) p.send((root + i) % p.n(), buffer, size, 0);
 }
 
-// Each piece goes from rank to rank, while others follow it.
+// Pipelined: each piece travels from rank to rank, followed by the next ones.
 void broadcast_ring(plan& p, void* buffer, size_t size, int root, size_t pieces) {
   const int n = p.n(), v = (p.me() - root + n) % n;
   const int next = (p.me() + 1) % n, before = (p.me() - 1 + n) % n;

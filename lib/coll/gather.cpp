@@ -1,4 +1,4 @@
-// Gather and scatter: the same trees, walked from the leaves or from the root.
+// Gather and scatter: the same trees, from the leaves to the root or from the root to the leaves.
 #include <algorithm>
 
 #include "generated/core_operations.hpp"
@@ -7,8 +7,8 @@
 namespace lci::coll {
 namespace {
 
-/// This rank's place in a binomial tree: numbered from the root, it stands for the blocks of
-/// `width` consecutive numbers, itself the first.
+/// This rank's position in a binomial tree. Ranks are numbered from the root; the subtree of this rank holds
+/// the blocks of `width` consecutive numbers, of which its own is the first.
 struct place {
   int v, bit, width;
   place(const plan& p, int root) : v((p.me() - root + p.n()) % p.n()), bit(1) {
@@ -17,7 +17,7 @@ struct place {
   }
 };
 
-/// Between blocks in the order of ranks and blocks numbered from the root.
+/// Converts between blocks in the order of ranks and blocks numbered from the root.
 void rotate(std::byte* to, const std::byte* from, size_t size, int n, size_t first_goes_to) {
   const size_t at = first_goes_to * size, total = static_cast<size_t>(n) * size;
   copy(to + at, from, total - at);
@@ -73,7 +73,7 @@ void scatter_direct(plan& p, const void* sendbuf, void* recvbuf, size_t size, in
   }
 }
 
-/// The blocks of all ranks, and where this rank's is among them.
+/// The blocks of all ranks, and the address of this rank's block.
 range blocks_at(const void* buffer, size_t size, const plan& p) {
   return range_of(buffer, size * static_cast<size_t>(p.n()));
 }

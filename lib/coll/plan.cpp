@@ -9,7 +9,7 @@
 
 namespace lci::coll {
 
-/// Belongs to the graph, which frees it at its end.
+/// Owned by the graph, which frees it at its end.
 struct plan::memory {
   std::deque<std::function<void()>> functions;
   std::vector<std::unique_ptr<std::byte[]>> blocks;
@@ -35,7 +35,7 @@ plan::plan(const char* operation, const scope& s)
 }
 
 plan::~plan() {
-  if (!graph_.is_empty()) discard();  // it was not run: an exception came in between
+  if (!graph_.is_empty()) discard();  // not run, because of an exception
 }
 
 void plan::discard() {
@@ -64,8 +64,8 @@ void plan::order(node before, node after) {
 
 namespace {
 
-/// A post of a plan that runs. What there is no memory for is tried again later, as `retry` is: the other ranks
-/// count on it.
+/// A post of a running plan. If there is no memory, returns `retry_nomem`, so that the graph posts it again: other
+/// ranks wait for it. Throws resource_error after memory_tries attempts.
 template <class Post>
 class retried_post {
  public:
@@ -109,16 +109,16 @@ plan::node plan::then(std::function<void()> function, nodes after) {
 }
 
 std::byte* plan::scratch(size_t size) {
-  // Not value-initialised: it is only ever read where it was written.
+  // Not value-initialised: it is read only where it was written.
   return memory_->blocks.emplace_back(new std::byte[size]).get();
 }
 
 void plan::run() {
-  const comp_t graph = std::exchange(graph_, comp_t());  // from here on it frees itself
+  const comp_t graph = std::exchange(graph_, comp_t());  // once started, it frees itself
   graph_start(graph);
   if (!scope_.comp.is_empty()) return;
-  // If progress() throws because a peer has failed, the graph may still signal the synchronizer:
-  // then it must stay.
+  // If progress() throws because a peer has failed, the synchronizer is not freed, since the graph may still
+  // signal it.
   status_t status;
   sync_wait_x(done_, &status).runtime(scope_.runtime).device(scope_.device)();
   free_comp(&done_);
@@ -126,7 +126,7 @@ void plan::run() {
   if (code < errorcode_t::fatal) return;
   if (status.rank < 0)
     throw resource_error(std::string(operation_) +
-                         ": this rank could not do its part: it had no memory, or a function threw; the others wait");
+                         ": this rank could not do its part: it had no memory, or a function threw; other ranks wait");
   throw peer_failure_error(status.rank, std::string(operation_) + ": rank " + std::to_string(status.rank) +
                                             (code == errorcode_t::fatal
                                                  ? " has failed"

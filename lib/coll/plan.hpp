@@ -1,5 +1,5 @@
-// A collective operation as one rank sees it: sends, receives and functions with a partial order, a
-// completion graph that runs once.
+// One rank's part of a collective operation: sends, receives and functions with a partial order, executed once as a
+// completion graph.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace lci::coll {
 
-/// Where a plan's messages travel, and who is told of the end. Taken from an operation's arguments.
+/// The resources that a plan's messages use, and the completion object. Taken from an operation's arguments.
 struct scope {
   runtime_t runtime;
   device_t device;
@@ -32,23 +32,23 @@ scope scope_of(const Args& a) {
   return {a.runtime, a.device, a.endpoint, a.matching_engine, a.comp};
 }
 
-/// A post that travels there.
+/// A post that uses these resources.
 template <class Post>
 Post within(const scope& s, Post post) {
   post.runtime(s.runtime).device(s.device).endpoint(s.endpoint).matching_engine(s.matching_engine);
   return post;
 }
 
-/// The tag of an operation's step 0. Messages of different operations must not meet: a tag is made of
+/// The tag of an operation's step 0. Messages of different operations must not match: a tag consists of
 /// the device (8 bits), the operation's number on that device (12 bits) and the step within it (12
-/// bits), all the same at both ends. Numbers and steps repeat after 4096; what meets then are
-/// messages of one pair of ranks, which are matched in the order in which they were posted.
+/// bits), all the same at both ends. Numbers and steps wrap after 4096; messages of one pair of ranks with
+/// the same tag are then matched in the order in which they were posted.
 tag_t tag_of_operation(device_t device, uint32_t number);
 
-/// Built, then run, by one thread.
+/// Built, then run, by one thread. Owns its graph until run(), then the graph frees itself.
 class plan {
  public:
-  /// Null unless it was given a value.
+  /// A node of the graph; null by default.
   class node {
    public:
     node(graph_node_t n = nullptr) : node_(n) {}  // NOLINT: implicit on purpose
@@ -67,45 +67,46 @@ class plan {
   int me() const { return me_; }
   int n() const { return n_; }
 
-  /// Nodes that begin when all of `after` have ended; empty nodes among these are left out. Both
-  /// ends of a message name the same step; no two messages of a pair of ranks may.
+  /// Nodes that start when all of `after` have completed; null nodes are ignored. Both
+  /// ends of a message use the same step; each message of a pair of ranks needs its own.
   node send(int rank, const void* buffer, size_t size, size_t step, nodes after = {});
   node receive(int rank, void* buffer, size_t size, size_t step, nodes after = {});
   node then(std::function<void()> function, nodes after = {});
   void order(node before, node after);
 
-  /// Memory that lives until the plan has ended.
+  /// Uninitialised memory that is freed when the plan has ended.
   std::byte* scratch(size_t size);
 
-  /// Starts the plan; waits for its end if there is no completion object to be told.
+  /// Starts the plan; without a completion object, waits for its end. Throws peer_failure_error if a peer has failed,
+  /// resource_error if this rank's part has.
   void run();
 
  private:
   struct memory;
-  /// The first message takes the operation's number: a call with bad arguments uses none up, also
-  /// where one rank alone makes it. Nor does one that throws before the plan runs.
+  /// The first message takes the operation's number. So a call with invalid arguments takes none, even if
+  /// only one rank makes it; nor does a call that throws before the plan runs.
   tag_t tag_of(size_t step);
   node placed(node what, nodes after);
-  /// Of one that has not been run.
+  /// Frees a plan that was not run.
   void discard();
 
   const char* operation_;
   scope scope_;
   int me_, n_;
   std::optional<uint32_t> number_;
-  comp_t done_;   // what the graph signals
+  comp_t done_;   // signalled by the graph
   comp_t graph_;  // frees itself at its end
   memory* memory_;
 };
 
-// --- what operations ask of their arguments; these throw invalid_argument_error ---
+// --- checks of arguments; they throw invalid_argument_error ---
 
 void check_root(const char* operation, const plan& p, int root);
 void check_buffer(const char* operation, const char* argument, const void* buffer, size_t size);
-/// Where calls are checked: what is written must be apart from what is read, unless it is in its place.
+/// If calls are checked: the buffers must not overlap, unless `in_place`.
 void check_apart(const char* operation, const range& sendbuf, const range& recvbuf, bool in_place = false);
 void check_function(const char* operation, reduce_op_t op);
-/// count * item_size * blocks, which must be a number of bytes.
+/// count * item_size. Throws if that times `blocks` is more than half of the address space.
 size_t checked_bytes(const char* operation, const char* argument, size_t count, size_t item_size,
                      size_t blocks = 1);
 /// `ring_nsteps`, or its default.
@@ -114,7 +115,7 @@ size_t checked_pieces(const char* operation, const plan& p, int ring_nsteps);
 
 // --- pieces ---
 
-/// Where piece i of n begins, when `total` is cut evenly.
+/// Offset of piece i if `total` is divided evenly into n pieces.
 inline size_t piece_begin(size_t total, size_t i, size_t n) {
   return total / n * i + (i < total % n ? i : total % n);
 }

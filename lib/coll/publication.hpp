@@ -1,4 +1,4 @@
-// Registered memory that ranks have made known to each other together.
+// A collective publication of registered memory to all ranks.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace lci::core {
 
-/// Immutable once it has been handed out.
+/// Immutable after publish_memory() has returned it.
 class publication {
  public:
   device_t device;
-  uint64_t number = 0;  // in the device's directory
+  uint64_t number = 0;  // in the device's `published`
 };
 
 }  // namespace lci::core

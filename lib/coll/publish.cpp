@@ -1,4 +1,4 @@
-// Publishing registrations: each rank tells the others of one, so that they find it by its addresses.
+// Publishing registrations: each rank sends one to all others, which then find it by address.
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace lci::coll {
 namespace {
 
-/// What a rank tells. Whether it was asked for something that can't be, too: the others wait for its answer.
+/// What a rank sends to the others, also if its arguments are invalid (`misused`), since the others wait for it.
 struct offer {
   rmr_t rmr;
   bool misused = false;
@@ -27,7 +27,7 @@ publication_t publish_memory(publish_memory_args& a) {
   auto made = std::make_unique<publication>();
   made->device = a.device;
   coll::offer mine;
-  const bool has_one = !a.mr.is_empty();  // MR_HOST and its kin are none
+  const bool has_one = !a.mr.is_empty();  // MR_HOST and similar constants are no registrations
   if (has_one) mine.rmr = get_rmr_x(a.mr).runtime(a.runtime)();
   mine.misused = has_one && !d.takes(mine.rmr);
   std::vector<coll::offer> all(static_cast<size_t>(d.n_ranks));
@@ -51,7 +51,7 @@ void unpublish_memory(unpublish_memory_args& a) {
   const std::unique_ptr<publication> ends(a.publication->p_impl);
   *a.publication = publication_t();
   ends->device.p_impl->published.remove(ends->number);
-  // Not before nobody finds it any more.
+  // Return only when no rank finds it any more.
   barrier_x().runtime(a.runtime).device(ends->device)();
 }
 

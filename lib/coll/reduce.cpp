@@ -3,13 +3,13 @@
 
 namespace lci::coll {
 
-// Always towards rank 0, so that items are combined in the order of ranks whatever the root.
+// The tree's root is always rank 0, so that items are combined in the order of ranks for any `root`.
 plan::node reduce_tree(plan& p, const void* sendbuf, void* recvbuf, const reduction& r, int root,
                        size_t step, plan::node start) {
   const int n = p.n(), me = p.me();
   const size_t bytes = r.bytes();
   const size_t to_root = step + 1;
-  const bool combines = me % 2 == 0 && me + 1 < n;  // others send what they have
+  const bool combines = me % 2 == 0 && me + 1 < n;  // other ranks only send their own items
   void* sum = me == 0 && root == 0 ? recvbuf : combines ? p.scratch(bytes) : nullptr;
 
   plan::node last = start;

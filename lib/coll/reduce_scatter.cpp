@@ -32,7 +32,8 @@ void reduce_scatter_tree(plan& p, const void* sendbuf, void* recvbuf, const redu
   scatter_tree(p, sum, recvbuf, r.bytes(), 0, steps_of_part, reduced);
 }
 
-// Blocks go round; each rank adds its own items to what passes. The last to come is its own.
+// Blocks travel round the ring; each rank combines its own items with the block it receives. The last one to arrive
+// is its own.
 void reduce_scatter_ring(plan& p, const void* sendbuf, void* recvbuf, const reduction& r) {
   const auto n = static_cast<size_t>(p.n()), me = static_cast<size_t>(p.me());
   const int next = (p.me() + 1) % p.n(), before = (p.me() - 1 + p.n()) % p.n();
@@ -42,7 +43,7 @@ void reduce_scatter_ring(plan& p, const void* sendbuf, void* recvbuf, const redu
     p.then([=] { copy(recvbuf, from, bytes); });
     return;
   }
-  std::byte* moving[2] = {p.scratch(bytes), p.scratch(bytes)};  // one comes, the other one leaves
+  std::byte* moving[2] = {p.scratch(bytes), p.scratch(bytes)};  // one is received while the other is sent
   plan::node combined, sent[2];
   const void* out = from + (me + n - 1) % n * bytes;
   for (size_t s = 0; s + 1 < n; ++s) {

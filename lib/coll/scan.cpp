@@ -20,7 +20,7 @@ void scan(scan_args& a) {
     if (p.me() + distance < p.n()) sent = p.send(p.me() + distance, sum, bytes, round, {last});
     if (p.me() >= distance)
       got = p.receive(p.me() - distance, before = p.scratch(bytes), bytes, round);
-    // What is being sent must not change.
+    // `sum` must not change while it is being sent.
     last = p.then([=, op = a.op, count = a.count] {
       if (before != nullptr) op(before, sum, sum, count);
     }, {last, sent, got});

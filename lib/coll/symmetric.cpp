@@ -1,4 +1,4 @@
-// Symmetric memory: each rank allocates its part, and all learn of all of them.
+// Symmetric memory: each rank allocates its part, and all ranks exchange keys and addresses.
 #include "lib/coll/symmetric.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace lci::coll {
 namespace {
 
-/// What a rank tells of its part. All ranks learn whether all have got theirs.
+/// A rank's description of its part, from which all ranks learn whether every part was allocated.
 struct part {
   rmr_t rmr;
   bool allocated = false;
@@ -27,7 +27,8 @@ struct part {
   }
 };
 
-/// The first rank whose part is not as that of rank 0, if some rank checks its calls and asks for equal ones.
+/// The first rank whose part differs from that of rank 0, if some rank checks its calls and requires equal parts; else
+/// the number of ranks.
 size_t first_unequal(const std::vector<part>& all) {
   const auto asks = [](const part& p) { return p.to_be_equal; };
   if (std::none_of(all.begin(), all.end(), asks)) return all.size();
@@ -60,7 +61,7 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
     mine.rmr = get_rmr_x(memory->mr).runtime(a.runtime)();
     mine.allocated = true;
   } catch (const resource_error&) {
-    why = std::current_exception();  // the others wait for our answer: they are told before we give up
+    why = std::current_exception();  // thrown after the allgather, in which the others wait for this rank
   } catch (const invalid_argument_error&) {
     why = std::current_exception();
   }
@@ -95,7 +96,7 @@ void free_symmetric(free_symmetric_args& a) {
                   "unpublish_memory() comes first");
   const std::unique_ptr<symmetric> memory(a.symmetric->p_impl);
   *a.symmetric = symmetric_t();
-  // Not before everybody has come here: until then somebody may still be using our part.
+  // Other ranks may use this rank's part until they enter the barrier.
   barrier_x().runtime(a.runtime).device(memory->device)();
   free_shared_x(&memory->mr).runtime(a.runtime)();
 }

@@ -1,4 +1,4 @@
-// Shared memory that all ranks have allocated together.
+// Shared memory that all ranks have allocated collectively.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace lci::core {
 
-/// Immutable once it has been handed out.
+/// Immutable after alloc_symmetric() has returned it.
 class symmetric : public object_memory<symmetric, true> {
  public:
   device_t device;
   mr_t mr;                       // this rank's part
   std::vector<rmr_t> rmrs;       // by rank
-  std::vector<void*> addresses;  // by rank; null where it is on another host
+  std::vector<void*> addresses;  // by rank; null if not mapped, as for ranks of other hosts
 };
 
 }  // namespace lci::core

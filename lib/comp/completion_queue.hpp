@@ -1,4 +1,4 @@
-// Completion queues: statuses in the order in which a thread signals them, or in that of all threads.
+// Completion queues: statuses ordered per signalling thread, or over all threads.
 #pragma once
 
 #include <atomic>
@@ -18,18 +18,18 @@
 
 namespace lci::core {
 
-/// Thread-safe. Never loses a status. Whoever has taken the last one may free the queue, even while
-/// its signaller is still on its way out.
+/// Thread-safe. Never loses a status. A thread that has taken the last status may free the queue, even before
+/// its signaller has returned from signal().
 class completion_queue : public comp_impl_t {
  public:
-  /// False if there is nothing, or if the oldest status is just being written.
+  /// False if the queue is empty, or if the oldest status is still being written.
   bool pop(status_t& out);
-  /// The same as a value: `retry` if there is nothing.
+  /// Like pop(out), but returns the status, or `retry` in place of false.
   status_t pop();
-  /// Takes at most `max`, as many calls of pop() would; how many.
+  /// Takes at most `max` statuses in the order of repeated calls of pop(), and returns their number.
   size_t pop_many(status_t* out, size_t max);
-  /// Sleeps until pop() may find something, at most `timeout_ns` (negative: for ever). Wakes one
-  /// sleeper a status: call pop() afterwards.
+  /// Sleeps until pop() may succeed, at most `timeout_ns` (negative: for ever). Each status wakes one
+  /// sleeper: call pop() afterwards.
   void sleep(int64_t timeout_ns);
 
  protected:
@@ -37,8 +37,8 @@ class completion_queue : public comp_impl_t {
   event_count<> sleepers_;
 };
 
-/// cq_type lcrq: grows. Threads that signal don't meet: the statuses of each come in their order, and so do
-/// those of ordered streams.
+/// cq_type lcrq: grows. Signalling threads don't contend: statuses are ordered per thread, and per
+/// ordered stream.
 class unbounded_queue final : public completion_queue, public object_memory<unbounded_queue, false> {
  public:
   explicit unbounded_queue(attr_t a) : completion_queue(a) {}
@@ -59,8 +59,8 @@ class unbounded_queue final : public completion_queue, public object_memory<unbo
   sharded_queue<status_t> items_;
 };
 
-/// cq_type fifo: grows. One order for all: a status whose signal() has returned comes out before those whose
-/// signal() is called afterwards, by whatever thread.
+/// cq_type fifo: grows. One order over all threads: a status whose signal() has returned comes out before those whose
+/// signal() is called afterwards, by any thread.
 class fifo_queue final : public completion_queue, public object_memory<fifo_queue, false> {
  public:
   explicit fifo_queue(attr_t a) : completion_queue(a) {}
@@ -80,8 +80,8 @@ class fifo_queue final : public completion_queue, public object_memory<fifo_queu
   segmented_queue<status_t> items_;
 };
 
-/// cq_type array_atomic: a ring of attr.cq_default_length places. What does not fit goes to a list
-/// under a lock, and so does all that comes later, until the list is empty again; it is taken when
+/// cq_type array_atomic: a ring of attr.cq_default_length slots. A status that does not fit, and all later ones
+/// until the list is empty again, go to a list under a lock, which is popped when
 /// the ring is empty. So statuses of one signaller stay in order.
 class ring_queue final : public completion_queue, public object_memory<ring_queue, false> {
  public:
@@ -119,16 +119,16 @@ class ring_queue final : public completion_queue, public object_memory<ring_queu
   }
 
  private:
-  // True if somebody sleeps.
+  // True if there is a sleeper to wake.
   LCI_COLD bool overflow(const status_t& status) {
     std::lock_guard guard(lock_);
     insist_on_memory([&] { overflow_.push_back(status); });
-    overflowed_.fetch_add(1, std::memory_order_seq_cst);  // the claim that parking.hpp asks for
+    overflowed_.fetch_add(1, std::memory_order_seq_cst);  // the claim that parking.hpp requires
     return sleepers_.notice();
   }
   LCI_COLD bool pop_overflow(status_t& out) {
     std::lock_guard guard(lock_);
-    // What is in the ring is older than what its signaller has put into the list.
+    // Of one signaller, the statuses in the ring are older than those in the list.
     if (!items_.idle() || overflow_.empty()) return false;
     out = overflow_.front();
     overflow_.pop_front();
@@ -142,7 +142,7 @@ class ring_queue final : public completion_queue, public object_memory<ring_queu
   std::deque<status_t> overflow_;      // under lock_
 };
 
-/// Calls `f` with the queue as what it is: cheaper than a virtual function for the usual kind.
+/// Calls `f` with the queue as its concrete type: cheaper than a virtual function for the default type.
 template <class F>
 LCI_ALWAYS_INLINE inline decltype(auto) with_queue_kind(completion_queue& q, F f) {
   if (LCI_LIKELY(q.attr.cq_type == attr_cq_type_t::lcrq)) return f(static_cast<unbounded_queue&>(q));
@@ -179,7 +179,7 @@ inline completion_queue* make_queue(const comp_attr_t& attr) {
     case attr_cq_type_t::fifo:
       return new fifo_queue(attr);
   }
-  return nullptr;  // alloc_cq has refused other values
+  return nullptr;  // not reached: alloc_cq rejects other values
 }
 
 }  // namespace lci::core

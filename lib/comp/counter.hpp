@@ -13,7 +13,7 @@ class counter final : public comp_impl_t, public object_memory<counter, false> {
   explicit counter(attr_t a) : comp_impl_t(a) {
     attr.comp_type = attr_comp_type_t::counter;
     attr.zero_copy_am = false;
-    attr.am_in_place = true;  // nobody sees a message's payload: no buffer for it, none to free
+    attr.am_in_place = true;  // payloads are dropped, so no buffer is allocated for them
   }
   void signal(status_t) override { number.add_one(); }
 

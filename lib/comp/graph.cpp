@@ -22,7 +22,7 @@ bool graph_node::leave(phase next) {
   return true;
 }
 
-// A short wait: the thread that marks the node only copies a status.
+// The wait is short: the thread that marks the node only copies a status.
 void graph_node::await_early_status() const {
   while (state.load(std::memory_order_acquire) != phase::marked)  // A4: pairs with R4
     sched_yield();
@@ -46,9 +46,9 @@ graph_node* graph::ready_list::pop() {
   return n;
 }
 
-// What `begin` makes ready is run afterwards. Inside a node of the same graph it is only added to
-// the list of the call around it: so a chain of nodes that complete each other is a loop, not a
-// recursion. Another graph runs at once, since the node may be going to wait for it.
+// Runs the nodes that `begin` makes ready. Inside a node of the same graph they are only added to
+// the list of the enclosing call, so a chain of nodes that complete each other is a loop, not a
+// recursion. Inside a node of another graph they run at once, since that node may wait for them.
 template <class F>
 void graph::drive(graph* g, F begin) {
   const uint64_t id = g->id_;
@@ -90,7 +90,7 @@ graph::~graph() {
 
 void graph::require_rest(const char* operation) const {
   if (running())
-    throw_invalid(operation, "graph", "running", "at rest", "wait until graph_test() says done");
+    throw_invalid(operation, "graph", "running", "at rest", "wait until graph_test() returns done");
 }
 
 graph_node* graph::add_node(graph_node::run_function run, void* value,
@@ -112,16 +112,16 @@ void graph::add_edge(graph_node* src, graph_node* dst, graph_node::edge_function
   if (dst->owner != this)
     throw_invalid("graph_add_edge", "dst", "a node of another graph", "a node of this graph");
   if (src == end_node())
-    throw_invalid("graph_add_edge", "src", "GRAPH_END", "a node that something comes after");
+    throw_invalid("graph_add_edge", "src", "GRAPH_END", "a node other than the end");
   if (dst == start_node())
-    throw_invalid("graph_add_edge", "dst", "GRAPH_START", "a node that something comes before");
+    throw_invalid("graph_add_edge", "dst", "GRAPH_START", "a node other than the start");
   if (src == dst) throw_invalid("graph_add_edge", "dst", "src", "another node");
   src->out.push_back({dst, fn});
   ++dst->n_in;
   checked_ = false;
 }
 
-// Sees to it that all nodes will have their turn. Without allocating: what starts a graph need not undo anything.
+// Throws if a cycle prevents nodes from running. Does not allocate, so that start() has nothing to undo.
 void graph::check_structure() {
   ready_list order{id_, nullptr};
   for (graph_node& n : nodes_) {
@@ -191,7 +191,7 @@ void graph::mark_complete(graph_node* n, status_t status) {
                                           std::memory_order_acquire))
         continue;
       n->early_status = status;
-      // R4: pairs with A4. The last access: whoever completes the node may free the graph.
+      // R4: pairs with A4. The last access: the thread that completes the node may free the graph.
       return n->state.store(phase::marked, std::memory_order_release);
     }
     if (now == phase::thrown) {
@@ -223,7 +223,7 @@ bool graph::retry(void* node) {
   return achieved;
 }
 
-// False if the node has to be tried again. After a node that said `posted`, the graph may be gone.
+// False if the node has to be run again. After a node that returned `posted`, the graph may have been freed.
 bool graph::run(graph_node* n, ready_list& ready) {
   status_t status(errorcode_t::done);
   if (n->run && LCI_LIKELY(!failed_.load(std::memory_order_relaxed))) {
@@ -272,12 +272,12 @@ void graph::finish() {
     completion->signal(status);
     return;
   }
-  // The last access: whoever sees `done` may free the graph.
+  // The last access: a thread that sees `done` may free the graph.
   const uint32_t before = state_.exchange(done, std::memory_order_acq_rel);  // R3: pairs with A3
   if (before & asleep) os_futex::wake_all(&state_);
 }
 
-// The first failure counts: what comes after it may be its consequence.
+// Only the first failure is stored: later ones may be its consequence.
 void graph::fail(int rank, errorcode_t why, std::exception_ptr thrown) {
   std::lock_guard guard(failure_lock_);
   if (failed_.load(std::memory_order_relaxed)) return;
@@ -297,7 +297,7 @@ void graph::fail_by_exception() {
   }
 }
 
-// What a run that has ended says, unless something was thrown.
+// The status of a run that has ended without an exception.
 status_t graph::outcome() const {
   status_t status(failed_.load(std::memory_order_relaxed) ? failed_as_ : errorcode_t::done);
   status.rank = failed_rank_;

@@ -6,8 +6,8 @@
 
 namespace lci::core {
 
-/// Thread-safe as far as the function is. It runs in whichever thread finds the operation complete:
-/// inside progress(), or inside a post.
+/// Does not own what the function refers to. As thread-safe as the function, which runs in the thread that finds the
+/// operation complete: inside progress() or a post.
 class handler final : public comp_impl_t, public object_memory<handler, false> {
  public:
   using function = void (*)(status_t);

@@ -1,4 +1,4 @@
-// Synchronizer: ready after a number of signals, like a request of MPI.
+// Synchronizer: ready after a number of signals, like an MPI request.
 #pragma once
 
 #include "lci/completion.hpp"
@@ -8,13 +8,13 @@
 
 namespace lci::core {
 
-/// Thread-safe. A successful test resets it. Signals beyond the threshold belong to the next round:
-/// none is lost, up to a bound beyond which signal() throws resource_error. May be freed by
-/// whoever has seen it ready, even while the last signaller is still on its way out.
+/// Thread-safe. A successful test resets it. Signals beyond the threshold count for the next round; beyond
+/// max_early_signals of them, signal() throws resource_error. A thread that has seen it ready may free it, even before
+/// the last signaller has returned from signal().
 class synchronizer : public comp_impl_t {
  public:
   bool ready() const;
-  /// Takes the statuses, as many as the threshold, if it is ready. `out` may be null.
+  /// If ready, takes as many statuses as the threshold. `out` may be null.
   bool test(status_t* out);
   /// Sleeps until it may be ready, at most `timeout_ns` (negative: for ever).
   void sleep(int64_t timeout_ns);
@@ -40,7 +40,7 @@ class multi_synchronizer final : public synchronizer, public object_memory<multi
   signal_array<status_t> array;
 };
 
-/// The kind that suits attr.sync_threshold, which must be positive.
+/// Chooses the type by attr.sync_threshold, which must be positive.
 synchronizer* make_synchronizer(const comp_attr_t& attr);
 
 inline bool synchronizer::ready() const {

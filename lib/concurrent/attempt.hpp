@@ -1,4 +1,4 @@
-// A lock that is tried once, where one is wanted at all.
+// A scope that tries a lock once, and optionally needs none.
 #pragma once
 
 #include "lib/base/cpu.hpp"
@@ -6,7 +6,8 @@
 
 namespace lci {
 
-/// Holds it, or has failed to, while it is there.
+/// Tries the lock in the constructor and holds it, unless that failed, until destruction. Does not own the lock.
+/// Without `wanted`, takes no lock and never fails.
 class attempt {
  public:
   explicit attempt(spinlock& lock, bool wanted = true) : lock_(wanted ? &lock : nullptr) {

@@ -13,35 +13,34 @@
 
 namespace lci {
 
-/// Thread-safe, lock-free except that an item becomes visible only after its producer and all
-/// earlier ones have finished writing. A ring of cells with a ticket counter at each end. One
-/// locked instruction for a push and one for a pop. The counters move by compare-and-swap, not by
-/// fetch-and-add: a ticket can't be given back, so a fetch-and-add could not answer "full" (the
-/// published implementation overwrites items instead).
+/// A ring of cells with a ticket counter at each end. Thread-safe, lock-free except that an item becomes visible only
+/// after its producer and all earlier ones have finished writing. One locked instruction for a push and one for a pop.
+/// The counters move by compare-and-swap, not by fetch-and-add: a ticket can't be returned, so a fetch-and-add could
+/// not report "full" (the published implementation overwrites items instead).
 ///
-/// Memory orders. `turn` of a cell is 0 in fresh memory and says, counted from the ticket of the
+/// Memory orders. `turn` of a cell is 0 in fresh memory and means, relative to the ticket of the
 /// cell's current round: 0 = free for that ticket, 1 = holds its item, capacity = free for the
 /// next round. Exactly the holder of a ticket may touch the cell between "free" and "full"
 /// (producer) and between "full" and "free again" (consumer), so the item is never written and read
 /// at once:
 ///  - a producer's item is visible to the consumer by R1/A1 on `turn`;
 ///  - a consumer has finished reading before the next round's producer writes by R2/A2 on `turn`;
-///  - the ticket counters only hand out numbers. They grow for ever (64 bits), so a
-///    compare-and-swap can't succeed on an old value, and `turn` can't return to one. The
+///  - the ticket counters only assign numbers, and publish nothing. They never wrap (64 bits), so a
+///    compare-and-swap can't succeed on an old value, and `turn` never repeats one. The
 ///    producer's is sequentially consistent because parking relies on it (see parking.hpp): a
-///    claim comes before the question whether anybody sleeps.
+///    claim precedes the producer's check for sleepers.
 template <class T, template <class> class Atom = std::atomic>
 class bounded_queue {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  /// Holds at least `capacity` items (rounded up to a power of two). Pages of the ring are only
-  /// touched when they are used for the first time.
+  /// Holds at least `capacity` items (rounded up to a power of two). Pages of the ring are not
+  /// touched before their first use.
   explicit bounded_queue(size_t capacity)
       : mask_(std::bit_ceil(capacity < 2 ? size_t{2} : capacity) - 1),
         memory_(std::calloc(mask_ + 2, sizeof(cell))) {
     if (!memory_) throw std::bad_alloc();
-    // Zeroed memory is a valid cell, so no constructor has to touch it.
+    // Zeroed memory is a valid cell, so no constructor needs to touch it.
     const auto address = reinterpret_cast<uintptr_t>(memory_);
     cells_ = reinterpret_cast<cell*>((address + sizeof(cell) - 1) & ~(sizeof(cell) - 1));
   }
@@ -51,8 +50,8 @@ class bounded_queue {
 
   size_t capacity() const { return mask_ + 1; }
 
-  /// False if the queue is full. `claimed()` is called when a place is certain, before the item
-  /// becomes visible: afterwards a consumer might already have destroyed the queue.
+  /// False if the queue is full. `claimed()` is called when the item has its cell, before it becomes visible: once
+  /// it is visible, a consumer may destroy the queue.
   template <class F>
   bool push(const T& item, F&& claimed) {
     uint64_t ticket = tail_.load(std::memory_order_relaxed);
@@ -70,7 +69,7 @@ class bounded_queue {
         }
       } else {
         const uint64_t now = tail_.load(std::memory_order_relaxed);
-        if (now == ticket) return false;  // the cell still holds the item of a round ago
+        if (now == ticket) return false;  // the cell still holds the item of the previous round
         ticket = now;
       }
     }
@@ -79,7 +78,7 @@ class bounded_queue {
     return push(item, [] {});
   }
 
-  /// False if there is nothing, or if the oldest item is still being written.
+  /// False if the queue is empty, or if the oldest item is still being written.
   bool pop(T& out) {
     uint64_t ticket = head_.load(std::memory_order_relaxed);
     for (;;) {
@@ -101,7 +100,7 @@ class bounded_queue {
     }
   }
 
-  /// Takes the oldest items, at most `max`, by one compare-and-swap, and returns how many. Fewer than `max` if
+  /// Takes the oldest items, at most `max`, by one compare-and-swap, and returns their number. Fewer than `max` if
   /// there are no more, or if the next one is still being written.
   size_t pop_many(T* out, size_t max) {
     if (max > capacity()) max = capacity();
@@ -127,7 +126,7 @@ class bounded_queue {
     return 0;
   }
 
-  /// True if every item that a producer has claimed a place for before now has been taken.
+  /// True if every item whose producer has claimed a cell before this call has been taken.
   bool idle() const {
     const uint64_t head = head_.load(std::memory_order_acquire);
     return tail_.load(std::memory_order_seq_cst) == head;

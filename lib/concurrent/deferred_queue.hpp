@@ -1,4 +1,4 @@
-// Work that could not be done when it was due and is tried again from time to time.
+// Work that could not be done when it was due and is retried.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 
 namespace lci {
 
-/// Thread-safe. Expected to be empty nearly always: `count` spares the caller of run() the rest.
-/// What a task points to belongs to whoever pushed it and must live until the task has run.
+/// A list of tasks. The caller of push() owns what a task points to, and keeps it alive until the task has run.
+/// Thread-safe. Usually empty, so callers of run() check `count` first.
 class deferred_queue {
  public:
   struct task {
-    /// Does the work, or pushes itself again. True if anything was achieved.
+    /// Does the work, or pushes itself again. True if there was progress.
     bool (*run)(void* self);
     void* self;
   };
@@ -29,8 +29,8 @@ class deferred_queue {
     if (on_push != nullptr) on_push(on_push_argument);
   }
 
-  /// Runs the tasks that are there now, once each. True if any achieved something. If a task
-  /// throws, the ones behind it stay, and the exception goes to the caller.
+  /// Runs each task of the list once, without those pushed meanwhile. True if any made progress. If a task
+  /// throws, the following ones stay in the list, and the exception goes to the caller.
   bool run() {
     std::vector<task> batch;
     {
@@ -50,11 +50,11 @@ class deferred_queue {
     return achieved;
   }
 
-  /// Tasks that wait. May be stale when read without a lock, which only delays the work.
+  /// Number of tasks. May be stale, which only delays the work.
   std::atomic<int> count{0};
 
-  /// Called after each push(), if set: for threads that sleep while there is nothing to run. To be
-  /// set before the first push().
+  /// Called after each push(), if set: wakes threads that sleep while there is nothing to run. Set it
+  /// before the first push().
   void (*on_push)(void* argument) = nullptr;
   void* on_push_argument = nullptr;
 

@@ -1,5 +1,4 @@
-// How others get at an object that is used again and again: by its present handle, while its owner
-// lets them.
+// Access of other threads to a reused object: by its current handle, while its owner permits it.
 #pragma once
 
 #include <atomic>
@@ -7,26 +6,26 @@
 
 namespace lci {
 
-/// Lives in the object that it guards. The owner holds the object alone until open(); then whoever
-/// knows the handle may enter() and is a visitor until it leaves. One of the visitors may close():
-/// from then on nobody enters, and the last visitor to leave owns the object, alone again. So a
-/// handle that is stale, or invented, or turns up twice at the same time, finds the gate closed or
-/// under another handle, never an object in the middle of its reuse.
+/// A member of the object that it guards. The owner has exclusive access until open(); then any thread that
+/// knows the handle may enter() and is a visitor until it calls leave(). One of the visitors may close():
+/// from then on enter() fails, and the last visitor to leave becomes the exclusive owner. So a
+/// handle that is stale, or invented, or used twice at the same time, finds the gate closed or
+/// under another handle, never an object in the middle of its reuse. Thread-safe.
 ///
-/// `door` is one bit of 1..128 that says what visitors may do; the owner opens one, a visitor names
-/// those that it would take.
+/// `door` is one bit of 1..128, a mode of access: the owner opens one, a visitor passes the set of
+/// those that it accepts.
 ///
-/// Everything happens in one word: handle (32 bits), number of visitors (24), open door (8), so an
+/// All state is in one word: handle (32 bits), number of visitors (24), open door (8), so an
 /// entry that succeeds has seen the right handle, an open door and its own count at one moment.
 ///
-/// Memory orders. R1/A1: all that the owner wrote before open() is seen by visitors, and (A0) by the
-/// conditions under which they enter. R2/A2: all that visitors did is seen by the last to leave;
+/// Memory orders. R1/A1: all that the owner wrote before open() is visible to visitors, and (A0) to the
+/// conditions under which they enter. R2/A2: all that visitors did is visible to the last to leave;
 /// leaves, entries and the closing in between are read-modify-writes, which don't break the chain
-/// from a leave to a later one. close() needs no order of its own: whoever closed has yet to leave.
-/// reuse() is a plain store because nobody changes the word of a closed gate without visitors but
-/// its owner: an enter() that has looked at an older word fails to exchange it. open() is
-/// sequentially consistent for callers who have to find out, after it, whether they are too late
-/// for something that is announced before all gates are visited.
+/// from a leave to a later one. close() needs no order of its own: its caller has yet to leave.
+/// reuse() is a plain store because only the owner changes the word of a closed gate without visitors:
+/// the exchange of an enter() that has read an older word fails. open() is
+/// sequentially consistent for callers that must check afterwards whether they are too late
+/// for an event that is announced before all gates are visited.
 template <template <class> class Atom = std::atomic>
 class handle_gate {
  public:
@@ -48,9 +47,9 @@ class handle_gate {
 
   // --- visitors ---
 
-  /// The open door if it is one of `doors` and `may(handle)` is true; else 0, and nothing happened.
-  /// may() sees what the owner wrote before it opened, but the object may be reused at any moment:
-  /// besides the handle it looks at atomics only. What it said holds for whoever has entered.
+  /// The open door if it is one of `doors` and `may(handle)` is true; else 0, without an entry.
+  /// may() sees what the owner wrote before open(), but the object may be reused at any moment:
+  /// besides the handle it may read atomics only. Its result holds for a visitor that has entered.
   template <class May>
   uint8_t enter(uint8_t doors, May may) {
     uint64_t word = word_.load(std::memory_order_seq_cst);  // A0: pairs with R1
@@ -60,7 +59,7 @@ class handle_gate {
         return static_cast<uint8_t>(word & doors);
     return 0;
   }
-  /// True for the one visitor that closes.
+  /// True for the one visitor that closed the gate.
   bool close() {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & all_doors) != 0)
@@ -70,7 +69,7 @@ class handle_gate {
     return false;
   }
   bool is_closed() const { return (word_.load(std::memory_order_relaxed) & all_doors) == 0; }
-  /// True if the gate is closed and nobody is left inside: the caller is the owner now.
+  /// True if the gate is closed and no visitor is left: the caller is the owner now.
   bool leave() {
     const uint64_t word = word_.fetch_sub(visitor, std::memory_order_acq_rel);  // R2, A2
     return (word & low_half) == visitor;

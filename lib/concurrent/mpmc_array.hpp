@@ -1,4 +1,4 @@
-// An array that grows, is read without locks and written under one (paper 4.1.1).
+// A growing array that is read without locks and written under a lock (paper 4.1.1).
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,20 @@
 
 namespace lci {
 
-/// Thread-safe. T is a pointer or another type that fits one atomic word. Outgrown arrays are kept
-/// until destruction (their sizes double, so together they are no larger than the last), because a
-/// reader may still look at one.
+/// Thread-safe. T is a pointer or another type that fits one atomic word. Owns its slabs; outgrown ones are not freed
+/// before destruction (sizes double, so together they are no larger than the last), because a
+/// reader may still use one.
 ///
 /// Memory orders. A slab is filled before R1 publishes it, so a reader that got it from A1 sees its
 /// header and at least the items of that time. An item written later is published by R2 and read
 /// by A2, together with what it points to. A reader that still has an outgrown slab sees no items
-/// that were written after the next slab was published: it reads as if it had come earlier. If it
-/// knows of such an item through another path that happens-before (a message, a lock), A1 gives
-/// it the new slab.
+/// that were written after the next slab was published: it reads as if it had come earlier. If the
+/// write of an item happens before the read through other synchronization (a message, a lock), A1 gives
+/// the reader the new slab.
 template <class T, template <class> class Atom = std::atomic>
 class mpmc_array {
  public:
-  /// Items that nobody has written read as `blank`.
+  /// Items not yet written read as `blank`.
   explicit mpmc_array(size_t initial = 16, T blank = T{}) : blank_(blank) {
     current_.store(make(std::bit_ceil(initial < 1 ? size_t{1} : initial)),
                    std::memory_order_relaxed);
@@ -41,14 +41,14 @@ class mpmc_array {
   mpmc_array(const mpmc_array&) = delete;
   mpmc_array& operator=(const mpmc_array&) = delete;
 
-  /// The value at `index`, or the blank where nothing was written yet. Lock-free.
+  /// The value at `index`, or the blank if nothing was written there. Lock-free.
   T get(size_t index) const {
     const slab* s = current_.load(std::memory_order_acquire);  // A1: pairs with R1 in at_least()
     return index <= s->mask ? s->items()[index].load(std::memory_order_acquire) : blank_;  // A2
   }
 
-  /// The value at `index`, or of any other index if nothing was written so far out. For callers
-  /// whose values say where they belong: it saves them the look at the size. Lock-free.
+  /// The value at `index`, or that of another index if `index` is beyond the array. For callers
+  /// whose values hold their index: saves the comparison with the size. Lock-free.
   T get_wrapped(size_t index) const {
     const slab* s = current_.load(std::memory_order_acquire);            // A1
     return s->items()[index & s->mask].load(std::memory_order_acquire);  // A2
@@ -74,10 +74,10 @@ class mpmc_array {
   }
 
  private:
-  // Followed in memory by its items, so that a reader follows one pointer less.
+  // Followed in memory by its items, which saves readers an indirection.
   struct slab {
     size_t mask;     // size - 1; the size is a power of two
-    slab* outgrown;  // the one before, half as large
+    slab* outgrown;  // the previous one, at most half as large
     Atom<T>* items() { return reinterpret_cast<Atom<T>*>(this + 1); }
     const Atom<T>* items() const { return reinterpret_cast<const Atom<T>*>(this + 1); }
   };

@@ -13,26 +13,26 @@
 
 namespace lci {
 
-/// Thread-safe. Takes the role of LCRQ in the paper (4.1.4) without 16-byte atomics. A list of
-/// segments of N cells; producers draw tickets for the last segment by fetch-and-add, consumers
-/// for the first one by compare-and-swap (so that looking at an empty queue changes nothing). One
-/// locked instruction for a push and one for a pop; a lock is taken once every N items, when a
-/// segment is added or left behind. An item becomes visible after its producer and all earlier
-/// ones have finished writing.
+/// The queue in place of the paper's LCRQ (4.1.4), without 16-byte atomics. A list of segments of N cells; producers
+/// take tickets of the last segment by fetch-and-add, consumers of the first one by compare-and-swap (so that a pop of
+/// an empty queue writes nothing). One locked instruction for a push and one for a pop; a lock is taken once every N
+/// items, when a segment is added or retired. An item becomes visible after its producer and all earlier ones have
+/// finished writing. Thread-safe. Owns its segments until destruction.
 ///
-/// A segment is in one of four places: the last one ("open": tickets left), one of the middle, the
-/// first one ("current"), or retired. Moves between them happen under the lock.
+/// A segment is in one of four states: the last one ("open": tickets left), between last and first, the
+/// first one ("current"), or retired. Transitions happen under the lock. A "life" of a segment is the time from one
+/// opening to the next.
 ///
-/// Reclamation. Segments belong to the queue until it is destroyed, so a thread that was delayed
-/// with an old pointer always looks at a segment. Its fetch-and-add or compare-and-swap can't do
-/// harm either, because whether it may succeed is decided by the very word that it changes:
+/// Reclamation. Segments are not freed before the queue, so a delayed thread with an old pointer always
+/// accesses a segment. Its fetch-and-add or compare-and-swap does no harm either, because the word
+/// that it changes also decides whether it succeeds:
 ///  - `tail` has tickets left exactly while the segment is open. A late producer either gets no
-///    ticket (and looks for the last segment again) or one of the segment's new life, which is as
-///    good as any: the segment is the last of the list then.
+///    ticket (and loads the last segment again) or one of the segment's new life, which is valid:
+///    the segment is the last of the list then.
 ///  - `head` has tickets left only while the segment is current, and holds the number of the
-///    segment's life in its upper half, so no value comes back (not before 2^32 lives) and a
+///    segment's life in its upper half, so no value recurs (within 2^32 lives) and a
 ///    compare-and-swap with an old one fails.
-///  - A retired segment gets a new life only when all its cells say "empty": then no consumer is
+///  - A retired segment gets a new life only when all its cells are marked empty: then no consumer is
 ///    still reading one of them.
 ///
 /// Memory orders.
@@ -42,10 +42,10 @@ namespace lci {
 ///    life's was read. (Other producers' fetch-and-adds continue R3's release sequence.)
 ///  - A consumer that reads `head` of a life with A4 sees what R4 published: cells of earlier
 ///    lives are empty. Since `head` never returns to a value, a successful compare-and-swap
-///    proves that the cell it has looked at in between was of the same life; it may be relaxed.
+///    proves that the cell inspected in between was of the same life; it may be relaxed.
 ///  - Pointers to segments: R5/A5, R6/A6, R7/A7 publish the segment's construction.
 ///  - The fetch-and-add is sequentially consistent because parking relies on it (parking.hpp): a
-///    claim comes before the question whether anybody sleeps. For the same purpose idle() takes
+///    claim precedes the producer's check for sleepers. For the same purpose idle() takes
 ///    the lock: either it sees a segment, or the segment was opened after the lock was released,
 ///    and then its producers see the sleeper.
 template <class T, template <class> class Atom = std::atomic, size_t N = 128>
@@ -68,14 +68,14 @@ class segmented_queue {
   segmented_queue(const segmented_queue&) = delete;
   segmented_queue& operator=(const segmented_queue&) = delete;
 
-  /// `claimed()` is called when the item has its place, before it becomes visible: afterwards a
-  /// consumer might already have destroyed the queue.
+  /// `claimed()` is called when the item has its cell, before it becomes visible: once it is visible, a
+  /// consumer may destroy the queue.
   template <class F>
   void push(const T& item, F&& claimed) {
     for (;;) {
       segment* s = last_.load(std::memory_order_acquire);  // A5
-      // Tickets beyond N are lost without harm: each thread takes at most one in each life of a
-      // segment, which is far from carrying into the upper half.
+      // Tickets beyond N are unused, which is harmless: each thread takes at most one in each life of a
+      // segment, too few to carry into the upper half.
       const auto i = static_cast<uint32_t>(s->tail.fetch_add(1, std::memory_order_seq_cst));  // A3
       if (LCI_LIKELY(i < N)) {
         claimed();
@@ -95,7 +95,7 @@ class segmented_queue {
     Atom<uint32_t> full{0};
     T item;
   };
-  /// The oldest item, whose cell is the caller's until it is emptied; null if there is nothing, or if the
+  /// The cell of the oldest item, which the caller owns until it calls empty(); null if the queue is empty, or if the
   /// oldest item is still being written.
   cell* take() {
     for (;;) {
@@ -119,7 +119,7 @@ class segmented_queue {
   static void empty(cell* c) {
     c->full.store(0, std::memory_order_release);  // R2: pairs with A2 in take_retired()
   }
-  /// The same, copied; false if there is none.
+  /// Copies and removes the oldest item; false where take() returns null.
   bool pop(T& out) {
     cell* c = take();
     if (!c) return false;
@@ -127,8 +127,8 @@ class segmented_queue {
     empty(c);
     return true;
   }
-  /// Copies the oldest items, at most `max`, and returns how many: all that are written and lie one after the
-  /// other in a segment are taken by one compare-and-swap. Fewer than `max` if there are no more, or if the
+  /// Copies and removes the oldest items, at most `max`, and returns their number. Takes all written and contiguous
+  /// items of a segment by one compare-and-swap. Fewer than `max` if there are no more, or if the
   /// next one is still being written.
   size_t pop_many(T* out, size_t max) {
     size_t n = 0;
@@ -140,7 +140,7 @@ class segmented_queue {
         if (!advance(s, ticket)) break;
         continue;
       }
-      // That the compare-and-swap succeeds proves of all these cells what it proves of one in take().
+      // As in take(), a successful compare-and-swap proves that all these cells were of this life.
       const size_t end = N - i < max - n ? N : i + (max - n);
       size_t k = i;
       while (k < end && s->cells[k].full.load(std::memory_order_acquire)) ++k;  // A1
@@ -159,7 +159,7 @@ class segmented_queue {
     return n;
   }
 
-  /// True if every item that a producer has claimed a place for before now has been taken.
+  /// True if every item whose producer has claimed a cell before this call has been taken.
   bool idle() const {
     std::lock_guard guard(lock_);
     const segment* s = last_.load(std::memory_order_relaxed);
@@ -176,37 +176,38 @@ class segmented_queue {
   }
 
  private:
-  // `tail` and `head`: life << 32 | next ticket. At N and above there are none left.
+  // `tail` and `head`: life << 32 | next ticket. No tickets are left at N and above.
   struct segment {
     alignas(cache_line) Atom<uint64_t> tail{N};
     alignas(cache_line) Atom<uint64_t> head{N};
-    Atom<segment*> next{nullptr};  // changes under lock_; in the list of retired ones, too
+    Atom<segment*> next{nullptr};  // changes under lock_; also links retired segments
     uint64_t life = 0;             // under lock_
     cell cells[N];
   };
 
-  // The last segment has no tickets left: append one. Returns when last_ has changed.
+  // Appends a segment when the last one has no tickets left. Returns when last_ has changed.
   LCI_COLD void grow() {
     std::lock_guard guard(lock_);
     segment* s = last_.load(std::memory_order_relaxed);
     if (static_cast<uint32_t>(s->tail.load(std::memory_order_relaxed)) < N) return;
     segment* n = take_retired();
     if (!n) {
-      n = insist_on_memory([] { return new segment; });  // a status that is told must not get lost
+      n = insist_on_memory([] { return new segment; });  // a signalled status must not be lost
       ++n_segments_;
     }
     ++n->life;
-    // First reachable for consumers, then open for producers.
+    // Make it reachable for consumers before opening it for producers.
     s->next.store(n, std::memory_order_release);              // R7: pairs with A7
     n->tail.store(n->life << 32, std::memory_order_release);  // R3: pairs with A3 in push()
     last_.store(n, std::memory_order_release);                // R5: pairs with A5 in push()
   }
 
-  // No tickets left at `s`, whose head was `seen`. False if the queue was empty at some moment.
+  // Makes the next segment current if `s`, whose head was `seen`, has no tickets left. False if the queue was empty
+  // at some moment.
   LCI_COLD bool advance(segment* s, uint64_t seen) {
-    // With nothing behind it a used-up segment is an empty queue; it costs no lock to say so. That
+    // If no segment follows, an exhausted one is an empty queue, which is detected without the lock. That
     // `s` is first and its head is still `seen` after `next` was read proves that `next` was read
-    // before the segment was left behind.
+    // before the segment was retired.
     if (!s->next.load(std::memory_order_acquire) &&  // A7: pairs with R7 in grow()
         first_.load(std::memory_order_acquire) == s &&
         s->head.load(std::memory_order_acquire) == seen)
@@ -232,8 +233,8 @@ class segmented_queue {
     retired_last_ = s;
   }
 
-  // A retired segment that no consumer is still reading, of the oldest few. Those that are busy go
-  // to the end, so that slow consumers do not keep the others from being used again.
+  // One of the oldest retired segments that no consumer is still reading, or null. Segments still being read move
+  // to the end, so that slow consumers do not prevent the reuse of others.
   segment* take_retired() {  // under lock_
     for (int tries = 0; retired_ && tries < 4; ++tries) {
       segment* s = retired_;

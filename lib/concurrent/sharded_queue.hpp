@@ -1,4 +1,4 @@
-// An unbounded queue whose producers don't meet: each thread pushes to a shard that few others use.
+// An unbounded queue without contention between producers: each thread pushes to a shard that few others use.
 #pragma once
 
 #include <atomic>
@@ -15,12 +15,12 @@
 namespace lci {
 
 namespace detail {
-// constinit: without it each access would ask whether the variable has been initialised.
+// constinit: without it each access would check whether the variable has been initialised.
 inline constinit thread_local bool tls_in_order __attribute__((tls_model("initial-exec"))) = false;
 }  // namespace detail
 
-/// While one lives, all that its thread pushes to sharded queues is in order with what other threads push
-/// under one, before or after it.
+/// A scope in which the thread pushes to shard 0 of sharded queues, so that its items are ordered with those
+/// that other threads push in such a scope.
 class pushes_in_order {
  public:
   pushes_in_order() : before_(detail::tls_in_order) { detail::tls_in_order = true; }
@@ -32,21 +32,21 @@ class pushes_in_order {
   const bool before_;
 };
 
-/// Which shard a thread pushes to, and looks at first.
+/// The shard that a thread pushes to, and pops from first.
 struct shard_by_thread {
   unsigned operator()() const {
     return LCI_UNLIKELY(detail::tls_in_order) ? 0 : static_cast<unsigned>(thread_index());
   }
 };
 
-/// Thread-safe. Items of one thread come out in their order, as do those of one shard; of different shards
-/// the consumer takes its own first, and another now and then, so that none waits for ever. A shard is made
-/// when the first thread pushes to it: one thread alone has one queue.
+/// Thread-safe. Items of one thread come out in order, as do those of one shard. A consumer pops from its own shard
+/// first, and regularly from another one, so that no item waits for ever. A shard is allocated by the first push
+/// to it: a single thread has one queue. Owns its shards until destruction.
 ///
-/// Memory orders. R1/A1 publish a shard's construction. Parking needs (parking.hpp) that whoever asks
-/// idle(), after it has counted itself as a sleeper, sees each claim that came before in the single order of
+/// Memory orders. R1/A1 publish a shard's construction. Parking needs (parking.hpp) that a thread which calls
+/// idle(), after it has counted itself as a sleeper, sees each claim that precedes it in the single order of
 /// the sequentially consistent operations. A claim is made in a shard that its producer has found in
-/// `shards_`, so the store that put it there (R1), sequentially consistent, comes before the claim, and
+/// `shards_`, so the store that put it there (R1), sequentially consistent, precedes the claim, and
 /// idle()'s load, sequentially consistent too, sees it.
 template <class T, template <class> class Atom = std::atomic, size_t N = 128, unsigned Shards = 8,
           class Choose = shard_by_thread>
@@ -73,7 +73,7 @@ class sharded_queue {
     push(item, [] {});
   }
 
-  /// False if there is nothing, or if the oldest items are still being written.
+  /// False if the queue is empty, or if the oldest item of each shard is still being written.
   bool pop(T& out) {
     cell* c = take();
     if (c == nullptr) return false;
@@ -81,7 +81,7 @@ class sharded_queue {
     queue::empty(c);
     return true;
   }
-  /// The same as a value: `none` if there is nothing. It spares a caller that returns the item an
+  /// Like pop(), but returns the item, or `none` in place of false. Saves a caller that returns the item an
   /// initialisation and a copy.
   T pop_or(const T& none) {
     cell* c = take();
@@ -93,12 +93,12 @@ class sharded_queue {
     return c->item;
   }
 
-  /// Takes items, at most `max`, as many calls of pop() would, and returns how many.
+  /// Takes at most `max` items in the order of repeated calls of pop(), and returns their number.
   size_t pop_many(T* out, size_t max) {
     const unsigned own = Choose{}() % Shards;
     shard& mine = shards_[own];
     const uint32_t turn = mine.turns.load(std::memory_order_relaxed);
-    // Items that may come from the own shard before it is the others' turn.
+    // Items that may come from the own shard before another one is tried.
     const size_t of_own = turns_of_own - 1 - turn % turns_of_own;
     size_t n = pop_many_from(own, out, max < of_own ? max : of_own);
     if (n < max) {
@@ -113,7 +113,7 @@ class sharded_queue {
     return n;
   }
 
-  /// True if every item that a producer has claimed a place for before now has been taken.
+  /// True if every item whose producer has claimed a cell before this call has been taken.
   bool idle() const {
     for (const shard& s : shards_) {
       const queue* q = s.own.load(std::memory_order_seq_cst);  // A1
@@ -125,10 +125,10 @@ class sharded_queue {
  private:
   struct alignas(cache_line) shard {
     Atom<queue*> own{nullptr};   // owned
-    Atom<uint32_t> turns{0};     // of consumers that look here first; lost counts do no harm
-    Atom<uint32_t> asked{0};     // how often pop_many() of theirs has gone to other shards; likewise
+    Atom<uint32_t> turns{0};     // pops of consumers whose own shard this is; lost updates do no harm
+    Atom<uint32_t> asked{0};     // how often their pop_many() has gone to other shards; likewise
   };
-  // Taking from another's shard costs as much as ten items of the own one: its lines come from another core.
+  // An item of another shard costs as much as ten of the own one: its cache lines come from another core.
   static constexpr uint32_t turns_of_own = 64;
 
   using cell = typename queue::cell;
@@ -138,15 +138,15 @@ class sharded_queue {
     shard& mine = shards_[own];
     const uint32_t turn = mine.turns.load(std::memory_order_relaxed) + 1;
     mine.turns.store(turn, std::memory_order_relaxed);
-    // Others first, now and then: a thread that fills its own shard as fast as it empties it would never
-    // come to theirs.
+    // Regularly try others first: a thread that fills its own shard as fast as it empties it would never
+    // pop from another one.
     if (LCI_UNLIKELY(turn % turns_of_own == 0)) return take_from(own + turn / turns_of_own);
     queue* q = mine.own.load(std::memory_order_acquire);  // A1
     cell* c = LCI_LIKELY(q != nullptr) ? q->take() : nullptr;
     return LCI_LIKELY(c != nullptr) ? c : take_from(own + 1);
   }
 
-  /// From the first shard that has one, beginning at `first`.
+  /// The oldest item of the first non-empty shard, starting at `first`; null if all are empty.
   LCI_NOINLINE cell* take_from(unsigned first) {
     for (unsigned i = 0; i < Shards; ++i) {
       queue* q = shards_[(first + i) % Shards].own.load(std::memory_order_acquire);  // A1

@@ -1,4 +1,4 @@
-// Where n values at a time are handed from signallers to a tester: a synchronizer of threshold n.
+// Hands n values at a time from signallers to a tester: a synchronizer of threshold n.
 #pragma once
 
 #include <atomic>
@@ -15,19 +15,19 @@
 
 namespace lci {
 
-/// Thread-safe. A fixed array and two counters (paper 4.1.4): `claimed` hands out its slots,
+/// Thread-safe. A fixed array and two counters (paper 4.1.4): `claimed` assigns its slots,
 /// `arrived` counts those that are written. take() empties the array when all n have arrived. A
-/// put() beyond the n-th is kept for the next round, up to max_early_signals.
+/// put() beyond the n-th is stored for the next round, up to max_early_signals.
 ///
 /// Memory orders. R1/A1: slots are written before their arrival is counted, and read after n
 /// arrivals were seen (the increments form one release sequence). R2/A2: slots have been read
-/// before the next round's places are handed out. A round is only ended, and later values are only
-/// set aside, under the lock: whoever drew a number beyond n looks again there whether the
-/// round that it missed is still on.
+/// before those of the next round are assigned. Ending a round and storing later values happen only
+/// under the lock: a signaller that drew a number beyond n checks there again whether that
+/// round is still current.
 ///
-/// A signaller's last access is its increment of `arrived` (or the lock), so whoever has seen n
-/// arrivals may destroy the array. `arrived` is the futex too, with a bit that says that somebody
-/// sleeps: the signaller that completes the round learns of it by its increment.
+/// A signaller's last access is its increment of `arrived` (or the lock), so a thread that has seen n
+/// arrivals may destroy the array. `arrived` is also the futex, with a bit that is set while a thread
+/// may sleep: the signaller that completes the round learns of it by its increment.
 template <class T, template <class> class Atom = std::atomic, class Futex = os_futex>
 class signal_array {
  public:
@@ -51,7 +51,7 @@ class signal_array {
     return (arrived_.load(std::memory_order_acquire) & ~asleep) == n_;  // A1: pairs with R1
   }
 
-  /// Takes all n values if they are there, in the order in which their signallers came; `out` may
+  /// Takes all n values if they have arrived, in the order in which slots were claimed; `out` may
   /// be null.
   bool take(T* out) {
     if (!is_ready()) return false;
@@ -64,7 +64,7 @@ class signal_array {
       slots_[i] = early_.front();
       early_.pop_front();
     }
-    // Sleepers of the old round have been woken by its last signaller, or will be.
+    // The old round's last signaller has woken its sleepers, or will do so.
     arrived_.store(i, std::memory_order_release);  // R1: for the case that i == n
     claimed_.store(i, std::memory_order_release);  // R2: pairs with A2 in put()
     return true;
@@ -83,7 +83,7 @@ class signal_array {
  private:
   static constexpr uint32_t asleep = 1u << 31;
 
-  // False if a new round has begun: then the value goes the usual way.
+  // False if a new round has begun: then put() claims a slot again.
   LCI_COLD bool put_early(const T& value) {
     std::lock_guard guard(lock_);
     if (claimed_.load(std::memory_order_relaxed) < n_) return false;

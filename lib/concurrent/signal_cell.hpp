@@ -1,4 +1,4 @@
-// Where one value at a time is handed from signallers to testers: a synchronizer of threshold 1.
+// Hands one value at a time from signallers to testers: a synchronizer of threshold 1.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 
 namespace lci {
 
-/// More signals than this that no test has asked for are a mistake of the program. Rather than fill the
-/// memory, the next signal is dropped and throws.
+/// More untested signals than this are an error of the program. To bound the memory, the next signal is dropped
+/// and throws.
 constexpr size_t max_early_signals = 65536;
 [[noreturn]] LCI_COLD inline void too_many_signals(size_t threshold) {
   throw resource_error(
@@ -26,23 +26,23 @@ constexpr size_t max_early_signals = 65536;
       "often, or use a completion queue or a counter");
 }
 
-/// Thread-safe. put() fills the cell, take() empties it. A put() to a full cell is kept for the
-/// next round: nothing is lost and nothing waits, up to max_early_signals.
+/// Thread-safe. put() fills the cell, take() empties it. The value of a put() to a full cell is stored for the
+/// next round: no value is lost and no put() waits, up to max_early_signals.
 ///
-/// All happens in one word, which is also the futex:
+/// All state is in one word, which is also the futex:
 ///   empty -> claimed (a signaller writes) -> ready -> claimed (a tester reads) -> empty
 /// `asleep` may be added to empty and is carried through the signaller's `claimed`; `extra` may be
-/// added to ready and says that values of later rounds wait in a list under a lock.
+/// added to ready and means that values of later rounds are in a list under a lock.
 ///
 /// Memory orders. R1/A1: the value is written before ready is stored and read after ready was
-/// seen. R2/A2: the value has been read before the next signaller claims the cell. Nobody but the
-/// one who made it `claimed` changes the word then, so plain stores end that state.
+/// seen. R2/A2: the value has been read before the next signaller claims the cell. In `claimed` only the
+/// thread that set it changes the word, so plain stores end that state.
 ///
 /// A signaller touches no memory after R1, except under the lock, which a tester of the value must
-/// take as well: so whoever has taken the last value may destroy the cell.
+/// take as well: so a thread that has taken the last value may destroy the cell.
 ///
 /// No wake-up is lost: a sleeper changes empty to asleep, or finds it so, and the kernel compares
-/// again. The signaller that claims the cell learns about `asleep` from the same word.
+/// again. The signaller that claims the cell reads `asleep` from the same word.
 template <class T, template <class> class Atom = std::atomic, class Futex = os_futex>
 class signal_cell {
  public:
@@ -87,7 +87,7 @@ class signal_cell {
   void sleep(int64_t timeout_ns) {
     uint32_t s = state_.load(std::memory_order_relaxed);
     if (s & ready) return;
-    if (s & claimed) return cpu_pause();  // for a moment only: not worth a sleep
+    if (s & claimed) return cpu_pause();  // `claimed` is too short for a sleep
     if (s == empty && !state_.compare_exchange_strong(s, asleep, std::memory_order_relaxed,
                                                       std::memory_order_relaxed))
       return;
@@ -97,7 +97,7 @@ class signal_cell {
  private:
   static constexpr uint32_t empty = 0, claimed = 1, ready = 2, asleep = 4, extra = 8;
 
-  // False if the cell has become empty: then the value goes the usual way.
+  // False if the cell has become empty: then put() claims it.
   LCI_COLD bool put_early(const T& value) {
     std::lock_guard guard(lock_);
     for (;;) {
@@ -108,7 +108,7 @@ class signal_cell {
         return false;
       } else {
         if (early_.size() == max_early_signals) too_many_signals(1);
-        early_.push_back(value);  // first: `extra` promises that there is one, and this may throw
+        early_.push_back(value);  // before `extra`, which means that there is one; may throw
         // With `extra` set, only holders of the lock change the word.
         if ((s & extra) || state_.compare_exchange_weak(s, ready | extra, std::memory_order_relaxed,
                                                         std::memory_order_relaxed))

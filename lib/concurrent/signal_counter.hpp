@@ -1,4 +1,4 @@
-// A number that signallers increase and that others may wait for.
+// A counter that signallers increment and that other threads may wait for.
 #pragma once
 
 #include <atomic>
@@ -9,13 +9,13 @@
 
 namespace lci {
 
-/// Thread-safe. One word: the number (63 bits) above a bit that says that somebody sleeps, so that
-/// a signaller learns of sleepers by the increment itself and touches no memory afterwards: whoever
-/// has seen the increment may destroy the counter. R1/A1: what a signaller did before add() is seen
-/// by whoever sees its increment.
+/// Thread-safe. One word: the number (63 bits) above a bit that is set while a thread may sleep, so that
+/// a signaller learns of sleepers by the increment itself and touches no memory afterwards: a thread that
+/// has seen the increment may destroy the counter. R1/A1: what a signaller did before add_one() is visible
+/// to a thread that sees its increment.
 ///
 /// No wake-up is lost: the bit is only cleared together with a change of the number that is
-/// followed by waking all. A sleeper that is not asleep yet finds the word changed.
+/// followed by waking all. A sleeper that is not yet asleep finds the word changed.
 template <template <class> class Atom = std::atomic, class Futex = os_futex>
 class signal_counter {
  public:
@@ -32,7 +32,7 @@ class signal_counter {
   }
 
   int64_t get() const {
-    // The shift keeps the sign: C++20 says so.
+    // The shift keeps the sign, as C++20 guarantees.
     return static_cast<int64_t>(word_.load(std::memory_order_acquire)) >> 1;  // A1
   }
 
@@ -42,7 +42,7 @@ class signal_counter {
     if (old & asleep) Futex::wake_all(&word_);
   }
 
-  /// Sleeps until something may have changed if the number is below `target`, at most `timeout_ns`
+  /// If the number is below `target`, sleeps until it may have changed, at most `timeout_ns`
   /// (negative: for ever).
   void sleep(int64_t target, int64_t timeout_ns) {
     uint64_t w = word_.load(std::memory_order_relaxed);
@@ -50,7 +50,7 @@ class signal_counter {
     if (!(w & asleep) && !word_.compare_exchange_strong(w, w | asleep, std::memory_order_relaxed,
                                                         std::memory_order_relaxed))
       return;
-    // The kernel compares the lower half, which lies first on the processors we run on.
+    // The kernel compares the lower half, which comes first on little-endian processors.
     Futex::wait(&word_, static_cast<uint32_t>(w | asleep), timeout_ns);
   }
 

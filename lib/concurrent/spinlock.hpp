@@ -1,9 +1,9 @@
-// Test-and-test-and-set lock of one byte. The fast path of the library only ever tries it.
+// Test-and-test-and-set lock of one byte. The fast path of the library only calls try_lock().
 //
-// In a process that has one thread it is taken by a plain store: a locked instruction would cost more than
-// what most locks protect. Soundness: the C library says so (__libc_single_threaded, as libstdc++ asks it)
-// until a second thread is made, by this thread, outside of the few instructions between load and store; a
-// lock that is held by then is seen held by the new thread, since its creation synchronizes with it. For
+// In a process with one thread it is taken by a plain store: a locked instruction would cost more than
+// what most locks protect. This is sound: the C library reports a single thread (__libc_single_threaded, which
+// libstdc++ uses too) until this thread creates a second one, which can't happen between load and store; the
+// new thread sees a lock that is held by then, since thread creation synchronizes with it. For
 // memory of one process only.
 #pragma once
 
@@ -24,7 +24,7 @@ template <template <class> class Atom = std::atomic>
 class basic_spinlock {
  public:
   bool try_lock() {
-    // Look first: a failed exchange would take the line away from the holder.
+    // Load first: a failed exchange would take the cache line away from the holder.
     if (held_.load(std::memory_order_relaxed)) return false;
     if (is_alone()) {
       held_.store(true, std::memory_order_relaxed);
@@ -40,12 +40,12 @@ class basic_spinlock {
  private:
   static bool is_alone() {
 #ifdef LCI_KNOWS_SINGLE_THREAD
-    // A model's threads are none of the C library's.
+    // The C library does not know the threads of a model.
     if constexpr (std::is_same_v<Atom<bool>, std::atomic<bool>>) return __libc_single_threaded != 0;
 #endif
     return false;
   }
-  // With more threads than cores the holder may need ours to get on.
+  // Yields: with more threads than cores the holder may need this core.
   LCI_COLD void wait() {
     for (int i = 1; !try_lock(); ++i) i % 256 ? cpu_pause() : (void)sched_yield();
   }

@@ -132,7 +132,7 @@ class Exchange(LaunchTest):
         said = self.failed(2, {'LCI_ATTR_OFI_PROVIDER_NAME': 'shm'}, 1, LCI_ATTR_BACKEND='ofi', **OFI, **LAZY)
         self.assertRegex(said, r'ofi: rank \d uses (shm|tcp;ofi_rxm), but rank \d (shm|tcp;ofi_rxm)')
         said = self.failed(2, {'LCI_ATTR_BACKEND': 'ofi'}, 1, **OFI)
-        self.assertRegex(said, 'has told where it is in another way|these did not come|lost')
+        self.assertRegex(said, 'has published its address in another format|these did not come|lost')
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-// What a coroutine waits for: operations under way, kept in its frame.
+// Operations that a coroutine awaits, stored in its frame.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@
 
 namespace lci {
 
-/// A functor whose call posts an operation and says what became of it.
+/// A functor whose call posts an operation and returns its status.
 template <class Op>
 concept posted_operation =
     std::is_copy_constructible_v<Op> && requires(Op& op) {
@@ -20,7 +20,7 @@ concept posted_operation =
       op.local_comp(comp_t()).user_context(nullptr);
     };
 
-/// A functor whose call begins a collective operation.
+/// A functor whose call starts a collective operation.
 template <class Op>
 concept collective_operation = std::is_copy_constructible_v<Op> && requires(Op& op) {
   { op.call() } -> std::same_as<void>;
@@ -29,7 +29,7 @@ concept collective_operation = std::is_copy_constructible_v<Op> && requires(Op& 
 
 namespace detail {
 
-/// First in, first out, linked through `next`: needs no memory of its own.
+/// First in, first out, linked through `next`. Allocates no memory, does not own the items. Not thread-safe.
 template <class T>
 class intrusive_queue {
  public:
@@ -43,29 +43,29 @@ class intrusive_queue {
 
  private:
   T* first_ = nullptr;
-  T* last_ = nullptr;  // if there is a first
+  T* last_ = nullptr;  // valid if first_ is not null
 };
 
-/// A coroutine and how many of its operations it still waits for.
+/// A coroutine and the number of operations that it still waits for.
 struct waiting_coroutine {
   std::coroutine_handle<> handle;
   size_t left = 0;
 };
 
-/// One operation. Its thread is the scheduler's.
+/// One operation. Used by the scheduler's thread only.
 struct pending_operation {
-  /// Posts, or tries again: then `status` says what became of it, or `thrown` is set.
+  /// Posts the operation, first or again; sets `status`, or `thrown` if the post throws.
   void (*post)(pending_operation* self) = nullptr;
   waiting_coroutine* waiting = nullptr;
-  pending_operation* next = nullptr;  // among those that were refused
+  pending_operation* next = nullptr;  // in the list of posts that returned retry
   status_t status;
   std::exception_ptr thrown;
 };
 
-/// A scheduler as its operations see it.
+/// The part of a scheduler that operations use.
 class operation_queue {
  public:
-  /// Posts it. True if it has ended; else its end will be told to `p.waiting`.
+  /// Posts `p`. True if it has ended; else the scheduler notifies `p.waiting` of its end.
   bool begin(pending_operation& p) {
     p.post(&p);
     if (p.thrown != nullptr || p.status.is_done()) return true;
@@ -83,7 +83,7 @@ inline void check(const status_t& status, device_t device, runtime_t runtime) {
   if (status.error.errorcode >= errorcode_t::fatal) check_status_x(status).device(device).runtime(runtime)();
 }
 
-/// One post that is awaited: what `co_await post_..._x(...)` makes.
+/// The awaiter of `co_await post_..._x(...)`.
 template <posted_operation Op>
 class operation_awaiter : private pending_operation {
  public:
@@ -99,12 +99,12 @@ class operation_awaiter : private pending_operation {
       }
     };
   }
-  /// Moves only before it is awaited.
+  /// Must not be moved once it is awaited.
   operation_awaiter(operation_awaiter&&) = default;
 
   bool await_ready() { return begin(coroutine_); }
   void await_suspend(std::coroutine_handle<> handle) { coroutine_.handle = handle; }
-  /// The status of the operation. Throws what the post has thrown, or what check_status() does.
+  /// The status of the operation. Throws the exception of the post, or that of check_status().
   status_t await_resume() {
     if (thrown != nullptr) std::rethrow_exception(thrown);
     status.user_context = user_context_;
@@ -112,7 +112,7 @@ class operation_awaiter : private pending_operation {
     return status;
   }
 
-  /// For when_all(): begins, as one of several that a coroutine waits for.
+  /// For when_all(): posts the operation as one of several that a coroutine waits for.
   bool begin(waiting_coroutine& coroutine) {
     waiting = &coroutine;
     op_.local_comp(queue_.ended).user_context(static_cast<pending_operation*>(this));
@@ -126,8 +126,8 @@ class operation_awaiter : private pending_operation {
   waiting_coroutine coroutine_;
 };
 
-/// One collective operation that is awaited. It has no user context, so it is told of its end itself,
-/// by whichever thread finds it, and passes that on.
+/// The awaiter of a collective operation. Collectives have no user context, so the awaiter is itself the completion
+/// object: the thread that finds the end signals it, and it forwards the status to the scheduler's queue.
 template <collective_operation Op>
 class collective_awaiter final : private pending_operation, private comp_impl_t {
  public:
@@ -139,14 +139,14 @@ class collective_awaiter final : private pending_operation, private comp_impl_t 
   void await_suspend(std::coroutine_handle<> handle) {
     coroutine_ = {handle, 1};
     waiting = &coroutine_;
-    op_.call();  // if it throws, the coroutine goes on with the exception
+    op_.call();  // if it throws, the coroutine resumes with the exception
   }
   void await_resume() { check(status, op_.args().device, op_.args().runtime); }
 
  private:
   void signal(status_t s) override {
     s.user_context = static_cast<pending_operation*>(this);
-    comp_signal(queue_.ended, s);  // last: the coroutine may have gone on already
+    comp_signal(queue_.ended, s);  // the last access: afterwards the coroutine may have resumed
   }
 
   operation_queue& queue_;

@@ -1,4 +1,4 @@
-// Where coroutines go on when their operations have ended.
+// The scheduler, which resumes coroutines when their operations have ended.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace lci {
 
-/// Runs tasks, all in the thread that calls run() or poll(), none inside a handler:
+/// Runs tasks in the thread that calls run() or poll(), never inside a handler:
 ///
 ///   lci::scheduler scheduler;
 ///   scheduler.spawn(ping(peer));
 ///   scheduler.spawn(pong(peer));
 ///   scheduler.run();
 ///
-/// Thread-bound: one thread uses a scheduler and its tasks. Other threads may make progress on the
-/// device; an end that they find waits in the scheduler's completion queue. An operation that names no
-/// device uses the scheduler's, the only one that the scheduler makes progress on.
+/// Not thread-safe: one thread uses a scheduler and its tasks. Other threads may make progress on the
+/// device; completions that they find go to the scheduler's completion queue. An operation without a
+/// device uses that of the scheduler, the only one that the scheduler makes progress on.
 class scheduler final : private detail::task_queue {
  public:
   /// `device` empty: the default runtime's default one.
@@ -28,8 +28,8 @@ class scheduler final : private detail::task_queue {
     this->device = device;
     ended = queue_;
   }
-  /// Tasks that have begun and not ended are left behind, with what they own: the library may still
-  /// write into their buffers.
+  /// Frees tasks that have not begun. Leaks tasks that have begun and not ended, with what they own, since the
+  /// library may still write into their buffers.
   ~scheduler() {
     for (; !new_.empty(); --unfinished_) new_.pop()->self.destroy();
     if (unfinished_ > 0) static_cast<void>(queue_.release());
@@ -37,8 +37,8 @@ class scheduler final : private detail::task_queue {
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
 
-  /// Hands a task over, to begin in run() or poll(). To be called by the scheduler's thread, also by
-  /// its tasks.
+  /// Takes ownership of a task, which begins in run() or poll(). Call it in the scheduler's thread; its tasks
+  /// may call it too.
   void spawn(task<void> t) {
     const auto handle = t.release();
     handle.promise().scheduler = this;
@@ -47,31 +47,31 @@ class scheduler final : private detail::task_queue {
     ++unfinished_;
   }
 
-  /// Until all spawned tasks have ended. Makes progress meanwhile, and sleeps where there is nothing to
-  /// do. What a spawned task throws comes out, as does what progress() throws: then the others wait for
+  /// Runs until all spawned tasks have ended. Makes progress meanwhile, and sleeps if there is nothing to
+  /// do. Throws the exceptions of spawned tasks and of progress(); the other tasks then continue in
   /// the next call.
   void run() {
     while (unfinished_ > 0)
       if (!resume_some()) wait();
   }
-  /// Spawns it first.
+  /// Spawns `t`, then runs.
   void run(task<void> t) {
     spawn(std::move(t));
     run();
   }
 
-  /// Progress once; then all that can go on does. For programs with a loop of their own. True if
-  /// anything happened. Throws as run() does.
+  /// Makes progress once, then resumes all tasks that can continue. For programs with their own loop. True if
+  /// there was any progress. Throws as run() does.
   bool poll() {
     const bool happened = progress_x().device(device)().is_done();
     return resume_some() || happened;
   }
 
-  /// Tasks that were spawned and have not ended.
+  /// Number of tasks that were spawned and have not ended.
   size_t unfinished() const { return unfinished_; }
 
-  /// What co_await of a functor awaits inside a task, for coroutines of another type. They must go on
-  /// in this scheduler's thread only.
+  /// The awaiter that co_await of a functor uses inside a task, for coroutines of other types. These must be
+  /// resumed in this scheduler's thread only.
   template <posted_operation Op>
   auto await(Op op) {
     return detail::operation_awaiter<Op>(*this, std::move(op));
@@ -86,7 +86,7 @@ class scheduler final : private detail::task_queue {
     return any;
   }
 
-  /// Each that was refused is tried once. What is refused again comes behind the others.
+  /// Posts each refused operation once more. One that is refused again goes to the end of the list.
   bool post_again() {
     bool any = false;
     detail::intrusive_queue<detail::pending_operation> now = std::exchange(refused, {});
@@ -125,8 +125,8 @@ class scheduler final : private detail::task_queue {
   }
 
   void wait() {
-    // What was refused waits for progress; everything else that can happen comes into the queue,
-    // unless a task awaits something of the program's: so not for ever.
+    // Refused posts wait for progress. All other events arrive in the queue, except those of awaitables of the
+    // program, so the wait is bounded.
     constexpr double seconds = 0.01;
     if (!refused.empty()) {
       if (progress_x().device(device)().is_retry()) std::this_thread::yield();
@@ -139,7 +139,7 @@ class scheduler final : private detail::task_queue {
   unique_handle<comp_t> queue_;
   detail::intrusive_queue<detail::task_promise_base> new_;  // spawned, not begun
   size_t unfinished_ = 0;
-  std::exception_ptr thrown_;  // by the spawned task that has just ended
+  std::exception_ptr thrown_;  // exception of the spawned task that has just ended
 };
 
 }  // namespace lci

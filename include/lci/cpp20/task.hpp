@@ -1,4 +1,4 @@
-// A coroutine that awaits operations.
+// Coroutines that await operations.
 #pragma once
 
 #include <coroutine>
@@ -18,10 +18,10 @@ namespace detail {
 
 class task_promise_base;
 
-/// A scheduler as its tasks see it.
+/// The part of a scheduler that tasks use.
 class task_queue : public operation_queue {
  public:
-  /// Of a spawned task that is over; frees it.
+  /// Called when a spawned task has ended; destroys its coroutine.
   virtual void over(task_promise_base& promise, std::coroutine_handle<> handle) = 0;
 
  protected:
@@ -46,7 +46,7 @@ class task_promise_base {
   final_awaiter final_suspend() const noexcept { return {}; }
   void unhandled_exception() { thrown = std::current_exception(); }
 
-  // What a task may await: operations as functors, other tasks, and whatever else is awaitable.
+  // A task may await operations as functors, other tasks, and any other awaitable.
   template <class Op>
     requires posted_operation<std::decay_t<Op>>
   auto await_transform(Op&& op) {
@@ -67,10 +67,10 @@ class task_promise_base {
   }
 
   task_queue* scheduler = nullptr;       // set before the coroutine begins
-  std::coroutine_handle<> parent;        // the task that awaits this one; none if it was spawned
+  std::coroutine_handle<> parent;        // the task that awaits this one; null if it was spawned
   std::exception_ptr thrown;
-  task_promise_base* next = nullptr;     // among those spawned and not begun
-  std::coroutine_handle<> self;          // of a spawned one
+  task_promise_base* next = nullptr;     // in the list of tasks spawned and not begun
+  std::coroutine_handle<> self;          // of a spawned task
 };
 
 template <class T>
@@ -98,12 +98,12 @@ class task_promise<void> final : public task_promise_base {
 }  // namespace detail
 
 /// A coroutine that may `co_await` any functor that posts (`co_await post_send_x(...)`, with COMP_NULL
-/// in the place of the completion object), any collective operation, and other tasks. It begins when
-/// it is awaited or when the scheduler that it was spawned on runs; from then on it belongs to that
-/// scheduler's thread. What it throws comes out where it is awaited, or out of the scheduler's run().
+/// in place of the completion object), any collective operation, and other tasks. Owns its coroutine frame until it is
+/// spawned. It begins when it is awaited, or when the scheduler that it was spawned on runs; from then on only that
+/// scheduler's thread may use it. Its exception is rethrown where it is awaited, or by the scheduler's run() or poll().
 ///
-/// Arguments of a coroutine are kept in its frame, but what references refer to is not, nor are the
-/// captures of a lambda: pass by value what may be gone when the coroutine goes on.
+/// The frame stores copies of a coroutine's arguments, but not what references refer to, nor the
+/// captures of a lambda: pass by value what might be freed before the coroutine ends.
 template <class T = void>
 class [[nodiscard]] task {
  public:
@@ -120,10 +120,10 @@ class [[nodiscard]] task {
     if (handle_) handle_.destroy();
   }
 
-  /// Begins the task; the awaiting one goes on with its result.
+  /// Starts the task; the awaiting task resumes with its result.
   auto operator co_await() && { return awaiter{handle_}; }
 
-  /// For schedulers: the coroutine is the caller's.
+  /// For schedulers: transfers ownership of the coroutine to the caller.
   [[nodiscard]] handle_t release() noexcept { return std::exchange(handle_, nullptr); }
 
  private:

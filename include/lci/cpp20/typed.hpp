@@ -1,4 +1,4 @@
-// Buffers and values that know their type.
+// Typed buffers and values.
 #pragma once
 
 #include <array>
@@ -17,15 +17,15 @@
 
 namespace lci {
 
-/// What may travel as its bytes. A pointer is not: it means nothing elsewhere. Structures that hold
-/// pointers pass all the same.
+/// A type that may be sent as its bytes. Excludes pointers, which are meaningless in other processes; structures that
+/// contain pointers are not detected.
 template <class T>
 concept byte_copyable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
                         !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>;
 
-/// The bytes of a contiguous range, in the place of pointer and size:
-/// `post_send_x(rank, buffer(numbers), tag, done)()`. Not of a temporary container: the operation
-/// needs its bytes for longer.
+/// The bytes of a contiguous range, in place of pointer and size:
+/// `post_send_x(rank, buffer(numbers), tag, done)()`. Rejects temporary containers, whose bytes the operation
+/// would outlive.
 template <std::ranges::contiguous_range Range>
   requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&
            byte_copyable<std::ranges::range_value_t<Range>>
@@ -53,7 +53,7 @@ template <byte_copyable T>
   requires(!std::ranges::range<T>)
 void buffer(const T&& temporary) = delete;
 
-/// A message is not what the program takes it for: its size is that of another type.
+/// The size or alignment of a message does not fit the requested type.
 class LCI_API payload_error : public std::runtime_error {
  public:
   payload_error(size_t size, size_t expected, const std::string& what)
@@ -76,7 +76,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// The one value that a message holds, copied. Throws payload_error if it is not as long as a `T`.
+/// A copy of the value that a message holds. Throws payload_error if the status is not done, or the message is not
+/// sizeof(T) bytes long.
 template <byte_copyable T>
 T value(const status_t& status) {
   if (!status.is_done() || status.size != sizeof(T))
@@ -86,8 +87,8 @@ T value(const status_t& status) {
   return std::bit_cast<T>(bytes);
 }
 
-/// The values that a message holds, where they lie: `values<const double>(status)`. Throws
-/// payload_error if it is not a whole number of them, or lies at an address that no `T` may have.
+/// A view of the values in a message's buffer: `values<const double>(status)`. Throws payload_error if the status is
+/// not done, the size is not a multiple of sizeof(T), or the buffer is not aligned for `T`.
 template <byte_copyable T>
 std::span<T> values(const status_t& status) {
   if (!status.is_done() || status.size % sizeof(T) != 0)
@@ -97,7 +98,7 @@ std::span<T> values(const status_t& status) {
   return {static_cast<T*>(status.buffer), status.size / sizeof(T)};
 }
 
-/// A function object without state as operation of a reduction:
+/// A stateless function object as the operation of a reduction:
 /// `allreduce(&mine, &all, 1, sizeof mine, reduction<double, std::plus<>>)`.
 template <byte_copyable T, class Op>
   requires std::is_empty_v<Op> && std::default_initializable<Op> &&

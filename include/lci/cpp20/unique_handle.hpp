@@ -1,4 +1,4 @@
-// Owners: what frees a resource when it goes out of scope.
+// Owners, which free a resource when they go out of scope.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@ namespace lci {
 
 namespace detail {
 
-/// Frees what the handle names, and empties the handle.
+/// Frees the object of the handle, and empties the handle.
 template <class Handle>
 struct free_handle {
   void operator()(Handle& handle) const
@@ -21,7 +21,7 @@ struct free_handle {
   }
 };
 
-/// The same where a runtime is needed for it.
+/// The same for objects whose free operation needs a runtime.
 template <class Handle>
   requires requires(Handle handle, runtime_t runtime) { free_object(&handle, runtime); }
 struct free_handle<Handle> {
@@ -51,21 +51,21 @@ struct return_packet {
 
 }  // namespace detail
 
-/// Owns what a handle names:
+/// Owns the object of a handle:
 ///
 ///   lci::unique_handle device(lci::alloc_device());
 ///   lci::unique_handle done(lci::alloc_sync());
 ///   lci::post_send_x(rank, data, size, tag, done).device(device)();
 ///
-/// Moves, does not copy; converts to the handle wherever one is asked for, but not where the owner
-/// would be gone before the handle is used. To be destroyed like a handle is freed: in the order that
-/// the free_ functions ask for (reverse order of allocation is right), not while others use it.
+/// Movable, not copyable. Converts to the handle implicitly, but not from a temporary owner, which
+/// would free the object before the handle is used. Destroy it in the order that the free_ functions
+/// require (reverse order of allocation is right), not while others use the object. Not thread-safe.
 ///
-/// What is freed collectively, symmetric memory, is so by its owners, too. Of a runtime that is not the
-/// default one its owner needs to know that: `unique_handle<symmetric_t> all(memory, {runtime})`.
+/// Owners of symmetric memory free it collectively too, so all ranks must destroy them. If its runtime is not the
+/// default one, pass it to the owner: `unique_handle<symmetric_t> all(memory, {runtime})`.
 ///
-/// A destructor can't throw. If the resource can't be freed (a graph that runs, a pool whose device
-/// lives), that ends the program; while another exception is on its way the resource is left behind
+/// The destructor does not throw. If the resource can't be freed (a running graph, a pool with a
+/// device), it ends the program; while another exception propagates, it leaks the resource
 /// instead. reset() throws.
 template <class Handle, class Free = detail::free_handle<Handle>>
   requires std::invocable<const Free&, Handle&>
@@ -86,13 +86,13 @@ class [[nodiscard]] unique_handle {
 
   Handle get() const { return handle_; }
   operator Handle() const& { return handle_; }  // NOLINT: implicit on purpose
-  operator Handle() const&& = delete;           // it would outlive what it names
+  operator Handle() const&& = delete;           // the handle would outlive its object
   const Handle* operator->() const { return &handle_; }
   bool is_empty() const { return handle_ == Handle(); }
 
-  /// Gives the resource up: it is the caller's to free.
+  /// Transfers ownership of the resource to the caller.
   [[nodiscard]] Handle release() noexcept { return std::exchange(handle_, Handle()); }
-  /// Frees the resource now. Throws what that throws; then it is still owned.
+  /// Frees the resource. Throws the exception of the free operation; the resource is then still owned.
   void reset() {
     if (!is_empty()) free_(handle_);
   }
@@ -111,15 +111,15 @@ class [[nodiscard]] unique_handle {
 };
 
 /// Owns the registration of a completion object: `unique_rcomp queue_handle(register_rcomp(queue));`
-/// Of a runtime that is not the default one: `unique_rcomp(handle, {runtime})`.
+/// If its runtime is not the default one: `unique_rcomp(handle, {runtime})`.
 using unique_rcomp = unique_handle<rcomp_t, detail::deregister_handle>;
 
-/// Owns what alloc_shared() gave; unique_handle is for what register_memory() gave.
+/// Owns memory from alloc_shared(); for registrations from register_memory(), use unique_handle.
 using unique_shared = unique_handle<mr_t, detail::free_shared_memory>;
 
-/// Owns a packet of get_upacket(), until a post that does not say `retry` takes it: then release() it.
-/// Owns likewise what an active message was delivered in, `unique_packet(status.buffer)`, unless its
-/// completion object has `am_in_place`. For another runtime as unique_rcomp.
+/// Owns a packet from get_upacket(). A post that does not return `retry` takes ownership: then release() it.
+/// Also owns the buffer of a delivered active message, `unique_packet(status.buffer)`, unless its
+/// completion object has `am_in_place`. For another runtime see unique_rcomp.
 using unique_packet = unique_handle<void*, detail::return_packet>;
 
 }  // namespace lci

@@ -1,4 +1,4 @@
-// Waiting for several operations at once.
+// Awaiting several operations at once.
 #pragma once
 
 #include <array>
@@ -45,9 +45,9 @@ struct several_operations {
 
 }  // namespace detail
 
-/// Posts all of them, and waits for all: `auto [in, out] = co_await when_all(post_recv_x(...),
-/// post_send_x(...));` gives their statuses. Throws when all have ended, if one went wrong: what the
-/// first of those did.
+/// Posts all operations and waits for all: `auto [in, out] = co_await when_all(post_recv_x(...),
+/// post_send_x(...));` returns their statuses. If some fail, throws the exception of the first of them, in the order of
+/// arguments, when all have ended.
 template <posted_operation... Op>
   requires(sizeof...(Op) > 0)
 [[nodiscard]] auto when_all(Op... ops) {

@@ -1,4 +1,4 @@
-// The end of the whole job, asked for by one of its ranks.
+// abort(): one rank ends the whole job.
 #include <unistd.h>
 
 #include <exception>
@@ -11,15 +11,15 @@
 namespace lci::core {
 
 void abort(abort_args& a) {
-  // Never unlocked: of several threads the first one decides, and the process ends under the others.
+  // Never unlocked: the first of several threads sets the exit code; the others block until the process ends.
   static std::mutex& once = *new std::mutex;
   once.lock();
-  // The system keeps 8 bits: a bad code shall not become a good one.
+  // The system keeps 8 bits of an exit code: a nonzero code must not become 0.
   const int code = a.code != 0 && (a.code & 0xff) == 0 ? 1 : a.code & 0xff;
   try {
     network::process_bootstrap().abort(code, a.message == nullptr ? "" : a.message);
   } catch (const std::exception& e) {
-    log_warning(std::string("abort: the launcher can't be told: ") + e.what());
+    log_warning(std::string("abort: can't notify the launcher: ") + e.what());
   }
   _exit(code);
 }

@@ -1,4 +1,4 @@
-// Operations on completion objects, graphs excepted.
+// Operations on completion objects other than graphs.
 #include <memory>
 #include <string>
 
@@ -66,7 +66,7 @@ comp_impl_t* checked_any(comp_t comp, const char* operation) {
 void require_delivery_outside(const char* operation, const comp_attr_t& attr) {
   if (attr.am_in_place)
     throw_invalid(operation, "am_in_place", "true", "false",
-                  "only handlers and objects of the user can look at a message where it arrived");
+                  "only handlers and objects of the user can read a message in place");
 }
 
 void check_status(check_status_args& a) {
@@ -168,7 +168,7 @@ void free_comp(free_comp_args& a) {
   comp_impl_t* comp = checked_any(*a.comp, "free_comp");
   if (comp->attr.comp_type == attr_comp_type_t::graph && static_cast<graph*>(comp)->running())
     throw_invalid("free_comp", "comp", "a graph that runs", "one at rest",
-                  "wait until graph_test() says done");
+                  "wait until graph_test() returns done");
   rcomp_table::end_all_of(comp);
   *a.comp = comp_t();
   delete comp;
@@ -181,7 +181,7 @@ rcomp_t register_rcomp(register_rcomp_args& a) {
   comp_impl_t* comp = a.comp.is_empty() ? &rt.discarded : checked_any(a.comp, "register_rcomp");
   if (a.allocator != nullptr && comp->attr.zero_copy_am)
     throw_invalid("register_rcomp", "allocator", "given", "null for an object with zero_copy_am",
-                  "what that is given comes from packets, or from the runtime's allocator, for put_upacket()");
+                  "its payloads come from packets or the runtime's allocator, and go back by put_upacket()");
   rcomp_table& table = rt.rcomps;
   if (a.rcomp == 0) return table.add(comp, a.allocator);
   table.add_reserved(comp, a.rcomp, a.allocator);

@@ -1,4 +1,4 @@
-// What a program that asks for nothing gets: the name of its objects, and the allocator of its messages.
+// Defaults: the name of objects, and the allocator of messages.
 #include <cstdlib>
 
 #include "lci/types.hpp"

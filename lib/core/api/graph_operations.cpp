@@ -53,7 +53,7 @@ void graph_node_mark_complete(graph_node_mark_complete_args& a) {
   if (!detail::is_object(a.node))
     throw_invalid("graph_node_mark_complete", "node", "empty", "a node");
   status_t status = a.status;
-  if (status.is_retry()) status.set_done();  // a status that the user has left as it was
+  if (status.is_retry()) status.set_done();  // a default-constructed status
   graph::mark_complete(static_cast<graph_node*>(a.node), status);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 network::bootstrap& bootstrap_of_job() {
   const global_attr_t attr = get_g_default_attr();
-  // A process whose runtimes are jobs of their own is a job of one.
+  // A process whose runtimes are jobs of their own is a job of one rank.
   return network::process_bootstrap(
       {attr.bootstrap == core::no_bootstrap ? "local" : attr.bootstrap, attr.bootstrap_timeout});
 }

@@ -28,7 +28,7 @@ mr_t register_memory(register_memory_args& a) {
   region->device_serial = d.serial;
   region->base = a.address;
   region->size = a.size;
-  // The shared heap gives pages back in ways of its own, which nobody is told of.
+  // Memory of the shared heap is not cached: the heap releases pages without notifying the cache.
   region->cached = d.registrations.cache() != nullptr && a.size > 0 && !d.heap->contains(a.address, a.size);
   region->reg = region->cached
                     ? d.registrations.cache()->acquire(a.address, a.size)
@@ -49,7 +49,7 @@ void deregister_memory(deregister_memory_args& a) {
   if (region->owns_memory)
     throw_invalid("deregister_memory", "mr", "from alloc_shared()", "from register_memory()",
                   "free_shared() ends it");
-  if (has_device(*region)) {  // else it has ended with that
+  if (has_device(*region)) {  // otherwise the registration has ended with its device
     device& d = *region->device.p_impl;
     if (d.published.is_published(region))
       throw_invalid("deregister_memory", "mr", "published", "one that other ranks do not find",

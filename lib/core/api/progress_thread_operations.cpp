@@ -10,7 +10,7 @@ namespace lci::core {
 
 namespace {
 
-/// The calling thread may be the one that would have to be waited for.
+/// A handler may run in the progress thread that these operations wait for.
 void require_no_handler(const char* operation) {
   if (tls_in_progress)
     throw_invalid(operation, "caller", "a handler", "outside of progress()",

@@ -45,7 +45,7 @@ rmr_t published_memory::find(int rank, uint64_t address, uint64_t size) const {
   const interval* found = by_rank_[static_cast<size_t>(rank)].covering(address, end);
   if (found == nullptr) return RMR_NULL;
   rmr_t rmr = static_cast<const entry*>(found)->rmr;
-  rmr.size_and_device -= address - rmr.base;  // of the size, which is the lower part
+  rmr.size_and_device -= address - rmr.base;  // reduces the size, which is in the lower bits
   rmr.base = address;
   return rmr;
 }

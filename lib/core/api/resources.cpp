@@ -1,4 +1,4 @@
-// Allocating and freeing what communications operate on.
+// Allocating and freeing contexts, devices, endpoints, packet pools, packets and matching engines.
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -24,7 +24,7 @@ void check_allocated(const char* operation, const char* argument, const Handle* 
     throw_invalid(operation, argument, "empty", "an allocated object");
 }
 
-/// Takes the object out of the user's handle, which becomes empty.
+/// Returns the object of the user's handle, and empties the handle.
 template <class Handle>
 auto* take(const char* operation, const char* argument, Handle* handle) {
   check_allocated(operation, argument, handle);
@@ -33,7 +33,7 @@ auto* take(const char* operation, const char* argument, Handle* handle) {
   return impl;
 }
 
-/// What a runtime has allocated for itself is its own to free: through `its_own`.
+/// Only the runtime frees its default objects, through its own handle `its_own`.
 template <class Handle>
 void refuse_default(const char* operation, const char* argument, const Handle* given, const Handle& its_own) {
   if (given != &its_own && *given == its_own)
@@ -75,7 +75,8 @@ void free_net_context(free_net_context_args& a) {
 
 namespace {
 
-/// Sees to it that a device of the context does not take the memory without which the system ends processes.
+/// Refuses a device of the context that would leave less memory than `reserve`, as the kernel would end processes
+/// when memory runs out. The memory of a device is learned from those already allocated.
 class memory_of_device {
  public:
   memory_of_device(net_context& context, size_t reserve) : context_(context) {
@@ -83,7 +84,7 @@ class memory_of_device {
     if (needed >= worth_a_look && reserve > 0) require(needed, reserve);
     before_ = get_resident_memory();
   }
-  /// When it has been made.
+  /// To be called after the device was allocated.
   void learn() {
     const size_t now = get_resident_memory();
     const size_t taken = std::max<size_t>(now - std::min(now, before_), 1);
@@ -94,7 +95,7 @@ class memory_of_device {
   }
 
  private:
-  /// Below, a program is ended by what else it allocates.
+  /// Smaller devices are not checked: other allocations of the program exhaust memory first.
   static constexpr size_t worth_a_look = size_t{1} << 20;
 
   void require(size_t needed, size_t reserve) const {
@@ -103,8 +104,8 @@ class memory_of_device {
     throw resource_error(
         "alloc_device: a device takes " + std::to_string(needed) + " bytes of memory, of which " +
         std::to_string(left.bytes) + " are left (" + left.limit + ") and memory_reserve = " + std::to_string(reserve) +
-        " are to stay; free devices, let threads share one, give the job more memory, or lower "
-        "LCI_ATTR_MEMORY_RESERVE (0: this is not looked at)");
+        " must remain; free devices, let threads share one, give the job more memory, or lower "
+        "LCI_ATTR_MEMORY_RESERVE (0: no check)");
   }
 
   net_context& context_;
@@ -116,7 +117,8 @@ class memory_of_device {
 device_t alloc_device(alloc_device_args& a) {
   runtime& rt = *a.runtime.p_impl;
   packet_pool& pool = a.packet_pool.is_empty() ? *rt.no_packets : *a.packet_pool.p_impl;
-  // First: once there is a device, peers count on it, as the one of its number.
+  // Endpoints are allocated first, since nothing may fail later: peers rely on a device that exists, as the k-th
+  // one of this rank.
   std::unique_ptr<endpoint> usual, of_progress;
   endpoint_attr_t endpoint_attr;
   endpoint_attr.uid = 0;
@@ -146,7 +148,7 @@ void free_device(free_device_args& a) {
   device* d = a.device->p_impl;
   if (tls_in_progress)
     throw_invalid("free_device", "caller", "a handler", "outside of progress()",
-                  "what called the handler still needs the device");
+                  "the caller of the handler still uses the device");
   if (!d->published.empty())
     throw_invalid("free_device", "device", "one with published memory", "one without",
                   "unpublish_memory() comes first");
@@ -156,15 +158,15 @@ void free_device(free_device_args& a) {
     explicit ending(const device* what) : of(watched_for(calls_are_checked) ? what : nullptr) {
       if (of != nullptr && !objects::begin_to_free(of))
         throw_invalid("free_device", "device", "one on which another thread makes progress",
-                      "one that nobody uses", "let those threads end first");
+                      "one that no other thread uses", "let those threads finish first");
     }
     ~ending() {
       if (of != nullptr) objects::end_to_free(of);
     }
   } const here(d);
   if (progress_thread* service = d->service.load(std::memory_order_acquire)) service->remove(*d);
-  // What still waits for room must not be lost; what waits for a peer's answer can't be waited for.
-  // Handlers run meanwhile, and may post: the handle that they use is emptied afterwards.
+  // close() sends what waits for room in the network, and bounds the wait for answers of peers. Handlers run
+  // meanwhile and may post, so the user's handle is emptied afterwards.
   d->close();
   *a.device = device_t();
   d->destroy();
@@ -231,7 +233,7 @@ void* get_upacket(get_upacket_args& a) {
 void put_upacket(put_upacket_args& a) {
   if (a.packet == nullptr) return;
   runtime& rt = *a.runtime.p_impl;
-  // A message too large for a packet, or one that met an empty pool, came in plain memory.
+  // A message that was too large for a packet, or arrived while the pool was empty, is in memory of the allocator.
   packet_pool* pool = rt.default_packet_pool.p_impl;
   if (LCI_UNLIKELY(pool == nullptr || !pool->owns(a.packet))) pool = rt.pool_of(a.packet);
   if (pool != nullptr) {
@@ -263,7 +265,7 @@ void free_matching_engine(free_matching_engine_args& a) {
   matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
   runtime& rt = *engine->runtime.p_impl;
   rt.remove_engine(engine->id);
-  rt.discard_entries(*engine);  // values that the user has filed are elsewhere, and the user's
+  rt.discard_entries(*engine);  // values inserted by the user are stored separately and belong to the user
   delete engine;
 }
 

@@ -1,4 +1,4 @@
-// Memory that peers of the same host reach by load and store: allocating it, finding that of others.
+// Memory that peers of the same host access by load and store: allocation, and addresses of peers' memory.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace lci::core {
 
 namespace {
 
-/// Blocks end where cache lines do, so that two never share one.
+/// Rounded up to cache lines, so that two blocks never share one.
 size_t block_size(size_t size) {
   return (std::max<size_t>(size, 1) + cache_line - 1) / cache_line * cache_line;
 }
@@ -38,7 +38,7 @@ mr_t alloc_shared(alloc_shared_args& a) {
   device& d = *a.device.p_impl;
   const size_t alignment = std::max(a.alignment, cache_line), size = block_size(a.size);
   void* base = d.heap->allocate(size, alignment);
-  // Where the network shares nothing it is memory like any other.
+  // Without a shared heap of the network, private memory.
   if (base == nullptr) base = std::aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
   if (base == nullptr)
     throw resource_error("alloc_shared: no memory for size = " + std::to_string(a.size));
@@ -56,7 +56,7 @@ void free_shared(free_shared_args& a) {
   if (a.mr == nullptr || !is_registered(*a.mr) || !a.mr->p_impl->owns_memory)
     throw_invalid("free_shared", "mr", a.mr == nullptr || !is_registered(*a.mr)
                                            ? "no registration" : "of the user's memory",
-                  "from alloc_shared()", "deregister_memory() is for what register_memory() gave");
+                  "from alloc_shared()", "deregister_memory() frees registrations of register_memory()");
   memory_region& region = *a.mr->p_impl;
   if (!has_device(region))
     throw_invalid("free_shared", "mr", "memory whose device was freed", "memory whose device is alive",

@@ -1,4 +1,4 @@
-// Messages and bytes by kind and peer, for devices that count.
+// Message and byte counts by kind and peer, of devices with counters.
 #pragma once
 
 #include <atomic>
@@ -16,20 +16,20 @@ enum class counted : uint8_t {
   busy_send, busy_recv, busy_poll, no_memory, count
 };
 
-/// Thread-safe. Numbers are relaxed: a reader learns of a message that it knows of through other
-/// paths, and nothing else is read because of them.
+/// Thread-safe. Accesses are relaxed: a reader that knows of a message through other synchronization sees it counted,
+/// and no other data is read because of a count.
 class counters {
  public:
   explicit counters(int n_ranks) : rows_(static_cast<size_t>(n_ranks) + 1) {}
 
-  /// A negative `peer` (a receive from anywhere) counts among all only.
+  /// A negative `peer` (a receive from any rank) counts only in the total.
   void add(counted what, int peer, uint64_t bytes) {
     const size_t at = peer < 0 ? rows_.size() - 1 : static_cast<size_t>(peer);
     cell& c = rows_[at].cells[static_cast<size_t>(what)];
     c.messages.fetch_add(1, std::memory_order_relaxed);
     c.bytes.fetch_add(bytes, std::memory_order_relaxed);
   }
-  /// With `peer`, or with all if that is negative.
+  /// Counts of `peer`, or the total if that is negative.
   counters_t read(int peer) const;
 
  private:
@@ -41,7 +41,7 @@ class counters {
   };
   void add_row(counters_t& to, const row& from) const;
 
-  std::vector<row> rows_;  // by rank; the last is of nobody in particular
+  std::vector<row> rows_;  // by rank; the last one counts what belongs to no peer
 };
 
 }  // namespace lci::core

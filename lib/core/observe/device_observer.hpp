@@ -1,4 +1,4 @@
-// What looks on at a device: its counters, the runtime's trace, or both.
+// The observer of a device: its counters, the runtime's trace, or both.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace lci::core {
 
-/// Only devices that are looked at have one. Thread-safe.
+/// Only devices with counters or a trace have one. Thread-safe.
 struct device_observer {
   std::unique_ptr<counters> counts;  // null: not counted
-  std::shared_ptr<latencies> times;  // with `counts`; also of receives that outlive the device
+  std::shared_ptr<latencies> times;  // set with `counts`; shared with receives that outlive the device
   tracer* trace = nullptr;           // of the runtime; null: not traced
   int device = -1;                   // its uid
 
-  /// The clock, if it is for a trace.
+  /// The time if there is a trace, else 0.
   uint64_t now() const { return trace == nullptr ? 0 : tracer::now(); }
 };
 

@@ -1,4 +1,4 @@
-// How long operations took, by kind and size class, for devices that count.
+// Latencies of operations by kind and size class, of devices with counters.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace lci::core {
 
-/// Thread-safe; numbers are relaxed, as those of counters.
+/// Thread-safe; accesses are relaxed, as those of `counters`.
 class latencies {
  public:
   static constexpr int n_kinds = 6;
   static constexpr int n_classes = 8;
   static_assert(static_cast<int>(post_kind::atomic) + 1 == n_kinds);
 
-  /// Each class but the last reaches to eight times the size of the one before.
+  /// The upper bound of a class is eight times that of the class before; the last one has none.
   static constexpr size_t largest_of_first = 64;
   static constexpr int class_of(uint64_t size) {
     if (size <= largest_of_first) return 0;

@@ -6,17 +6,17 @@ namespace lci::core {
 
 namespace {
 
-/// What counts of a message: whose it is and how large, whatever way it takes.
+/// What the observer records of a message, whatever protocol carries it.
 struct seen_message {
-  wire::kind what = wire::kind::none;  // none: not one of ours
-  counted sent = counted::count, received = counted::count;  // count: the library's own
+  wire::kind what = wire::kind::none;  // none: not a message of this library
+  counted sent = counted::count, received = counted::count;  // count: internal to the library, not counted
   bool rendezvous = false;
   uint64_t size = 0;  // of the user's data
   uint64_t tag = 0;
-  uint64_t number = 0;  // of its sender's trace; of a stream, its place in that; 0: it has none
+  uint64_t number = 0;  // in its sender's trace; of a stream's message, in the stream; 0: it has none
 };
 
-/// The numbers of a stream's messages are known without a trace.
+/// Messages of a stream have numbers without a trace.
 uint64_t number_of(const wire::header& head, bool ordered) {
   if (ordered) return uint64_t{1} << 63 | uint64_t{head.engine} << 32 | wire::number_of(head);
   return wire::may_have_number(head.what) ? head.tag >> 32 : 0;
@@ -94,7 +94,7 @@ void count_sent(device_observer& o, int peer, const seen_message& m, errorcode_t
   if (m.rendezvous) o.counts->add(counted::rendezvous_sent, peer, m.size);
 }
 
-/// A message that is about to leave gets a number, if a trace is taken; `tag` is its header's.
+/// Numbers a message before it is sent, if there is a trace; `tag` is that of its header.
 void give_number(const device_observer& o, seen_message& m, uint64_t& tag) {
   if (o.trace == nullptr || !wire::may_have_number(m.what)) return;
   m.number = tracer::next_message();
@@ -105,7 +105,7 @@ void note_departure(const device_observer& o, const seen_message& m, errorcode_t
   if (result == errorcode_t::done || result == errorcode_t::posted) tracer::sent_message = m.number;
 }
 
-/// Notes what is handed out by one call of poll().
+/// Reports the events of one call of poll() to the observer.
 class watching_sink final : public network::event_sink {
  public:
   watching_sink(network::event_sink& behind, device_observer& observer)
@@ -117,7 +117,7 @@ class watching_sink final : public network::event_sink {
       observer_.counts->add(m.received, peer, m.size);
       if (m.rendezvous) observer_.counts->add(counted::rendezvous_received, peer, m.size);
     }
-    // Also if a handler throws.
+    // A destructor, so that the event is recorded also if a handler throws.
     struct ending {
       device_observer& o;
       int peer;
@@ -173,10 +173,10 @@ errorcode_t observed_network::post(const network::net_op& op) {
   }
   size_t size = 0;
   for (int i = 0; i < op.n_segments; ++i) size += op.segments[static_cast<size_t>(i)].size;
-  // Before the post: afterwards the memory may be somebody else's.
+  // Before the post: afterwards the memory may have been reused.
   const network::segment& first = op.segments[0];
   seen_message m = look_at(static_cast<const std::byte*>(first.base), first.size, size);
-  if (m.number == 0) {  // the header is the library's own memory, wherever the rest lies
+  if (m.number == 0) {  // writing is allowed: the header is in the library's memory even if the payload is not
     uint64_t tag = 0;
     give_number(observer_, m, tag);
     if (m.number != 0)
@@ -190,7 +190,7 @@ errorcode_t observed_network::post(const network::net_op& op) {
 
 errorcode_t observed_network::inject(int peer, network::message_head head, const void* payload,
                                      size_t size) {
-  // What a signal is about stands behind its head.
+  // The body of a signal follows its header.
   std::byte bytes[sizeof head + sizeof(wire::signal_body)];
   std::memcpy(bytes, &head, sizeof head);
   const size_t known = std::min(size, sizeof bytes - sizeof head);

@@ -1,4 +1,4 @@
-// A fabric's device with an observer before it: tells it of messages that go and come.
+// A decorator of a fabric's device that reports sent and received messages to the observer.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace lci::core {
 
-/// Stands between the core and the fabric, so that neither knows whether it is there.
+/// Transparent to the core and the fabric. Owns the fabric's device, not the observer. As thread-safe as that device.
 class observed_network final : public network::device {
  public:
   observed_network(std::unique_ptr<network::device> behind, device_observer& observer)

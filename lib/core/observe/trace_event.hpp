@@ -1,4 +1,4 @@
-// One thing that a trace tells.
+// One event of a trace.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace lci::core {
 
-/// What is posted, as its user calls it.
+/// Kind of a post, as in the public interface.
 enum class post_kind : uint8_t { am, send, recv, put, get, atomic };
 
 struct trace_event {
   enum class type : uint8_t {
     post,        // `what` is a post_kind
-    completion,  // the same; a completion object was told; `posted` is when the post had ended
+    completion,  // `what` is a post_kind; a completion object was signalled; `posted` is when the post returned
     arrival,     // `what` is a wire::kind
     progress,    // `size` counts events
-    failure,     // `peer` is gone
+    failure,     // `peer` has failed
   };
   type is;
   uint8_t what = 0;
@@ -26,10 +26,10 @@ struct trace_event {
   uint64_t begin = 0, end = 0;  // ns on the clock of tracer::now()
   uint64_t size = 0, tag = 0;
   union {
-    uint64_t posted = 0;  // completion: when the post had ended
-    uint64_t message;     // post, arrival: the message's number, see message_number(); 0: it has none
+    uint64_t posted = 0;  // completion: when the post returned
+    uint64_t message;     // post, arrival: the message's number, see tracer::next_message(); 0: it has none
   };
 };
-static_assert(sizeof(trace_event) == 56, "as the attribute trace_events says");
+static_assert(sizeof(trace_event) == 56, "the size that the attribute trace_events documents");
 
 }  // namespace lci::core

@@ -23,7 +23,7 @@ const char* wire_name(uint8_t what) {
   return what < std::size(names) ? names[what] : "unknown";
 }
 
-/// Microseconds, as the format has it, of nanoseconds.
+/// Nanoseconds formatted as microseconds, the unit of the format.
 struct microseconds {
   char text[32];
   explicit microseconds(uint64_t ns) {
@@ -81,7 +81,7 @@ void trace_file::async(const trace_event& e, size_t thread, char phase, uint64_t
 
 void trace_file::flow(const trace_event& e, size_t thread, const char* phase, int from) {
   if (e.message == 0) return;
-  // Streams count for each of their targets.
+  // Streams number their messages per target.
   const bool of_stream = e.message >> 63 != 0;
   const int to = from == rank_ ? e.peer : rank_;
   begin_record();
@@ -99,7 +99,7 @@ void trace_file::write(const trace_event& e, size_t thread) {
       return flow(e, thread, "\"s\"", rank_);
     case trace_event::type::completion:
       slice(e, thread, "completion", "complete ", post_name(e.what));
-      // What lay between, as a line of its own: begun where the post ended, in whatever thread.
+      // The time in flight is a line of its own, which begins when the post returned, in whatever thread.
       ++operations_;
       async(e, thread, 'b', e.posted);
       return async(e, thread, 'e', e.begin);

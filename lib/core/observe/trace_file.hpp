@@ -1,4 +1,4 @@
-// Trace events as the JSON that Chrome and Perfetto read.
+// Writer of trace events in the JSON format of Chrome and Perfetto.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lci::core {
 
-/// Writes one file: begin with the constructor, then events, then finish().
+/// Writes one file: construct, write() events, finish(). Does not own the file. Not thread-safe.
 class trace_file {
  public:
   trace_file(std::FILE* to, int rank);
@@ -20,7 +20,7 @@ class trace_file {
   void begin_record();
   void slice(const trace_event& e, size_t thread, const char* category, const char* prefix,
              const char* name);
-  /// An end of the arrow from a message's post to its arrival; `from` is the rank that has posted it.
+  /// One end of the arrow from a message's post to its arrival; `from` is the sender's rank.
   void flow(const trace_event& e, size_t thread, const char* phase, int from);
   void async(const trace_event& e, size_t thread, char phase, uint64_t when);
 

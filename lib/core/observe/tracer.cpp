@@ -13,7 +13,7 @@ namespace lci::core {
 
 namespace {
 
-/// Runtimes of one process that are the same rank write to different files.
+/// Runtimes of one process with the same rank write to different files.
 std::string choose_path(const std::string& prefix, int rank) {
   static std::mutex mutex;
   static auto& used = *new std::map<std::string, int>;
@@ -71,7 +71,7 @@ tracer::~tracer() {
     out.name_thread(thread);
     const size_t n = l->events.size();
     dropped += l->added - n;
-    // The oldest one is where the next would have gone.
+    // The oldest event is where the next one would have been written.
     for (size_t i = 0; i < n; ++i) out.write(l->events[(l->added + i) % n], thread);
   }
   out.finish(dropped);

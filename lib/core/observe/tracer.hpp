@@ -1,4 +1,4 @@
-// The message trace of a runtime: kept in memory, written as Chrome trace events at its end.
+// The message trace of a runtime: collected in memory, written as Chrome trace events when the runtime is freed.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@
 
 namespace lci::core {
 
-/// Thread-safe but for construction and destruction. Each thread has a buffer of its own, of which
-/// it overwrites the oldest part when it is full.
+/// Thread-safe except for construction and destruction. Each thread has a buffer of its own; when it is full, the
+/// oldest events are overwritten.
 class tracer {
  public:
-  /// Events go to "<prefix>.<rank>.json"; a later runtime of the same process and rank gets
-  /// "<prefix>.<rank>-<n>.json". Throws resource_error, naming the variable, if that can't be written.
+  /// Events go to "<prefix>.<rank>.json"; a later runtime of the same process and rank writes
+  /// "<prefix>.<rank>-<n>.json". Throws resource_error, which names the variable, if the file can't be opened.
   tracer(const std::string& prefix, int rank, size_t events_per_thread);
   /// Writes the file.
   ~tracer();
   tracer(const tracer&) = delete;
   tracer& operator=(const tracer&) = delete;
 
-  /// Nanoseconds, on a clock that all processes of a host share.
+  /// Nanoseconds of a clock that all processes of a host share.
   static uint64_t now() {
     timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -37,14 +37,14 @@ class tracer {
   }
   void add(const trace_event& e);
 
-  /// A number for a message that leaves; never 0. Unique in this process until it has come round.
+  /// A number for a message being sent; never 0. Unique in this process until the counter wraps.
   static uint32_t next_message();
-  /// The first message that the calling thread has given to the network since this was 0.
+  /// Number of the first message that the calling thread has given to the network since it set this to 0.
   static inline thread_local uint64_t sent_message = 0;
 
  private:
   struct lane {
-    spinlock lock;                     // threads beyond max_thread_index share one
+    spinlock lock;                     // threads beyond max_thread_index share a lane
     std::vector<trace_event> events;   // under lock
     uint64_t added = 0;                // under lock
   };
@@ -54,7 +54,7 @@ class tracer {
   const int rank_;
   const size_t limit_;
   std::FILE* file_;
-  std::mutex mutex_;          // for making lanes
+  std::mutex mutex_;          // held while a lane is created
   mpmc_array<lane*> lanes_;   // by thread index; owned
 };
 

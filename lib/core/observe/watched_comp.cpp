@@ -21,7 +21,7 @@ watched_comp* watched_comps::get(const device_observer& o, comp_impl_t& behind, 
       free_.pop_back();
     }
   }
-  w->attr = behind.attr;  // the core asks what kind of object it is
+  w->attr = behind.attr;  // the core reads the kind of object from it
   w->behind_ = &behind;
   w->what_ = what;
   w->device_ = o.device;
@@ -53,7 +53,7 @@ void watched_comp::signal(status_t status) {
   comp_impl_t& behind = *behind_;
   tracer* const to = trace_;
   let_go();
-  // Also if a handler throws.
+  // A destructor, so that the event is recorded also if a handler throws.
   struct ending {
     tracer* to;
     trace_event& e;
@@ -72,13 +72,13 @@ void watched_comp::posted(uint64_t when) {
 }
 
 void watched_comp::cancel() {
-  // A handler that has thrown out of the post was called: then one holder has gone already.
+  // If a handler has thrown out of the post, signal() has already released its reference.
   if (holders_.load(std::memory_order_acquire) == 2) holders_.store(1, std::memory_order_relaxed);
   let_go();
 }
 
 void watched_comp::let_go() {
-  // A1: pairs with itself: whoever is last has seen what the other one wrote.
+  // A1: pairs with itself: the last holder sees what the other one wrote.
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) pool_.put(this);
 }
 

@@ -1,4 +1,4 @@
-// Completion objects that stand before the user's while somebody looks on: they note when an operation ends.
+// Completion objects that record when an operation ends, and then signal the user's. Used by observed devices.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,16 @@ struct device_observer;
 class tracer;
 class watched_comps;
 
-/// Of one operation. Both the post and the signal let go of it; whoever does last gives it back.
+/// The completion object of one operation. The post and the signal each hold a reference; the last one to release it
+/// returns the object to its pool.
 class watched_comp final : public comp_impl_t {
  public:
   explicit watched_comp(watched_comps& pool) : pool_(pool) {}
   void signal(status_t status) override;
 
-  /// The post has ended, and the operation goes on or has been signalled.
+  /// The post has returned `posted`; the operation is in flight or has been signalled. Releases the post's reference.
   void posted(uint64_t when);
-  /// There is no operation, so that nobody will signal.
+  /// The post started no operation, so that there will be no signal. Releases both references.
   void cancel();
 
  private:
@@ -33,20 +34,20 @@ class watched_comp final : public comp_impl_t {
   void let_go();
 
   watched_comps& pool_;
-  tracer* trace_ = nullptr;           // null: none is taken
-  std::shared_ptr<latencies> times_;  // null: not counted
+  tracer* trace_ = nullptr;           // null: no trace
+  std::shared_ptr<latencies> times_;  // null: no counters
   comp_impl_t* behind_ = nullptr;
   post_kind what_ = post_kind::am;
   int device_ = -1;
   uint64_t begin_ = 0;                // when the post began
-  std::atomic<uint64_t> posted_{0};  // may be read before it is known: then the post is not over
+  std::atomic<uint64_t> posted_{0};  // 0: the post has not returned; a signal may read that
   std::atomic<int> holders_{0};
 };
 
-/// Thread-safe. Owns them all, also those of operations that never end.
+/// A pool of watched_comps. Owns all of them, including those of operations that never end. Thread-safe.
 class watched_comps {
  public:
-  /// Of an operation whose post began then.
+  /// For an operation whose post began at `begin`. Throws std::bad_alloc.
   watched_comp* get(const device_observer& o, comp_impl_t& behind, post_kind what, uint64_t begin);
 
  private:

@@ -1,5 +1,5 @@
-// Raw network operations. Each checks its arguments and becomes an operation of the core, whose end
-// is filed as a net_status_t (raw_network.hpp).
+// Raw network operations. Each checks its arguments and becomes an operation of the core, whose completion is
+// queued as a net_status_t (raw_network.hpp).
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -61,7 +61,7 @@ void check_copy(const char* what, const device& d, const Args& a) {
                       ", which takes no copy, or larger packets (LCI_ATTR_PACKET_SIZE)");
 }
 
-/// What an operation of the core says of its post, its end being filed here if that was all.
+/// The result of a post of the core. If the operation is already done, queues its status and returns `posted`.
 error_t answer(raw_network& raw, net_opcode_t opcode, const status_t& status) {
   if (!status.is_done()) return status.error;
   raw.report(opcode, status);
@@ -70,8 +70,8 @@ error_t answer(raw_network& raw, net_opcode_t opcode, const status_t& status) {
 
 // --- sends ---
 
-/// A message whose buffer is free when this says `done`. Not by post_send(), which would take a
-/// user's packet for given away.
+/// Sends a message whose buffer may be reused when this returns `done`. Does not use post_send(), which would take
+/// ownership of a user's packet.
 template <class Args>
 errorcode_t send_copy(device& d, const Args& a) {
   if (!d.backlog.empty()) return errorcode_t::retry_backlog;
@@ -97,7 +97,7 @@ errorcode_t send_copy(device& d, const Args& a) {
 
 // --- puts and gets ---
 
-/// The arguments that a put or get of the core has in common with a raw one.
+/// The arguments that a put or get of the core shares with a raw one.
 template <class To, class Args>
 To remote_access(const Args& a, comp_impl_t* comp) {
   To to;
@@ -120,7 +120,7 @@ void with_imm(post_put_args& put, net_imm_data_t imm) {
   put.tag = imm;
 }
 
-/// Holds the copy that a put is made from until that has ended. Says something only if it failed.
+/// Owns the copied source of a put until the put has ended. Queues a status only if the put failed.
 class copied_put final : public comp_impl_t {
  public:
   copied_put(raw_network& raw, const void* from, size_t size)
@@ -129,7 +129,7 @@ class copied_put final : public comp_impl_t {
   }
   void signal(status_t status) override {
     if (!status.is_done()) raw_.report(net_opcode_t::ERROR, status);
-    raw_.drop(this);  // ends this object
+    raw_.drop(this);  // deletes this object
   }
   const void* data() const { return copy_.get(); }
 
@@ -138,7 +138,7 @@ class copied_put final : public comp_impl_t {
   const std::unique_ptr<std::byte[]> copy_;
 };
 
-/// The put that the network itself takes a copy for, without a completion.
+/// A put for which the network copies the source, without a completion.
 errorcode_t inject_put(device& d, const post_put_args& put) {
   if (!d.backlog.empty()) return errorcode_t::retry_backlog;
   network::net_op op;
@@ -184,7 +184,7 @@ size_t net_poll_cq(net_poll_cq_args& a) {
     throw_invalid("net_poll_cq", "statuses", "nullptr",
                   "an array of max_polls = " + std::to_string(a.max_polls) + " elements");
   device& d = *a.device.p_impl;
-  // First: statuses that were taken would be lost if progress() throws.
+  // Before statuses are taken, which would be lost if progress() throws.
   if (!tls_in_progress) (void)d.progress();
   return d.raw().take(a.max_polls, a.statuses);
 }

@@ -57,7 +57,7 @@ raw_network& device::raw() {
   raw_network* there = raw_.load(std::memory_order_acquire);  // A1
   if (there != nullptr) return *there;
   auto made = std::make_unique<raw_network>(rt);
-  // R1: pairs with A1. Of several threads that come first, one wins.
+  // R1: pairs with A1. If several threads create one, the first wins.
   if (raw_.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel,
                                    std::memory_order_acquire))
     return *made.release();

@@ -1,4 +1,4 @@
-// What a device keeps for its raw network operations (net_*).
+// State of a device's raw network operations (net_*).
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace lci::core {
 
-/// Raw operations are the core's own ones with completion objects that file statuses here, so they
-/// share devices, progress, backlog and failures with all others. Raw messages are sends of an
-/// engine of their own, all under one key: each meets the oldest receive. Thread-safe.
+/// Raw operations are the core's operations with completion objects that queue statuses here, so they share device,
+/// progress, backlog and failure handling with all others. Raw messages are sends of a matching engine of their own,
+/// all under one key, so each matches the oldest receive. Thread-safe.
 class raw_network {
  public:
   explicit raw_network(core::runtime& rt);
@@ -23,12 +23,12 @@ class raw_network {
   raw_network(const raw_network&) = delete;
   raw_network& operator=(const raw_network&) = delete;
 
-  /// Files what has become of an operation.
+  /// Queues the status of an operation that has ended.
   void report(net_opcode_t opcode, const status_t& status);
-  /// The oldest statuses, at most `max`; how many.
+  /// Removes the oldest statuses, at most `max`; returns their number.
   size_t take(size_t max, net_status_t* out);
 
-  /// Owns a completion object until drop(), or until the device goes and nobody will signal it.
+  /// Owns a completion object until drop(), or until the device is destroyed, after which it is never signalled.
   void keep(std::unique_ptr<comp_impl_t> comp);
   void drop(comp_impl_t* comp);
 
@@ -51,7 +51,7 @@ class raw_network {
   std::map<comp_impl_t*, std::unique_ptr<comp_impl_t>> kept_;  // under kept_mutex_
 
  public:
-  // Completion objects: one for each kind of end.
+  // Completion objects, one for each opcode.
   reporter sent{*this, net_opcode_t::SEND};
   reporter received{*this, net_opcode_t::RECV};
   reporter written{*this, net_opcode_t::WRITE};

@@ -1,4 +1,4 @@
-// Where active messages go that nobody wants.
+// The completion object that discards active messages.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace lci::core {
 
-/// Looks at messages where they arrive, so that no memory is taken for them. Thread-safe.
+/// Counts messages in place, so that no memory is allocated for them. Thread-safe.
 class discard final : public comp_impl_t {
  public:
   discard() { attr.am_in_place = true; }

@@ -16,7 +16,7 @@ using network::address_exchange;
 
 std::atomic<uint64_t> fences_so_far{0}, reads_so_far{0};
 
-// --- what a rank puts in one round: its parts, each behind its length ---
+// --- the record that a rank puts in one round: its parts, each preceded by its length ---
 
 void append_part(std::string& record, const std::string& part) {
   const auto size = static_cast<uint32_t>(part.size());
@@ -36,8 +36,8 @@ std::string part_of(const std::string& record, uint32_t part, int rank) {
     at += size;
   }
   throw bootstrap_error("rank " + std::to_string(rank) +
-                        " has told where it is in another way than this rank; all ranks must run the same version "
-                        "of LCI, with the same backend, or on hosts of which the launcher says the same");
+                        " has published its address in another format than this rank; all ranks must run the same "
+                        "version of LCI with the same backend, and the launcher must describe their hosts alike");
 }
 
 void drop_part(std::string& record, uint32_t part) {
@@ -57,18 +57,18 @@ void drop_part(std::string& record, uint32_t part) {
   }
 }
 
-/// What all ranks have put at one time.
+/// The records that all ranks put before one fence.
 struct round {
   network::bootstrap& boot;
-  std::string prefix;                // of the keys; a rank's number follows
+  std::string prefix;                // of the keys; the rank follows
   std::vector<std::string> records;  // by rank; empty: not read yet. Under known_mutex
   size_t unread = 0;                 // under known_mutex
 };
 
-// All exchanges of a process share its bootstrap, which is used by one thread at a time.
+// All exchanges of a process share its bootstrap, which one thread may use at a time.
 std::mutex bootstrap_mutex;
-std::vector<round*> half_read;  // under bootstrap_mutex: rounds of which not all was read
-// What has been read is had without waiting for who uses the bootstrap.
+std::vector<round*> half_read;  // under bootstrap_mutex: rounds with unread records
+// Records already read are available without waiting for the thread that uses the bootstrap.
 std::mutex known_mutex;
 
 // --- under bootstrap_mutex ---
@@ -117,8 +117,8 @@ class kvs_exchange final : public address_exchange {
     if (n_parts_ == 0) return;
     std::lock_guard guard(bootstrap_mutex);
     read_half_read();
-    // Rounds are counted over the whole process, so that two runtimes never share a key; all ranks
-    // make their runtimes in the same order.
+    // Rounds are counted per process, so that two runtimes never share a key; all ranks allocate their runtimes in
+    // the same order.
     static int n_rounds = 0;
     auto made = std::make_unique<round>(round{boot_, "lci-" + std::to_string(n_rounds++) + "-", {}});
     made->records.resize(static_cast<size_t>(size()));
@@ -143,7 +143,7 @@ class kvs_exchange final : public address_exchange {
       if (!find(what, r, record)) {
         round& from = round_of(what);
         record = boot_.get(from.prefix + std::to_string(rank), rank);
-        (void)part_of(record, what.part, rank);  // nothing is kept of what makes no sense
+        (void)part_of(record, what.part, rank);  // throws before a malformed record is stored
         reads_so_far.fetch_add(1, std::memory_order_relaxed);
         keep(from, r, record);
         if (from.unread == 0) forget(&from);
@@ -191,12 +191,12 @@ class kvs_exchange final : public address_exchange {
   }
 
   network::bootstrap& boot_;
-  std::string mine_;       // what is offered
-  uint32_t n_parts_ = 0;   // in it
+  std::string mine_;       // parts offered and not yet published
+  uint32_t n_parts_ = 0;   // in mine_
   std::vector<std::unique_ptr<round>> rounds_;  // published; under known_mutex
 };
 
-/// Of a runtime that is a job of its own, whatever started the process.
+/// The exchange of a runtime that is a job of its own, whatever started the process.
 class lone_exchange final : public address_exchange {
  public:
   int rank() const override { return 0; }

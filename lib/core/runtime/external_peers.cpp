@@ -39,7 +39,7 @@ void external_peers::welcome(int peer) { at(peer).store(state::connected, std::m
 void external_peers::end(int peer, network::departure how) {
   constexpr state becomes[] = {state::dismissed, state::left, state::died};
   state now = at(peer).load(std::memory_order_seq_cst);
-  // The first end counts, but for its being told by the program.
+  // The first end counts; a later disconnect() of the program takes effect in retire().
   while (now == state::coming || now == state::connected)
     if (at(peer).compare_exchange_weak(now, becomes[static_cast<int>(how)],
                                        std::memory_order_seq_cst))
@@ -50,7 +50,7 @@ void external_peers::retire(int peer, network::departure how) {
   std::lock_guard guard(mutex_);
   switch (how) {
     case network::departure::dismissed:
-      // It may have been among those that have left.
+      // Its peer may have closed the connection before.
       left_.erase(std::remove(left_.begin(), left_.end(), peer), left_.end());
       at(peer).store(state::free, std::memory_order_seq_cst);
       returned_.push_back(peer);
@@ -59,7 +59,7 @@ void external_peers::retire(int peer, network::departure how) {
       at(peer).store(state::left, std::memory_order_seq_cst);
       left_.push_back(peer);
       break;
-    case network::departure::died:  // waits for disconnect()
+    case network::departure::died:  // the id stays taken until disconnect()
       at(peer).store(state::died, std::memory_order_seq_cst);
       break;
   }
@@ -72,7 +72,7 @@ void external_peers::clear(int peer) {
       auto* u = static_cast<unexpected*>(entry);
       if (u->peer != peer) return false;
       const device_visit via(rt_, u->device_uid);
-      free_unexpected(via.get(), u);  // tells the peer nothing: its pause was forgotten
+      free_unexpected(via.get(), u);  // sends nothing to the peer: its pause state was reset
       return true;
     });
   });

@@ -1,4 +1,4 @@
-// Peers outside of the job: which ids they have, and which of them can be talked to.
+// Ids of peers outside the job, and the state of the connection to each.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@ namespace lci::core {
 
 class runtime;
 
-/// Thread-safe. An id that was used waits as long as possible before another peer gets it: first those
-/// are taken that were given back, the oldest first, then those never used, and last those whose peers
-/// have left by themselves: what such a peer has sent can be received until then.
+/// Thread-safe. An id is reused as late as possible. The order of allocation is: ids returned by disconnect(), oldest
+/// first; ids never used; ids of peers that closed the connection themselves, since messages that such a peer has
+/// sent can be received until its id is reused.
 class external_peers final : public network::external_peer_book {
  public:
   external_peers(runtime& rt, int first, int capacity, bool accepts);
@@ -25,21 +25,21 @@ class external_peers final : public network::external_peer_book {
   void welcome(int peer) override;
   void retire(int peer, network::departure how) override;
 
-  /// Whether the peer can be talked to. Sequentially consistent: who files something that waits for
-  /// the peer asks afterwards, and who ends what waits for it calls end() before (device::open()).
+  /// Whether posts to the peer are allowed. Sequentially consistent: a thread that files an operation on the peer
+  /// asks afterwards; a thread that ends the operations on the peer calls end() before (device::open()).
   bool connected(int peer) const { return at(peer).load(std::memory_order_seq_cst) == state::connected; }
-  /// From now on it can't.
+  /// Afterwards connected() is false.
   void end(int peer, network::departure how);
-  /// Throws what is to be said of posts to a peer that isn't connected; nothing if it is.
+  /// Throws the error of a post to a peer that isn't connected; returns if it is connected.
   LCI_COLD void check(int peer) const;
-  /// Whether the id belongs to nobody.
+  /// Whether the id is assigned to no peer.
   bool is_free(int peer) const { return at(peer).load(std::memory_order_relaxed) == state::free; }
 
  private:
   enum class state : uint8_t { free, coming, connected, dismissed, left, died };
 
   std::atomic<state>& at(int peer) const { return states_[static_cast<size_t>(peer - first())]; }
-  /// Nothing of the id's last peer shall be taken for the next one's.
+  /// Removes what the id's previous peer has left, so that it isn't attributed to the next one.
   void clear(int peer);
 
   runtime& rt_;

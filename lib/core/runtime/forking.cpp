@@ -14,12 +14,12 @@ namespace lci::core {
 namespace {
 
 struct device_list {
-  std::mutex mutex;  // held during fork(), so that the child finds the list whole
+  std::mutex mutex;  // held during fork(), so that the child sees a consistent list
   std::vector<device*> devices;  // under mutex
 };
 
 device_list& listed() {
-  static device_list& list = *new device_list;  // handlers can't be taken back
+  static device_list& list = *new device_list;  // never freed: handlers of pthread_atfork() can't be removed
   return list;
 }
 
@@ -36,7 +36,7 @@ void in_child() {
 
 void list_for_forks(device& d) {
   static const int registered = pthread_atfork(before_fork, in_parent, in_child);
-  (void)registered;  // without memory for it children are not refused, and nothing else changes
+  (void)registered;  // if it fails for lack of memory, calls of children are not refused; nothing else changes
   std::lock_guard guard(listed().mutex);
   listed().devices.push_back(&d);
 }

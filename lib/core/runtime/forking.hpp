@@ -1,13 +1,14 @@
-// What becomes of the library in a process that fork() has made.
+// Refusal of calls in forked children.
 #pragma once
 
 namespace lci::core {
 
 class device;
 
-/// A child has the parent's memory, but none of its threads, and shares its connections: whatever it sent
-/// would spoil the parent's. So each call is refused there, by a handler that runs in the child before fork()
-/// returns, and which closes the ways past such checks of all devices that are listed here.
+/// A child has the parent's memory, but none of its threads, and shares its connections: messages of the child would
+/// corrupt those of the parent. So the child refuses every call: a handler that runs in the child before fork()
+/// returns sets the bit that call checks read, and closes the direct paths, which skip these checks, of all
+/// devices listed here.
 void list_for_forks(device& d);
 void unlist_for_forks(device& d) noexcept;
 

@@ -30,7 +30,7 @@ void learn_rank(const runtime_attr_t& attr, const net_context_attr_t& net_attr) 
 void initialize_process(const runtime_attr_t& attr, const net_context_attr_t& net_attr) {
   std::lock_guard guard(process_mutex);
   if (n_initialized == 0) learn_rank(attr, net_attr);
-  ++n_initialized;  // not before: nothing is to be undone if that throws
+  ++n_initialized;  // after learn_rank(), which may throw
 }
 
 void finalize_process() {
@@ -53,7 +53,7 @@ void detail::global_initialize(uint64_t layout_of_the_program) {
 }
 
 void global_finalize() {
-  if (watched_for(process_was_forked)) return;  // destructors of a forked child may come here
+  if (watched_for(process_was_forked)) return;  // destructors of a forked child may call this
   core::finalize_process();
 }
 

@@ -12,8 +12,8 @@ namespace lci::core {
 
 using device_bell = lci::progress_bell<>;
 
-/// Of all devices of a runtime that progress threads serve: for work that any of them can do.
-/// Thread-safe. Rung only where work is put off, which is rare.
+/// The bells of all devices of a runtime that progress threads serve. Rung for work that any of these threads can
+/// do, and only where work is deferred, which is rare. Thread-safe.
 class progress_bells {
  public:
   void add(device_bell& bell, network::device& net) {

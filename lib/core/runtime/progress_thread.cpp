@@ -23,11 +23,12 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// How long nothing must have happened before the thread sleeps. A message that comes during a sleep
-// costs a system call at its sender and a wake-up here.
+// Idle time before the thread sleeps. A message that arrives during a sleep costs a system call at its sender and
+// a wake-up here.
 constexpr std::chrono::microseconds awake_in_event_mode{5};
 constexpr std::chrono::microseconds awake_in_adaptive_mode{500};
-// Of a sleep, in us: nothing is to be done; work waits for room or for packets, of which nobody tells.
+// Limits of a sleep, in us: without work; and with work that waits for room in the network or for packets, whose
+// release rings no bell.
 constexpr int64_t longest_sleep = 100000;
 constexpr int64_t shortest_slice = 50, longest_slice = 1000;
 constexpr int rounds_between_looks = 32;
@@ -39,7 +40,7 @@ progress_worker::progress_worker(std::vector<device*> devices, progress_mode_t m
   try {
     thread_ = quiet_thread("lci-progress", [this] { run(); });
   } catch (const std::system_error& e) {
-    throw resource_error(std::string("no thread for progress: ") + e.what());
+    throw resource_error(std::string("can't create a progress thread: ") + e.what());
   }
   if (cpu >= 0) bind_to(cpu);
 }
@@ -90,7 +91,7 @@ void progress_worker::run() {
     bool happened = false;
     for (int i = 0; i < rounds_between_looks; ++i) happened |= round();
     if (mode_ == progress_mode_t::spin) {
-      if (!happened) sched_yield();  // costs little where nobody else wants the processor
+      if (!happened) sched_yield();  // cheap if no other thread is runnable on this processor
       continue;
     }
     const steady_clock::time_point now = steady_clock::now();
@@ -108,7 +109,7 @@ void progress_worker::park(int64_t& slice) {
   d.bell.announce();
   const bool idle = d.backlog.empty() && !d.receive_window.has_requests() &&
                     d.rt.deferred.count.load(std::memory_order_acquire) == 0 && !d.lacks_receives();
-  // Also for a deadline; one that is added meanwhile rings.
+  // Wakes for the next deadline as well; a deadline added meanwhile rings the bell.
   const int64_t longest = std::min(idle ? longest_sleep : slice, d.deadlines.left() / 1000 + 1);
   if (!stop_.load(std::memory_order_relaxed) && longest > 0) d.net->park(longest);
   d.bell.leave();
@@ -161,8 +162,8 @@ bool progress_thread::remove(device& d) {
   return true;
 }
 
-// A thread that spins takes all devices in turn. Its list changes rarely: then another thread takes
-// its place, which is there before it goes, so that nothing has changed if there is none to be had.
+// A thread that spins serves all devices in turn. When its list changes, which is rare, a new thread replaces it. The
+// new one is created before the old one stops, so that nothing has changed if no thread can be created.
 void progress_thread::start(device& d) {
   if (attr.progress_mode == progress_mode_t::spin) {
     replace(devices_);

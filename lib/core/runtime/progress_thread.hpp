@@ -1,4 +1,4 @@
-// Threads of the library that make progress while the program does something else.
+// Threads of the library that make progress.
 #pragma once
 
 #include <atomic>
@@ -14,14 +14,14 @@ namespace lci::core {
 
 class device;
 
-/// One thread of the operating system, from construction to destruction; and what it serves.
+/// One thread of the operating system, from construction to destruction, and the devices it serves.
 class progress_worker {
  public:
-  /// Devices stay alive, and are marked by their owner. One device only if `mode` sleeps, since each
-  /// has a place of its own to sleep at. Throws resource_error if there is no thread to be had,
-  /// invalid_argument_error if it can't run on processor `cpu` (negative: where the caller may).
+  /// Does not own the devices; the caller keeps them alive and sets their `service`. A mode that sleeps allows one
+  /// device only, since a thread sleeps in one device's park(). Throws resource_error if no thread can be created,
+  /// invalid_argument_error if it can't run on processor `cpu` (negative: the caller's processors).
   progress_worker(std::vector<device*> devices, progress_mode_t mode, int cpu);
-  /// Waits for the round under way.
+  /// Waits until the thread has finished its current round.
   ~progress_worker();
   progress_worker(const progress_worker&) = delete;
   progress_worker& operator=(const progress_worker&) = delete;
@@ -38,11 +38,11 @@ class progress_worker {
   const std::vector<device*> devices_;
   const progress_mode_t mode_;
   std::atomic<bool> stop_{false};
-  std::thread thread_;  // last: begins when all else is there
+  std::thread thread_;  // last: starts when all other members are initialized
 };
 
-/// The resource. Thread-safe except for destruction; never to be changed inside a handler, which may
-/// run in a thread that would have to wait for itself. Does not own the devices.
+/// The resource. Does not own the devices. Thread-safe except for destruction. Must not be changed inside a handler,
+/// which may run in a progress thread, which would then wait for itself.
 class progress_thread : public object_memory<progress_thread, true> {
  public:
   explicit progress_thread(const progress_thread_attr_t& a) : attr(a) {}
@@ -50,9 +50,9 @@ class progress_thread : public object_memory<progress_thread, true> {
   progress_thread(const progress_thread&) = delete;
   progress_thread& operator=(const progress_thread&) = delete;
 
-  /// Throws invalid_argument_error if a progress thread serves the device already.
+  /// Throws invalid_argument_error if a progress thread already serves the device.
   void add(const char* operation, device& d);
-  /// Afterwards no thread of this object is inside the device. False if it was not served by it.
+  /// Afterwards no thread of this object is inside the device. False if this object did not serve the device.
   bool remove(device& d);
 
   const progress_thread_attr_t attr;

@@ -13,15 +13,16 @@ namespace lci::core {
 
 namespace {
 
-/// Where completion objects are registered, over all tables.
+/// The places where completion objects are registered, in all tables.
 struct registrations {
   struct place {
     rcomp_table* table;
     rcomp_t rcomp;
   };
-  // Held while tables are visited for an object that is freed: none ends meanwhile. Taken before all others here.
+  // Held while tables are visited for an object being freed, so that no table is destroyed meanwhile. Lock order:
+  // `visits`, a table's mutex, `mutex`.
   std::mutex visits;
-  std::mutex mutex;  // taken while a table's is held, never the other way round
+  std::mutex mutex;
   std::unordered_map<const comp_impl_t*, std::vector<place>> places;  // under mutex
 
   void add(const comp_impl_t* comp, place p) {
@@ -58,7 +59,7 @@ struct registrations {
 };
 
 registrations& all_registrations() {
-  static registrations& all = *new registrations;  // static objects of the program may come here late
+  static registrations& all = *new registrations;  // never freed: the program's static destructors may use it
   return all;
 }
 
@@ -71,7 +72,7 @@ void rcomp_table::end_all_of(const comp_impl_t* comp) {
 }
 
 rcomp_table::rcomp_table() : slots_(16, &unused_) {
-  (void)all_registrations();  // made here, where it may fail, and not first by a destructor
+  (void)all_registrations();  // created here, where it may throw, and not first in a destructor
 }
 
 rcomp_table::~rcomp_table() {
@@ -167,7 +168,7 @@ void rcomp_table::remove(rcomp_t rcomp) {
 void rcomp_table::remove_of(const comp_impl_t* comp, rcomp_t rcomp) {
   std::lock_guard guard(mutex_);
   slot* s = find(rcomp);
-  // Another thread may have deregistered it, and registered another object in its place.
+  // Another thread may have deregistered it and registered another object under its handle.
   if (s != nullptr && s->use == slot::state::registered && s->comp.load(std::memory_order_relaxed) == comp) clear(s);
 }
 

@@ -1,4 +1,4 @@
-// The completion objects that other ranks may name.
+// The completion objects that other ranks can address.
 #pragma once
 
 #include <atomic>
@@ -16,11 +16,10 @@ struct allocator_base_t;
 
 namespace lci::core {
 
-/// Thread-safe; lookup() takes no lock. A remote completion handle is an index (24 bits, from 1
-/// in registration order) and a generation (upper 8 bits, 0 at the first use of an index), so that
-/// a handle whose registration has ended is recognised. Does not own the objects.
-///
-/// All ranks that register and deregister in the same order get the same handles.
+/// Maps remote completion handles to completion objects. Does not own the objects. Thread-safe; lookup() takes no
+/// lock. A handle is an index (24 bits, from 1 in registration order) and a generation (upper 8 bits, 0 at the first
+/// use of an index), so that a handle whose registration has ended is recognised. Ranks that register and deregister
+/// in the same order get the same handles.
 class rcomp_table {
  public:
   static constexpr uint32_t index_bits = 24;
@@ -31,23 +30,23 @@ class rcomp_table {
   rcomp_table(const rcomp_table&) = delete;
   rcomp_table& operator=(const rcomp_table&) = delete;
 
-  /// The object, or null for a handle that is unknown or not valid any more.
+  /// The object, or null for a handle that is unknown or no longer valid.
   ///
-  /// Object and allocator are read before the handle: a slot that changes owner first gets an invalid
-  /// handle, then the new allocator and object, then the new handle. So whoever reads one of the new ones
-  /// sees the old handle gone, and an old handle never leads to a new object or allocator.
+  /// Object and allocator are read before the handle. A slot that is reused first gets an invalid handle, then the
+  /// new allocator and object, then the new handle. So a reader that sees the new object or allocator does not see
+  /// the old handle, and an old handle never leads to a new object or allocator.
   comp_impl_t* lookup(rcomp_t rcomp) const {
     const slot* s = slots_.get_wrapped(rcomp & index_mask);
     comp_impl_t* comp = s->comp.load(std::memory_order_acquire);                // A1
     return s->rcomp.load(std::memory_order_acquire) == rcomp ? comp : nullptr;  // A2
   }
 
-  /// An object, and what allocates the payloads that it is given; null: the runtime.
+  /// An object, and the allocator of the payloads delivered to it; null: the runtime's.
   struct target {
     comp_impl_t* comp;
     allocator_base_t* allocator;
   };
-  /// The same with its allocator, which means nothing if the object is null.
+  /// Like lookup(), with the allocator, which is meaningless if the object is null.
   target find_target(rcomp_t rcomp) const {
     const slot* s = slots_.get_wrapped(rcomp & index_mask);
     comp_impl_t* comp = s->comp.load(std::memory_order_acquire);                 // A1
@@ -56,19 +55,18 @@ class rcomp_table {
     return {valid ? comp : nullptr, allocator};
   }
 
-  /// Registers under the next handle: of a slot that has been deregistered if there is one (the
-  /// one that was so first), else of a fresh one.
+  /// Registers under the next handle: that of the slot deregistered first, else that of a new slot.
   rcomp_t add(comp_impl_t* comp, allocator_base_t* allocator = nullptr);
-  /// Registers under a handle that reserve() gave. Throws invalid_argument_error if it did not.
+  /// Registers under a handle from reserve(). Throws invalid_argument_error for any other handle.
   void add_reserved(comp_impl_t* comp, rcomp_t rcomp, allocator_base_t* allocator = nullptr);
   /// The first of `n` consecutive handles.
   rcomp_t reserve(rcomp_t n);
-  /// Ends a registration or a reservation; the slot's next handle is another one. Throws
+  /// Ends a registration or a reservation; the slot's next handle differs. Throws
   /// invalid_argument_error if `rcomp` is neither.
   void remove(rcomp_t rcomp);
-  /// The same if `comp` is still what is registered there.
+  /// The same, if `comp` is still registered there.
   void remove_of(const comp_impl_t* comp, rcomp_t rcomp);
-  /// Ends all registrations of an object that is about to be freed, in whatever table.
+  /// Ends all registrations, in all tables, of an object that is about to be freed.
   static void end_all_of(const comp_impl_t* comp);
 
  private:
@@ -76,7 +74,7 @@ class rcomp_table {
     std::atomic<comp_impl_t*> comp{nullptr};
     std::atomic<allocator_base_t*> allocator{nullptr};
     std::atomic<rcomp_t> rcomp{0};  // 0: invalid; as a handle it leads to a null object
-    rcomp_t next = 0;               // under mutex_: the handle it has or gets next
+    rcomp_t next = 0;               // under mutex_: the current handle, or the next one if free
     enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
     slot* next_free = nullptr;      // under mutex_
   };
@@ -84,14 +82,14 @@ class rcomp_table {
   slot* fresh();                    // under mutex_
   void add_free(slot* s);           // under mutex_
   void clear(slot* s);              // under mutex_
-  slot* find(rcomp_t rcomp) const;  // under mutex_; null if it is not the slot's present handle
+  slot* find(rcomp_t rcomp) const;  // under mutex_; null if `rcomp` is not the slot's current handle
   void publish(slot* s, comp_impl_t* comp, allocator_base_t* allocator);
 
-  slot unused_;              // what indices without a slot of their own lead to
-  mpmc_array<slot*> slots_;  // slots live as long as the table: lookup() may be late
+  slot unused_;              // for indices without a slot of their own
+  mpmc_array<slot*> slots_;  // not freed before the table, since lookup() may still read them
   std::mutex mutex_;
   uint32_t size_ = 1;       // under mutex_; index 0 is never used
-  // First in, first out, to use generations up slowly; under mutex_.
+  // First in, first out, so that generations wrap late; under mutex_.
   slot* first_free_ = nullptr;
   slot* last_free_ = nullptr;
 };

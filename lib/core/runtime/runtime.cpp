@@ -41,7 +41,7 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
     wanted.progress_mode = attr.progress_thread;
     service = std::make_unique<core::progress_thread>(wanted);
   }
-  engines.append(nullptr);  // id 0 is no engine, so that an empty header names none
+  engines.append(nullptr);  // id 0 is no engine, so that a zeroed header refers to none
   engine_used_.push_back(true);
   if (attr.check) {
     call_watch.fetch_or(calls_are_checked, std::memory_order_relaxed);
@@ -98,7 +98,7 @@ void runtime::close_device(device& d) {
     std::lock_guard guard(visits_lock_);
     devices.put(static_cast<size_t>(d.attr.uid), nullptr);
   }
-  // A visit is a few posts long. Acquire: what visitors did is done before the device goes.
+  // A visit lasts a few posts. Acquire: what visitors did happens before the device is destroyed.
   while (d.visitors.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 

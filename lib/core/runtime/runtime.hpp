@@ -1,4 +1,4 @@
-// The runtime: rank, default resources, and what all devices of it share.
+// The runtime: rank, default resources, and the tables its devices share.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ namespace lci::core {
 
 class packet_pool;
 
-/// Several may exist at once. Members are set up by the allocating thread and not changed until
-/// free_runtime(), except where they say so. Owns the defaults that it allocated.
+/// Several may exist at once. Owns the defaults that it allocated. The allocating thread sets the members, which don't
+/// change until free_runtime() unless marked thread-safe.
 class runtime : public object_memory<runtime, false> {
  public:
   runtime(const runtime_attr_t& attr, const net_context_attr_t& net_attr);
@@ -42,14 +42,14 @@ class runtime : public object_memory<runtime, false> {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Ranks, and ids for peers outside of the job behind them.
+  /// Number of ranks, plus the ids for peers outside the job, which follow the ranks.
   int n_peers() const { return size_ + (external_peers == nullptr ? 0 : external_peers->capacity()); }
 
-  /// Where active messages' payloads are allocated. Null means malloc and free.
+  /// Allocates the payloads of active messages. Null means malloc and free.
   allocator_base_t* allocator() const { return allocator_.load(std::memory_order_acquire); }
   void set_allocator(allocator_base_t* a) { allocator_.store(a, std::memory_order_release); }
-  /// `of_handle`: a remote completion handle's own allocator, if it has one. Null if there is no memory: an
-  /// allocator of the program may say so by std::bad_alloc as well.
+  /// `of_handle`: the remote completion handle's own allocator, or null. Returns null if there is no memory; an
+  /// allocator of the program may also report this by std::bad_alloc.
   void* allocate(size_t size, allocator_base_t* of_handle) {
     allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
     if (LCI_LIKELY(a == nullptr)) return std::malloc(size);
@@ -64,55 +64,55 @@ class runtime : public object_memory<runtime, false> {
     LCI_LIKELY(a == nullptr) ? std::free(p) : a->deallocate(p);
   }
 
-  // Before whatever frees memory at its end.
+  // Declared before the members whose destructors free memory.
   std::atomic<allocator_base_t*> allocator_{nullptr};
 
-  /// Packets of the job's other ranks that made no sense and were dropped. Thread-safe.
+  /// Malformed packets of the job's other ranks, which were dropped. Thread-safe.
   std::atomic<uint64_t> rejected_packets{0};
 
-  std::unique_ptr<tracer> trace;  // null: none is taken
+  std::unique_ptr<tracer> trace;  // null: no trace
   watched_comps watched;  // here, since a receive may outlive the device that it was posted to; thread-safe
   runtime_attr_t attr;
   net_context_t default_net_context;
-  bool default_device_follows = false;  // in whose exchange a context that is being allocated takes part
+  bool default_device_follows = false;  // a context being allocated leaves its address exchange to that device
   device_t default_device;
   packet_pool_t default_packet_pool;
-  const std::unique_ptr<packet_pool> no_packets;  // of devices that are allocated without a pool
+  const std::unique_ptr<packet_pool> no_packets;  // empty pool of devices allocated without a pool
   matching_engine_t default_matching_engine;
   matching_engine_t default_coll_matching_engine;
 
   operation_table operations;                // thread-safe
   ticket_pool tickets{*this};                // thread-safe
   rcomp_table rcomps;                        // thread-safe
-  discard discarded;                         // what COMP_NULL is registered as; thread-safe
+  discard discarded;                         // registered in place of COMP_NULL; thread-safe
   stream_table streams{*this};               // thread-safe
   deferred_queue deferred;                   // thread-safe
   mpmc_array<matching_engine*> engines;      // by wire id; thread-safe
   mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
   progress_bells bells;                      // thread-safe
-  std::unique_ptr<collective_check> collectives;  // thread-safe; null: they are not compared
+  std::unique_ptr<collective_check> collectives;  // thread-safe; null: collective calls are not compared
   std::unique_ptr<progress_thread> service;  // null unless the attribute asks for it
-  std::unique_ptr<core::external_peers> external_peers;      // thread-safe; null: there are none
+  std::unique_ptr<core::external_peers> external_peers;      // thread-safe; null: no peers outside the job
   network::address_exchange& exchange() { return *exchange_; }
 
-  /// The device of this uid, or null if it has been freed. It is not freed before the caller has taken back the one
-  /// that this has added to its `visitors`.
+  /// The device of this uid, or null if it has been freed. Increments its `visitors`; the device is not freed
+  /// before the caller has decremented them.
   device* enter_device(int uid);
-  /// For a device that ends: nobody enters it any more. Returns when all visitors have left.
+  /// For a device that is being freed: enter_device() no longer finds it. Returns when `visitors` is 0.
   void close_device(device& d);
 
-  /// While `f(engine)` runs, no engine is freed.
+  /// No engine is freed while `f(engine)` runs.
   template <class F>
   void for_each_engine(F f) {
     std::lock_guard guard(engines_mutex_);
     for (size_t i = 0; i < engines.size(); ++i)
       if (matching_engine* engine = engines.get(i)) f(*engine);
   }
-  /// Ids of matching engines: reused lowest first, so that ranks which allocate and free in the
+  /// Ids of matching engines are reused lowest first, so that ranks that allocate and free in the
   /// same order agree on them. Thread-safe.
   uint16_t add_engine(matching_engine* e);
   void remove_engine(uint16_t id);
-  /// Ends receives that nothing matched, and messages that nobody received.
+  /// Ends unmatched receives, and discards unexpected messages.
   void discard_entries(matching_engine& engine);
 
   /// The pool that a packet's payload belongs to, or null. Thread-safe.
@@ -120,8 +120,8 @@ class runtime : public object_memory<runtime, false> {
   void add_pool(packet_pool* pool);
   void remove_pool(packet_pool* pool);
 
-  /// Range registered under `rkey`, for puts and gets that come as messages. Thread-safe. Ranges that
-  /// share a registration share its key: all of them, and what is between, until the last is removed.
+  /// Range registered under `rkey`, for puts and gets that arrive as messages. Thread-safe. Ranges that share a
+  /// registration share its key, which covers all of them and the gaps between until the last one is removed.
   struct range {
     uint64_t base, size;
   };
@@ -134,7 +134,7 @@ class runtime : public object_memory<runtime, false> {
   int rank_ = 0;
   int size_ = 1;
   std::unique_ptr<network::address_exchange> exchange_;
-  spinlock visits_lock_;  // held to enter a device, and to close it
+  spinlock visits_lock_;  // held while a device is entered or closed
   std::mutex engines_mutex_;
   std::vector<bool> engine_used_;  // under engines_mutex_
   std::mutex pools_mutex_;

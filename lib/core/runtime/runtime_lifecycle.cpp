@@ -25,17 +25,17 @@ namespace lci::core {
 
 namespace {
 
-std::mutex g_mutex;                // start and end of runtimes
-std::vector<runtime*> g_runtimes;  // those alive, under g_mutex
+std::mutex g_mutex;
+std::vector<runtime*> g_runtimes;  // allocated and not yet freed; under g_mutex
 
-// Held while the default runtime is allocated or freed, so that another thread finds all of it or nothing.
+// Held while the default runtime is allocated or freed, so that other threads never see a part of it.
 std::mutex g_default_mutex;
-int g_default_users = 0;  // calls of g_runtime_init() without their g_runtime_fina(), under g_default_mutex
+int g_default_users = 0;  // calls of g_runtime_init() not yet matched by g_runtime_fina(); under g_default_mutex
 
 void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
   runtime& r = *rt.p_impl;
   auto context = alloc_net_context_x().runtime(rt);
-  // One exchange for both.
+  // Context and device share one address exchange.
   r.default_device_follows = r.attr.alloc_default_device;
   r.default_net_context = context.attr(net_attr)();
   r.default_device_follows = false;
@@ -65,7 +65,7 @@ runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr) 
     try {
       free_defaults(rt.get());
     } catch (const std::exception& e) {
-      log_warning(std::string("the start of a runtime failed, and so did its end: ") + e.what());
+      log_warning(std::string("allocating a runtime failed, and so did freeing its parts: ") + e.what());
     }
     throw;
   }
@@ -74,7 +74,7 @@ runtime_t start(const runtime_attr_t& attr, const net_context_attr_t& net_attr) 
   return rt.release();
 }
 
-/// Devices of the user would be left with a runtime and a packet pool that are gone.
+/// The user's devices would refer to a freed runtime and packet pool.
 void require_no_devices(const char* operation, const runtime& rt) {
   size_t n = 0;
   for (size_t i = 0; i < rt.devices.size(); ++i) {
@@ -101,7 +101,7 @@ void stop(const char* operation, runtime_t rt) {
                     "it may have been freed through a copy of the handle");
     if (tls_in_progress)
       throw_invalid(operation, "caller", "a handler", "outside of progress()",
-                    "what called the handler still needs the runtime");
+                    "the caller of the handler still uses the runtime");
     require_no_devices(operation, *rt.p_impl);
     require_nothing_published(operation, *rt.p_impl);
     g_runtimes.erase(at);
@@ -113,7 +113,7 @@ void stop(const char* operation, runtime_t rt) {
     // Handlers that run while the default device is freed may need the default runtime.
     free_defaults(rt);
   } catch (...) {
-    // What has not been freed can be freed by the next call.
+    // The next call frees the rest.
     if (is_default) detail::default_device.store(rt.p_impl->default_device.p_impl, std::memory_order_release);  // R1
     std::lock_guard guard(g_mutex);
     insist_on_memory([&] { g_runtimes.push_back(rt.p_impl); });
@@ -135,7 +135,7 @@ net_context_attr_t net_attr_of(const std::string& device_name) {
 void require_outside_of_handlers(const char* operation) {
   if (tls_in_progress)
     throw_invalid(operation, "caller", "a handler", "outside of progress()",
-                  "handlers run while the default runtime is there");
+                  "handlers run while the default runtime exists");
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
   std::lock_guard guard(g_default_mutex);
   if (runtime* rt = g_default_runtime.load(std::memory_order_acquire)) {
     if (g_default_users++ == 1)
-      log_warning("g_runtime_init() was called again: it gives the default runtime that is there, and ignores its "
+      log_warning("g_runtime_init() was called again: it returns the existing default runtime and ignores its "
                   "arguments");
     return rt;
   }

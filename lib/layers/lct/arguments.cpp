@@ -1,4 +1,4 @@
-// Options of the command line, read by the C library.
+// Command-line options, parsed by the C library.
 #include <getopt.h>
 #include <lct.h>
 
@@ -44,11 +44,11 @@ class parser : public lct::object<0x5bafb10a> {
       table.push_back({arguments_[static_cast<size_t>(i)].name,
                        arguments_[static_cast<size_t>(i)].has_value ? required_argument : no_argument, nullptr,
                        first_result + i});
-    table.push_back({"help", no_argument, nullptr, first_result + n});  // after one of the program's own
+    table.push_back({"help", no_argument, nullptr, first_result + n});  // last: the program's own one takes precedence
     table.push_back({nullptr, 0, nullptr, 0});
-    optind = 0;  // from the first argument, also if the program has parsed something before
+    optind = 0;  // start at the first argument, even if the program has used getopt before
     for (int c; (c = getopt_long(argc, argv, "", table.data(), nullptr)) != -1;) {
-      if (c < first_result) {  // '?': the C library has said what is wrong
+      if (c < first_result) {  // '?': the C library has printed the error
         std::fprintf(stderr, "%s: --help shows the options\n", argv[0]);
         end_with(EXIT_FAILURE);
       }

@@ -1,4 +1,4 @@
-// Performance counters: an addition costs two or three locked instructions on a line that few threads share.
+// Performance counters: an addition costs two or three locked instructions on a cache line that few threads share.
 #include <lct.h>
 
 #include <array>
@@ -18,13 +18,13 @@
 
 namespace {
 
-/// Sums that wrap are right again when what was taken too early has been added.
+/// Sums are modulo 2^64: a sum that has wrapped below 0 is correct again when the missing ends have been added.
 struct totals {
   uint64_t sum = 0, times = 0, open = 0;  // open: started and not ended
 };
 
-/// One counter: a sum in parts, so that threads do not all write one line. Orders are relaxed but for timers: a
-/// counter publishes nothing but its own number.
+/// One counter: a sum in parts, so that not all threads write one cache line. Thread-safe, except for `points`. Orders
+/// are relaxed except for timers: a counter publishes nothing but its own number.
 class counter {
  public:
   counter(const char* name, LCT_pcounter_type_t type)
@@ -35,8 +35,9 @@ class counter {
     p.sum.fetch_add(value, std::memory_order_relaxed);
     p.times.fetch_add(1, std::memory_order_relaxed);
   }
-  // A length of time is its end less its begin, and so is a sum of them: it does not matter which belong together.
-  // Counted from the counter's own begin, so that a start whose count is not seen yet is no more than the time since.
+  // A sum of durations is the sum of the ends minus the sum of the starts, so it does not matter which belong together.
+  // Times are relative to the creation of the counter: a start whose count is not yet visible adds no larger error than
+  // the time since then.
   void start(uint64_t time) {
     part& p = mine();
     p.starts_begun.fetch_add(1, std::memory_order_relaxed);
@@ -54,7 +55,7 @@ class counter {
     totals all;
     for (const part& p : parts_) {
       totals t;
-      // A thread that is stopped in the middle must not stop this one.
+      // Bounded: a thread that is preempted in the middle of an update must not block this one.
       for (int looks = 0; !p.read(t) && looks < most_looks; ++looks) std::this_thread::yield();
       all.sum += t.sum;
       all.times += t.times;
@@ -63,7 +64,7 @@ class counter {
     return all;
   }
 
-  /// The sum of a timer if all that is open ended now.
+  /// The sum of a timer if all open intervals ended now.
   uint64_t sum_until(uint64_t now, const totals& t) const { return t.sum + t.open * (now - base_); }
 
   const std::string& name() const { return name_; }
@@ -78,14 +79,14 @@ class counter {
  private:
   struct alignas(lci::cache_line) part {
     std::atomic<uint64_t> sum{0}, times{0};  // `times` without those of a timer's ends
-    // A timer's sum and what is open belong together: who reads looks whether a thread has been in between.
+    // A timer's sum and its number of open intervals must be consistent: a reader detects concurrent updates by these.
     std::atomic<uint64_t> starts_begun{0}, starts{0}, ends_begun{0}, ends{0};
 
-    /// False if what was read may not belong together.
+    /// False if the values read may be inconsistent.
     bool read(totals& t) const {
-      const uint64_t n_starts = starts.load(std::memory_order_acquire);  // A2: sees what R2 ended
+      const uint64_t n_starts = starts.load(std::memory_order_acquire);  // A2: sees the updates that R2 ended
       const uint64_t n_ends = ends.load(std::memory_order_acquire);      // A2
-      t.sum = sum.load(std::memory_order_acquire);                       // A1: who sees R1 sees that it was begun
+      t.sum = sum.load(std::memory_order_acquire);                       // A1: a reader of R1 sees its `..._begun`
       t.times = times.load(std::memory_order_relaxed) + n_ends;
       t.open = n_starts - n_ends;
       return starts_begun.load(std::memory_order_relaxed) == n_starts &&
@@ -97,8 +98,8 @@ class counter {
 
   const std::string name_;
   const LCT_pcounter_type_t type_;
-  const uint64_t base_;  // when it was made
-  std::array<part, 16> parts_;  // 1 KiB a counter
+  const uint64_t base_;  // creation time
+  std::array<part, 16> parts_;  // 1 KiB per counter
 };
 
 class context : public lct::object<0x5bafb10c> {
@@ -160,7 +161,7 @@ class context : public lct::object<0x5bafb10c> {
   const LCT_time_t begin_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<counter>> counters_;  // under mutex_
-  lci::mpmc_array<counter*> found_;                 // the same, to be read without a lock
+  lci::mpmc_array<counter*> found_;                 // the same counters, for reads without a lock
 };
 
 constexpr const char* a_context = "a context of counters";
@@ -169,7 +170,7 @@ context& context_of(const char* function, LCT_pcounter_ctx_t ctx) {
   return lct::get<context>(function, a_context, ctx);
 }
 
-/// Null for one that counts nothing.
+/// The counter of a handle; null for LCT_PCOUNTER_NONE, which counts nothing. Ends the process for an invalid handle.
 counter* counter_of(const char* function, LCT_pcounter_ctx_t ctx, LCT_pcounter_handle_t handle, bool timer) {
   if (handle.type == LCT_PCOUNTER_NONE) return nullptr;
   counter* c = context_of(function, ctx).find(handle.idx);

@@ -1,4 +1,4 @@
-// Names and the numbers they stand for, as users give them.
+// Look-up in the user's tables of names and numbers.
 #pragma once
 
 #include <lct.h>
@@ -7,7 +7,7 @@
 
 namespace lct {
 
-/// The entry with this key, or null. A key that is NULL is one, too.
+/// The entry with this key, or null. NULL is a valid key.
 const LCT_dict_str_int_t* find_entry(const char* function, const LCT_dict_str_int_t* dict, int count,
                                      const char* key);
 

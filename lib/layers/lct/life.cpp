@@ -1,4 +1,4 @@
-// Begin and end, and who this process and its threads are.
+// Initialization and finalization; host name, rank and thread numbers.
 #include <lct.h>
 #include <unistd.h>
 
@@ -15,8 +15,8 @@ LCT_log_ctx_t LCT_log_ctx_default;
 
 namespace {
 
-std::mutex life_mutex;
-int lives = 0;  // under life_mutex
+std::mutex init_mutex;
+int n_inits = 0;  // under init_mutex
 
 std::atomic<int> n_threads{0};
 thread_local int thread_id = -1;
@@ -28,9 +28,9 @@ static_assert(sizeof default_levels / sizeof *default_levels == LCT_LOG_MAX);
 
 void LCT_init() {
   lct::or_fail("LCT_init", [] {
-    std::lock_guard guard(life_mutex);
-    if (lives > 0) {
-      ++lives;
+    std::lock_guard guard(init_mutex);
+    if (n_inits > 0) {
+      ++n_inits;
       return;
     }
     if (gethostname(LCT_hostname, sizeof LCT_hostname) != 0) LCT_hostname[0] = '\0';
@@ -40,15 +40,15 @@ void LCT_init() {
                           std::getenv("LCT_LOG_LEVEL"), std::getenv("LCT_LOG_WHITELIST"),
                           std::getenv("LCT_LOG_BLACKLIST"));
     if (LCT_log_ctx_default == nullptr) throw std::bad_alloc();
-    ++lives;
+    ++n_inits;
   });
 }
 
 void LCT_fina() {
   lct::or_fail("LCT_fina", [] {
-    std::lock_guard guard(life_mutex);
-    if (lives == 0) lct::fail("LCT_fina", "called more often than LCT_init");
-    if (--lives == 0) LCT_log_ctx_free(&LCT_log_ctx_default);
+    std::lock_guard guard(init_mutex);
+    if (n_inits == 0) lct::fail("LCT_fina", "called more often than LCT_init");
+    if (--n_inits == 0) LCT_log_ctx_free(&LCT_log_ctx_default);
   });
 }
 

@@ -31,7 +31,7 @@ const char* log::name_of(int level) const {
   return level >= 0 && level < count_ && levels_[level] != nullptr ? levels_[level] : "?";
 }
 
-/// Opened now, when the rank is known that may be part of the name.
+/// Opens the file at the first line, when the rank, which may be part of its name, is known.
 FILE* log::out() {
   if (out_ != nullptr) return out_;
   if (filename_ == "stdout") return out_ = stdout;
@@ -54,7 +54,7 @@ FILE* log::out() {
 
 void log::print(const char* line, size_t size) {
   std::lock_guard guard(mutex_);
-  // A full disk must not stop who only wants to say something.
+  // Errors, such as a full disk, are ignored: logging must not stop the program.
   [[maybe_unused]] const size_t written = std::fwrite(line, 1, size, out());
 }
 

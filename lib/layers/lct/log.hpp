@@ -1,4 +1,4 @@
-// A log: which lines are printed, where, and what stands before them.
+// A log: filters lines by level and tag, and writes them to its output.
 #pragma once
 
 #include <lct.h>
@@ -13,7 +13,8 @@
 
 namespace lct {
 
-/// Thread-safe. A line goes out by one call, so that lines of threads, and mostly of ranks, stay whole.
+/// Owns its file unless that is stdout or stderr; does not own the names of levels. Thread-safe. Writes each line by
+/// one call, so that lines of threads, and usually of ranks, do not interleave.
 class log : public object<0x5bafb109> {
  public:
   struct terms {
@@ -41,7 +42,7 @@ class log : public object<0x5bafb109> {
   const tag_list whitelist_, blacklist_;
   std::mutex mutex_;
   FILE* out_ = nullptr;    // under mutex_; null until the first line
-  bool is_ours_ = false;   // under mutex_: to be closed
+  bool is_ours_ = false;   // under mutex_: opened here, to be closed
 };
 
 }  // namespace lct

@@ -1,4 +1,4 @@
-// Logs as users see them: allocation, and lines.
+// The functions of logs: allocation, and printing of lines.
 #include <lct.h>
 #include <strings.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* a_log = "a log";
 
-/// What the log of somebody who has none would be.
+/// Level and level names used without a log.
 constexpr int level_without_log = LCT_LOG_WARN;
 const char* const names_without_log[] = {"error", "warn"};
 
@@ -23,7 +23,7 @@ lct::log* log_of(const char* function, LCT_log_ctx_t ctx) {
   return ctx != nullptr ? &lct::get<lct::log>(function, a_log, ctx) : nullptr;
 }
 
-/// The level that a user has named, or the default.
+/// The level named by `text`; the default for an empty or unknown name.
 int level_of(const char* const levels[], int count, int default_level, const char* text) {
   if (text == nullptr || *text == '\0') return default_level;
   std::string names;
@@ -36,7 +36,7 @@ int level_of(const char* const levels[], int count, int default_level, const cha
   return default_level;
 }
 
-/// A line in a buffer that grows once if it must, and where there is no memory is cut short.
+/// A line in a buffer, which grows if necessary; without memory, the line is truncated.
 class line_buffer {
  public:
   ~line_buffer() {
@@ -64,7 +64,7 @@ class line_buffer {
   }
   void end_line() {
     if (size_ > 0 && text_[size_ - 1] == '\n') return;
-    if (size_ + 1 >= room_) --size_;  // cut short already
+    if (size_ + 1 >= room_) --size_;  // already truncated
     text_[size_++] = '\n';
   }
   const char* data() const { return text_; }

@@ -16,10 +16,10 @@ void fail(const char* function, const char* format, ...) noexcept {
   n += std::vsnprintf(line + n, sizeof line - static_cast<size_t>(n), format, arguments);
   va_end(arguments);
   if (n > static_cast<int>(sizeof line) - 1) n = static_cast<int>(sizeof line) - 1;
-  line[n++] = '\n';  // in the place of the final 0
-  // One write: ranks share a terminal. Nothing can be done about a standard error that is closed.
+  line[n++] = '\n';  // replaces the final 0
+  // One write, as ranks share a terminal. Errors, such as a closed standard error, are ignored.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(n));
-  // Not exit(): other threads go on with what its handlers would destroy.
+  // Not exit(): its handlers would destroy objects that other threads still use.
   _Exit(EXIT_FAILURE);
 }
 

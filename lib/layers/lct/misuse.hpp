@@ -1,4 +1,4 @@
-// How functions with C linkage find fault, where no exception may pass: a line of text, and the process's end.
+// Error handling of functions with C linkage, which must not throw: they print a line and end the process.
 #pragma once
 
 #include <cerrno>
@@ -12,7 +12,7 @@ namespace lct {
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] void fail(const char* function, const char* format,
                                                                            ...) noexcept;
 
-/// What f() returns; what it throws is the end.
+/// Returns f(); ends the process if it throws.
 template <class F>
 auto or_fail(const char* function, F&& f) noexcept {
   try {
@@ -24,7 +24,8 @@ auto or_fail(const char* function, F&& f) noexcept {
   }
 }
 
-/// What f() allocates, or null with errno ENOMEM.
+/// Returns the object that f() allocates; null with errno ENOMEM if there is no memory. Ends the process for other
+/// exceptions.
 template <class F>
 auto or_null(const char* function, F&& f) noexcept -> decltype(f()) {
   try {
@@ -37,7 +38,7 @@ auto or_null(const char* function, F&& f) noexcept -> decltype(f()) {
   }
 }
 
-/// Base of what users have a void* of, so that a pointer to something else is noticed.
+/// Base class of objects that users refer to by void*, by which invalid pointers are detected.
 template <uint32_t Kind>
 class object {
  public:
@@ -51,7 +52,7 @@ class object {
   ~object() { kind_ = 0; }
 
  private:
-  volatile uint32_t kind_ = Kind;  // volatile: written also when the object ends
+  volatile uint32_t kind_ = Kind;  // volatile, so that the store in the destructor is not removed
 };
 
 /// The object behind a user's pointer. `what` is e.g. "a queue".
@@ -59,13 +60,13 @@ template <class T>
 T& get(const char* function, const char* what, void* pointer) {
   T* t = static_cast<T*>(pointer);
   if (__builtin_expect(t == nullptr, 0))
-    fail(function, "NULL is not %s: allocate one, and look whether that has returned NULL", what);
+    fail(function, "NULL is not %s: allocate one, and check that this has not returned NULL", what);
   if (__builtin_expect(!t->is_alive(), 0))
     fail(function, "%p is not %s: it has been freed, or is something else", pointer, what);
   return *t;
 }
 
-/// Frees what *pointer has and makes it NULL, which may be what it is.
+/// Frees *pointer and sets it to NULL; does nothing if it is NULL.
 template <class T>
 void release(const char* function, const char* what, void** pointer) {
   if (pointer == nullptr) fail(function, "the argument is NULL, but must be the address of %s", what);

@@ -16,7 +16,7 @@ using namespace lct;
 
 constexpr const char* a_queue = "a queue";
 
-/// More than any machine has memory for: nothing that is computed from it overflows.
+/// More than fits in any memory, and small enough that sizes computed from it do not overflow.
 constexpr size_t longest = std::numeric_limits<size_t>::max() / (4 * lci::cache_line);
 
 queue* make(const char* function, LCT_queue_type_t type, size_t length) {
@@ -41,12 +41,12 @@ queue* make(const char* function, LCT_queue_type_t type, size_t length) {
   fail(function, "type = %d, but must be one of LCT_queue_type_t", static_cast<int>(type));
 }
 
-/// Until there is room, which another thread may make at any time; says so if that takes long.
+/// Retries until another thread has made room; logs a warning after 10 s.
 LCI_COLD void push_to_full(queue& q, void* item) {
   constexpr const char* me = "LCT_queue_push";
   if (!q.is_shared())
     fail(me, "the queue is full, and only this thread could make room: pop first, or allocate it longer");
-  constexpr LCT_time_t long_wait = 10'000'000'000;  // ns; by then somebody wonders why nothing happens
+  constexpr LCT_time_t long_wait = 10'000'000'000;  // ns
   const LCT_time_t begin = LCT_now();
   bool told = false;
   for (unsigned i = 0; !q.push(item); ++i) {
@@ -65,7 +65,7 @@ LCT_queue_t LCT_queue_alloc(LCT_queue_type_t type, size_t length) {
     try {
       return make(me, type, length);
     } catch (const std::length_error&) {
-      throw std::bad_alloc();  // a vector's way to say so
+      throw std::bad_alloc();  // std::vector throws length_error for such sizes
     }
   });
 }

@@ -1,4 +1,4 @@
-// The kinds of queues behind LCT_queue_t.
+// The types of queues behind LCT_queue_t.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ class queue : public object<0x5bafb10e> {
   /// False if it is full.
   virtual bool push(void* item) = 0;
   virtual void* pop() = 0;
-  /// Whether threads may use it at once: another may make room in one that is full.
+  /// Whether several threads may use it, so that another thread may pop from a full queue.
   virtual bool is_shared() const { return true; }
 };
 
-/// Items in an array of fixed size. One thread at a time.
+/// A queue in an array of fixed size. Not thread-safe.
 class ring {
  public:
   explicit ring(size_t length) : items_(length) {}
@@ -44,7 +44,7 @@ class ring {
   size_t first_ = 0, n_ = 0;
 };
 
-/// As many as there is memory for. One thread at a time.
+/// An unbounded queue. Not thread-safe.
 class list {
  public:
   bool push(void* item) {

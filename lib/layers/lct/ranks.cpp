@@ -1,4 +1,4 @@
-// The job, over the one session with the launcher that LCI has in this process.
+// The functions LCT_pmi_*, over the session of LCI with the launcher, the only one of the process.
 #include <lct.h>
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 
 namespace {
 
-/// Between the first _initialize and the last _finalize.
+/// State between the first LCT_pmi_initialize and the last LCT_pmi_finalize.
 struct session {
   std::mutex mutex;
-  int users = 0;                          // under mutex, as all that follows
-  int generation = 0;                     // sessions so far: keys of one must not meet those of the next
+  int users = 0;                          // under mutex, as are the following members
+  int generation = 0;                     // number of sessions: keeps their keys apart
   lci::detail::job_place place{-1, -1};
   std::set<std::string> published;
 };
 session& the_session() {
-  static session& s = *new session;  // destructors of the program's static objects may still ask
+  static session& s = *new session;  // never freed: destructors of the program's static objects may use it
   return s;
 }
 
@@ -41,8 +41,9 @@ class in_session {
   std::unique_lock<std::mutex> guard_;
 };
 
-/// Launchers take keys of few characters, and at most 48: 128 bits of a hash. The whole key goes with the value. All
-/// ranks and sessions share the names.
+/// The launcher's key, which may have at most 48 characters from a small set: the rank, and 128 bits of a hash of
+/// session and user's key, since all ranks and sessions share one name space. The user's whole key is stored with the
+/// value.
 std::string short_key(int generation, int rank, const std::string& user_key) {
   const std::string key = std::to_string(generation) + ":" + user_key;
   std::string text = "lct-" + std::to_string(rank) + "-";
@@ -117,12 +118,13 @@ void LCT_pmi_getname(int rank, char* key, char* value) {
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const std::exception& e) {
-      lct::fail(me, "key = '%s' of rank %d can't be had; is there a LCT_pmi_barrier between publishing and this? %s",
+      lct::fail(me, "can't get key = '%s' of rank %d; is there an LCT_pmi_barrier between LCT_pmi_publish and this? %s",
                 k.c_str(), rank, e.what());
     }
     const std::string begin = k + '\0';
     if (record.compare(0, begin.size(), begin) != 0 || record.size() - begin.size() >= LCT_PMI_STRING_LIMIT)
-      lct::fail(me, "what rank %d has published is not of key '%s': it must run the same version", rank, k.c_str());
+      lct::fail(me, "the value that rank %d has published is not for key '%s': all ranks must run the same version",
+                rank, k.c_str());
     std::memcpy(value, record.c_str() + begin.size(), record.size() - begin.size() + 1);
   });
 }
@@ -131,7 +133,7 @@ void LCT_pmi_barrier() {
   constexpr const char* me = "LCT_pmi_barrier";
   lct::or_fail(me, [] {
     { in_session s(me); }
-    lci::detail::fence_of_job();  // unlocked: other threads may still ask for ranks
+    lci::detail::fence_of_job();  // unlocked: other threads may query rank and size meanwhile
   });
 }
 
@@ -139,7 +141,7 @@ void LCT_pmi_finalize() {
   constexpr const char* me = "LCT_pmi_finalize";
   lct::or_fail(me, [] {
     in_session s(me);
-    // The process's session with its launcher ends with the process: LCI may still need it.
+    // The session with the launcher ends with the process, since LCI may still need it.
     if (--s->users == 0) s->published.clear();
   });
 }

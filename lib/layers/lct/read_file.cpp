@@ -1,4 +1,4 @@
-// Small files, such as those below /proc and /sys.
+// Reading small files, such as those below /proc and /sys.
 #include <fcntl.h>
 #include <lct.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ ssize_t LCT_read_file(char* buffer, size_t max, const char* filename_fmt, ...) {
   lct::require(me, "filename_fmt", filename_fmt);
   if (max == 0) lct::fail(me, "max = 0, but must have room for the final 0");
   buffer[0] = '\0';
-  char name[4096];  // as long as the system takes paths (PATH_MAX)
+  char name[4096];  // PATH_MAX of the system
   va_list arguments;
   va_start(arguments, filename_fmt);
   const int length = std::vsnprintf(name, sizeof name, filename_fmt, arguments);
@@ -28,7 +28,7 @@ ssize_t LCT_read_file(char* buffer, size_t max, const char* filename_fmt, ...) {
   if (fd < 0) return -1;
   size_t got = 0;
   ssize_t n = 1;
-  // The kernel's own files give what they have in pieces.
+  // Files of the kernel may return their content in pieces.
   while (got < max - 1 && n != 0) {
     n = read(fd, buffer + got, max - 1 - got);
     if (n > 0) got += static_cast<size_t>(n);

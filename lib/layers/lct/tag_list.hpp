@@ -1,4 +1,4 @@
-// Lists of tags, with commas, as a log's users write them.
+// Comma-separated lists of tags.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace lct {
 
 class tag_list {
  public:
-  /// Null is no list.
+  /// Null means that no list is given.
   explicit tag_list(const char* text) : given_(text != nullptr) {
     std::string tag;
     for (const char* c = given_ ? text : ""; ; ++c) {

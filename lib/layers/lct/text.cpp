@@ -1,4 +1,4 @@
-// Texts, and numbers that have names.
+// Operations on strings, and look-up of named numbers.
 #include <lct.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// In memory that free() of C takes back.
+/// A copy in memory that the caller frees by free().
 const char* for_c(const std::string& text) {
   char* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (copy == nullptr) throw std::bad_alloc();

@@ -1,4 +1,4 @@
-// A barrier of threads in two halves: arrive, and later see whether all have.
+// A split-phase barrier of threads: arrive, and later test or wait for the others.
 #include <lct.h>
 
 #include <atomic>
@@ -11,12 +11,12 @@
 
 namespace {
 
-/// Thread-safe. Arrivals are counted for ever; those of a round are the next n. A thread that sleeps waits for the
-/// count itself to change; the last arrival of a round wakes all, by the count's address alone. So a thread that
-/// only arrives does not touch the barrier after that, and one that has waited may free it if nobody else waits.
+/// Thread-safe. The count of arrivals is never reset; each n of them are a round. A sleeping thread waits for
+/// the count itself to change; the last arrival of a round wakes all, using only the address of the count. So arrive()
+/// does not access the barrier after its increment, and a thread that has waited may free it if no other one waits.
 ///
-/// Memory orders: each arrival is a release (R1) that continues the release sequence of those before it, and who sees
-/// the round's last (A1) has seen what all did before they arrived.
+/// Memory orders: each arrival is a release (R1) that continues the release sequence of earlier ones, so a thread that
+/// sees the last arrival of a round (A1) sees what all threads did before they arrived.
 class thread_barrier : public lct::object<0x5bafb13d> {
  public:
   explicit thread_barrier(int n) : n_(n) {}
@@ -34,7 +34,7 @@ class thread_barrier : public lct::object<0x5bafb13d> {
   }
 
   void wait(const char* function, int64_t ticket) const {
-    constexpr int looks = 1000;  // before sleeping: a few us, about what a sleep and a wake-up cost
+    constexpr int looks = 1000;  // before sleeping: a few us, about the cost of a sleep and a wake-up
     for (int i = 0; i < looks; ++i) {
       if (test(function, ticket)) return;
       lci::cpu_pause();
@@ -49,12 +49,12 @@ class thread_barrier : public lct::object<0x5bafb13d> {
  private:
   bool is_over(const char* function, int64_t ticket, int64_t arrived) const {
     if (__builtin_expect(ticket < 0 || ticket >= arrived, 0))
-      lct::fail(function, "ticket = %lld, but must be one that LCT_tbarrier_arrive has given",
+      lct::fail(function, "ticket = %lld, but must be one that LCT_tbarrier_arrive has returned",
                 static_cast<long long>(ticket));
     return arrived >= (ticket / n_ + 1) * n_;
   }
 
-  /// The lower half of the count: a futex has 32 bits.
+  /// The lower half of the count, since a futex has 32 bits.
   const void* count_word() const {
     return reinterpret_cast<const uint32_t*>(&arrived_) + (std::endian::native == std::endian::big ? 1 : 0);
   }

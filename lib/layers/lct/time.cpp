@@ -1,5 +1,5 @@
-// Ticks are nanoseconds of the system's monotonic clock: it costs some 20 ns to read, without a system call, and
-// never goes back from one thread to another, as the processor's own counter may.
+// Ticks are nanoseconds of the system's monotonic clock. Reading it takes about 20 ns, without a system call, and
+// unlike the processor's counter it never goes backwards between threads.
 #include <lct.h>
 
 #include <chrono>
