@@ -42,7 +42,7 @@ liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_addre
     events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
     // A rank that can't listen is not watched; it says so with an address of family 0.
     if (listener_.get() < 0 || events_.get() < 0 || !add(events_.get(), listener_.get(), listener_mark)) {
-      log_warning(std::string("not monitored by peers: ") + std::strerror(errno) + "; its failure may go unnoticed");
+      log_warning(std::string("ranks can't monitor this one: ") + std::strerror(errno) + "; failures may go unnoticed");
       listener_ = {};
     }
   }
