@@ -22,7 +22,6 @@ namespace lci::network::ibv {
 /// been acknowledged as taken. The acknowledgement is a write into the peer's memory, which needs no receive buffer
 /// there.
 ///
-///
 /// Thread-safe, except where noted.
 class credits {
  public:

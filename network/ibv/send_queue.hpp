@@ -15,7 +15,6 @@ namespace lci::network::ibv {
 /// it. So not every request needs one: with one per quarter of the queue's length, a full queue always holds a request
 /// whose completion is still to come. (A failed queue pair completes every request individually.)
 ///
-///
 /// At most two threads use it at once: one that posts and holds the queue pair's lock, and one that reads completions
 /// and holds the completion queue's lock.
 class send_queue {

@@ -18,7 +18,6 @@ struct remote_place {
 
 /// Registers memory for one device. As thread-safe as the provider is.
 ///
-///
 /// If the provider chooses keys, or uses virtual addresses, its key is our rkey. Other providers count addresses from
 /// the start of the range, which a peer does not know: so ranges start at a page boundary, and the rkey combines that
 /// page's number (35 bits) with a key of our choice (28 bits).

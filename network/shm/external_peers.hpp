@@ -1,11 +1,9 @@
 // Peers outside of the context's job: connecting and disconnecting.
 //
-//
 // A connection begins with a request: a process writes its address into the other's connection area, and the other
 // one's progress answers it. From then on both sides are equal: each has a seat in the other's area. The connection
 // ends by a close notification, by the death of a process, or because this side closes it. Then each device releases
 // its lanes and reports to its sink; after the last device the peer's memory is unmapped and its id retired.
-// sink, and after the last one the memory of the peer is unmapped and its id retired.
 #pragma once
 
 #include <atomic>

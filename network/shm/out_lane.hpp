@@ -5,7 +5,6 @@
 // then gives its space back by release stores of head and data_head (R2); the sender's acquire loads (A2) ensure that
 // reading is over before it overwrites. What the receiver writes to lines that it has read precedes R2, and so the
 // sender's next use of them. Each variable has one writer at a time, so no locked instruction is needed.
-// them. Each variable has one writer at a time, so no locked instruction is needed.
 #pragma once
 
 #include <algorithm>

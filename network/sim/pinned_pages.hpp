@@ -11,7 +11,6 @@ namespace lci::network::sim {
 /// simulation accesses memory by address, so this class detects accesses that a card would have missed: registered
 /// memory is locked, and pages mapped later are not locked until they are registered.
 ///
-///
 /// Not thread-safe. The program must not lock memory that it registers, nor unlock it.
 class pinned_pages {
  public:

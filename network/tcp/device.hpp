@@ -25,11 +25,9 @@ namespace lci::network::sockets {
 /// Thread-safe. A thread that posts to a peer while another one writes to its socket appends its message to the bundle;
 /// one that polls a connection from which another thread reads returns at once.
 ///
-///
 /// A send is `done` when post() returns: its bytes are in the kernel or copied. So is a short put; a long put that the
 /// socket does not take at once is written from the user's buffer. Gets are answered when the target polls. Lock order:
 /// the handshakes' or a connection's receive lock, a connection's lock, a list's lock.
-/// taken in this order: the handshakes' or a connection's for receiving, a connection's, and last a list's.
 class device final : public network::device, public holds_back, public connection_owner {
  public:
   /// Listens, and offers the address.

@@ -31,7 +31,6 @@ class connection_owner {
 /// each other at once, the connection started by the lower rank is used, and the other rank drops its own. Before a
 /// connection is used, only a hello and a reply are exchanged on it.
 ///
-///
 /// A connection is dropped if the other side does not know the device's secret, sends invalid data, or is silent for
 /// too long.
 class handshakes {
