@@ -66,7 +66,7 @@ class device final : public network::device {
   struct sizes {
     uint32_t sends;     // of each send queue
     uint32_t receives;  // of the receive queue
-    int completions;    // of the completion queue: at least the sum of all queue lengths
+    int completions;    // of the completion queue: the sum of all queue lengths
   };
   sizes choose_sizes(const device_attr_t& attr) const;
   void make_queues(const sizes& s);
