@@ -31,7 +31,7 @@ bool is_one_host(context& near, int size, size_t ranks_per_host) {
   return true;
 }
 
-/// What is known before anybody was asked. A launcher that is wrong costs time only.
+/// What is presumed before ranks exchange anything. If the launcher is wrong, that only costs time.
 enum class hosts : uint8_t { one, several };
 hosts presumed_hosts(const address_exchange& exchange, size_t ranks_per_host) {
   const auto size = static_cast<size_t>(exchange.size());
@@ -60,7 +60,7 @@ opened open_network(address_exchange& exchange, const net_context_attr_t& attr) 
   const fabric& wanted = choose_fabric(attr);
   if (wanted.id == attr_backend_t::sim) return {wanted.id, wanted.create(exchange, attr)};
   if (routed::leads_to_hosts(wanted)) {
-    // For shared heaps only: nobody need be known before one is looked for.
+    // For shared heaps only: it need not know a peer before that peer's heap is looked for.
     net_context_attr_t alone = attr;
     alone.ranks_per_host = 1;
     auto near = shared_memory().create(exchange, alone);
@@ -74,7 +74,7 @@ opened open_network(address_exchange& exchange, const net_context_attr_t& attr) 
     return is_one_host(*near, exchange.size(), attr.ranks_per_host);
   };
   const bool shm_only = attr.backend == attr_backend_t::shm;
-  // Networks between hosts take time to look for, and memory: not where there seems to be one host.
+  // Looking for networks between hosts takes time and memory, so skip it where there seems to be one host.
   const bool asked = shm_only || presumed_hosts(exchange, attr.ranks_per_host) == hosts::one;
   if (asked && meet_all()) return {attr_backend_t::shm, std::move(near)};
   if (shm_only)
@@ -85,7 +85,7 @@ opened open_network(address_exchange& exchange, const net_context_attr_t& attr) 
     const attr_backend_t id = between.own()->id;
     return {id, std::make_unique<routed::context>(exchange, attr, std::move(near), asked, std::move(between))};
   }
-  // The others must learn that.
+  // The other ranks must learn that this rank has none.
   if (asked)
     exchange.publish();
   else if (meet_all())

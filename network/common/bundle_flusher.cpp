@@ -47,7 +47,7 @@ void flusher::wake() {
   try {
     thread_ = quiet_thread("lci-flusher", [this] { run(); });
   } catch (const std::system_error& e) {
-    log_warning(std::string("no thread for bundles of messages, which leave with progress() alone: ") + e.what());
+    log_warning(std::string("no thread to flush bundles of messages; only progress() sends them: ") + e.what());
   }
 }
 

@@ -1,4 +1,4 @@
-// Sends what was left behind in bundles.
+// A thread that sends the bundles of messages that a program without progress leaves behind.
 #pragma once
 
 #include <atomic>
@@ -9,20 +9,20 @@
 
 namespace lci::network {
 
-/// What may hold messages back.
+/// A device that may hold messages back in bundles.
 class holds_back {
  public:
-  /// Sends what waits unless the device has been polled since this was asked last. Returns whether anything
-  /// waits.
+  /// Sends waiting messages unless the device has been polled since the previous call. Returns whether messages still
+  /// wait.
   virtual bool flush_if_unattended() = 0;
 
  protected:
   ~holds_back() = default;
 };
 
-/// A program may post and then do something else for long, without progress: what joined a bundle then leaves
-/// by this thread, a millisecond or two later. One of a context; it begins with the first bundle, looks at
-/// devices every millisecond while there are bundles, and sleeps when there have been none for a while.
+/// Flushes bundles of a program that posts and then makes no progress for a long time: after a millisecond or two this
+/// thread sends them. One per context, thread-safe. The thread starts with the first bundle, checks the devices every
+/// millisecond while there are bundles, and sleeps after a while without any.
 class flusher {
  public:
   flusher() = default;
@@ -31,13 +31,13 @@ class flusher {
   flusher& operator=(const flusher&) = delete;
 
   void add(holds_back& d);
-  /// Waits until nothing is done for the device any more.
+  /// Returns when the thread no longer uses the device.
   void remove(holds_back& d);
 
-  /// A bundle has been begun. May be called by any thread, also under locks of a device.
+  /// A bundle was started. Any thread may call this, also while it holds locks of a device.
   void notice() {
     stirred_.store(true, std::memory_order_seq_cst);
-    // Either we see that the thread sleeps, or it sees what was stored before it sleeps.
+    // Either this thread sees that the flusher sleeps, or the flusher sees the store before it sleeps.
     if (asleep_.load(std::memory_order_seq_cst)) wake();
   }
 
@@ -45,10 +45,10 @@ class flusher {
   void run();
   void wake();
 
-  std::mutex devices_mutex_;  // held while something is done for one of them
+  std::mutex devices_mutex_;  // held while a device is being flushed
   std::vector<holds_back*> devices_;
   std::atomic<bool> stirred_{false};
-  std::atomic<bool> asleep_{true};  // or not begun; changed to false under sleep_mutex_
+  std::atomic<bool> asleep_{true};  // or not started; changed to false under sleep_mutex_
   std::mutex sleep_mutex_;
   std::condition_variable changed_;
   bool stop_ = false;   // under sleep_mutex_

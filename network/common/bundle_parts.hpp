@@ -1,4 +1,4 @@
-// A message in one or two pieces, as it comes from the core.
+// A message in one or two pieces, as the core posts it.
 #pragma once
 
 #include <cstddef>

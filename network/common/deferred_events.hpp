@@ -1,4 +1,4 @@
-// Events that happened outside of a poll, or that a poll could not report: the next poll reports them.
+// Events that occurred outside of a poll, or that a poll could not report; the next poll reports them.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,10 @@
 
 namespace lci::network {
 
-/// Failures and ends of peers, and further lists of the device's own, which the mutex here guards. Thread-safe.
+/// Failures and departures of peers, and further lists of the device, which this object's mutex protects. Thread-safe.
 class deferred_events {
  public:
-  /// Each poll asks this.
+  /// Checked by each poll.
   bool any() const { return any_.load(std::memory_order_acquire); }
 
   template <class T, class Iterator>
@@ -33,9 +33,9 @@ class deferred_events {
   /// The peer has freed its device.
   void add_end(int peer) { add(failures_, failure{peer, {}, false}); }
 
-  /// To be called before the lists are reported. What is added afterwards, a later poll reports.
+  /// Call before reporting the lists. A later poll reports what is added afterwards.
   void begin_report() { any_.store(false, std::memory_order_relaxed); }
-  /// Calls `tell` with each entry, in order, and returns how many there were. If it throws, the rest stays in the list.
+  /// Calls `tell` for each entry, in order, and returns how many there were. If it throws, the rest stays in the list.
   template <class T, class F>
   int report(std::vector<T>& list, F tell) {
     rest<T> now{*this, list};
@@ -50,7 +50,7 @@ class deferred_events {
   int report_failures(event_sink& sink) {
     return report_failures(sink, [](int) { return true; });
   }
-  /// Reports those of peers for which `may_be_told(peer)`; the others stay.
+  /// Reports the peers for which `may_be_told(peer)` is true; the others stay.
   template <class F>
   int report_failures(event_sink& sink, F may_be_told) {
     int told = 0;
@@ -66,7 +66,7 @@ class deferred_events {
   struct failure {
     int peer;
     std::string reason;
-    bool has_failed;  // if not, it has freed its device
+    bool has_failed;  // if not, the peer has freed its device
   };
   template <class T>
   struct rest {
@@ -79,11 +79,11 @@ class deferred_events {
       if (LCI_LIKELY(over)) return;
       std::lock_guard guard(of.mutex_);
       list.insert(list.begin(), all.begin() + static_cast<ptrdiff_t>(next), all.end());
-      of.any_.store(true, std::memory_order_release);  // also of the lists behind this one
+      of.any_.store(true, std::memory_order_release);  // also covers the lists not yet reported
     }
   };
 
-  // Relaxed to take, since the mutex orders what is in the lists: who clears it takes all that was added before.
+  // Reading any_ may be relaxed, as the mutex orders the lists: who clears it takes everything added before.
   std::atomic<bool> any_{false};
   std::mutex mutex_;
   std::vector<failure> failures_;  // under mutex_

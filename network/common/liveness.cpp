@@ -15,11 +15,11 @@ namespace lci::network {
 namespace {
 
 constexpr char farewell = 'b';
-// Followed by the device's number, 4 bytes of the host's order: jobs run on hosts that are alike.
+// Followed by the device's number: 4 bytes in host byte order, as all hosts of a job have the same.
 constexpr char device_end = 'd';
 constexpr size_t device_end_size = 1 + sizeof(uint32_t);
 constexpr uint64_t listener_mark = ~uint64_t{0};
-constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // over a descriptor; without it: a rank
+constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // added to a descriptor; without it the mark is a rank
 
 bool add(int events, int fd, uint64_t mark) {
   epoll_event e{};
@@ -40,15 +40,15 @@ liveness::liveness(address_exchange& exchange, const sockaddr_storage& own_addre
   if (timeout_s > 0 && n_ranks > 1 && length_of(mine) > 0) {
     listener_ = listen_at(mine, static_cast<int>(std::min<size_t>(n_ranks, 4096)));
     events_ = socket_handle(epoll_create1(EPOLL_CLOEXEC));
-    // Who can't listen is not watched, and says so by an address of no family.
+    // A rank that can't listen is not watched; it says so with an address of family 0.
     if (listener_.get() < 0 || events_.get() < 0 || !add(events_.get(), listener_.get(), listener_mark)) {
-      log_warning(std::string("peers can't watch this process: ") + std::strerror(errno) + "; its death may go unnoticed");
+      log_warning(std::string("ranks can't monitor this one: ") + std::strerror(errno) + "; failures may go unnoticed");
       listener_ = {};
     }
   }
   if (listener_.get() < 0) mine = {};
   where_all_listen_ = exchange.offer({reinterpret_cast<const char*>(&mine), length_of(mine)});
-  // Before settle() nobody is.
+  // Before settle() no rank is watched.
   for (size_t r = 0; r < n_ranks; ++r) met_[r].store(true, std::memory_order_relaxed);
 }
 
@@ -83,7 +83,7 @@ void liveness::watch(int rank) {
   try {
     where = where_.empty() ? address_in(exchange_.read(where_all_listen_, rank)) : where_[r];
   } catch (const bootstrap_error& error) {
-    log_warning("nobody watches rank " + std::to_string(rank) + ": " + error.what());
+    log_warning("can't monitor rank " + std::to_string(rank) + ": " + error.what());
   }
   if (length_of(where) == 0) return;
   std::lock_guard guard(mutex_);
@@ -92,8 +92,8 @@ void liveness::watch(int rank) {
   w.since = clock::now();
   if (const int error = connect(rank, w); error != 0 && !may_pass(error) && !lacks_resources(error)) {
     if (!warned_)
-      log_warning("no connection to watch rank " + std::to_string(rank) + " by: " + std::strerror(error) +
-                  "; its death may go unnoticed");
+      log_warning("no connection to monitor rank " + std::to_string(rank) + ": " + std::strerror(error) +
+                  "; its failure may go unnoticed");
     warned_ = true;
     return;
   }
@@ -132,7 +132,7 @@ liveness::departure liveness::departure_at(size_t i) {
 void liveness::look() {
   if (events_.get() < 0) return;
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;  // somebody is looking
+  if (!lock.owns_lock()) return;  // another thread is polling
   epoll_event events[16];
   const int n = epoll_wait(events_.get(), events, 16, 0);
   for (int i = 0; i < n; ++i) {
@@ -140,7 +140,7 @@ void liveness::look() {
     if (mark == listener_mark) {
       accept_all();
     } else if ((mark & watcher_mark) != 0) {
-      watchers_.erase(static_cast<int>(mark & ~watcher_mark));  // it sends nothing: its end has come
+      watchers_.erase(static_cast<int>(mark & ~watcher_mark));  // watchers send nothing, so the connection has ended
     } else if (auto it = watched_.find(static_cast<int>(mark)); it != watched_.end()) {
       handle(it->first, it->second, events[i].events);
     }
@@ -153,11 +153,12 @@ void liveness::accept_all() {
   for (;;) {
     socket_handle s(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (s.get() < 0) return;
-    // Not from our job: there is one of each peer, or two for a moment.
+    // More connections than this are not from our job: a peer has one, or two for a moment.
     if (watchers_.size() >= 2 * static_cast<size_t>(exchange_.size())) continue;
-    // Without it only its end is not seen. Closed, the peer would take us for dead.
+    // If this fails, only the end of the connection goes unnoticed; if we closed it, the peer would report us as
+    // failed.
     (void)add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
-    // A new connection takes that much without waiting.
+    // A new connection's send buffer has space for this.
     if (!notes_.empty()) (void)!send(s.get(), notes_.data(), notes_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     watchers_.emplace(s.get(), std::move(s));
   }
@@ -166,7 +167,7 @@ void liveness::accept_all() {
 void liveness::handle(int rank, watched& w, uint32_t events) {
   const int fd = w.connection.get();
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) == 0) {
-    // Connected: from now on only its end is of interest.
+    // Connected: from now on only the end of the connection matters.
     w.connected = true;
     undecided_.erase(rank);
     epoll_event e{};
@@ -183,9 +184,9 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
   }
   const int error = got < 0 ? errno : 0;
   if (error == EAGAIN || error == EINTR) return;
-  w.connection = {};  // closes it, and takes it from the queue
-  if (!w.connected && may_pass(error)) return;  // tried again while it may not have answered
-  w.reason = std::string(w.connected ? "its process or host has ended, or is cut off" : "it does not answer") +
+  w.connection = {};  // closes it, which removes it from the epoll set
+  if (!w.connected && may_pass(error)) return;  // retried until the timeout
+  w.reason = std::string(w.connected ? "its process or host has failed, or is unreachable" : "it does not answer") +
              (error != 0 ? std::string(": ") + std::strerror(error) : "");
   w.since = clock::now();
   undecided_.insert(rank);
@@ -201,11 +202,11 @@ bool liveness::take_notes(int rank, watched& w) {
   }
   w.said.erase(0, taken);
   if (w.said.empty() || w.said[0] == device_end) return true;
-  // Anything else than a farewell is no note of ours: as if the connection had ended.
+  // Anything but a close notification is invalid: handled as if the connection had ended.
   if (w.said[0] == farewell)
     depart(rank, false, "it has left");
   else
-    depart(rank, true, "what watches it says what it never would");
+    depart(rank, true, "its liveness connection sent an invalid message");
   return false;
 }
 

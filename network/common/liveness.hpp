@@ -1,6 +1,6 @@
-// Who of the peers on other hosts still runs. Networks tell a sender that its peer is gone, if at all,
-// and whoever only waits nothing: so there is a TCP connection to each peer that was met, on which the
-// kernels at both ends keep watch, also while the programs compute.
+// Failure detection for peers on other hosts. A network may report a failed peer to a sender, but not to a rank that
+// only receives. So each rank keeps a TCP connection to each peer it has communicated with; the kernels on both sides
+// monitor it, also while the programs compute.
 #pragma once
 
 #include <netinet/in.h>
@@ -21,44 +21,45 @@
 
 namespace lci::network {
 
-/// One per context. Thread-safe once settled; no method waits for a peer. Nothing is ever sent but notes of a few
-/// bytes: that a device has ended, and last that the context ends.
+/// One per context. Thread-safe once settled; no method waits for a peer. The connections carry only notifications of a
+/// few bytes: a device has ended, or, as the last one, the context ends.
 class liveness {
  public:
-  /// Offers where it listens. `own_address`: an address of this host that peers reach; family 0: one is looked
-  /// for. `timeout_s`: after which a peer counts as dead whose host does not answer; 0: nobody is watched.
+  /// Offers the address on which this rank listens. `own_address`: an address of this host that peers can reach; family
+  /// 0: the constructor looks for one. `timeout_s`: seconds after which a peer whose host does not answer counts as
+  /// failed; 0: no peer is monitored.
   liveness(address_exchange& exchange, const sockaddr_storage& own_address, double timeout_s);
-  /// Once, when that is published.
+  /// Called once, after the publish().
   void settle(acquaintance how);
   ~liveness();
 
-  /// From now on the peer is watched.
+  /// From now on this rank monitors the peer.
   void meet(int rank) {
     if (!met_[static_cast<size_t>(rank)].load(std::memory_order_relaxed)) watch(rank);
   }
 
-  /// A peer that is not there may have left a moment ago, and its last messages be on their way to us.
+  /// How long a peer that can't be reached counts as undecided: it may have left a moment ago, and its last messages
+  /// may still be in flight.
   static constexpr std::chrono::milliseconds benefit_of_doubt{300};
 
-  /// What is known of a peer's process: nothing, and nothing will be; nothing yet; that it lives, or did just now.
+  /// State of a peer's process: not known and never will be; not known yet; alive, at least until a moment ago.
   enum class view : uint8_t { none, unsure, alive };
   LCI_COLD view view_of(int rank);
 
-  /// Tells all who watch, and will, that the device has ended. For a network whose devices can't say so themselves
-  /// to a peer with which they have never exchanged anything. Devices are numbered alike by all ranks.
+  /// Notifies all present and future watchers that the device has ended. For a network whose devices can't notify a
+  /// peer with which they have never exchanged anything. All ranks number their devices alike.
   LCI_COLD void end_device(uint32_t number);
 
   static constexpr int64_t all_devices = -1;
   struct departure {
     int rank;
-    bool died;  ///< if not, it has ended its context, or a device of it
+    bool died;  ///< if not, it has ended its context or one of its devices
     std::string reason;
-    int64_t device = all_devices;  ///< the one that has ended
+    int64_t device = all_devices;  ///< the device that has ended
   };
-  /// Sees what has happened since. A system call: for now and then.
+  /// Polls the connections. This is a system call: call it only now and then.
   void look();
-  /// Calls `tell` with each departure that was not told by `seen`, which begins at 0, may be shared by
-  /// threads, and counts them.
+  /// Calls `tell` for each departure not yet counted in `seen`, which begins at 0 and may be shared by threads.
   template <class F>
   void tell(std::atomic<size_t>& seen, F tell) {
     size_t told = seen.load(std::memory_order_relaxed);
@@ -71,42 +72,42 @@ class liveness {
   /// Our connection to a peer.
   struct watched {
     sockaddr_storage where;
-    socket_handle connection;  // none: it is in doubt, or to be tried again
-    clock::time_point since;   // connecting since; or, if `reason` is set, in doubt since
-    clock::time_point again;   // when to try again
+    socket_handle connection;  // none: the peer is undecided, or the connection is to be retried
+    clock::time_point since;   // start of the attempt to connect; or, if `reason` is set, of the doubt
+    clock::time_point again;   // when to retry
     bool connected = false;
-    std::string reason;        // why it is in doubt
-    std::string said;          // the begin of a note
+    std::string reason;        // why the peer is undecided
+    std::string said;          // an incomplete notification
   };
 
   LCI_COLD void watch(int rank);
-  /// Where a peer listens, of family 0 if it does not.
+  /// The address on which a peer listens; family 0 if it does not listen.
   static sockaddr_storage address_in(const std::string& offered);
   departure departure_at(size_t i);
   void accept_all();                                        // under mutex_
   void handle(int rank, watched& w, uint32_t events);       // under mutex_
   void handle_due();                                        // under mutex_
-  /// Begins to connect; how that failed, or 0.
+  /// Starts to connect. Returns 0 or the error.
   int connect(int rank, watched& w);                        // under mutex_
   void depart(int rank, bool died, const std::string& why);  // under mutex_
   void add_departure(departure what);                        // under mutex_
-  /// Takes the notes of what a peer has said. False: that was its last, and `w` is no more.
+  /// Handles the notifications received from a peer. False: that was the last one, and `w` no longer exists.
   bool take_notes(int rank, watched& w);                     // under mutex_
 
   address_exchange& exchange_;
   address_exchange::ticket where_all_listen_;
   const int own_rank_;
   const clock::duration timeout_;
-  std::vector<sockaddr_storage> where_;  // empty: asked for when a peer is met
+  std::vector<sockaddr_storage> where_;  // empty: read when a peer is first met
   std::unique_ptr<std::atomic<bool>[]> met_;
   socket_handle listener_, events_;
 
   std::mutex mutex_;
   std::unordered_map<int, watched> watched_;             // under mutex_
-  std::unordered_map<int, socket_handle> watchers_;      // under mutex_, by descriptor: peers' ends
+  std::unordered_map<int, socket_handle> watchers_;      // under mutex_, by descriptor: connections from peers
   std::unordered_set<int> undecided_;                    // under mutex_: connecting, or in doubt
-  std::string notes_;                                    // under mutex_: of our devices that have ended
-  std::vector<departure> departures_;                    // under mutex_; as they were seen
+  std::string notes_;  // under mutex_: end of our own devices, for connections made later
+  std::vector<departure> departures_;                    // under mutex_; in the order detected
   std::atomic<size_t> n_departures_{0};
   bool warned_ = false;                                  // under mutex_
 };

@@ -18,12 +18,12 @@ void set(const socket_handle& s, int level, int option, T value) {
   setsockopt(s.get(), level, option, &value, sizeof value);
 }
 
-/// Better ones are larger; 0: of no use.
+/// Larger is better; 0: not usable.
 int worth(const ifaddrs& i) {
   if (i.ifa_addr == nullptr || (i.ifa_flags & IFF_UP) == 0) return 0;
   if (i.ifa_addr->sa_family == AF_INET) return (i.ifa_flags & IFF_LOOPBACK) != 0 ? 2 : 4;
   if (i.ifa_addr->sa_family != AF_INET6) return 0;
-  // Link-local ones mean nothing without an interface.
+  // Link-local addresses are meaningless without an interface.
   if (IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(i.ifa_addr)->sin6_addr)) return 0;
   return (i.ifa_flags & IFF_LOOPBACK) != 0 ? 1 : 3;
 }
@@ -55,7 +55,7 @@ sockaddr_storage first_address() {
 socket_handle listen_at(sockaddr_storage& address, int backlog) {
   socket_handle s(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (s.get() < 0) return s;
-  // The port has the same place in both families.
+  // The port has the same offset in both families.
   reinterpret_cast<sockaddr_in&>(address).sin_port = 0;
   socklen_t length = length_of(address);
   if (bind(s.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||

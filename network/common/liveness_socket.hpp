@@ -1,4 +1,4 @@
-// A descriptor that closes itself, and what TCP connections between hosts need.
+// An owning file descriptor, and helpers for TCP connections between hosts.
 #pragma once
 
 #include <netinet/in.h>
@@ -27,25 +27,25 @@ class socket_handle {
   int fd_ = -1;
 };
 
-/// One of this host's addresses: of an interface that is up and leads out, else the loopback.
+/// An address of this host: of an interface that is up and not the loopback, else of the loopback.
 sockaddr_storage first_address();
 
-/// A socket that listens on any port; its port goes into `address`. -1 with `errno`.
+/// A socket that listens on any free port; stores the port in `address`. -1 on failure, with `errno`.
 socket_handle listen_at(sockaddr_storage& address, int backlog);
 
-/// Begins to connect, with the kernel's keepalive unless `timeout` is 0: it gives up a peer that has not answered
-/// for so long, or has not read for so long what was sent. -1 with `errno`.
+/// Starts to connect, with the kernel's keepalive unless `timeout` is 0: the kernel gives up a peer that for that long
+/// has not answered, or has not read what was sent. -1 on failure, with `errno`.
 socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::milliseconds timeout);
 
-/// Whether a connection that ended so before it was one may be had a moment later: there is no way to the host now,
-/// as while its neighbours have forgotten where it is.
+/// Whether a connection attempt that failed with this error may succeed a moment later: there is no route to the host
+/// now, for example because a neighbour's cache entry has expired.
 bool may_pass(int error);
-/// Whether a call has failed since this process or the system has too little of something just now: try later.
+/// Whether a call failed because the process or the system lacks resources at the moment: retry later.
 bool lacks_resources(int error);
-/// Before who is asked in vain is asked again.
+/// The pause before a failed attempt is retried.
 inline constexpr std::chrono::milliseconds pause_before_next_try{200};
 
-/// Length of an address of that family; 0 if it is none of IP.
+/// Length of an address of that family; 0 if it is not an IP address.
 socklen_t length_of(const sockaddr_storage& address);
 
 }  // namespace lci::network

@@ -1,4 +1,4 @@
-// Whether a peer is alive, as far as a device knows; and how long a device that closes waits for its peers.
+// Whether a peer is alive, as far as a device knows; and how long a closing device waits for its peers.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace lci::network {
 class peer_state {
  public:
   bool is_gone() const { return now_.load(std::memory_order_acquire) != state::alive; }  // pairs with end()
-  /// True for the first caller that notices. A peer that has left need not answer, and can no longer fail.
+  /// Marks the peer as failed; true for the first caller. A peer that has left need not answer and can no longer fail.
   bool fail() { return end(state::failed); }
   /// The same for a peer that has closed its device.
   bool let_go() { return end(state::left); }
@@ -25,11 +25,11 @@ class peer_state {
   std::atomic<state> now_{state::alive};
 };
 
-/// A peer that makes no progress does not answer a goodbye, and may compute for hours: a closing device waits only so
-/// long. For one thread.
+/// Limits how long a closing device waits for the answers to its close notifications: a peer that makes no progress
+/// does not answer and may compute for hours. Not thread-safe.
 class goodbye_timeout {
  public:
-  /// The time begins with the first call.
+  /// The timeout starts with the first call.
   bool is_over() {
     const auto now = std::chrono::steady_clock::now();
     if (ends_ == std::chrono::steady_clock::time_point()) ends_ = now + longest;

@@ -13,7 +13,8 @@ namespace lci::network::ibv {
 
 namespace {
 
-/// Whether a call failed for a reason that may pass, and not because there is no card, or none for this user.
+/// Whether a call failed for a reason that may be temporary, rather than because there is no card, or none for this
+/// user.
 bool is_refusal(int error) {
   return error != 0 && error != ENOSYS && error != ENOENT && error != EACCES && error != EPERM;
 }
@@ -23,7 +24,7 @@ std::string said_by(const char* call, const char* name, int error) {
          std::to_string(error) + ")";
 }
 
-/// Why libibverbs lists nothing.
+/// Why libibverbs lists no devices.
 std::string why_none(int error) {
   std::error_code ignored;
   if (std::filesystem::is_empty("/sys/class/infiniband", ignored) || ignored)
@@ -38,14 +39,14 @@ std::string why_none(int error) {
 }
 
 std::string why_not_opened(const ibv_device& device, int error) {
-  // libibverbs tries several ways, and errno is of the last.
+  // libibverbs tries several ways to open a device; errno is that of the last one.
   const std::string file = std::string("/dev/infiniband/") + device.dev_name;
   const bool forbidden = access(file.c_str(), R_OK | W_OK) != 0 && errno == EACCES;
   return std::string("can't open ") + device.name + ": " + std::strerror(forbidden ? EACCES : error) +
          (forbidden ? "; give this user the right to read and write " + file + ", by its group or udev" : "");
 }
 
-/// By the provider's own entry: ibv_query_device_ex() is inline and would have to be linked with libibverbs.
+/// Calls the provider's own entry, as ibv_query_device_ex() is inline and would need to be linked with libibverbs.
 ibv_odp_caps paging_of(ibv_context& opened) {
   ibv_device_attr_ex more{};
   const verbs_context* const provider = verbs_get_ctx_op(&opened, query_device_ex);

@@ -1,4 +1,4 @@
-// The port of a network card that a runtime uses: which one, and what it can do.
+// The port of an RDMA card that a runtime uses, and its capabilities.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -13,19 +13,19 @@
 
 namespace lci::network::ibv {
 
-/// There is a card, but a call of libibverbs failed for a reason that may pass.
+/// A card exists, but a call of libibverbs failed for a reason that may be temporary.
 class card_refused_error : public resource_error {
  public:
   using resource_error::resource_error;
 };
 
-/// The first active port, of the device that is asked for or of the first one that has any. Immutable.
+/// The first active port: of the requested device, or of the first device that has one. Immutable.
 class adapter {
  public:
-  /// Throws invalid_argument_error or resource_error, with the remedy.
+  /// Throws invalid_argument_error or resource_error; the message names the remedy.
   explicit adapter(const net_context_attr_t& attr);
 
-  /// The device once more: what is made of one object disturbs nobody who uses another.
+  /// Opens the device again, so that users of different contexts share no objects.
   owned<ibv_context> open() const;
 
   const char* name() const { return library::get().get_device_name(device_); }
@@ -37,19 +37,19 @@ class adapter {
 
  private:
   void find(const std::string& wanted);
-  /// False: none of its ports can be used, `why_not`.
+  /// False: none of its ports can be used; `why_not` is set.
   bool use(ibv_context& opened, ibv_device* device, std::string& why_not);
 
   owned<ibv_device*> list_;
   ibv_device* device_ = nullptr;  // of list_
-  uint8_t port_ = 0;              // from 1; 0: none
+  uint8_t port_ = 0;              // counts from 1; 0: none
   ibv_device_attr device_attr_{};
   ibv_port_attr port_attr_{};
   gid_choice gid_;
   ibv_odp_caps paging_{};
 };
 
-/// Whether there is a port to use; if not, why, and the remedy.
+/// Whether a usable port exists; if not, why, and the remedy.
 usability look();
 
 }  // namespace lci::network::ibv

@@ -10,7 +10,7 @@ namespace lci::network::ibv {
 
 namespace {
 
-constexpr size_t pairs_at_once = 8192;  // a round carries 64 KiB of each rank
+constexpr size_t pairs_at_once = 8192;  // a round carries at most 64 KiB from each rank
 
 [[noreturn]] void misfit(size_t rank, const char* how) {
   throw bootstrap_error("ibv: rank " + std::to_string(rank) + " " + how);
@@ -30,8 +30,8 @@ std::vector<remote_end> read_addresses(address_exchange& exchange, address_excha
                                        const address& mine, const std::vector<uint32_t>& pairs) {
   const auto rank = static_cast<size_t>(exchange.rank());
   std::vector<remote_end> ends(pairs.size());
-  // The address and the first numbers, then the others in as many rounds as they take: each rank finds its own in
-  // one of them.
+  // The first round carries the address and the first numbers, further rounds the other numbers; each rank finds its
+  // own number in one of the rounds.
   for (size_t begin = 0; begin < pairs.size(); begin += pairs_at_once) {
     const size_t n = std::min(pairs_at_once, pairs.size() - begin);
     const size_t front = begin == 0 ? sizeof mine : 0;

@@ -1,4 +1,4 @@
-// What libibverbs says of a work request: by which number it does, and what that means for us.
+// Completions of libibverbs, and the ids that connect them with their work requests.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -8,14 +8,14 @@
 
 namespace lci::network::ibv {
 
-/// The number of a work request, which its completion has. The opcode of a completion that has failed
-/// says nothing: so the number tells what it was.
+/// The id of a work request, which its completion carries. The opcode of a failed completion is undefined, so the id
+/// says what the request was.
 struct work_id {
   static constexpr int max_peers = 1 << 30;
 
   bool receive = false;
-  int peer = 0;           ///< of what was sent
-  uint32_t sequence = 0;  ///< of what was sent: the how manieth to this peer; else the receive's slot
+  int peer = 0;           ///< the target of a send, put or get
+  uint32_t sequence = 0;  ///< of a send, put or get: its sequence number to this peer; of a receive: its slot
 
   uint64_t packed() const {
     return uint64_t{receive} << 63 | uint64_t{static_cast<uint32_t>(peer)} << 32 | sequence;
@@ -25,23 +25,23 @@ struct work_id {
   }
 };
 
-/// Taken from the completion queue, and independent of it and of the send queues.
+/// A decoded completion; no longer depends on the completion queue or the send queues.
 struct completion {
   enum class kind : uint8_t {
-    sent,         ///< or put, or got; `context`
+    sent,         ///< a send, put or get is complete; `context`
     message,      ///< `slot`, `size`
-    control,      ///< a message of the devices' own, `imm`; `slot`
-    put_with_imm, ///< `imm`; `slot`, whose buffer is as it was
+    control,      ///< a control message of a device, `imm`; `slot`
+    put_with_imm, ///< `imm`; `slot`, whose buffer is unchanged
     not_sent,     ///< `status`, `context`
     not_received, ///< `status`, `slot`
   };
   kind what;
   ibv_wc_status status;
-  int peer;  // -1: of none that is known
+  int peer;  // -1: unknown
   uint32_t size;
   uint32_t imm;
   uint32_t slot;
-  void* context;  // null: nobody asked
+  void* context;  // null: no completion was requested
 };
 
 }  // namespace lci::network::ibv

@@ -14,7 +14,7 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
       paging_(usable_paging(card_, attr)),
       peers_(exchange, {}, attr.peer_timeout) {
   if (size() > work_id::max_peers)
-    throw resource_error("ibv: a job may have " + std::to_string(work_id::max_peers) + " ranks, but has " +
+    throw resource_error("ibv: a job may have at most " + std::to_string(work_id::max_peers) + " ranks, but has " +
                          std::to_string(size()));
 }
 

@@ -1,4 +1,4 @@
-// What the devices of one runtime share: the port, and how addresses are exchanged.
+// What the devices of one runtime share: the port and the exchange of addresses.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,7 @@
 
 namespace lci::network::ibv {
 
-/// Devices are made collectively, each with everything of its own: they share no object of libibverbs,
-/// and so no lock and no page of the card's.
+/// Devices are made collectively. They share no libibverbs objects, hence no locks and no pages of the card.
 class context final : public network::context {
  public:
   context(address_exchange& exchange, const net_context_attr_t& attr);

@@ -1,5 +1,5 @@
-// How many messages each peer may still send before it hears from us, so that a receive buffer is there for
-// each: a card that finds none makes its peer wait, and everything behind that message with it.
+// Flow control: how many messages a peer may send before it needs an acknowledgement, so that a receive buffer is
+// posted for each message. Without a buffer the peer's card would retry, and delay all messages behind that one.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -18,18 +18,19 @@
 
 namespace lci::network::ibv {
 
-/// Each rank grants the same window to all: so many messages may be on their way from a peer that it has not
-/// been told of as taken. It is told by a write into its memory, which takes no receive buffer there.
+/// Each rank grants the same window to all peers: a peer may have at most that many messages in flight that have not
+/// been acknowledged as taken. The acknowledgement is a write into the peer's memory, which needs no receive buffer
+/// there.
 ///
-/// Thread-safe, but for what says otherwise.
+/// Thread-safe, except where noted.
 class credits {
  public:
   explicit credits(size_t n_peers)
       : n_peers_(n_peers), peers_(new account[n_peers]()), told_us_(new std::atomic<uint32_t>[n_peers]()) {}
 
-  /// Decides on the window, by the buffers that have been posted: so that they don't run out, whoever sends; but
-  /// for so many ranks that it would be smaller than `smallest_window`. Then they run out if many send at
-  /// once, and cards wait. Before anything comes.
+  /// Computes the window from the number of posted buffers, such that they suffice even if all peers send at once. If
+  /// there are so many ranks that the window would be below `smallest_window`, that is used instead; then buffers may
+  /// run out, and cards retry. Call before any message arrives.
   uint32_t open() {
     const int64_t buffers = posted_.load(std::memory_order_relaxed);
     const auto n = static_cast<int64_t>(n_peers_);
@@ -40,17 +41,17 @@ class credits {
 
   // --- as a sender ---
 
-  /// The peer's window; before the first message to it.
+  /// Sets the peer's window; before the first message to it.
   void set_window(int peer, uint32_t window) { at(peer).its_window = window; }
-  /// The three by who holds the lock of the peer's queue pair.
+  /// The caller of the next three holds the lock of the peer's queue pair.
   bool may_send(int peer) const {
     const account& a = peers_[static_cast<size_t>(peer)];
-    // Written by the peer's card. What it tells orders nothing: it is a number of buffers.
+    // Written by the peer's card. Relaxed: it is a count of buffers, and orders nothing.
     return a.sent - told_us_[static_cast<size_t>(peer)].load(std::memory_order_relaxed) < a.its_window;
   }
   void sent(int peer) { ++at(peer).sent; }
 
-  /// Where peers write: a word for each. To be registered.
+  /// The array that peers write: a word for each. Must be registered.
   void* memory() { return told_us_.get(); }
   size_t memory_size() const { return n_peers_ * sizeof(told_us_[0]); }
 
@@ -58,7 +59,7 @@ class credits {
 
   void buffer_posted() { posted_.fetch_add(1, std::memory_order_relaxed); }
   void buffer_used() { posted_.fetch_sub(1, std::memory_order_relaxed); }
-  /// A message of the peer's has been taken: it may be worth telling.
+  /// A message of the peer has been taken; an acknowledgement may now be due.
   void taken(int peer) {
     account& a = at(peer);
     untold_.fetch_add(1, std::memory_order_relaxed);
@@ -72,11 +73,11 @@ class credits {
   }
   bool any_due() const { return n_due_.load(std::memory_order_relaxed) != 0; }
 
-  /// `tell(peer, n)` tells each peer that is due that `n` of its messages have been taken, and returns whether
-  /// it could.
+  /// Calls `tell(peer, n)` for each peer whose acknowledgement is due; `n` of its messages have been taken. `tell`
+  /// returns whether it could post.
   template <class F>
   void tell_due(F tell) {
-    // One thread at a time: two would count the same buffers.
+    // One thread at a time: two would count the same free buffers.
     const attempt telling(telling_lock_);
     if (telling.failed()) return;
     std::vector<int> due;
@@ -98,7 +99,7 @@ class credits {
       untold_.fetch_sub(n, std::memory_order_relaxed);
       std::lock_guard guard(due_lock_);
       a.told.store(before + n, std::memory_order_relaxed);
-      // What was taken meanwhile may be all that the peer was allowed: it would send nothing more.
+      // Messages taken meanwhile may have used up the peer's window, so check again: the peer would not send any more.
       a.due = is_worth_telling(a.taken.load(std::memory_order_relaxed), before + n);
       if (a.due) left.push_back(peer);
     }
@@ -112,34 +113,34 @@ class credits {
   static constexpr int64_t smallest_window = 16;
 
   struct alignas(cache_line) account {
-    uint32_t sent = 0;        // queue pair's lock
+    uint32_t sent = 0;        // under the queue pair's lock
     uint32_t its_window = 0;  // set once
     std::atomic<uint32_t> taken{0};
     std::atomic<uint32_t> told{0};  // written under telling_lock_
-    bool due = false;               // due_lock_
+    bool due = false;               // under due_lock_
   };
   bool is_worth_telling(uint32_t taken, uint32_t told) const {
     return taken - told >= std::max<uint32_t>(window_ / 2, 1);
   }
   account& at(int peer) { return peers_[static_cast<size_t>(peer)]; }
 
-  /// Those that are left if all peers send at once what they may. Below 0 if the program keeps many.
+  /// Buffers left if all peers use up their windows at once. Negative if the program holds many.
   int64_t free_buffers() const {
     const int64_t untold = std::min<int64_t>(untold_.load(std::memory_order_relaxed), granted_);
     return posted_.load(std::memory_order_relaxed) - (granted_ - untold);
   }
 
   uint32_t window_ = 0;
-  int64_t granted_ = 0;  // to all together, as far as there are buffers
+  int64_t granted_ = 0;  // sum of all windows, limited by the number of buffers
   const size_t n_peers_;
   const std::unique_ptr<account[]> peers_;
-  const std::unique_ptr<std::atomic<uint32_t>[]> told_us_;  // of how many messages each peer has taken
-  std::atomic<int64_t> posted_{0};                    // buffers that the card has
-  std::atomic<int64_t> untold_{0};                    // messages that have been taken, of all peers
-  spinlock telling_lock_;  // tried only
+  const std::unique_ptr<std::atomic<uint32_t>[]> told_us_;  // messages that each peer has taken
+  std::atomic<int64_t> posted_{0};                    // posted to the card
+  std::atomic<int64_t> untold_{0};                    // messages taken but not acknowledged, of all peers
+  spinlock telling_lock_;  // only tried
   spinlock due_lock_;
   std::vector<int> due_;           // under due_lock_
-  std::atomic<size_t> n_due_{0};   // how many these are
+  std::atomic<size_t> n_due_{0};   // size of due_
 };
 
 }  // namespace lci::network::ibv

@@ -1,4 +1,4 @@
-// What a device posts.
+// Posts of a device.
 #include "network/ibv/device.hpp"
 
 #include <cerrno>
@@ -10,7 +10,7 @@ namespace lci::network::ibv {
 
 namespace {
 
-/// The pieces of a work request. Those without any bytes are left out: they have no key either.
+/// The pieces of a work request. Empty ones are left out, as they have no key.
 struct pieces {
   void add(const void* base, size_t size, uint64_t lkey) {
     if (size == 0) return;
@@ -44,7 +44,7 @@ errorcode_t device::post(const net_op& op) {
   ibv_send_wr work{};
   work.sg_list = all.list.data();
   work.num_sge = all.n;
-  // A card need not fetch what is small. (A read says no where its bytes go if it is inline.)
+  // Small data goes inline, so the card need not fetch it. (Not for a read: inline, it would have no destination.)
   if (op.kind != verb::get && all.total <= inline_size_) work.send_flags = IBV_SEND_INLINE;
   work.wr.rdma.remote_addr = op.remote_addr;
   work.wr.rdma.rkey = registrar::key_of(op.remote_key);
@@ -57,7 +57,7 @@ errorcode_t device::post(const net_op& op) {
       break;
     case verb::put:
       work.opcode = op.has_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-      work.imm_data = op.imm;  // in the byte order of the job, which is one
+      work.imm_data = op.imm;  // in host byte order, which all ranks share
       break;
   }
   return submit(op.peer, work, &op);
@@ -80,7 +80,7 @@ errorcode_t device::submit(int to, ibv_send_wr& work, const net_op* op) {
 errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool silent, bool reserved) {
   const auto rank = static_cast<int>(&p - peers_.get());
   const bool takes_buffer = work.opcode != IBV_WR_RDMA_WRITE && work.opcode != IBV_WR_RDMA_READ;
-  const bool last = work.opcode == IBV_WR_SEND_WITH_IMM;  // a goodbye waits for nothing
+  const bool last = work.opcode == IBV_WR_SEND_WITH_IMM;  // a close notification needs no credit
   if (LCI_UNLIKELY(!p.queue.has_room(reserved) || (takes_buffer && !last && !credits_->may_send(rank))))
     return errorcode_t::retry_nomem;
   const bool signalled = !silent || p.queue.must_signal();

@@ -24,13 +24,13 @@
 
 namespace lci::network::ibv {
 
-/// Thread-safe. Providers guard each of their queues with a lock of its own; before each of these stands
-/// one of ours, that is tried only: who does not get it has `retry_lock` and does something else.
+/// Thread-safe. Providers protect each of their queues with a lock; before each of these we use a try-lock: a thread
+/// that does not get it returns `retry_lock` and may do other work.
 class device final : public network::device {
  public:
   device(context& c, const device_attr_t& attr, size_t eager_size);
   ~device() override;
-  /// All are met at once: a queue pair is connected with that of its peer before anything comes.
+  /// Connects to all peers at once: a queue pair must be connected with its peer before anything arrives.
   void settle(acquaintance how) override;
 
   errorcode_t post(const net_op& op) override;
@@ -46,59 +46,59 @@ class device final : public network::device {
   void start() override;
 
  private:
-  static constexpr int batch = 32;  // completions taken at a time
+  static constexpr int batch = 32;  // completions read at a time
 
   struct alignas(cache_line) peer {
     owned<ibv_qp> pair;
     spinlock* lock = nullptr;  // own_lock, or the device's
     spinlock own_lock;
     peer_state what;
-    bool dismissed = false;  // flushed(): a goodbye is posted
-    uint64_t credits_at = 0;   // where it is told how many of its messages we have taken
+    bool dismissed = false;  // flushed(): the close notification was posted
+    uint64_t credits_at = 0;   // address of our word in its array of credits
     uint32_t credits_key = 0;
     send_queue queue;
   };
 
   // device_setup.cpp
   void open(const device_attr_t& attr, size_t eager_size);
-  /// What does not go by itself.
+  /// Releases what has no destructor of its own.
   void close_own();
   struct sizes {
     uint32_t sends;     // of each send queue
     uint32_t receives;  // of the receive queue
-    int completions;    // of the completion queue: more than all these can't be under way
+    int completions;    // of the completion queue: the sum of all queue lengths
   };
   sizes choose_sizes(const device_attr_t& attr) const;
   void make_queues(const sizes& s);
   void make_pairs(const device_attr_t& attr, const sizes& s);
-  /// Tells the others where we are, at the next publish().
+  /// Offers our address for the next publish().
   void offer(size_t eager_size);
   std::vector<uint32_t> own_numbers() const;
-  /// Returns how long a message fits into the receive buffers of all.
+  /// Connects all queue pairs. Returns the size of the smallest receive buffer of all ranks.
   size_t connect();
   void set_limits(size_t longest);
 
   // device.cpp
-  /// What the core asks for, in a work request whose pieces are there; `done` or `posted` if it went.
+  /// Posts a work request whose pieces are set; returns `done` or `posted` on success.
   errorcode_t submit(int to, ibv_send_wr& work, const net_op* op);
   errorcode_t hand_over(peer& p, ibv_send_wr& work, void* owner, bool silent, bool reserved);
-  /// 0, or why the card refuses it.
+  /// Returns 0, or the error of the card.
   int post_buffer(uint32_t slot);
-  /// Tells the peer how many of its messages have been taken. False: not now.
+  /// Acknowledges to the peer how many of its messages were taken. False: retry later.
   bool tell_credits(int to, uint32_t taken);
   peer& peer_at(int rank) { return peers_[static_cast<size_t>(rank)]; }
   bool is_gone(int rank) { return peer_at(rank).what.is_gone(); }
 
   // device_poll.cpp
-  /// Both by who holds poll_lock_. Negative: what libibverbs says that is no number of completions.
+  /// The caller of both holds poll_lock_. Negative: an error of libibverbs.
   int read_queue(completion* to, int max);
   completion look_at(const ibv_wc& wc);
-  /// For a post that finds no room, and for who wants to sleep: takes what is there, for the next poll to
-  /// tell. So a program may post again and again without one.
+  /// Reads completions for the next poll to report; for a post that finds no space, and before sleeping. So a program
+  /// may retry a post without polling.
   LCI_COLD void read_ahead();
   void handle(const completion& c, event_sink& sink);
-  /// Gives the buffer back to the receive queue. If the card refuses, the next poll does, and says why if it is not
-  /// for now.
+  /// Reposts the buffer to the receive queue. If the card refuses, the next poll retries, and throws if the error is
+  /// permanent.
   void repost(uint32_t slot);
   int offer_slot(uint32_t slot);
   LCI_COLD int report_deferred(event_sink& sink);
@@ -110,12 +110,12 @@ class device final : public network::device {
   LCI_COLD void check_peers();
   void handle_control(int peer, uint32_t what);
   bool dismiss(peer& p);
-  /// What the card says of itself and of queue pairs that carry nothing.
+  /// Reads the asynchronous events of the card and its queue pairs.
   LCI_COLD void read_card_events();
   void sleep(int64_t timeout_us, bool parked);
 
   context& context_;
-  // In the order in which they are made.
+  // In order of construction.
   owned<ibv_context> card_;
   owned<ibv_pd> domain_;
   owned<ibv_comp_channel> channel_;
@@ -130,21 +130,21 @@ class device final : public network::device {
   receive_slots slots_;
   std::unique_ptr<credits> credits_;
   registration credits_memory_;
-  uint32_t inline_size_ = 0;  // as much goes into a work request itself
+  uint32_t inline_size_ = 0;  // bytes that fit into a work request itself
   int wake_fd_ = -1;          // of unpark()
 
-  alignas(cache_line) spinlock send_lock_;  // tried only: all queue pairs', if they have none of their own
-  alignas(cache_line) spinlock receive_lock_;  // tried only
-  alignas(cache_line) spinlock poll_lock_;     // tried only
-  std::atomic<size_t> departures_seen_{0};     // of the context's watch
+  alignas(cache_line) spinlock send_lock_;  // only tried: of all queue pairs that don't have their own lock
+  alignas(cache_line) spinlock receive_lock_;  // only tried
+  alignas(cache_line) spinlock poll_lock_;     // only tried
+  std::atomic<size_t> departures_seen_{0};     // of the context's liveness
   uint32_t idle_polls_ = 0;                    // under poll_lock_
 
-  /// What happened outside of a poll, or could not be told in it.
+  /// Events that occurred outside of a poll, or that a poll could not report.
   alignas(cache_line) deferred_events deferred_;
-  std::vector<completion> untold_;   // deferred_: read ahead, or a handler has thrown before them
+  std::vector<completion> untold_;   // deferred_: read ahead, or a handler threw before they were handled
   std::vector<uint32_t> unposted_;   // deferred_: slots of receive buffers
 
-  goodbye_timeout farewell_time_;  // of flushed(): by one thread
+  goodbye_timeout farewell_time_;  // of flushed(); used by one thread
 };
 
 }  // namespace lci::network::ibv

@@ -1,6 +1,6 @@
-// Peers that fail, and how a device takes its leave. What a queue pair has been acknowledged is in the
-// peer's memory, and stays there when the queue pair goes; so a device that leaves waits for that. Its
-// last message to each peer is a goodbye: who has read it expects no answers any more.
+// Peer failure, and closing a device. What was acknowledged on a queue pair is in the peer's memory, and stays there
+// when the queue pair is destroyed; so a closing device waits for the acknowledgements. Its last message to each peer
+// is a close notification, after which the peer expects no answers.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ namespace lci::network::ibv {
 
 namespace {
 
-// Beside a message of the devices' own.
+// Immediate data of a control message.
 constexpr uint32_t goodbye = 1;
 
 }  // namespace
@@ -32,7 +32,7 @@ void device::check_peers() {
   liveness& peers = context_.peers();
   peers.look();
   peers.tell(departures_seen_, [&](const liveness::departure& d) {
-    if (d.device != liveness::all_devices) return;  // devices say goodbye to all
+    if (d.device != liveness::all_devices) return;  // devices send close notifications to all peers
     d.died ? fail_peer(d.rank, d.reason) : let_go(d.rank);
   });
 }
@@ -87,7 +87,7 @@ void device::read_card_events() {
         fail_all(what);
         break;
       case IBV_EVENT_PORT_ERR:
-        // It may come back before the queue pairs give up.
+        // The port may recover before the queue pairs give up.
         log_warning(std::string("ibv: ") + context_.card().name() + ": " + what);
         break;
       default:
@@ -106,11 +106,11 @@ void device::sleep(int64_t timeout_us, bool parked) {
   if (timeout_us <= 0) return;
   check_peers();
   if (deferred_.any()) return;
-  // First the wish to be woken, then a look: what comes between them is seen by one of the two.
+  // First request an event, then read the queue: so no completion is missed in between.
   if (ibv_req_notify_cq(completions_.get(), 0) != 0) return;
   read_ahead();
   if (deferred_.any()) return;
-  timeout_us = std::min<int64_t>(timeout_us, 100'000);  // peers that die wake nobody
+  timeout_us = std::min<int64_t>(timeout_us, 100'000);  // a failed peer causes no event
   pollfd fds[3] = {{channel_->fd, POLLIN, 0}, {card_->async_fd, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
   const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};
   if (ppoll(fds, parked ? 3 : 2, &time, nullptr) <= 0) return;

@@ -1,4 +1,4 @@
-// What a device hands out: messages, completions, failures.
+// Polling: messages, completions, failures.
 #include <algorithm>
 #include <cerrno>
 #include <string>
@@ -12,7 +12,7 @@ namespace lci::network::ibv {
 
 namespace {
 
-// Asking the card for its own events, and the watch over peers for theirs, are system calls.
+// Looking for asynchronous events of the card and of the liveness connections takes system calls.
 constexpr uint32_t idle_polls_per_look = 1 << 12;
 
 }  // namespace
@@ -20,19 +20,19 @@ constexpr uint32_t idle_polls_per_look = 1 << 12;
 int device::poll(event_sink& sink, int max_events) {
   int told = 0;
   if (LCI_UNLIKELY(deferred_.any())) told = report_deferred(sink);
-  // The core has just posted what buffers it could.
+  // The core has just posted all buffers it could.
   if (LCI_UNLIKELY(credits_->any_due()))
     credits_->tell_due([this](int peer, uint32_t taken) { return tell_credits(peer, taken); });
   if (!poll_lock_.try_lock()) return told > 0 ? told : -1;
   std::array<completion, batch> taken;
   const int n = read_queue(taken.data(), std::clamp(max_events, 1, batch));
-  poll_lock_.unlock();  // others may poll while we handle what we have
+  poll_lock_.unlock();  // other threads may poll while this one handles its completions
   if (LCI_LIKELY(n == 0)) return told;
-  // Said by each poll as long as it is so: what is under way will not end.
+  // Each poll reports this error as long as it persists: operations in flight will not complete.
   if (LCI_UNLIKELY(n < 0))
     throw resource_error(std::string("ibv: ibv_poll_cq on ") + context_.card().name() + " says " + std::to_string(n) +
                          ": completions can't be read; the kernel's log may tell why (`dmesg`)");
-  // A handler may throw: what comes behind it is told next time.
+  // A handler may throw: the next poll reports what follows.
   struct rest {
     device& of;
     const completion *next, *end;
@@ -118,13 +118,14 @@ void device::handle(const completion& c, event_sink& sink) {
       return handle_control(c.peer, c.imm);
     case completion::kind::not_received:
       repost(c.slot);
-      // Flushed, too: a queue pair that shares its buffers has met a message then.
+      // Also if it was flushed: a queue pair with a shared receive queue fails a receive only if it has matched a
+      // message.
       if (c.peer >= 0)
         fail_peer(c.peer, std::string("receiving: ") + library::get().wc_status_str(c.status));
       return;
     case completion::kind::not_sent:
-      // Requests behind the one that failed are flushed: its own completion comes first, or an event of the card. If
-      // neither has come, the queue pair is of no use any more all the same.
+      // Requests behind the failed one are flushed: its own completion comes first, or an event of the card. If neither
+      // has come, the queue pair is unusable all the same.
       if (c.status == IBV_WC_WR_FLUSH_ERR) read_card_events();
       fail_peer(c.peer, std::string("sending: ") + library::get().wc_status_str(c.status));
       read_card_events();

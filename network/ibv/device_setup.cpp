@@ -1,4 +1,4 @@
-// How a device comes and goes.
+// Construction and destruction of a device.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -18,9 +18,9 @@ namespace lci::network::ibv {
 
 namespace {
 
-constexpr uint32_t fewest_sends = 4;  // of a queue pair, however many there are
+constexpr uint32_t fewest_sends = 4;  // minimum length of each queue pair's send queue
 
-/// Events are looked for, not waited for.
+/// Events are polled; reading them must not block.
 void never_block(int fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 uint32_t some_packet_number() { return std::random_device{}() & 0xffffff; }
@@ -57,7 +57,7 @@ void device::settle(acquaintance) { set_limits(connect()); }
 device::~device() { close_own(); }
 
 void device::close_own() {
-  peers_.reset();  // until then they may be told of credits
+  peers_.reset();  // first, as peers_ may receive credits until then
   if (credits_memory_.rkey != 0) registrar_->remove(credits_memory_);
   if (wake_fd_ >= 0) close(wake_fd_);
 }
@@ -65,7 +65,7 @@ void device::close_own() {
 device::sizes device::choose_sizes(const device_attr_t& attr) const {
   const ibv_device_attr& can = context_.card().device_attr();
   const auto n = static_cast<size_t>(context_.size());
-  // A queue of completions that overflows loses them, and says so to nobody who counts on them.
+  // A completion queue that overflows loses completions without an error to those who wait for them.
   const auto room = std::min<size_t>(attr.net_max_cqes, static_cast<size_t>(can.max_cqe));
   sizes s{};
   const auto most_receives = static_cast<size_t>(can.max_srq_wr);
@@ -116,7 +116,7 @@ void device::make_pairs(const device_attr_t& attr, const sizes& s) {
     numbers_.add(p.pair->qp_num, static_cast<int>(r));
   }
   inline_size_ = maker.inline_size();
-  // One line a job: it is the default that can't be had.
+  // One line per job, as the default strategy can't be used.
   static std::atomic<bool> said{false};
   if (domains_->error() != 0 && context_.rank() == 0 && !said.exchange(true, std::memory_order_relaxed))
     log_warning(std::string("ibv: ") + context_.card().name() + " has no thread domains (" +
@@ -152,7 +152,7 @@ size_t device::connect() {
   const address& mine = own_address_;
   const std::vector<remote_end> ends =
       read_addresses(context_.exchange(), addresses_of_all_, mine, own_numbers());
-  context_.exchange().drop(addresses_of_all_);  // 4 bytes for each pair of ranks
+  context_.exchange().drop(addresses_of_all_);  // its size is 4 bytes for each pair of ranks
   uint64_t shortest = mine.longest;
   for (size_t r = 0; r < ends.size(); ++r) {
     connect_pair(*peers_[r].pair, context_.card(), mine, ends[r], static_cast<int>(r));
@@ -161,13 +161,13 @@ size_t device::connect() {
     p.credits_at = ends[r].device.credits_at + static_cast<uint64_t>(context_.rank()) * sizeof(uint32_t);
     p.credits_key = registrar::key_of(ends[r].device.credits_key);
   }
-  return shortest;  // nobody sends before start(): see there
+  return shortest;  // no rank sends before start(): see there
 }
 
 void device::start() {
   const uint32_t window = credits_->open();
-  // Nobody sends before all are here: what comes to a queue pair that is not connected is lost, and sent again
-  // after a long while.
+  // No rank may send before all ranks are here: a packet for a queue pair that is not connected is lost, and is
+  // retransmitted only after a long timeout.
   const std::vector<std::string> all =
       context_.exchange().allgather(std::string(reinterpret_cast<const char*>(&window), sizeof window));
   for (size_t r = 0; r < all.size(); ++r) {

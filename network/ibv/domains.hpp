@@ -1,5 +1,5 @@
-// The protection domain in which each queue pair is made: by it a queue pair gets its thread domain,
-// which is what of the card's registers it shares with others (paper 4.2.3).
+// The protection domain of each queue pair: it determines the queue pair's thread domain, that is, with which others it
+// shares registers of the card (paper 4.2.3).
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace lci::network::ibv {
 
-/// Of one device. Used while that is set up.
+/// Owned by one device; used only during its setup. Not thread-safe.
 class domains {
  public:
   domains(ibv_context& card, ibv_pd& base, attr_ibv_td_strategy_t strategy)
       : card_(card), base_(base), strategy_(strategy) {}
 
-  /// For the next queue pair.
+  /// The protection domain for the next queue pair.
   ibv_pd& next();
 
-  /// 0, or why the provider has made no thread domain; from then on none is asked for.
+  /// 0, or the error if the provider could not make a thread domain; after that no more are requested.
   int error() const { return error_; }
 
  private:

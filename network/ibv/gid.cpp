@@ -11,13 +11,13 @@ namespace lci::network::ibv {
 
 namespace {
 
-/// By _ex only: the older query names entries that are empty.
+/// Uses only the _ex query: the older one also returns empty entries.
 bool query(ibv_context& device, uint8_t port, int index, ibv_gid_entry& entry) {
   return library::get().query_gid_ex(&device, port, static_cast<uint32_t>(index), &entry, 0, sizeof entry) ==
          0;
 }
 
-/// RoCE v2 is routed by IP. Link-local addresses are listed also where the system has no route for them.
+/// RoCE v2 is routed by IP. Link-local addresses are listed even if the system has no route for them.
 int rank_of(const ibv_gid_entry& entry) {
   constexpr std::array<uint8_t, 12> mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   if (entry.gid_type == IBV_GID_TYPE_IB) return 1;

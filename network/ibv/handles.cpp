@@ -20,9 +20,9 @@ std::string remedy_of(int error) {
 void object_stays(const char* call, int error) noexcept {
   try {
     log_warning(std::string("ibv: ") + call + ": " + std::strerror(error) + " (" + std::to_string(error) +
-                "): what it is to destroy stays until the process ends");
+                "): the object stays until the process ends");
   } catch (const std::exception&) {
-    // No memory to say so.
+    // Out of memory: the log message is dropped.
   }
 }
 

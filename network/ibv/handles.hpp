@@ -1,4 +1,4 @@
-// Owners of libibverbs' objects, and its errors as exceptions.
+// Owning handles of libibverbs objects, and libibverbs errors as exceptions.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,10 +11,10 @@
 
 namespace lci::network::ibv {
 
-/// Of a call that has not destroyed its object: the log says so.
+/// Logs that a call could not destroy its object.
 void object_stays(const char* call, int error) noexcept;
 
-/// Calls it, again if the object is still used for now.
+/// Calls `f`, and retries while the object is busy.
 template <class F>
 void destroy(const char* call, F f) noexcept {
   constexpr int most_tries = 10;
@@ -54,18 +54,18 @@ struct release {
     destroy("ibv_destroy_qp", [qp] { return library::get().destroy_qp(qp); });
   }
 };
-/// Members must stand in the order in which the objects are made: none outlives what it needs.
+/// Declare members in the order in which their objects are made, so that none outlives what it depends on.
 template <class T>
 using owned = std::unique_ptr<T, release>;
 
-/// "; at most N bytes may be locked: raise `ulimit -l`" where that explains the error, else empty.
+/// "; at most N bytes may be locked: raise `ulimit -l`" if that explains the error, else empty.
 std::string remedy_of(int error);
 
-/// Throws resource_error. `what`: the call that was refused, and with which argument.
+/// Throws resource_error. `what`: the call that failed and its argument.
 [[noreturn]] void refused(const std::string& what, int error, const std::string& remedy);
 [[noreturn]] void refused(const std::string& what, int error);
 
-/// Takes what a call has made; throws, by errno, if it has made nothing.
+/// Takes ownership of what a call has made; throws, with errno, if the call failed.
 template <class T>
 owned<T> made(T* object, const std::string& what) {
   if (object == nullptr) refused(what, errno);

@@ -8,7 +8,7 @@ namespace {
 
 library load() {
   library l;
-  void* const handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);  // for good
+  void* const handle = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);  // never unloaded
   if (handle == nullptr) {
     l.missing = std::string(dlerror()) + "; install libibverbs (Debian: libibverbs1, ibverbs-providers)";
     return l;

@@ -1,6 +1,5 @@
-// libibverbs itself, loaded by the first who asks for it: it brings netlink's libraries, and most hosts
-// have no use for it, or do not have it. What posts and polls goes through its objects, inline; the
-// functions that set up and tear down are here.
+// libibverbs itself, loaded on first use: it loads netlink's libraries, and most hosts don't need it or don't have it.
+// Posts and polls are inline calls through its objects; these are the functions for setup and teardown.
 #pragma once
 
 #include <infiniband/verbs.h>

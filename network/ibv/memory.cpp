@@ -30,7 +30,7 @@ int advice_of(attr_ibv_prefetch_strategy_t strategy) {
 attr_ibv_odp_strategy_t usable_paging(const adapter& card, const net_context_attr_t& attr) {
   using strategy = attr_ibv_odp_strategy_t;
   if (attr.ibv_odp_strategy == strategy::none) return strategy::none;
-  // Packets are registered as all other memory is: so receive buffers must be paged, too.
+  // Packets are registered like all other memory, so receive buffers need ODP, too.
   constexpr uint32_t all = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_SRQ_RECV | IBV_ODP_SUPPORT_WRITE |
                            IBV_ODP_SUPPORT_READ;
   const ibv_odp_caps& can = card.paging();
@@ -60,14 +60,14 @@ ibv_mr* registrar::open(void* base, size_t size) {
   const int on_demand = pins() ? 0 : IBV_ACCESS_ON_DEMAND;
   ibv_mr* const mr = library::get().reg_mr(&domain_, base, size, for_all | on_demand);
   if (mr != nullptr || errno != EFAULT) return mr;
-  // Memory that may only be read.
+  // Read-only memory.
   return library::get().reg_mr(&domain_, base, size, for_sending | on_demand);
 }
 
 registration registrar::add(void* base, size_t size) {
   registration reg;
   reg.rkey = 1;
-  if (size == 0) return reg;  // libibverbs would refuse, and nobody looks at the key of no bytes
+  if (size == 0) return reg;  // libibverbs would fail, and an empty range needs no key
   const ibv_mr* key = everything_.get();
   if (key == nullptr) {
     ibv_mr* const mr = open(base, size);
@@ -87,8 +87,8 @@ void registrar::advise(void* base, size_t size, uint32_t lkey) {
   const auto advice = static_cast<ibv_advise_mr_advice>(advice_of(prefetch_));
   const int error = ibv_advise_mr(&domain_, advice, 0, &range, 1);
   if (error != 0 && !advice_refused_.exchange(true, std::memory_order_relaxed))
-    log_warning(std::string("ibv: the advice of ibv_prefetch_strategy is refused: ") + std::strerror(error) +
-                "; pages come when they are used");
+    log_warning(std::string("ibv: ibv_advise_mr (ibv_prefetch_strategy) failed: ") + std::strerror(error) +
+                "; pages are not prefetched");
 }
 
 void registrar::remove(const registration& reg) {

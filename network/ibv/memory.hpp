@@ -1,4 +1,4 @@
-// Registered memory: pinned, or paged on demand where the card can do that.
+// Registered memory: pinned, or with on-demand paging (ODP) if the card supports it.
 #pragma once
 
 #include <atomic>
@@ -9,10 +9,10 @@
 
 namespace lci::network::ibv {
 
-/// What of `ibv_odp_strategy` the card can do. Says in a line of the log if that is less.
+/// The part of `ibv_odp_strategy` that the card supports. Logs a warning if that is less than requested.
 attr_ibv_odp_strategy_t usable_paging(const adapter& card, const net_context_attr_t& attr);
 
-/// Registers for one device. Thread-safe: so are libibverbs' registrations.
+/// Registers memory for one device. Thread-safe, as libibverbs registrations are.
 class registrar {
  public:
   registrar(ibv_pd& domain, attr_ibv_odp_strategy_t paging, attr_ibv_prefetch_strategy_t prefetch);
@@ -23,7 +23,7 @@ class registrar {
 
   bool pins() const { return paging_ == attr_ibv_odp_strategy_t::none; }
 
-  /// What a peer's rkey is for libibverbs: our rkeys are never 0, those of libibverbs may be.
+  /// The libibverbs key of a peer's rkey: our rkeys are never 0, those of libibverbs may be.
   static uint32_t key_of(uint64_t rkey) { return static_cast<uint32_t>(rkey - 1); }
 
  private:
@@ -33,7 +33,7 @@ class registrar {
   ibv_pd& domain_;
   const attr_ibv_odp_strategy_t paging_;
   const attr_ibv_prefetch_strategy_t prefetch_;
-  owned<ibv_mr> everything_;  // implicit paging: the whole address space
+  owned<ibv_mr> everything_;  // implicit ODP: the whole address space
   std::atomic<bool> advice_refused_{false};
 };
 

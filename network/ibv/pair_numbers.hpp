@@ -1,4 +1,4 @@
-// Which peer a queue pair's number stands for: a completion of something received says no more.
+// Maps queue pair numbers to peers, as the completion of a receive has only the number.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 
 namespace lci::network::ibv {
 
-/// A hash table, made once, half empty at least; read by all threads.
+/// A hash table, filled once and at most half full; then read by all threads without locks.
 class pair_numbers {
  public:
   void make(size_t n) {
@@ -20,7 +20,7 @@ class pair_numbers {
     while (entries_[at].peer >= 0) at = (at + 1) & mask_;
     entries_[at] = {number, peer};
   }
-  /// -1: of none.
+  /// Returns -1 if the number is unknown.
   int peer_of(uint32_t number) const {
     for (uint32_t at = number & mask_;; at = (at + 1) & mask_)
       if (entries_[at].number == number || entries_[at].peer < 0) return entries_[at].peer;

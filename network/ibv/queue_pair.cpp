@@ -11,11 +11,11 @@ namespace lci::network::ibv {
 
 namespace {
 
-// A packet without an answer is sent again after 4.096 us * 2^16 = 268 ms (cards may take up to four times
-// that), 7 times: a peer that is dead has failed after some 2 seconds.
+// A packet that is not acknowledged is retransmitted after 4.096 us * 2^16 = 268 ms (cards may take up to four times
+// that), 7 times: a dead peer is detected after some 2 seconds.
 constexpr uint8_t ack_timeout = 16;
 constexpr uint8_t ack_retries = 7;
-// A peer that lives but has no receive buffer is asked again every 0.12 ms, without end: it computes.
+// If a live peer has no receive buffer, retry every 0.12 ms without limit, as it may be computing.
 constexpr uint8_t buffer_timer = 7;
 constexpr uint8_t for_ever = 7;
 constexpr uint8_t hops = 64;
@@ -73,7 +73,7 @@ void connect_pair(ibv_qp& pair, const adapter& card, const address& mine, const 
     attr.ah_attr.grh.sgid_index = static_cast<uint8_t>(card.gid().index);
     attr.ah_attr.grh.hop_limit = hops;
     remedy = "; from GID " + std::to_string(card.gid().index) +
-             " there is no way to its GID: LCI_ATTR_IBV_GID_IDX chooses another";
+             " there is no route to its GID: LCI_ATTR_IBV_GID_IDX chooses another";
   }
   modify(pair, attr, IBV_QPS_RTR,
          IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
@@ -94,7 +94,7 @@ void connect_pair(ibv_qp& pair, const adapter& card, const address& mine, const 
 void give_up_pair(ibv_qp& pair) {
   ibv_qp_attr attr{};
   attr.qp_state = IBV_QPS_ERR;
-  // If the card refuses that, it is the card that has failed, which it tells by itself.
+  // If this fails, the card itself has failed, which its events report.
   (void)library::get().modify_qp(&pair, &attr, IBV_QP_STATE);
 }
 

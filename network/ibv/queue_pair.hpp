@@ -1,4 +1,4 @@
-// Queue pairs: how they are made, and led from reset to ready.
+// Queue pairs: creation, and the transitions from RESET to RTS.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -12,10 +12,10 @@
 
 namespace lci::network::ibv {
 
-/// Reads of one queue pair that are under way at a time.
+/// Outstanding RDMA reads of one queue pair.
 constexpr int most_reads = 16;
 
-/// Makes the queue pairs of a device, all alike.
+/// Makes the queue pairs of a device, all with the same attributes.
 class pair_maker {
  public:
   static constexpr size_t largest_inline = 1024;
@@ -25,7 +25,7 @@ class pair_maker {
 
   /// Throws resource_error.
   owned<ibv_qp> make(ibv_pd& domain);
-  /// How much fits into a work request; after make(). Only by asking for too much is it known.
+  /// Bytes that fit into a work request; valid after make(), which finds the limit by asking for too much.
   uint32_t inline_size() const { return inline_size_; }
 
  private:
@@ -35,10 +35,10 @@ class pair_maker {
   uint32_t inline_size_;
 };
 
-/// Connects one with its other end: from then on it receives and may send. Throws resource_error.
+/// Connects a queue pair with its peer's: from then on it can receive and send. Throws resource_error.
 void connect_pair(ibv_qp& pair, const adapter& card, const address& mine, const remote_end& other, int rank);
 
-/// Ends all that is under way on it, as flushed: a card may go on for ever to ask a peer that is dead.
+/// Flushes all outstanding requests, as a card may retry to a failed peer for ever.
 void give_up_pair(ibv_qp& pair);
 
 }  // namespace lci::network::ibv

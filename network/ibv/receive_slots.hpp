@@ -1,4 +1,4 @@
-// The buffers that a shared receive queue holds: what was posted under which number.
+// The buffers posted to a shared receive queue, by slot number.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace lci::network::ibv {
 
-/// Slots are taken under the receive queue's lock, and given back by whoever handles a completion.
+/// take() needs the receive queue's lock; any thread that handles a completion may call give().
 class receive_slots {
  public:
   struct slot {
@@ -26,20 +26,20 @@ class receive_slots {
 
   slot& operator[](uint32_t number) { return slots_[number]; }
 
-  /// Under the receive queue's lock. False: all are in use.
+  /// The caller holds the receive queue's lock. False: all are in use.
   bool take(uint32_t& number) {
     for (size_t tries = 0; tries < capacity_; ++tries) {
       const size_t i = next_;
       next_ = i + 1 == capacity_ ? 0 : i + 1;
-      // A1: pairs with R1 in give(): what the last one read of the slot, it has read.
+      // A1: pairs with R1 in give(): the previous user has finished reading the slot.
       if (slots_[i].taken.load(std::memory_order_acquire)) continue;
       number = static_cast<uint32_t>(i);
       return true;
     }
     return false;
   }
-  /// After take(), with the slot filled in and before the queue has it. Pairs with A2 in look_at(): the card
-  /// is between them, which no memory model knows.
+  /// Call after take(), when the slot is filled in and before it is posted. Pairs with A2 in look_at(): between the two
+  /// stands the card, which the memory model does not cover.
   void publish(uint32_t number) { slots_[number].taken.store(true, std::memory_order_release); }  // R2
   /// The slot of a completion.
   slot& look_at(uint32_t number) {

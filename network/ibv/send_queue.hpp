@@ -1,5 +1,4 @@
-// The account of a queue pair's send queue: how much room there is, which requests must be signalled, and
-// whose they are.
+// Accounting of a queue pair's send queue: free space, which requests must be signalled, and their owners.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +11,12 @@
 
 namespace lci::network::ibv {
 
-/// Requests are numbered as they are posted, and complete in that order; a completion speaks for all
-/// requests before it, too. So not every one needs a completion: one in a quarter of the queue's length
-/// does, then a full queue always holds one that has yet to come. (A queue pair that fails completes
-/// every request, each by itself.)
+/// Requests are numbered as they are posted and complete in that order; a completion also covers all requests before
+/// it. So not every request needs one: with one per quarter of the queue's length, a full queue always holds a request
+/// whose completion is still to come. (A failed queue pair completes every request individually.)
 ///
-/// Two threads at most: one that posts and holds the lock of the queue pair, one that takes completions
-/// and holds the lock of the completion queue.
+/// At most two threads use it at once: one that posts and holds the queue pair's lock, and one that reads completions
+/// and holds the completion queue's lock.
 class send_queue {
  public:
   void make(uint32_t depth, uint32_t reserved) {
@@ -28,33 +26,33 @@ class send_queue {
     owners_.reset(new std::atomic<void*>[depth]());
   }
 
-  // --- by who holds the queue pair's lock ---
+  // --- the caller holds the queue pair's lock ---
 
-  /// `reserved`: also what is kept for the library's own messages.
+  /// `reserved`: may use the space reserved for the library's own messages, too.
   bool has_room(bool reserved) const {
-    // A2: pairs with R2 in complete(): the slot's former owner has been read.
+    // A2: pairs with R2 in complete(): the slot's previous owner has been read.
     const uint32_t under_way = posted_ - completed_.load(std::memory_order_acquire);
     return under_way < (reserved ? depth_ : depth_ - reserved_);
   }
   bool is_empty() const { return posted_ == completed_.load(std::memory_order_acquire); }
-  /// The next request must have a completion.
+  /// Whether the next request must be signalled.
   bool must_signal() const { return silent_ + 1 >= longest_silence_; }
 
-  /// The number of the next request, whose completion is told to `owner` (null: to none).
+  /// Returns the number of the next request. Its completion returns `owner` (null: none).
   uint32_t begin(void* owner) {
-    // R1: pairs with A1 in complete(). The card is between them, which no memory model knows.
+    // R1: pairs with A1 in complete(). Between them stands the card, which the memory model does not cover.
     owners_[posted_ % depth_].store(owner, std::memory_order_release);
     return posted_;
   }
-  /// It is posted.
+  /// The request was posted.
   void end(bool signalled) {
     ++posted_;
     silent_ = signalled ? 0 : silent_ + 1;
   }
 
-  // --- by who holds the completion queue's lock ---
+  // --- the caller holds the completion queue's lock ---
 
-  /// A completion of the request with this number: returns its owner.
+  /// Handles the completion of the request with this number; returns its owner.
   void* complete(uint32_t number) {
     void* const owner = owners_[number % depth_].load(std::memory_order_acquire);  // A1
     completed_.store(number + 1, std::memory_order_release);                       // R2
@@ -65,8 +63,8 @@ class send_queue {
   uint32_t depth_ = 1;
   uint32_t reserved_ = 0;
   uint32_t longest_silence_ = 1;
-  uint32_t posted_ = 0;  // queue pair's lock
-  uint32_t silent_ = 0;  // queue pair's lock: requests since the last that is signalled
+  uint32_t posted_ = 0;  // under the queue pair's lock
+  uint32_t silent_ = 0;  // under the queue pair's lock: requests since the last signalled one
   std::unique_ptr<std::atomic<void*>[]> owners_;
   alignas(cache_line) std::atomic<uint32_t> completed_{0};  // written under the completion queue's lock
 };

@@ -1,4 +1,4 @@
-// How a device calls what sends: who may, and what becomes of a call that fails.
+// How a device makes calls that send: serialization, and handling of failed calls.
 #pragma once
 
 #include "network/ofi/device.hpp"
@@ -34,7 +34,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
     return good;
   }
   if (result == -FI_EAGAIN || result == -FI_ENOMEM) {
-    // So says a provider, too, of a peer that it can't connect to: whose process may have ended, or its device.
+    // Providers also return this if they can't connect to the peer, whose process or device may have ended.
     context_.peers().meet(rank);
     read_on();
     return errorcode_t::retry_nomem;
@@ -45,7 +45,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
 
 template <class F>
 errorcode_t device::begin(const net_op& op, request::kind what, F call) {
-  struct attempted {  // memory for the call may be refused
+  struct attempted {  // the call may fail to allocate memory
     device& of;
     request& r;
     errorcode_t result;

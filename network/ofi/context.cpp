@@ -11,7 +11,7 @@ namespace lci::network::ofi {
 
 namespace {
 
-/// The provider's own address, if it is one of IP.
+/// The provider's own address, if it is an IP address.
 sockaddr_storage address_of(const fi_info& info) {
   sockaddr_storage address{};
   const bool ip = info.addr_format == FI_SOCKADDR || info.addr_format == FI_SOCKADDR_IN ||
@@ -29,7 +29,7 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
       provider_(attr),
       peers_(exchange, address_of(provider_.info()), attr.peer_timeout) {
   if (size() > message_tag::max_ranks)
-    throw resource_error("ofi: a job may have " + std::to_string(message_tag::max_ranks) +
+    throw resource_error("ofi: a job may have at most " + std::to_string(message_tag::max_ranks) +
                          " ranks, but has " + std::to_string(size()));
   fid_fabric* fabric = nullptr;
   check(library::get().fabric(provider_.info().fabric_attr, &fabric, nullptr), "fi_fabric of " + provider_.name());

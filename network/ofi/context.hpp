@@ -1,4 +1,4 @@
-// What the devices of one runtime share: the provider, and how addresses are exchanged.
+// What the devices of one runtime share: the provider and the exchange of addresses.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace lci::network::ofi {
 
-/// Devices are made collectively: each has an endpoint of its own, whose address its peers need.
+/// Devices are made collectively: each has its own endpoint, whose address its peers need.
 class context final : public network::context {
  public:
   context(address_exchange& exchange, const net_context_attr_t& attr);
@@ -27,7 +27,7 @@ class context final : public network::context {
   const ofi::provider& provider() const { return provider_; }
   fid_fabric& fabric() const { return *fabric_; }
   liveness& peers() { return peers_; }
-  /// The same at all ranks, which make their devices in the same order.
+  /// Equal on all ranks, which make their devices in the same order.
   uint32_t number_device() { return n_devices_.fetch_add(1, std::memory_order_relaxed); }
   network::flusher& flusher() { return flusher_; }
   int rank() const { return exchange_.rank(); }

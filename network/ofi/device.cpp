@@ -1,4 +1,4 @@
-// What a device posts.
+// Posts of a device.
 #include "network/ofi/device.hpp"
 
 #include <cstring>
@@ -37,7 +37,7 @@ errorcode_t device::post(const net_op& op) {
 errorcode_t device::send(const net_op& op, message_tag::kind what) {
   const bool of_core = what == message_tag::kind::message;
   return begin(op, of_core ? request::kind::send : request::kind::control, [&](request& r, fi_addr_t to) {
-    // A message has one segment, but for those that are injected.
+    // Only injected messages have more than one segment.
     segment all = op.n_segments > 0 ? op.segments[0] : segment{};
     if (LCI_UNLIKELY(trailer_ != 0)) all = copy_with_trailer(r, all, tag_of(what));
     return send_message(r, all, tag_of(what), to);
@@ -89,7 +89,7 @@ errorcode_t device::put_or_get(const net_op& op) {
     message.rma_iov_count = 1;
     message.context = &r.space;
     if (!put) return fi_readmsg(endpoint_.get(), &message, FI_COMPLETION);
-    // A put has ended when its data is in place: remote completion and flushes rely on it.
+    // A put completes when its data is in place: remote completion and flushes depend on it.
     uint64_t flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
     if (op.has_imm) {
       message.data = pack_put(context_.rank(), op.imm);

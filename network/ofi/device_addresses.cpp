@@ -1,4 +1,4 @@
-// Where the peers' endpoints are: all are learnt at start, or each when something is first sent to it.
+// Addresses of the peers' endpoints: read for all at start, or for each when something is first sent to it.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace lci::network::ofi {
 
 namespace {
 
-/// For a message: the provider of who has offered that, if it is libfabric's at all.
+/// For an error message: the provider of the rank that has offered this, if that rank uses libfabric at all.
 std::string provider_in(const std::string& offered) {
   const std::string name = offered.substr(0, std::min<size_t>(offered.find('\0'), 64));
   const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
@@ -29,8 +29,8 @@ std::string device::tell_address() const {
   }
   check(result, "fi_getname");
   mine.resize(length);
-  // In front: the provider's name, as others could not understand the address, and how long a message fits into
-  // our receive buffers.
+  // Prefixes: the provider's name, as another provider could not parse the address, and the size of our receive
+  // buffers.
   const uint64_t longest = eager_size_;
   return provider_.name() + '\0' + std::string(reinterpret_cast<const char*>(&longest), sizeof longest) + mine;
 }
@@ -76,7 +76,7 @@ errorcode_t device::learn_address(int rank) {
     const std::string offered = context_.exchange().read(addresses_of_all_, rank);
     std::lock_guard guard(learn_lock_);
     if (is_known()) return errorcode_t::done;
-    // Whoever sends may be in the provider just now, which may allow no other call beside.
+    // Another thread may be in a call that sends, and the provider may not allow a second call at the same time.
     std::unique_lock alone(send_lock_, std::defer_lock);
     if (provider_.one_call_at_a_time()) alone.lock();
     const size_t longest = take_address(rank, offered);
@@ -84,10 +84,10 @@ errorcode_t device::learn_address(int rank) {
     throw bootstrap_error("ofi: rank " + std::to_string(rank) + " takes messages of " + std::to_string(longest) +
                           " bytes at most, but rank " + std::to_string(context_.rank()) + " sends some of " +
                           std::to_string(limits_.max_send + trailer_) +
-                          ": a large job's ranks don't agree on that; set LCI_ATTR_PACKET_SIZE alike for all, or "
+                          "; ranks of a large job don't negotiate this; set LCI_ATTR_PACKET_SIZE alike for all, or "
                           "raise LCI_ATTR_EAGER_ADDRESSES");
   } catch (const bootstrap_error& error) {
-    // Who posts just now, maybe in the middle of a poll, is told that the peer has failed, and why at the next poll.
+    // This thread may be inside a poll, so it only gets `fatal`; the next poll reports the failure and its reason.
     log_warning(error.what());
     fail_peer(rank, error.what());
   } catch (const std::bad_alloc&) {

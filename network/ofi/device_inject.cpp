@@ -1,5 +1,5 @@
-// Small messages, which are free when the post returns. A call to a provider may take as long as writing a
-// hundred of them into memory, so those that follow each other closely go together, in bundles.
+// Small messages, whose buffers are free when the post returns. A call to a provider may take as long as a hundred
+// copies into memory, so messages in close succession are sent in bundles.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -21,7 +21,7 @@ errorcode_t device::inject_parts(int peer, const parts& m) {
     const joined how = join(peer, m);
     if (how == joined::alone) break;
     if (how == joined::waits) return errorcode_t::done;
-    // A bundle that is full goes at once, or with the next poll.
+    // A full bundle is sent at once, or by the next poll.
     const errorcode_t sent = send_bundles(peer);
     if (how == joined::filled) return errorcode_t::done;
     if (sent != errorcode_t::done) return sent;
@@ -64,7 +64,7 @@ device::joined device::join(int peer, const parts& m) {
       n_bundles_.store(bundles_.size(), std::memory_order_seq_cst);
     }
     context_.flusher().notice();
-    // Either the sleeper sees the bundle before it sleeps, or we see that it sleeps.
+    // Either the sleeping thread sees the bundle before it sleeps, or this thread sees that it sleeps.
     if (LCI_UNLIKELY(sleepers_.load(std::memory_order_seq_cst) != 0)) unpark();
   }
   return filled ? joined::filled : joined::waits;
@@ -146,7 +146,7 @@ bool device::flush_if_unattended() {
   const bool attended = attended_.exchange(false, std::memory_order_relaxed);
   if (!attended) flush_bundles();
   const bool under_way = bundles_under_way_.load(std::memory_order_relaxed) != 0;
-  // What a provider has taken may need its queue to be read: a rendezvous, or a socket that was full.
+  // After it has accepted a message, a provider may need reads of its queue: for a rendezvous, or if a socket was full.
   if (!attended && under_way) read_on();
   return under_way || n_bundles_.load(std::memory_order_relaxed) != 0;
 }

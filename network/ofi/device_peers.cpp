@@ -1,6 +1,6 @@
-// Peers that fail, and how a device takes its leave. An endpoint that is closed may lose what it has not
-// yet sent, and what a peer has not yet read. So a device says goodbye to all that it has sent something
-// or heard from, and waits for their note that they have read it, or for their own goodbye.
+// Peer failure, and closing a device. An endpoint that is closed may lose messages that it has not sent yet, and those
+// that a peer has not read yet. So a device sends a close notification to each peer it has exchanged messages with, and
+// waits until the peer acknowledges it or sends its own.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,10 +16,10 @@ namespace lci::network::ofi {
 
 namespace {
 
-/// When a peer has died, receives that it has cut short fail, and the watch over peers tells of it, in any order.
+/// When a peer has died, receives that it truncated fail, and the liveness connection reports it, in either order.
 constexpr std::chrono::milliseconds death_shows_within{1000};
-/// A process that has died is seen to have, or its host not to answer, before; and a device that was freed says so by
-/// what watches its process.
+/// The longest doubt about a peer: by then its liveness connection has reported that its process has died, that its
+/// host does not answer, or that it has freed its device.
 constexpr std::chrono::seconds longest_doubt{2};
 
 }  // namespace
@@ -54,10 +54,10 @@ void device::look_after_lost_messages() {
     lost_error_.store(0, std::memory_order_relaxed);
     if (explained) return;
   }
-  // Whoever waits for the message would wait for ever.
-  const std::string reason = "a message was lost, as receiving it has failed: " + error_text(error) + " (" +
-                             std::to_string(error) + "); libfabric does not say whose, so no peer is trusted any "
-                             "more; FI_LOG_LEVEL=warn makes libfabric say more";
+  // The receiver of this message would wait for ever.
+  const std::string reason = "a message was lost because receiving it failed: " + error_text(error) + " (" +
+                             std::to_string(error) + "); libfabric does not say whose, so all peers count as " 
+                             "failed; FI_LOG_LEVEL=warn makes libfabric say more";
   for (int rank = 0; rank < context_.size(); ++rank)
     if (peers_[static_cast<size_t>(rank)].met.load(std::memory_order_relaxed)) fail_peer(rank, reason);
 }
@@ -74,7 +74,7 @@ void device::check_peers() {
 }
 
 void device::suspect(int rank, const std::string& reason, void* failed) {
-  context_.peers().meet(rank);  // from now on it is watched, at the latest
+  context_.peers().meet(rank);  // start to monitor it now, if not done before
   std::lock_guard guard(doubts_mutex_);
   if (is_gone(rank)) {
     if (failed != nullptr) deferred_.add(failed_, failed_operation{failed, rank});
@@ -96,7 +96,7 @@ void device::settle_doubts() {
     const bool decided = is_gone(d.peer) || context_.peers().view_of(d.peer) == liveness::view::none ||
                          now - d.since > longest_doubt;
     if (!decided) return false;
-    fail_peer(d.peer, d.reason);  // unless it was seen to end
+    fail_peer(d.peer, d.reason);  // no effect if its end was detected
     for (void* context : d.failed) deferred_.add(failed_, failed_operation{context, d.peer});
     return true;
   };
@@ -135,7 +135,7 @@ bool device::flushed() {
   for (int r = 0; r < context_.size(); ++r) {
     peer& p = peers_[static_cast<size_t>(r)];
     if (r == context_.rank() || !p.met.load(std::memory_order_relaxed)) continue;
-    if (is_out_of_reach(r)) continue;  // one that has left has read all, or does not want to
+    if (is_out_of_reach(r)) continue;  // a peer that has left has read all messages or does not want to
     if (!p.dismissed) p.dismissed = send_control(r, message_tag::kind::goodbye);
     all = all && p.dismissed && p.noted.load(std::memory_order_acquire);
   }
@@ -158,13 +158,13 @@ void device::sleep(int64_t timeout_us) {
 }
 
 void device::sleep_until_woken(int64_t timeout_us) {
-  // Connections are made by polls, which nothing announces.
+  // Polls make connections, and no event announces them.
   constexpr int64_t longest_us = 20000;
   timeout_us = std::min(timeout_us, longest_us);
   fid* queue = &queue_->fid;
   pollfd fds[2] = {{wake_fd_, POLLIN, 0}, {wait_fd_, POLLIN, 0}};
   const bool wakes = wait_fd_ >= 0;
-  if (wakes && fi_trywait(&context_.fabric(), &queue, 1) != 0) return;  // something is there
+  if (wakes && fi_trywait(&context_.fabric(), &queue, 1) != 0) return;  // there may be completions
   if (!wakes) timeout_us = std::min<int64_t>(timeout_us, 50);
   const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};
   if (ppoll(fds, wakes ? 2 : 1, &time, nullptr) > 0 && (fds[0].revents & POLLIN) != 0) {

@@ -1,4 +1,4 @@
-// What a device hands out: messages, completions, failures.
+// Polling: messages, completions, failures.
 #include <algorithm>
 #include <cstring>
 
@@ -22,7 +22,7 @@ ssize_t device::read_queue(completion* to, size_t most) {
 ssize_t device::read_failure(completion& to) {
   fi_cq_err_entry e{};
   const ssize_t n = fi_cq_readerr(queue_.get(), &e, 0);
-  if (n != 1) return n < 0 ? n : -FI_EAGAIN;  // -FI_EAGAIN: another thread has got it
+  if (n != 1) return n < 0 ? n : -FI_EAGAIN;  // -FI_EAGAIN: another thread has read it
   to = {};
   to.op_context = e.op_context;
   to.flags = failed;
@@ -56,7 +56,7 @@ int device::poll(event_sink& sink, int max_events) {
 
 int device::end_vain_poll(ssize_t error, int told) {
   if (error == -FI_EBUSY) return told > 0 ? told : -1;
-  // Said by each poll as long as it is so: what is under way will not end.
+  // Each poll reports this error as long as it persists: operations in flight will not complete.
   if (error != -FI_EINTR && error != -FI_ENOMEM) check(error, "fi_cq_read of " + provider_.name());
   return told;
 }
@@ -109,7 +109,7 @@ void device::handle_message(const completion& e, event_sink& sink) {
     if (understood)
       handle_control(tag);
     else
-      log_warning("ofi: a message of " + std::to_string(e.len) + " bytes is none of LCI's; ignored");
+      log_warning("ofi: a message of " + std::to_string(e.len) + " bytes was not sent by LCI; ignored");
     return repost(r);
   }
   const std::byte* const data = r.buffer;
@@ -139,7 +139,7 @@ void device::handle_bundle(const completion& e, int peer, event_sink& sink) {
   while (bundle::next(r.buffer, e.len - trailer_, r.told, message, size))
     sink.on_recv(peer, message, size, nullptr);
   if (r.told != e.len - trailer_)
-    log_warning("ofi: a bundle of rank " + std::to_string(peer) + " ends within a message; the rest is ignored");
+    log_warning("ofi: a bundle of rank " + std::to_string(peer) + " is truncated; the rest is ignored");
   left.whole = true;
 }
 
@@ -151,12 +151,12 @@ void device::handle_put(uint64_t bits, event_sink& sink) {
 
 void device::handle_failure(const completion& e, event_sink& sink) {
   const int error = static_cast<int>(e.data);
-  if (e.op_context == nullptr) return lose_message(error);  // of a put that tells us
+  if (e.op_context == nullptr) return lose_message(error);  // of a put with immediate data to us
   request& r = *static_cast<request*>(e.op_context);
   if (r.what == request::kind::recv) {
     if (error == FI_ETRUNC)
       log_warning("ofi: a message of more than " + std::to_string(r.size) + " bytes is ignored");
-    else if (error != FI_ECANCELED)  // a buffer that no message has met
+    else if (error != FI_ECANCELED)  // a canceled receive buffer
       lose_message(error);
     return repost(r);
   }
@@ -165,7 +165,7 @@ void device::handle_failure(const completion& e, event_sink& sink) {
   const bool by_key = r.what == request::kind::put || r.what == request::kind::get;
   void* const context = r.context;
   end(r);
-  // A key that is refused says nothing of the peer.
+  // A rejected key is not a sign of a failed peer.
   const bool refused = by_key && (error == FI_EACCES || error == FI_EKEYREJECTED);
   if (!refused && !is_told_gone(peer))
     return suspect(peer, std::string("sending: ") + error_text(error) + " (" + std::to_string(error) + ")",
@@ -193,7 +193,7 @@ int device::report_deferred(event_sink& sink) {
   });
   deferred_.report(unanswered_, [&](int peer) { answer_goodbye(peer); });
   const int told = deferred_.report(untold_, [&](const completion& e) { handle(e, sink); });
-  // First what has become of a peer, then what has failed by that.
+  // First the failures of peers, then the operations that failed because of them.
   const int gone = deferred_.report_failures(sink, [&](int peer) {
     peers_[static_cast<size_t>(peer)].told.store(true, std::memory_order_relaxed);
     return true;

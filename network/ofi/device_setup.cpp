@@ -1,4 +1,4 @@
-// How a device comes and goes.
+// Construction and destruction of a device.
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -19,8 +19,8 @@ uint64_t calls_to_guard(const device_attr_t& attr, const provider& p) {
   return attr.ofi_lock_mode | ((attr.ofi_lock_mode & LCI_NET_TRYLOCK_ENDPOINT) != 0 ? posts_and_polls : 0);
 }
 
-/// An endpoint without addresses can't be closed: ofi_rxm of libfabric 1.17 crashes then. So a second try is made, and
-/// if that fails, too, the endpoint has to stay.
+/// Closing an endpoint without an address vector crashes ofi_rxm of libfabric 1.17. So binding is tried twice, and if
+/// both attempts fail the endpoint stays open.
 int bind_addresses(fid_ep& endpoint, fid_av& addresses) {
   const int first = fi_ep_bind(&endpoint, &addresses.fid, 0);
   return first == 0 ? 0 : fi_ep_bind(&endpoint, &addresses.fid, 0);
@@ -52,13 +52,13 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
     close(wake_fd_);
     throw;
   }
-  // Last: a device that could not be made has none, and the next one gets it, as at the other ranks.
+  // Last: if this device can't be made, the next one gets the number, as on the other ranks.
   number_ = c.number_device();
 }
 
 device::~device() {
   context_.flusher().remove(*this);
-  // First the endpoint: it still has the core's buffers.
+  // First the endpoint: it still uses the core's buffers.
   endpoint_.reset();
   context_.peers().end_device(number_);
   const auto let_go_of_copy = [&](const request& r) {
@@ -70,7 +70,7 @@ device::~device() {
 }
 
 void device::open_endpoint(const device_attr_t& attr) {
-  // Providers make buffers for as many calls as there may be under way: some 16 KiB each with ofi_rxm.
+  // Providers allocate buffers for the maximum number of calls in flight: some 16 KiB each with ofi_rxm.
   info_.reset(library::get().dupinfo(&provider_.info()));
   if (info_ == nullptr) throw resource_error("ofi: fi_dupinfo: out of memory");
   fi_info& info = *info_;
@@ -126,7 +126,7 @@ void device::set_limits(const device_attr_t& attr, size_t longest) {
                          std::to_string(info.ep_attr->max_msg_size) + " bytes");
   limits_.max_inject = inject < trailer_ ? 0 : inject - trailer_;
   limits_.max_send = largest - trailer_;
-  // A provider that needs its calls one at a time has crashed with them.
+  // Providers that need their calls one at a time have crashed with bundles.
   if (!provider_.one_call_at_a_time()) bundle_size_ = std::min(attr.ofi_bundle_size, limits_.max_send);
   limits_.rma = provider_.rma();
   limits_.max_rma = limits_.rma ? std::min(info.ep_attr->max_msg_size, context.max_msg_size) : 0;

@@ -8,7 +8,7 @@ namespace lci::network::ofi {
 
 extended_environment::extended_environment(std::vector<std::string> more) : more_(std::move(more)) {}
 
-/// The program's list, and what it lacks of ours.
+/// The program's list, plus those of our variables that it lacks.
 std::vector<char*> extended_environment::extended() {
   std::vector<char*> all;
   for (char** each = environ; each != nullptr && *each != nullptr; ++each) all.push_back(*each);
@@ -35,7 +35,7 @@ void extended_environment::open() {
 void extended_environment::close() {
   std::lock_guard guard(mutex_);
   if (--windows_ > 0) return;
-  // Unless another thread's setenv() has made a list of its own meanwhile.
+  // Unless another thread's setenv() has replaced the list meanwhile.
   char** expected = lists_.back().all.data();
   __atomic_compare_exchange_n(&environ, &expected, lists_.back().own, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }

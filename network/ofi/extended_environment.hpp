@@ -1,4 +1,4 @@
-// Variables for a library that can be told things in no other way, without touching the program's own.
+// Environment variables for a library that has no other configuration interface, without changing the program's own.
 #pragma once
 
 #include <deque>
@@ -10,11 +10,11 @@ extern "C" char** environ;
 
 namespace lci::network::ofi {
 
-/// A few variables that the process's environment has only while a `window` exists; those that the program has
-/// set itself stay as they are. Not setenv(): it may free what another thread's getenv() is just reading, and what
-/// it adds stays, for the program and its children to see. Here `environ` points to a longer list for a moment.
-/// Another thread finds the one list or the other, both whole; only what it changes by setenv() or unsetenv() in
-/// that moment may be lost. Thread-safe; to be kept for good, for who has read a variable may keep the pointer.
+/// A few variables that the process's environment contains only while a `window` exists; variables that the program has
+/// set itself are not replaced. setenv() is no alternative: it may free a string that another thread's getenv() is
+/// reading, and what it adds stays visible to the program and its children. Instead, `environ` temporarily points to a
+/// longer list. Another thread sees either list, both complete; only a change it makes by setenv() or unsetenv() in
+/// that time may be lost. Thread-safe. Must never be destroyed, since a reader of a variable may keep the pointer.
 class extended_environment {
  public:
   /// Each as NAME=value.
@@ -42,9 +42,9 @@ class extended_environment {
   std::vector<char*> extended();
 
   std::vector<std::string> more_;
-  std::mutex mutex_;          // for what follows
-  int windows_ = 0;           // of all threads
-  std::deque<lists> lists_;   // a new one when the program has changed its own since; the last one is in force
+  std::mutex mutex_;          // protects the following
+  int windows_ = 0;           // open in all threads
+  std::deque<lists> lists_;   // a new one if the program has changed its environment since; the last one is in use
 };
 
 }  // namespace lci::network::ofi

@@ -5,7 +5,7 @@
 
 namespace lci::network {
 
-/// Whatever libfabric reaches.
+/// Any network that libfabric supports.
 fabric ofi_fabric();
 
 }  // namespace lci::network

@@ -8,8 +8,8 @@ namespace lci::network::ofi {
 
 namespace {
 
-/// Of fi_close() of a memory region, which providers refuse as long as something still uses it. Others are not closed
-/// again: ofi_rxm of libfabric 1.17 has freed a half of its domain when it says that it is busy.
+/// Attempts of fi_close() on a memory region, which providers refuse while something still uses it. Other objects are
+/// closed once only: ofi_rxm of libfabric 1.17 has freed half of its domain when it returns FI_EBUSY.
 constexpr int most_tries = 10;
 
 const char* name_of(const fid& object) {
@@ -34,7 +34,7 @@ const char* name_of(const fid& object) {
 }  // namespace
 
 void close_object(fid& object) noexcept {
-  const char* const what = name_of(object);  // it may be gone afterwards
+  const char* const what = name_of(object);  // read before fi_close() frees the object
   int error = 0;
   for (int left = object.fclass == FI_CLASS_MR ? most_tries : 1; left > 0; --left)
     if ((error = -fi_close(&object)) != FI_EBUSY && error != FI_EAGAIN) break;
@@ -43,7 +43,7 @@ void close_object(fid& object) noexcept {
     log_warning(std::string("ofi: fi_close of ") + what + ": " + error_text(error) + " (" + std::to_string(error) +
                 "): it stays open until the process ends; FI_LOG_LEVEL=warn makes libfabric say more");
   } catch (const std::exception&) {
-    // No memory to say so.
+    // Out of memory: the log message is dropped.
   }
 }
 

@@ -1,4 +1,4 @@
-// Owners of libfabric's objects, and its errors as exceptions.
+// Owning handles of libfabric objects, and libfabric errors as exceptions.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -17,7 +17,7 @@
 
 namespace lci::network::ofi {
 
-/// fi_close(), a few times for a memory region. If it is refused, the log says so, and the object remains.
+/// Calls fi_close(), several times for a memory region. If it is refused, logs that, and the object stays open.
 void close_object(fid& object) noexcept;
 
 struct close_fid {
@@ -26,7 +26,7 @@ struct close_fid {
     close_object(object->fid);
   }
 };
-/// Closes its object; members must stand in the order in which libfabric wants them opened.
+/// Closes its object; declare members in the order in which libfabric requires them to be opened.
 template <class T>
 using owned = std::unique_ptr<T, close_fid>;
 
@@ -37,7 +37,7 @@ using owned_info = std::unique_ptr<fi_info, free_info>;
 
 inline std::string error_text(int error) { return library::get().strerror(error); }
 
-/// Throws resource_error if a call was refused. `what`: the call, and with which argument.
+/// Throws resource_error if a call failed. `what`: the call and its argument.
 inline void check(ssize_t result, const std::string& what) {
   if (result >= 0) return;
   const auto error = static_cast<int>(-result);

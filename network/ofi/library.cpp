@@ -17,29 +17,29 @@ void find(void* handle, const char* name, F& function, std::string& missing) {
   if (function == nullptr) missing = std::string("libfabric.so.1 has no ") + name;
 }
 
-/// Bytes of the longest message that devices send, unless the program itself asks for other packets: longer data goes
-/// by remote access.
+/// Bytes of the longest message that devices send, unless the program sets another packet size: longer data goes by
+/// remote access.
 size_t longest_usual_message() {
   constexpr size_t usual = 8192;
   const char* asked = std::getenv("LCI_ATTR_PACKET_SIZE");
   return std::max(usual, asked == nullptr ? 0 : static_cast<size_t>(std::strtoull(asked, nullptr, 10)));
 }
 
-/// What libfabric is to read in its variables, where the program's user has not set them.
+/// Values for libfabric's variables, used unless the user has set them.
 std::vector<std::string> defaults() {
   std::vector<std::string> all = {
-      // Its psm providers would take over the program's fatal signals, to print the stack.
+      // Its psm providers would otherwise catch the program's fatal signals to print the stack.
       "IPATH_NO_BACKTRACE=1", "HFI_NO_BACKTRACE=1",
-      // Of its own accord ofi_rxm does so over tcp, not over verbs. There, if a message arrives while an
-      // endpoint is being closed, it posts a receive to the connection that it has just freed.
+      // By default ofi_rxm uses a shared receive context over tcp, but not over verbs. Without one, if a message
+      // arrives while an endpoint is being closed, it posts a receive to the connection that it has just freed.
       "FI_OFI_RXM_USE_SRX=1",
-      // ofi_rxm posts 4096 receives of 16 KiB of its own for each endpoint otherwise: 64 MiB, which it writes to.
+      // Otherwise ofi_rxm posts 4096 receives of 16 KiB for each endpoint: 64 MiB, which it writes to.
       "FI_OFI_RXM_MSG_RX_SIZE=256",
-      // And makes its buffers for received messages 1024 at a time, of 16 KiB otherwise, which it writes to: the most
-      // of what a device takes that nobody has used yet. What is longer goes by its rendezvous.
+      // ofi_rxm allocates its receive buffers 1024 at a time, by default of 16 KiB each, and writes to them: most of
+      // the memory of an unused device. Longer messages go by its rendezvous.
       "FI_OFI_RXM_BUFFER_SIZE=" + std::to_string(longest_usual_message())};
-  // ofi_rxm makes completion queues for 1024 peers otherwise: more than a small device has room for.
-  // Where the launcher does not tell it that way, that remains.
+  // By default ofi_rxm sizes completion queues for 1024 peers: more than a small device has memory for. If the launcher
+  // does not set PMI_SIZE, that default remains.
   constexpr int fewest = 16;
   if (const char* ranks = std::getenv("PMI_SIZE"))
     all.push_back("FI_UNIVERSE_SIZE=" + std::to_string(std::max(std::atoi(ranks), fewest)));
@@ -49,7 +49,7 @@ std::vector<std::string> defaults() {
 library load() {
   library l;
   const auto settings = library::settings();
-  void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);  // for good
+  void* const handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);  // never unloaded
   if (handle == nullptr) {
     l.missing = std::string(dlerror()) + "; install libfabric (Debian: libfabric1)";
     return l;
@@ -65,7 +65,7 @@ library load() {
 }  // namespace
 
 extended_environment::window library::settings() {
-  static extended_environment& environment = *new extended_environment(defaults());  // also while threads end
+  static extended_environment& environment = *new extended_environment(defaults());  // used while threads end, too
   return extended_environment::window(environment);
 }
 

@@ -1,5 +1,5 @@
-// libfabric itself, loaded by the first who asks for it: it brings a dozen other libraries, which a job
-// on one host has no use for. Its few functions are here; the rest of its interface is in headers.
+// libfabric itself, loaded on first use: it loads a dozen other libraries that a job on one host does not need. These
+// are its few functions; the rest of its interface is inline in headers.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -20,8 +20,8 @@ struct library {
 
   /// Thread-safe.
   static const library& get();
-  /// As long as it exists, libfabric finds our settings in the environment. It reads most of them at the first
-  /// fi_getinfo(), some at each, in fi_domain() and in fi_endpoint(), too.
+  /// While the window exists, libfabric finds our settings in the environment. It reads most of them at the first
+  /// fi_getinfo(), and some at each fi_getinfo(), fi_domain() and fi_endpoint().
   static extended_environment::window settings();
 };
 

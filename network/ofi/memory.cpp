@@ -13,7 +13,7 @@ constexpr uint64_t for_peers = FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr uint64_t for_sending = FI_SEND | FI_WRITE | FI_REMOTE_READ;
 constexpr uint64_t for_all = for_sending | FI_RECV | FI_READ | for_peers;
 
-/// Of all devices of the process: the core looks ranges up by key alone.
+/// Unique among all devices of the process, as the core looks up ranges by key alone.
 uint64_t next_key() {
   static std::atomic<uint64_t> next{0};
   return next.fetch_add(1, std::memory_order_relaxed);
@@ -56,8 +56,8 @@ registration registrar::add(void* base, size_t size) {
     key = next_key() & ((uint64_t{1} << key_bits) - 1);
     mr = open(reinterpret_cast<void*>(begin), end - begin, access, key, error);
     if (mr != nullptr) break;
-    if (error == FI_ENOKEY && tries < 1000) continue;  // after 2^28 registrations keys come again
-    if (error == FI_EFAULT && access == for_all) {     // memory that may only be read
+    if (error == FI_ENOKEY && tries < 1000) continue;  // after 2^28 registrations keys are reused
+    if (error == FI_EFAULT && access == for_all) {     // read-only memory
       access = for_sending;
       continue;
     }

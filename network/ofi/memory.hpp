@@ -1,4 +1,4 @@
-// Registered memory, and what peers must know of it in 64 bits.
+// Registered memory, and its 64-bit remote keys.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace lci::network::ofi {
 
-/// What a remote key becomes for libfabric.
+/// A remote key, translated for libfabric.
 struct remote_place {
   uint64_t address;
   uint64_t key;
 };
 
-/// Registers for one device. Thread-safe, as far as the provider is.
+/// Registers memory for one device. As thread-safe as the provider is.
 ///
-/// Keys that the provider chooses, or that come with virtual addresses, are our rkeys. Other providers
-/// count addresses from the begin of the range, which a peer does not know: ranges then begin at a
-/// page, and the rkey has that page's number (35 bits) over a key of our choice (28 bits).
+/// If the provider chooses keys, or uses virtual addresses, its key is our rkey. Other providers count addresses from
+/// the start of the range, which a peer does not know: so ranges start at a page boundary, and the rkey combines that
+/// page's number (35 bits) with a key of our choice (28 bits).
 class registrar {
  public:
   registrar(const provider& p, fid_domain& domain, fid_ep& endpoint)
@@ -30,9 +30,9 @@ class registrar {
   registration add(void* base, size_t size);
   void remove(const registration& reg);
 
-  /// Where a peer's address is under its key.
+  /// Translates a peer's address and rkey.
   remote_place locate(uint64_t address, uint64_t rkey) const {
-    const uint64_t key = rkey - 1;  // never 0
+    const uint64_t key = rkey - 1;  // rkeys are never 0
     if (provider_.needs(FI_MR_VIRT_ADDR)) return {address, key};
     return {address - (key >> key_bits << page_bits), key & ((uint64_t{1} << key_bits) - 1)};
   }

@@ -1,5 +1,5 @@
-// What goes to one peer, in the order in which threads post it: one call at a time, and small messages
-// that follow each other closely together.
+// What is sent to one peer, in the order in which threads post it: one call at a time, and small messages in close
+// succession bundled.
 #pragma once
 
 #include <chrono>
@@ -13,26 +13,26 @@
 
 namespace lci::network::ofi {
 
-/// Who posts takes the turn, sends, and gives it back; while another thread has it, or messages wait, a small
-/// message joins those that wait. They leave with whoever has the turn next: at the latest the next poll, or the
-/// flusher.
+/// A thread that posts takes the turn, sends, and releases the turn. While another thread has the turn, or messages
+/// wait, a small message is appended to the waiting ones. The next holder of the turn sends them: at the latest the
+/// next poll, or the flusher.
 struct outbox {
-  /// Some microseconds: a message that comes later than this after the one before goes alone. A call takes
-  /// longer than joining does, so who posts many at once is through before this is over.
+  /// A message posted later than this (in ticks; 2.5 us) after the previous one goes alone. A call takes longer than
+  /// joining a bundle, so a thread that posts many messages at once finishes before this time is over.
   static inline const uint64_t closely = ticks_in(std::chrono::nanoseconds(2500));
-  /// So many messages go alone however closely they follow each other: a few that a program posts at a time are
-  /// not held back.
+  /// This many messages go alone however closely they follow each other, so that a few messages posted together are not
+  /// delayed.
   static constexpr int few = 3;
 
   spinlock lock;
   bool sending = false;         // under lock: a thread has the turn
-  bool listed = false;          // under lock: the device knows that something may wait
-  request* ready = nullptr;     // a full bundle, goes first; set under lock, taken by who has the turn
+  bool listed = false;          // under lock: the device knows that messages may wait
+  request* ready = nullptr;     // a full bundle, sent first; set under lock, taken by the holder of the turn
   request* filling = nullptr;   // under lock
-  uint64_t last = 0;            // under lock: when something was posted
-  int row = 0;                  // under lock: messages that went alone, closely behind each other
+  uint64_t last = 0;            // under lock: ticks of the last post
+  int row = 0;                  // under lock: consecutive messages that went alone in close succession
 
-  /// Whether the next message goes alone; then it counts as gone. Under lock.
+  /// Whether the next message goes alone; if so, counts it as sent. Under lock.
   bool goes_alone(uint64_t now) {
     if (sending || ready != nullptr || filling != nullptr) return false;
     if (now - last > closely) row = 0;
@@ -42,7 +42,7 @@ struct outbox {
   }
 };
 
-/// The right to make calls that send to a peer.
+/// The exclusive right to make calls that send to a peer.
 class turn {
  public:
   explicit turn(outbox& o) : outbox_(o) {

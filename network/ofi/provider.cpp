@@ -14,15 +14,15 @@ namespace lci::network::ofi {
 namespace {
 
 constexpr uint32_t version = FI_VERSION(1, 17);
-// What we can live with. FI_MR_RAW and FI_MR_MMU_NOTIFY ask for more than there is to gain.
+// The modes that this code supports. Supporting FI_MR_RAW and FI_MR_MMU_NOTIFY would cost more than it gains.
 constexpr uint64_t known_mr_modes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
                                     FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 constexpr uint64_t basic_mr_mode = 1;  // FI_MR_BASIC, an enumerator that new headers hide
 
-/// Ways to register that are taken though the provider does without, so that they can be tested.
+/// Registration modes that are used although the provider does not require them, for tests.
 struct forced_modes {
-  bool basic = false;  // virtual addresses, and keys of the provider's choice: libfabric's oldest way
-  bool local = false;  // also what is only sent or received
+  bool basic = false;  // virtual addresses and keys chosen by the provider: libfabric's oldest mode
+  bool local = false;  // also register what is only sent or received
 };
 
 forced_modes forced_by(const std::string& text) {
@@ -33,7 +33,7 @@ forced_modes forced_by(const std::string& text) {
   throw_invalid("alloc_net_context", "ofi_mr_mode", text, "basic, local, or basic,local");
 }
 
-/// All that could serve; null, with libfabric's reason, if there is none.
+/// All providers that could be used; null, with libfabric's error, if there is none.
 owned_info find(const std::string& name, const std::string& domain, bool delivery, uint64_t mr_modes,
                 int& error) {
   owned_info hints(library::get().dupinfo(nullptr));
@@ -47,7 +47,7 @@ owned_info find(const std::string& name, const std::string& domain, bool deliver
   hints->tx_attr->msg_order = FI_ORDER_SAS;
   hints->rx_attr->msg_order = FI_ORDER_SAS;
   if (delivery) hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
-  // libfabric frees them with the rest.
+  // libfabric frees these strings with the hints.
   if (!name.empty()) hints->fabric_attr->prov_name = strdup(name.c_str());
   if (!domain.empty()) hints->domain_attr->name = strdup(domain.c_str());
   fi_info* all = nullptr;
@@ -56,7 +56,7 @@ owned_info find(const std::string& name, const std::string& domain, bool deliver
   return owned_info(error == 0 ? all : nullptr);
 }
 
-/// Not that there is none: the system refuses what it takes to look.
+/// True if the system refuses resources for the query; false if there simply is no provider.
 bool is_refusal(int error) { return error != 0 && error != FI_ENODATA && error != FI_ENOSYS; }
 
 std::string refusal(int error) {
@@ -69,7 +69,8 @@ bool has(const char* text, std::string_view part) {
 
 bool is_over_tcp(const char* name) { return has(name, "tcp") || has(name, "net"); }
 
-/// Networks before TCP, and what leads to other hosts before what does not. Negative: not by itself.
+/// Other networks before TCP, and providers that lead to other hosts before those that don't. Negative: only if asked
+/// for.
 int rank_of(const fi_info& info) {
   const char* const name = info.fabric_attr->prov_name;
   for (const std::string_view never : {"shm", "sockets", "udp", "UDP", "ofi_rxd", "ofi_mrail", "hook"})
@@ -79,14 +80,14 @@ int rank_of(const fi_info& info) {
              : is_over_tcp(name)                                                           ? 100
                                                                                            : 150;
   if (std::string_view(info.domain_attr->name) == "lo") rank -= 90;
-  if (info.addr_format == FI_SOCKADDR_IN6) rank -= 10;  // link-local ones mean little elsewhere
+  if (info.addr_format == FI_SOCKADDR_IN6) rank -= 10;  // link-local addresses are not valid on other hosts
   if (info.nic != nullptr && info.nic->link_attr != nullptr &&
       info.nic->link_attr->state == FI_LINK_DOWN)
     rank -= 95;
   return rank;
 }
 
-/// `domain`: empty, or what it must be: not every provider looks at the hint.
+/// `domain`: the required domain, or empty; not every provider obeys the hint.
 const fi_info* best_of(const fi_info* all, bool asked_for, const std::string& domain = "") {
   const fi_info* best = nullptr;
   int best_rank = -1;
@@ -101,7 +102,7 @@ const fi_info* best_of(const fi_info* all, bool asked_for, const std::string& do
   return best;
 }
 
-/// What fi_info would list, for those who asked for something else.
+/// What fi_info would list, for an error message.
 std::string listed(const owned_info& all) {
   std::vector<std::string> seen;
   std::string text;
@@ -123,7 +124,7 @@ provider::provider(const net_context_attr_t& attr) {
   const forced_modes forced = forced_by(attr.ofi_mr_mode);
   const uint64_t modes = forced.basic ? basic_mr_mode : known_mr_modes;
   int error = 0;
-  // Puts that end when they are in place are worth a provider's other ways.
+  // Delivery completion for puts is worth the other modes that a provider may need for it.
   bool delivery = true;
   owned_info all = find(name, domain, delivery, modes, error);
   if (is_refusal(error)) throw resource_error("ofi: " + refusal(error));
@@ -149,12 +150,12 @@ provider::provider(const net_context_attr_t& attr) {
   mr_mode_ = static_cast<uint64_t>(info_->domain_attr->mr_mode);
   if ((mr_mode_ & basic_mr_mode) != 0) mr_mode_ = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
   if (forced.local) mr_mode_ |= FI_MR_LOCAL;
-  info_->tx_attr->op_flags = 0;  // each call says what it wants
+  info_->tx_attr->op_flags = 0;  // each call sets its own flags
   info_->domain_attr->av_type = FI_AV_TABLE;
   one_call_at_a_time_ = this->name() == "net";
   gets_need_polls_ = is_over_tcp(info_->fabric_attr->prov_name);
   carries_data_ = attr.ofi_cq_data && info_->domain_attr->cq_data_size >= 4;
-  // An address within a range needs the range's: it shares the 64 bits with a key of our choice.
+  // An address relative to the range needs the range's page in the rkey, next to a key of our choice.
   rma_ = delivery && attr.ofi_rma && (info_->caps & FI_RMA) != 0 &&
          (needs(FI_MR_VIRT_ADDR) || !needs(FI_MR_PROV_KEY)) && info_->domain_attr->mr_key_size >= 4 &&
          info_->domain_attr->mr_key_size <= 8;

@@ -1,4 +1,4 @@
-// Which of libfabric's providers serves, and what it can do: read from its fi_info, never assumed.
+// Which libfabric provider is used, and what it can do: read from its fi_info, never assumed.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,29 @@
 
 namespace lci::network::ofi {
 
-/// Immutable once made.
+/// Immutable after construction.
 class provider {
  public:
-  /// The one that the attributes ask for, or the best. Throws invalid_argument_error if there is none.
+  /// Selects the provider that the attributes ask for, or the best. Throws invalid_argument_error if there is none.
   explicit provider(const net_context_attr_t& attr);
 
   fi_info& info() const { return *info_; }
-  /// As libfabric has it, such as "tcp;ofi_rxm".
+  /// As libfabric names it, such as "tcp;ofi_rxm".
   std::string name() const { return info_->fabric_attr->prov_name; }
   std::string domain() const { return info_->domain_attr->name; }
 
   bool needs(uint64_t mr_mode_bit) const { return (mr_mode_ & mr_mode_bit) != 0; }
-  /// Whether messages carry 32 bits beside their bytes; if not, those stand behind the bytes.
+  /// Whether messages carry 32 bits of immediate data; if not, those are appended to the message.
   bool carries_data() const { return carries_data_; }
-  /// Whether puts carry 64 bits that the target sees.
+  /// Whether puts carry 64 bits of immediate data to the target.
   bool puts_carry_data() const { return rma_ && carries_data_ && info_->domain_attr->cq_data_size >= 8; }
-  /// Whether puts and gets are served: by remote keys that fit in ours, ending when data is in place.
+  /// Whether puts and gets are supported: with remote keys that fit in our rkeys, and completion when the data is in
+  /// place.
   bool rma() const { return rma_; }
-  /// Whether its calls must not be made by several threads at once, whatever it says: `net` of libfabric 1.17, an experiment that became
-  /// `tcp` in 1.18, breaks down if threads send and poll at once.
+  /// Whether several threads must not make calls at once, although the provider says they may: `net` of libfabric 1.17,
+  /// an experiment that became `tcp` in 1.18, fails if threads send and poll at once.
   bool one_call_at_a_time() const { return one_call_at_a_time_; }
-  /// Whether gets are answered by the target's polls: over TCP there is nobody else.
+  /// Whether a get completes only when the target polls, as over TCP.
   bool gets_need_polls() const { return gets_need_polls_; }
   bool keeps_order(uint64_t order) const {
     return (info_->tx_attr->msg_order & info_->rx_attr->msg_order & order) == order;
@@ -46,8 +47,8 @@ class provider {
   bool gets_need_polls_ = false;
 };
 
-/// Whether there is a provider to be had without asking for one. Over TCP our own backend is faster: one of these
-/// must be asked for, or be all there is.
+/// Whether there is a provider that may be used without being asked for. Over TCP our own backend is faster: a TCP
+/// provider must be asked for, or be the only choice.
 usability look(const net_context_attr_t& attr);
 
 }  // namespace lci::network::ofi

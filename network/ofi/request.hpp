@@ -1,4 +1,4 @@
-// What the device remembers of a call to libfabric until its completion.
+// The state of a call to libfabric until its completion.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -14,28 +14,28 @@
 
 namespace lci::network::ofi {
 
-/// Belongs to the device from take() to give(). libfabric gets its address as the call's context.
+/// Owned by the device from take() to give(). Its address is the context of the libfabric call.
 struct request {
   enum class kind : uint8_t { send, put, get, recv, control, bundle };
 
-  fi_context2 space;  // some providers write here while the call is under way; first
+  fi_context2 space;  // some providers write here while the call is in flight; must be first
   void* context;      // of the core's operation or buffer
   std::byte* buffer;  // recv: where the message arrives
-  size_t size;         // of the buffer; of a bundle, so far
-  size_t told;         // recv: bytes of a bundle whose messages the core has seen
+  size_t size;         // of the buffer; of a bundle: so far
+  size_t told;         // recv: bytes of a bundle already passed to the core
   void* descriptor;   // of the buffer
   kind what;
-  int peer;           // not of recv
+  int peer;           // not valid for recv
   request* next_free;
-  /// Whether the core waits for its end.
+  /// Whether the core waits for its completion.
   bool of_core() const { return what != kind::control && what != kind::bundle; }
 
-  // Of a bundle, and where messages have a trailer: made once, and kept for the next message.
+  // For a bundle, and for messages with a trailer: allocated once, then reused.
   std::unique_ptr<std::byte[]> copy;
   registration copy_registration;
 };
 
-/// Thread-safe. Keeps all that it ever made: as many as were once under way.
+/// Thread-safe. Never frees a request: holds as many as were ever in flight at once.
 class request_pool {
  public:
   request& take() {
@@ -50,7 +50,7 @@ class request_pool {
     r.next_free = free_;
     free_ = &r;
   }
-  /// When none is in use any more.
+  /// Only when no request is in use.
   template <class F>
   void for_each(F f) {
     for (request& r : all_) f(r);
@@ -59,7 +59,7 @@ class request_pool {
  private:
   spinlock lock_;
   request* free_ = nullptr;   // under lock_
-  std::deque<request> all_;   // under lock_; they stay where they are
+  std::deque<request> all_;   // under lock_; addresses are stable
 };
 
 }  // namespace lci::network::ofi

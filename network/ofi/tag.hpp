@@ -1,4 +1,4 @@
-// What goes beside each message: who has sent it, and whether it is the core's.
+// The immediate data of each message: the sender, and the kind of message.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace lci::network::ofi {
 
-/// 32 bits, which the smallest of the providers' data has; where there is none they stand behind the
-/// message: a packet's payload must stay at its place.
+/// 32 bits, which fit in the smallest immediate data of any provider. Without immediate data they are appended to the
+/// message, so that the payload keeps its alignment.
 struct message_tag {
   enum class kind : uint8_t {
     message,
-    goodbye,  ///< nothing more will come from this device
-    noted,    ///< a goodbye has been read, and all that came before it
-    hello,    ///< puts or gets follow, that nothing tells of
+    goodbye,  ///< close notification: nothing more will come from this device
+    noted,    ///< the close notification, and all messages before it, have been read
+    hello,    ///< puts or gets follow, which the target would not notice
     bundle,   ///< several messages: bundle.hpp
   };
 
@@ -21,7 +21,7 @@ struct message_tag {
   int rank = 0;
 
   uint64_t packed() const { return uint64_t{static_cast<uint8_t>(what)} << 24 | static_cast<uint32_t>(rank); }
-  /// False if no device packs such bits.
+  /// False if no device sends such bits.
   static bool unpack(uint64_t bits, int n_ranks, message_tag& tag) {
     tag.what = static_cast<kind>(bits >> 24 & 0xff);
     tag.rank = static_cast<int>(bits & (max_ranks - 1));
@@ -31,7 +31,7 @@ struct message_tag {
 };
 constexpr size_t trailer_size = 8;
 
-/// The 64 bits of a put that tells its target.
+/// The 64 bits of immediate data of a put that notifies its target.
 inline uint64_t pack_put(int rank, uint32_t imm) { return uint64_t{static_cast<uint32_t>(rank)} << 32 | imm; }
 
 }  // namespace lci::network::ofi

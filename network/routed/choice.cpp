@@ -9,12 +9,12 @@ namespace lci::network::routed {
 
 namespace {
 
-/// What a rank offers of each network between hosts: the more the better.
+/// A rank's rating of a network between hosts; larger is better.
 namespace sign {
 constexpr char unusable = '0', last = '1', good = '2';
 }
 
-/// The best network between hosts of those that are good, or else of those that are a last choice; null: none.
+/// The best network between hosts that is rated good, else the best of last choice; null if none is usable.
 const fabric* best_between_hosts(const std::string& signs) {
   const fabric* last = nullptr;
   size_t i = 0;
@@ -37,7 +37,7 @@ choice::choice(address_exchange& exchange, const net_context_attr_t& attr) : exc
   for (const fabric& f : fabrics()) {
     if (!leads_to_hosts(f)) continue;
     const auto [why_not, last_choice, refused] = f.look(attr);
-    static_cast<void>(refused);  // others are looked for anyway
+    static_cast<void>(refused);  // the other networks are tried anyway
     mine_ += !why_not.empty() ? sign::unusable : last_choice ? sign::last : sign::good;
     if (!why_not.empty()) why_ += std::string(why_.empty() ? "" : "; ") + f.name + ": " + why_not;
   }
@@ -65,7 +65,7 @@ void choice::check(int rank) {
   throw bootstrap_error("rank " + std::to_string(rank) + " uses " +
                         (best == nullptr ? "no network between hosts that we have" : best->name) + ", but rank " +
                         std::to_string(exchange_.rank()) + " " + own_->name +
-                        ": a large job's ranks don't look for one that all can use; set LCI_ATTR_BACKEND to one, or "
+                        "; ranks of a large job don't negotiate this; set LCI_ATTR_BACKEND to one that all can use, or "
                         "raise LCI_ATTR_EAGER_ADDRESSES");
 }
 

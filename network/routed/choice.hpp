@@ -1,4 +1,4 @@
-// Which network leads to other hosts: the best that all ranks can use.
+// Selection of the network between hosts: the best one that all ranks can use.
 #pragma once
 
 #include <string>
@@ -7,28 +7,28 @@
 
 namespace lci::network::routed {
 
-/// Each rank offers which networks it can use, and begins with its own best, so that its address there can be
-/// offered together with that. Mostly all ranks can use the same.
+/// Each rank offers the list of networks that it can use, and starts with its own best one, so that its address in that
+/// network can be offered in the same round. Usually all ranks can use the same one.
 class choice {
  public:
-  /// Offers.
+  /// Offers this rank's networks.
   choice(address_exchange& exchange, const net_context_attr_t& attr);
 
-  /// The best of this rank; null: there is none.
+  /// The best network of this rank; null if there is none.
   const fabric* own() const { return own_; }
-  /// That of all ranks; reads what they offered. Throws invalid_argument_error if there is none.
+  /// The best network that all ranks can use, after publish(). Throws invalid_argument_error if there is none.
   const fabric& of_all();
-  /// Whether all have begun with that. After of_all().
+  /// Whether all ranks have started with that network. Valid after of_all().
   bool is_unanimous() const { return unanimous_; }
-  /// Where nobody asks all ranks: throws bootstrap_error unless `rank` has the same best.
+  /// Used if of_all() is not called: throws bootstrap_error unless `rank` has the same best network.
   void check(int rank);
   [[noreturn]] void throw_none() const;
 
  private:
   address_exchange& exchange_;
   address_exchange::ticket offered_;
-  std::string mine_;  // a sign for each network between hosts, best first; see sign
-  std::string why_;   // they can't
+  std::string mine_;  // one character for each network between hosts, best first; see sign
+  std::string why_;   // why unusable networks can't be used
   const fabric* own_ = nullptr;
   bool unanimous_ = true;
 };

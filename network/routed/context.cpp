@@ -55,7 +55,7 @@ std::unique_ptr<network::device> context::settle(F make_far_device) {
   exchange_.publish();
   if (!near_is_settled_) near_->settle(how_);
   if (between_ && how_ == acquaintance::all_at_once) {
-    // Where a launcher speaks of several hosts they may be one.
+    // The launcher may have reported several hosts where there is only one.
     const fabric* const far = !near_is_settled_ && is_one_host() ? nullptr : &between_->of_all();
     if (far == nullptr || !between_->is_unanimous()) {
       device.reset();
@@ -86,7 +86,7 @@ context::way context::find_way(int peer) {
     if (may_be_near && near_->reaches(peer)) found = way::near;
     if (found == way::far && how_ == acquaintance::when_met) between_->check(peer);
   } catch (const bootstrap_error& error) {
-    // Whoever posts may be in the middle of a poll. The far network will not find its address either, and says so.
+    // The caller may be inside a poll. The far network will not find the peer's address either, and reports that.
     log_warning(error.what());
   }
   ways_[static_cast<size_t>(peer)].store(found, std::memory_order_release);

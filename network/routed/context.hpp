@@ -1,4 +1,4 @@
-// Two networks as one: shared memory within a host, another between hosts.
+// Combines two networks: shared memory within a host, another one between hosts.
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,17 @@
 
 namespace lci::network::routed {
 
-/// Each peer is reached by one of the two networks, always the same, so that routing changes no order.
-/// What needs a common machine (shared heaps, peers outside of the job) is the near one's.
-/// Thread-safe as its parts.
+/// Each peer is reached by one of the two networks, always the same, so that routing does not change the order of
+/// messages. What needs a common host (shared heaps, peers outside of the job) uses the near network. As thread-safe as
+/// its parts.
 class context final : public network::context {
  public:
-  /// All messages go by the network `far`, and only memory is shared.
+  /// All messages use the network `far`; the near network only serves shared heaps.
   context(address_exchange& exchange, const net_context_attr_t& attr, std::unique_ptr<network::context> near,
           const fabric& far);
-  /// Those go by it that the near one does not lead to. `near_is_settled`: what it is, and others are not; there
-  /// are several hosts then. Else they may prove to be one, and the near network does without the other.
+  /// Messages that the near network can't deliver use the far one. `near_is_settled`: the near context is settled
+  /// already, and there are several hosts. Otherwise there may turn out to be one host; then the far network is
+  /// dropped.
   context(address_exchange& exchange, const net_context_attr_t& attr, std::unique_ptr<network::context> near,
           bool near_is_settled, choice between);
 
@@ -37,7 +38,7 @@ class context final : public network::context {
   }
   bool reaches(int peer) override { return (far_ != nullptr && far_->reaches(peer)) || is_near(peer); }
 
-  /// Peers outside of the job come by the near network, if messages go by it.
+  /// Peers outside of the job use the near network, if messages use it.
   void open_to_external_peers(external_peer_book& book) override {
     if (between_) near_->open_to_external_peers(book);
   }
@@ -46,7 +47,7 @@ class context final : public network::context {
   contact contact_with(int peer) override { return near_->contact_with(peer); }
   void disconnect(int peer) override { near_->disconnect(peer); }
 
-  /// Also peers outside of the job, whose ids follow those of the ranks, are near.
+  /// Peers outside of the job, whose ids follow the ranks, are near, too.
   bool is_near(int peer) {
     if (LCI_UNLIKELY(peer >= size_)) return true;
     const way known = ways_[static_cast<size_t>(peer)].load(std::memory_order_acquire);
@@ -57,8 +58,8 @@ class context final : public network::context {
   enum class way : uint8_t { unknown, near, far };
 
   void use(const fabric& far);
-  /// Publishes and settles the parts, with the far network's first device if `make_far_device` makes one: it
-  /// may be made twice, as not all ranks may have begun with the same network. Null without a far network.
+  /// Publishes and settles the parts, with the far network's first device if `make_far_device` makes one. It may be
+  /// called twice, as ranks may have started with different networks. Returns null without a far network.
   template <class F>
   std::unique_ptr<network::device> settle(F make_far_device);
   bool is_one_host();
@@ -70,9 +71,9 @@ class context final : public network::context {
   const acquaintance how_;
   std::unique_ptr<network::context> near_, far_;
   attr_backend_t far_id_ = attr_backend_t::none;
-  std::optional<choice> between_;  // none: all messages go the far way
+  std::optional<choice> between_;  // none: all messages use the far network
   bool near_is_settled_ = false, settled_ = false;
-  std::unique_ptr<std::atomic<way>[]> ways_;  // where there are two
+  std::unique_ptr<std::atomic<way>[]> ways_;  // only if there are two networks
 };
 
 }  // namespace lci::network::routed

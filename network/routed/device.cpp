@@ -6,11 +6,12 @@ namespace lci::network::routed {
 
 namespace {
 
-// A look at a far network takes as long as several at shared memory, and its messages are under way for
-// much longer: most polls leave it out.
+// Polling the far network takes as long as several polls of shared memory, and its messages have a much longer latency,
+// so most polls skip it.
 constexpr uint32_t polls_between_far_ones = 4;
 
-/// Of the far network, whose devices of near peers end, too: those that peers reach by it.
+/// Events of the far network. Its devices of near peers end, too; only those of peers that use the far network are
+/// reported.
 class far_sink final : public event_sink {
  public:
   far_sink(event_sink& behind, context& c) : behind_(behind), context_(c) {}
@@ -31,7 +32,7 @@ class far_sink final : public event_sink {
   context& context_;
 };
 
-// Only the near network ends a sleep: the far one is looked at so often at least.
+// Only the near network can end a sleep, so the far one is polled at least this often.
 constexpr int64_t longest_sleep_us = 1000;
 
 }  // namespace
@@ -42,8 +43,8 @@ device::device(context& c, std::unique_ptr<network::device> near, std::unique_pt
 }
 
 void device::set_limits() {
-  // Ranks may differ in them, as hosts do in what their kernels allow: who asks does what it can, and the core
-  // serves all that may be asked.
+  // Ranks may have different limits, as their kernels permit different things: the requesting side uses what it can,
+  // and the core serves all requests.
   const network::limits &a = near_->get_limits(), &b = far_->get_limits();
   limits_.max_inject = std::min(a.max_inject, b.max_inject);
   limits_.max_send = std::min(a.max_send, b.max_send);
@@ -60,7 +61,7 @@ void device::set_limits() {
 
 int device::poll(event_sink& sink, int max_events) {
   const int near = near_->poll(sink, max_events);
-  // Not a counter of anything: increments lost between threads do no harm.
+  // An approximate counter: increments lost between threads do no harm.
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
   if (polls % polls_between_far_ones != 0) return near;

@@ -1,4 +1,4 @@
-// A device of each of two networks, as one.
+// Combines a device of each of two networks.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace lci::network::routed {
 
-/// Thread-safe as its parts. Can do what both can do: the limits are the narrower ones, the same for all
-/// peers. Memory is registered with the far network; the near one needs none of that.
+/// As thread-safe as its parts. Supports what both support: the limits are the smaller ones, the same for all peers.
+/// Memory is registered with the far network; the near one needs no registration.
 class device final : public network::device {
  public:
   device(context& c, std::unique_ptr<network::device> near, std::unique_ptr<network::device> far);

@@ -13,7 +13,7 @@ namespace lci::network::shm {
 
 namespace {
 
-/// Without the system call a sender may miss a sleeper: then nobody sleeps longer than this.
+/// Without membarrier a sender may miss a sleeper, so the sleep is limited to this.
 constexpr int64_t longest_unsafe_sleep_us = 500;
 std::atomic<bool> have_membarrier{false};
 

@@ -28,7 +28,7 @@ int copy_all(Call call, int pid, void* local, uint64_t remote, size_t size) {
   while (size > 0) {
     iovec mine{at, size};
     iovec theirs{reinterpret_cast<void*>(remote), size};
-    // A transfer may be cut short, at 2 GiB for one.
+    // A transfer may be partial, for example at 2 GiB.
     const ssize_t n = call(pid, &mine, 1, &theirs, 1, 0);
     if (n < 0) {
       if (errno == EINTR) continue;

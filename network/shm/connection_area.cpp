@@ -14,14 +14,14 @@ uint64_t pack(uint32_t connection, uint32_t lane) { return uint64_t{connection} 
 void connection_area_view::say_goodbye(seat_number s) const {
   auto& left = seat_of(s.seat).left;
   uint32_t before = left.load(std::memory_order_relaxed);
-  // Never downwards: the seat may be another's by now, who has said goodbye, too.
+  // Never decrease it: the seat may belong to another connection by now, which has also ended.
   while (before < s.connection &&
          !left.compare_exchange_weak(before, s.connection, std::memory_order_release,  // R1: A1
                                      std::memory_order_relaxed)) {
   }
 }
 
-// Numbers of connections only grow, so whoever finds a larger one than its own has come too late.
+// Connection numbers only grow, so a process that finds a larger one than its own is too late.
 bool connection_area_view::announce_lane(seat_number s, uint32_t place, uint32_t lane) const {
   lane_notice& n = notice(s.seat, place);
   uint64_t before = n.load(std::memory_order_relaxed);

@@ -1,11 +1,11 @@
-// Layout of a context's connection area: a second file of shared memory, through which processes outside of
-// the job come to it. All of the user's processes may write there, and any may die at any moment, so
-// nothing that is read here is trusted.
+// Layout of a context's connection area: a second file of shared memory, through which processes outside of the job
+// connect to it. All processes of the user may write to it, and any may die at any moment, so nothing that is read here
+// is trusted.
 //
 //   connection_area_header | seat[capacity] | row[capacity]
 //
-// A connection has a seat in the lobbies of both its sides, and a number at each, which is never used
-// again there: what a former external peer writes late is not taken for the one's who has its seat now.
+// A connection has a seat (an index) in the connection areas of both sides, and on each side a connection number that
+// is never reused there: so a late write of a former peer is not attributed to the current owner of the seat.
 #pragma once
 
 #include <atomic>
@@ -21,13 +21,13 @@ namespace lci::network::shm {
 
 constexpr uint64_t connection_area_magic = 0x4c43492d6c6f6231ull;  // "LCI-lob1"
 
-/// Where a context is found by processes outside of the job.
+/// The address of a context for processes outside of the job.
 struct external_address {
   address where;
   file_name connection_area;
 };
 
-/// Which seat of a connection area a connection has, under which number.
+/// A connection's seat in a connection area, and its number there.
 struct seat_number {
   uint32_t seat = 0;
   uint32_t connection = 0;  // never 0
@@ -35,12 +35,12 @@ struct seat_number {
 
 enum class refusal : uint32_t { none, no_strangers, full, unreachable, ring_too_small, no_attach };
 
-/// A process that wants to be connected. Written by it while `state` says so, else by the owner.
+/// A connection request. Written by the requesting process while `state` says so, else by the owner.
 struct knock {
   enum phase : uint32_t { empty, writing, waiting, accepted, refused };
-  std::atomic<uint64_t> state;  // low half: the phase; high half: the pid of who knocks
+  std::atomic<uint64_t> state;  // low half: the phase; high half: the pid of the requester
   external_address from;
-  seat_number there;  // where who knocks expects the owner
+  seat_number there;  // the owner's seat in the requester's area
   seat_number here;   // `accepted`
   refusal why;        // `refused`
 
@@ -52,18 +52,18 @@ struct knock {
 };
 
 struct connection_area_header {
-  static constexpr uint32_t n_knocks = 64;  // at a time; more wait for their turn
+  static constexpr uint32_t n_knocks = 64;  // at a time; further requests wait
   uint64_t magic;
   uint32_t capacity;
-  /// Changed whenever there is something to look at: a knock, a lane, a goodbye, an end.
+  /// Incremented whenever there is something to handle: a request, a lane, a close notification, an end.
   alignas(2 * cache_line) std::atomic<uint64_t> changes;
   alignas(2 * cache_line) knock knocks[n_knocks];
 };
 
 struct alignas(cache_line) seat {
-  std::atomic<uint32_t> left;  // the highest connection that has said goodbye
+  std::atomic<uint32_t> left;  // the highest connection number that has sent a close notification
 };
-/// The lane that a external peer has opened to the device of a place: its connection, and lane + 1.
+/// The lane that an external peer has opened to the device at a place: connection number, and lane + 1.
 using lane_notice = std::atomic<uint64_t>;
 
 class connection_area_view {
@@ -78,19 +78,19 @@ class connection_area_view {
   connection_area_header& header() const { return *reinterpret_cast<connection_area_header*>(base_); }
   std::atomic<uint64_t>& changes() const { return header().changes; }
 
-  /// Whether that connection has said goodbye, or a later one of the seat has.
+  /// Whether that connection, or a later one of the seat, has sent a close notification.
   bool has_left(seat_number s) const {
     return seat_of(s.seat).left.load(std::memory_order_acquire) >= s.connection;  // A1: R1
   }
   void say_goodbye(seat_number s) const;
 
-  /// By the external peer: false if its connection has ended at the owner's.
+  /// Called by the external peer: false if the owner has ended the connection.
   bool announce_lane(seat_number s, uint32_t place, uint32_t lane) const;
-  /// By the owner: lane + 1, or 0.
+  /// Called by the owner: lane + 1, or 0.
   uint32_t announced_lane(seat_number s, uint32_t place) const;
-  /// By the owner: forgets the lane; another device will have the place.
+  /// Called by the owner: removes the lane, as another device will use the place.
   void unlist(seat_number s, uint32_t place) const;
-  /// By the owner: nothing more will be announced there. Lane + 1, or 0.
+  /// Called by the owner: permits no further announcements there. Returns lane + 1, or 0.
   uint32_t seal(seat_number s, uint32_t place) const;
 
  private:

@@ -19,8 +19,7 @@ namespace {
 
 constexpr uint64_t watch_interval_ms = 100;
 
-/// Who is taken to be of this host before anybody was asked: of what may be wrong nothing depends but who is
-/// known at once.
+/// The ranks presumed to be on this host. If that is wrong, it only changes whose addresses are read at once.
 rank_range presumed_neighbours(const address_exchange& exchange, const net_context_attr_t& attr) {
   int begin = 0, count = exchange.size();
   if (const int n = static_cast<int>(std::min<size_t>(attr.ranks_per_host, static_cast<size_t>(count))); n > 0) {
@@ -73,7 +72,7 @@ void context::settle(acquaintance how) {
       watch(r);
     }
   } else {
-    // Those who know of us from the start will also tell us when they leave.
+    // Ranks that know us from the start also notify us when they leave.
     for (int r = nearby_.begin; r < nearby_.end; ++r)
       if (take_address(r, exchange_.read(where_all_are_, r))) watch(r);
     if (!peers_[static_cast<size_t>(rank_)].known.load(std::memory_order_relaxed)) learn(rank_);
@@ -87,7 +86,7 @@ void context::settle(acquaintance how) {
   attach_works_ = may_attach_ && can_attach(peers_[neighbour].where);
 }
 
-// --- acquaintance ---
+// --- learning about peers ---
 
 bool context::take_address(int rank, const std::string& blob) {
   offered its;
@@ -113,7 +112,7 @@ context::peer& context::learn(int rank) {
 void context::watch(int rank) {
   peer& p = peers_[static_cast<size_t>(rank)];
   if (p.watched.exchange(true, std::memory_order_relaxed)) return;
-  // Nobody watches himself, nor what runs where its process id means nothing.
+  // Neither this process nor one whose pid is meaningless here can be monitored.
   if (rank == rank_ || p.where.space != mine_.space) return;
   std::lock_guard guard(watch_mutex_);
   p.gone = false;
@@ -124,8 +123,8 @@ void context::meet(int rank) {
     known(rank);
     watch(rank);
   } catch (const bootstrap_error& error) {
-    // In the middle of a poll, which has other things to do; who answers that peer is told.
-    log_warning(std::string("shm: nobody watches rank ") + std::to_string(rank) + ": " + error.what());
+    // This may be inside a poll, so only warn; a post to that peer gets the error.
+    log_warning(std::string("shm: can't monitor rank ") + std::to_string(rank) + ": " + error.what());
     peers_[static_cast<size_t>(rank)].watched.store(true, std::memory_order_relaxed);
   }
 }
@@ -142,14 +141,14 @@ int context::connect(const std::string& to) {
 }
 
 context::~context() {
-  segment_->close_file();  // whoever would connect now is too late; and it leaves us a descriptor
+  segment_->close_file();  // no new connections from here on; also releases a descriptor
   if (heap_ != nullptr) heap_->close_file();
   if (external_ != nullptr) external_->close_file();
   say_goodbye();
 }
 
 void context::say_goodbye() {
-  // To all that we know, also those we never talked to: they watch us nevertheless. Others see it here.
+  // Notifies all known peers, also those without messages, as they monitor us. Others look here.
   own().goodbye_of(rank_).store(1, std::memory_order_release);
   for (size_t r = 0; r < peers_.size(); ++r) {
     peer& p = peers_[r];
@@ -202,7 +201,7 @@ heap_window context::own_heap() {
 }
 
 heap_window context::heap_of(int rank) {
-  if (is_external(rank)) return {};  // may go while its memory is in use
+  if (is_external(rank)) return {};  // its memory might be unmapped while in use
   if (rank == rank_) return heap_ == nullptr ? heap_window{} : heap_->window();
   peer& p = known(rank);
   if (p.where.space != mine_.space) return {};
@@ -214,7 +213,7 @@ heap_window context::heap_of(int rank) {
   return p.heap->window();
 }
 
-// --- the watch ---
+// --- failure detection ---
 
 void context::watch_peers() {
   const uint64_t now = milliseconds();
@@ -228,7 +227,7 @@ void context::watch_peers() {
     peer& p = peers_[r];
     if (p.gone || !p.watch.has_ended(p.where.pid, p.where.start_time)) continue;
     p.gone = true;
-    if (has_left(static_cast<int>(r))) continue;  // it has said so before it ended
+    if (has_left(static_cast<int>(r))) continue;  // it has closed before it ended
     failures_.push_back(static_cast<int>(r));
     p.failed.store(true, std::memory_order_release);
     n_failures_.store(failures_.size(), std::memory_order_release);

@@ -1,5 +1,4 @@
-// What the devices of one runtime share: the own segment, the peers' addresses and mappings, and
-// the watch over peers that die.
+// What the devices of one runtime share: the own segment, the peers' addresses and mappings, and failure detection.
 #pragma once
 
 #include <atomic>
@@ -28,7 +27,8 @@ class context final : public network::context {
   context(address_exchange& exchange, const net_context_attr_t& attr);
   ~context() override;
 
-  /// when_met: knows at once those ranks that the launcher says to be of this host, if they follow each other.
+  /// when_met: reads at once the addresses of the ranks of this host as the launcher reports them, if they are
+  /// consecutive.
   void settle(acquaintance how) override;
 
   std::unique_ptr<network::device> create_device(const device_attr_t& attr,
@@ -44,28 +44,28 @@ class context final : public network::context {
   contact contact_with(int peer) override { return external_->contact_with(peer); }
   void disconnect(int peer) override { external_->disconnect(peer); }
 
-  /// Null: there are none.
+  /// Null if there are no external peers.
   shm::external_peers* external_peers() const { return external_.get(); }
   bool is_external(int peer) const { return peer >= size(); }
-  /// Ranks, and ids of external peers behind them.
+  /// Number of ranks plus ids of external peers, which follow the ranks.
   int n_ids() const { return size() + (external_ == nullptr ? 0 : external_->book().capacity()); }
-  /// Changed whenever devices have something to look at.
+  /// Changes whenever devices have something to handle.
   uint64_t changes() const { return changes_->load(std::memory_order_acquire); }  // A8: pairs with R8
 
-  /// Ranks of this host, as far as processes are concerned: those that see each other by number.
+  /// Whether that rank's process is visible here by its pid, that is, on this host.
   bool reaches(int peer) override { return known(peer).where.space == mine_.space; }
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
-  /// 0 for a external peer that is not connected.
+  /// 0 for an external peer that is not connected.
   int pid_of(int peer) { return is_external(peer) ? external_->pid_of(peer) : known(peer).where.pid; }
-  /// Memory of that rank is accessed by way of the system.
+  /// Records that this process accesses that rank's memory by system calls.
   void note_access(int peer) {
     if (is_external(peer)) return;
     std::atomic<bool>& accessed = peers_[static_cast<size_t>(peer)].accessed;
     if (!accessed.load(std::memory_order_relaxed)) accessed.store(true, std::memory_order_relaxed);
   }
-  /// Whether this process has sent something to that rank, or looked for its memory.
+  /// Whether this process has sent something to that rank or accessed its memory.
   bool has_turned_to(int peer) const {
     const auto& p = peers_[static_cast<size_t>(peer)];
     return p.mapped.load(std::memory_order_relaxed) != nullptr || p.accessed.load(std::memory_order_relaxed);
@@ -73,65 +73,65 @@ class context final : public network::context {
   segment_view own() const { return segment_->view(); }
   bool attach_works() const { return attach_works_; }
 
-  /// The peer's segment, mapped at the first call. Throws peer_failure_error or resource_error.
+  /// The peer's segment, mapped by the first call. Throws peer_failure_error or resource_error.
   segment_view segment_of(int peer);
 
   struct place {
-    uint32_t number;  // of a device, the same at all ranks
-    uint32_t entry;   // in the own segment
+    uint32_t number;  // of a device, equal on all ranks
+    uint32_t entry;   // index in the own segment
   };
-  /// For the next device. Throws resource_error if there are too many.
+  /// Allocates the place of the next device. Throws resource_error if there are too many.
   place open_device();
 
-  /// Looks, now and then, whether peers have died. Cheap enough for idle loops.
+  /// Checks from time to time whether peers have died. Cheap enough for idle loops.
   void watch_peers();
-  /// Peers that have failed so far, in the order in which that was seen.
+  /// Number of peers that have failed so far; failure(i) returns them in the order of detection.
   size_t n_failures() const { return n_failures_.load(std::memory_order_acquire); }
   int failure(size_t i);
   bool has_failed(int peer) const {
     if (is_external(peer)) return !external_->connected(peer);
     return peers_[static_cast<size_t>(peer)].failed.load(std::memory_order_acquire);
   }
-  /// Whether the peer has said goodbye: to us, or, if it did not know of us, in its own segment.
+  /// Whether the peer has closed: it notifies us, or, if it does not know us, marks its own segment.
   bool has_left(int peer) const {
     if (own().goodbye_of(peer).load(std::memory_order_acquire) != 0) return true;
     std::byte* base = peers_[static_cast<size_t>(peer)].mapped.load(std::memory_order_acquire);
     return base != nullptr && segment_view(base).goodbye_of(peer).load(std::memory_order_acquire) != 0;
   }
 
-  /// That peer sends to us: from now on it is watched.
+  /// Messages from that peer arrive: from now on it is monitored.
   void hear_of(int peer) {
     if (peer < 0 || is_external(peer)) return;
     if (!peers_[static_cast<size_t>(peer)].watched.load(std::memory_order_relaxed)) meet(peer);
   }
 
  private:
-  /// What a rank tells the others.
+  /// The address data that a rank offers.
   struct offered {
     address where;
     rank_range nearby;
   };
   struct peer {
-    address where;                    // not changed once known
+    address where;                    // constant once known
     std::atomic<bool> known{false};   // R9: written after `where`
-    std::atomic<bool> watched{false};  // or not to be watched
+    std::atomic<bool> watched{false};  // or needs no monitoring
     std::atomic<std::byte*> mapped{nullptr};
     mapping map;          // under mutex_
     std::unique_ptr<peer_heap> heap;
     process_watch watch;  // under watch_mutex_
-    bool gone = true;     // under watch_mutex_: nothing more will be said of it, or nothing yet
+    bool gone = true;     // under watch_mutex_: its end is known, or it is not monitored yet
     std::atomic<bool> failed{false};
     std::atomic<bool> accessed{false};
   };
 
   void say_goodbye();
-  /// The peer, whose address is read if need be. Throws bootstrap_error.
+  /// The peer, whose address is read if necessary. Throws bootstrap_error.
   peer& known(int rank) {
     peer& p = peers_[static_cast<size_t>(rank)];
     return LCI_LIKELY(p.known.load(std::memory_order_acquire)) ? p : learn(rank);  // A9: pairs with R9
   }
   LCI_COLD peer& learn(int rank);
-  /// Takes what that rank has offered; returns whether it knows of us from the start on.
+  /// Stores what that rank has offered; returns whether that rank knew of us from the start.
   bool take_address(int rank, const std::string& offered);
   void watch(int rank);
   LCI_COLD void meet(int rank);
@@ -146,15 +146,15 @@ class context final : public network::context {
   uint64_t probe_ = segment_magic;
   std::vector<peer> peers_;
   address mine_;
-  rank_range nearby_;  // presumed, see settle()
+  rank_range nearby_;  // presumed ranks of this host, see settle()
   std::unique_ptr<shm::external_peers> external_;
   std::atomic<uint64_t> own_changes_{0};
-  std::atomic<uint64_t>* changes_ = &own_changes_;  // in the connection area where there is one
+  std::atomic<uint64_t>* changes_ = &own_changes_;  // points into the connection area if there is one
   bool attach_works_ = false;
   size_t n_slots_, data_size_;
   std::mutex mutex_;
   uint32_t next_device_ = 0;  // under mutex_
-  std::mutex learn_mutex_;    // who fills in an address
+  std::mutex learn_mutex_;    // held while an address is filled in
 
   std::mutex watch_mutex_;
   std::atomic<uint64_t> next_watch_{0};  // milliseconds, steady clock

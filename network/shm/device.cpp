@@ -14,7 +14,7 @@ namespace lci::network::shm {
 
 namespace {
 
-constexpr int lane_batch = 32;            // messages from one lane before the next is looked at
+constexpr int lane_batch = 32;            // messages from one lane before the next lane is drained
 constexpr uint32_t polls_between_watches = 4096;
 
 std::atomic<uint64_t> next_rkey{1};
@@ -32,7 +32,7 @@ device::device(context& c, const device_attr_t&, size_t eager_size)
   limits_.ordered = true;
   limits_.sends_land_at_once = true;
   if (c.external_peers() != nullptr) next_ending_ = c.external_peers()->add_device();
-  changes_seen_.store(c.changes() - 1, std::memory_order_relaxed);  // look at what is there already
+  changes_seen_.store(c.changes() - 1, std::memory_order_relaxed);  // forces a check of what is there already
 }
 
 device::~device() {
@@ -50,7 +50,7 @@ device::~device() {
 // --- sending ---
 
 errorcode_t device::inject(int peer, message_head head, const void* payload, size_t size) {
-  // The whole of the common case without a call, so that it needs no registers saved.
+  // The common case is inlined completely, so that no registers need saving.
   const int thread = thread_index_if_known();
   const lane_slot* row = LCI_LIKELY(thread >= 0) ? lanes_of(thread) : nullptr;
   if (LCI_LIKELY(row != nullptr)) {
@@ -67,7 +67,7 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
   return inject_slowly(peer, head, payload, size);
 }
 
-// Apart: it would make the shortest way save registers.
+// A separate function: inlined it would make inject() save registers.
 errorcode_t device::inject_line(out_lane& lane, message_head head, const void* payload, size_t size) {
   lane.push_line(head, payload, size);
   after_send(lane);
@@ -89,7 +89,7 @@ errorcode_t device::send(const net_op& op) {
     if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
     std::lock_guard guard(lane->lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane_of(thread_index(), op.peer) != lane))
-      return errorcode_t::retry_lock;  // taken away
+      return errorcode_t::retry_lock;  // taken away meanwhile
     if (context_.is_external(op.peer) && context_.has_failed(op.peer)) return errorcode_t::fatal;
     return push(*lane, op, size);
   }
@@ -123,13 +123,13 @@ void device::ring_bell(device_entry& entry) { ring(entry); }
 errorcode_t device::put_or_get(const net_op& op) {
   out_lane* lane = nullptr;
   if (op.has_imm) {
-    // Make sure that the immediate can follow before anything is written.
+    // Ensure that the immediate data can follow before anything is written.
     errorcode_t why = errorcode_t::retry_nomem;
     lane = lane_of(thread_index(), op.peer);
     if (lane == nullptr && (lane = open_lane(op.peer, why)) == nullptr) return why;
     if (lane->shared_by_threads) {
       if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
-      if (lane_of(thread_index(), op.peer) != lane) {  // taken away
+      if (lane_of(thread_index(), op.peer) != lane) {  // taken away meanwhile
         lane->lock.unlock();
         return errorcode_t::retry_lock;
       }
@@ -186,7 +186,7 @@ presence device::presence_of(int peer) {
     return there;
   } catch (const shortage_error& e) {
     if (!warned_of_unknown_.exchange(true, std::memory_order_relaxed))
-      log_warning(std::string(e.what()) + "; puts and gets of its memory wait until it can be");
+      log_warning(std::string(e.what()) + "; puts and gets of its memory are delayed until it can");
     return presence::unknown;
   } catch (const peer_failure_error&) {
     std::lock_guard guard(mutex_);
@@ -215,7 +215,7 @@ registration device::register_memory(void*, size_t) {
 // --- receiving ---
 
 int device::poll(event_sink& sink, int max_events) {
-  (void)max_events;  // a batch from each lane is what keeps them even
+  (void)max_events;  // a batch from each lane keeps them fair
   uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
   if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) !=
                    n_lanes)) {
@@ -223,10 +223,10 @@ int device::poll(event_sink& sink, int max_events) {
     n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
   }
   in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);  // A2: or a later, longer one
-  // Most polls find nothing: they must be short, since a message waits for them to end.
+  // Most polls find nothing: they must be short, since an arriving message waits for them to end.
   for (uint32_t i = 0; i < n_lanes; ++i)
     if (lanes[i]->is_due()) return drain(sink, lanes, n_lanes);
-  // Not a counter of anything: lost increments between threads only make the watch rarer.
+  // An approximate counter: increments lost between threads only make the checks rarer.
   const uint32_t polls = entry_.idle_polls.load(std::memory_order_relaxed) + 1;
   entry_.idle_polls.store(polls, std::memory_order_relaxed);
   if (LCI_UNLIKELY((polls % polls_between_watches == 0) |
@@ -252,7 +252,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
         },
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
   }
-  // While much comes polls are never idle: then others are heard nevertheless.
+  // In a constant stream of messages polls are never idle, so check the peers here.
   if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(changes_seen_.load(std::memory_order_relaxed) != context_.changes()))
     check_peers(sink);
   return events > 0 ? events : -1;
@@ -289,7 +289,7 @@ void device::check_peers(event_sink& sink) {
   size_t seen = failures_reported_.load(std::memory_order_relaxed);
   while (LCI_UNLIKELY(seen < context_.n_failures()))
     if (failures_reported_.compare_exchange_strong(seen, seen + 1, std::memory_order_relaxed))
-      sink.on_peer_failure(context_.failure(seen++), "its process has ended without a goodbye");
+      sink.on_peer_failure(context_.failure(seen++), "its process has ended without a close notification");
   look_for_ends(sink);
   if (context_.external_peers() == nullptr || check_external_peers(sink))
     changes_seen_.store(changes, std::memory_order_relaxed);
@@ -299,15 +299,16 @@ void device::look_for_ends(event_sink& sink) {
   size_t due = 0;
   {
     const std::unique_lock guard(mutex_, std::try_to_lock);
-    if (!guard.owns_lock()) return;  // somebody else looks, or opens a lane
-    // Those found the last time: since then their lanes were polled in vain, so all that they sent has come.
+    if (!guard.owns_lock()) return;  // another thread is checking, or opening a lane
+    // These were found in the previous check: their lanes were polled empty since, so all their messages have been
+    // delivered.
     due = closed_peers_.size();
     for (const auto& lane : owned_out_) {
       const int peer = lane->target;
       if (peer >= 0 && lane->receiver_closed()) note_closed(peer);
     }
   }
-  // If a handler throws, the next look tells the others.
+  // If a handler throws, the next check reports the others.
   for (;;) {
     int peer = -1;
     {
@@ -329,8 +330,8 @@ bool device::anything_ready() const {
   return false;
 }
 
-// Why no unpark() is lost: it sets the flag before it changes the bell. If the sleeper has read the
-// changed bell, it sees the flag (A7); otherwise the kernel finds the bell changed, or a thread to wake.
+// No unpark() is lost: it sets the flag before it changes the bell. If the sleeper has read the changed bell, it sees
+// the flag (A7); otherwise the kernel finds the bell changed, or a thread to wake.
 void device::unpark() {
   unparked_.store(true, std::memory_order_relaxed);
   ring(entry_);  // R7: releases the flag
@@ -343,7 +344,7 @@ void device::sleep(int64_t timeout_us, bool parked) {
   announce_sleeper(entry_);
   if (!anything_ready() &&
       changes_seen_.load(std::memory_order_relaxed) == context_.changes()) {
-    // Peers that die ring no bell: look up now and then.
+    // Peers that die don't ring the bell, so wake up now and then.
     sleep_until_bell(entry_, bell, std::min<int64_t>(timeout_us, 100000));
   }
   entry_.sleepers.fetch_sub(1, std::memory_order_relaxed);

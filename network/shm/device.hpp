@@ -1,4 +1,4 @@
-// A device over shared memory: lanes to the devices of the same number at all peers.
+// A device over shared memory: lanes to the devices of the same number on all peers.
 #pragma once
 
 #include <array>
@@ -17,11 +17,10 @@
 
 namespace lci::network::shm {
 
-/// Each thread that sends has its own lane to each peer, made at its first message, so that threads
-/// which share the device share nothing while sending. Where lanes or thread indices run out,
-/// threads share one lane to the peer, under its lock: it is in the row of the last index. Several
-/// threads may poll: each non-empty lane is taken by one of them. Sends, puts and gets are finished
-/// when post() returns.
+/// Thread-safe. Each sending thread has its own lane to each peer, opened at its first message, so threads that share
+/// the device share nothing while sending. When lanes or thread indices run out, threads share one lane to the peer,
+/// under its lock; it is in the row of the last index. Several threads may poll: each non-empty lane is drained by one
+/// of them. Sends, puts and gets are complete when post() returns.
 class device final : public network::device {
  public:
   device(context& c, const device_attr_t& attr, size_t eager_size);
@@ -47,7 +46,7 @@ class device final : public network::device {
   lane_slot* lanes_of(int thread) const {
     return rows_[static_cast<size_t>(thread)].load(std::memory_order_acquire);  // A6: see R6
   }
-  /// The thread's lane to `peer`, or null if it isn't open yet.
+  /// The thread's lane to `peer`, or null if it is not open yet.
   out_lane* lane_of(int thread, int peer) const {
     const lane_slot* row = lanes_of(thread);
     return LCI_LIKELY(row != nullptr) ? row[peer].load(std::memory_order_acquire)  // A5: see R5
@@ -55,19 +54,18 @@ class device final : public network::device {
   }
 
   // device_lanes.cpp
-  /// Null (with the reason in `why`) if the peer's device doesn't exist yet, or no longer, or if
-  /// there is no lane to be had.
+  /// Null (with the reason in `why`) if the peer's device does not exist yet or no longer, or if no lane is left.
   LCI_COLD out_lane* open_lane(int peer, errorcode_t& why);
-  out_lane* open_or_find(int peer, errorcode_t& why);  // the same; may throw
+  out_lane* open_or_find(int peer, errorcode_t& why);  // may throw bad_alloc
   void make_row(int thread);                           // under mutex_
   LCI_COLD out_lane* make_lane(int peer, lane_use use, errorcode_t& why);
   LCI_COLD void set_lane(int thread, int peer, out_lane* lane);
   LCI_COLD void warn_of_shortage(int peer);
-  /// The peer has closed its device or left; under mutex_. The next polls tell it.
+  /// The peer has closed its device or left; under mutex_. Later polls report it.
   LCI_COLD void note_closed(int peer);
-  /// The peer's memory can't be mapped any more; under mutex_. The next polls tell why.
+  /// The peer's memory can no longer be mapped; under mutex_. Later polls report why.
   LCI_COLD void note_gone(int peer);
-  void adopt_listed();  // the same under mutex_
+  void adopt_listed();  // under mutex_
   LCI_COLD void adopt_lanes();
 
   // device_external.cpp
@@ -77,9 +75,9 @@ class device final : public network::device {
   void adopt_announced(int peer, seat_number here);  // under mutex_
   void adopt_external_lane(int peer, uint32_t index);   // under mutex_
   in_lane* external_lane_of(int peer) const;           // under mutex_
-  /// False if messages wait in the lane, or another thread takes them just now.
+  /// False if messages wait in the lane, or another thread is draining it.
   bool close_external_lane(const external_peers::ending& e);
-  /// False if there is something left to look at.
+  /// False if there is still something to handle.
   LCI_COLD bool check_external_peers(event_sink& sink);
   void leave_external_peers();
 
@@ -89,25 +87,25 @@ class device final : public network::device {
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
-  /// Memory that a peer registered with a device that it has freed may be anything by now. `unknown`: the system
-  /// has no room to look just now.
+  /// Whether the peer's device exists: memory registered with a freed device may have been reused. `unknown`: the
+  /// system lacks resources to check now.
   presence presence_of(int peer);
   [[noreturn]] LCI_COLD void throw_refused(const net_op& op, int error) const;
   LCI_COLD errorcode_t no_room(const out_lane& lane, int peer);
   void after_send(out_lane& lane) {
-    compiler_barrier();  // see bell.hpp: the sleeper's membarrier does the rest
+    compiler_barrier();  // see bell.hpp: the sleeper's membarrier completes the ordering
     if (LCI_UNLIKELY(lane.entry().sleepers.load(std::memory_order_relaxed) != 0))
       ring_bell(lane.entry());
   }
   LCI_COLD void ring_bell(device_entry& entry);
   LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes);
-  /// If the message that waits will be answered, as the last one was, fetches the slot that the
-  /// answer will take, while the message is handled.
+  /// If the waiting message will probably be answered, as the last one was, prefetches the slot for the answer, which
+  /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
   bool anything_ready() const;
   void sleep(int64_t timeout_us, bool parked);
   LCI_COLD void check_peers(event_sink& sink);
-  /// Tells of peers that have closed their device.
+  /// Reports peers that have closed their device.
   void look_for_ends(event_sink& sink);
 
   context& context_;
@@ -117,20 +115,20 @@ class device final : public network::device {
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<size_t> failures_reported_{0};
   std::atomic<uint64_t> changes_seen_{0};  // of the context
-  std::atomic<bool> unparked_{false};  // an unpark() that no park() has met
-  std::mutex mutex_;  // opening, adopting and closing lanes
+  std::atomic<bool> unparked_{false};  // an unpark() not yet consumed by a park()
+  std::mutex mutex_;  // for opening, adopting and closing lanes
   std::vector<std::unique_ptr<in_lane>> owned_in_;    // under mutex_
-  std::vector<std::unique_ptr<in_lane*[]>> lane_arrays_;  // under mutex_; the last is in use
+  std::vector<std::unique_ptr<in_lane*[]>> lane_arrays_;  // under mutex_; the last one is in use
   std::vector<std::unique_ptr<out_lane>> owned_out_;  // under mutex_
   std::vector<std::unique_ptr<lane_slot[]>> owned_rows_;  // under mutex_
-  std::vector<int> closed_peers_;  // under mutex_: those whose end is to be told, and was
-  size_t n_ends_told_ = 0;         // under mutex_: of closed_peers_
+  std::vector<int> closed_peers_;  // under mutex_: peers whose end is reported or to be reported
+  size_t n_ends_told_ = 0;         // under mutex_: number of closed_peers_ already reported
   bool warned_of_shortage_ = false;                   // under mutex_
   std::atomic<bool> warned_of_unknown_{false};
-  std::vector<in_lane*> external_in_;    // under mutex_: of owned_in_, those that external peers have, or had
-  std::vector<out_lane*> spare_out_;  // under mutex_: of owned_out_, those that lead nowhere
-  std::atomic<bool> looking_{false};  // a thread is looking after external peers
-  uint64_t next_ending_ = 0;          // under looking_: of external peers, see external peers::find_ending()
+  std::vector<in_lane*> external_in_;    // under mutex_: those of owned_in_ that external peers use or have used
+  std::vector<out_lane*> spare_out_;  // under mutex_: those of owned_out_ not in use
+  std::atomic<bool> looking_{false};  // a thread is handling external peers
+  uint64_t next_ending_ = 0;          // under looking_: see external_peers::find_ending()
   std::array<std::atomic<lane_slot*>, max_thread_index + 1> rows_{};
 };
 

@@ -31,7 +31,7 @@ void free_entry(const segment_view& segment, uint32_t place) {
 }
 
 presence find_entry(const segment_view& segment, uint32_t number, uint32_t& place) {
-  // A2: pairs with R2 in open_entry(): what is counted there has had its entry
+  // A2: pairs with R2 in open_entry(): the devices counted there had their entries
   if (segment.header().devices_made.load(std::memory_order_acquire) <= number)
     return presence::not_yet;
   for (uint32_t i = 0; i < max_devices; ++i) {
@@ -39,7 +39,7 @@ presence find_entry(const segment_view& segment, uint32_t number, uint32_t& plac
     const uint32_t state = device_entry::state_in(
         segment.device(place).announced.load(std::memory_order_acquire));  // A1: pairs with R1
     if (state == open_state(number)) return presence::open;
-    if (state == device_entry::absent) break;  // no device was ever placed behind this one
+    if (state == device_entry::absent) break;  // no device was ever placed behind this entry
   }
   return presence::closed;
 }

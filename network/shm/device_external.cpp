@@ -1,8 +1,8 @@
-// What a device does for peers outside of the job: their lanes come and go while it lives.
+// Peers outside of the job: their lanes come and go while the device exists.
 //
-// Messages to them always take a lane under its lock, which whoever takes the lane away holds, too: a
-// thread that finds a lane in its row, and finds it there still once it has the lock, may use it. The
-// objects are never freed, so it does no harm to lock one that was taken away.
+// Messages to them are always sent under the lane's lock, which is also held while a lane is taken away: a thread that
+// finds a lane in its row, and still finds it there after locking it, may use it. The lane objects are never freed, so
+// locking one that was taken away is harmless.
 #include <algorithm>
 
 #include "network/shm/device.hpp"
@@ -70,13 +70,12 @@ void device::adopt_announced(int peer, seat_number here) {
 void device::adopt_external_lane(int peer, uint32_t index) {
   for (in_lane* lane : external_in_) {
     if (lane->index() != index) continue;
-    if (lane->source() >= 0) return;  // somebody's: no good can come of it
-    // Nobody's: whoever holds its lock lets go at once, and runs no handler.
+    if (lane->source() >= 0) return;  // in use: the announcement is invalid
+    // Not in use: a thread that holds its lock releases it at once, and runs no handler.
     std::lock_guard guard(lane->lock);
     return lane->begin(peer);
   }
-  // The first time that this device gets the lane: it goes the way of the ranks' lanes, into the
-  // directory, which says what is polled.
+  // This device uses the lane for the first time: add it to the directory like a rank's lane, so that it is polled.
   context_.own().lane(index).source = peer;
   if (announce_lane(context_.own(), place_.entry, open_state(place_.number), index,
                     lane_use::threads) != announcement::made)
@@ -94,12 +93,12 @@ in_lane* device::external_lane_of(int peer) const {
 
 bool device::close_external_lane(const external_peers::ending& e) {
   std::lock_guard guard(mutex_);
-  // A short visit may be over before its lane was seen.
+  // A short connection may end before its lane was adopted.
   if (e.how != departure::dismissed) adopt_announced(e.peer, e.here);
   if (in_lane* lane = external_lane_of(e.peer)) {
     if (!lane->lock.try_lock()) return false;
     std::lock_guard polled(lane->lock, std::adopt_lock);
-    // What the peer has sent before it went is delivered first.
+    // Deliver what the peer has sent before it closed.
     if (e.how != departure::dismissed && lane->ready()) return false;
     lane->end();
   }

@@ -1,4 +1,4 @@
-// How a device comes by its lanes: those it opens to send, and those that others opened to it.
+// The lanes of a device: those it opens to send, and those that peers open to it.
 #include <algorithm>
 #include <new>
 
@@ -23,9 +23,9 @@ out_lane* device::open_or_find(int peer, errorcode_t& why) {
   std::lock_guard guard(mutex_);
   const int thread = thread_index();
   out_lane* lane = lane_of(thread, peer);
-  if (lane != nullptr) return lane;  // by another thread of the last index
+  if (lane != nullptr) return lane;  // opened by another thread with the last index
   const bool external_peer = context_.is_external(peer);
-  // What may fail for want of memory comes first: a lane that was announced must not get lost.
+  // Allocate memory first: a lane that was announced must not be lost.
   make_row(thread);
   make_row(max_thread_index);
   if (thread != max_thread_index && !external_peer) lane = make_lane(peer, lane_use::one_thread, why);
@@ -97,14 +97,14 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
 }
 
 void device::note_closed(int peer) {
-  // Of one that has failed something else is told.
+  // A failed peer is reported as failed instead.
   if (context_.has_failed(peer)) return;
   if (std::find(closed_peers_.begin(), closed_peers_.end(), peer) == closed_peers_.end())
     closed_peers_.push_back(peer);
 }
 
 void device::note_gone(int peer) {
-  context_.hear_of(peer);  // if its process has died, that is told
+  context_.hear_of(peer);  // reports a failure if its process has died
   if (context_.has_left(peer)) note_closed(peer);
 }
 
@@ -112,7 +112,7 @@ void device::warn_of_shortage(int peer) {
   if (warned_of_shortage_) return;
   warned_of_shortage_ = true;
   log_warning("shm: rank " + std::to_string(peer) +
-              " has no lane left for this rank; messages to it wait for one. Raise "
+              " has no free lane for this rank; messages to it are delayed. Raise "
               "LCI_ATTR_SHM_SEGMENT_SIZE, or let fewer threads and devices send");
 }
 
@@ -121,7 +121,7 @@ void device::adopt_lanes() {
   try {
     adopt_listed();
   } catch (const std::bad_alloc&) {
-    // What has come stays where it is; the next poll tries again.
+    // The announced lanes stay in the directory; the next poll tries again.
   }
 }
 
@@ -138,7 +138,7 @@ void device::adopt_listed() {
     context_.hear_of(owned_in_.back()->source());
   }
   if (owned_in_.size() == before) return;
-  // A new array each time: pollers may still read the old one.
+  // A new array each time, as pollers may still read the old one.
   lane_arrays_.push_back(std::make_unique<in_lane*[]>(owned_in_.size()));
   in_lane** lanes = lane_arrays_.back().get();
   for (size_t i = 0; i < owned_in_.size(); ++i) lanes[i] = owned_in_[i].get();

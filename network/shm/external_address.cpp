@@ -35,7 +35,7 @@ external_address parse_address(const std::string& text) {
       &a.where.space, &a.where.pid, &a.where.start_time, &a.where.segment.fd, &a.where.segment.size,
       &a.where.segment.file_system, &a.where.segment.file, &a.connection_area.fd, &a.connection_area.size,
       &a.connection_area.file_system, &a.connection_area.file, &a.where.probe);
-  // There is one way to write it, so that nothing else is taken for it.
+  // There is exactly one valid text for an address, so reject all others.
   if (got != 12 || a.where.pid <= 0 || to_text(a) != text)
     throw_invalid("connect", "address", '"' + text.substr(0, 240) + '"',
                   "what get_address() gave, whole and unchanged",
@@ -49,7 +49,7 @@ std::string who_is_at(const external_address& a) {
   return "shm: the process of that address (pid " + std::to_string(a.where.pid) + ")";
 }
 
-/// The file `name` of that process, if it belongs to our user.
+/// Maps the file `name` of that process, if it belongs to our user.
 mapping map_file(const external_address& a, const file_name& name) {
   const std::string who = who_is_at(a);
   const int fd = process_start_time(a.where.pid) == a.where.start_time
@@ -93,13 +93,13 @@ external_memory map_external(const external_address& a) {
   if (a.where.space != process_space())
     throw resource_error("shm: the process of that address runs on another host, or in another "
                          "process-id namespace of this one; shared memory doesn't reach it");
-  // A file of another size is not opened, see open_file_of(): so what is mapped is there.
+  // open_file_of() opens only a file of exactly this size, so the whole mapping is backed.
   if (a.connection_area.size < sizeof(connection_area_header) || a.where.segment.size < lanes_offset())
-    throw resource_error("shm: what that address leads to is no memory of LCI");
+    throw resource_error("shm: that address does not refer to memory of LCI");
   external_memory m{map_file(a, a.where.segment), map_file(a, a.connection_area)};
   if (!is_sound(m.segment, segment_view(m.segment.base()).header()) ||
       !is_sound(m.connection_area, connection_area_view(m.connection_area.base()).header()))
-    throw resource_error("shm: what that address leads to is no memory of LCI, or of another version");
+    throw resource_error("shm: that address does not refer to memory of this version of LCI");
   return m;
 }
 

@@ -1,4 +1,4 @@
-// Addresses of contexts as text, and the memory of processes outside of the job.
+// Addresses of contexts as text, and mapping the memory of processes outside of the job.
 #pragma once
 
 #include <string>
@@ -12,16 +12,15 @@ std::string to_text(const external_address& a);
 external_address parse_address(const std::string& text);
 inline bool is_same(const external_address& a, const external_address& b) { return to_text(a) == to_text(b); }
 
-/// peer_failure_error (rank -1): the process has ended, or its context has.
+/// Throws peer_failure_error (rank -1): the process or its context has ended.
 [[noreturn]] void throw_gone(const external_address& a);
 
-/// What of a external peer's memory is mapped here.
+/// The mapped memory of an external peer.
 struct external_memory {
   mapping segment;
   mapping connection_area;
 };
-/// Looked at before it is used. Throws as throw_gone() does, or resource_error if it can't be reached or isn't
-/// what it should be.
+/// Maps it and validates it. Throws as throw_gone() does, or resource_error if it can't be mapped or is invalid.
 external_memory map_external(const external_address& a);
 
 }  // namespace lci::network::shm

@@ -17,15 +17,15 @@ namespace {
 std::string explain(refusal why) {
   switch (why) {
     case refusal::no_strangers:
-      return "it accepts nobody by itself; set LCI_ATTR_ACCEPT_STRANGERS=1 there";
+      return "it does not accept connections; set LCI_ATTR_ACCEPT_STRANGERS=1 there";
     case refusal::full:
-      return "all its ids for peers are taken; raise LCI_ATTR_MAX_PEERS there";
+      return "it has no free peer ids; raise LCI_ATTR_MAX_PEERS there";
     case refusal::ring_too_small:
-      return "one of both has too small rings for the other's messages; give both the same "
+      return "the rings of one side are too small for the other's messages; give both the same "
              "LCI_ATTR_SHM_LANE_DATA_SIZE and LCI_ATTR_PACKET_SIZE";
     case refusal::no_attach:
-      return "one of both can't copy from the other's memory: the kernel doesn't allow it, or the "
-             "address is not whole; LCI_ATTR_SHM_CMA=0 does without";
+      return "one side can't copy from the other's memory: the kernel doesn't allow it, or the "
+             "address is incomplete; LCI_ATTR_SHM_CMA=0 avoids such copies";
     case refusal::unreachable:
     case refusal::none:
       break;
@@ -41,7 +41,7 @@ void wake_devices(const segment_view& segment, const connection_area_view& conne
   for (uint32_t i = 0; i < max_devices; ++i) {
     device_entry& d = segment.device(i);
     if (device_entry::state_in(d.announced.load(std::memory_order_acquire)) == device_entry::absent)
-      return;  // nor are there any behind it
+      return;  // no entries were ever used behind it
     if (d.sleepers.load(std::memory_order_relaxed) != 0) ring(d);
   }
 }
@@ -72,7 +72,7 @@ void external_peers::need_room_for(size_t eager_size) {
   room_needed_ = std::max(room_needed_, 4 * eager_size);
 }
 
-// --- coming ---
+// --- connecting ---
 
 int external_peers::seat_for(const external_address& where, external_memory memory) {
   const int peer = book_.admit();
@@ -109,7 +109,7 @@ int external_peers::connect(const std::string& text) {
   const int peer = seat_for(to, std::move(memory));
   if (peer < 0)
     throw resource_error("connect: all " + std::to_string(book_.capacity()) +
-                         " ids for peers are taken; disconnect some, or raise LCI_ATTR_MAX_PEERS");
+                         " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
   external_peer& g = at(peer);
   g.now.store(phase::knocking, std::memory_order_release);
   try_to_knock(g);
@@ -149,7 +149,7 @@ void external_peers::hear_answer(int peer, external_peer& g) {
         g.there = there;
         return welcome(peer, g);
       }
-      g.result = {contact::state::refused, "the runtime at that address refuses: " + explain(why)};
+      g.result = {contact::state::refused, "the runtime at that address refuses the connection: " + explain(why)};
     }
   }
   if (g.result.what == contact::state::under_way &&
@@ -173,13 +173,13 @@ contact external_peers::contact_with(int peer) {
       return result;
     }
     case phase::connected:
-    case phase::ending:  // it was made
+    case phase::ending:  // it was established
     case phase::over:
       return {contact::state::made, {}};
     case phase::idle:
       break;
   }
-  return {contact::state::gone, "the connection was given up by disconnect()"};
+  return {contact::state::gone, "disconnect() has closed the connection"};
 }
 
 void external_peers::welcome(int peer, external_peer& g) {
@@ -209,7 +209,7 @@ refusal external_peers::accept(const external_address& from, seat_number there, 
 }
 
 void external_peers::answer(knock& k, int pid) {
-  const external_address from = k.from;  // copied: who knocks might change it
+  const external_address from = k.from;  // copied, as the requester might change it
   seat_number here;
   const refusal why = from.where.pid == pid ? accept(from, k.there, here) : refusal::unreachable;
   k.here = here;
@@ -224,7 +224,7 @@ void external_peers::answer(knock& k, int pid) {
   if (heard)
     wake_devices(segment_view(g.memory.segment.base()), connection_area_view(g.memory.connection_area.base()));
   else
-    begin_end(peer, g, departure::left);  // it has withdrawn meanwhile
+    begin_end(peer, g, departure::left);  // the requester has withdrawn meanwhile
 }
 
 bool external_peers::look() {
@@ -252,7 +252,7 @@ bool external_peers::find_route(int peer, route& r) {
   return true;
 }
 
-// --- going ---
+// --- disconnecting ---
 
 void external_peers::part(external_peer& g) {
   const connection_area_view there(g.memory.connection_area.base());
@@ -263,7 +263,7 @@ void external_peers::part(external_peer& g) {
     if (k.state.compare_exchange_strong(state, knock::pack(knock::empty, 0),
                                         std::memory_order_acq_rel))
       return;
-    // It was answered just now.
+    // It has just been answered.
     const seat_number given = k.here;
     const bool accepted = knock::phase_of(state) == knock::accepted;
     k.state.store(knock::pack(knock::empty, 0), std::memory_order_release);
@@ -371,10 +371,10 @@ void external_peers::watch() {
     if (g.now.load(std::memory_order_relaxed) != phase::connected ||
         !g.watch->has_ended(g.where.where.pid, g.where.where.start_time))
       continue;
-    // It may have said so before it ended.
+    // It may have sent a close notification before it ended.
     begin_end(book_.first() + i, g, connection_area().has_left(g.here) ? departure::left : departure::died);
   }
-  // Places at the door whose processes have died, and their ends of lanes.
+  // Requests whose processes have died, and the senders' ends of their lanes.
   for (knock& k : connection_area().header().knocks) {
     uint64_t state = k.state.load(std::memory_order_relaxed);
     if (knock::phase_of(state) == knock::empty ||

@@ -1,9 +1,9 @@
-// The peers of a context that are outside of its job: how they come, and how they go.
+// Peers outside of the context's job: connecting and disconnecting.
 //
-// A connection begins with a request: one process writes its address into the other's connection area, and
-// progress of the other one answers it. From then on both are alike: each has a seat in the other's area. It ends
-// by a goodbye, by a death, or by this side's wish; then each device takes its lanes away, tells its
-// sink, and after the last one the memory of the peer is unmapped and its id retired.
+// A connection begins with a request: a process writes its address into the other's connection area, and the other
+// one's progress answers it. From then on both sides are equal: each has a seat in the other's area. The connection
+// ends by a close notification, by the death of a process, or because this side closes it. Then each device releases
+// its lanes and reports to its sink; after the last device the peer's memory is unmapped and its id retired.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace lci::network::shm {
 
 class context;
 
-/// Thread-safe. May be called with a device's lock held, and calls no device.
+/// Thread-safe. May be called while a device's lock is held, and does not call devices.
 class external_peers {
  public:
   external_peers(context& c, external_peer_book& book, const address& mine);
@@ -31,9 +31,9 @@ class external_peers {
   const external_peer_book& book() const { return book_; }
   connection_area_view connection_area() const { return connection_area_view(map_.base()); }
   std::string address_text() const { return to_text(mine_); }
-  /// From now on nobody can knock.
+  /// After this no process can request a connection.
   void close_file() { file_.close(); }
-  /// Of devices that were made, the largest message they want to send.
+  /// Called for each device, with the size of its largest message.
   void need_room_for(size_t eager_size);
 
   // See network::context.
@@ -41,9 +41,9 @@ class external_peers {
   contact contact_with(int peer);
   void disconnect(int peer);
 
-  /// Answers who knocks, hears answers and goodbyes. False if another thread is about to.
+  /// Answers requests, and handles answers and close notifications. False if another thread holds the lock.
   bool look();
-  /// Looks for deaths.
+  /// Checks for dead processes.
   void watch();
 
   bool connected(int peer) const {
@@ -52,7 +52,7 @@ class external_peers {
   /// 0 if the peer is not connected.
   int pid_of(int peer) const { return at(peer).pid.load(std::memory_order_relaxed); }
 
-  /// How to reach a peer's devices. The memory is mapped until this device has dealt with the
+  /// What is needed to reach a peer's devices. The memory stays mapped until the calling device has handled the
   /// connection's end.
   struct route {
     segment_view segment;
@@ -62,7 +62,7 @@ class external_peers {
   /// False if the peer is not connected.
   bool find_route(int peer, route& r);
 
-  /// Calls f(peer, seat here) for all peers that are connected.
+  /// Calls f(peer, seat here) for all connected peers.
   template <class F>
   void for_each_connected(F f) {
     std::lock_guard guard(mutex_);
@@ -71,7 +71,7 @@ class external_peers {
         f(book_.first() + i, all_[static_cast<size_t>(i)].here);
   }
 
-  /// A connection that has ended, to be dealt with by each device that was there.
+  /// A connection that has ended; each device that existed then must handle it.
   struct ending {
     uint64_t number;
     int peer;
@@ -81,14 +81,14 @@ class external_peers {
     uint64_t start_time;
     int devices_left;
   };
-  /// A device comes. What it gets is the number of the first ending that it will hear of.
+  /// Registers a device; returns the number of the first ending that it must handle.
   uint64_t add_device();
   void remove_device(uint64_t next_ending);
-  /// False if there is none of that number yet.
+  /// False if no ending with that number exists yet.
   bool find_ending(uint64_t number, ending& e);
-  /// One device has dealt with it.
+  /// One device has handled it.
   void dealt_with(uint64_t number);
-  /// A lane whose receiver's end is about to be closed. Its sender's end is closed for it should it die.
+  /// Registers a lane whose receiver's end is about to be closed; if its sender dies, the sender's end is closed here.
   void look_after_lane(const ending& e, uint32_t lane);
 
  private:
@@ -102,9 +102,9 @@ class external_peers {
     external_memory memory;
     seat_number here, there;
     std::unique_ptr<process_watch> watch;
-    knock* at_door = nullptr;  // the request in the peer's area; null: all places there were taken
-    contact result;            // unsuccessful
-    bool dismissed = false;    // ending, over: the program has let go of the id
+    knock* at_door = nullptr;  // the request in the peer's area; null: no free one was found yet
+    contact result;            // of an unsuccessful attempt
+    bool dismissed = false;    // ending, over: the program has released the id
     departure how = departure::left;  // over
   };
   struct orphan {
@@ -136,15 +136,15 @@ class external_peers {
   external_address mine_;
   std::unique_ptr<external_peer[]> all_;
   std::mutex mutex_;
-  int n_seen_ = 0;                // under mutex_: all beyond were never used
+  int n_seen_ = 0;                // under mutex_: higher indices were never used
   uint32_t next_connection_ = 1;  // under mutex_
   int n_devices_ = 0;             // under mutex_
   uint64_t next_ending_ = 0;      // under mutex_
-  std::deque<ending> endings_;    // under mutex_: with devices left, the oldest first
+  std::deque<ending> endings_;    // under mutex_: not yet handled by all devices, oldest first
   std::vector<orphan> orphans_;   // under mutex_
 };
 
-/// Makes the devices that this segment's owner has look at their changes.
+/// Wakes the devices of this segment's owner so that they handle changes.
 void wake_devices(const segment_view& segment, const connection_area_view& connection_area);
 
 }  // namespace lci::network::shm

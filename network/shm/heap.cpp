@@ -26,7 +26,7 @@ own_heap::own_heap(size_t size, segment_view announce_in)
   heap_place& place = announce_in.header().heap;
   place.name = file_.name();
   place.base = reinterpret_cast<uint64_t>(map_.base());
-  place.made.store(1, std::memory_order_release);  // R1: pairs with A1 of whoever maps it
+  place.made.store(1, std::memory_order_release);  // R1: pairs with A1 in peer_heap
 }
 
 heap_window own_heap::window() const {

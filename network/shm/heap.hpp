@@ -1,4 +1,4 @@
-// A rank's shared heap: one sparse file of memory that its peers map as a whole.
+// A rank's shared heap: one sparse file of memory that peers map as a whole.
 #pragma once
 
 #include "network/fabric.hpp"
@@ -7,16 +7,15 @@
 
 namespace lci::network::shm {
 
-/// Made when it is first asked for. By one thread at a time; its memory is everybody's.
+/// Created on first use. Its methods are for one thread at a time; any thread may use its memory.
 class own_heap {
  public:
-  /// As large as `size`, or as the machine's memory if that is 0. Announced in the own segment.
-  /// Throws resource_error.
+  /// Of `size` bytes, or of the host's memory size if that is 0. Announced in the own segment. Throws resource_error.
   own_heap(size_t size, segment_view announce_in);
 
   heap_window window() const;
   void discard(std::byte* begin, size_t size) const;
-  /// From now on nobody can map it any more.
+  /// After this it can't be mapped any more.
   void close_file() { file_.close(); }
 
  private:
@@ -27,7 +26,7 @@ class own_heap {
 /// A peer's heap, mapped here.
 class peer_heap {
  public:
-  /// Empty if that rank has not announced one. Throws as map_peer().
+  /// Empty if that rank has not announced a heap. Throws as map_peer().
   peer_heap(const address& owner, segment_view segment, int rank);
 
   heap_window window() const { return window_; }

@@ -8,7 +8,7 @@ uint32_t share_of(uint32_t all, lane_use use) {
   return use == lane_use::threads ? all : all - all / 4;
 }
 
-/// A lane that carried messages before is made as empty as a new one.
+/// Resets a lane that was used before to the state of a new one.
 void clear(const segment_view& segment, uint32_t lane) {
   lane_header& l = segment.lane(lane);
   const slot_ring slots(slots_of(l), segment.header().n_slots);
@@ -26,7 +26,7 @@ uint32_t take_lane(const segment_view& segment, lane_use use) {
   uint32_t in_use = h.lanes_in_use.load(std::memory_order_relaxed);
   do {
     if (in_use >= share_of(h.n_lanes, use)) return ~0u;
-    // A2: pairs with R2 in return_lane(): what is no longer counted can be had
+    // A2: pairs with R2 in return_lane(): a lane that is no longer counted can be taken
   } while (!h.lanes_in_use.compare_exchange_weak(in_use, in_use + 1, std::memory_order_acquire,
                                                  std::memory_order_relaxed));
   uint64_t top = h.free_lanes.load(std::memory_order_acquire);  // A1: pairs with R1
@@ -58,8 +58,8 @@ void return_lane(const segment_view& segment, uint32_t lane) {
   h.lanes_in_use.fetch_sub(1, std::memory_order_release);  // R2: pairs with A2
 }
 
-// A place is taken by the store that fills it, and only then counted. So all places that are
-// counted are filled, and a sender that dies in between is helped by the next one.
+// A place is taken by the store that fills it, and counted afterwards. So all counted places are filled, and if a
+// sender dies in between, the next sender counts its place.
 announcement announce_lane(const segment_view& segment, uint32_t device, uint32_t state,
                            uint32_t lane, lane_use use) {
   auto& announced = segment.device(device).announced;
@@ -76,7 +76,7 @@ announcement announce_lane(const segment_view& segment, uint32_t device, uint32_
   }
   do {
     if (device_entry::state_in(word) != state) return announcement::closed;
-    if (device_entry::lanes_in(word) > place) return announcement::made;  // counted by the next one
+    if (device_entry::lanes_in(word) > place) return announcement::made;  // counted by the next sender
   } while (!announced.compare_exchange_weak(word, device_entry::pack(state, place + 1),
                                             std::memory_order_acq_rel,  // R3: A3 in adopt_lanes()
                                             std::memory_order_acquire));
@@ -91,7 +91,7 @@ void clear_directory(const segment_view& segment, uint32_t device) {
     const uint32_t lane = directory[i].exchange(0, std::memory_order_acq_rel);
     if (i < adopted) continue;
     if (lane == 0) break;
-    // It came too late for the device that was here.
+    // It came too late for the device that was in this entry.
     if (lane <= segment.header().n_lanes) close_end(segment, lane - 1, lane_header::receiver);
   }
 }

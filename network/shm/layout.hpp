@@ -1,11 +1,11 @@
-// What lies in a rank's segment of shared memory. The rank that receives owns the segment; its
-// peers map it and write into their lanes. Everything is reached by offsets.
+// Layout of a rank's segment of shared memory. The receiving rank owns the segment; its peers map it and write into
+// their lanes. All references are offsets.
 //
 //   segment_header | device_entry[max_devices] | directories | goodbyes | lane, lane, lane, ...
 //
-// A lane carries messages from one thread of one rank to one device: a ring of slots (slots.hpp), each
-// published by one store of its word, and a ring of bytes for what does not fit into a slot. One
-// writes, one reads and then gives back, so neither needs a locked instruction.
+// A lane carries messages from one thread of one rank to one device: a ring of slots (slots.hpp), each published by one
+// store of its word, and a ring of bytes for what does not fit into a slot. Each ring has one writer and one reader,
+// which gives the space back, so neither needs a locked instruction.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,11 @@
 namespace lci::network::shm {
 
 constexpr uint64_t segment_magic = 0x4c43492d73686d36ull;  // "LCI-shm6"
-constexpr uint32_t max_devices = 1024;                      // alive at a time, in one rank
+constexpr uint32_t max_devices = 1024;                      // open at a time, in one rank
 constexpr uint32_t max_lanes_per_device = 16384;
 constexpr uint32_t max_ranks = 1u << 22;                    // more processes than a host can have
 
-/// Where the owner's shared heap is, once there is one.
+/// The owner's shared heap, once it exists.
 struct heap_place {
   std::atomic<uint32_t> made;
   file_name name;
@@ -33,26 +33,26 @@ struct heap_place {
 struct segment_header {
   uint64_t magic;
   uint32_t n_slots;      // of a lane; a power of two
-  uint32_t n_lanes;      // that fit into the segment
+  uint32_t n_lanes;      // number of lanes that fit into the segment
   uint64_t data_size;    // of a lane's byte ring; a power of two
   uint64_t lane_stride;  // bytes from one lane to the next
-  std::atomic<uint32_t> devices_made;  // so far: all below this number
+  std::atomic<uint32_t> devices_made;  // devices with lower numbers were made
   std::atomic<uint32_t> lanes_in_use;
-  std::atomic<uint32_t> fresh_lanes;  // lanes that were ever taken
-  /// Stack of returned lanes: low half index + 1, high half a count against ABA.
+  std::atomic<uint32_t> fresh_lanes;  // number of lanes that were ever taken
+  /// Stack of returned lanes: low half index + 1, high half a counter against ABA.
   std::atomic<uint64_t> free_lanes;
   heap_place heap;
 };
 
-/// How a device presents itself to its peers; see device_entries.hpp.
+/// The device's state as its peers see it; see device_entries.hpp.
 struct alignas(2 * cache_line) device_entry {
   enum state : uint32_t { absent = 0, open = 1, closed = 2, free = 3 };
-  /// What it is, and how many lanes its directory holds: in one word, so that no lane is announced to
-  /// a device that is just being closed. High half: the device's number * 4 + state.
+  /// State of the device and number of lanes in its directory: in one word, so that no lane can be announced to a
+  /// device that is being closed. High half: the device's number * 4 + state.
   std::atomic<uint64_t> announced;
   std::atomic<uint32_t> sleepers;  // threads in wait(): ring the bell after sending
   std::atomic<uint32_t> bell;      // futex
-  /// Polls that have found nothing. Apart: it is written all the time, and read seldom.
+  /// Number of empty polls. On its own cache line: written constantly, rarely read.
   alignas(cache_line) std::atomic<uint32_t> idle_polls;
 
   static uint32_t lanes_in(uint64_t word) { return static_cast<uint32_t>(word); }
@@ -60,8 +60,8 @@ struct alignas(2 * cache_line) device_entry {
   static uint64_t pack(uint32_t state, uint32_t lanes) { return uint64_t{state} << 32 | lanes; }
 };
 using directory_entry = std::atomic<uint32_t>;  // lane + 1; 0: free
-/// 1 once that rank has said goodbye to the segment's owner. It is left here, and not with the one
-/// who leaves, so that it can be read when that process and its segment are long gone.
+/// 1 once that rank has notified the segment's owner that it closes. Stored here, and not in the closing rank's
+/// segment, so that it remains readable after that process and its segment are gone.
 using goodbye = std::atomic<uint8_t>;
 static_assert(sizeof(goodbye) == 1);
 
@@ -69,9 +69,9 @@ struct lane_header {
   enum closed_by : uint32_t { sender = 1, receiver = 2 };
   int32_t source;                  // rank of the sender
   uint32_t next_free;              // in the stack of returned lanes: index + 1
-  std::atomic<uint32_t> closed;    // bits of closed_by; whoever sets the second returns the lane
-  std::atomic<uint32_t> uses;      // how often it was taken again
-  // Written by the receiver only, read by the sender when it runs out of room.
+  std::atomic<uint32_t> closed;    // bits of closed_by; whoever sets the second one returns the lane
+  std::atomic<uint32_t> uses;      // how often it was reused
+  // Written by the receiver only; the sender reads them when it runs out of space.
   alignas(cache_line) std::atomic<uint64_t> head;  // slots consumed
   std::atomic<uint64_t> data_head;                 // bytes consumed
 };

@@ -67,7 +67,7 @@ file_name memory_file::name() const {
 mapping memory_file::map() const { return mapping(fd_, size_, attribute_); }
 
 void memory_file::punch(size_t offset, size_t size) const {
-  // What a kernel refuses to give back is only not given back.
+  // If the kernel refuses, the pages just stay allocated.
   (void)!fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                    static_cast<off_t>(size));
 }
@@ -89,8 +89,8 @@ bool is_named(const struct stat& s, const file_name& name) {
 int open_file_of(int pid, const file_name& name) {
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, name.fd);
-  // The owner may have closed it and got the number for something else, which must not be touched;
-  // before it is opened (that may have effects) and afterwards (it may have changed in between).
+  // The owner may have closed the file and reused the descriptor for another one, which must not be opened (that may
+  // have side effects): so check before opening, and after it, as it may have changed in between.
   struct stat s {};
   if (stat(path, &s) != 0) return -1;
   if (is_named(s, name)) {

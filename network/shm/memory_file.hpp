@@ -1,4 +1,4 @@
-// An anonymous file of memory, and how a peer opens it through the owner's process.
+// An anonymous memory file, and how a peer opens it through the owner's process.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 namespace lci::network::shm {
 
-/// A mapping that ends with the object.
+/// Owns a mapping.
 class mapping {
  public:
   mapping() = default;
-  /// Throws resource_error, which names `attribute` as the remedy; fd remains the caller's.
+  /// Throws resource_error; the message names `attribute` as the remedy. The caller still owns fd.
   mapping(int fd, size_t size, const char* attribute);
   ~mapping();
   mapping(mapping&& other) noexcept { *this = static_cast<mapping&&>(other); }
@@ -24,19 +24,19 @@ class mapping {
   size_t size_ = 0;
 };
 
-/// Tells peers which file it is.
+/// Identifies a file for peers.
 struct file_name {
   int32_t fd = -1;
   uint64_t size = 0;
-  uint64_t file_system = 0;  // these two name the file, whatever the descriptor's number means later
+  uint64_t file_system = 0;  // these two identify the file even if the descriptor is reused
   uint64_t file = 0;
 };
 
-/// A memfd, so that nothing is left behind however the process ends. All zero at first, and sparse.
+/// A memfd, so that nothing remains after the process, however it ends. Initially zero and sparse.
 class memory_file {
  public:
   memory_file() = default;
-  /// Throws resource_error, which names `attribute` as the remedy.
+  /// Throws resource_error; the message names `attribute` as the remedy.
   memory_file(const char* name, size_t size, const char* attribute);
   ~memory_file() { close(); }
   memory_file(memory_file&& other) noexcept { *this = static_cast<memory_file&&>(other); }
@@ -44,9 +44,9 @@ class memory_file {
 
   file_name name() const;
   mapping map() const;
-  /// Gives whole pages back; they read as zero afterwards.
+  /// Returns whole pages to the system; they read as zero afterwards.
   void punch(size_t offset, size_t size) const;
-  /// From now on nobody can open it any more.
+  /// After this no process can open it any more.
   void close();
 
  private:
@@ -55,8 +55,8 @@ class memory_file {
   const char* attribute_ = "";
 };
 
-/// Opens the file that process `pid` has under that name; -1 with `errno`, which is ENOENT if the
-/// process has closed it or has left.
+/// Opens the file that process `pid` has under that name; -1 with `errno`, which is ENOENT if the process has closed it
+/// or has ended.
 int open_file_of(int pid, const file_name& name);
 
 }  // namespace lci::network::shm

@@ -1,11 +1,10 @@
-// The sender's end of a lane: its private view of the rings that in_lane reads.
+// The sender's end of a lane: its private state for the rings that in_lane reads.
 //
-// Memory orders. The sender writes a slot's payload (and bytes of the byte ring), then publishes
-// them by a release store of the slot's word (R1); the receiver's acquire load of the word (A1) sees
-// them. The receiver reads a message, then gives its room back by release stores of head and
-// data_head (R2); the sender's acquire loads (A2) see that the reading is over before it overwrites.
-// What the receiver writes to lines that it has read comes before R2, so before the sender's next use of
-// them. Each variable has one writer at a time, so no locked instruction is needed.
+// Memory orders. The sender writes a slot's payload (and bytes of the byte ring), then publishes them by a release
+// store of the slot's word (R1); the receiver's acquire load of the word (A1) sees them. The receiver reads a message,
+// then gives its space back by release stores of head and data_head (R2); the sender's acquire loads (A2) ensure that
+// reading is over before it overwrites. What the receiver writes to lines that it has read precedes R2, and so the
+// sender's next use of them. Each variable has one writer at a time, so no locked instruction is needed.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +21,7 @@
 
 namespace lci::network::shm {
 
-/// Sender's end. Used by one thread at a time: its own, or holders of `lock` where thread indices
-/// ran out.
+/// The sender's end. Used by one thread at a time: its own thread, or the holder of `lock` if thread indices ran out.
 class alignas(cache_line) out_lane {
  public:
   out_lane(const segment_view& segment, uint32_t index, device_entry& entry, bool by_many)
@@ -37,7 +35,7 @@ class alignas(cache_line) out_lane {
         segment_(segment),
         index_(index) {}
 
-  /// Makes it the end of another lane. Under `lock`.
+  /// Attaches it to another lane. Under `lock`.
   void lead_to(const segment_view& segment, uint32_t index, device_entry& entry) {
     shared_ = &segment.lane(index);
     slots_ = slot_ring(slots_of(*shared_), segment.header().n_slots);
@@ -50,7 +48,7 @@ class alignas(cache_line) out_lane {
     index_ = index;
   }
 
-  /// Without looking at what the receiver has given back meanwhile.
+  /// Ignores space that the receiver has given back meanwhile.
   bool has_room_now() const { return tail_ < limit_; }
   bool has_room() {
     if (LCI_LIKELY(has_room_now())) return true;
@@ -58,9 +56,9 @@ class alignas(cache_line) out_lane {
     return tail_ < limit_;
   }
 
-  // has_room() has said yes for each of these.
+  // Call each of these only after has_room() was true.
 
-  /// The commonest message: a head, and 1 to most_behind_head bytes.
+  /// The most frequent message: a head, and 1 to most_behind_head bytes.
   static constexpr size_t most_behind_head = slot_word::narrow - sizeof(message_head);
   void push_slot(message_head head, const void* rest, size_t rest_size) {
     const place at = next_slot();
@@ -73,7 +71,7 @@ class alignas(cache_line) out_lane {
     publish(at, static_cast<uint32_t>(sizeof head + rest_size));
   }
 
-  /// A head, and more bytes than that, but no more than most_of_line.
+  /// A head, and more than most_behind_head bytes, but at most most_of_line.
   static constexpr size_t most_of_line = slot_word::wide - sizeof(message_head);
   void push_line(message_head head, const void* rest, size_t rest_size) {
     const place at = next_line();
@@ -83,7 +81,7 @@ class alignas(cache_line) out_lane {
     publish(at, static_cast<uint32_t>(sizeof head + rest_size) | slot_word::takes_line);
   }
 
-  /// Message of two parts, at most slot_word::wide bytes together.
+  /// A message of two parts, together at most slot_word::wide bytes.
   void push_small(const void* a, size_t a_size, const void* b, size_t b_size) {
     const size_t size = a_size + b_size;
     if (size <= slot_word::narrow) {
@@ -108,13 +106,13 @@ class alignas(cache_line) out_lane {
     publish(at, slot_word::immediate | sizeof imm);
   }
 
-  /// Message through the byte ring. False if that has no room.
+  /// A message through the byte ring. False if that has no space.
   bool push_large(const void* a, size_t a_size, const void* b, size_t b_size) {
     const size_t size = a_size + b_size;
     const size_t room = (size + cache_line - 1) / cache_line * cache_line;
     size_t offset = data_tail_ & (data_size_ - 1);
     size_t skip = 0;
-    if (offset + room > data_size_) {  // a message is contiguous
+    if (offset + room > data_size_) {  // messages are contiguous
       skip = data_size_ - offset;
       offset = 0;
     }
@@ -135,15 +133,15 @@ class alignas(cache_line) out_lane {
   uint64_t sent() const { return tail_; }  // changes with each message
   void prefetch_next() const { slots_[tail_].prefetch(); }
 
-  /// See device::attention_of(); `ours`: how often the asking device has polled in vain. One that pushes as
-  /// much as there is room for, and finds nothing then, has polled in vain, too.
+  /// See device::attention_of(). `ours`: number of empty polls of the asking device. A sender that fills the lane, and
+  /// then finds no message, has had an empty poll, too.
   attention receivers_attention(uint32_t ours) {
     const uint64_t now = cpu_ticks();
     const bool busy = ours == our_idle_polls_;
     our_idle_polls_ = ours;
     uint32_t theirs = entry_->idle_polls.load(std::memory_order_relaxed);
     if (now - std::max(asked_at_, polled_at_) >= recent) {
-      // What it has done since then says nothing of now: look a little longer.
+      // Polls in the time since then say nothing about now: so observe the receiver a little longer.
       their_idle_polls_ = theirs;
       for (int i = 0; i < looks && theirs == their_idle_polls_; ++i) {
         cpu_pause();
@@ -167,32 +165,33 @@ class alignas(cache_line) out_lane {
     return (shared_->closed.load(std::memory_order_acquire) & lane_header::receiver) != 0;
   }
 
-  const bool shared_by_threads;  // then it is used under `lock`
+  const bool shared_by_threads;  // if so, the lane is used under `lock`
   spinlock lock;
-  int target = -1;  // the rank that it leads to, of the job; set by the maker
+  int target = -1;  // the rank of the job that it leads to; set by the maker
 
  private:
   uint64_t data_limit() const { return data_head_ + data_size_; }
 
-  /// What tail_ may not pass: room for a message of two slots, and for one that is skipped before it.
+  /// The limit of tail_: leaves space for a message of two slots and a skipped slot before it.
   uint64_t limit(uint64_t head) const { return head + slots_.n_slots() - 2; }
 
   struct place {
     slot_view slot;
     uint64_t number;
   };
-  /// So many slots, for the next message.
+  /// Allocates `span` slots for the next message.
   place take(uint64_t span) {
     const place at{slots_[tail_], tail_};
     tail_ += span;
-    // The lines ahead are in the receiver's cache. Asking for them early lets these transfers
-    // overlap; otherwise each would stall the few stores that the store buffer can hold.
+    // The next lines are in the receiver's cache. Prefetching lets these transfers overlap; otherwise each would stall
+    // the few stores that fit in the store buffer.
     slots_[tail_ + slots_ahead].prefetch();
     return at;
   }
   place next_slot() {
     const place at = take(1);
-    // Of the last time; R1 releases it. If this is the second slot, its word is about to be written.
+    // Clears the second word, which is left from the previous lap; R1 releases this store. If this is the second slot,
+    // publish() overwrites it.
     at.slot.second_word().store(slot_word::empty_second, std::memory_order_relaxed);
     return at;
   }
@@ -204,9 +203,8 @@ class alignas(cache_line) out_lane {
     at.slot.word().store(slot_word::pack(at.number, size_and_flags),
                          std::memory_order_release);  // R1: pairs with A1 in in_lane
   }
-  /// What is behind the first 24 bytes of a message that takes a line, 1 to 32 bytes; at least 8 lie before
-  /// `data`. It begins where the second slot has its word. A thread that comes late may still look at that
-  /// (ready()): it is stored whole.
+  /// Stores the part of a two-slot message after its first 24 bytes: 1 to 32 bytes; at least 8 bytes precede `data`. It
+  /// begins in the second slot's word. A late thread may still read that word (ready()), so it is stored at once.
   static void put_second_half(place at, const std::byte* data, size_t size) {
     constexpr size_t in_word = sizeof(uint64_t);
     uint64_t word;
@@ -221,7 +219,7 @@ class alignas(cache_line) out_lane {
       copy_small(at.slot.payload() + slot_word::narrow + in_word, data + in_word, size - in_word);
   }
   static void put_head(place at, message_head head) {
-    // Word by word: as a whole it would go through the stack.
+    // Word by word: a copy of the whole would go through the stack.
     const uint64_t first = head.words[0], second = head.words[1];
     std::memcpy(at.slot.payload(), &first, sizeof first);
     std::memcpy(at.slot.payload() + sizeof first, &second, sizeof second);
@@ -229,18 +227,18 @@ class alignas(cache_line) out_lane {
 
   static constexpr uint64_t slots_ahead = 2;
   static inline const uint64_t recent = ticks_in(std::chrono::microseconds(8));
-  static constexpr int looks = 24;  // of some 15 ns
+  static constexpr int looks = 24;  // each takes some 15 ns
 
   lane_header* shared_;
   slot_ring slots_;
   uint64_t data_size_;
   std::byte* data_;
   device_entry* entry_;
-  uint64_t tail_ = 0;   // slots filled
-  uint64_t limit_;      // tail_ may not pass this
+  uint64_t tail_ = 0;   // slots written
+  uint64_t limit_;      // upper bound of tail_
   uint64_t data_tail_ = 0;
   uint64_t data_head_ = 0;
-  uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), as what follows
+  uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), like the next two
   uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0;
   segment_view segment_;
   uint32_t index_;

@@ -19,7 +19,7 @@ namespace lci::network::shm {
 
 namespace {
 
-/// Reads a small file; the text ends with 0. False with `errno` if it can't be.
+/// Reads a small file; the text is terminated with 0. False with `errno` on failure.
 template <size_t N>
 bool read_file(const char* path, char (&text)[N]) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -46,7 +46,7 @@ bool read_stat(int pid, process_stat& s) {
   std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
   if (!read_file(path, text)) return false;
   errno = 0;
-  // The name, in parentheses, may hold anything; the fields after it are numbers.
+  // The process name, in parentheses, may contain anything; only numbers follow it.
   const char* p = std::strrchr(text, ')');
   if (p == nullptr) return false;
   unsigned long long start = 0;
@@ -57,11 +57,11 @@ bool read_stat(int pid, process_stat& s) {
   return got == 2;
 }
 
-/// Whether what runs under this number is no longer the process that started then.
+/// Whether the process with this pid is not the one that started at that time.
 bool is_another(int pid, uint64_t start_time) {
   process_stat s;
   if (read_stat(pid, s))
-    // One that was not yet waited for has ended all the same.
+    // a zombie has ended, too
     return s.state == 'Z' || s.state == 'X' || (start_time != 0 && s.start_time != start_time);
   if (errno == ENOENT || errno == ESRCH) return true;
   return kill(pid, 0) != 0 && errno == ESRCH;
@@ -80,7 +80,7 @@ uint64_t find_process_space() {
   char boot[64] = {};
   constexpr const char* boot_id = "/proc/sys/kernel/random/boot_id";
   if (!read_file(boot_id, boot)) {
-    // Where nobody may read it all are alike. Who alone can't would not find those that can.
+    // If no process may read it, the ids are equal all the same. But if only this one can't, its id would differ.
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
       throw resource_error(std::string("shm: can't read ") + boot_id + ": " + std::strerror(errno));
     boot[0] = 0;
@@ -115,7 +115,7 @@ bool process_watch::has_ended(int pid, uint64_t start_time) {
   if (fd_ < 0) {
     fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     if (fd_ < 0 && errno == ESRCH) return true;
-    // From here on the number can't change its meaning; it may have before.
+    // With the pidfd open, the pid can't be reused; it may have been before.
     if (is_another(pid, start_time)) return true;
     if (fd_ < 0) return false;
   }

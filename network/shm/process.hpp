@@ -1,19 +1,19 @@
-// Who a process is, and whether it still runs.
+// Identifying a process, and whether it is still running.
 #pragma once
 
 #include <cstdint>
 
 namespace lci::network::shm {
 
-/// When a process started, in clock ticks since boot; 0 if that can't be found out. Tells a process
-/// from a later one that got its number.
+/// Start time of a process, in clock ticks since boot; 0 if unknown. Distinguishes a process from a later one with the
+/// same pid.
 uint64_t process_start_time(int pid);
 
-/// The same for all processes that can see each other by number and open each other's files, and no
-/// others: those of one boot of one kernel, in one container as far as that goes, of one user.
+/// An id shared by exactly those processes that see each other by pid and can open each other's files: same boot of one
+/// kernel, same container as far as namespaces tell, same user.
 uint64_t process_space();
 
-/// Watches one process. Not thread-safe.
+/// Monitors one process. Not thread-safe.
 class process_watch {
  public:
   process_watch() = default;
@@ -21,11 +21,11 @@ class process_watch {
   process_watch(const process_watch&) = delete;
   process_watch& operator=(const process_watch&) = delete;
 
-  /// Whether the process has ended. One that can't be looked at just now is taken to live.
+  /// Whether the process has ended. If it can't be checked now, it counts as running.
   bool has_ended(int pid, uint64_t start_time);
 
  private:
-  int fd_ = -1;  // a pidfd; without one (none left, an old kernel) the process is looked up instead
+  int fd_ = -1;  // a pidfd; without one (none left, an old kernel) has_ended() looks the process up
 };
 
 }  // namespace lci::network::shm

@@ -55,7 +55,7 @@ void context::discard(std::byte* begin, size_t size) {
 }
 
 heap_window context::heap_of(int peer) {
-  if (peer >= world_->job_size_of(rank_)) return {};  // may go while its memory is in use
+  if (peer >= world_->job_size_of(rank_)) return {};  // its memory might be unmapped while in use
   const auto per_host = static_cast<int>(attr_.sim_ranks_per_host);
   if (per_host > 0 && peer / per_host != (rank_ - world_->base_of(rank_)) / per_host) return {};
   return world_->heap_of(world_->base_of(rank_) + peer);

@@ -1,4 +1,4 @@
-// What the devices of one rank of a simulated world share.
+// What the devices of one rank of a simulated job share.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace lci::network::sim {
 
-/// Ranks of one simulated host reach each other's shared heaps; they are all in this process.
+/// Ranks of one simulated host map each other's shared heaps, as all of them are in this process.
 class context final : public network::context {
  public:
   context(std::shared_ptr<world> w, int rank, const net_context_attr_t& attr)
@@ -32,7 +32,7 @@ class context final : public network::context {
 
  private:
   std::shared_ptr<world> world_;
-  int rank_;  // station
+  int rank_;  // the station of this rank
   external_peer_book* book_ = nullptr;
   net_context_attr_t attr_;
   heap_window heap_;

@@ -11,7 +11,7 @@
 namespace lci::network::sim {
 
 namespace {
-// How often the network takes a whole operation at once, and says `done` to what was not inject.
+// Percentage of operations without `inject` that complete at once, with `done`.
 constexpr size_t at_once_percent = 12;
 }  // namespace
 
@@ -58,7 +58,7 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
 device::~device() {
   std::lock_guard lock(world_->mutex_);
   std::erase_if(world_->transfers_, [&](auto& entry) { return entry.second.source == this; });
-  // What has not left for good dies with the device: see flushed().
+  // Messages that have not left the device are lost with it: see flushed().
   for (size_t other = 0; other < world_->ranks_.size(); ++other) {
     device* d = world_->find(static_cast<int>(other), index_);
     if (d == nullptr || d == this) continue;
@@ -98,7 +98,7 @@ errorcode_t device::post(const net_op& op) {
   device* target = world_->find(station, index_);
   if (world_->separated(rank_, station) || world_->departed(station, index_))
     return errorcode_t::fatal;
-  // A peer that has not made its device yet is as good as a full queue.
+  // A peer that has not made its device yet looks like a full queue.
   if (target == nullptr || peers_[op.peer].outstanding >= max_sends_) {
     world_->stats_.retries += 1;
     return errorcode_t::retry_nomem;
@@ -187,7 +187,7 @@ errorcode_t device::move_memory(const net_op& op) {
 
 int device::poll(event_sink& sink, int max_events) {
   uint64_t limit = static_cast<uint64_t>(std::max(max_events, 0));
-  // One event after the other: the sink may throw, and no event may be lost by it.
+  // One event at a time: if the sink throws, no event may be lost.
   for (int n = 0;; ++n) {
     event e;
     {
@@ -215,10 +215,10 @@ int device::poll(event_sink& sink, int max_events) {
 }
 
 bool device::next_event(event& out) {
-  world_->apply_due_transfers();  // the sink may have posted since the last time
+  world_->apply_due_transfers();  // the sink may have posted since the previous call
   for (auto it = inbox_.begin(); it != inbox_.end() && it->first.first <= world_->clock_; ++it) {
     if (it->second.what == event::kind::recv && limits_.receive_buffers > 0 && buffers_.empty())
-      continue;  // waits in the network
+      continue;  // no buffer posted: stays in the network
     const bool is_last = it->second.what == event::kind::departure || it->second.what == event::kind::device_end;
     if (is_last && anything_from(it->second.peer)) continue;
     out = std::move(inbox_.extract(it).mapped());
@@ -231,7 +231,7 @@ bool device::next_event(event& out) {
         break;
       case event::kind::complete:
       case event::kind::operation_failure:
-        if (out.msg) out.msg->read_buffer();  // from now on it belongs to the sender again
+        if (out.msg) out.msg->read_buffer();  // the buffer belongs to the sender again
         peers_[out.peer].outstanding -= 1;
         break;
       case event::kind::peer_failure:
@@ -338,7 +338,7 @@ void device::wait(int64_t timeout_us) {
 }
 
 void device::park(int64_t timeout_us) {
-  // Messages come as time passes, and time passes as devices poll: so poll on, but not all the time.
+  // The clock advances only when devices poll, so poll on, but with pauses.
   wait(0);
   std::this_thread::sleep_for(std::chrono::microseconds(std::min<int64_t>(timeout_us, 200)));
 }
@@ -410,7 +410,7 @@ void device::cut_off_from(int peer) {
   schedule(world_->soon(temper_.max_delay), {.what = event::kind::peer_failure, .peer = peer});
 }
 
-// Everything that is under way may or may not have happened; each operation ends once, somehow.
+// Each operation in flight may or may not have taken effect; each one ends exactly once.
 void device::settle_under_way(int peer) {
   random_source& random = world_->random_;
   for (auto it = world_->transfers_.begin(); it != world_->transfers_.end();) {
@@ -429,7 +429,7 @@ void device::settle_under_way(int peer) {
   }
   for (auto& [when, e] : inbox_) {
     if (e.peer != peer) continue;
-    if (e.what == event::kind::recv) e.msg->read_buffer();  // later, that memory may be gone
+    if (e.what == event::kind::recv) e.msg->read_buffer();  // the memory may be freed later
     if (e.what == event::kind::complete && random.percent(50))
       e.what = event::kind::operation_failure;
   }

@@ -11,15 +11,15 @@
 
 namespace lci::network::sim {
 
-/// How unkind a device's network is; from the attributes of its context.
+/// Fault injection of a device's network, from the attributes of its context.
 struct temper {
   uint64_t max_delay;
   size_t retry_percent;
   uint64_t max_poll;  // 0: no limit
 };
 
-/// Thread-safe as the contract says. Everything is guarded by the world's mutex, which is never
-/// held while the sink is told.
+/// Thread-safe, as network::device requires. The world's mutex protects everything; it is not held while the sink is
+/// called.
 class device final : public network::device {
  public:
   device(std::shared_ptr<world> w, int rank, const net_context_attr_t& context_attr,
@@ -38,13 +38,13 @@ class device final : public network::device {
  private:
   friend class world;
 
-  /// A send on its way. Its buffer is read at the last possible moment, so that a buffer that is
-  /// reused too early is noticed: on delivery, or when its sender is told that it is free.
+  /// A send in flight. Its buffer is read as late as possible, to expose buffers that are reused too early: on
+  /// delivery, or when the sender is told that the buffer is free.
   struct message {
     net_op op;
     std::vector<std::byte> payload;
-    bool read = false;    // `payload` holds the bytes, `op` is no longer looked at
-    bool silent = false;  // no completion follows: the sender's slot is free on delivery
+    bool read = false;    // `payload` holds the bytes; the segments of `op` are no longer read
+    bool silent = false;  // no completion follows: delivery frees the sender's slot
     int source;             // station
 
     void read_buffer();
@@ -61,7 +61,7 @@ class device final : public network::device {
   };
   struct peer_state {
     size_t outstanding = 0;  // operations that occupy the send queue to this peer
-    uint64_t last_put = 0;   // no send overtakes a put: see limits::put_then_send_ordered
+    uint64_t last_put = 0;   // no send may overtake a put: see limits::put_then_send_ordered
   };
   struct receive_buffer {
     segment where;
@@ -71,25 +71,25 @@ class device final : public network::device {
   size_t n_ids() const;
 
   // All of the following run under the world's mutex.
-  /// What `op` asks for against the contract, or null.
+  /// How `op` violates the contract, or null.
   const char* fault_of(const net_op& op) const;
   const char* fault_of(const segment& s) const;
   errorcode_t send(const net_op& op, device& target);
   errorcode_t move_memory(const net_op& op);
   void schedule(uint64_t tick, event e) { inbox_.emplace(world_->at(tick), std::move(e)); }
-  /// The next event that is due and can be delivered.
+  /// The next event that is due and deliverable.
   bool next_event(event& out);
   void fill_receive_buffer(event& e);
   void fail_operation(int peer, void* context);
   void cut_off_from(int peer);
-  /// The connection with a peer outside of the job ends.
+  /// Ends the connection with a peer outside of the job.
   void part_from(int peer, departure how);
-  /// What is under way to the peer happens or fails.
+  /// Completes or fails each operation in flight to the peer.
   void settle_under_way(int peer);
   bool anything_from(int peer) const;
-  /// Our id at the station where `peer`, an id here, is.
+  /// Our id at the station of `peer`, which is our id of it.
   int id_at(int peer, int station) const;
-  /// Each with this probability.
+  /// Drops each message with this probability, in percent.
   void forget_messages_from(int peer, size_t percent);
   void free_slot(const message& m);
   void lose(message& m);
@@ -104,8 +104,8 @@ class device final : public network::device {
   const bool check_mappings_;
   size_t index_;                        // among the devices of this rank
   std::vector<peer_state> peers_;       // by rank
-  std::map<moment, event> inbox_;       // what poll() will say, and when
-  std::deque<receive_buffer> buffers_;  // offered by post_recv()
+  std::map<moment, event> inbox_;       // events for poll(), by due time
+  std::deque<receive_buffer> buffers_;  // posted by post_recv()
 };
 
 }  // namespace lci::network::sim

@@ -9,8 +9,7 @@ namespace lci::network {
 
 namespace {
 
-/// A seat in a world. Ranks of a simulated world are handed out in the order in which they ask, and
-/// find each other without exchanging anything.
+/// A rank of a simulated job. Ranks are assigned in the order in which they join, and need no exchange of addresses.
 class seat final : public address_exchange {
  public:
   seat(std::pair<std::shared_ptr<sim::world>, int> joined)
@@ -45,7 +44,7 @@ std::unique_ptr<address_exchange> take_lone_seat(const net_context_attr_t& attr)
 
 std::unique_ptr<context> create_context(address_exchange& exchange,
                                         const net_context_attr_t& attr) {
-  // Further contexts of one runtime share its seat, and count their devices together.
+  // All contexts of a runtime use the same rank, and number their devices in common.
   auto* own = dynamic_cast<seat*>(&exchange);
   if (own == nullptr)
     throw_invalid("alloc_net_context", "backend", "sim", "the backend of the whole runtime",

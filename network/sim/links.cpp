@@ -1,4 +1,4 @@
-// Peers outside of the job, in a simulated world: how stations are linked, and how links end.
+// Peers outside of the job in a simulated world: how connections are made and closed.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -74,7 +74,7 @@ int world::connect(int station, const std::string& address) {
   const int peer = s.book->admit();
   if (peer < 0)
     throw resource_error("connect: all " + std::to_string(s.book->capacity()) +
-                         " ids for peers are taken; disconnect some, or raise LCI_ATTR_MAX_PEERS");
+                         " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
   link& l = link_of(station, peer);
   l = {.now = link::phase::knocking, .station = to, .number = ++n_links_};
   knocks_.emplace(at(soon(16)), knock{station, peer, l.number, to});
@@ -90,7 +90,7 @@ void world::answer_knocks(int station) {
     const rank_state& from = ranks_[static_cast<size_t>(k.from)];
     if (from.book == nullptr) continue;
     link& l = link_of(k.from, k.peer);
-    if (l.now != link::phase::knocking || l.number != k.number) continue;  // given up meanwhile
+    if (l.now != link::phase::knocking || l.number != k.number) continue;  // closed or retried meanwhile
     external_peer_book* book = ranks_[static_cast<size_t>(station)].book;
     const auto refuse = [&](contact::state what, const char* why) {
       l.now = link::phase::unsuccessful;
@@ -99,9 +99,9 @@ void world::answer_knocks(int station) {
     if (book == nullptr || separated(k.from, station)) {
       refuse(contact::state::gone, "the runtime of that address has gone");
     } else if (!book->accepts_strangers()) {
-      refuse(contact::state::refused, "it accepts nobody by itself; set LCI_ATTR_ACCEPT_STRANGERS=1");
+      refuse(contact::state::refused, "it does not accept connections; set LCI_ATTR_ACCEPT_STRANGERS=1");
     } else if (const int peer = book->admit(); peer < 0) {
-      refuse(contact::state::refused, "all its ids for peers are taken; raise LCI_ATTR_MAX_PEERS");
+      refuse(contact::state::refused, "it has no free peer ids; raise LCI_ATTR_MAX_PEERS");
     } else {
       link_of(station, peer) = {.now = link::phase::connected, .station = k.from, .there = k.peer};
       l.now = link::phase::connected;
@@ -122,7 +122,7 @@ contact world::contact_with(int station, int peer) {
   }
   if (l.now == link::phase::knocking) return {};
   if (l.now == link::phase::idle)
-    return {contact::state::gone, "the connection was given up by disconnect()"};
+    return {contact::state::gone, "disconnect() has closed the connection"};
   if (l.now != link::phase::unsuccessful) return {contact::state::made, {}};
   const contact result = l.result;
   finish(station, peer, departure::dismissed);

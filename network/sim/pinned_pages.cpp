@@ -24,7 +24,7 @@ bool is_locked(uint64_t at) {
   return msync(reinterpret_cast<void*>(at), page, MS_ASYNC | MS_INVALIDATE) != 0 && errno == EBUSY;
 }
 
-/// Without reading the pages in. By number: sanitizers replace the function by one that does nothing.
+/// Locks without faulting pages in. A direct system call, as sanitizers replace the function by one that does nothing.
 bool lock_on_fault(uint64_t from, uint64_t end) {
   constexpr int on_fault = 1;
   return syscall(SYS_mlock2, from, end - from, on_fault) == 0;
@@ -36,7 +36,7 @@ uint64_t pinned_pages::pin(uint64_t base, size_t size) {
   const uint64_t from = first_page(base), last = last_page(base, size), stamp = ++stamps_;
   for (uint64_t at = from; at <= last; at += page) {
     const auto known = pages_.find(at);
-    if (known != pages_.end() && !is_locked(at)) known->second.since = stamp;  // mapped anew
+    if (known != pages_.end() && !is_locked(at)) known->second.since = stamp;  // mapped again
   }
   if (!lock_on_fault(from, last + page))
     throw resource_error("sim: can't lock " + std::to_string(last + page - from) +
@@ -51,7 +51,7 @@ uint64_t pinned_pages::pin(uint64_t base, size_t size) {
 
 void pinned_pages::unpin(uint64_t base, size_t size) {
   const uint64_t end = last_page(base, size) + page;
-  uint64_t from = first_page(base);  // of the pages before `at` that nobody pins any more
+  uint64_t from = first_page(base);  // start of the pages before `at` that are no longer pinned
   for (uint64_t at = from; at <= end; at += page) {
     if (at < end) {
       const auto known = pages_.find(at);
@@ -60,7 +60,7 @@ void pinned_pages::unpin(uint64_t base, size_t size) {
         continue;
       }
     }
-    // By number, as above. Of memory that is gone there is nothing to unlock.
+    // A direct system call, as above. If the memory is unmapped, there is nothing to unlock.
     if (from < at) (void)syscall(SYS_munlock, from, at - from);
     from = at + page;
   }

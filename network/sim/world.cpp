@@ -11,7 +11,7 @@ namespace lci::network::sim {
 
 namespace {
 std::mutex newest_mutex;
-std::weak_ptr<world> newest;  // under newest_mutex; what world::current() returns
+std::weak_ptr<world> newest;  // under newest_mutex; result of world::current()
 std::atomic<uint64_t> n_worlds{0};
 }  // namespace
 
@@ -143,7 +143,7 @@ void world::apply(transfer& t) {
   } else {
     for (int i = 0; i < op.n_segments; ++i) {
       const segment& s = op.segments[i];
-      // memmove: a rank may put into, or get from, itself.
+      // memmove: a rank may put to, or get from, itself.
       if (s.size > 0 && op.kind == verb::put) std::memmove(remote, s.base, s.size);
       if (s.size > 0 && op.kind == verb::get) std::memmove(s.base, remote, s.size);
       if (remote != nullptr) remote += s.size;

@@ -1,5 +1,5 @@
-// A whole job in one process: the ranks of a simulated network, their clock and their luck. Tests
-// that link the static core use this header to break things and to see what happened.
+// A whole job in one process: the ranks of a simulated network, their clock and random faults. Tests that link the
+// static core use this header to inject faults and to inspect the world.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace lci::network::sim {
 
 class device;
 
-/// splitmix64: the same numbers everywhere from the same seed.
+/// splitmix64: a seed gives the same numbers everywhere.
 class random_source {
  public:
   explicit random_source(uint64_t seed) : state_(seed) {}
@@ -35,53 +35,52 @@ class random_source {
   uint64_t state_;
 };
 
-/// When something happens: events of one tick happen in the order in which they were scheduled.
+/// When something happens; events of one tick happen in the order in which they were scheduled.
 using moment = std::pair<uint64_t, uint64_t>;
 
-/// What has happened in a world so far.
+/// Counters of a world.
 struct statistics {
   uint64_t ticks = 0;          ///< polls and waits of all devices
   uint64_t sent = 0;           ///< sends accepted
-  uint64_t delivered = 0;      ///< messages handed to a sink
-  uint64_t lost = 0;           ///< messages that died with a rank or a device
-  uint64_t in_flight = 0;      ///< sent - delivered - lost, counted where they are
+  uint64_t delivered = 0;      ///< messages passed to a sink
+  uint64_t lost = 0;           ///< messages lost with a rank or a device
+  uint64_t in_flight = 0;      ///< sent - delivered - lost, counted in the inboxes
   uint64_t rma_posted = 0;     ///< puts and gets accepted
-  uint64_t rma_applied = 0;    ///< of them, those that moved their bytes
-  uint64_t rma_failed = 0;     ///< of them, those that ended in a failure
-  uint64_t retries = 0;        ///< posts answered with a retry
-  uint64_t registrations = 0;  ///< ranges registered now
-  uint64_t devices = 0;        ///< devices alive now
+  uint64_t rma_applied = 0;    ///< of them, those that moved their data
+  uint64_t rma_failed = 0;     ///< of them, those that failed
+  uint64_t retries = 0;        ///< posts that returned a retry
+  uint64_t registrations = 0;  ///< currently registered ranges
+  uint64_t devices = 0;        ///< existing devices
 };
 
-/// Thread-safe: one mutex guards everything. Deterministic when a single thread drives all ranks:
-/// every choice is drawn from one seeded source, in the order of calls. Lives as long as one of its
-/// contexts does.
+/// Thread-safe: one mutex protects everything. Deterministic if a single thread drives all ranks: every choice comes
+/// from one seeded source, in the order of calls. Owned jointly by its contexts.
 class world {
  public:
   world(size_t ranks, uint64_t seed);
 
-  /// The world that was joined last, or null if it is gone.
+  /// The world that was joined last, or null if it no longer exists.
   static std::shared_ptr<world> current();
 
-  /// Cuts `rank`, or the station of that number, off from all others, for ever: what is in flight from or to it may vanish, each
-  /// side hears that the other has failed.
+  /// Permanently disconnects `rank`, or the station of that number, from all others: what is in flight from or to it
+  /// may be lost, and each side gets a failure of the other.
   void kill(int rank);
 
-  /// Where a rank's shared heap is, for all ranks of its host.
+  /// Sets where a rank's shared heap is, for all ranks of its host.
   void announce_heap(int rank, heap_window heap);
   heap_window heap_of(int rank) const;
 
   statistics stats() const;
-  /// What was done against the contract, in words, the first hundred. A correct core causes none.
+  /// Descriptions of violations of the contract, the first hundred. A correct core causes none.
   std::vector<std::string> violations() const;
-  /// Ranks of the world's job. Stations behind them are of runtimes that are jobs of their own.
+  /// Number of ranks of the world's job. Stations with higher numbers are runtimes that are jobs of their own.
   int size() const { return job_size_; }
 
-  /// Of the job that has this station: its size, and the station of its rank 0.
+  /// The size of the job that has this station, and the station of its rank 0.
   int job_size_of(int station) const;
   int base_of(int station) const;
 
-  // Peers outside of the job (links.cpp): see network::context, of which `station` is the caller's.
+  // Peers outside of the job (links.cpp): see network::context; `station` is the caller's.
   std::string address_of(int station) const;
   void open(int station, external_peer_book& book);
   void close(int station);
@@ -94,17 +93,17 @@ class world {
   friend std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed);
   friend std::pair<std::shared_ptr<world>, int> join_world_alone(uint64_t seed);
 
-  /// What a station has of a peer outside of its job.
+  /// A station's state of a peer outside of its job.
   struct link {
     enum class phase { idle, knocking, connected, unsuccessful, ending, over };
     phase now = phase::idle;
     int station = -1;     // the peer's
     int there = -1;       // our id there
-    uint64_t number = 0;  // knocking: tells attempts apart
+    uint64_t number = 0;  // knocking: distinguishes attempts
     contact result = {};  // unsuccessful
     departure how = departure::left;  // ending
-    bool dismissed = false;           // ending: the program has let go of the id
-    int devices_left = 0;             // ending: those that have not said so yet
+    bool dismissed = false;           // ending: the program has released the id
+    int devices_left = 0;             // ending: devices that have not reported it yet
   };
   struct knock {
     int from, peer;
@@ -117,41 +116,41 @@ class world {
     bool cut_off = false;
     heap_window heap;
     int base = 0;      // station of its job's rank 0
-    int job_size = 1;  // the ranks' stations follow each other
-    external_peer_book* book = nullptr;  // null: can't be reached from outside of the job
-    int n_contexts = 0;          // that have opened the book
+    int job_size = 1;  // the ranks' stations are consecutive
+    external_peer_book* book = nullptr;  // null: not reachable from outside of the job
+    int n_contexts = 0;          // number of contexts that have opened the book
     std::vector<link> links;     // by id
   };
   struct region {
     int rank;
     size_t device_index;
     uint64_t base, size;
-    uint64_t stamp = 0;  // of pages_; 0: not looked at
+    uint64_t stamp = 0;  // of pages_; 0: not checked
   };
-  struct transfer {  // a put or get on its way
+  struct transfer {  // a put or get in flight
     device* source;
     int target;  // station
     net_op op;
-    std::vector<std::byte> payload;  // of a put whose source buffer was given back
+    std::vector<std::byte> payload;  // data of a put whose source buffer was released
     bool owns_payload = false;
     bool silent = false;  // no completion: posted with `inject`
   };
 
   // All of the following run under mutex_.
   moment at(uint64_t tick) { return {tick, sequence_++}; }
-  /// A tick within the next `max_delay` polls of a device, if all devices poll equally often.
+  /// A tick within the next `max_delay` polls of each device, if all devices poll equally often.
   uint64_t soon(uint64_t max_delay);
-  /// Lets a tick pass.
+  /// Advances the clock by one tick.
   void advance();
-  /// Puts and gets that are due happen now, whoever polls.
+  /// Applies the puts and gets that are due, whichever device polls.
   void apply_due_transfers();
   void apply(transfer& t);
-  /// Where the remote side of `op` lies, or null (and why) if the key doesn't allow it.
+  /// The remote memory of `op`, or null (and why) if the key does not permit the access.
   std::byte* remote_memory(const net_op& op, int target, size_t device_index, size_t size,
                            std::string& why);
   // links.cpp
   link& link_of(int station, int peer);
-  /// Where that peer is; -1 if it isn't connected.
+  /// The station of that peer; -1 if it is not connected.
   int station_of(int station, int peer);
   /// The id of a rank of the station's job, -1 for others.
   int peer_at(int station, int of);
@@ -188,11 +187,11 @@ class world {
   std::vector<std::string> violations_;
 };
 
-/// Makes the caller the next rank of the world that is filling up, or rank 0 of a new one. Throws
+/// Adds the caller as the next rank of the world that is not yet complete, or as rank 0 of a new one. Throws
 /// invalid_argument_error if that world has another size or seed.
 std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed);
 
-/// Makes the caller a job of its own in the world that was joined last, or in a new one.
+/// Adds the caller as a job of its own to the world that was joined last, or to a new one.
 std::pair<std::shared_ptr<world>, int> join_world_alone(uint64_t seed);
 
 /// Bytes of all segments of `op`.

@@ -1,4 +1,4 @@
-// Content that is on its way to where it belongs.
+// Content that is being received into its destination.
 #pragma once
 
 #include <sys/uio.h>
@@ -13,7 +13,7 @@
 
 namespace lci::network::sockets {
 
-/// The rest of a frame with content, which is read straight into its place. By one thread.
+/// The rest of a frame with content, which is read directly into its destination. Not thread-safe.
 class arriving {
  public:
   enum class kind : uint8_t { nothing, put, data };
@@ -22,11 +22,11 @@ class arriving {
   arriving(kind what, std::byte* to, size_t size, size_t padding) : what_(what), to_(to), left_(size), padding_(padding) {}
 
   kind what() const { return what_; }
-  size_t size() const { return left_; }  ///< of what is missing
+  size_t size() const { return left_; }  ///< bytes still to be read
   explicit operator bool() const { return what_ != kind::nothing; }
   bool is_whole() const { return left_ == 0 && padding_ == 0; }
 
-  /// Takes what it can of bytes that have been read with others.
+  /// Takes as much as possible from bytes that were read together with others.
   void take_from(chunk& in) {
     const size_t content = std::min(left_, in.size());
     if (content > 0) std::memcpy(to_, in.data(), content);
@@ -35,9 +35,9 @@ class arriving {
     in.begin += padding;
     advance(content + padding);
   }
-  /// Where to read what is missing.
+  /// Where to read the missing bytes.
   std::array<iovec, 2> places() { return {iovec{to_, left_}, iovec{unread_.data(), padding_}}; }
-  /// So many bytes have been read. Returns how many of them lie behind.
+  /// Accounts for `n` bytes that were read. Returns how many of them belong to what follows.
   size_t advance(size_t n) {
     const size_t content = std::min(left_, n);
     to_ += content;

@@ -9,12 +9,12 @@ namespace lci::network::sockets {
 namespace {
 
 constexpr std::align_val_t alignment{cache_line};
-// More wait at times of shortage only.
+// A larger number is free only after a shortage.
 constexpr size_t most_spare = 16;
 
 }  // namespace
 
-// Not initialized: a first touch of a page takes longer than what most of them are for.
+// Not initialized: the first touch of a page takes longer than most uses of a chunk.
 chunk::chunk(size_t size)
     : capacity(size), bytes(static_cast<std::byte*>(::operator new[](size, alignment))) {}
 
@@ -40,7 +40,7 @@ std::unique_ptr<chunk> chunk_pool::take() {
 }
 
 void chunk_pool::give(std::unique_ptr<chunk> c) {
-  if (c == nullptr || c->capacity != capacity_) return;  // one made for a longer message
+  if (c == nullptr || c->capacity != capacity_) return;  // a larger one, made for a longer message
   c->clear();
   std::lock_guard guard(lock_);
   if (spare_.size() < most_spare) spare_.push_back(std::move(c));

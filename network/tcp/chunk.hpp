@@ -1,4 +1,4 @@
-// Memory for bytes that wait: to be sent, or to become whole frames.
+// Buffers for bytes waiting to be sent, or to become complete frames.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace lci::network::sockets {
 
-/// Bytes from `begin` to `end` are there. Belongs to one thread, or to what it is part of.
+/// Holds the bytes from `begin` to `end`. Not thread-safe: owned by one thread, or by a structure with a lock.
 struct chunk {
   explicit chunk(size_t capacity);
 
@@ -20,7 +20,7 @@ struct chunk {
   size_t room() const { return capacity - end; }
   bool empty() const { return begin == end; }
   void clear() { begin = end = frame_begin; }
-  /// Moves what is there to the front, and to the place of a frame's begin.
+  /// Moves the bytes to the front, aligned as a frame.
   void compact();
 
   struct release {
@@ -31,11 +31,11 @@ struct chunk {
   size_t begin = frame_begin, end = frame_begin;
 };
 
-/// Chunks of one size, for all connections of a device: one that nothing waits at has none. Thread-safe.
+/// Chunks of one size, shared by all connections of a device; an idle connection has none. Thread-safe.
 class chunk_pool {
  public:
   explicit chunk_pool(size_t capacity) : capacity_(capacity) {}
-  /// An empty one. Throws bad_alloc.
+  /// Returns an empty chunk. Throws bad_alloc.
   std::unique_ptr<chunk> take();
   void give(std::unique_ptr<chunk> c);
   size_t capacity() const { return capacity_; }

@@ -1,4 +1,4 @@
-// What a device has with one peer: a socket, and what waits at it.
+// A device's connection to one peer: a socket, and what waits to be sent or read.
 #pragma once
 
 #include <atomic>
@@ -18,28 +18,30 @@
 
 namespace lci::network::sockets {
 
-/// What an answer is waited for: a get, or a put, which has no `to`.
+/// A request waiting for its answer: a get, or a put, which has no `to`.
 struct request {
   std::byte* to;
   size_t size;
   void* context;
 };
 
-/// Made when something is first sent to a peer or comes from it, and kept as long as the device. What goes out
-/// and can't go at once waits in a row.
+/// Made when something is first sent to a peer or received from it; exists as long as the device. What can't be sent at
+/// once is queued.
 struct connection {
-  /// Some microseconds: a message that comes later than this after the one before begins a row.
+  /// In ticks (2.5 us): a message posted later than this after the previous one starts a new series.
   static inline const uint64_t closely = ticks_in(std::chrono::nanoseconds(2500));
-  /// So many messages of a row go alone, at once. A call to the system takes as long as copying a hundred.
+  /// This many messages of a series are sent at once, each alone; the others are bundled. A system call takes as long
+  /// as copying a hundred messages.
   static constexpr int few = 1;
-  /// To copy one so long would cost as much as a call does: it goes alone unless something waits.
+  /// Bytes: copying a message of this size costs as much as a system call, so it goes alone unless something waits.
   static constexpr size_t large = 4096;
-  /// Chunks and frames that wait, of our own posts, and requests that are not answered.
+  /// Limits of the chunks and frames that wait for our own posts, and of the unanswered requests.
   static constexpr size_t most_waiting = 16, most_asked = 128;
-  /// Answers to a peer that asks for no more than it may, beside those, and what is just being written.
+  /// Limit including the answers to a peer that respects these limits, and what is being written.
   static constexpr size_t most_with_answers = most_waiting + most_asked + 8;
-  /// While content so long comes now and then, little is read at a time of what it is announced by: else its begin
-  /// would be copied. Reads without any that make us forget it:
+  /// After content of at least `long_content` bytes, at most `little` bytes are read with the next frame heads, as
+  /// content that is read with its head must be copied. `long_memory`: number of reads without such content after which
+  /// that limit ends.
   static constexpr size_t long_content = 16384, little = 4096;
   static constexpr int long_memory = 8;
 
@@ -47,41 +49,41 @@ struct connection {
 
   const int rank;
   peer_state what;
-  std::atomic<bool> stranger{false};  // the first that is heard of the peer is that it has failed
-  /// -1: not yet connected, or with oneself. Set once, under `lock`, and open until the device ends, so that
-  /// who has read it may use it.
+  std::atomic<bool> stranger{false};  // its failure was detected before anything was exchanged with it
+  /// -1: not yet connected, or the connection to oneself. Set once, under `lock`, and open until the device is
+  /// destroyed, so that a thread that has read it may use it.
   std::atomic<int> fd{-1};
-  socket_handle socket;  // that; under lock
+  socket_handle socket;  // owns fd; under lock
 
-  // --- what goes out ---
+  // --- sending ---
   alignas(cache_line) spinlock lock;
   bool sending = false;  // under lock: a thread has the turn to write to the socket
-  bool listed = false;   // under lock: the device knows that something waits
-  bool blocked = false;  // of who has the turn, and under lock: the socket takes no more for now
-  bool watched = false;  // under lock: the device is woken when it does
-  bool broken = false;   // under lock: writing has failed; reading finds the end of it
+  bool listed = false;   // under lock: in the device's list of connections where something waits
+  bool blocked = false;  // of the thread with the turn, and under lock: the socket is full
+  bool watched = false;  // under lock: the device is woken when the socket has space
+  bool broken = false;   // under lock: writing has failed; reading finds the end of the connection
   int broken_by = 0;     // under lock: the errno
-  int row = 0;           // under lock: messages that went alone, closely behind each other
-  uint64_t last = 0;     // under lock: when something was posted
-  std::list<outgoing> waiting;     // under lock; but what is written of it is of who has the turn
-  bool first_is_taken = false;     // under lock: of `waiting` the first is being written
+  int row = 0;           // under lock: messages of this series sent alone
+  uint64_t last = 0;     // under lock: ticks of the last post
+  std::list<outgoing> waiting;     // under lock, except that the thread with the turn uses the first
+  bool first_is_taken = false;     // under lock: the first of `waiting` is being written
   std::list<request> asked;        // under lock
 
-  // --- what comes in ---
+  // --- receiving ---
   alignas(cache_line) spinlock receive_lock;
-  std::unique_ptr<chunk> incoming;  // under receive_lock; often none while nothing is there
+  std::unique_ptr<chunk> incoming;  // under receive_lock; often null while nothing is pending
   bool said_goodbye = false;        // under receive_lock
-  bool over = false;                // under receive_lock: nothing more will come
+  bool over = false;                // under receive_lock: nothing more will be read
   arriving content;                 // under receive_lock
   int expects_content = 0;          // under receive_lock: see long_memory
-  std::atomic<bool> ended{false};   // nothing of it is read or waited for any more: then its failure may be told
+  std::atomic<bool> ended{false};   // nothing of it is read or outstanding any more, so its failure may be reported
 
-  // --- the end; by the thread that closes the device ---
-  std::atomic<bool> dismissed{false};  // a goodbye is on its way; also read by who polls
-  bool shut = false;       // all is written
+  // --- closing; used by the thread that closes the device ---
+  std::atomic<bool> dismissed{false};  // the close notification was posted; also read by polling threads
+  bool shut = false;       // everything is written
 
   bool is_gone() const { return what.is_gone(); }
-  /// Whether the next message goes alone; then it counts as gone. Under lock.
+  /// Whether the next message goes alone; if so, counts it as sent. Under lock.
   bool goes_alone(uint64_t now, size_t size) {
     if (sending || !waiting.empty() || broken) return false;
     if (size >= large) return true;
@@ -90,8 +92,8 @@ struct connection {
     ++row;
     return true;
   }
-  /// The chunk to which something may be added; nullptr: there is none, or it would come before something else.
-  /// Under lock.
+  /// The chunk to which a message may be appended; nullptr: there is none, or appending would break the order. Under
+  /// lock.
   chunk* open_chunk() const {
     const bool taken = waiting.empty() || (first_is_taken && waiting.size() == 1);
     return taken ? nullptr : waiting.back().copied.get();

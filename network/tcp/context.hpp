@@ -1,4 +1,4 @@
-// What the devices of one runtime share: the address to listen at, and who watches peers and bundles.
+// What the devices of one runtime share: the address to listen on, the liveness connections and the bundle flusher.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace lci::network::sockets {
 
-/// Devices are made collectively: each listens at a port of its own, which its peers must know.
+/// Devices are made collectively: each listens on its own port, which its peers must know.
 class context final : public network::context {
  public:
   context(address_exchange& exchange, const net_context_attr_t& attr);

@@ -1,4 +1,4 @@
-// How a device and its connections come and go.
+// Construction and destruction of a device and its connections.
 #include "network/tcp/device.hpp"
 
 #include <sys/epoll.h>
@@ -16,7 +16,7 @@ namespace lci::network::sockets {
 
 namespace {
 
-// A call to the system for so many bytes costs less than copying them does.
+// Above this size a system call costs less than copying.
 constexpr size_t bundle_end = size_t{32} << 10;
 
 socket_handle checked(int fd, const char* what) {
@@ -82,12 +82,12 @@ connection& device::meet(int rank) {
   if (!made || rank == own_rank_) return c;
   try {
     const auto r = static_cast<size_t>(rank);
-    context_.peers().meet(rank);  // first: who finds nobody listening asks whether the process lives
+    context_.peers().meet(rank);  // first, as failure handling needs the peer's liveness connection
     handshakes_->begin(rank, endpoints_.empty()
                                  ? endpoint::unpack(context_.exchange().read(endpoints_of_all_, rank), rank)
                                  : endpoints_[r]);
   } catch (const bootstrap_error& error) {
-    // Who posts just now, maybe in the middle of a poll, is told that the peer has failed, and why at the next poll.
+    // This thread may be inside a poll, so it only gets `fatal`; the next poll reports the failure and its reason.
     log_warning(error.what());
     fail_peer(rank, error.what());
   }
@@ -108,7 +108,7 @@ void device::on_connected(int rank, socket_handle socket) {
     c.socket = std::move(socket);
     c.fd.store(fd, std::memory_order_release);
   }
-  // Last: from now on other threads read there.
+  // Last: from here on other threads read from it.
   epoll_event e{};
   e.events = EPOLLIN;
   e.data.u64 = static_cast<uint32_t>(rank);

@@ -1,4 +1,4 @@
-// A device over plain TCP sockets: a connection to each peer that it has met.
+// A device over plain TCP sockets: a connection to each peer it has communicated with.
 #pragma once
 
 #include <array>
@@ -22,15 +22,15 @@
 
 namespace lci::network::sockets {
 
-/// Thread-safe. Threads that post to a peer while one writes to its socket leave their messages in its bundle;
-/// one that polls a connection which another thread reads from gives up at once.
+/// Thread-safe. A thread that posts to a peer while another one writes to its socket appends its message to the bundle;
+/// one that polls a connection from which another thread reads returns at once.
 ///
-/// A send is `done` when post() returns: its bytes are the kernel's, or copied. So is a short put; a long one that
-/// the socket does not take at once is written from where it lies. Gets are answered by the target's polls. Locks are
-/// taken in this order: the handshakes' or a connection's for receiving, a connection's, and last a list's.
+/// A send is `done` when post() returns: its bytes are in the kernel or copied. So is a short put; a long put that the
+/// socket does not take at once is written from the user's buffer. Gets are answered when the target polls. Lock order:
+/// the handshakes' or a connection's receive lock, a connection's lock, a list's lock.
 class device final : public network::device, public holds_back, public connection_owner {
  public:
-  /// Listens, and offers where.
+  /// Listens, and offers the address.
   device(context& c, size_t eager_size);
   ~device() override;
   void settle(acquaintance how) override;
@@ -54,7 +54,7 @@ class device final : public network::device, public holds_back, public connectio
   bool flush_if_unattended() override;
 
  private:
-  static constexpr uint64_t bell_mark = 0xffffffff;  // other marks of epoll: a rank's, or the handshakes'
+  static constexpr uint64_t bell_mark = 0xffffffff;  // distinct from the marks of ranks and of the handshakes
 
   // device.cpp
   connection& link_to(int rank) {
@@ -70,20 +70,20 @@ class device final : public network::device, public holds_back, public connectio
   void on_closed(int rank, const std::string& reason) override;
 
   // device_send.cpp
-  /// `asked`: if the frame is a request.
+  /// `asked`: set if the frame is a request.
   errorcode_t send(int peer, frame_kind kind, const parts& m, const request* asked = nullptr);
-  /// Puts a message behind those that wait, unless it is to go `alone`, which gives the caller the turn, or there
-  /// is `no_room`, or nobody to send to. `filled`: they are so many now that they should go.
+  /// Appends a message to those that wait. `alone`: not appended, the caller has the turn and must send it; `no_room`:
+  /// no space; `gone`: the peer is gone; `filled`: appended, and the bundle should be sent now.
   enum class joined : uint8_t { alone, waits, filled, no_room, gone };
   joined join(connection& c, frame_kind kind, const parts& m, const request* asked);
   void write_alone(connection& c, frame_kind kind, const parts& m);
-  /// Ends a turn in which something went alone, but for a `rest`; `error`: the socket takes nothing any more.
+  /// Ends a turn in which a message was sent alone, except for a `rest`; `error`: the connection is broken.
   void end_alone(connection& c, outgoing* rest, int error);
   LCI_COLD void break_off(connection& c, int error);  // under the connection's lock
-  /// Writes what waits, as far as the socket takes it, unless another thread is at it.
+  /// Writes what waits until the socket is full, unless another thread is writing.
   void flush(connection& c);
   void end_turn(connection& c);  // under the connection's lock
-  /// `partly`: the socket takes no more. By who has the turn.
+  /// `partly`: the socket is full. The caller has the turn.
   enum class written : uint8_t { nothing, partly, whole, broken };
   written write(connection& c, outgoing& next);
   written write(connection& c, content_frame& frame);
@@ -97,47 +97,47 @@ class device final : public network::device, public holds_back, public connectio
   errorcode_t put(const net_op& op);
   errorcode_t get(const net_op& op);
   errorcode_t move_own(const net_op& op);
-  /// `done`, or `posted` if some of it waits; or there is no room to wait in beside `most` others.
+  /// Returns `done`, or `posted` if some of it waits; `retry_nomem` if `most` others wait already.
   errorcode_t send_content(connection& c, content_frame frame, size_t most, const request* asked);
   void answer(connection& c, frame_kind kind, const std::byte* content, size_t size);
-  /// Takes a frame other than a message. Returns what is wrong with it, or nullptr.
+  /// Handles a frame other than a message. Returns an error text, or nullptr.
   const char* take(connection& c, const frame_view& frame);
   const char* begin_put(connection& c, const frame_view& frame);
   const char* answer_get(connection& c, const frame_view& frame);
   const char* take_answer(connection& c, const frame_view& frame);
   void begin_content(connection& c, const arriving& content);
-  /// Content is where it belongs.
+  /// Handles content that is complete.
   int tell_content(connection& c, event_sink& sink);
   LCI_COLD void drop(connection& c, const std::list<outgoing>& unsent);
-  /// What was asked for will not come. Under receive_lock, of a connection that is over. False: the memory of a put
-  /// may still be read.
+  /// Fails the unanswered requests of a connection that has ended. Under receive_lock. False: retry later, the memory
+  /// of a put may still be read.
   LCI_COLD bool drop_asked(connection& c);
 
   // device_poll.cpp
-  /// Events, or -1: another thread reads from it.
+  /// Returns the number of events, or -1 if another thread reads from the connection.
   int receive(connection& c, event_sink& sink);
-  /// Adds the events to `told`. False: nothing was there, or it has come to its end. Under the connection's receive_lock.
+  /// Adds the events to `told`. False: nothing to read, or the connection has ended. Under its receive_lock.
   bool read(connection& c, event_sink& sink, int& told);
   ssize_t read_content(connection& c, int fd);
   int receive_own(event_sink& sink);
   void silence_bell();
-  /// Hands out the whole frames of what has come. Under the connection's receive_lock, as what follows.
+  /// Delivers the complete frames. Under the connection's receive_lock, like the following functions.
   int deliver(connection& c, event_sink& sink);
-  /// What has come of a frame that is not whole, of which so much is known to be needed.
+  /// Keeps an incomplete frame, of which at least `needed` bytes are required.
   void keep_rest(connection& c, size_t needed);
   LCI_COLD void end_of(connection& c, const std::string& reason);
   LCI_COLD std::string reason_of_end(connection& c);
   LCI_COLD void hear_no_more(connection& c);
-  /// Reads what there is of a peer that has failed, and no more of it.
+  /// Reads what was received from a peer that has failed, up to a limit.
   LCI_COLD void finish(connection& c, event_sink& sink, int& told);
-  /// Asks epoll, and looks at all connections where something has come. As receive().
+  /// Polls epoll, and receives from all ready connections. Returns as receive().
   int look_around(event_sink& sink);
   LCI_COLD int report_deferred(event_sink& sink);
-  /// Adds to a list of deferred events, and wakes a sleeping thread.
+  /// Adds to a list of deferred events, and wakes sleeping threads.
   template <class T>
   void tell_later(std::vector<T>& list, T what) {
     deferred_.add(list, what);
-    // Either it sees the deferred event before it sleeps, or we see that it sleeps: whichever changes the count later.
+    // Either the sleeper sees the event, or this thread sees the sleeper: the later change of the count decides.
     if (sleepers_.fetch_add(0, std::memory_order_acq_rel) != 0) wake_poller(bell_.get());
   }
 
@@ -154,24 +154,25 @@ class device final : public network::device, public holds_back, public connectio
 
   context& context_;
   const int own_rank_;
-  const size_t row_end_;  // of a bundle: from so many bytes on it goes at once
-  socket_handle events_;  // epoll: of what comes, of handshakes, and of messages to oneself
+  const size_t row_end_;  // bytes in a bundle from which it is sent at once
+  socket_handle events_;  // epoll: received data, handshakes, and messages to oneself
   socket_handle wake_;    // of unpark()
-  socket_handle bell_;    // rung for messages to oneself and deferred events: wakes threads that sleep
+  socket_handle bell_;    // signalled for messages to oneself and deferred events: wakes sleeping threads
   std::unique_ptr<handshakes> handshakes_;
   address_exchange::ticket endpoints_of_all_;
-  std::vector<endpoint> endpoints_;  // empty: asked for when a peer is met
+  std::vector<endpoint> endpoints_;  // empty: read when a peer is first met
   chunk_pool chunks_;
   region_table regions_;
   std::mutex links_mutex_;
   std::vector<std::unique_ptr<connection>> owned_links_;     // under links_mutex_
   std::unique_ptr<std::atomic<connection*>[]> links_;        // written under links_mutex_
 
-  alignas(cache_line) std::atomic<connection*> recent_{nullptr};  // whom something has come from lately
+  alignas(cache_line) std::atomic<connection*> recent_{nullptr};  // the last connection from which something was
+                                                                  // received
   std::atomic<int> n_connected_{0};
   std::atomic<uint32_t> polls_{0}, idle_{0};
   std::atomic<size_t> departures_seen_{0};
-  /// A peer that does not listen any more. Its device has ended if its process is seen to live.
+  /// A peer that does not listen any more. If its process is alive, its device has ended.
   struct doubt {
     int rank;
     std::string reason;
@@ -179,16 +180,16 @@ class device final : public network::device, public holds_back, public connectio
   };
   std::mutex doubts_mutex_;
   std::vector<doubt> doubts_;  // under doubts_mutex_
-  std::atomic<bool> more_comes_{false};   // a poll is handing out several messages: answers go together
-  std::atomic<bool> attended_{false};     // polled lately
-  std::atomic<bool> own_waits_{false};    // messages to oneself
+  std::atomic<bool> more_comes_{false};   // a poll is delivering several messages: bundle the answers
+  std::atomic<bool> attended_{false};     // polled since the flusher last checked
+  std::atomic<bool> own_waits_{false};    // messages to oneself wait
   std::atomic<int> sleepers_{0}, parked_{0};
 
   spinlock waiting_lock_;
-  std::vector<connection*> waiting_;    // under waiting_lock_: where something waits
-  std::atomic<size_t> n_waiting_{0};    // how many these are; also while they are looked at
+  std::vector<connection*> waiting_;    // under waiting_lock_: connections where something waits
+  std::atomic<size_t> n_waiting_{0};    // size of waiting_, also while it is being flushed
 
-  /// What happened outside of a poll, or could not be told in it.
+  /// Events that occurred outside of a poll, or that a poll could not report.
   deferred_events deferred_;
   struct failed_operation {
     void* context;
@@ -196,10 +197,10 @@ class device final : public network::device, public holds_back, public connectio
   };
   std::vector<void*> completed_;           // deferred_
   std::vector<failed_operation> failed_;   // deferred_
-  std::vector<connection*> undelivered_;   // deferred_: a handler has thrown before the last message
-  std::vector<connection*> ended_links_;   // deferred_: who waits there for answers will get none
+  std::vector<connection*> undelivered_;   // deferred_: a handler threw before the last message
+  std::vector<connection*> ended_links_;   // deferred_: their unanswered requests must fail
 
-  goodbye_timeout farewell_time_;  // of flushed(): by one thread
+  goodbye_timeout farewell_time_;  // of flushed(); used by one thread
 };
 
 }  // namespace lci::network::sockets

@@ -1,5 +1,5 @@
-// Peers that fail, and how a device takes its leave: it says goodbye on each connection, and stays until the
-// peer's host has all that was sent. A connection that ends without that has failed.
+// Peer failure, and closing a device: it sends a close notification on each connection, and waits until the peer's host
+// has received everything. A connection that ends without that notification has failed.
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@ namespace lci::network::sockets {
 
 namespace {
 
-/// A process that has died is seen to have, or its host not to answer, long before.
+/// By then the failure of a process, or a silent host, has been detected.
 constexpr std::chrono::seconds longest_doubt{10};
 
 }  // namespace
@@ -30,11 +30,11 @@ void device::check_peers() {
   peers.look();
   peers.tell(departures_seen_, [&](const liveness::departure& d) {
     bool made = false;
-    if (d.device != liveness::all_devices) return;  // whoever asks finds that nobody listens
+    if (d.device != liveness::all_devices) return;  // ended devices are detected as they no longer listen
     if (d.died) return fail_peer(d.rank, d.reason);
     connection& c = make_link(d.rank, made);
     if (c.what.let_go()) deferred_.add_end(d.rank);
-    // Else its last messages are still to be read.
+    // If it is connected, its last messages are still to be read.
     if (c.fd.load(std::memory_order_acquire) < 0) deferred_.add(ended_links_, &c);
   });
   settle_doubts();
@@ -55,10 +55,10 @@ void device::settle_doubts() {
   const auto now = std::chrono::steady_clock::now();
   for (doubt& d : doubts) {
     connection& c = link_to(d.rank);
-    // Its process was seen to end, or it has connected with us.
+    // Its end was detected, or it has connected to us.
     if (c.is_gone() || c.fd.load(std::memory_order_acquire) >= 0) continue;
     const liveness::view seen = context_.peers().view_of(d.rank);
-    // A process that ends closes its sockets one after the other: this one first, and that by which it is watched later.
+    // A process that exits closes its sockets one by one: this one may be closed before its liveness connection.
     if (seen == liveness::view::alive && now - d.since > liveness::benefit_of_doubt) {
       if (c.what.let_go()) deferred_.add_end(d.rank);
       deferred_.add(ended_links_, &c);
@@ -85,7 +85,7 @@ bool device::dismiss(connection& c) {
     if (c.broken) return true;
     if (fd < 0 || c.sending || !c.waiting.empty()) return false;
   }
-  // The end is acknowledged at once, what goes before it maybe later.
+  // The FIN is acknowledged at once, the data before it maybe later.
   if (!c.shut) shutdown(fd, SHUT_WR);
   c.shut = true;
   int unread = 0;
@@ -97,7 +97,7 @@ bool device::flushed() {
   bool all = !own_waits_.load(std::memory_order_relaxed);
   for (int r = 0; r < context_.size(); ++r) {
     connection* const c = link_if_any(r);
-    // One that has left has read all, or does not want to.
+    // A peer that has left has read everything or does not want to.
     if (r == own_rank_ || c == nullptr || c->is_gone()) continue;
     all = dismiss(*c) && all;
   }

@@ -1,4 +1,4 @@
-// What a device hands out: messages and failures.
+// Polling: messages and failures.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,12 +18,12 @@ namespace lci::network::sockets {
 
 namespace {
 
-// From whom something has come lately more is likely to come: reading there at once spares the question whether
-// there is anything. Others are asked for so often at least, in polls:
-constexpr uint32_t polls_between_looks = 32;  // where there is one connection, and strangers or new ones may come
+// A connection from which something was received lately is read directly, which saves a call of epoll. The others are
+// checked at least every so many polls:
+constexpr uint32_t polls_between_looks = 32;  // with one connection, as new ones may come
 constexpr uint32_t polls_between_looks_at_others = 2;
 
-// Of a peer that is thought to be dead, and goes on sending.
+// For a peer that counts as failed and continues to send.
 constexpr int most_last_reads = 64;
 
 }  // namespace
@@ -37,7 +37,7 @@ int device::poll(event_sink& sink, int) {
   int n = 0;
   connection* const recent = recent_.load(std::memory_order_acquire);  // A2: pairs with R2
   if (LCI_LIKELY(recent != nullptr)) n = receive(*recent, sink);
-  // Not a counter of anything: increments lost between threads do no harm.
+  // An approximate counter: lost increments do no harm.
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
   const uint32_t between =
@@ -65,7 +65,7 @@ int device::look_around(event_sink& sink) {
       const int got = receive(c, sink);
       if (got <= 0) continue;
       told += got;
-      recent_.store(&c, std::memory_order_release);  // R2: with its construction, which this thread has seen
+      recent_.store(&c, std::memory_order_release);  // R2: publishes its construction, seen by us
     }
   }
   return told;
@@ -98,7 +98,7 @@ bool device::read(connection& c, event_sink& sink, int& told) {
   if (n == 0) {
     end_of(c, reason_of_end(c));
   } else if (errno == EFAULT) {
-    end_of(c, "there is no memory any more where its data belongs: a range was unmapped while it was registered");
+    end_of(c, "the destination of its data is not mapped any more: a range was unmapped while it was registered");
   } else if (errno != EAGAIN && errno != EINTR && !lacks_memory(errno)) {
     end_of(c, std::strerror(errno));
   } else if (in.empty() && recent_.load(std::memory_order_relaxed) != &c) {
@@ -128,7 +128,7 @@ int device::receive_own(event_sink& sink) {
   if (lock.failed()) return -1;
   if (c.incoming != nullptr) return deliver(c, sink);
   {
-    // What is sent to oneself is received where it waits.
+    // Messages to oneself are received from the send queue, without a copy.
     std::lock_guard guard(c.lock);
     if (!c.waiting.empty()) {
       c.incoming = std::move(c.waiting.front().copied);
@@ -198,7 +198,7 @@ void device::keep_rest(connection& c, size_t needed) {
     in.clear();
     if (c.rank == own_rank_ || recent_.load(std::memory_order_relaxed) != &c) chunks_.give(std::move(c.incoming));
   } else if (frame_begin + needed > in.capacity) {
-    // Its messages are longer than ours.
+    // The peer sends longer messages than we do.
     auto larger = std::make_unique<chunk>(frame_begin + needed);
     std::memcpy(larger->free_space(), in.data(), in.size());
     larger->end += in.size();
@@ -211,12 +211,12 @@ void device::keep_rest(connection& c, size_t needed) {
 std::string device::reason_of_end(connection& c) {
   std::lock_guard guard(c.lock);
   return c.broken ? std::strerror(c.broken_by)
-                  : "its process has ended, or has closed the connection, without a goodbye";
+                  : "its process has ended, or has closed the connection, without a close notification";
 }
 
 void device::end_of(connection& c, const std::string& reason) {
   hear_no_more(c);
-  // Who is told goodbye to may have left at the same time.
+  // A peer to which we have sent a close notification may have left at the same time.
   if (!c.said_goodbye && !c.dismissed.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
   if (c.what.let_go()) deferred_.add_end(c.rank);
   deferred_.add(ended_links_, &c);
@@ -225,7 +225,7 @@ void device::end_of(connection& c, const std::string& reason) {
 void device::hear_no_more(connection& c) {
   c.over = true;
   const int fd = c.fd.load(std::memory_order_relaxed);
-  // A peer that lives learns from it that we have given it up.
+  // A live peer learns from this that we have given it up.
   if (fd >= 0 && !c.said_goodbye) shutdown(fd, SHUT_RDWR);
   c.incoming.reset();
   connection* expected = &c;
@@ -256,14 +256,14 @@ int device::report_deferred(event_sink& sink) {
     finish(*c, sink, told);
     later.wanted = !drop_asked(*c);
   });
-  // First why a peer is gone, then what has failed by that.
+  // First the failures of peers, then the operations that failed because of them.
   const auto has_ended = [&](int rank) { return link_if_any(rank)->ended.load(std::memory_order_acquire); };  // E2
   told += deferred_.report_failures(sink, has_ended);
   return told + deferred_.report(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
 }
 
 void device::finish(connection& c, event_sink& sink, int& told) {
-  // Messages of a peer are delivered before its end is reported.
+  // Deliver the peer's messages before reporting its end.
   if (c.incoming != nullptr) told += deliver(c, sink);
   const bool connected = c.fd.load(std::memory_order_acquire) >= 0;
   for (int reads = 0; connected && reads < most_last_reads && read(c, sink, told); ++reads) {

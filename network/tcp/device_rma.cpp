@@ -1,6 +1,5 @@
-// Puts and gets: frames with content, which is written from where it lies and read to where it belongs. What comes
-// before the content says where that is. A put to memory that is not registered here ends the connection, a get of
-// such is refused.
+// Puts and gets: frames with content, which is written from its source and read into its destination, given by the
+// frame's head. A put to memory that is not registered here ends the connection; a get of such memory is refused.
 #include <cerrno>
 #include <cstring>
 #include <list>
@@ -15,7 +14,7 @@ namespace lci::network::sockets {
 
 namespace {
 
-/// A segment of a put; those of several are put together.
+/// The data of a put; several segments are copied together.
 segment content_of(const net_op& op, std::vector<std::byte>& together) {
   if (op.n_segments == 1) return op.segments[0];
   for (int i = 0; i < op.n_segments; ++i) {
@@ -40,7 +39,7 @@ errorcode_t device::put(const net_op& op) {
   if (LCI_UNLIKELY(op.peer == own_rank_)) return move_own(op);
   std::vector<std::byte> together;
   const segment from = content_of(op, together);
-  // A target that is told knows when the bytes are there: its answer would tell us nothing that matters.
+  // If the target is notified, it knows when the data is there, so the origin needs no answer.
   const bool asks = !op.inject && !op.has_imm;
   const uint32_t flags = (op.has_imm ? put_head::has_imm : 0) | (asks ? put_head::wants_answer : 0);
   const put_head head{op.remote_addr, op.remote_key, op.imm, flags};
@@ -110,7 +109,7 @@ errorcode_t device::send_content(connection& c, content_frame frame, size_t most
 void device::answer(connection& c, frame_kind kind, const std::byte* content, size_t size) {
   const bool copied = frame_room(size) <= connection::large;
   if (copied && send(c.rank, kind, {content, size, nullptr, 0}) != errorcode_t::retry_nomem) return;
-  // If that can't be sent any more, reading tells why.
+  // If this fails, reading finds the reason.
   (void)send_content(c, {kind, nullptr, 0, content, size}, SIZE_MAX, nullptr);
 }
 
@@ -124,7 +123,7 @@ const char* device::take(connection& c, const frame_view& frame) {
     case frame_kind::refusal:
     case frame_kind::landed:
       return take_answer(c, frame);
-    default:  // a goodbye
+    default:  // a close notification
       c.said_goodbye = true;
       if (c.what.let_go()) deferred_.add_end(c.rank);
       return nullptr;

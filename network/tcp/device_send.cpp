@@ -1,5 +1,5 @@
-// What a device sends. A call to the system takes as long as copying a hundred small messages, so those that
-// follow each other closely go together.
+// Sending. A system call takes as long as copying a hundred small messages, so messages in close succession are
+// bundled.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -18,7 +18,7 @@ namespace lci::network::sockets {
 
 namespace {
 
-// Put together on the stack; longer ones are handed to the system in pieces.
+// Up to this size messages are assembled on the stack; longer ones are passed to the system in pieces.
 constexpr size_t largest_put_together = 1024;
 constexpr std::array<std::byte, frame_alignment> padding{};
 
@@ -29,7 +29,7 @@ parts parts_of(const net_op& op) {
   return {a.base, a.size, b.base, b.size};
 }
 
-/// A message as pieces of memory. The frame's head is part of it.
+/// A message as pieces of memory, including the frame's head.
 struct gathered {
   std::byte head[sizeof(frame_head)];
   iovec pieces[4];
@@ -40,7 +40,7 @@ struct gathered {
     pieces[2] = {const_cast<void*>(m.rest), m.rest_size};
     pieces[3] = {const_cast<std::byte*>(padding.data()), frame_room(m.size()) - sizeof head - m.size()};
   }
-  /// All but the first `skip` bytes.
+  /// Copies all but the first `skip` bytes.
   void copy_to(chunk& to, size_t skip) const {
     for (const iovec& piece : pieces) {
       const size_t left_out = std::min(skip, piece.iov_len);
@@ -52,7 +52,7 @@ struct gathered {
   }
 };
 
-/// Bytes written, 0: the socket takes none now; -1 with `errno`.
+/// Returns the bytes written, 0 if the socket is full, -1 with `errno`.
 template <class F>
 ssize_t bytes_of(F call) {
   for (;;) {
@@ -90,7 +90,7 @@ device::joined device::join(connection& c, frame_kind kind, const parts& m, cons
   const uint64_t now = cpu_ticks();
   std::lock_guard guard(c.lock);
   if (LCI_UNLIKELY(c.is_gone())) return joined::gone;
-  // Nothing goes out behind a goodbye. To the peer, this device has ended.
+  // Nothing may follow a close notification: to the peer, this device has ended.
   if (LCI_UNLIKELY(c.dismissed.load(std::memory_order_relaxed))) return joined::gone;
   if (LCI_UNLIKELY(asked != nullptr && c.asked.size() >= connection::most_asked)) return joined::no_room;
   const bool connected = c.fd.load(std::memory_order_relaxed) >= 0;
@@ -121,7 +121,7 @@ void device::list(connection& c) {
   if (std::exchange(c.listed, true)) return;
   if (c.rank == own_rank_) {
     own_waits_.store(true, std::memory_order_seq_cst);
-    // Either the sleeper sees the message before it sleeps, or we see that it sleeps.
+    // Either the sleeper sees the message before it sleeps, or this thread sees that it sleeps.
     if (LCI_UNLIKELY(sleepers_.load(std::memory_order_seq_cst) != 0)) wake_poller(bell_.get());
     return;
   }
@@ -131,7 +131,7 @@ void device::list(connection& c) {
     n_waiting_.store(waiting_.size(), std::memory_order_seq_cst);
   }
   context_.flusher().notice();
-  // As above. Who waits, other than a progress thread, leaves it to the flusher.
+  // As above. For sleepers other than progress threads the flusher sends it.
   if (LCI_UNLIKELY(parked_.load(std::memory_order_seq_cst) != 0)) wake_poller(wake_.get());
 }
 
@@ -160,7 +160,7 @@ void device::write_alone(connection& c, frame_kind kind, const parts& m) {
   end_alone(c, whole ? nullptr : &rest, error);
 }
 
-// Not every error of a socket ends it for the system. Who reads there, at either end, learns of it by this.
+// Not every socket error ends the connection; shutdown() makes the readers on both ends notice it.
 void device::break_off(connection& c, int error) {
   c.broken = true;
   c.broken_by = error;
@@ -270,7 +270,7 @@ void device::flush_listed() {
 
 bool device::flush_if_unattended() {
   if (!attended_.exchange(false, std::memory_order_relaxed) && n_waiting_.load(std::memory_order_relaxed) != 0) {
-    // What waits may wait for a connection, too.
+    // Waiting messages may also wait for a connection.
     std::array<epoll_event, 16> events;
     const int n = epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < n; ++i)

@@ -1,4 +1,4 @@
-// How threads sleep until something comes, and are woken.
+// How threads sleep until an event, and are woken.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@ namespace lci::network::sockets {
 
 namespace {
 
-// Peers whose hosts are cut off announce nothing.
+// An unreachable host causes no event.
 constexpr int64_t longest_sleep_us = 20000;
 
 }  // namespace
@@ -27,11 +27,11 @@ bool device::prepare_to_sleep() {
   bool all_blocked = true;
   std::lock_guard guard(waiting_lock_);
   for (connection* c : waiting_) {
-    // A joiner has the connection's lock and wants the list's.
+    // join() takes the locks in the opposite order, so only try.
     if (!c->lock.try_lock()) return false;
     std::lock_guard own(c->lock, std::adopt_lock);
     const int fd = c->fd.load(std::memory_order_relaxed);
-    if (fd < 0) continue;  // it is woken when there is a connection
+    if (fd < 0) continue;  // its connection causes an event
     all_blocked = all_blocked && c->blocked;
     if (!c->blocked || c->watched) continue;
     c->watched = true;
@@ -53,7 +53,7 @@ void device::sleep(int64_t timeout_us, bool parked) {
     timeout_us = std::min(timeout_us, longest_sleep_us);
     const timespec time{timeout_us / 1000000, timeout_us % 1000000 * 1000};
     pollfd fds[2] = {{events_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    // Only who is parked takes note of an unpark(): others must not take it away from it.
+    // Only a parked thread consumes an unpark(); others must not take it.
     if (ppoll(fds, parked ? 2 : 1, &time, nullptr) > 0 && parked && (fds[1].revents & POLLIN) != 0) {
       uint64_t count;
       (void)!::read(wake_.get(), &count, sizeof count);

@@ -50,7 +50,7 @@ endpoint endpoint::unpack(const std::string& bytes, int rank) {
   }
   if (!good)
     throw bootstrap_error("tcp: the address of rank " + std::to_string(rank) +
-                          " is not understood; all ranks must use the same version of LCI, and the same backend "
+                          " is invalid; all ranks must use the same version of LCI, and the same backend "
                           "(LCI_ATTR_BACKEND)");
   return e;
 }

@@ -1,4 +1,4 @@
-// Where a device listens, and what peers must know to get in there.
+// The address on which a device listens, and the secrets that peers need to connect.
 #pragma once
 
 #include <sys/socket.h>
@@ -9,19 +9,19 @@
 
 namespace lci::network::sockets {
 
-/// What a device offers through the exchange.
+/// The connection data that a device offers through the exchange.
 struct endpoint {
   sockaddr_storage address{};
-  secret knock{};   ///< who connects must know it
-  secret answer{};  ///< by this the device proves that it is the one that was meant
+  secret knock{};   ///< a connecting peer must send it
+  secret answer{};  ///< proves that the device is the intended one
 
   std::string packed() const;
-  /// Throws bootstrap_error if no device packs such bytes. `rank`: whose they are.
+  /// Throws bootstrap_error if the bytes are not a valid endpoint. `rank`: their owner.
   static endpoint unpack(const std::string& bytes, int rank);
 };
 
-/// The address to listen at: of the interface of that name, or that address itself if it is one of this
-/// host's; empty: of the first interface that leads out. IPv4 before IPv6. Throws invalid_argument_error.
+/// The address to listen on. `device_name`: an interface, or an address of this host; empty: the first interface that
+/// is not the loopback. IPv4 is preferred to IPv6. Throws invalid_argument_error.
 sockaddr_storage listening_address(const std::string& device_name);
 
 /// "10.0.0.1:4711".

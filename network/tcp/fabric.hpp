@@ -5,7 +5,7 @@
 
 namespace lci::network {
 
-/// Whatever IP reaches.
+/// Any network that IP reaches.
 fabric tcp_fabric();
 
 }  // namespace lci::network

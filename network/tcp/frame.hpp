@@ -1,4 +1,4 @@
-// What goes over a connection: frames, each a head and the bytes of a message.
+// The wire format of a connection: frames, each a head and the bytes of a message.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 namespace lci::network::sockets {
 
 enum class frame_kind : uint32_t {
-  message = 0x4c434900,  ///< the core's; not small numbers, so that a stream that has lost its step is noticed
-  goodbye,               ///< nothing more will come from this device
-  put,                   ///< a put_head, then bytes that belong where it says
-  get,                   ///< a get_head: the bytes there are asked for
-  // Answers, to what was asked for first of all that is not yet answered.
-  data,                  ///< to a get
-  refusal,               ///< to a get of memory that is not registered
-  landed,                ///< to a put that wants to know
+  message = 0x4c434900,  ///< from the core; large numbers, to detect a stream out of step
+  goodbye,               ///< close notification: nothing more will come from this device
+  put,                   ///< a put_head, then the bytes to write
+  get,                   ///< a get_head, which requests bytes
+  // Answers, each to the oldest unanswered request.
+  data,                  ///< answers a get
+  refusal,               ///< answers a get of memory that is not registered
+  landed,                ///< answers a put with wants_answer
 };
 
 struct frame_head {
-  uint32_t size;  ///< of the message that follows
+  uint32_t size;  ///< bytes of the message that follows
   frame_kind kind;
 };
 
-/// What a put begins with.
+/// The head of a put's message.
 struct put_head {
   uint64_t address, key;
   uint32_t imm;
@@ -34,46 +34,47 @@ struct get_head {
   uint64_t address, key, size;
 };
 
-/// Frames begin this far before a multiple of `frame_alignment` in the memory they are received in, and take
-/// multiples of it: so that each message begins at one.
+/// In the receive buffer a frame starts this many bytes before a multiple of `frame_alignment`, and its size is a
+/// multiple of it, so that each message is aligned.
 constexpr size_t frame_alignment = 16;
 constexpr size_t frame_begin = frame_alignment - sizeof(frame_head);
-/// The longest message; a peer that speaks of a longer one makes no sense.
+/// Bytes of the longest message; a longer one is a protocol error.
 constexpr size_t largest_message = size_t{1} << 26;
 
-/// Bytes that a message takes on its way.
+/// Bytes that a message takes in a connection.
 constexpr size_t frame_room(size_t message) {
   return (sizeof(frame_head) + message + frame_alignment - 1) / frame_alignment * frame_alignment;
 }
 
-/// Writes a frame's head to `to`; returns where its message goes. What is left of its room may be anything.
+/// Writes a frame's head to `to`; returns where its message goes. The padding may have any value.
 inline std::byte* begin_frame(std::byte* to, frame_kind kind, size_t message) {
   const frame_head head{static_cast<uint32_t>(message), kind};
   std::memcpy(to, &head, sizeof head);
   return to + sizeof head;
 }
 
-/// The longest of a put's bytes, or of a get's.
+/// Maximum number of bytes of one put or get.
 constexpr size_t largest_content = largest_message - 64;
 
-/// Of a put and of a get's data the content is read where it belongs: this is what comes before it.
+/// Bytes of the message before the content. The content of a put and of a get's answer is read directly into its
+/// destination.
 constexpr size_t content_begin(frame_kind kind) { return kind == frame_kind::put ? sizeof(put_head) : 0; }
 constexpr bool has_content(frame_kind kind) { return kind == frame_kind::put || kind == frame_kind::data; }
 
 enum class frame_state : uint8_t { whole, partial, garbage };
-/// Of such a connection.
-constexpr const char* no_frame = "what comes from it is no message";
+/// The error text for a connection with invalid data.
+constexpr const char* no_frame = "it sent data that is not a valid message";
 
-/// A frame as it lies in memory: of one with content what comes before that.
+/// A frame in memory; of a frame with content only the part before the content.
 struct frame_view {
   frame_kind kind;
   const std::byte* message;
   size_t size;
-  size_t content;  ///< bytes of it that follow
-  size_t padding;  ///< bytes that follow those
+  size_t content;  ///< bytes of content that follow
+  size_t padding;  ///< bytes of padding after the content
 };
 
-/// Whether a frame of that kind can be so long, without its head.
+/// Whether `size`, without the head, is valid for a frame of that kind.
 inline bool makes_sense(frame_kind kind, size_t size) {
   switch (kind) {
     case frame_kind::message:
@@ -91,8 +92,8 @@ inline bool makes_sense(frame_kind kind, size_t size) {
   return false;
 }
 
-/// The frame that begins at `bytes`, of which `available` have come. `needed` is set to how many it has, as far as
-/// is known; whole is one when these have come.
+/// Parses the frame that begins at `bytes`, of which `available` have arrived. Sets `needed` to the bytes it requires
+/// as far as known; when they have arrived, the frame is whole.
 inline frame_state read_frame(const std::byte* bytes, size_t available, frame_view& frame, size_t& needed) {
   needed = frame_room(0);
   if (available < sizeof(frame_head)) return frame_state::partial;

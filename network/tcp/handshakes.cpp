@@ -19,18 +19,18 @@ namespace lci::network::sockets {
 namespace {
 
 constexpr std::chrono::seconds hello_timeout{10};
-// An own attempt that has made way waits so long for the peer's, which was under way then.
+// How long an attempt that was dropped for the peer's own waits for that one, which was in flight.
 constexpr std::chrono::seconds crossed_connection_timeout{30};
-// So often a peer may drop a connection without a word, where no time is set for it to answer.
+// How often a peer may close a connection without a reply, if no timeout is set.
 constexpr int most_dropped = 3;
-// A peer that lacks descriptors or memory drops connections for no longer, as a rule.
+// A peer that lacks descriptors or memory usually drops connections for no longer than this.
 constexpr std::chrono::milliseconds longest_refusal{2000};
-// Strangers may connect, say nothing, and stay; ranks come all at once.
+// Allowance for strangers that connect and stay silent; all ranks may connect at once.
 constexpr size_t spare_callers = 64;
 
 enum class heard { whole, not_yet, end, broken };
 
-/// Takes what has come of a text of `size` bytes, and never more.
+/// Receives a text of `size` bytes, and never reads more.
 heard receive_text(int fd, std::string& text, size_t size) {
   char bytes[64];
   while (text.size() < size) {
@@ -43,7 +43,7 @@ heard receive_text(int fd, std::string& text, size_t size) {
   return heard::whole;
 }
 
-/// So few bytes fit into each new socket's buffer.
+/// A new socket's buffer always has space for so few bytes.
 bool send_text(int fd, const std::string& text) {
   return send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
 }
@@ -84,7 +84,7 @@ bool handshakes::watch(int fd, uint32_t events, uint64_t mark, int operation) {
 
 void handshakes::begin(int rank, const endpoint& to) {
   std::lock_guard guard(mutex_);
-  if (owner_.has_decided(rank) || attempts_.count(rank) != 0) return;  // it was quicker
+  if (owner_.has_decided(rank) || attempts_.count(rank) != 0) return;  // the peer connected first
   attempt& a = attempts_[rank];
   a.to = to;
   a.since = clock::now();
@@ -114,10 +114,11 @@ void handshakes::try_later(int rank, int error) {
 
 void handshakes::try_again(int rank, const char* what) {
   attempt& a = attempts_[rank];
-  // To the peer that connection was the one, and we have failed with it; unless it only had no room for a moment.
+  // The peer may have accepted that connection, and then sees us as failed; unless it only lacked resources for a
+  // moment.
   if (a.may_have_served && clock::now() - a.since > longest_refusal)
-    return give_up(rank, "the connection broke while it answered, and no other is accepted");
-  // With a time for it handle_due() ends it.
+    return give_up(rank, "the connection broke during its reply, and it accepts no other");
+  // If a timeout is set, handle_due() applies it.
   if (++a.n_dropped > most_dropped && timeout_.count() == 0) return give_up(rank, what);
   a.socket = socket_handle();
   a.connected = false;
@@ -145,15 +146,15 @@ void handshakes::accept_all() {
     const int fd = s.get();
     if (fd < 0) {
       if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && !std::exchange(warned_, true))
-        log_warning("tcp: a peer's connection can't be taken: " + text_of_error(errno));
+        log_warning("tcp: can't accept a peer's connection: " + text_of_error(errno));
       return;
     }
     if (callers_.size() >= static_cast<size_t>(n_ranks_) + spare_callers) continue;
     do_not_delay(fd);
-    // One that is dropped tries again.
+    // A peer whose connection is dropped tries again.
     if (!watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD)) continue;
     callers_.emplace(fd, caller{std::move(s), {}, clock::now()});
-    hear(fd);  // its hello may be there
+    hear(fd);  // its hello may have arrived
   }
 }
 
@@ -173,7 +174,7 @@ void handshakes::hear(int fd) {
 void handshakes::answer(caller& who, const hello& h) {
   reply r;
   r.answer = own_.answer;
-  // Its own attempt came too late, and it will see ours; or it connects a second time, which no device does.
+  // The peer's attempt came too late, and it will see ours; or it connects twice, which no device does.
   if (owner_.has_decided(h.rank)) return;
   const auto mine = attempts_.find(h.rank);
   const bool crossed = mine != attempts_.end() && mine->second.socket.get() >= 0 && own_rank_ < h.rank;
@@ -197,19 +198,21 @@ void handshakes::advance(int rank) {
     hello h;
     h.knock = a.to.knock;
     h.rank = own_rank_;
-    if (!send_text(fd, encode(h))) return try_again(rank, "it takes no hello");
+    if (!send_text(fd, encode(h))) return try_again(rank, "sending the hello failed");
     a.connected = true;
-    (void)watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);  // needs no room
+    (void)watch(fd, EPOLLIN | EPOLLRDHUP, attempt_mark | static_cast<uint32_t>(rank), EPOLL_CTL_MOD);  // can't fail for
+                                                                                                       // lack of
+                                                                                                       // resources
     return;
   }
   const heard so_far = receive_text(fd, a.said, reply_size);
   if (so_far == heard::not_yet) return;
   if (so_far == heard::broken) a.may_have_served = true;
-  if (so_far != heard::whole) return try_again(rank, "it has closed the connection without a word");
+  if (so_far != heard::whole) return try_again(rank, "it has closed the connection without a reply");
   reply r;
-  if (!decode(a.said, r) || !equal(r.answer, a.to.answer)) return give_up_closed(rank, "something else listens there");
+  if (!decode(a.said, r) || !equal(r.answer, a.to.answer)) return give_up_closed(rank, "another program listens there");
   if (r.what == reply::verdict::crossed) {
-    if (own_rank_ < rank) return give_up(rank, "it makes way for a connection that there is not");
+    if (own_rank_ < rank) return give_up(rank, "it refers to another connection, which does not exist");
     a.socket = socket_handle();
     a.since = clock::now();
     return;

@@ -1,4 +1,4 @@
-// How connections come about: one for each pair of devices, made when one of them has something to send.
+// Connection setup: one connection for each pair of devices, made when one of them first sends something.
 #pragma once
 
 #include <chrono>
@@ -12,68 +12,69 @@
 
 namespace lci::network::sockets {
 
-/// Who is told of them: the device. Called under the lock of the handshakes.
+/// Receives the results: the device. Called under the lock of the handshakes.
 class connection_owner {
  public:
-  /// Whether there is a connection already, or will never be one.
+  /// Whether a connection exists, or will never exist.
   virtual bool has_decided(int rank) = 0;
-  /// There is one now. It is no longer watched.
+  /// A connection is established. It is no longer in the epoll set of the handshakes.
   virtual void on_connected(int rank, socket_handle socket) = 0;
   virtual void on_unreachable(int rank, const std::string& reason) = 0;
-  /// Its host answers, but the peer does not listen there any more: it has freed its device, or its process has died.
+  /// The peer's host answers, but the peer does not listen any more: it has freed its device, or its process has died.
   virtual void on_closed(int rank, const std::string& reason) = 0;
 
  protected:
   ~connection_owner() = default;
 };
 
-/// Listens for one device, and connects it. Thread-safe; no call waits for a peer. If two devices connect with
-/// each other at once, the connection that the lower rank has begun serves, and the other rank lets go of its
-/// own. Before a connection serves, nothing but a hello and a reply has gone over it.
+/// Listens for one device, and connects it to peers. Thread-safe; no call waits for a peer. If two devices connect to
+/// each other at once, the connection started by the lower rank is used, and the other rank drops its own. Before a
+/// connection is used, only a hello and a reply are exchanged on it.
 ///
-/// Who connects and does not know the device's secret, says something else, or nothing for long, is dropped.
+/// A connection is dropped if the other side does not know the device's secret, sends invalid data, or is silent for
+/// too long.
 class handshakes {
  public:
-  /// Listens at an address. `events`: the device's epoll. `timeout`: how long a host may not answer, or not be
-  /// reached; 0: the system's own. Throws resource_error.
+  /// Listens on an address. `events`: the device's epoll. `timeout`: how long a host may be silent or unreachable; 0:
+  /// the system's default. Throws resource_error.
   handshakes(connection_owner& owner, int own_rank, int n_ranks, const sockaddr_storage& at, int events,
              std::chrono::milliseconds timeout);
 
   const endpoint& own() const { return own_; }
 
-  /// What epoll says of our sockets has such marks.
+  /// Whether an epoll event with this mark belongs to the handshakes.
   static bool is_ours(uint64_t mark) { return mark >> 32 != 0; }
 
-  /// Begins to connect.
+  /// Starts to connect.
   void begin(int rank, const endpoint& to);
-  /// Goes on with what epoll says. False: another thread is at it.
+  /// Handles an epoll event. False: another thread holds the lock.
   bool handle(uint64_t mark);
-  /// Gives up what has taken too long.
+  /// Gives up attempts that have timed out, and retries those that are due.
   void handle_due();
 
  private:
   using clock = std::chrono::steady_clock;
-  /// Somebody who has connected to us.
+  /// An incoming connection.
   struct caller {
     socket_handle socket;
     std::string said;
     clock::time_point since;
   };
-  /// Our connecting to a peer.
+  /// An attempt to connect to a peer.
   struct attempt {
-    socket_handle socket;  // none: the peer's own shall serve, and will come
+    socket_handle socket;  // none: we wait for the peer's own connection, or for the next try
     endpoint to;
     bool connected = false;
-    bool may_have_served = false;  // a try has broken where the other end may have said welcome already
-    int n_dropped = 0;        // tries that the other end has dropped without a word
+    bool may_have_served = false;  // a try broke when the peer may already have accepted it
+    int n_dropped = 0;        // tries that the peer has closed without a reply
     std::string said;
     clock::time_point since;
-    std::string trouble;      // why the last try has ended, if the next one is still to come ...
-    clock::time_point again;  // ... then
+    std::string trouble;      // why the last try failed, if another one follows ...
+    clock::time_point again;  // ... at this time
   };
   static constexpr uint64_t listener_mark = uint64_t{1} << 32;
-  static constexpr uint64_t caller_mark = uint64_t{2} << 32;   // over a descriptor
-  static constexpr uint64_t attempt_mark = uint64_t{3} << 32;  // over a rank
+  static constexpr uint64_t caller_mark = uint64_t{2} << 32;   // plus a descriptor
+  static constexpr uint64_t attempt_mark = uint64_t{3} << 32;  // plus a rank
 
   // All under mutex_.
   void accept_all();
@@ -81,16 +82,16 @@ class handshakes {
   void answer(caller& who, const hello& h);
   void advance(int rank);
   void try_to_connect(int rank);
-  /// There was no connection: later, if that may help, or never.
+  /// Connecting failed: retries later if that may help, else gives up.
   void try_later(int rank, int error);
-  /// The other end has dropped us without a word: it may have had no room, or be about to end.
+  /// The peer has closed the connection without a reply: it may have lacked resources, or be closing.
   void try_again(int rank, const char* what);
   void give_up(int rank, const std::string& reason);
-  /// The same, where nobody, or somebody else, listens now.
+  /// As give_up(), if the peer no longer listens there.
   void give_up_closed(int rank, const std::string& reason);
-  /// Forgets the attempt. Returns what to say of it.
+  /// Removes the attempt. Returns the text that describes its failure.
   std::string end_attempt(int rank, const std::string& reason);
-  /// False, with `errno`: the system has no room for it.
+  /// False, with `errno`: the system lacks resources.
   bool watch(int fd, uint32_t events, uint64_t mark, int operation);
 
   connection_owner& owner_;

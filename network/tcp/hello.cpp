@@ -11,7 +11,7 @@ namespace lci::network::sockets {
 
 namespace {
 
-// The digit is the version of all that goes over a connection.
+// The digit is the version of the wire format of connections.
 constexpr char hello_magic[] = "LCIfab1?", reply_magic[] = "LCIfab1!";
 constexpr size_t magic_size = sizeof hello_magic - 1;
 static_assert(magic_size + sizeof(secret) + 8 == hello_size && hello_size == reply_size);

@@ -1,5 +1,4 @@
-// What two devices say to each other before the first frame. Whatever comes may be a stranger's: nothing is
-// trusted.
+// The messages that two devices exchange before the first frame. They may come from a stranger, so nothing is trusted.
 #pragma once
 
 #include <array>
@@ -9,37 +8,37 @@
 
 namespace lci::network::sockets {
 
-/// Random, made by each device, and known to those who have read what it offered through the bootstrap.
+/// Random, chosen by each device, and known to all who have read its offer through the bootstrap.
 using secret = std::array<unsigned char, 16>;
 
 /// Throws resource_error if the system has no random bytes.
 secret new_secret();
 
-/// From who connects.
+/// Sent by the connecting device.
 struct hello {
-  secret knock;  ///< that of the device that is meant: others of a port's history don't know it
-  int rank = 0;  ///< of who connects
+  secret knock;  ///< of the intended device: a device that used the port before has another one
+  int rank = 0;  ///< of the connecting device
 };
 constexpr size_t hello_size = 32;
 
-/// From who was connected to.
+/// Sent by the accepting device.
 struct reply {
   enum class verdict : uint32_t {
     welcome = 1,
-    crossed,  ///< both have connected at once; the other connection, begun by the lower rank, shall serve
+    crossed,  ///< both connected at once; the connection started by the lower rank is used instead
   };
-  secret answer;  ///< of the device that was meant
+  secret answer;  ///< of the intended device
   verdict what = verdict::welcome;
 };
 constexpr size_t reply_size = 32;
 
 std::string encode(const hello& h);
 std::string encode(const reply& r);
-/// False: not by a device of this version. Of `hello_size` or `reply_size` bytes.
+/// False: not sent by a device of this version. `bytes` has `hello_size` or `reply_size` bytes.
 bool decode(const std::string& bytes, hello& h);
 bool decode(const std::string& bytes, reply& r);
 
-/// Takes as long wherever they differ.
+/// Constant time, wherever the secrets differ.
 bool equal(const secret& a, const secret& b);
 
 }  // namespace lci::network::sockets

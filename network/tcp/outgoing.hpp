@@ -1,4 +1,4 @@
-// What waits to be written to a socket.
+// Data waiting to be written to a socket.
 #pragma once
 
 #include <sys/uio.h>
@@ -13,7 +13,7 @@
 
 namespace lci::network::sockets {
 
-/// A frame whose content goes out from where it lies.
+/// A frame whose content is written directly from its source.
 class content_frame {
  public:
   content_frame() = default;
@@ -27,12 +27,12 @@ class content_frame {
     padding_ = left_ - head_size_ - size;
   }
 
-  /// Who wants to know when it has gone, or nullptr.
+  /// Context of the operation to complete when the frame is written, or nullptr.
   void* context() const { return context_; }
   bool is_written() const { return left_ == 0; }
   void advance(size_t written) { left_ -= written; }
 
-  /// What is still to be written.
+  /// The pieces still to be written.
   std::array<iovec, 3> pieces() const {
     static constexpr std::array<std::byte, frame_alignment> zeros{};
     size_t skip = head_size_ + size_ + padding_ - left_;
@@ -53,7 +53,7 @@ class content_frame {
   std::array<std::byte, sizeof(frame_head) + sizeof(put_head)> head_{};
 };
 
-/// Frames that were copied; or, without such, one that was not.
+/// Frames that were copied; or, if `copied` is null, a single frame with content.
 struct outgoing {
   std::unique_ptr<chunk> copied;
   content_frame content;

@@ -1,4 +1,4 @@
-// Memory that peers may write to and read from.
+// Memory that peers may read and write.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace lci::network::sockets {
 
-/// The ranges registered with one device, by their keys, which are small numbers: who may connect is trusted
-/// with them, but not to get them right. Thread-safe.
+/// The ranges registered with one device, by key. Keys are small numbers, as a peer that may connect is trusted with
+/// them; but its accesses are checked. Thread-safe.
 class region_table {
  public:
-  /// The range's key: never 0, and of no other table of this process.
+  /// Returns the range's key: never 0, and unique among all tables of this process.
   uint64_t add(void* base, size_t size);
   void remove(uint64_t key);
-  /// The address, if all of [address, address + size) was registered under the key; else null. Null, too, if it is not
-  /// mapped any more, which is known in the checking mode.
+  /// Returns the address if all of [address, address + size) is registered under the key; else null. In the checking
+  /// mode also null if the range is no longer mapped.
   std::byte* find(uint64_t key, uint64_t address, uint64_t size);
 
  private:
