@@ -111,12 +111,12 @@ bootstrap& process_bootstrap(const bootstrap_options& options) {
   static std::mutex mutex;  // threads may create runtimes concurrently
   std::lock_guard guard(mutex);
   // The destructor, at process exit, ends the session with the launcher. A forked child must not do that.
-  struct farewell {
+  struct process_deleter {
     void operator()(bootstrap* b) const {
       if (!watched_for(process_was_forked)) delete b;
     }
   };
-  static std::unique_ptr<bootstrap, farewell> instance;
+  static std::unique_ptr<bootstrap, process_deleter> instance;
   std::string name = options.kind;
   if (name.empty()) {
     if (const char* text = env_text("LCI_ATTR_BOOTSTRAP")) name = text;
