@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Says what has become slower, or faster, between two files of bench/compare.sh.
+"""Shows what has become slower or faster between two files of bench/compare.sh.
 
     python3 bench/compare.py OLD.json NEW.json [--peers] [--relative] [--threshold 5]
 
 The noise is the spread of the launches: a change is called a regression, or a gain, if every launch of
 the one file is worse than every launch of the other and the medians are more than --threshold percent
-apart. The figures of one or two launches have no spread to speak of: they are listed and not judged.
-Two files of different machines, or of a machine in two moods, differ in everything: --relative judges
-LCI's ratio to the best peer of the old file, launch by launch of the same turn.
+apart. One or two launches have no meaningful spread: they are listed and not judged. Files of different
+machines, or of a machine under different load, differ in all figures: --relative judges LCI's ratio to the
+best peer of the old file, launch by launch of the same turn.
 
 Exit status: 0 without a regression, 1 with one, 2 if nothing could be judged.
 """
@@ -19,7 +19,7 @@ import sys
 
 from compare_data import Comparison, human
 
-LEAST = 3  # launches that make a spread
+LEAST = 3  # launches needed to judge a spread
 
 
 def samples(c, key, peer):
@@ -43,7 +43,7 @@ def judge(old, new, lower_is_better, threshold):
 
 
 def rows(old, new, peers, relative, threshold):
-    """(verdict, key, unit, old samples, new samples) of all that both files have."""
+    """(verdict, key, unit, old samples, new samples) of all figures that both files have."""
     for key in old.keys():
         figure, variant, size = key
         about = old.data["figures"][figure]

@@ -1,5 +1,5 @@
-"""What bench/compare.sh launches: figures, and for each of them LCI's configurations and the peers' that
-stand beside it."""
+"""The launches of bench/compare.sh: figures, and for each of them the configurations of LCI and of the
+peers that are compared."""
 
 import dataclasses
 import os
@@ -13,7 +13,7 @@ LCI_OVER_LIBFABRIC = {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "
 SIZES = "8,64,512,4096,32768,262144"
 BANDWIDTH_SIZES = "256,4096,65536,1048576"
 
-# Peer -> how it comes to be: Debian packages, and the program made of them.
+# Peer -> how to install it: Debian packages.
 PACKAGES = {
     "mpich": "mpich libmpich-dev",
     "openmpi": "openmpi-bin libopenmpi-dev",
@@ -23,7 +23,7 @@ PACKAGES = {
 }
 
 
-# What LCI's threads stand beside: LCI's own processes.
+# The baseline of LCI's threads: LCI's own processes.
 OWN_PROCESSES = "lci by processes"
 
 
@@ -34,7 +34,7 @@ class Variant:
     library: str
     command: tuple
     environment: dict = dataclasses.field(default_factory=dict)
-    any_status: bool = False  # what was printed counts, not how the launcher says it ended
+    any_status: bool = False  # uses the output whatever the launcher's exit status
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Figure:
 
 
 class Programs:
-    """Builds commands. `common`: options that every measuring program gets."""
+    """Builds commands. `common`: options for every measuring program."""
 
     def __init__(self, build, common):
         self.bench, self.common = build / "bench", common
@@ -84,7 +84,7 @@ class Programs:
 
     def mpich(self, name, what, *more, ranks=2, environment=None):
         command = ("mpiexec.mpich", "-n", str(ranks), self.peer("mpich"), *what.split(), *more, *self.common)
-        # Debian 12's hydra says of one job in ten or forty, when all is done, that it was hung up.
+        # Debian 12's hydra reports for one job in ten to forty, at its end, that it was hung up.
         return Variant(name, "mpich", command, environment or {}, any_status=True)
 
     def openmpi(self, name, what, *more, ranks=2, settings=()):
@@ -96,7 +96,7 @@ class Programs:
         return Variant(name, "openshmem", (*command, *self.common), any_status=True)
 
     def messages(self, metric, *more):
-        """Every peer that sends messages, in its best settings for one thread."""
+        """Every peer that sends messages, with its best settings for one thread."""
         return (self.ucx("UCX am", f"am {metric}", *more), self.ucx("UCX tag", f"sendrecv {metric}", *more),
                 self.mpich("MPICH", f"sendrecv {metric}", *more),
                 self.openmpi("Open MPI", f"sendrecv {metric}", *more),
@@ -135,7 +135,7 @@ def between_processes(p):
 
 
 def with_threads(p, threads):
-    """Two processes of so many threads: each its own device, and all one."""
+    """Two processes of this many threads: with a device each, and with one shared device."""
     n = ("--threads", str(threads), "--bind", "cross")
     waiting = ["--mca", "mpi_yield_when_idle", "1"]
     ends = {"dedicated": ("--devices", "dedicated"), "shared": ("--devices", "shared")}
@@ -176,7 +176,7 @@ def within_a_process(p):
                 p.ucx("UCX am", f"am {metric}", "--ranks", "1", "--dedicated"),
                 p.ucx("UCX tag", f"sendrecv {metric}", "--ranks", "1", "--dedicated"),
                 p.ucx("UCX tag, shared", f"sendrecv {metric}", "--ranks", "1", "--shared"),
-                # MPICH's own wait never comes back when both threads are inside of it.
+                # MPICH's own wait hangs when both threads are inside of it.
                 p.mpich("MPICH, test and yield", f"sendrecv {metric}", *poll, ranks=1),
                 p.openmpi("Open MPI", f"sendrecv {metric}", "--thread-safe", ranks=1),
                 p.openmpi("Open MPI, test and yield", f"sendrecv {metric}", *poll, ranks=1))
@@ -201,7 +201,7 @@ def to_memory(p):
 
 
 def of_parts(p, threads):
-    """What the paper calls resources, one for all threads; the peers have none that could be called."""
+    """What the paper calls resources, one shared by all threads; the peers have no counterpart."""
     variants = [p.lci(metric, f"resource {metric}", "--threads", str(threads), ranks=1)
                 for metric in ("cq", "matching", "packet")]
     return Figure(f"resources-{threads}", f"use of a part of the library by {threads} "
@@ -238,7 +238,7 @@ def of_the_start(p):  # its commands take no options
                    field="rss_kb")]
 
 
-# Figure -> what is aimed at of LCI's variants: of 8 bytes where nothing else is said.
+# Figure -> target ratios of LCI's variants: for 8 bytes unless a size is given.
 AIMS = {
     "latency": {"am, handler": "at most 0.7"},
     "rate": {"am, handler": "at least 2.5", "am, queue": "at least 2", "am, queue of packets": "at least 2"},

@@ -1,4 +1,4 @@
-"""What bench/compare_run.py wrote, as the report, the plots and bench/compare.py ask for it."""
+"""Reads the files of bench/compare_run.py for the report, the plots and bench/compare.py."""
 
 import json
 import pathlib
@@ -15,7 +15,7 @@ class Comparison:
 
     @classmethod
     def read(cls, *paths):
-        """One file, or several with figures of their own: the first one says where and how."""
+        """One file, or several with different figures: place and method are taken from the first."""
         data, *more = (json.loads(pathlib.Path(path).read_text()) for path in paths)
         for other in more:
             data["figures"] |= other["figures"]
@@ -56,7 +56,7 @@ class Comparison:
         return (min if self.data["figures"][figure]["lower_is_better"] else max)(found)[1]
 
     def ratios(self, figure, variant, size):
-        """Of a variant to the best peer, each of two launches of the same turn."""
+        """Ratios of a variant to the best peer, each of two launches of the same turn."""
         peer = self.best_peer(figure, size)
         if peer is None:
             return []

@@ -1,16 +1,16 @@
-"""How far apart the two cores are that a benchmark gets, of a virtual machine whose cores move."""
+"""Measures how far apart the two cores of a benchmark are, on a virtual machine whose cores move."""
 
 import json
 import subprocess
 import time
 
-APART = 4        # times the shortest hand-off that was ever seen: hyperthreads and neighbours are within it
+APART = 4        # times the shortest hand-off seen so far: hyperthreads and neighbours are within this
 PATIENCE = 1.5   # seconds to wait for near cores
-PAUSE = 0.02     # seconds between two looks
+PAUSE = 0.02     # seconds between two measurements
 
 
 class Distance:
-    """By a hand-off of a cache line, in a few milliseconds. On a machine whose cores stay where they are all is near."""
+    """Measures a hand-off of a cache line, in a few milliseconds. On a machine whose cores don't move, all is near."""
 
     def __init__(self, perf):
         self.command = [str(perf), "floor", "handoff", "--seconds", "0.002", "--rounds", "3", "--json"]
@@ -21,7 +21,7 @@ class Distance:
         return json.loads(done.stdout.splitlines()[0])["median"]
 
     def learn(self, seconds=3):
-        """What is near here: without it the first place counts as near until a nearer one is seen."""
+        """Finds the shortest hand-off: without this the first place counts as near until a nearer one is found."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.are_near()
@@ -33,7 +33,7 @@ class Distance:
         return now <= APART * self.shortest
 
     def wait_until_near(self, patience=PATIENCE):
-        """Not for ever: they may stay apart."""
+        """Waits at most `patience` seconds: the cores may stay apart."""
         end = time.monotonic() + patience
         while not self.are_near() and time.monotonic() < end:
             time.sleep(PAUSE)

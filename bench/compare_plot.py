@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws what bench/compare_run.py wrote, beside the file: latency, rate and bandwidth by size, rate by
-threads, use of parts of the library by threads, and what a start takes; each as SVG and PNG.
+"""Draws the figures of a file of bench/compare_run.py into files beside it: latency, rate and bandwidth by
+size, rate by threads, use of parts of the library by threads, and the cost of a start; each as SVG and PNG.
 
     python3 bench/compare_plot.py FILE.json        (needs matplotlib; Debian: python3-matplotlib)
 """
@@ -12,7 +12,7 @@ import re
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402  (after the choice of what draws)
+from matplotlib import pyplot  # noqa: E402  (after the choice of the backend)
 
 from compare_data import Comparison  # noqa: E402
 
@@ -64,7 +64,7 @@ def by_size(c, key, path):
 
 
 def by_threads(c, pattern, first, title, size, path):
-    """Figures whose keys hold a number of threads; `first` are those of one thread, where they are others."""
+    """Figures whose keys contain a number of threads; `first`: those of one thread, if they have other keys."""
     of = {int(m.group(1)): key for key, _ in c.figures() if (m := re.fullmatch(pattern, key))}
     if not of:
         return
@@ -82,7 +82,7 @@ def by_threads(c, pattern, first, title, size, path):
 
 
 def bars(c, keys, path):
-    """What has one number for each library."""
+    """Draws figures with one number for each library."""
     keys = [k for k in keys if k in c.data["figures"]]
     if not keys:
         return

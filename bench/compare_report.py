@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Turns what bench/compare_run.py wrote into Markdown.
+"""Turns a file of bench/compare_run.py into Markdown.
 
     python3 bench/compare_report.py FILE.json... [-o FILE.md] [--into bench/RESULTS.md]
 
 A figure is the median of the launches' medians [smallest-largest]. A ratio is LCI's to the best peer's:
-the peer with the best median, and the median of the ratios of launches of the same turn. --into puts
-the table into a file, in place of the one that it has.
+the peer with the best median, and the median of the ratios of launches of the same turn. --into replaces the
+table in a file.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def ratio_rows(c):
 
 
 def peer_rows(c):
-    """Every configuration of each figure, best first."""
+    """All configurations of each figure, best first."""
     for key, figure in c.figures():
         for size in figure["shown"]:
             found = [(c.median(key, name, size), name) for name in figure["variants"]
@@ -104,7 +104,7 @@ def section_of(text):
 
 
 def put_into(text, new):
-    """`text` with `new` in place of its section, or behind all else."""
+    """`text` with its section replaced by `new`, or with `new` appended if it has none."""
     old = section_of(text)
     return text.replace(old, new) if old else text.rstrip("\n") + "\n\n" + new + "\n"
 

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Launches LCI and its peers in turns and writes what they printed as JSON.
+"""Launches LCI and its peers in turns and writes their output as JSON.
 
     python3 bench/compare_run.py [--repeat 5] [--quick] [--only NAME] -o FILE.json
 
 bash bench/compare.sh installs, builds, calls this and draws. A figure's configurations are launched
-right after each other (A B C A B C ...), each pins its own processes and threads. A launch during which
-other processes were busy is repeated, and so is one before or behind which the cores were far apart, as
-those of a virtual machine may be for a moment (compare_distance.py); at most a few times. What is
-kept is stored.
+right after each other (A B C A B C ...); each binds its own processes and threads. A launch is repeated, at
+most a few times, if other processes were busy during it, or if the cores were far apart before or after it,
+as those of a virtual machine may be for a moment (compare_distance.py). The last attempt is stored.
 """
 
 import argparse
@@ -26,12 +25,12 @@ import compare_configs
 import measure
 from compare_distance import Distance
 
-PATIENCE = 60  # seconds that a launch may take: a few peers hang now and then
-CHANCES = 2    # failures after which a configuration is launched no more
+PATIENCE = 60  # limit in seconds of a launch: some peers hang now and then
+CHANCES = 2    # failures after which a configuration is skipped
 
 
 class Launcher(measure.Launcher):
-    """Launches variants; RuntimeError says why one gave nothing. `distance`: none, and the cores may be anywhere."""
+    """Launches variants; RuntimeError gives the reason if one fails. `distance`: None if cores may be anywhere."""
 
     def __init__(self, attempts=measure.ATTEMPTS, distance=None):
         super().__init__(attempts)
@@ -47,7 +46,7 @@ class Launcher(measure.Launcher):
     def once(self, variant):
         environment = {**self.environment, **variant.environment,
                        "START_TIME_NS": str(time.clock_gettime_ns(time.CLOCK_MONOTONIC))}
-        # A group of its own: who hangs is ended with all that it has started.
+        # A process group of its own, so that a hanging launch is ended with all its processes.
         with subprocess.Popen(variant.command, env=environment, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, start_new_session=True) as job:
             try:
@@ -66,16 +65,16 @@ class Launcher(measure.Launcher):
 
 def figures_of(figure, lines):
     """One entry for each size that a launch measured."""
-    if figure.field:  # a start, as the last process saw it
+    if figure.field:  # a start: the value of the slowest process
         value = max(line[figure.field] for line in lines)
         return [{"size": 0, "median": value, "min": value, "max": value}]
     return [{key: line[key] for key in ("size", "median", "min", "max")} for line in lines]
 
 
 def describe(figure):
-    """What the report needs to know of a figure, without the code that made it."""
+    """The properties of a figure that the report needs, independent of this code."""
     def written(v):
-        """As it is typed, from the root of the tree."""
+        """The command as typed in the root of the tree."""
         words = [*(f"{k}={x}" for k, x in v.environment.items()), *v.command]
         return " ".join(words).replace(str(measure.ROOT) + "/", "")
 
@@ -99,14 +98,14 @@ def versions():
 
 
 def missing_peers(build):
-    """Peers without a program, and how to get one."""
+    """Peers whose program is missing, and how to get it."""
     return {peer: f"apt-get install {packages}; then build again"
             for peer, packages in compare_configs.PACKAGES.items()
             if not (build / "bench" / "peers" / f"peer_{peer}").exists()}
 
 
 def run(figures, repeat, launch, missing, tell):
-    """Launches in turns. Returns the launches, and what gave nothing and why."""
+    """Launches in turns. Returns the launches, and which failed and why."""
     launches, failed = [], []
     failures = collections.Counter()
     for turn in range(repeat):
@@ -134,7 +133,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=measure.ROOT / "build" / "release")
     parser.add_argument("--repeat", type=int, help="launches of each configuration (default 5, quick 2)")
     parser.add_argument("--quick", action="store_true",
-                        help="short rounds, few launches: shows that all runs")
+                        help="short rounds, few launches: checks that everything runs")
     parser.add_argument("--only", default="", metavar="NAME", help="only figures whose name contains this")
     parser.add_argument("--list", action="store_true", help="names of the figures and their configurations")
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("compare.json"))

@@ -1,10 +1,10 @@
-"""How long jobs take to start, and what is left of those that are killed.
+"""Measures how long jobs take to start, and what remains of jobs that are killed.
 
 python3 bench/launch.py [BUILD] [--repeat N] [--json]
 
-Launches lcirun's jobs and MPICH's in turns, and prints medians (smallest, largest) in milliseconds:
-2 ranks until the first message, MPICH's until the end of MPI_Init, and many ranks until all have left
-the first barrier. Then kills launchers and ranks and counts what is left.
+Launches lcirun's jobs and MPICH's in turns, and prints medians (smallest, largest) in milliseconds: 2 ranks
+until the first message (MPICH: until the end of MPI_Init), and many ranks until all have left the first
+barrier. Then kills launchers and ranks and counts the remaining processes and files.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def launch(command):
 
 
 def last(ranks, what):
-    """When the last rank was so far."""
+    """The time at which the last rank got there."""
     return max(r[what] for r in ranks)
 
 
@@ -59,7 +59,7 @@ def left_behind(mark):
 
 
 def kill_one(lcirun, program, whom):
-    """Starts 16 ranks, kills the launcher or one of them, and counts what is there 2 seconds later."""
+    """Starts 16 ranks, kills the launcher or one of them, and counts what remains 2 seconds later."""
     mark = 'BENCH_MARK_' + uuid.uuid4().hex
     job = subprocess.Popen([str(lcirun), '-n', '16', 'sh', '-c', f'"{program}" >/dev/null; exec sleep 600'],
                            env=environment(**{mark: 1}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Measures what bench/RESULTS.md shows and writes it as JSON.
+"""Measures the figures of bench/RESULTS.md and writes them as JSON.
 
     python3 bench/measure.py [--build build/release] [--repeat 5] [-o figures.json]
 
-Every configuration is launched `--repeat` times, in turns with all others. Where a figure is
-compared with a limit of the machine, the limit is measured right before it each time and the ratio
-is taken of these two: on a virtual machine the way between two cores changes from one second to the
-next. Latencies are held against a hand-off that the same two processes make before each of many short
-rounds. A launch during which other processes were busy is thrown away and repeated, at most a few
-times. Needs two idle cores.
+Every configuration is launched `--repeat` times, in turns with all others. If a figure is compared with a
+limit of the machine, the limit is measured right before it each time, and the ratio is taken of these two:
+on a virtual machine the distance of two cores changes from one second to the next. Latencies are compared
+with a hand-off that the same two processes measure before each of many short rounds. A launch during which
+other processes were busy is discarded and repeated, at most a few times. Needs two idle cores.
 """
 
 import argparse
@@ -30,7 +29,7 @@ OTHERS_BUSY = 0.05  # share of the wall time that other processes may take
 ATTEMPTS = 4
 
 
-# What is compared with which limit of the machine, in a launch of its own.
+# Figure -> the limit of the machine that it is compared with, measured by a launch of its own.
 LIMIT_OF = {
     "am rate handler": "ring64",
     "am rate cq": "ring64",
@@ -51,7 +50,7 @@ def launch_table(perf, lcirun, rounds, seconds):
     def floor(metric, *options):
         return [perf, "floor", metric, *options, *common]
 
-    # By turns with a hand-off, so in many short rounds.
+    # Alternates with a hand-off, so in many short rounds.
     turns = ["--with-handoff", "--json", "--rounds", str(40 * rounds), "--seconds", str(seconds / 20)]
 
     def latency(op, *options):
@@ -98,7 +97,7 @@ def launch_table(perf, lcirun, rounds, seconds):
 
 
 def busy_seconds():
-    """CPU time of the whole machine that was spent on something."""
+    """CPU time in seconds that the whole machine was busy."""
     fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     user, nice, system, _, _, irq, softirq, steal = (int(x) for x in fields[:8])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
@@ -110,11 +109,11 @@ def our_seconds():
 
 
 class Launcher:
-    """Runs commands one at a time and sees whether the machine was theirs."""
+    """Runs commands one at a time and checks that no other processes were busy."""
 
     def __init__(self, attempts=ATTEMPTS):
         self.attempts = attempts
-        self.disturbed = 0  # launches thrown away
+        self.disturbed = 0  # discarded launches
         self.kept_disturbed = 0
         self.environment = {k: v for k, v in os.environ.items()
                             if not k.startswith(("LCI_", "PMI_"))}
@@ -128,21 +127,21 @@ class Launcher:
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
     def settle(self):
-        """Before a launch: waits for the machine to be as it should."""
+        """Called before a launch: waits until the machine is ready."""
 
     def is_settled(self):
-        """Behind it: whether it still was."""
+        """Called after a launch: whether the machine was still ready."""
         return True
 
     def __call__(self, command):
-        """Launches until the machine was ours, or the last time."""
+        """Launches until no other process was busy, or until the last attempt."""
         for attempt in range(self.attempts):
             self.settle()
             wall, busy, ours = time.monotonic(), busy_seconds(), our_seconds()
             out = self.once(command)
             wall = time.monotonic() - wall
             others = busy_seconds() - busy - (our_seconds() - ours)
-            # Ticks are coarse: a few of them say nothing.
+            # Ticks are coarse: a few of them are not significant.
             if others <= OTHERS_BUSY * wall + 0.03 and self.is_settled():
                 return out
             if attempt + 1 < self.attempts:
@@ -152,7 +151,7 @@ class Launcher:
 
 
 def measure_start(launch, lcirun, program):
-    """One start of two ranks, as the time of each until its first message, and their memory."""
+    """Starts two ranks: the time of each until its first message, and their memory."""
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     return launch.once([lcirun, "-n", "2", program], START_TIME_NS=str(now))
 
@@ -215,7 +214,7 @@ def main():
     chosen = [name for name in table if args.only in name]
 
     def measure(name):
-        """The medians by size, also noted in the result."""
+        """The medians by size, which are also added to the result."""
         medians = {}
         for line in launch(table[name]):
             size = str(line["size"])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""LCI over libfabric's tcp provider against those who use TCP as well: libfabric's own ping-pong (latency and
-bandwidth) and MPICH (message rate); and what a peer costs in memory, against a program of libfabric alone. Each pair of figures is taken one right after the other, several times;
-what is printed is the ratio of the medians.
+"""Compares LCI over libfabric's tcp provider with programs that also use TCP: libfabric's own ping-pong (latency and
+bandwidth) and MPICH (message rate); and the memory cost of a peer with that of a program of libfabric alone. Each pair
+of figures is measured one right after the other, several times; printed is the ratio of the medians.
 
     python3 bench/networks.py [--build build/release] [--repeat 5]
 
-Needs fi_pingpong (Debian: libfabric-bin) and the program of MPICH in bench/peers (mpich, libmpich-dev); what is
-missing is said.
+Needs fi_pingpong (Debian: libfabric-bin) and the program of MPICH in bench/peers (mpich, libmpich-dev); reports what is
+missing.
 """
 
 import argparse
@@ -56,13 +56,13 @@ def mpich(program):
 
 
 def bytes_a_peer(of):
-    """`of(n)`: heap memory of one of n processes that have all met."""
+    """Memory per peer. `of(n)`: heap memory of one of n processes that have exchanged messages with each other."""
     few, many = 2, 16
     return (of(many) - of(few)) / (many - few)
 
 
 def memory(build):
-    """What a peer costs, and what it costs a program of libfabric alone."""
+    """The memory cost of a peer, in LCI and in a program of libfabric alone."""
     env = {**os.environ, 'LCI_ATTR_BACKEND': 'ofi', 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp', 'LCI_ATTR_NPACKETS': '1024'}
 
     def run(*words):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Turns figures measured by bench/measure.py into Markdown.
+"""Turns the figures of bench/measure.py into Markdown.
 
     python3 bench/report.py [FIGURES.json] [-o bench/RESULTS.md]
 
@@ -14,11 +14,11 @@ import pathlib
 import statistics
 import sys
 
-import compare_report  # its table in the same file stays there
+import compare_report  # keeps its table in the same file
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# ours, its size, the limit, its size, better is
+# Title, LCI's figure, its size, the limit, its size.
 RATIOS = (
     ("am latency, handler", "am latency handler", 8, "handoff", 8),
     ("am latency, completion queue", "am latency cq", 8, "handoff", 8),
@@ -47,7 +47,7 @@ LIMITS = {
     "atomic": "fetch-and-add on a word in the cache",
     "strided": "the same copy, a memcpy a row",
 }
-# Parts of tests/perf that are shown, and what was promised of them.
+# Parts of tests/perf that are shown, and their targets.
 INSTRUCTIONS = (
     ("post_am", "instructions to post an 8-byte active message", " (at most 200)"),
     ("progress_am_16", "instructions to deliver it to its handler, of 16 found by a progress call",
@@ -75,7 +75,7 @@ class Figures:
         return self.spread(entry["medians"], entry["unit"]) if entry else "not measured"
 
     def limit_text(self, name, size, limit, limit_size):
-        """The limit that was measured with it, or by launches of its own."""
+        """The limit that was measured together with the figure, or by its own launches."""
         entry = self.entry(name, size)
         return (self.spread(entry["limits"], entry["unit"]) if entry.get("limits")
                 else self.text(limit, limit_size))
@@ -139,7 +139,7 @@ def other_rows(f):
 
 def instruction_rows(f):
     sys.path.insert(0, str(ROOT / "tests" / "perf"))
-    import count  # here: only where there is something to show
+    import count  # here, since only needed if there is something to show
     counted = f.data["instructions"]
     return rows(("instructions a message", "count"),
                 [(what, f"{counted[p]:.0f}") for p, (what, _) in count.PARTS.items()])

@@ -1,6 +1,5 @@
-// Active messages: a table is spread over the ranks, each owns the slots whose number is its rank
-// modulo the number of ranks. To count something is to send its number to the owner, where a handler
-// runs; nobody posts a receive.
+// Active messages: a table is distributed over the ranks; slot s belongs to rank s modulo the number of ranks. To count
+// an event, a rank sends the slot's number to its owner, where a handler runs; no receive is posted.
 //
 //   lcirun -n 4 active_message [events of each rank]
 
@@ -19,7 +18,7 @@ int n_ranks;
 std::vector<std::atomic<uint64_t>> counts(slots);
 std::atomic<uint64_t> handled{0};
 
-// Runs inside progress(), in whichever thread calls that. `status` also tells who sent it.
+// Called inside progress(), in the thread that calls it. `status` also contains the sender's rank.
 void count_it(lci::status_t status) {
   uint64_t slot;
   std::memcpy(&slot, status.buffer, sizeof slot);
@@ -36,11 +35,12 @@ int main(int argc, char** argv) {
   n_ranks = lci::get_rank_n();
   const auto n = static_cast<uint64_t>(n_ranks);
 
-  // In place: the handler reads the payload where it arrived, and need not free it.
+  // In place: the handler reads the payload in the network's buffer, and must not free it.
   lci::comp_t handler = lci::alloc_handler_x(count_it).am_in_place(true)();
-  // What others name it by. All ranks register in the same order, so it is the same everywhere.
+  // The handle by which other ranks name the handler. All ranks register in the same order, so it is the same
+  // everywhere.
   const lci::rcomp_t counter = lci::register_rcomp(handler);
-  lci::barrier();  // now everybody has it
+  lci::barrier();  // all ranks have registered it
 
   std::vector<uint64_t> sent(n, 0);  // to each rank
   uint64_t random = static_cast<uint64_t>(me) + 1;
@@ -49,13 +49,13 @@ int main(int argc, char** argv) {
     const uint64_t slot = (random >> 33) % slots, owner = slot % n;
     const auto post = lci::post_am_x(static_cast<int>(owner), &slot, sizeof slot,
                                      lci::COMP_NULL_RETRY, counter);
-    // The buffer is free as soon as the post says `done`. While there is no room, progress handles
-    // what others have sent to us.
+    // The buffer may be reused once the post returns `done`. On `retry`, progress handles messages of other ranks,
+    // which frees resources.
     while (post().is_retry()) lci::progress();
     ++sent[owner];
   }
 
-  // All is over when as many were handled as were sent to us.
+  // Finished when this rank has handled as many messages as were sent to it.
   std::vector<uint64_t> expected(n);
   lci::alltoall(sent.data(), expected.data(), sizeof(uint64_t));
   uint64_t to_come = 0;

@@ -1,5 +1,5 @@
-// Coroutines: two ranks throw balls at each other. Each ball is a task of its own, which is written as
-// if it waited; while it does, the others of the same thread go on.
+// Coroutines: pairs of ranks exchange balls. Each ball is a task, written as if it blocked; while it waits, the other
+// tasks of the thread run.
 //
 //   lcirun -n 2 coroutine_pingpong [balls] [throws of each ball]
 
@@ -17,12 +17,12 @@ struct ball {
   uint32_t throws;  // so far
 };
 
-// What the peer throws arrives as bytes; value() makes a ball of them, and throws an exception if they
-// are not as many as a ball has. The result of a task is what awaits it gets.
+// Receives a ball as bytes; value() converts them to a ball, and throws an exception if their number is wrong. co_await
+// on a task returns its result.
 lci::task<ball> catch_ball(int peer, uint32_t number) {
   ball b{};
-  // Any functor that posts can be awaited. COMP_NULL stands where the completion object would: the
-  // scheduler puts its own there, and goes on here when the message has come.
+  // Any functor that posts can be awaited. COMP_NULL is a placeholder: the scheduler passes its own completion object,
+  // and resumes the task when the message has arrived.
   const lci::status_t status = co_await lci::post_recv_x(peer, lci::buffer(b), number, lci::COMP_NULL);
   co_return lci::value<ball>(status);
 }
@@ -37,13 +37,13 @@ lci::task<> play(int me, int peer, uint32_t number, uint32_t throws, uint64_t& c
     // No lock: all tasks of a scheduler run in its thread.
     caught += mine.number == number;
     ++mine.throws;
-    // Who has thrown first does not throw the last ball back.
+    // The rank that threw first does not return the last ball.
     if (me % 2 != 0 || i + 1 < throws)
       co_await lci::post_send_x(peer, lci::buffer(mine), number, lci::COMP_NULL);
   }
-  // Each catch has counted one, here and there; the last catch of all is the even rank's.
+  // Every catch, on either rank, has counted one throw; the even rank makes the last catch.
   if (mine.throws != 2 * throws - (me % 2 != 0 ? 1u : 0u))
-    throw std::runtime_error("a ball has lost count of its throws");
+    throw std::runtime_error("a ball has a wrong count of throws");
 }
 
 }  // namespace
@@ -60,14 +60,14 @@ int main(int argc, char** argv) {
   uint64_t caught = 0, all = 0;
   {
     lci::scheduler scheduler;
-    // With an odd number of ranks the last one has nobody to play with.
+    // With an odd number of ranks the last one has no partner.
     for (uint32_t b = 0; b < balls && peer < n; ++b)
       scheduler.spawn(play(me, peer, b, throws, caught));
-    // Makes progress, and lets each task go on when its operation has ended, until all are over.
-    // What a task throws comes out here.
+    // Makes progress, and resumes each task when its operation has completed, until all tasks have ended. Rethrows the
+    // exception of a task.
     scheduler.run();
   }
-  // Typed reductions, too, are the functors that you know.
+  // Typed reductions work with the usual functors, too.
   lci::allreduce(&caught, &all, 1, sizeof caught, lci::reduction<uint64_t, std::plus<>>);
   if (me == 0)
     std::printf("%llu balls were caught by %d ranks\n", static_cast<unsigned long long>(all), n);

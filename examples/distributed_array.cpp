@@ -1,5 +1,5 @@
-// An array of numbers spread over all ranks, a block each. Any rank reads and writes any element or
-// range by its index; elements of its own block are plain memory.
+// An array of numbers distributed over all ranks in blocks. Any rank reads and writes any element or range by its
+// index; elements of its own block are plain memory.
 //
 //   lcirun -n 4 distributed_array [elements]
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Made, synchronised and ended by all ranks together.
+// Constructor, synchronise() and destructor are collective.
 template <class T>
 class distributed_array {
  public:
@@ -28,7 +28,7 @@ class distributed_array {
     lci::allgather(&mine, keys_.data(), sizeof mine);
   }
   ~distributed_array() {
-    lci::barrier();  // nobody reads or writes ours any more
+    lci::barrier();  // no rank accesses our block any more
     lci::deregister_memory(&mr_);
   }
   distributed_array(const distributed_array&) = delete;
@@ -58,8 +58,8 @@ class distributed_array {
     read(at, &value, 1);
     return value;
   }
-  // What was written by anybody before is seen by everybody after. (A put has landed when it is
-  // complete, and write() waits for that.)
+  // Everything written before by any rank is visible afterwards to all ranks. (write() waits until its put is complete,
+  // which means at the target.)
   void synchronise() { lci::barrier(); }
 
   T sum() {
@@ -73,7 +73,7 @@ class distributed_array {
   }
 
  private:
-  // Cuts a range at the borders of blocks: f(rank, offset there, elements before, elements).
+  // Splits a range at block borders: f(rank, offset in its block, elements before, elements).
   template <class F>
   void pieces(size_t at, size_t count, F f) {
     if (at > size_ || count > size_ - at) throw std::out_of_range("distributed_array");
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
     const long expected = static_cast<long>(size) * (static_cast<long>(size) - 1) / 2;
     errors += a.sum() != expected;
 
-    // Everybody reads all of it, in ranges that cross borders.
+    // Every rank reads the whole array, in ranges that cross block borders.
     std::vector<long> range;
     for (size_t at = 0; at < size; at += range.size()) {
       range.resize(std::min<size_t>(777, size - at));

@@ -1,7 +1,7 @@
-// A two-dimensional Fourier transform of a matrix whose rows are spread over the ranks: transform the
-// rows, transpose, transform the rows again, transpose back. A transpose is one put from each rank to
-// each other: columns are taken out of the local rows and land as rows over there, which two layouts
-// describe. FFTW transforms rows, and the whole at rank 0, to check the result.
+// A two-dimensional Fourier transform of a matrix whose rows are distributed over the ranks: transform the rows,
+// transpose, transform the rows again, transpose back. A transpose is one put from each rank to each other rank: two
+// layouts describe how columns of the local rows become rows at the target. FFTW transforms rows; at rank 0 it also
+// transforms the whole matrix, to check the result.
 //
 //   lcirun -n 4 fft2d
 
@@ -16,9 +16,9 @@
 
 using number = std::complex<double>;
 
-constexpr size_t n = 120;  // rows and columns: so that 2, 3, 4, 5, 6 and 8 ranks get equal shares
+constexpr size_t n = 120;  // rows and columns: divisible by 2, 3, 4, 5, 6 and 8 ranks
 
-/// Rows `mine * rows` to `(mine + 1) * rows` of an n x n matrix, in memory that all ranks reach.
+/// Rows `mine * rows` to `(mine + 1) * rows` of an n x n matrix, in memory that all ranks can access.
 struct matrix {
   explicit matrix(size_t my_rows)
       : rows(my_rows),
@@ -42,14 +42,14 @@ void transform_rows(matrix& m) {
   fftw_destroy_plan(plan);
 }
 
-/// to[j][i] = from[i][j]. All ranks call it.
+/// to[j][i] = from[i][j]. Collective.
 void transpose(const matrix& from, matrix& to) {
   const size_t rows = from.rows, me = static_cast<size_t>(lci::get_rank_me());
-  // Here: one number of each row, then the same of the next column, `rows` columns in all.
+  // Source: one number of each row, then those of the next column; `rows` columns in all.
   const size_t counts_here[] = {sizeof(number), rows, rows};
   const size_t strides_here[] = {n * sizeof(number), sizeof(number)};
   const auto columns = lci::layout_t::strided(counts_here, strides_here, 2);
-  // There: each column becomes a piece of a row.
+  // Target: each column becomes a part of a row.
   const size_t counts_there[] = {rows * sizeof(number), rows};
   const size_t strides_there[] = {n * sizeof(number)};
   const auto pieces = lci::layout_t::strided(counts_there, strides_there, 1);
@@ -57,7 +57,7 @@ void transpose(const matrix& from, matrix& to) {
   lci::comp_t counter = lci::alloc_counter();
   const size_t ranks = n / rows;
   for (size_t step = 0; step < ranks; ++step) {
-    const size_t peer = (me + step) % ranks;  // not all ranks to the same one at a time
+    const size_t peer = (me + step) % ranks;  // different ranks start with different targets
     const auto put = lci::post_put_x(static_cast<int>(peer), from.data + peer * rows,
                                      columns.size(), counter, me * rows * sizeof(number),
                                      lci::get_symmetric_rmr(to.memory, static_cast<int>(peer)))
@@ -65,13 +65,13 @@ void transpose(const matrix& from, matrix& to) {
                          .remote_layout(&pieces);
     while (put().is_retry()) lci::progress();
   }
-  // All of ours are there, and so are all of the others'.
+  // The flush completes this rank's puts; the barrier, those of all ranks.
   lci::post_flush(lci::ALL_RANKS, lci::COMP_NULL);
   lci::barrier();
   lci::free_comp(&counter);
 }
 
-/// The largest difference to what FFTW makes of the whole; at rank 0.
+/// The largest difference to FFTW's transform of the whole matrix; at rank 0.
 double difference_to_fftw(const matrix& result, std::vector<number> whole) {
   std::vector<number> all(n * n);
   lci::gather(result.data, all.data(), result.rows * n * sizeof(number), 0);
@@ -90,7 +90,7 @@ int main() {
   const auto me = static_cast<size_t>(lci::get_rank_me());
   const auto ranks = static_cast<size_t>(lci::get_rank_n());
   if (n % ranks != 0) {
-    if (me == 0) std::fprintf(stderr, "fft2d: %zu rows can't be dealt to %zu ranks\n", n, ranks);
+    if (me == 0) std::fprintf(stderr, "fft2d: %zu rows can't be divided among %zu ranks\n", n, ranks);
     lci::g_runtime_fina();
     return 2;
   }

@@ -1,6 +1,6 @@
-// A halo exchange as a completion graph: built once, started in every step. A cube of points with
-// periodic borders is cut into blocks, one for each rank; a step replaces each point by the mean of
-// itself and its six neighbours. The result equals the serial computation bit by bit.
+// A halo exchange as a completion graph: built once, started in every step. A cube of points with periodic borders is
+// cut into blocks, one per rank; a step replaces each point by the mean of itself and its six neighbours. The result
+// equals the serial computation bit by bit.
 //
 //   lcirun -n 8 graph_halo [points along an edge] [steps]
 
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   lci::g_runtime_init();
   const int me = lci::get_rank_me(), n = lci::get_rank_n();
 
-  // Blocks along each axis: the prime factors of n, dealt out.
+  // Blocks along each axis: the prime factors of n, distributed over the axes.
   std::array<int, 3> blocks = {1, 1, 1};
   for (int p = 2, rest = n; rest > 1; ++p)
     for (; rest % p == 0; rest /= p) *std::min_element(blocks.begin(), blocks.end()) *= p;
@@ -47,9 +47,9 @@ int main(int argc, char** argv) {
     mine.points[mine.at(x, y, z)] = start_value(origin[0] + x, origin[1] + y, origin[2] + z);
   });
 
-  // Each face is packed, then sent; received, then unpacked; when all that is over, the step. Faces
-  // have nothing to wait for among themselves. There are two graphs, for even and odd steps: a
-  // neighbour may be one step ahead, and nothing but the tag tells its messages apart.
+  // Each face is packed, then sent; received, then unpacked; after all of them, the step. Faces don't depend on each
+  // other. There are two graphs, for even and odd steps: a neighbour may be one step ahead, and only the tag
+  // distinguishes its messages.
   std::vector<face> faces;
   for (int f = 0; f < 6; ++f) faces.emplace_back(&mine, f / 2, f % 2);
   std::array<lci::comp_t, 2> graphs = {lci::alloc_graph(), lci::alloc_graph()};
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
       other[f.axis] = (other[f.axis] + (f.side == 0 ? -1 : 1) + blocks[f.axis]) % blocks[f.axis];
       const int peer = (other[0] * blocks[1] + other[1]) * blocks[2] + other[2];
       const size_t bytes = f.out.size() * sizeof(double);
-      // What leaves a low face comes to a high one.
+      // What is sent from a low face is received at a high one.
       const lci::tag_t tags = odd * 6 + static_cast<lci::tag_t>(f.axis) * 2;
       const auto pack = lci::graph_add_node_x(graph, call<face, &face::pack>).value(&f)(),
                  unpack = lci::graph_add_node_x(graph, call<face, &face::unpack>).value(&f)();
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
     while (lci::graph_test(graphs[i % 2]).is_retry()) lci::progress();
   }
 
-  // The same by one rank alone, without blocks.
+  // The serial computation, without blocks.
   const auto at = [edge](int x, int y, int z) {
     return ((x + edge) % edge * edge + (y + edge) % edge) * edge + (z + edge) % edge;
   };

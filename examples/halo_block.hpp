@@ -1,25 +1,25 @@
-// What graph_halo computes on: blocks of points and their faces. Nothing here communicates.
+// The data of graph_halo: blocks of points and their faces. No communication.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <vector>
 
-// Of a point and its six neighbours; p(dx, dy, dz) is the value of one of them.
+// The mean of a point and its six neighbours; p(dx, dy, dz) returns the value at an offset.
 template <class P>
 double mean(P p) {
   return (p(0, 0, 0) + p(-1, 0, 0) + p(1, 0, 0) + p(0, -1, 0) + p(0, 1, 0) + p(0, 0, -1) +
           p(0, 0, 1)) / 7;
 }
 
-// A block of points with one layer of its neighbours' points around it.
+// A block of points, surrounded by one layer of the neighbours' points.
 struct block {
   std::array<int, 3> size;  // without the layer
   std::vector<double> points, next;
 
   explicit block(std::array<int, 3> s)
       : size(s), points(static_cast<size_t>(s[0] + 2) * (s[1] + 2) * (s[2] + 2)), next(points) {}
-  size_t at(int x, int y, int z) const {  // -1 and size are the layer
+  size_t at(int x, int y, int z) const {  // coordinates -1 and size are the layer
     return (static_cast<size_t>(x + 1) * (size[1] + 2) + y + 1) * (size[2] + 2) + z + 1;
   }
   template <class F>
@@ -37,7 +37,7 @@ struct block {
   }
 };
 
-// One of the six faces: what goes to that neighbour and what comes from it.
+// One of the six faces: what is sent to and received from that neighbour.
 struct face {
   block* of;
   int axis, side;  // side 0: low, 1: high

@@ -1,4 +1,4 @@
-// The smallest program: who is there?
+// The smallest program: lists all ranks.
 //
 //   lcirun -n 4 hello
 
@@ -14,14 +14,14 @@ struct card {
 };
 
 int main() {
-  // The default runtime: its rank comes from the launcher; without one, the job is this process.
+  // The default runtime. The launcher provides the rank; without a launcher, the job consists of this process.
   lci::g_runtime_init();
   const int me = lci::get_rank_me(), n = lci::get_rank_n();
 
   card mine{me, static_cast<int>(getpid()), {}};
   gethostname(mine.host, sizeof mine.host - 1);
 
-  // Everybody's card at rank 0, in the order of ranks. Waits until this rank's part is over.
+  // Gathers all cards at rank 0, in the order of ranks. Returns when this rank's part is complete.
   std::vector<card> all(static_cast<size_t>(n));
   lci::gather(&mine, all.data(), sizeof mine, /*root*/ 0);
   if (me == 0)

@@ -56,7 +56,7 @@ void global_fina() {
   lci::g_runtime_fina();
 }
 
-// Devices of different ranks are paired in the order in which they are made, one after the other.
+// The k-th device of a rank is paired with the k-th of the others, so threads create them one after the other.
 void thread_init() {
   static std::mutex one_by_one;
   const std::lock_guard<std::mutex> guard(one_by_one);
@@ -96,24 +96,24 @@ bool do_background_work() { return lci::progress_x().device(device)().is_done();
 // ---------------------------------------------------------------- the upper layer
 namespace irpc {
 
-// Arguments and results are bytes; a handler returns what the caller shall get.
+// Arguments and results are bytes; a handler returns the result for the caller.
 using bytes = std::string;
 using handler_t = std::function<bytes(int from, const bytes& arguments)>;
 
-std::vector<handler_t> handlers;  // the index is what travels; the same on every rank
+std::vector<handler_t> handlers;  // messages contain the index; it is the same on every rank
 
 int register_rpc(handler_t h) {
   handlers.push_back(std::move(h));
   return static_cast<int>(handlers.size()) - 1;
 }
 
-// A call in progress. The answer names it by its address.
+// A call in progress. The answer identifies it by its address.
 struct future {
   std::atomic<bool> ready{false};
   bytes result;
 };
 
-// What precedes the arguments in a message.
+// Precedes the arguments in a message.
 struct header {
   uint64_t id = 0;  // the caller's future
   uint64_t is_answer = 0;
@@ -121,7 +121,7 @@ struct header {
 
 std::atomic<uint64_t> messages{0}, retries{0};
 
-// Handles one message, if there is one. Answers are sent from here, not from within LCI.
+// Handles one message, if there is one. Answers are sent from here, not from a handler inside LCI.
 bool serve();
 
 void send(int rank, int tag, const header& head, const bytes& body) {
@@ -132,7 +132,7 @@ void send(int rank, int tag, const header& head, const bytes& body) {
   std::memcpy(buf + sizeof head, body.data(), body.size());
   while (!backend::send_msg(rank, buf, size, tag)) {
     retries.fetch_add(1, std::memory_order_relaxed);
-    backend::do_background_work();  // not serve(): that could nest without end
+    backend::do_background_work();  // not serve(), which could recurse without limit
   }
   messages.fetch_add(1, std::memory_order_relaxed);
 }
@@ -147,8 +147,8 @@ bool serve() {
   std::free(msg.buf);
   if (head.is_answer) {
     auto* f = reinterpret_cast<future*>(head.id);
-    // R4: pairs with R3. The caller wrote before it sent; the order went through another process,
-    // which tools that look at this one can't see.
+    // R4: pairs with R3. The caller's store precedes its send; that ordering went through another process, where tools
+    // such as ThreadSanitizer can't observe it.
     if (f->ready.load(std::memory_order_acquire)) throw std::logic_error("answered twice");
     f->result = body;
     f->ready.store(true, std::memory_order_release);  // R1: pairs with R2
@@ -159,7 +159,7 @@ bool serve() {
   return true;
 }
 
-// Starts a call; `f` must live until it is ready.
+// Starts a call; `f` must exist until it is ready.
 void call(int rank, int rpc, const bytes& arguments, future* f) {
   f->ready.store(false, std::memory_order_release);  // R3: pairs with R4
   send(rank, rpc, {reinterpret_cast<uint64_t>(f), 0}, arguments);
@@ -177,7 +177,7 @@ bytes wait(future* f) {
 // ---------------------------------------------------------------- the application
 namespace {
 
-// Listing 1: the forms of an operation, by greetings around the ring of ranks.
+// Listing 1: variants of an operation, shown by greetings around the ring of ranks.
 void greet_neighbours(int me, int n, lci::device_t device) {
   using namespace lci;
   const int right = (me + 1) % n, left = (me + n - 1) % n;
@@ -205,15 +205,15 @@ void greet_neighbours(int me, int n, lci::device_t device) {
     }
     const device_t used = tag == 0 ? get_default_device() : device;
     if (status.is_posted()) sync_wait_x(comp, nullptr).device(used)();
-    // With COMP_NULL a send is done when the buffer is free; the message may still wait inside LCI
-    // for progress on its device, which nobody makes later on the default device.
+    // With COMP_NULL, a send is complete when its buffer may be reused; the message may still be queued inside LCI
+    // until progress on its device, which no thread makes later on the default device.
     wait_drained_x().device(used)();
     free_comp(&comp);
-    if (!ret.is_done() || received != left) throw std::runtime_error("a greeting went wrong");
+    if (!ret.is_done() || received != left) throw std::runtime_error("a greeting was not received as sent");
   }
 }
 
-// FNV-1a: something to compute far away that is easily checked.
+// FNV-1a: a remote computation whose result is easily checked.
 uint64_t checksum(const std::string& s) {
   uint64_t h = 14695981039346656037u;
   for (const char c : s) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
@@ -222,7 +222,7 @@ uint64_t checksum(const std::string& s) {
 
 std::string text_of(uint64_t n) { return std::to_string(n); }
 
-// Calls of one thread, several in flight. Returns the number of wrong answers.
+// Runs the calls of one thread, several of them in flight. Returns the number of wrong answers.
 uint64_t run_calls(int me, int n, size_t thread, uint64_t ncalls, int rpc_add, int rpc_checksum) {
   constexpr size_t window = 16;
   std::vector<irpc::future> futures(window);
@@ -239,7 +239,7 @@ uint64_t run_calls(int me, int n, size_t thread, uint64_t ncalls, int rpc_add, i
       right = text_of(i + thread);
       irpc::call(target, rpc_add, text_of(i) + " " + text_of(thread), &f);
     } else {
-      // Up to 64 KiB: some fit into a packet, some take the way of large messages.
+      // Up to 64 KiB: some fit into a packet, others are sent as large messages.
       const std::string argument(size_t{1} << (i / 2 % 17), static_cast<char>('a' + i % 26));
       right = text_of(checksum(argument));
       irpc::call(target, rpc_checksum, argument, &f);
@@ -284,12 +284,12 @@ int main(int argc, char** argv) {
   });
 
   std::atomic<size_t> threads_left{nthreads};
-  std::atomic<bool> all_know{false};  // of our end
+  std::atomic<bool> all_know{false};  // all ranks know that this one is finished
   const auto thread_main = [&](size_t thread) {
     if (thread > 0) backend::thread_init();
     wrong.fetch_add(run_calls(me, n, thread, ncalls, rpc_add, rpc_checksum),
                     std::memory_order_relaxed);
-    // The last thread tells all ranks that this one has no more calls, and waits until they know.
+    // The last thread reports to all ranks that this one has no more calls, and waits for their answers.
     if (threads_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       std::vector<irpc::future> told(static_cast<size_t>(n));
       const std::string errors = text_of(wrong.load(std::memory_order_relaxed));
@@ -299,13 +299,13 @@ int main(int argc, char** argv) {
       for (auto& f : told) irpc::wait(&f);
       all_know.store(true, std::memory_order_release);  // E3: pairs with E4
     }
-    // Others may still call this rank, and answers may come to any of its devices: a thread that
-    // left would take along what nobody has fetched from its own.
+    // Other ranks may still call this one, and answers may arrive on any of its devices: a thread that ended now would
+    // destroy its device with messages that no thread has taken from it.
     while (finished_ranks.load(std::memory_order_acquire) < n ||  // E2: pairs with E1
            !all_know.load(std::memory_order_acquire)) {           // E4: pairs with E3
       if (!irpc::serve()) std::this_thread::yield();
     }
-    // Its own answers may still be on their way: nobody leaves before they are out.
+    // Its last answers may still be queued: send them before the device is destroyed.
     lci::wait_drained_x().device(backend::device)();
     backend::thread_fina();
   };

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From nothing to a distributed k-mer count: installs, builds, runs. A second run needs no network.
+# Installs packages, builds LCI and runs a distributed k-mer count. A second run needs no network.
 set -euo pipefail
 
 usage() {
@@ -36,7 +36,7 @@ log=$(mktemp)
 histogram=$(mktemp)
 trap 'rm -f "$log" "$histogram"' EXIT
 
-# Runs a command quietly; what it said is shown if it fails.
+# Runs a command quietly; prints the end of its output if it fails.
 quietly() {
   "$@" >"$log" 2>&1 || { tail -n 40 "$log" >&2; die "failed: $*"; }
 }
@@ -62,7 +62,7 @@ else
     as_root=(sudo)
   fi
   [ $install = yes ] || die "run without --no-install, or: apt-get install ${missing[*]}"
-  # Old package lists are worth a try before new ones are fetched.
+  # Try with the existing package lists before updating them.
   get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y)
   "${get[@]}" install --no-install-recommends "${missing[@]}" >"$log" 2>&1 || {
     quietly "${get[@]}" update
@@ -78,7 +78,7 @@ if [ ! -f "$build/build.ninja" ]; then
   rm -rf "$build"
   quietly meson setup "$build" --buildtype=release
 fi
-# A folder that was set up before the packages came must look for them again.
+# A build folder that was configured before the packages were installed must look for them again.
 grep -q 'examples/kmer_count:' "$build/build.ninja" || quietly meson setup --reconfigure "$build"
 grep -q 'examples/kmer_count:' "$build/build.ninja" ||
   die "meson does not find what kmer_count needs: see $build/meson-logs/meson-log.txt"

@@ -1,5 +1,5 @@
-// Sends and receives: a value goes round the ring of ranks and each adds its own to it, first as a
-// small message, then as a large one.
+// Sends and receives: a value is passed round the ring of ranks and each adds its own to it, first as a small message,
+// then as a large one.
 //
 //   lcirun -n 4 send_recv
 
@@ -9,8 +9,8 @@
 
 namespace {
 
-// Waits for a post. `done`: it was over at once, and `comp` is not told. `posted`: it will be.
-// `retry`: nothing has happened, so post again; progress makes room.
+// Completes a post. `done`: it is complete, and `comp` is not signalled. `posted`: `comp` will be signalled. `retry`:
+// nothing was posted, so post again; progress frees resources.
 template <class Post>
 lci::status_t finish(const Post& post, lci::comp_t sync) {
   lci::status_t status = post();
@@ -31,16 +31,16 @@ int main() {
   lci::comp_t sent = lci::alloc_sync(), received = lci::alloc_sync();
   int errors = 0;
 
-  // 8 bytes are copied on posting; a megabyte goes straight from buffer to buffer.
+  // 8 bytes are copied when posted; a megabyte is transferred directly from buffer to buffer.
   for (const size_t count : {size_t{1}, size_t{131072}}) {
     const lci::tag_t tag = count;
     std::vector<long> in(count), out(count);
-    // Ready for the message before anybody sends it; with a kept functor, as it may say `retry`.
+    // Posted before the message is sent. The functor is stored, since the post may return `retry`.
     const auto receive = lci::post_recv_x(left, in.data(), count * sizeof(long), tag, received);
     const auto send = lci::post_send_x(right, out.data(), count * sizeof(long), tag, sent);
     if (me == 0) {
       for (long& x : out) x = 0;
-      // A receive that is under way while we send.
+      // A receive that is outstanding while we send.
       lci::status_t status = receive();
       finish(send, sent);
       if (status.is_posted()) lci::sync_wait(received, &status);

@@ -1,4 +1,4 @@
-// A service and its clients, which nobody has started together:
+// A service and its clients, which are not started by a common launcher:
 //
 //   service > address &             a server: adds up numbers, until a client tells it to end
 //   service "$(cat address)" 3 4    a client: prints 7
@@ -28,7 +28,7 @@ void serve() {
     try {
       const lci::status_t s = lci::cq_wait_for(requests, 1);  // makes progress, or sleeps
       if (!s.is_done()) continue;
-      if (s.size < sizeof(request)) {  // of no client of ours
+      if (s.size < sizeof(request)) {  // not a request
         std::free(s.buffer);
         continue;
       }
@@ -44,7 +44,7 @@ void serve() {
       for (const double n : numbers) sum += n;
       if (!over) lci::post_am(s.rank, &sum, sizeof sum, lci::COMP_NULL, r.answer_to);
     } catch (const lci::peer_failure_error& e) {
-      // A client has died, or left before it had its answer.
+      // A client has died, or disconnected before it got its answer.
       std::fprintf(stderr, "%s\n", e.what());
       lci::disconnect(e.failed_rank());
     }

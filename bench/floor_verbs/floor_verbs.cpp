@@ -1,5 +1,5 @@
-// The limit of a network that libibverbs reaches: two processes of this machine send each other 8 bytes
-// inline, over one queue pair each, with a shared receive queue, as LCI does, and nothing else.
+// The limit of a network with libibverbs: two processes of this machine send each other 8 bytes inline, over one queue
+// pair each, with a shared receive queue as in LCI, and nothing else.
 //
 // floor_verbs [DEVICE [ROUND_TRIPS]]: prints half a round trip in microseconds, the median of 7 rounds.
 // Compare with `LCI_ATTR_BACKEND=ibv lcirun -n 2 lci_perf am latency`.
@@ -30,9 +30,9 @@ constexpr size_t size = 8, buffer_size = 64;
   std::exit(1);
 }
 
-/// What the two tell each other; of both, in shared memory.
+/// What each process publishes for the other, in shared memory.
 struct end {
-  std::atomic<int> stage{0};  // 1: has a number, 2: may receive
+  std::atomic<int> stage{0};  // 1: the queue pair has a number, 2: it can receive
   uint32_t number = 0;
   ibv_gid gid{};
   uint16_t lid = 0;
@@ -42,7 +42,7 @@ void await(const std::atomic<int>& stage, int value) {
   while (stage.load(std::memory_order_acquire) < value) sched_yield();
 }
 
-/// One process's half.
+/// One of the two processes.
 class half {
  public:
   explicit half(const std::string& device) {
@@ -161,7 +161,7 @@ class half {
     if (ibv_post_srq_recv(receives_, &work, &bad) != 0) fail("floor_verbs: ibv_post_srq_recv");
   }
 
-  ibv_context* card_ = nullptr;  // all ends with the process
+  ibv_context* card_ = nullptr;  // freed when the process ends
   ibv_port_attr port_{};
   ibv_gid gid_{};
   int gid_index_ = -1;
@@ -191,7 +191,7 @@ int main(int argc, char** argv) {
   void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) fail("floor_verbs: mmap");
   end* const ends = new (shared) end[2];
-  const pid_t pid = fork();  // libibverbs' objects are of one process
+  const pid_t pid = fork();  // before any use of libibverbs, whose objects can't be shared
   if (pid < 0) fail("floor_verbs: fork");
   const int me = pid == 0;
   bind(me);
@@ -199,7 +199,7 @@ int main(int argc, char** argv) {
   mine.connect(ends[me], ends[1 - me]);
   if (pid == 0) {
     for (int i = 0; i < rounds * count; ++i) mine.await_message(), mine.send();
-    await(ends[0].stage, 3);  // the last answer may still be on its way
+    await(ends[0].stage, 3);  // the last answer may still be in flight
     return 0;
   }
   std::array<double, rounds> microseconds;

@@ -49,7 +49,7 @@ void exchange::fail(const char* what) const {
   std::_Exit(1);
 }
 
-// Where threads share a communicator, a receive can't ask for any tag: it would get another thread's message.
+// Threads that share a communicator can't receive with MPI_ANY_TAG: they would get each other's messages.
 void exchange::post_receive(port& p, size_t i) {
   const bool alone = p.incoming.size() == receives;
   const int tag = alone ? MPI_ANY_TAG : p.first_tag + static_cast<int>(i / receives);
@@ -117,7 +117,7 @@ bool exchange::reap(port& p) {
   MPI_Testsome(static_cast<int>(p.requests.size()), p.requests.data(), &n, which, MPI_STATUSES_IGNORE);
   if (n <= 0) return false;
   std::sort(which, which + n,
-            [](int a, int b) { return a > b; });  // the last takes the place of one that goes
+            [](int a, int b) { return a > b; });  // removal moves the last element into the gap
   for (int k = 0; k < n; ++k) {
     const auto i = static_cast<size_t>(which[k]);
     if (batch* const b = p.sent[i].batch_sent) b->pool->give_back(b);

@@ -1,5 +1,5 @@
-// What examples/kmer_count/exchange.hpp does on LCI, done on MPI: the rest of that program is compiled with
-// this header in its place. Aggregated batches by MPI_Isend, a few receives always posted.
+// The MPI version of examples/kmer_count/exchange.hpp: the rest of that program is compiled with this header instead.
+// Sends aggregated batches by MPI_Isend; a few receives are always posted.
 #pragma once
 
 #define OMPI_SKIP_MPICXX  // MPI's old C++ names need a library of their own
@@ -16,8 +16,8 @@
 
 namespace kmer_count {
 
-/// Threads of equal index talk to each other over a communicator of their own (or, as the options have it,
-/// over one for all: then a thread is found by its tag). The members as in the header that this replaces.
+/// Threads with the same index communicate over their own communicator (or, by option, over one for all threads, in
+/// which tags distinguish the threads). Same members as the class that it replaces.
 class exchange {
  public:
   explicit exchange(const program_options& options);
@@ -47,18 +47,18 @@ class exchange {
   static constexpr size_t receives = 16, most_sends = 64;  // of a thread, posted at a time
   enum : int { control_tag = max_traversals, kinds };
 
-  /// What MPI still reads: a batch, or the bytes of a control message.
+  /// The buffer of a send in progress: a batch, or the bytes of a control message.
   struct outgoing {
     batch* batch_sent = nullptr;
     std::unique_ptr<char[]> control_bytes;
   };
-  /// A thread's end: its receives, and what it has sent.
+  /// One thread's receives and sends.
   struct port {
     MPI_Comm comm = MPI_COMM_NULL;
     int first_tag = 0;
     std::vector<std::unique_ptr<char[]>> buffers;
     std::vector<MPI_Request> incoming, requests;
-    std::vector<outgoing> sent;  // of `requests`
+    std::vector<outgoing> sent;  // the buffers of `requests`
   };
 
   bool progress(worker& w, port& p);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The k-mer counter of the examples on the same reads: LCI, and the same program on MPI (bench/kmer), in turns;
-each must print the same histogram.
+"""Compares the k-mer counter of the examples on LCI with the same program on MPI (bench/kmer), in turns on the same
+reads; each must print the same histogram.
 
     python3 bench/kmer/kmer.py [--repeat 15] [--build build/release] [-o FILE.json] [READS...]
 
-Libraries stand beside each other in the same shape, processes x threads: a process for each core, and two
-processes with threads, once with batches as large as the program makes them by itself, and once with small ones,
-as a job of many ranks has (each thread fills one for each rank). A single process of all cores sends no messages:
-it stands beside LCI's own process for each core. The figure is the time of the traversals of the input, as the
-program tells it: without its start. The file is one of bench/compare.sh: compare_report.py and compare.py take it.
+Libraries are compared with the same number of processes x threads: a process for each core; and two processes with
+threads, once with the program's own large batches, and once with small ones, as in a job of many ranks (each thread
+fills one for each rank). A single process with all cores sends no messages: it is compared with LCI's own process per
+core. The figure is the time of the traversals of the input as the program prints it, without the start. The file has
+the format of bench/compare.sh's; compare_report.py and compare.py read it.
 """
 
 import argparse
@@ -39,7 +39,7 @@ TRAVERSAL = re.compile(r"^traversal \d+ \(\w+\): ([0-9.]+) s", re.M)
 
 
 class Launcher(compare_run.Launcher):
-    """Of programs that print a histogram, always the same, and on standard error what it took."""
+    """Launches programs that print a histogram, always the same, and their times on standard error."""
 
     histogram = None
 
@@ -60,7 +60,7 @@ class Launcher(compare_run.Launcher):
 
 
 def figures(build, reads, cores):
-    """Of each shape and size of batches one: LCI, and each MPI. And LCI's threads beside its processes."""
+    """For each shape and batch size: LCI and each MPI. Also LCI's threads beside its processes."""
     count = ["-k", "51", *map(str, reads)]
     lcirun = str(build / "lib/tools/lcirun/lcirun")
     mpis = {"MPICH": ("mpich", ["mpiexec.mpich"]), "Open MPI": ("openmpi", compare_configs.OPENMPI)}
@@ -91,7 +91,7 @@ def figures(build, reads, cores):
 
 
 def plain(reads, folder):
-    """The reads without gzip, which would be most of the work."""
+    """Decompresses the reads, since gzip would take most of the time."""
     folder.mkdir(parents=True, exist_ok=True)
     out = []
     for path in reads:

@@ -5,14 +5,14 @@
 
 namespace lci_perf {
 
-/// The three parts of a round, each run by every thread of its role at the same time.
+/// The three parts of a round. Each is run concurrently by every thread of its role.
 struct benchmark {
   void (*prepare)(seat&, const job&);  ///< receiver, before the clock starts
   void (*receive)(seat&, const job&, payload_kind);
   void (*send)(seat&, const job&, payload_kind);  ///< sender; the clock runs while it does
 };
 
-// What a message is: see post_message().
+// What a message is: see post_message(). Messages notify the target by a completion object.
 benchmark message_latency(op_kind op, comp_kind comp);
 benchmark message_stream(op_kind op, comp_kind comp);
 benchmark message_duplex(op_kind op, comp_kind comp);
@@ -20,11 +20,11 @@ benchmark sendrecv_latency(comp_kind comp);
 benchmark sendrecv_stream(comp_kind comp);
 benchmark sendrecv_duplex(comp_kind comp);
 
-// Not measured: both ends look whether what is sent arrives, once and as it was.
+// Not measured: both ends check that every message arrives exactly once and unchanged.
 benchmark message_checked(op_kind op, comp_kind comp);
 benchmark sendrecv_checked(comp_kind comp);
 
-/// Makes `count` round trips. Each is timed if the seat's log wants that.
+/// Makes `count` round trips. Times each one if the seat's log is enabled.
 template <class Trip>
 inline void round_trips(seat& s, uint64_t count, Trip trip) {
   if (!s.log.wanted()) {
@@ -40,11 +40,10 @@ inline void round_trips(seat& s, uint64_t count, Trip trip) {
   }
 }
 
-/// Tells the other end that `count` more of its messages have been taken. An active message to a
-/// handler.
+/// Acknowledges `count` more of the other end's messages, by an active message to a handler.
 void post_ack(seat& s, uint64_t count);
 
-/// The acknowledgements of one round that the sending end gets.
+/// The acknowledgements that the sending end has received in a round.
 class ack_count {
  public:
   // A1: pairs with A2 in the acknowledgement's handler
@@ -58,7 +57,7 @@ class ack_count {
   const uint64_t base_;
 };
 
-/// The acknowledgements of one round that the receiving end gives, a batch at a time.
+/// Sends the receiving end's acknowledgements of a round, one per batch.
 class ack_giver {
  public:
   void give(seat& s, const job& j, uint64_t taken) {
@@ -72,8 +71,8 @@ class ack_giver {
   uint64_t acked_ = 0;
 };
 
-/// Sends round's messages while no more than a window of them is unacknowledged. `post(k)` sends
-/// message k. Progress is made once a batch, and while there is nothing to send.
+/// Sends a round's messages with at most a window of them unacknowledged. `post(k)` sends message k. Makes progress
+/// once per window and while the window is full.
 template <class Post>
 inline void stream(seat& s, const job& j, Post post) {
   const ack_count acks(s);
@@ -88,7 +87,7 @@ inline void stream(seat& s, const job& j, Post post) {
   s.drain();
 }
 
-/// Takes a round's messages and acknowledges them. `took(n)` follows each n of them.
+/// Takes and acknowledges a round's messages. Calls `took(n)` after each n of them.
 template <comp_kind C, class Took>
 inline void take_stream(seat& s, const job& j, payload_kind payload, Took took) {
   inbox<C> box(s, j, payload);
@@ -104,7 +103,7 @@ inline void take_stream(seat& s, const job& j, payload_kind payload, Took took) 
   s.drain();
 }
 
-/// The parts P<..., C> for the completion that was asked for: static functions of that struct.
+/// The functions of P<C>, for the completion kind `comp`: static functions of that struct.
 template <template <comp_kind> class P>
 benchmark by_comp(comp_kind comp) {
   const auto parts = [](auto p) {
@@ -123,7 +122,7 @@ benchmark by_comp(comp_kind comp) {
   }
 }
 
-/// The same for parts that are made for one operation each: `P<Op>::by<C>`.
+/// The same for structs with one template per operation: `P<Op>::by<C>`.
 template <template <op_kind> class P>
 benchmark by_op_and_comp(op_kind op, comp_kind comp) {
   switch (op) {

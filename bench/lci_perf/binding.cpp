@@ -7,7 +7,7 @@
 namespace lci_perf {
 namespace {
 
-// What the launcher left us, read before anything is pinned.
+// The launcher's affinity mask. Must be read before any thread is pinned.
 const std::vector<int>& allowed_cores() {
   static const std::vector<int> cores = [] {
     std::vector<int> out;

@@ -1,4 +1,4 @@
-// Which core a thread runs on.
+// Binds threads to cores.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace lci_perf {
 
-/// Cores this process may use.
+/// The number of cores this process may use.
 int core_count();
 
 /// Pins the calling thread. Returns the core's number, or -1 if nothing was pinned.
 int bind_thread(bind_kind how, int rank, int threads_per_rank, int thread);
 
-/// For the header of the output: "rank 0: core 0; rank 1: core 1" or why not.
+/// For the header of the output: "rank 0 on core 0; rank 1 on core 1", or that threads are not bound.
 std::string describe_binding(bind_kind how, int ranks, int threads_per_rank);
 
-/// To be called in a loop that waits for another thread: gives the core away now and then if
-/// threads outnumber cores, since what is waited for may have to run right here.
+/// For loops that wait for another thread: yields every 16th turn if there are more threads than cores, since the
+/// other thread may need this core.
 class waiter {
  public:
   explicit waiter(bool crowded) : crowded_(crowded) {}

@@ -1,4 +1,4 @@
-// The one clock of all measurements.
+// The clock used by all measurements, except for single round trips (ticks.hpp).
 #pragma once
 
 #include <chrono>

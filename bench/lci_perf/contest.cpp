@@ -13,10 +13,10 @@
 namespace lci_perf {
 
 void run_contest(const options& o, contest& c) {
-  core_count();  // remembers the cores before this thread is pinned
+  core_count();  // reads the affinity mask before this thread is pinned
   const bool crowded = o.threads > core_count();
   spin_barrier barrier(o.threads, crowded);
-  uint64_t count = 0;  // of the round; 0: the end. Written by this thread before the barrier.
+  uint64_t count = 0;  // of the round; 0: stop. Written by this thread before the barrier.
   const auto round = [&](int t) {
     barrier.wait();
     if (count == 0) return false;

@@ -1,14 +1,13 @@
-// Streams in both directions at once.
+// Streams in both directions concurrently.
 #pragma once
 
 #include "bench/lci_perf/benchmark.hpp"
 
 namespace lci_perf {
 
-/// Sends and takes a round's messages at the same time; in either direction no more than a window
-/// of them is unacknowledged. `post(k)` sends message k, `took(n)` follows each n that have been
-/// taken. The end that answers begins when it hears of the other one: what that needs is there by
-/// then.
+/// Sends and receives a round's messages concurrently; in each direction at most a window of them is unacknowledged.
+/// `post(k)` sends message k; `took(n)` is called after each n messages taken. The answering end starts to send after
+/// it has received a message: by then the other end is prepared.
 template <comp_kind C, class Post, class Took>
 inline void duplex(seat& s, const job& j, payload_kind payload, bool answers, Post post,
                    Took took) {

@@ -45,16 +45,16 @@ void run_pair(const options& o, const std::function<void()>& first,
   struct sigaction action = {};
   action.sa_handler = on_child_end;
   sigaction(SIGCHLD, &action, nullptr);
-  core_count();  // remembers the cores before this thread is pinned
+  core_count();  // reads the affinity mask before this thread is pinned
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) fail("fork");
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);  // it was gone before we asked to be told
+    if (getppid() != parent) _exit(1);  // the parent died before prctl()
     bind_thread(o.bind, 1, 1, 0);
     second();
-    // Waits for the end: `first` may still have to read our memory.
+    // Must not exit: `first` may still have to read our memory.
     while (true) pause();
   }
   bind_thread(o.bind, 0, 1, 0);

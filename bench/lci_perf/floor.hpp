@@ -1,4 +1,4 @@
-// The limits of this machine, measured without LCI: what its figures are held against.
+// The limits of this machine, measured without LCI: the baseline of LCI's figures.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace lci_perf {
 
-/// Runs `lci_perf floor METRIC`: makes its own second process. Returns the exit code.
+/// Runs `lci_perf floor METRIC`, which forks its own second process. Returns the exit code.
 int run_floor(const options& o);
 
-/// Zeroed memory that both processes of a pair see. Lives until the process ends.
+/// Zeroed memory shared by both processes of a pair. Freed when the process ends.
 void* shared_memory(size_t bytes);
 
-/// Forks; `second` runs in the new process, on another core, and `first` here. If the second one
-/// dies before `first` has returned, says so and ends this one: nothing waits for it for ever.
+/// Forks; `second` runs in the new process, on another core, and `first` in this one. If the second process dies before
+/// `first` has returned, prints an error and ends this one, so that nothing waits for ever.
 void run_pair(const options& o, const std::function<void()>& first,
               const std::function<void()>& second);
 

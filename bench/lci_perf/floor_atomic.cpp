@@ -1,4 +1,4 @@
-// An atomic addition that nobody else wants to make: what a remote one is held against.
+// An uncontended atomic addition: the baseline of a remote one.
 #include <atomic>
 #include <cstdint>
 #include <new>
@@ -21,7 +21,7 @@ void floor_atomic(const options& o) {
     const double start = now_seconds();
     for (uint64_t i = 0; i < count; ++i) {
       uint64_t before = word->fetch_add(1, std::memory_order_seq_cst);
-      asm volatile("" : : "r"(before) : "memory");  // the result is wanted, as it is there
+      asm volatile("" : : "r"(before) : "memory");  // the remote one returns its result too
     }
     return now_seconds() - start;
   });

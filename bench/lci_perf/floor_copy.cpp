@@ -1,4 +1,4 @@
-// Copies of a message: by memcpy within a process, and by the kernel out of another process.
+// Copies of a message: by memcpy within a process, and by the kernel from another process.
 #include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ size_t largest(const options& o) {
   return out;
 }
 
-// Where the second process tells which of its memory may be read.
+// Through this, the second process publishes the memory that may be read.
 struct offer {
   std::atomic<char*> address{nullptr};
   std::atomic<pid_t> pid{0};
@@ -96,7 +96,7 @@ void floor_memcpy(const options& o) {
                       describe_binding(o.bind, 1, 1)});
   run_sizes(o, out, [&](size_t size) {
     std::memcpy(to.get(), from.get(), size);
-    asm volatile("" : : "r"(to.get()) : "memory");  // the copy is not idle in the compiler's eyes
+    asm volatile("" : : "r"(to.get()) : "memory");  // keeps the compiler from removing the copy
   });
 }
 

@@ -1,4 +1,4 @@
-// A message and its answer, each in a cache line of its own.
+// A message and its answer, each in its own cache line.
 #include <atomic>
 #include <cstdint>
 #include <new>

@@ -1,5 +1,5 @@
-// The fastest plain way to stream small messages to another process: a ring with one writer and
-// one reader, whose slots are a cache line each and say themselves whether they are full.
+// The fastest plain way to stream small messages to another process: a ring with one writer and one reader. Each slot
+// is a cache line and contains its own full/empty state.
 #include <atomic>
 #include <cstdint>
 #include <new>
@@ -20,7 +20,7 @@ struct alignas(64) slot {
 static_assert(sizeof(slot) == 64, "a slot is a cache line");
 
 struct alignas(64) answer_line {
-  std::atomic<uint64_t> consumed{0};  // position up to which the reader has answered
+  std::atomic<uint64_t> consumed{0};  // position up to which the reader has acknowledged
 };
 
 constexpr uint64_t last_of_round = 1;

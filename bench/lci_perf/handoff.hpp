@@ -1,4 +1,4 @@
-// What a latency is held against, measured by the same two processes right before it.
+// The baseline of a latency, measured by the same two processes right before it.
 #pragma once
 
 #include <atomic>
@@ -13,18 +13,17 @@
 
 namespace lci_perf {
 
-/// A cache line to the other rank's process and one back, over memory that both have mapped. Where
-/// the scheduler of the host moves virtual cores about, this is what stays comparable: their
-/// distance may be another one in the next second.
+/// Round trip of a cache line to the other rank's process, over memory that both have mapped. Only the ratio to it is
+/// comparable where the host's scheduler moves virtual cores: their distance may change within a second.
 class handoff {
  public:
-  static constexpr uint64_t count = 8192;  // there and back, of a round: a few milliseconds
+  static constexpr uint64_t count = 8192;  // round trips per round: a few milliseconds
 
-  /// Made by both ranks together, if `wanted`.
+  /// Collective over both ranks. Does nothing if not `wanted`.
   handoff(bool wanted, int rank) : wanted_(wanted) {
     if (!wanted) return;
     memory_ = lci::alloc_symmetric(sizeof(lines) * 2);
-    // Symmetric memory is aligned for any type, not for ours.
+    // Symmetric memory is aligned for any standard type, but not to 128 bytes.
     auto at = reinterpret_cast<uintptr_t>(lci::get_symmetric_address(memory_, 0));
     at = (at + alignof(lines) - 1) / alignof(lines) * alignof(lines);
     lines_ = rank == 0 ? new (reinterpret_cast<void*>(at)) lines : reinterpret_cast<lines*>(at);
@@ -38,7 +37,7 @@ class handoff {
 
   bool wanted() const { return wanted_; }
 
-  /// Rank 0, while rank 1 answers. The figure is kept for figures().
+  /// Called by rank 0 while rank 1 calls answer(). Keeps the figure for figures().
   void lead() {
     if (!wanted_) return;
     const double start = now_seconds();
@@ -56,7 +55,7 @@ class handoff {
       lines_->answer.store(number_, std::memory_order_release);  // H2: pairs with H1
     }
   }
-  /// Of the last `n` rounds, in nanoseconds one way. Empty if not wanted.
+  /// The figures of the last `n` rounds, in nanoseconds one way. Empty if not wanted.
   std::vector<double> figures(int n) const {
     return wanted_ ? std::vector<double>(figures_.end() - n, figures_.end())
                    : std::vector<double>();

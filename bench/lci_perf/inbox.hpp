@@ -1,4 +1,4 @@
-// How a thread learns of what has arrived for it.
+// How a thread receives completions of messages.
 #pragma once
 
 #include <cstdlib>
@@ -17,18 +17,18 @@ struct job {
   bool check = false;
 };
 
-/// Reads a byte a cache line of a message: what arrives in place would not move otherwise. Not of a copy,
-/// which would be read for a second time; others' receives leave what they have copied alone, too.
+/// Reads one byte per cache line of a message delivered in place: otherwise it would not move between caches. Not used
+/// for copies, which would be read twice; the other libraries' receives don't read what they have copied either.
 inline void read_through(const void* data, size_t size) {
   const auto* p = static_cast<const volatile unsigned char*>(data);
   for (size_t i = 0; i < size; i += 64) (void)p[i];
 }
 
-/// What becomes of a message: its payload is given back as allocated memory or as a packet, or it
-/// lies in memory of ours and there is nothing to give back.
+/// Who owns a message's payload: `freed` (allocated; to be freed), `packet` (to be returned to the pool), or `ours`
+/// (the program's own memory; nothing to do).
 enum class payload_kind { freed, packet, ours };
 
-/// Takes arrivals out of a seat, whatever tells of them.
+/// Takes arrived messages from a seat's completion objects. Thread-bound.
 template <comp_kind C>
 class inbox {
  public:
@@ -36,8 +36,8 @@ class inbox {
     if constexpr (C == comp_kind::sync) statuses_.resize(j.batch);
   }
 
-  /// Messages that have arrived since the last call. Calls see(status) for each that comes with
-  /// one.
+  /// Returns the number of messages that have arrived since the last call. Calls see(status) for each one whose
+  /// completion object stores statuses.
   template <class See>
   uint64_t take(See see) {
     if constexpr (C == comp_kind::handler) {
@@ -67,7 +67,7 @@ class inbox {
     return take([](const lci::status_t&) {});
   }
 
-  /// Waits for one message and takes it. Not for batches.
+  /// Waits for one message and takes it. Not with batches.
   void wait_one() {
     while (take() == 0) seat_.progress();
   }

@@ -1,4 +1,4 @@
-// lci_perf: what a message costs, on LCI and on this machine without LCI.
+// lci_perf: measures the cost of messages, with LCI and with plain code on the same machine.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -11,7 +11,7 @@
 namespace lci_perf {
 namespace {
 
-/// Why so many ranks can't do it; or nothing.
+/// Why this number of ranks can't run the benchmark; else empty.
 std::string wrong_ranks(const options& o, int ranks) {
   const std::string words = std::string("lci_perf ") + name_of(o.op) + " " + name_of(o.metric);
   const std::string has = std::to_string(ranks) + (ranks == 1 ? " rank; " : " ranks; ");
@@ -34,7 +34,7 @@ int run_lci(const options& o) {
   int code = 0;
   if (!wrong.empty()) {
     if (rank == 0) std::fprintf(stderr, "lci_perf: %s\n", wrong.c_str());
-    lci::barrier();  // the launcher ends the job with the first rank: not before it was said why
+    lci::barrier();  // the launcher ends the job when a rank fails: print the reason first
     code = 2;
   } else if (o.op == op_kind::resource) {
     run_resource(o);

@@ -1,4 +1,4 @@
-// Messages that tell of themselves, first one way, then the other; each is looked at.
+// Messages that notify the target, first in one direction, then in the other; each is checked.
 #include "bench/lci_perf/benchmark.hpp"
 #include "bench/lci_perf/team.hpp"
 
@@ -12,7 +12,7 @@ struct checked {
     static void prepare(seat& s, const job& j) {
       std::memset(s.in.get(), 0, j.size);
       if (Op == op_kind::putsignal) std::memset(s.home, 0, j.size);
-      // A get tells its target of what the target has.
+      // The signal of a get carries the data that the target itself has.
       s.check.begin(j.size, Op == op_kind::getsignal ? s.seed : s.partner_seed,
                     Op == op_kind::orderedam);
     }
@@ -37,7 +37,7 @@ struct checked {
       }
       s.drain();
       if (Op == op_kind::getsignal && !has_pattern(s.in.get(), j.size, s.partner_seed))
-        give_up("a get of " + std::to_string(j.size) + " bytes has not brought what lies there");
+        give_up("a get of " + std::to_string(j.size) + " bytes has returned wrong data");
     }
 
     static void take_all(seat& s, const job& j, payload_kind payload) {
@@ -51,9 +51,9 @@ struct checked {
           s.progress();
           taken += box.take([&](const lci::status_t& status) { s.check.look(status); });
         }
-        if constexpr (C == comp_kind::counter) {  // tells of nothing but numbers
+        if constexpr (C == comp_kind::counter) {  // a counter provides no statuses
           if (Op == op_kind::putsignal && !has_pattern(s.home, j.size, s.partner_seed))
-            give_up("a put of " + std::to_string(j.size) + " bytes has not brought what was sent");
+            give_up("a put of " + std::to_string(j.size) + " bytes has delivered wrong data");
           return;
         }
       }

@@ -1,4 +1,4 @@
-// Streams in both directions of messages that tell of themselves.
+// Streams in both directions of messages that notify the target.
 #include "bench/lci_perf/duplex.hpp"
 
 namespace lci_perf {

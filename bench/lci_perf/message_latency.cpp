@@ -1,5 +1,4 @@
-// Ping-pong of messages that tell of themselves. Answers are sent from the waiting loop, not from
-// the handler.
+// Ping-pong of messages that notify the target. Answers are sent from the waiting loop, not from the handler.
 #include "bench/lci_perf/benchmark.hpp"
 
 namespace lci_perf {

@@ -1,4 +1,4 @@
-// One-way stream of messages that tell of themselves, acknowledged a quarter of a window at a time.
+// One-way stream of messages that notify the target, acknowledged once per quarter of a window.
 #include "bench/lci_perf/benchmark.hpp"
 
 namespace lci_perf {

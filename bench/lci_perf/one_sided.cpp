@@ -74,7 +74,7 @@ void one_sided::make_actors() {
 }
 
 void one_sided::run() {
-  core_count();  // remembers the cores before this thread is pinned
+  core_count();  // reads the affinity mask before this thread is pinned
   std::vector<std::thread> threads;
   for (int i = 1; i < n_threads_; ++i)
     threads.emplace_back([this, i] { run_or_die([&] { serve(i); }); });
@@ -93,7 +93,7 @@ void one_sided::lead() {
       round(0, {count, size});
       return seconds_;
     });
-    // Latency is that of one, not half of a round trip.
+    // Latency is that of one operation, not half of a round trip.
     const double messages =
         static_cast<double>(n) * (o.metric == metric_kind::latency ? 0.5 : at_once);
     for (double& t : times) t = figure_of(o.metric, t, messages, size);
@@ -116,7 +116,7 @@ void one_sided::meet(actor& a) {
   });
 }
 
-// False: that was the end. `order` counts at thread 0 of rank 0.
+// Returns false at the end of the run. `order` is used at thread 0 of rank 0 only.
 bool one_sided::round(int i, round_order order) {
   actor& a = *actors_[static_cast<size_t>(i)];
   if (i == 0) {
@@ -140,7 +140,7 @@ bool one_sided::round(int i, round_order order) {
   return true;
 }
 
-// Whoever waits here may be worked on for long: where cores are few it sleeps.
+// A target may wait here for long while others access its memory: where cores are few it sleeps.
 void one_sided::end_together(int i) {
   const actor& a = *actors_[static_cast<size_t>(i)];
   const double mine = i == 0 ? seconds_ : 0;

@@ -1,5 +1,4 @@
-// What is complete with its call: puts, gets and atomics on memory of another rank, also strided
-// ones, and collectives.
+// Operations without a receiver: puts, gets (also strided) and atomics on memory of another rank, and collectives.
 #pragma once
 
 #include <algorithm>
@@ -12,23 +11,23 @@
 
 namespace lci_perf {
 
-/// What one rank tells all about the round that begins.
+/// Broadcast by rank 0 at the beginning of a round.
 struct round_order {
-  uint64_t count = 0;  ///< operations of each thread; 0: the end
+  uint64_t count = 0;  ///< operations of each thread; 0: stop
   uint64_t size = 0;
 };
 
-/// Ranks that post: their numbers are below this. The others' memory is worked on.
+/// The number of ranks that post: those with lower ranks than this. The others are targets only.
 inline int workers(const options& o, int ranks) {
   const bool all = is_collective(o.op) || o.metric == metric_kind::bidirectional;
   return all ? ranks : std::max(1, ranks / 2);
 }
 
-/// Runs `lci_perf put|get|... METRIC`. Made and run by the main thread, once a process.
+/// Runs `lci_perf put|get|... METRIC`. Constructed and run by the main thread, once per process.
 ///
-/// Rank 0 tells all ranks of a round by a broadcast; a barrier begins it. Those ranks whose memory
-/// is worked on make progress in the collective that ends it, which also finds the longest time
-/// that any rank took. Where devices are dedicated, each has a thread for that at every rank.
+/// Rank 0 broadcasts each round to all ranks; a barrier begins it. An allreduce ends it and finds the longest time of
+/// any rank; within it the target ranks make progress. With dedicated devices, each device has a thread for that at
+/// every rank.
 class one_sided {
  public:
   one_sided(const options& o, int ranks, int rank);
@@ -56,7 +55,7 @@ class one_sided {
   std::unique_ptr<handoff> way_;
   spin_barrier barrier_;
   round_order order_;   // written by the first thread before a barrier
-  double seconds_ = 0;  // of the last round, at the slowest rank
+  double seconds_ = 0;  // duration of the last round at the slowest rank
 };
 
 }  // namespace lci_perf

@@ -1,4 +1,4 @@
-// A thread that works on memory of another rank, or the part of its memory that one works on.
+// A thread that accesses another rank's memory, or the target memory of such a thread.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace lci_perf {
 
-/// Thread-bound, but for its making, which all ranks do together.
+/// Thread-bound, except for its construction, which is collective.
 struct actor {
   actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool collective);
   ~actor();
@@ -19,30 +19,30 @@ struct actor {
   const lci::device_t device;
   const int rank, peer;
   lci::symmetric_t memory;
-  char* const mine;          ///< what others work on
-  const lci::rmr_t target;   ///< of `peer`
+  char* const mine;          ///< memory that the peer accesses
+  const lci::rmr_t target;   ///< the memory of `peer`
   lci::comp_t local, ended;  ///< counter: operations that have ended; synchronizer: collectives
-  int64_t posted = 0;        ///< what the counter will come to
-  const page_buffer buffer, result;  ///< `result`: of collectives
+  int64_t posted = 0;        ///< the counter's value once all operations have ended
+  const page_buffer buffer, result;  ///< `result`: for collectives
 };
 
-/// Who does what in a check: a rank may post, be worked on by its peer, or both.
+/// A rank's roles in a check: it may post, be a target of its peer, or both.
 struct roles {
   bool works, worked_on;
 };
 
 /// How an operation is measured.
 struct one_sided_kind {
-  /// `count` times, at most `window` of them under way; 1: each complete before the next.
+  /// Posts `count` operations with at most `window` outstanding; 1: each completes before the next is posted.
   void (*operate)(actor&, uint64_t count, size_t size, int64_t window);
-  /// Ends the process if it does not do what it should. Called by all ranks, for one actor after
-  /// the other. Null: collectives end together or not at all.
+  /// Ends the process if the operation is wrong. Called by all ranks, for one actor after the other. Null for barriers,
+  /// which need no check: they end together or not at all.
   void (*check)(actor&, size_t size, roles r);
   const char* what;
 };
 one_sided_kind one_sided_kind_of(op_kind op);
 
-// The checks, each of an operation `once`.
+// The checks; each runs the operation `once`.
 using one_operation = void (*)(actor&, size_t size);
 void check_put(actor& a, size_t size, roles r, one_operation once);
 void check_get(actor& a, size_t size, roles r, one_operation once);
@@ -51,7 +51,7 @@ void check_block_get(actor& a, roles r, one_operation once);
 void check_atomic(actor& a, roles r, lci::atomic_op_t op);
 void check_allreduce(actor& a, size_t size, one_operation once);
 
-/// Posts an atomic operation on the peer's first word. It waits for the end if there is no `comp`.
+/// Posts an atomic operation on the peer's first word. Without `comp`, waits until it is complete.
 __attribute__((always_inline)) inline lci::status_t post_one_atomic(actor& a, lci::atomic_op_t op,
                                                                     const uint64_t& operand,
                                                                     const uint64_t& compare,
@@ -65,7 +65,7 @@ __attribute__((always_inline)) inline lci::status_t post_one_atomic(actor& a, lc
   return lci::post_atomic_x(a.peer, op, &operand, &before, comp, 0, a.target).device(a.device)();
 }
 
-/// A strided block of a matrix of doubles, which is `block_bytes` long.
+/// A strided block of a matrix of doubles, with `block_bytes` bytes.
 struct matrix_block {
   const size_t counts[2] = {block_rows * sizeof(double), block_rows};
   const size_t strides[1] = {matrix_rows * sizeof(double)};

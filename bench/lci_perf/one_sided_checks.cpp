@@ -1,4 +1,4 @@
-// Do operations move what they claim to? Asked once for each size, outside of the clock.
+// Checks that operations move the right data, once for each size, not timed.
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -12,17 +12,17 @@
 namespace lci_perf {
 namespace {
 
-// What is put is complete for its origin: a network may bring it later.
+// A put completes at its origin: its data may reach the target later.
 template <class Test>
 void await(actor& a, const std::string& what, Test test) {
   const double end = now_seconds() + 20;
   while (!test()) {
-    if (now_seconds() > end) give_up(what + " has not changed the target's memory as it should");
+    if (now_seconds() > end) give_up(what + " has not written the right data to the target");
     lci::progress_x().device(a.device)();
   }
 }
 
-// The block holds the pattern of a matrix, what lies between its rows is untouched.
+// Whether the block contains the pattern of a matrix and the bytes outside of it are still 0.
 bool is_block(const char* matrix, int seed) {
   const matrix_block block;
   for (size_t row = 0; row < matrix_rows; ++row) {
@@ -58,7 +58,7 @@ void check_get(actor& a, size_t size, roles r, one_operation once) {
   if (r.works) {
     once(a, size);
     if (!has_pattern(a.buffer.get(), size, a.peer))
-      give_up("a get has not brought what the target has");
+      give_up("a get has returned wrong data");
   }
   meet_on(a.device);
 }
@@ -79,7 +79,7 @@ void check_block_get(actor& a, roles r, one_operation once) {
   if (r.works) {
     once(a, block_bytes);
     if (!is_block(a.buffer.get(), a.peer))
-      give_up("a get of a block has not brought what the target has");
+      give_up("a get of a block has returned wrong data");
   }
   meet_on(a.device);
 }
@@ -92,14 +92,14 @@ void check_atomic(actor& a, roles r, lci::atomic_op_t op) {
     const uint64_t operand = op == lci::atomic_op_t::add ? step : now + step;
     uint64_t before = ~uint64_t{0};
     post_one_atomic(a, op, operand, now, before, lci::COMP_NULL);
-    if (before != now) give_up("an atomic operation has not given the value before");
+    if (before != now) give_up("an atomic operation has returned a wrong previous value");
     if (op != lci::atomic_op_t::compare_swap) continue;
-    post_one_atomic(a, op, 0, now, before, lci::COMP_NULL);  // no longer what is there
-    if (before != operand) give_up("a compare-and-swap has not given the value before");
+    post_one_atomic(a, op, 0, now, before, lci::COMP_NULL);  // `now` is no longer the current value, so this must fail
+    if (before != operand) give_up("a compare-and-swap has returned a wrong previous value");
   }
   meet_on(a.device);
   if (r.worked_on && first_word(a).load(std::memory_order_relaxed) != count * step)
-    give_up("atomic operations have not left their sum at the target");
+    give_up("atomic operations have left a wrong sum at the target");
   first_word(a).store(0, std::memory_order_relaxed);
   meet_on(a.device);
 }
@@ -114,7 +114,7 @@ void check_allreduce(actor& a, size_t size, one_operation once) {
   meet_on(a.device);
   for (size_t i = 0; i < size / sizeof(double); ++i) {
     if (sums[i] != static_cast<double>(n * (i % 1000) + n * (n - 1) / 2))
-      give_up("an allreduce has not given the sum");
+      give_up("an allreduce has returned a wrong sum");
   }
 }
 

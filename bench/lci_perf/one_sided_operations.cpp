@@ -1,11 +1,10 @@
-// Puts, gets, atomics and collectives, as often as wanted.
+// Loops of puts, gets, atomics and collectives.
 #include "bench/lci_perf/one_sided_actor.hpp"
 
 namespace lci_perf {
 namespace {
 
-// Calls post(comp) `count` times. A window of one has no use for a completion object: calls that
-// get none wait.
+// Calls post(comp) `count` times. A window of one needs no completion object: posts without one wait.
 template <class Post>
 inline void repeat(actor& a, uint64_t count, int64_t window, Post post) {
   if (window == 1) {
@@ -66,7 +65,7 @@ void get_block(actor& a, uint64_t count, size_t, int64_t window) {
       });
 }
 
-// Exchanges are of zeros: each compares well, whatever the order of those under way.
+// Swaps and compare-and-swaps use zeros only, so that each compare succeeds in any order of outstanding operations.
 template <lci::atomic_op_t Op>
 void atomics(actor& a, uint64_t count, size_t, int64_t window) {
   const uint64_t operand = Op == lci::atomic_op_t::add ? 1 : 0, zero = 0;

@@ -18,8 +18,8 @@ constexpr char what_is_measured[] =
       rate           messages a second, one way
       bandwidth      the same in bytes
       bidirectional  streams both ways at once, added up
-    Told to the other rank by --comp. orderedam: active messages in a stream, in order.
-    putsignal, getsignal: put into and get from its memory, of which it is told.
+    --comp notifies the other rank. orderedam: active messages in a stream, in order.
+    putsignal, getsignal: put into and get from its memory, with a notification.
   put, get, strided, stridedget
       latency        of one that is complete before the next begins
       rate, bandwidth, bidirectional: with up to --window of them under way
@@ -29,10 +29,10 @@ constexpr char what_is_measured[] =
   barrier, allreduce
       latency, rate  one after the other, of any number of ranks; allreduce: a sum of doubles
   floor              what the machine does without LCI, between two processes that it makes itself
-      handoff        a cache line's way to the other core
+      handoff        a cache line to the other core, one way
       ring64         a plain ring of 64-byte slots
       cma, memcpy    process_vm_readv; within one process
-      atomic         a fetch-and-add that nobody disturbs
+      atomic         an uncontended fetch-and-add
       strided        the strided block by memcpy
   resource           what --threads threads of one rank do with one object: operations a second of all
       cq             a push and a pop of a completion queue
@@ -130,7 +130,7 @@ options parse(int argc, char** argv) {
       ->check(CLI::IsMember(keys(metric_names)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
   app.add_option("--threads", o.threads,
-                 "pairs of threads that talk at the same time; resource: threads")
+                 "pairs of threads that communicate concurrently; resource: threads")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--devices", devices,
@@ -139,7 +139,7 @@ options parse(int argc, char** argv) {
       ->capture_default_str();
   app.add_option(
          "--comp", comp,
-         "how arrivals are told: completion handler, queue, synchronizer; counter, but not of am")
+         "what notifies of arrivals: completion handler, queue, synchronizer; counter, but not of am")
       ->check(CLI::IsMember(keys(comp_names)))
       ->capture_default_str();
   app.add_flag("--zero-copy", o.zero_copy,
@@ -174,7 +174,7 @@ options parse(int argc, char** argv) {
                "resource registration: with the device's registration cache");
   app.add_option("--bind", bind,
                  "pack: rank r's thread t of T on core (r*T+t) mod cores; cross: on core (r+t) mod "
-                 "cores, so that partners never share one; none: as the launcher says")
+                 "cores, so that partners never share one; none: as the launcher left it")
       ->check(CLI::IsMember(keys(bind_names)))
       ->capture_default_str();
   app.add_flag("--no-bind", no_bind, "same as --bind none");

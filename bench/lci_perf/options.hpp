@@ -1,4 +1,4 @@
-// What the user asked lci_perf to measure.
+// The options of lci_perf.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace lci_perf {
 
 enum class op_kind {
-  // the other rank is told of each
+  // messages: the target is notified of each
   am,
   orderedam,
   putsignal,
@@ -25,7 +25,7 @@ enum class op_kind {
   stridedget,
   barrier,
   allreduce,
-  // on one process
+  // within one process or pair of forked processes
   floor,
   resource
 };
@@ -54,9 +54,9 @@ enum class metric_kind {
 enum class comp_kind { handler, cq, sync, counter };
 enum class bind_kind { pack, cross, none };
 
-/// Whether the other rank is told of each.
+/// Whether the target is notified of each operation.
 inline bool is_told(op_kind op) { return op <= op_kind::sendrecv; }
-/// Whether it also puts into or gets from memory of the other rank.
+/// Whether it also puts into or gets from the other rank's memory.
 inline bool has_memory(op_kind op) { return op == op_kind::putsignal || op == op_kind::getsignal; }
 inline bool is_collective(op_kind op) { return op == op_kind::barrier || op == op_kind::allreduce; }
 inline bool is_strided(op_kind op) { return op == op_kind::strided || op == op_kind::stridedget; }
@@ -74,14 +74,14 @@ struct options {
   bool dedicated = false;     ///< a device for each pair instead of one for all
   comp_kind comp = comp_kind::handler;
   bool zero_copy = false;     ///< cq and sync: take active messages as packets
-  int window = 64;            ///< messages in flight, per pair
+  int window = 64;            ///< messages in flight per pair
   int rounds = 7;             ///< measured rounds, after the warm-up
-  uint64_t iterations = 0;    ///< messages a round and pair; 0: as many as fit into `seconds`
+  uint64_t iterations = 0;    ///< messages per round and pair; 0: as many as fit into `seconds`
   double seconds = 0.1;       ///< length of a round when `iterations` is 0
   size_t slots = 64;          ///< floor ring64 only
-  bool with_handoff = false;  ///< latencies: a hand-off before each round, and the ratio to it
+  bool with_handoff = false;  ///< latencies: also measure a hand-off before each round, and report the ratio
   bind_kind bind = bind_kind::pack;
-  bool percentiles = false;  ///< latencies: of single round trips, too
+  bool percentiles = false;  ///< latencies: also time single round trips
   bool processes = false;    ///< pairs of processes instead of threads
   bool reg_cache = false;    ///< resource registration only
   bool json = false;
@@ -93,11 +93,11 @@ const char* name_of(metric_kind v);
 const char* name_of(comp_kind v);
 const char* name_of(bind_kind v);
 
-/// Reads the command line. Prints help or what is wrong, and ends the process, where there is
-/// nothing to run: exit code 0 for --help, 2 for a bad command line.
+/// Reads the command line. For --help or a bad command line, prints the text and ends the process with exit code 0 or
+/// 2.
 options parse(int argc, char** argv);
 
-/// Looks at what concerns more than one option. Returns what is wrong, or nothing.
+/// Checks combinations of options. Returns what is wrong, or an empty text.
 std::string contradiction(const options& o);
 
 }  // namespace lci_perf

@@ -1,10 +1,10 @@
-// Options that do not go together.
+// Combinations of options that are rejected.
 #include "bench/lci_perf/options.hpp"
 
 namespace lci_perf {
 namespace {
 
-// What an operation's words may be followed by.
+// The metrics that an operation can measure.
 std::string metrics_of(const options& o) {
   if (o.op == op_kind::floor) return "handoff, ring64, cma, memcpy, atomic, strided";
   if (o.op == op_kind::resource)
@@ -29,13 +29,13 @@ std::string about_metric(const options& o) {
       (is_atomic(o.op) || is_collective(o.op)))
     return op + " has no bandwidth; it measures " + metrics_of(o);
   if (o.with_handoff && o.metric != metric_kind::latency)
-    return "--with-handoff: " + metric + " is nothing to hold against it";
+    return "--with-handoff: " + metric + ": only a latency can be compared with it";
   if (o.percentiles && (o.metric != metric_kind::latency || !is_told(o.op)))
-    return "--percentiles: single round trips are those of the latency of messages (am, orderedam, "
+    return "--percentiles: only the latency of messages has single round trips (am, orderedam, "
            "sendrecv, "
            "putsignal, getsignal)";
   if (o.reg_cache && o.metric != metric_kind::registration)
-    return "--reg-cache: is about `resource registration`";
+    return "--reg-cache: applies to `resource registration` only";
   return {};
 }
 
@@ -44,7 +44,7 @@ std::string about_size(const options& o) {
     return std::string("--size: ") + name_of(o.op) + " has one size only";
   if (!o.sizes.empty() && o.op == op_kind::resource && o.metric != metric_kind::registration &&
       o.metric != metric_kind::malloc)
-    return "--size: resource " + std::string(name_of(o.metric)) + " is of no size";
+    return "--size: resource " + std::string(name_of(o.metric)) + " has no size";
   if (!o.sizes.empty() && (o.metric == metric_kind::handoff || o.metric == metric_kind::ring64 ||
                            o.metric == metric_kind::atomic || o.metric == metric_kind::strided)) {
     return std::string("--size: ") + name_of(o.metric) + " has messages of one size only";
@@ -63,9 +63,9 @@ std::string about_size(const options& o) {
 std::string about_arrival(const options& o) {
   const std::string op = name_of(o.op);
   if (!is_told(o.op) && o.comp != comp_kind::handler)
-    return "--comp: nobody is told of " + op + ", which is complete with its call";
+    return "--comp: there is no notification of " + op + ", which is complete with its call";
   if (o.comp == comp_kind::counter && (o.op == op_kind::am || o.op == op_kind::orderedam))
-    return "--comp counter: tells of no payload, and " + op +
+    return "--comp counter: a counter provides no payload, and " + op +
            " brings one; sendrecv, putsignal and getsignal "
            "have their own buffers";
   if (o.zero_copy &&
@@ -80,7 +80,7 @@ std::string about_threads(const options& o) {
   if (o.threads > 1 && !o.dedicated && is_collective(o.op))
     return std::string("--threads: ") + name_of(o.op) +
            " by several threads needs --devices dedicated";
-  if (o.threads > 1 && o.op == op_kind::floor) return "--threads: a floor has those that it needs";
+  if (o.threads > 1 && o.op == op_kind::floor) return "--threads: a floor has a fixed number of threads";
   if (!o.processes) return {};
   if (o.threads > 1 || o.dedicated)
     return "--processes: each has one thread and one device; more ranks make more pairs";

@@ -12,10 +12,10 @@ namespace lci_perf {
 struct free_memory {
   void operator()(char* p) const { std::free(p); }
 };
-/// From a page's beginning, as an application's large buffers are: the kernel copies those faster.
+/// Page-aligned, as an application's large buffers are: the kernel copies those faster.
 using page_buffer = std::unique_ptr<char[], free_memory>;
 
-/// `bytes` bytes that have been written, so that the pages are there.
+/// Allocates `bytes` bytes and writes them, so that their pages are mapped.
 inline page_buffer make_page_buffer(size_t bytes, int value) {
   void* p = nullptr;
   if (posix_memalign(&p, 4096, bytes) != 0) {

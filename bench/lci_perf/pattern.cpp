@@ -5,7 +5,7 @@
 namespace lci_perf {
 
 void message_check::look(const lci::status_t& status) {
-  seen.load(std::memory_order_acquire);  // K4: pairs with K3 in begin(), perhaps of another thread
+  seen.load(std::memory_order_acquire);  // K4: pairs with K3 in begin(), perhaps in another thread
   const uint64_t number = status.tag >> 8;
   sum_of_numbers.fetch_add(number, std::memory_order_relaxed);
   if (status.size != size)

@@ -1,5 +1,4 @@
-// What messages carry: bytes that tell who has sent them, so that a receiver can see whether they
-// came.
+// The content of messages: a pattern that depends on the sender, by which the receiver checks them.
 #pragma once
 
 #include <atomic>
@@ -9,7 +8,7 @@
 
 namespace lci_perf {
 
-/// Byte `i` of a message of the end with this seed.
+/// Byte `i` of a message from the end with this seed.
 inline char pattern_byte(size_t i, int seed) {
   return static_cast<char>(i * 37 + (i >> 8) * 11 + static_cast<size_t>(seed) * 91 + 1);
 }
@@ -23,13 +22,12 @@ inline bool has_pattern(const void* at, size_t size, int seed) {
   return true;
 }
 
-/// In a round that checks, the tag also numbers the messages.
+/// In a checking round, the tag also contains the message's number.
 inline lci::tag_t numbered_tag(int index, uint64_t k) {
   return static_cast<lci::tag_t>(index) | k << 8;
 }
 
-/// What one end of a pair has seen in a round that checks. Several threads may have messages looked
-/// at, one each at the same time.
+/// What one end of a pair has received in a checking round. look() may be called by several threads concurrently.
 struct message_check {
   uint64_t size = 0;
   int seed = 0;
@@ -43,9 +41,9 @@ struct message_check {
     sum_of_numbers.store(0, std::memory_order_relaxed);
     seen.store(0, std::memory_order_release);  // K3: pairs with K4
   }
-  /// Ends the process, with a reason, if the message is not what its sender has sent.
+  /// Ends the process, with a reason, if the message is not what its sender sent.
   void look(const lci::status_t& status);
-  /// The same if they are not `count` messages, each of them once.
+  /// Ends the process if not exactly `count` messages have arrived, each once.
   void end(uint64_t count) const;
 };
 

@@ -1,11 +1,11 @@
-// How a thread posts what is measured.
+// Posts the operations that are measured.
 #pragma once
 
 #include "bench/lci_perf/inbox.hpp"
 
 namespace lci_perf {
 
-/// Where message `k` of a round goes.
+/// The remote completion object of message `k` of a round.
 template <comp_kind C>
 inline lci::rcomp_t target_of(const seat& s, const job& j, uint64_t k) {
   if constexpr (C == comp_kind::handler) return s.to_partner_handler;
@@ -14,7 +14,7 @@ inline lci::rcomp_t target_of(const seat& s, const job& j, uint64_t k) {
   return s.to_partner_syncs[k / j.batch % syncs_per_seat];
 }
 
-/// What tells of receive `k` of a round.
+/// The completion object of receive `k` of a round.
 template <comp_kind C>
 inline lci::comp_t comp_of_recv(const seat& s, const job& j, uint64_t k) {
   if constexpr (C == comp_kind::handler) return s.on_recv;
@@ -23,8 +23,8 @@ inline lci::comp_t comp_of_recv(const seat& s, const job& j, uint64_t k) {
   return s.syncs[k / j.batch % syncs_per_seat];
 }
 
-/// Calls a post until it is taken. Inlined, as are the posts: what a status or a capture is stored for
-/// has to leave the processor before the next message can, and that is what would be measured.
+/// Retries a post until it is accepted. Inlined, as are the posts: if a status or capture went through memory, its
+/// stores would have to leave the processor before the next message can, and that would be measured.
 template <class Post>
 LCI_ALWAYS_INLINE inline void insist(seat& s, Post post) {
   while (true) {
@@ -38,7 +38,7 @@ LCI_ALWAYS_INLINE inline void insist(seat& s, Post post) {
   }
 }
 
-/// Posts what tells the partner of itself: an active message, or a put or get with a signal.
+/// Posts a message that notifies the partner: an active message, or a put or get with a signal.
 template <op_kind Op>
 LCI_ALWAYS_INLINE inline void post_message(seat& s, size_t size, lci::rcomp_t target, lci::tag_t tag) {
   insist(s, [&]() LCI_ALWAYS_INLINE {
@@ -65,7 +65,7 @@ LCI_ALWAYS_INLINE inline void post_message(seat& s, size_t size, lci::rcomp_t ta
   });
 }
 
-/// Message `k` of a round.
+/// Posts message `k` of a round.
 template <op_kind Op, comp_kind C>
 LCI_ALWAYS_INLINE inline void post_message(seat& s, const job& j, uint64_t k) {
   post_message<Op>(s, j.size, target_of<C>(s, j, k), static_cast<lci::tag_t>(s.index));
@@ -78,7 +78,7 @@ LCI_ALWAYS_INLINE inline void post_one_send(seat& s, const job& j, lci::tag_t ta
   });
 }
 
-/// Posts receive `k` of a round; its completion always comes through the completion object.
+/// Posts receive `k` of a round; its completion is always reported through the completion object.
 template <comp_kind C>
 LCI_ALWAYS_INLINE inline void post_one_recv(seat& s, const job& j, uint64_t k, lci::tag_t tag) {
   while (lci::post_recv_x(s.partner_rank, s.in.get(), j.size, tag, comp_of_recv<C>(s, j, k))

@@ -7,7 +7,7 @@
 namespace lci_perf {
 namespace {
 
-// Four significant digits, in full: tables get pasted into others.
+// Four significant digits, without an exponent: tables are pasted into others.
 std::string format(double v) {
   char text[64];
   const int decimals = v < 10 ? 3 : v < 100 ? 2 : v < 1000 ? 1 : 0;

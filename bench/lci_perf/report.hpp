@@ -1,4 +1,4 @@
-// Statistics of the rounds, as a table, as JSON or as CSV.
+// Reports statistics of rounds as a table, JSON or CSV.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace lci_perf {
 
-/// What was measured with one size.
+/// The measurements with one message size.
 struct result {
   size_t size = 0;
-  std::vector<double> figures;      ///< one of each round
-  std::vector<double> limits;       ///< if not empty: what the machine allows, right before each
-  std::vector<quantile> quantiles;  ///< if not empty: of single round trips, halved
+  std::vector<double> figures;      ///< one per round
+  std::vector<double> limits;       ///< if not empty: the machine's limit, measured before each round
+  std::vector<quantile> quantiles;  ///< if not empty: quantiles of single round trips, halved
 };
 
-/// Prints results as they come. Used by one thread of rank 0.
+/// Prints each result when it is added. Used by one thread of rank 0.
 class reporter {
  public:
   /// `notes` are lines of the table's header: what is sent, how it arrives, where threads run.
@@ -35,14 +35,14 @@ class reporter {
 
   const options& options_;
   const int ranks_;
-  bool has_head_ = false;  // of CSV
+  bool has_head_ = false;  // the CSV header was printed
 };
 
 /// ns, msg/s, op/s or MB/s.
 const char* unit_of(const options& o);
 
-/// A round's figure in the metric's unit: `messages` of `size` bytes each took `seconds`. Latency
-/// and handoff: `messages` counts one way only, and as many went back.
+/// Converts a round's duration to the metric's unit: `messages` of `size` bytes each took `seconds`. For latency and
+/// handoff, `messages` counts one direction only; as many were sent back.
 double figure_of(metric_kind m, double seconds, double messages, size_t size);
 
 }  // namespace lci_perf

@@ -14,7 +14,7 @@
 namespace lci_perf {
 namespace {
 
-/// Each thread pushes, then pops: perhaps what another one has pushed.
+/// Each thread pushes, then pops a status, perhaps one that another thread has pushed.
 class queue final : public contest {
  public:
   queue() : cq_(lci::alloc_cq()) {}
@@ -36,7 +36,7 @@ class queue final : public contest {
   }
   void check(uint64_t) override {
     if (difference_.load(std::memory_order_relaxed) != 0 || !lci::cq_pop(cq_).is_retry())
-      give_up("a completion queue has not given what was pushed");
+      give_up("a completion queue has not returned what was pushed");
   }
   std::string what() const override {
     return "a push and a pop of one completion queue (" + lci::to_string(cq_.get_attr_cq_type()) +
@@ -48,7 +48,7 @@ class queue final : public contest {
   std::atomic<uint64_t> difference_{0};
 };
 
-/// Each thread has keys of its own: what is shared is the table.
+/// Each thread uses its own keys: only the table is shared.
 class matching final : public contest {
  public:
   matching() : engine_(lci::alloc_matching_engine()) {}
@@ -87,7 +87,7 @@ class packets final : public contest {
   std::string what() const override { return "a get and a put of a packet, from and to one pool"; }
 };
 
-/// Each thread registers memory of its own, with one device.
+/// Each thread registers its own memory, with one shared device.
 class registrations final : public contest {
  public:
   explicit registrations(const options& o)

@@ -56,11 +56,11 @@ class locked_queue final : public contest {
         status = queue_.front();
         queue_.pop_front();
       }
-      if (!status.is_done()) give_up("a queue has given what was not pushed");
+      if (!status.is_done()) give_up("a queue has returned what was not pushed");
     }
   }
   void check(uint64_t) override {
-    if (!queue_.empty()) give_up("something has stayed in the queue");
+    if (!queue_.empty()) give_up("the queue is not empty after all pops");
   }
   std::string what() const override {
     return "a push and a pop of 40 bytes, std::deque and std::mutex";

@@ -1,4 +1,4 @@
-// How often a measurement is repeated.
+// Repeats a measurement.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,9 @@
 
 namespace lci_perf {
 
-/// Calls `round(n)`, which moves n messages and returns the seconds that took: first as warm-up,
-/// with growing n until a round is long enough to tell n for the rest, then o.rounds times.
-/// Returns the seconds of the latter, and their n through `messages`. n is a multiple of `step`.
-/// `warm()` is called between the two.
+/// Calls `round(n)`, which moves n messages and returns the seconds that took. First warms up, doubling n until a round
+/// is long enough to choose the final n; then calls `warm()`; then measures o.rounds rounds. Returns the seconds of the
+/// measured rounds, and their n through `messages`. n is a multiple of `step`.
 template <class Round, class Warm>
 std::vector<double> measure(const options& o, uint64_t step, uint64_t* messages, Round round,
                             Warm warm) {

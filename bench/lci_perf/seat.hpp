@@ -1,8 +1,8 @@
-// What one thread of the benchmark owns: its end of a pair, and how arrivals are told to it.
+// A seat: what one benchmark thread owns, its end of a pair and its completion objects.
 //
-// A pair has a sender and a receiver. On two ranks rank 0's threads are the senders and rank 1's
-// the receivers; on one rank the process has both. All ranks register the same completion objects
-// in the same order, so that a handle means the same thing at either side.
+// A pair has a sender and a receiver. With two ranks, rank 0's threads are the senders and rank 1's the receivers; with
+// one rank, the process has both. All ranks register the same completion objects in the same order, so that a handle is
+// valid on either side.
 #pragma once
 
 #include <atomic>
@@ -18,30 +18,30 @@
 
 namespace lci_perf {
 
-/// Synchronizers of a seat. Messages go to them by turns, a batch each, so that none is signalled
+/// Synchronizers per seat. Messages are distributed round-robin, one batch each, so that no synchronizer is signalled
 /// again before its batch has been taken.
 constexpr int syncs_per_seat = 4;
 
-/// One end of a pair. The first part is written by whoever runs the handlers.
+/// One end of a pair. The first part is written by the thread that runs the handlers.
 struct alignas(128) seat {
-  std::atomic<uint64_t> arrived{0};  ///< messages told to the handler
+  std::atomic<uint64_t> arrived{0};  ///< messages delivered to the handler
   std::atomic<uint64_t> acked{0};    ///< messages the partner has acknowledged
   message_check check;
 
   alignas(128) lci::device_t device;  ///< polled by this end
   lci::device_t to_partner;           ///< polled by the other end; two ranks: the same on both
   int index = 0;                   ///< number of the pair; also the tag of its messages
-  int partner_rank = 0;            ///< where the other end is
-  int seed = 0, partner_seed = 0;  ///< of what lies in `out` and at `home`: see pattern.hpp
+  int partner_rank = 0;            ///< rank of the other end
+  int seed = 0, partner_seed = 0;  ///< of the contents of `out` and `home`: see pattern.hpp
   lci::comp_t on_recv;             ///< handler for receives; their user_context is the seat
   lci::comp_t cq, counter;
   lci::comp_t syncs[syncs_per_seat];
-  lci::comp_t local;           ///< counter: sends that were posted, not done at once
-  int64_t local_expected = 0;  ///< what the counter will come to
-  uint64_t seen = 0;           ///< of `arrived`, what has been taken
+  lci::comp_t local;           ///< counter: sends that returned `posted`, not `done`
+  int64_t local_expected = 0;  ///< the counter's value once all sends are complete
+  uint64_t seen = 0;           ///< the part of `arrived` that has been taken
   page_buffer out, in;
   lci::stream_t stream;  ///< `orderedam` only
-  // Memory for puts and gets with a signal: ours, and where the partner's is.
+  // For puts and gets with a signal: our memory, and the location of the partner's.
   char* home = nullptr;
   lci::rmr_t remote;
   uintptr_t remote_disp = 0;
@@ -49,13 +49,13 @@ struct alignas(128) seat {
   lci::rcomp_t to_partner_handler = 0, to_partner_cq = 0, to_partner_counter = 0,
                to_partner_syncs[syncs_per_seat] = {}, to_partner_check = 0;
   lci::rcomp_t ack_handler = 0;
-  tick_log log;  ///< times of single round trips, where they are wanted
+  tick_log log;  ///< times of single round trips, if enabled
 
-  /// Makes progress; gives the core away now and then if there was nothing to do.
+  /// Makes progress; if there was nothing to do, may yield the core (see waiter).
   void progress() {
     if (lci::progress_x().device(device)().is_retry()) waiter_.idle();
   }
-  /// More threads than cores.
+  /// `v`: there are more threads than cores.
   void set_crowded(bool v) { waiter_ = waiter(v); }
 
   /// Waits until all sends are locally complete.

@@ -1,5 +1,5 @@
-// Sends into receives that are posted beforehand, first one way, then the other; what has come is
-// looked at. The messages of a direction are all the same and share one buffer.
+// Sends into preposted receives, first in one direction, then in the other; the received data is checked. All messages
+// of a direction are equal and share one buffer.
 #include "bench/lci_perf/benchmark.hpp"
 #include "bench/lci_perf/team.hpp"
 
@@ -39,7 +39,7 @@ struct checked {
       taken += box.take();
     }
     if (!has_pattern(s.in.get(), j.size, s.partner_seed))
-      give_up("receives of " + std::to_string(j.size) + " bytes have not got what was sent");
+      give_up("receives of " + std::to_string(j.size) + " bytes have received wrong data");
   }
 };
 

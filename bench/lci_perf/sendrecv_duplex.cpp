@@ -1,4 +1,4 @@
-// Streams in both directions of sends into receives that are always posted beforehand.
+// Streams in both directions of sends into preposted receives.
 #include "bench/lci_perf/duplex.hpp"
 
 namespace lci_perf {
@@ -16,7 +16,7 @@ struct both_ways {
   }
 
  private:
-  // A rank to itself: the tag says which end a message comes from.
+  // With one rank, the tag distinguishes the two ends.
   static void receive_one(seat& s, const job& j, uint64_t k) {
     post_one_recv<C>(s, j, k, static_cast<lci::tag_t>(s.partner_seed));
   }

@@ -1,5 +1,5 @@
-// One-way stream of sends into receives that are always posted beforehand: a receive is posted
-// again before its message is acknowledged. All share one buffer at either side.
+// One-way stream of sends into preposted receives: each receive is reposted before its message is acknowledged. All
+// messages share one buffer on either side.
 #include "bench/lci_perf/benchmark.hpp"
 
 namespace lci_perf {

@@ -8,7 +8,7 @@
 namespace lci_perf {
 namespace {
 
-/// A small active message to the leader of the other side, to the first pair.
+/// Sends a small active message to the partner. `s.index` is its tag.
 void tell(seat& s, lci::rcomp_t handler, const void* what, size_t size) {
   while (lci::post_am_x(s.partner_rank, what, size, lci::COMP_NULL_RETRY, handler)
              .device(s.to_partner)
@@ -36,12 +36,12 @@ job session::make_job(const command& c) const {
 
 payload_kind session::payload_of(size_t size) const {
   if (options_.op == op_kind::sendrecv || has_memory(options_.op)) return payload_kind::ours;
-  // What is too large for a packet comes in allocated memory in any case.
+  // A message too large for a packet always arrives in allocated memory.
   return options_.zero_copy && size <= max_eager_ ? payload_kind::packet : payload_kind::freed;
 }
 
 void session::run() {
-  core_count();  // remembers the cores before this thread is pinned
+  core_count();  // reads the affinity mask before this thread is pinned
   if (options_.processes) return run_or_die([this] { run_processes(); });
   std::vector<std::thread> threads;
   const auto start = [&](int first, void (session::*body)(int)) {
@@ -49,7 +49,7 @@ void session::run() {
       threads.emplace_back([this, i, body] { run_or_die([&] { (this->*body)(i); }); });
     }
   };
-  // The main thread is the first sender, or the first receiver of a rank that only receives.
+  // The main thread is the first sender, or, on a rank that only receives, the first receiver.
   if (receives_) start(sends_ ? 0 : 1, &session::receiver_thread);
   if (sends_) start(1, &session::sender_thread);
   run_or_die([&] { sends_ ? lead_senders() : receiver_thread(0); });

@@ -1,7 +1,7 @@
-// A run of lci_perf on LCI: its resources, its threads, and the agreement on rounds.
+// A run of lci_perf on LCI: its resources, its threads, and the protocol of rounds.
 //
-// The first sender tells the first receiver by an active message how many messages of which size
-// come next; the receivers get ready and say so; then the clock runs. Pairs of processes agree by
+// The first sender sends the first receiver a command, an active message, with the number and size of the next
+// messages. The receivers prepare and answer that they are ready; then the clock starts. Pairs of processes use
 // collectives instead.
 #pragma once
 
@@ -16,15 +16,15 @@
 
 namespace lci_perf {
 
-/// What the first sender tells the first receiver.
+/// Sent by the first sender to the first receiver.
 struct command {
   uint64_t serial = 0;
-  uint64_t count = 0;  ///< messages of the round for each pair; 0: the end
+  uint64_t count = 0;  ///< messages of the round for each pair; 0: stop
   uint64_t size = 0;
-  bool check = false;  ///< nothing is measured: do messages arrive as they were sent?
+  bool check = false;  ///< checks that messages arrive unchanged; not measured
 };
 
-/// Made and run by the main thread, once a process.
+/// Constructed and run by the main thread, once per process.
 class session {
  public:
   session(const options& o, int ranks, int rank);
@@ -32,8 +32,8 @@ class session {
   void run();
 
  private:
-  /// Whether each end of a pair has a device of its own: two ranks have it anyway. Memory is reached
-  /// through the device that it was registered with, so its operations share one.
+  /// Whether the two ends of a pair have a device each within one process. (With two ranks they always do.) Not with
+  /// registered memory, which is reached only through the device that it was registered with.
   bool has_two_devices() const {
     return ranks_ == 1 && options_.dedicated && !has_memory(options_.op);
   }
@@ -70,8 +70,8 @@ class session {
   std::vector<lci::rcomp_t> rcomps_;
   std::vector<lci::symmetric_t> memories_;
   lci::rcomp_t command_handler_ = 0, ready_handler_ = 0;
-  uint64_t serial_ = 0;            // commands so far
-  bool ended_ = false;             // pairs of processes: that was the last command
+  uint64_t serial_ = 0;            // serial number of the last command
+  bool ended_ = false;             // pairs of processes: the stop command has arrived
   job sender_job_, receiver_job_;  // written by a role's first thread before the start barrier
   spin_barrier sender_barrier_, receiver_barrier_;
 };

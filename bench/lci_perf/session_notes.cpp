@@ -1,4 +1,4 @@
-// What the header of a table says about a run.
+// The notes in the header of a table.
 #include <cstdio>
 
 #include "bench/lci_perf/session.hpp"

@@ -1,4 +1,4 @@
-// Pairs of processes of one thread each: rank r of N talks to rank r + N/2.
+// Pairs of single-threaded processes: rank r of N is paired with rank r + N/2.
 #include "bench/lci_perf/clock.hpp"
 #include "bench/lci_perf/session_state.hpp"
 #include "bench/lci_perf/together.hpp"
@@ -11,8 +11,7 @@ void session::run_processes() {
   while (!ended_) round_together({});
 }
 
-/// All ranks take part; `c` counts at rank 0. A barrier begins the round, which is as long as that
-/// of the slowest pair.
+/// Collective; `c` is used at rank 0 only. A barrier begins the round. Returns the duration at the slowest pair.
 double session::round_together(command c) {
   lci::broadcast(&c, sizeof(c), 0);
   ended_ = c.count == 0;

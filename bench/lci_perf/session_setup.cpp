@@ -1,4 +1,4 @@
-// Resources of a run, and the handlers, which find the seats through pointers of the process.
+// Resources and handlers of a run. Handlers find the seats through the process-wide `state`.
 #include <algorithm>
 
 #include "bench/lci_perf/session_state.hpp"
@@ -10,7 +10,7 @@ process_state state;
 
 namespace {
 
-// One thread alone runs the handlers of a seat: no locked instruction is needed.
+// For seats whose handlers run in one thread only: no locked instruction is needed.
 void bump(std::atomic<uint64_t>& word, uint64_t n) {
   // S2: pairs with S1 and A1
   word.store(word.load(std::memory_order_relaxed) + n, std::memory_order_release);
@@ -27,7 +27,7 @@ struct handlers {
   }
   static void to_receiver(lci::status_t status) { take(state.receivers[status.tag], status); }
   static void to_sender(lci::status_t status) { take(state.senders[status.tag], status); }
-  // A signal comes without a payload: memory is the program's to read, or not to.
+  // A signal has no payload to read: the data is in the program's memory.
   static void signal_receiver(lci::status_t status) {
     Bump(state.receivers[status.tag].arrived, 1);
   }
@@ -100,7 +100,7 @@ session::session(const options& o, int ranks, int rank)
 session::~session() { release(); }
 
 void session::make_handlers() {
-  // Where a device is polled by one thread only, nobody else touches its seat.
+  // If a device is polled by one thread only, no other thread writes to its seat.
   const bool alone = ranks_ > 1 ? options_.threads == 1 || options_.dedicated : has_two_devices();
   const auto add = [this](lci::comp_handler_t f) {
     comps_.push_back(lci::alloc_handler_x(f).am_in_place(true)());
@@ -195,11 +195,11 @@ void session::make_seats() {
     sender.partner_rank = receiver.partner_rank = (rank_ + ranks_ / 2) % ranks_;
     if (has_memory(options_.op)) give_memory(sender, receiver, bytes);
   }
-  meet_on(state.senders[0].device);  // nobody reaches for memory before it has been filled
+  meet_on(state.senders[0].device);  // no rank may access memory before it is filled
 }
 
 void session::give_memory(seat& sender, seat& receiver, size_t bytes) {
-  const size_t pitch = (bytes + 4095) / 4096 * 4096;  // whole pages, as the other buffers
+  const size_t pitch = (bytes + 4095) / 4096 * 4096;  // whole pages, like the other buffers
   memories_.push_back(alloc_pages(2 * pitch, sender.device));
   const lci::symmetric_t memory = memories_.back();
   char* const mine = static_cast<char*>(lci::get_symmetric_address(memory, rank_));

@@ -1,4 +1,4 @@
-// What handlers reach: they are plain functions, so it belongs to the process.
+// Process-wide state for handlers, which are plain functions.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ struct process_state {
   lci::rcomp_t to_receiver = 0, to_sender = 0, ack_receiver = 0, ack_sender = 0;
   lci::rcomp_t check_receiver = 0, check_sender = 0;
   lci::comp_t on_recv;
-  size_t max_eager = 0;  // larger messages were copied before a handler sees them
+  size_t max_eager = 0;  // larger messages are copied before the handler runs
   command last_command;
   // The serial numbers of the last command, and of the last one that the receivers are ready for.
   std::atomic<uint64_t> commanded{0}, ready{0};

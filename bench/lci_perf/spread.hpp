@@ -1,4 +1,4 @@
-// What is told of the figures of several rounds.
+// Median, minimum and maximum of the rounds' figures.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Heap memory of a rank that has exchanged a message with each other rank: how it grows with their number is
-// what a peer costs. Rank 0 prints it in bytes.
+// Prints the heap memory, in bytes, of a rank that has exchanged a message with each other rank. Its growth with the
+// number of ranks is the memory cost of a peer.
 #include <malloc.h>
 
 #include <atomic>
@@ -26,8 +26,7 @@ void run() {
   const auto send = [&](int to, const void* bytes, size_t size) {
     while (lci::post_am(to, bytes, size, lci::COMP_NULL_RETRY, handler).is_retry()) lci::progress();
   };
-  // Libraries make buffers when the first message needs them that is too large to be injected: once, not
-  // for a peer.
+  // Libraries allocate buffers at the first message that is too large to be injected: once per process, not per peer.
   const char large[2048] = {};
   send((rank + 1) % n, large, sizeof large);
   for (int to = 0; to < n; ++to)

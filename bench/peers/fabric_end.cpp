@@ -24,7 +24,7 @@ fabric_domain::fabric_domain(const std::string& provider, bool threads) {
   hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
   hints->fabric_attr->prov_name = strdup(provider.c_str());
-  // shm names its endpoints by itself; what goes over the loopback is told where.
+  // shm names its endpoints itself; over the loopback, the address must be given.
   const bool local = provider == "shm";
   check_fabric(fi_getinfo(FI_VERSION(1, 17), local ? nullptr : "127.0.0.1", nullptr, local ? 0 : FI_SOURCE,
                           hints, &info),
@@ -89,7 +89,7 @@ void fabric_end::progress() {
 }
 
 void fabric_end::send(const char* data, size_t size, uint64_t tag, request& r) {
-  const bool injects = size <= inject_size_;  // done at once, and no completion
+  const bool injects = size <= inject_size_;  // complete on return, without a completion entry
   r.done = injects;
   for (;;) {
     const ssize_t result = injects ? fi_tinject(endpoint_, data, size, partner_, tag)

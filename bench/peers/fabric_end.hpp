@@ -1,4 +1,4 @@
-// A thread's end of a pair, on libfabric's tagged messages.
+// One thread's end of a pair, on libfabric's tagged messages.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -13,7 +13,7 @@
 
 namespace peers {
 
-/// The process's network: one domain. Endpoints are opened from it.
+/// The process's fabric and domain, from which endpoints are opened.
 class fabric_domain {
  public:
   fabric_domain(const std::string& provider, bool threads);
@@ -29,7 +29,7 @@ class fabric_domain {
 /// An endpoint with its queue and the partner's address. Thread-bound.
 class fabric_end {
  public:
-  /// What a completion points back to. The library may keep data in the first part.
+  /// The context of a completion. The library may store data in the first member.
   struct request {
     fi_context2 context{};
     bool done = true;

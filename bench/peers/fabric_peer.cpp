@@ -1,4 +1,4 @@
-// libfabric under the measurements of lci_perf: an endpoint for each thread.
+// Runs lci_perf's measurements on libfabric, with an endpoint for each thread.
 #include "bench/peers/fabric_end.hpp"
 #include "bench/peers/forked_job.hpp"
 #include "bench/peers/start.hpp"
@@ -11,7 +11,7 @@ const program who = {"libfabric", "itself: it forks", {op_kind::sendrecv}, true}
 int measure(const options& o) {
   if (o.ranks != 2 || (o.threads > 1 && !o.dedicated))
     die(who.name, "measured with two processes, and with --dedicated where they have threads");
-  lci_perf::core_count();  // remembers the cores before this thread is pinned
+  lci_perf::core_count();  // reads the affinity mask before this thread is pinned
   forked_job all = forked_job::make(o.ranks, is_crowded(o));
   const fabric_domain on(o.provider, o.threads > 1 || o.thread_safe);
   std::vector<fabric_end*> ends;

@@ -41,11 +41,11 @@ forked_job forked_job::make(int ranks, bool crowded) {
     child = fork();
     if (child < 0) die("fork", std::strerror(errno));
     if (child == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // a rank alone would wait for ever
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // else this rank would wait for ever
       if (getppid() != parent) std::_Exit(1);
       return {1, ranks, crowded, memory, 0};
     }
-    // The other way round, too: rank 0 spins and doesn't see its child go otherwise.
+    // And the other way round: rank 0 spins, and would not notice the end of its child.
     signal(SIGCHLD, [](int) {
       int status = 0;
       if (waitpid(-1, &status, WNOHANG) > 0 && status != 0) _exit(1);
@@ -62,7 +62,7 @@ forked_job::~forked_job() {
 
 void forked_job::barrier() {
   const unsigned turn = shared_->turn.load(std::memory_order_relaxed);
-  // B1: the last to come sees what the other did before
+  // B1: the last process to arrive sees what the other did before
   if (shared_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks) {
     shared_->arrived.store(0, std::memory_order_relaxed);
     shared_->turn.store(turn + 1, std::memory_order_release);  // B2: pairs with B3
@@ -79,7 +79,7 @@ void forked_job::broadcast(round& r) {
   if (rank == 0) shared_->next = r;
   barrier();
   r = shared_->next;
-  barrier();  // before rank 0 writes the next one
+  barrier();  // rank 0 must not write the next one before
 }
 
 void forked_job::publish(int number, const void* bytes, size_t size) {

@@ -1,4 +1,4 @@
-// Two processes without a launcher: a fork, and shared memory for what they must agree on.
+// Two processes without a launcher: created by fork(), coordinated through shared memory.
 #pragma once
 
 #include <atomic>
@@ -9,18 +9,18 @@
 
 namespace peers {
 
-/// Made before the library is started; the constructor returns in both processes (in this one alone if
-/// there is to be only one). While it waits it calls `idle`, where the library can make progress.
+/// Must be created before the library is initialized; make() returns in both processes (with one rank, in this one
+/// only). While it waits it calls `idle`, in which the library can make progress.
 class forked_job : public job {
  public:
   static forked_job make(int ranks, bool crowded);
-  ~forked_job() override;  // rank 0: waits for the other, whose failure becomes its own
+  ~forked_job() override;  // rank 0: waits for the other process, and exits with its failure
 
   void barrier() override;
   void broadcast(round& r) override;
   void set_idle(std::function<void()> idle) { idle_ = std::move(idle); }
 
-  /// Tells `bytes` (an address, a key) under a number; look_up() after a barrier finds it.
+  /// Publishes `bytes` (an address, a key) under a number; after a barrier, look_up() returns them.
   void publish(int number, const void* bytes, size_t size);
   std::vector<char> look_up(int number) const;
 
@@ -30,7 +30,7 @@ class forked_job : public job {
 
   const bool crowded_;
   shared* const shared_;
-  const int child_;  // rank 0: the other's process, or 0
+  const int child_;  // rank 0: process number of rank 1, or 0
   std::function<void()> idle_;
 };
 

@@ -1,4 +1,4 @@
-// A thread's end of a pair, on MPI's messages.
+// One thread's end of a pair, on MPI's messages.
 #pragma once
 
 #define OMPI_SKIP_MPICXX  // MPI's old C++ names need a library of their own
@@ -10,8 +10,8 @@
 
 namespace peers {
 
-/// Thread-bound. `yield`: tests and gives the core away, where waiting inside of MPI keeps what the other
-/// thread needs.
+/// Thread-bound. `yield`: polls with MPI_Test and yields the core, for MPIs in which a thread that waits blocks the
+/// other one.
 class mpi_end {
  public:
   using request = MPI_Request;

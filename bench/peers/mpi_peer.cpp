@@ -1,4 +1,4 @@
-// MPI under the measurements of lci_perf; built with each MPI there is.
+// Runs lci_perf's measurements on MPI; built once for each installed MPI.
 #include "bench/peers/mpi_end.hpp"
 #include "bench/peers/mpi_window.hpp"
 #include "bench/peers/start.hpp"
@@ -30,8 +30,8 @@ int number_of_ranks() {
   return ranks;
 }
 
-/// MPICH 4.0 over UCX's tcp now and then stays in MPI_Finalize(): one rank closes its connection, which the
-/// other one, waiting for it elsewhere, doesn't answer. Its launcher has nothing against leaving without.
+/// MPICH 4.0 over UCX's tcp sometimes hangs in MPI_Finalize(): one rank closes its connection, and the other one, which
+/// waits elsewhere, doesn't answer. MPICH's launcher accepts ranks that exit without MPI_Finalize().
 void leave() {
 #ifdef MPICH_VERSION
   MPI_Barrier(MPI_COMM_WORLD);
@@ -84,13 +84,13 @@ int start_and_measure(int argc, char** argv) {
   options o = parse(argc, argv, who);
   const bool threads = o.threads > 1 || o.thread_safe;
   int provided = 0;
-  // Whether this is one process, whose threads talk to each other, is only known afterwards.
+  // Whether this is the only process, whose threads communicate with each other, is known only after MPI_Init_thread().
   MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   o.ranks = number_of_ranks();
   if (o.ranks > 2) die(who.name, "more than 2 ranks");
   if ((threads || o.ranks == 1) && provided != MPI_THREAD_MULTIPLE)
     die(who.name, "MPI_THREAD_MULTIPLE is needed: with one rank, give --thread-safe; or this MPI has it not");
-  lci_perf::core_count();  // remembers the cores before this thread is pinned
+  lci_perf::core_count();  // reads the affinity mask before this thread is pinned
   measure(o);
   leave();
   return 0;

@@ -1,4 +1,4 @@
-// One-sided operations by MPI, in a passive epoch that lasts.
+// One-sided operations by MPI, in a passive epoch that lasts as long as the window.
 #pragma once
 
 #include "bench/peers/mpi_end.hpp"

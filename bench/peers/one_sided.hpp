@@ -1,4 +1,4 @@
-// Puts, gets and atomics to the other process's memory, on whatever library does them.
+// Puts, gets and atomics on the other process's memory, for any library (`Window`).
 #pragma once
 
 #include <cstring>
@@ -9,16 +9,15 @@
 
 namespace peers {
 
-/// Bytes of the memory that a run needs at either side. A page at least: MPICH 4.0 loses what is put to a
-/// window of 8 bytes.
+/// Size of the memory that a run needs on either side. At least a page: MPICH 4.0 loses puts to a window of 8 bytes.
 inline size_t window_bytes(const options& o) {
   if (o.op == op_kind::strided) return lci_perf::matrix_rows * lci_perf::matrix_rows * sizeof(double);
   return std::max<size_t>(*std::max_element(o.sizes.begin(), o.sizes.end()), 4096);
 }
 
-/// `Window` is memory of both processes: mine() and local() (what is put from and got into) of it;
-/// put, get, fetch_add, put_block (the strided one) and complete(), after which all of them are done at
-/// the target; put_signal and await_signal; and sync(), after which the target may read.
+/// `Window` is memory of both processes. It provides mine(), local() (the local buffer of puts and gets), put, get,
+/// fetch_add, put_block (strided), complete() (all operations are complete at the target), put_signal and await_signal,
+/// and sync() (the target may read its memory).
 template <class Window>
 class one_sided : public play {
  public:
@@ -39,7 +38,7 @@ class one_sided : public play {
  private:
   template <class Operation>
   void repeat(const round& r, Operation operation) {
-    // Latency is that of a complete operation; otherwise a window of them completes together.
+    // Latency is that of one complete operation; otherwise a window of operations is completed together.
     const uint64_t together = options_.metric == metric_kind::latency || options_.op == op_kind::strided
                                   ? 1
                                   : static_cast<uint64_t>(options_.window);
@@ -71,7 +70,7 @@ class one_sided : public play {
     }
   }
 
-  /// One operation, or `count` of fetch-and-add, and a look at what came of it.
+  /// Runs one operation, or `count` fetch-and-adds, and checks the result.
   void check(const round& r) {
     const bool gets = options_.op == op_kind::get, adds = options_.op == op_kind::atomic;
     const size_t size = options_.op == op_kind::strided ? window_bytes(options_) : r.size;

@@ -16,7 +16,7 @@ std::set<std::string> keys(const std::map<std::string, T>& all) {
   return out;
 }
 
-// Checks that concern more than one option. Returns what is wrong, or nothing.
+// Checks combinations of options. Returns what is wrong, or an empty text.
 std::string contradiction(const options& o) {
   const std::string op = lci_perf::name_of(o.op);
   if (o.op == op_kind::atomic && o.metric == metric_kind::bandwidth)
@@ -69,7 +69,7 @@ options parse(int argc, char** argv, const program& who) {
       ->required()
       ->check(CLI::IsMember(keys(metrics)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
-  app.add_option("--threads", o.threads, "pairs of threads that talk at the same time")
+  app.add_option("--threads", o.threads, "pairs of threads that communicate concurrently")
       ->check(CLI::Range(1, 64));
   auto* const one_each =
       app.add_flag("--dedicated", dedicated, "a worker, endpoint or communicator for each pair");
@@ -85,11 +85,11 @@ options parse(int argc, char** argv, const program& who) {
       ->capture_default_str();
   app.add_option("--bind", bind, "as lci_perf's: pack, cross, none")->check(CLI::IsMember(keys(binds)));
   if (who.forks)
-    app.add_option("--ranks", o.ranks, "processes; of one, pairs of threads talk to each other")
+    app.add_option("--ranks", o.ranks, "processes; with one, pairs of its threads communicate")
         ->check(CLI::Range(1, 2))
         ->capture_default_str();
   app.add_flag("--thread-safe", o.thread_safe,
-               "have the library protect itself, although one thread calls it");
+               "initialize the library for several threads, although one calls it");
   if (std::string(who.name) == "libfabric")
     app.add_option("--provider", o.provider, "shm, tcp;ofi_rxm ...")->required();
   if (std::string(who.name).find("mpi") != std::string::npos)

@@ -1,4 +1,4 @@
-// Figures of the peers' programs, in lci_perf's words.
+// Reports the peers' figures in lci_perf's format.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace peers {
 
-/// One line: the figures of all rounds, as JSON with lci_perf's keys or as text.
+/// Prints one line with the figures of all rounds, as JSON with lci_perf's keys or as text.
 void report(const program& who, const options& o, size_t size, const std::vector<double>& figures);
 
 }  // namespace peers

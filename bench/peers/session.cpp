@@ -64,7 +64,7 @@ class session {
     const options& o = options_;
     const bool stream = !is_one_sided(o.op) && o.metric != metric_kind::latency;
     const uint64_t step = stream ? static_cast<uint64_t>(o.window) : 1;
-    // figure_of() takes a message and its answer for one, and one-sided operations have no answer.
+    // figure_of() halves round trips, but one-sided operations have no answer.
     const bool halves = is_one_sided(o.op) && o.op != op_kind::putsignal;
     for (const size_t size : o.sizes) {
       round_ = {static_cast<uint64_t>(o.window), size, true};

@@ -1,4 +1,4 @@
-// Rounds of a benchmark on a peer: who tells whom how much is next, and when the clock runs.
+// The rounds of a benchmark on a peer.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace peers {
 
-/// What rank 0 has everybody do next.
+/// Broadcast by rank 0 at the beginning of a round.
 struct round {
-  uint64_t count = 0;  ///< messages of each pair; 0: the end
+  uint64_t count = 0;  ///< messages of each pair; 0: stop
   uint64_t size = 0;
-  bool check = false;  ///< see that the right bytes arrive; nobody looks at the clock
+  bool check = false;  ///< check that the right bytes arrive; not measured
 };
 
-/// The processes, one or two of them. Used by the main thread of each.
+/// The job of one or two processes. Used by each process's main thread.
 class job {
  public:
   job(int rank_, int ranks_) : rank(rank_), ranks(ranks_) {}
@@ -24,22 +24,22 @@ class job {
   const int rank, ranks;
 };
 
-/// What the threads of this process do in a round. Seat 0 is the main thread's.
+/// The work of this process's threads in a round. Seat 0 is the main thread's.
 class play {
  public:
   virtual ~play() = default;
   virtual int seats() const = 0;
-  /// The thread of `seat` begins: binds it to its core.
+  /// Called first by the thread of `seat`: binds it to its core.
   virtual void sit(int seat) = 0;
-  /// Before the clock runs: receives are posted here.
+  /// Called before the clock starts: posts receives.
   virtual void prepare(int seat, const round& r) = 0;
   virtual void perform(int seat, const round& r) = 0;
 };
 
-/// Runs rounds of each size until there are figures enough, which rank 0 prints.
+/// Runs rounds of each size until there are enough figures, which rank 0 prints.
 void run(const program& who, const options& o, job& all, play& what);
 
-/// Threads outnumber cores.
+/// Whether there are more threads than cores.
 bool is_crowded(const options& o);
 
 /// Ends the process, and with it the job.

@@ -1,4 +1,4 @@
-// OpenSHMEM under the measurements of lci_perf: what one side does alone, and the flag that tells the other.
+// Runs lci_perf's one-sided measurements on OpenSHMEM, and puts with a flag that notifies the target.
 #include <shmem.h>
 
 #include "bench/peers/one_sided.hpp"
@@ -12,7 +12,7 @@ const program who = {"openshmem",
                      {op_kind::put, op_kind::get, op_kind::atomic, op_kind::putsignal, op_kind::strided},
                      false};
 
-/// Memory of the symmetric heap, and a flag beside it.
+/// Memory of the symmetric heap, and a flag.
 class shmem_window {
  public:
   explicit shmem_window(size_t bytes)
@@ -65,15 +65,15 @@ class shmem_job : public job {
     }
     shmem_barrier_all();
     r = *next_;
-    shmem_barrier_all();  // before rank 0 writes the next one
+    shmem_barrier_all();  // rank 0 must not write the next one before
   }
 
  private:
   round* const next_;
 };
 
-/// Leaves without shmem_finalize(): that of Open MPI 4.1 with UCX 1.13 ends in a segmentation fault. Its
-/// launcher says that the processes left too early, which they did.
+/// Exits without shmem_finalize(), which ends in a segmentation fault in Open MPI 4.1 with UCX 1.13. The launcher then
+/// complains, correctly, that the processes exited too early.
 [[noreturn]] void leave() {
   shmem_barrier_all();
   std::_Exit(0);
@@ -85,7 +85,7 @@ int start() {
   report.library_is_up();
   const int rank = shmem_my_pe(), ranks = shmem_n_pes();
   auto* const flag = static_cast<long*>(shmem_calloc(1, sizeof(long)));
-  shmem_barrier_all();  // calloc may write its zero after the other rank has come out of its own
+  shmem_barrier_all();  // the other rank may return from calloc before this one writes its zero
   if (rank == 0) shmem_long_p(flag, 1, 1);
   shmem_long_wait_until(flag, SHMEM_CMP_GE, 1);
   report.first_message();
@@ -96,7 +96,7 @@ int start() {
 
 int measure(options o) {
   shmem_init();
-  lci_perf::core_count();  // remembers the cores before this thread is pinned
+  lci_perf::core_count();  // reads the affinity mask before this thread is pinned
   o.ranks = shmem_n_pes();
   if (o.ranks != 2) die(who.name, "it runs on 2 ranks");
   shmem_job all;

@@ -1,4 +1,4 @@
-// What a library takes to start, in the words of bench/start_time.
+// Measures the start of a library, in the format of bench/start_time.
 #pragma once
 
 #include <time.h>
@@ -8,7 +8,7 @@
 
 namespace peers {
 
-/// Made first thing in main().
+/// Must be constructed first in main().
 class start_report {
  public:
   start_report() {
@@ -22,7 +22,7 @@ class start_report {
     after_kb_ = resident_kb();
   }
   void first_message() { message_ = now_ms(); }
-  /// A message of rank 0's and its answer.
+  /// Sends a message from rank 0, and an answer.
   template <class End>
   void exchange_first(End& end, int rank) {
     const char word[8] = {};

@@ -1,4 +1,4 @@
-// Ping-pong and stream between pairs of threads, on whatever library sends the messages.
+// Ping-pong and stream between pairs of threads, for any library (`End`).
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 
 namespace peers {
 
-/// Which end of which pair.
+/// An end of a pair.
 struct place {
   bool sends = true;
   int pair = 0;
 };
 
-/// Fills a message of the check with what its number says.
+/// Fills a message of a check with a pattern that depends on its number.
 inline void fill(char* data, size_t size, uint64_t number) {
   for (size_t i = 0; i < size; ++i) data[i] = static_cast<char>(number * 31 + i * 7 + 1);
 }
@@ -27,17 +27,17 @@ inline void compare(const char* data, size_t size, uint64_t number) {
       die("check of a message", "wrong bytes arrived");
 }
 
-/// `End` is one thread's end of a pair: post_send, post_recv and wait for requests; send_now and
-/// recv_now, which wait; and post_ack and wait_ack for messages without content against the stream. It may
-/// have keep(), which says whether messages are wanted in the buffer.
+/// `End` is one thread's end of a pair. It provides post_send, post_recv and wait for requests; send_now and recv_now,
+/// which block; post_ack and wait_ack for empty messages in the opposite direction of a stream; and optionally keep(),
+/// which selects whether messages are stored in the buffer.
 template <class End>
 class two_sided : public play {
  public:
-  /// `make(place)` returns a pointer to an End. Called for one place after the other.
+  /// `make(place)` returns a pointer to an End. Called sequentially for each place.
   template <class Make>
   two_sided(const options& o, const job& all, Make make) : options_(o) {
     const size_t largest = *std::max_element(o.sizes.begin(), o.sizes.end());
-    // As lci_perf: rank 0's threads send; of one process, half of the threads do.
+    // As in lci_perf, rank 0's threads send; within one process, half of the threads do.
     for (const bool sends : {true, false}) {
       if (all.ranks == 2 && sends != (all.rank == 0)) continue;
       for (int pair = 0; pair < o.threads; ++pair) {
@@ -137,7 +137,7 @@ class two_sided : public play {
     for (uint64_t i = 0; i < r.count; ++i) {
       fill(s.out.get(), r.size, i);
       s.end->send_now(s.out.get(), r.size);
-      s.end->wait_ack();  // the receiver's buffer is used again
+      s.end->wait_ack();  // the receiver's buffer is reused
     }
   }
   void check_as_receiver(seat& s, const round& r) {

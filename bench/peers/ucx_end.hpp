@@ -1,4 +1,4 @@
-// A thread's end of a pair, on UCX's tagged messages or its active messages.
+// One thread's end of a pair, on UCX's tagged messages or active messages.
 #pragma once
 
 #include "bench/peers/two_sided.hpp"
@@ -6,7 +6,7 @@
 
 namespace peers {
 
-/// Numbers of what goes to one end of a pair: messages and acknowledgements.
+/// Tags or ids of one end of a pair: for messages and for acknowledgements.
 constexpr unsigned ucx_number(place to, bool ack) {
   return static_cast<unsigned>(to.pair) * 4 + (to.sends ? 2 : 0) + (ack ? 1 : 0);
 }
@@ -43,7 +43,7 @@ class ucx_tag_end {
   const place where_;
 };
 
-/// Active messages: what comes is counted by a handler, and a receive waits until the count is there.
+/// Active messages: a handler counts arrivals, and a receive waits until the count is high enough.
 class ucx_am_end {
  public:
   struct request {
@@ -76,7 +76,7 @@ class ucx_am_end {
   void post_ack() { worker_.wait(send(nullptr, 0, true)); }
   void wait_ack() { await(acks_, ++expected_acks_); }
 
-  /// Keeps what arrives in the receiver's buffer instead of only reading it.
+  /// `wanted`: stores what arrives in the receiver's buffer, instead of only reading it.
   void keep(bool wanted, char* where) {
     messages_.keep = wanted;
     messages_.large = where;

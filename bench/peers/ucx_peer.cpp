@@ -1,4 +1,4 @@
-// UCX under the measurements of lci_perf.
+// Runs lci_perf's measurements on UCX.
 #include "bench/peers/start.hpp"
 #include "bench/peers/ucx_window.hpp"
 
@@ -11,8 +11,8 @@ const program who = {"ucx",
                       op_kind::putsignal, op_kind::strided},
                      true};
 
-/// The workers of this process, connected with their partners'. One for each end of a pair, or, shared,
-/// one for all of them; in one process that one talks to itself.
+/// This process's workers, connected to their partners. One for each end of a pair, or, if shared, one for all of them;
+/// with one process, a shared worker is connected to itself.
 class workers {
  public:
   workers(ucx_context& context, forked_job& all, const options& o)
@@ -29,7 +29,7 @@ class workers {
       const int partner = one_ && all.ranks == 1 ? me : me < n ? me + n : me - n;
       all_[static_cast<size_t>(i)]->connect(all.look_up(partner));
     }
-    // A process that waits in a barrier still answers what the connection needs.
+    // A process that waits in a barrier must still make progress, to establish connections.
     all.set_idle([this] {
       for (const auto& w : all_) w->progress();
     });
@@ -43,7 +43,7 @@ class workers {
   workers(const workers&) = delete;
   workers& operator=(const workers&) = delete;
 
-  static constexpr int numbers = 128;  // of publish(), that workers take at most
+  static constexpr int numbers = 128;  // of publish(): limit for workers
   bool one() const { return one_; }
   ucx_worker& of(place where) {
     const size_t pair = one_ ? 0 : static_cast<size_t>(where.pair);
@@ -69,7 +69,7 @@ void measure_messages(const options& o, forked_job& all, workers& w) {
 }
 
 int measure(const options& o) {
-  lci_perf::core_count();  // remembers the cores before this thread is pinned
+  lci_perf::core_count();  // reads the affinity mask before this thread is pinned
   forked_job all = forked_job::make(o.ranks, is_crowded(o));
   ucx_context context(o.threads > 1 || o.ranks == 1);
   workers w(context, all, o);
@@ -77,7 +77,7 @@ int measure(const options& o) {
     ucx_window memory(context, w.of({all.rank == 0, 0}), all, workers::numbers, window_bytes(o));
     one_sided<ucx_window> what(o, all, memory);
     run(who, o, all, what);
-    all.barrier();  // before one of them unmaps
+    all.barrier();  // neither may unmap before the other is done
   } else if (o.op == op_kind::am) {
     measure_messages<ucx_am_end>(o, all, w);
   } else {
@@ -94,7 +94,7 @@ int start() {
   report.library_is_up();
   const place where = {all.rank == 0, 0};
   ucx_am_end end(w.of(where), where, false);
-  all.barrier();  // both have their handlers
+  all.barrier();  // both have set their handlers
   report.exchange_first(end, all.rank);
   report.print(all.rank, all.ranks);
   return 0;

@@ -1,4 +1,4 @@
-// One-sided operations by UCX, to memory that it allocates and maps.
+// One-sided operations by UCX, on memory that it allocates and maps.
 #pragma once
 
 #include "bench/peers/forked_job.hpp"
@@ -9,7 +9,7 @@ namespace peers {
 
 class ucx_window {
  public:
-  /// Made by both processes together, from a number of publish() on.
+  /// Collective over both processes. Uses numbers of publish() from `number` on.
   ucx_window(ucx_context& context, ucx_worker& worker, forked_job& all, int number, size_t bytes);
   ~ucx_window();
   ucx_window(const ucx_window&) = delete;
@@ -39,7 +39,7 @@ class ucx_window {
   void await_signal() { signal_.wait_ack(); }
 
  private:
-  /// An operation may go on until complete(): its request is not needed for that.
+  /// Operations complete in complete(), which needs no requests, so frees them.
   static void started(ucs_status_ptr_t request) {
     if (UCS_PTR_IS_ERR(request)) die("UCX", ucs_status_string(UCS_PTR_STATUS(request)));
     if (request != nullptr) ucp_request_free(request);

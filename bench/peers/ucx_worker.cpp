@@ -25,7 +25,7 @@ ucs_status_t on_message(void* to, const void*, size_t, void* data, size_t size,
   if (box.keep) {
     std::memcpy(box.large, data, size);
   } else {
-    // A byte a cache line, as lci_perf's handler: what isn't read doesn't move.
+    // One byte per cache line, as lci_perf's handler: data that isn't read is not moved between caches.
     const auto* const bytes = static_cast<const volatile char*>(data);
     for (size_t i = 0; i < size; i += 64) (void)bytes[i];
   }

@@ -1,4 +1,4 @@
-// A UCX worker and its endpoint to the partner's.
+// A UCX worker and its endpoint to the partner's worker.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -17,7 +17,7 @@ inline void check_ucx(ucs_status_t status, const char* what) {
 /// The process's context.
 class ucx_context {
  public:
-  /// `several`: workers are used by different threads.
+  /// `several`: the workers are used by different threads.
   explicit ucx_context(bool several);
   ~ucx_context() { ucp_cleanup(handle); }
   ucx_context(const ucx_context&) = delete;
@@ -25,11 +25,11 @@ class ucx_context {
   ucp_context_h handle = nullptr;
 };
 
-/// Messages that have come for one end of a pair: counted, and read where they lie or in `large`.
+/// The messages that have arrived for one end of a pair: counted, and read in place or in `large`.
 struct alignas(128) ucx_box {
   std::atomic<uint64_t> arrived{0};
-  bool shared = false;    ///< several threads run the handler
-  char* large = nullptr;  ///< where a rendezvous puts its bytes; so do all while the check is on
+  bool shared = false;    ///< whether several threads run the handler
+  char* large = nullptr;  ///< buffer of rendezvous messages; while checking, of all messages
   bool keep = false;
   ucp_worker_h worker = nullptr;
   void count();
@@ -44,15 +44,15 @@ class ucx_worker {
 
   std::vector<char> address() const;
   void connect(const std::vector<char>& address);
-  /// While both sides make progress.
+  /// Needs both sides to make progress.
   void disconnect();
-  /// Active messages `id` go to `box`.
+  /// Delivers active messages with `id` to `box`.
   void deliver(unsigned id, ucx_box& box);
 
   void progress() {
     if (ucp_worker_progress(handle) == 0) waiter_.idle();
   }
-  /// Until the operation that returned `request` is complete.
+  /// Waits until the operation that returned `request` is complete.
   void wait(ucs_status_ptr_t request) {
     if (request == nullptr) return;
     if (UCS_PTR_IS_ERR(request)) die("UCX", ucs_status_string(UCS_PTR_STATUS(request)));

@@ -1,10 +1,9 @@
-// What it costs to start: from the launcher's exec to the first message, and the memory used.
+// Measures the start of a job: time from the launcher's exec to the first message, and memory.
 //
-// The caller puts CLOCK_MONOTONIC in nanoseconds into START_TIME_NS right before it starts the
-// launcher (bench/measure.py does). Rank 0 sends one active message to the last rank, which
-// answers; then all meet in a barrier. Each rank prints one line of JSON: milliseconds from
-// START_TIME_NS to main(), to the end of g_runtime_init(), to its first message, to the end of the
-// barrier; and resident memory in kB before and after init.
+// The caller puts CLOCK_MONOTONIC in nanoseconds into START_TIME_NS right before it starts the launcher
+// (bench/measure.py does). Rank 0 sends one active message to the last rank, which answers; then all ranks enter a
+// barrier. Each rank prints one line of JSON: milliseconds from START_TIME_NS to main(), to the end of
+// g_runtime_init(), to its first message, to the end of the barrier; and resident memory in kB before and after init.
 #include <time.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Batches of k-mers on their way to other ranks, and where they are filled.
+// Batches of k-mers for other ranks, and their aggregation.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace kmer_count {
 
 class batch_pool;
 
-/// K-mers for one rank. Belongs to the thread whose pool it comes from, but while it is being sent.
+/// K-mers for one rank. Owned by the thread of its pool, except while it is being sent.
 struct batch {
   batch_pool* pool = nullptr;
   batch* next = nullptr;
@@ -22,8 +22,8 @@ struct batch {
   size_t byte_size() const { return size * sizeof(kmer); }
 };
 
-/// The batches of one thread. take() is for that thread, give_back() for any: a batch comes back
-/// from whichever thread finds it sent.
+/// The batches of one thread. take() is for that thread only, give_back() for any thread: whichever thread completes
+/// the send returns the batch.
 class batch_pool {
  public:
   explicit batch_pool(size_t capacity) : capacity_(capacity) {}
@@ -55,16 +55,16 @@ class batch_pool {
   const size_t capacity_;
   std::vector<std::unique_ptr<batch>> all_;
   batch* free_ = nullptr;
-  alignas(64) std::atomic<batch*> returned_{nullptr};  // only ever taken as a whole: no ABA
+  alignas(64) std::atomic<batch*> returned_{nullptr};  // the whole list is taken at once: no ABA problem
 };
 
-/// One batch being filled for each rank; made when the first k-mer for it comes. Thread-bound.
+/// One open batch per rank, created when the first k-mer for that rank comes. Thread-bound.
 class aggregator {
  public:
   aggregator(int nranks, size_t capacity)
       : capacity_(capacity), pool_(capacity), open_(static_cast<size_t>(nranks), nullptr) {}
 
-  /// Adds a k-mer; returns the batch if that has made it full, which the caller then owns.
+  /// Adds a k-mer. If that fills the batch, returns it and transfers its ownership to the caller.
   batch* add(int rank, const kmer& m) {
     batch*& b = open_[static_cast<size_t>(rank)];
     if (b == nullptr) b = pool_.take();
@@ -73,7 +73,7 @@ class aggregator {
     return close(rank);
   }
 
-  /// What has been gathered for a rank, or nullptr.
+  /// Returns the open batch of a rank, or nullptr.
   batch* close(int rank) {
     batch* b = open_[static_cast<size_t>(rank)];
     open_[static_cast<size_t>(rank)] = nullptr;

@@ -1,4 +1,4 @@
-// The few messages that are not batches of k-mers.
+// Control messages: all messages that are not batches of k-mers.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace kmer_count {
 
 enum class control_kind : uint32_t {
-  totals,   // value: batches sent to you in this traversal
-  ready,    // nothing can come in any more in this traversal
+  totals,   // value: batches sent to the receiver in this traversal
+  ready,    // the sender will get no more batches in this traversal
   bins,     // body: part of the sender's histogram
   report,   // body: the sender's rank_summary; value: how many messages with bins it has sent
-  goodbye,  // the sender needs nothing any more
+  goodbye,  // the sender needs no further messages
 };
 
 /// Precedes the body, if there is one.

@@ -16,7 +16,7 @@ exchange::exchange(const program_options& options) {
   rank_ = lci::get_rank_me();
   nranks_ = lci::get_rank_n();
 
-  // Registered in the same order by every rank, as others name them by number.
+  // All ranks register in the same order, since they use each other's handles.
   control_comp_ = lci::alloc_handler_x(&exchange::on_control).am_in_place(true)();
   control_rcomp_ = lci::register_rcomp(control_comp_);
   const size_t ncomps = queues_ ? options.threads : 1;
@@ -32,7 +32,7 @@ exchange::exchange(const program_options& options) {
     devices_.push_back(own_devices_ ? lci::alloc_device() : lci::get_default_device());
   }
 
-  // A batch that just misses what fits into a packet would take the way of large messages.
+  // A batch slightly larger than a packet would be sent as a large message: make it fit.
   max_eager_ = lci::get_max_bcopy_size();
   size_t size = options.aggregate;
   if (size > max_eager_ && size - max_eager_ < max_eager_ / 32) size = max_eager_;
@@ -78,7 +78,7 @@ void exchange::send_batch(worker& w, int rank, size_t traversal, batch* b) {
     ++w.counters.retries;
     if (!progress(w)) wait.nothing_happened();
   }
-  if (status.is_done()) on_sent(status);  // else the handler is told
+  if (status.is_done()) on_sent(status);  // else the handler is signalled
   ++w.counters.messages;
   w.counters.message_bytes += size;
   progress(w);
@@ -87,7 +87,7 @@ void exchange::send_batch(worker& w, int rank, size_t traversal, batch* b) {
 void exchange::send_control(worker& w, int rank, const void* bytes, size_t size) {
   activity_scope scope(w.clock, activity::send);
   backoff wait;
-  // Without `posted`, the bytes may be forgotten when the call returns.
+  // COMP_NULL_RETRY never returns `posted`, so the bytes may be reused when the call returns.
   while (lci::post_am_x(rank, bytes, size, lci::COMP_NULL_RETRY, control_rcomp_)
              .device(device_of(w))()
              .is_retry()) {
@@ -112,7 +112,7 @@ bool exchange::progress_all(worker& w) {
   return moved;
 }
 
-// Bounded, so that a thread whose queue fills as fast as it empties it comes to other work.
+// Limited, so that a thread whose queue is refilled continuously gets to other work.
 bool exchange::pop_queue(worker& w, lci::comp_t queue) {
   for (int n = 0; n < 16; ++n) {
     const lci::status_t status = lci::cq_pop(queue);

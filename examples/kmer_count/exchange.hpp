@@ -1,4 +1,4 @@
-// Everything that talks to LCI: devices, batches out and in, control messages.
+// All communication by LCI: devices, sending and receiving of batches, control messages.
 #pragma once
 
 #include <atomic>
@@ -12,21 +12,20 @@
 
 namespace kmer_count {
 
-/// LCI as this program uses it: active messages, a device for each thread (or one for all), batches
-/// received by a handler where they arrived, or through a completion queue for each thread. Devices
-/// of equal index talk to each other, so a rank must have as many threads as the others. One object
-/// at a time, as handlers are plain functions.
+/// Uses active messages and a device for each thread (or one for all). Batches are received by a handler in place, or
+/// through a completion queue for each thread. Devices with the same index are paired, so all ranks must have the same
+/// number of threads. Only one object may exist at a time, since handlers are plain functions.
 class exchange {
  public:
-  /// Starts LCI. Nothing is received before set_receiver().
+  /// Starts LCI. No message is received before set_receiver().
   explicit exchange(const program_options& options);
-  /// Ends LCI; finish() must have been called.
+  /// Ends LCI; finish() must have been called before.
   ~exchange();
   exchange(const exchange&) = delete;
   exchange& operator=(const exchange&) = delete;
 
-  /// Ends the process with an error, without LCI's farewell: the other ranks may be in the middle
-  /// of something, and the launcher ends them.
+  /// Ends the process with an error, without finalizing LCI: the other ranks may be in the middle of an operation, and
+  /// the launcher ends them.
   [[noreturn]] void fail(const char* what) const;
 
   int rank() const { return rank_; }
@@ -36,22 +35,20 @@ class exchange {
 
   void set_receiver(receiver* r) { receiver_ = r; }
 
-  /// The calling thread is this worker from now on.
+  /// Makes `w` the calling thread's worker.
   void attach(worker& w);
 
-  /// Sends a batch; it goes back to its pool when that is done. Makes progress while LCI lacks
-  /// resources.
+  /// Sends a batch and returns it to its pool when the send is complete. Makes progress while LCI returns `retry`.
   void send_batch(worker& w, int rank, size_t traversal, batch* b);
-  /// Sends a few bytes to on_control().
+  /// Sends a few bytes to the target's on_control().
   void send_control(worker& w, int rank, const void* bytes, size_t size);
 
-  /// Handles what has arrived on the worker's device. True if there was something.
+  /// Handles messages on the worker's device. True if there were any.
   bool progress(worker& w);
-  /// The same on all devices, when other threads have ended.
+  /// The same on all devices, after other threads have ended.
   bool progress_all(worker& w);
 
-  /// Waits until LCI needs none of this rank's memory any more. All ranks must be past their last
-  /// message.
+  /// Waits until LCI no longer uses this rank's memory. All ranks must have sent their last message.
   void finish(worker& w);
 
  private:

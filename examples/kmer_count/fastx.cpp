@@ -38,7 +38,7 @@ fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, f
   }
   record.sequence_end = line;
   line = next_line(text, line);
-  // A last record without bases may end right after its '+'.
+  // A last record without bases may end right after its '+' line.
   if (line >= text.size()) {
     if (!at_eof || bases_seen > 0) return fastq_result::incomplete;
     record.end = line;
@@ -47,7 +47,7 @@ fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, f
   }
   if (!line_is_complete(text, line)) return fastq_result::incomplete;
 
-  // Quality may begin with any character: it ends when it is as long as the sequence.
+  // A quality line may begin with any character: the quality ends when it is as long as the sequence.
   size_t quality_seen = 0, quality_lines = 0;
   do {
     if (line >= text.size()) return fastq_result::incomplete;

@@ -1,5 +1,5 @@
-// The rules of FASTA and FASTQ: where a record starts and ends, and which k-mers of a piece of a
-// file belong to that piece.
+// The FASTA and FASTQ formats: where a record starts and ends, and which k-mers of a piece of a file belong to that
+// piece.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,27 @@ namespace kmer_count {
 
 enum class file_format { fasta, fastq };
 
-/// A file is not what it should be. The text names the file, the place and the remedy.
+/// An invalid input file. The text names the file, the position and the remedy.
 class input_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A piece of a file. FASTQ: whole records, all its own. FASTA: its own text is the first
-/// `own_size` characters; what follows is there so that k-mers which begin in its own part can be
-/// completed. So every k-mer belongs to exactly one piece, however the file is cut.
+/// A piece of a file. FASTQ: whole records, all of which belong to the piece. FASTA: the first `own_size` characters
+/// belong to the piece; the rest is needed to complete k-mers that begin in them. So every k-mer belongs to exactly one
+/// piece, wherever the file is cut.
 struct text_block {
   file_format format = file_format::fasta;
   std::string_view text;
   size_t own_size = 0;
-  bool at_line_start = true;  // false: FASTA text which begins within a line of bases
+  bool at_line_start = true;  // false: FASTA text that begins within a line of bases
   const char* file_name = "";
   uint64_t offset = 0;  // of the text in the (decompressed) file
 };
 
 constexpr size_t npos = std::string_view::npos;
 
-/// The first position after the line end at or after `pos`; text.size() if there is none.
+/// The position after the first line end at or after `pos`; text.size() if there is none.
 inline size_t next_line(std::string_view text, size_t pos) {
   if (pos >= text.size()) return text.size();
   const void* end = std::memchr(text.data() + pos, '\n', text.size() - pos);
@@ -53,19 +53,18 @@ struct fastq_record {
 
 enum class fastq_result { record, incomplete, malformed };
 
-/// Reads the record at `pos` (which holds its '@'). `incomplete`: the text ends within the record;
-/// `at_eof` says that no more follows, so a last line needs no line end. `malformed`: `why` says
-/// why.
+/// Reads the record at `pos`, which must be its '@'. Returns `incomplete` if the text ends within the record; with
+/// `at_eof` nothing follows, so a last line needs no line end. Returns `malformed` with the reason in `why`.
 fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, fastq_record& record,
                                const char*& why);
 
-/// The first record start at or after `pos` in a FASTQ file whose records have four lines; the size
-/// of the text if there is none. A quality line may begin with '@' and with '+': a record start is
-/// a line with '@' two lines before a line with '+', which no quality line is, as a line of bases
-/// follows it at that distance. Depends only on the text, so neighbours agree on a boundary.
+/// The first record start at or after `pos` in a FASTQ file with four lines per record; text.size() if there is none. A
+/// quality line may begin with '@' or '+'. A record start is a line with '@' two lines before a line with '+'; a
+/// quality line is not, since the line two lines after it contains bases. Depends on the text only, so neighbours agree
+/// on a boundary.
 size_t find_fastq_record(std::string_view text, size_t pos);
 
-/// Is the character at `pos` within a FASTA header line (after its '>')?
+/// Whether the character at `pos` is within a FASTA header line (after its '>').
 bool within_fasta_header(std::string_view text, size_t pos);
 
 /// Skips empty lines.
@@ -74,14 +73,13 @@ inline size_t skip_blank(std::string_view text, size_t pos) {
   return pos;
 }
 
-/// How many characters, from `pos` (`at_line_start` or not), a piece must see to complete k-mers
-/// which begin before `pos`: the end of k-1 bases, or of the record. npos: the text is too short
-/// to tell.
+/// The end of the text that a piece must contain to complete k-mers that begin before `pos` (`at_line_start` or not):
+/// k-1 more bases, or the end of the record. npos: the text is too short to tell.
 size_t fasta_lookahead_end(std::string_view text, size_t pos, bool at_line_start, int k);
 
 [[noreturn]] void throw_malformed(const text_block& block, size_t pos, const char* why);
 
-/// Counts of what a piece held.
+/// Counters of a piece's content.
 struct text_counts {
   uint64_t records = 0;
 };
@@ -127,7 +125,7 @@ void scan_fasta(const text_block& block, int k, Scanner& scanner, text_counts& c
     at_line_start = own[end - 1] == '\n';
     pos = end;
   }
-  // k-1 more bases complete what began here; k-mers that begin later belong to the next piece.
+  // k-1 more bases complete k-mers that began here; those that begin later belong to the next piece.
   for (int left = k - 1; left > 0 && pos < text.size(); ++pos) {
     if (at_line_start && text[pos] == '>') break;
     at_line_start = text[pos] == '\n';
@@ -136,7 +134,7 @@ void scan_fasta(const text_block& block, int k, Scanner& scanner, text_counts& c
   }
 }
 
-/// Hands every k-mer that belongs to the piece to `emit(kmer)`.
+/// Calls `emit(kmer)` for every k-mer that belongs to the piece.
 template <class Emit>
 void for_each_kmer(const text_block& block, int k, bool canonical, text_counts& counts,
                    Emit&& emit) {

@@ -1,4 +1,4 @@
-// The end of a job: results of all ranks come together on rank 0.
+// The end of a job: gathers the results of all ranks on rank 0.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace kmer_count {
 
-/// What a rank reports to rank 0 besides its histogram; sums of all ranks there. Plain bytes.
+/// What a rank reports to rank 0 in addition to its histogram; on rank 0, the sums of all ranks. Trivially copyable.
 struct rank_summary {
   tally counters;
   uint64_t filter_bytes = 0;
@@ -27,19 +27,18 @@ struct rank_summary {
   }
 };
 
-/// Once a job, by one thread of each rank when its other threads have ended; on_control() is called
-/// within progress, on rank 0 also before collect().
+/// Used once per job, by one thread of each rank, after its other threads have ended. on_control() is called within
+/// progress; on rank 0 also before collect().
 class gathering {
  public:
   explicit gathering(exchange& net) : net_(net) {}
 
   void on_control(const control& message, const char* body, size_t size);
 
-  /// Sends what this rank has to rank 0; there, waits for all others and adds theirs.
+  /// Sends this rank's results to rank 0; rank 0 waits for those of all others and adds them.
   void collect(worker& w, histogram& counts, rank_summary& summary);
 
-  /// Waits until no rank needs another any more: nobody leaves while somebody may still need its
-  /// progress.
+  /// Waits until no rank needs messages or progress of another one.
   void leave(worker& w);
 
  private:
@@ -48,11 +47,11 @@ class gathering {
   void wait_for(worker& w, Condition condition);
 
   exchange& net_;
-  std::mutex lock_;  // of the two below, on rank 0
+  std::mutex lock_;  // protects the two members below, on rank 0
   histogram counts_;
   rank_summary summary_;
   std::atomic<uint64_t> reports_{0};         // of other ranks
-  std::atomic<uint64_t> expected_parts_{0};  // of histograms, as their reports say
+  std::atomic<uint64_t> expected_parts_{0};  // of histograms, according to the reports
   std::atomic<uint64_t> parts_{0};
   std::atomic<uint64_t> goodbyes_{0};
 };

@@ -1,4 +1,4 @@
-// How many k-mers occur how often.
+// A histogram of how often k-mers occur.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +18,23 @@ class histogram {
     return it == bins_.end() ? 0 : it->second;
   }
 
-  /// Occurrences of all k-mers in it.
+  /// Total occurrences of all its k-mers.
   uint64_t occurrences() const {
     uint64_t n = 0;
     for (const auto& [count, number] : bins_) n += count * number;
     return n;
   }
 
-  /// Different k-mers in it.
+  /// Number of different k-mers.
   uint64_t distinct() const {
     uint64_t n = 0;
     for (const auto& [count, number] : bins_) n += number;
     return n;
   }
 
-  /// Sets the number of k-mers that occur once from the occurrences of all: what those with more
-  /// occurrences leave. Exact, as the table holds all k-mers with two or more. False if the numbers
-  /// contradict each other, which only a lost or doubled k-mer can cause.
+  /// Computes the number of k-mers that occur once: the total occurrences less those of the k-mers that occur more
+  /// often. Exact, since the table contains all k-mers that occur twice or more. Returns false if the numbers are
+  /// contradictory, which only a lost or duplicated k-mer can cause.
   bool complete_singles(uint64_t total_occurrences) {
     const uint64_t found = at(1);
     bins_.erase(1);
@@ -44,8 +44,8 @@ class histogram {
     return true;
   }
 
-  /// Lines "count number" in ascending order, as `jellyfish histo` prints them: what occurs more
-  /// than `high` times is added up in one last line (0: no such limit).
+  /// Prints lines "count number" in ascending order, as `jellyfish histo` does. Counts above `high` are added up in one
+  /// last line (0: no limit).
   void print(std::ostream& out, uint64_t high) const {
     uint64_t above = 0;
     for (const auto& [count, number] : bins_) {

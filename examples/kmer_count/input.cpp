@@ -16,7 +16,7 @@ constexpr size_t sample_size = 1024 * 1024;
 
 std::string reason() { return std::strerror(errno); }
 
-// Do all whole records of the sample take four lines?
+// Whether all whole records of the sample have four lines.
 bool has_four_line_records(std::string_view text, bool at_eof) {
   size_t pos = skip_blank(text, 0);
   while (pos < text.size()) {
@@ -30,7 +30,7 @@ bool has_four_line_records(std::string_view text, bool at_eof) {
   return true;
 }
 
-// K-mers of the first block of a file, and how much of the file that block is.
+// Estimates from the first block of a file, and the share of the file that this block is.
 struct sample {
   file_format format = file_format::fasta;
   bool four_lines = true;
@@ -139,7 +139,7 @@ input_share::input_share(const input_set& input, const input_options& options, i
     if (!f.mapped) {
       auto s = std::make_unique<stream>();
       s->file = &f;
-      s->turn = index++ % nranks_;  // short files should not all go to rank 0
+      s->turn = index++ % nranks_;  // short files should not all be assigned to rank 0
       streams_.push_back(std::move(s));
       continue;
     }
@@ -148,7 +148,7 @@ input_share::input_share(const input_set& input, const input_options& options, i
       return size / nranks_ * r + size % nranks_ * r / nranks_;
     };
     const size_t begin = part(rank_), end = part(rank_ + 1);
-    // Small enough that threads end together, large enough that taking a chunk costs nothing.
+    // Small enough that threads end at about the same time, large enough that the overhead per chunk is negligible.
     size_t chunk_size = options.chunk_size;
     if (chunk_size == 0) {
       chunk_size = std::clamp<size_t>((end - begin) / (options.threads * 8), 16 << 10, 4 << 20);
@@ -206,8 +206,8 @@ input_share::result input_share::next(size_t thread, text_block& block, std::str
     if (i >= chunks_.size()) break;
     if (cut(chunks_[i], block)) return result::block;
   }
-  // Threads begin with different streams, and never wait for each other: who finds a stream taken
-  // has messages to serve meanwhile.
+  // Threads start with different streams and never block: a thread that finds a stream locked can handle messages
+  // meanwhile.
   bool busy = false;
   for (size_t i = 0; i < streams_.size(); ++i) {
     stream& s = *streams_[(thread + i) % streams_.size()];

@@ -1,4 +1,4 @@
-// The input files and how their text is dealt out to ranks and threads.
+// The input files, and the distribution of their text to ranks and threads.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class mapped_file {
   size_t size_ = 0;
 };
 
-/// What is known of all files. Every rank builds the same one. Immutable, thread-safe.
+/// The properties of all files. Every rank builds the same set. Immutable, thread-safe.
 class input_set {
  public:
   struct file {
@@ -56,20 +56,20 @@ class input_set {
   std::vector<file> files_;
 };
 
-/// A rank's share of the input for one traversal. Plain files are cut into chunks of bytes, which
-/// the rank's threads take one after the other. Streams (compressed files, FASTQ with reads over
-/// several lines) are read by every rank, and each keeps its share of the blocks. Thread-safe.
+/// A rank's share of the input for one traversal. Plain files are cut into chunks of bytes, which the rank's threads
+/// take in turn. Streams (compressed files, FASTQ with multi-line reads) are read by every rank; each rank uses its
+/// share of the blocks. Thread-safe.
 class input_share {
  public:
   enum class result {
     block,  // work to do
-    busy,   // other threads are reading what is left: ask again
-    end,    // nothing is left
+    busy,   // other threads are reading the remaining streams: call again
+    end,    // no input is left
   };
 
   input_share(const input_set& input, const input_options& options, int rank, int nranks);
 
-  /// Work for a thread. `storage` is the thread's own and keeps the text until its next call.
+  /// The next block for a thread. `storage` belongs to the thread and holds the text until its next call.
   result next(size_t thread, text_block& block, std::string& storage);
 
  private:

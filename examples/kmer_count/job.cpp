@@ -70,7 +70,7 @@ job_result job::run() {
     std::copy_n(w->clock.seconds, nactivities, w->counters.seconds);
     result.total.counters += w->counters;
   }
-  // All traversals have ended, so nothing changes the store any more.
+  // All traversals have ended, so the store no longer changes.
   result.counts = store_.counts();
   result.total.filter_bytes = store_.filter_bytes();
   result.total.table_bytes = store_.table_bytes();
@@ -204,7 +204,7 @@ void job::on_control(const char* bytes, size_t size) {
   control message;
   if (size < sizeof message) net_.fail("a control message is too short");
   std::memcpy(&message, bytes, sizeof message);
-  if (message.traversal >= ntraversals_) net_.fail("a message is of a traversal there is not");
+  if (message.traversal >= ntraversals_) net_.fail("a message names a traversal that does not exist");
   switch (message.kind) {
     case control_kind::totals:
       traversals_[message.traversal]->others_total(message.value);
@@ -233,7 +233,8 @@ void job::complete(histogram& counts, const tally& sum) const {
 void job::dump() {
   std::string path = options_.dump;
   if (net_.nranks() > 1) path += "." + std::to_string(net_.rank());
-  // What passed the filter by mistake is known to occur once, but others that do are missing.
+  // False positives of the filter occur once; other k-mers that occur once are missing from the table, so none is
+  // written.
   store_.dump(path, options_.k, options_.filter ? 2 : 1);
 }
 

@@ -1,4 +1,4 @@
-// The counting itself: traversals of the input by all threads, then the gathering on rank 0.
+// The counting: traversals of the input by all threads, then gathering on rank 0.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace kmer_count {
 
-/// What rank 0 knows in the end.
+/// The result on rank 0.
 struct job_result {
   histogram counts;
   rank_summary total;
@@ -23,13 +23,13 @@ struct job_result {
   size_t ntraversals = 0;
 };
 
-/// One count of one input. Thread-bound but for what LCI calls.
+/// Counts one input once. Thread-bound, except for the receiver's functions, which LCI's progress calls.
 class job : private receiver {
  public:
   job(const program_options& options, exchange& net, const input_set& input,
       const input_options& input_settings);
 
-  /// Counts. The result is complete on rank 0 only.
+  /// Runs the job. The result is complete on rank 0 only.
   job_result run();
 
  private:
@@ -38,7 +38,7 @@ class job : private receiver {
 
   void work(worker& w);
   void read_input(worker& w, size_t traversal);
-  /// Takes what has come from other ranks and threads. True if there was something.
+  /// Handles messages of other ranks and batches of other threads. True if there were any.
   bool look_around(worker& w);
   void deliver(worker& w, size_t traversal, int rank, batch* b);
   void process(worker& w, size_t traversal, const char* kmers, size_t n);
@@ -51,12 +51,12 @@ class job : private receiver {
   exchange& net_;
   gathering gathering_;
   kmer_store store_;
-  std::vector<std::unique_ptr<kmer_table::writer>> writers_;  // one a worker
+  std::vector<std::unique_ptr<kmer_table::writer>> writers_;  // one per worker
   const size_t ntraversals_;
-  std::vector<std::unique_ptr<input_share>> shares_;  // one a traversal
+  std::vector<std::unique_ptr<input_share>> shares_;  // one per traversal
   std::vector<std::unique_ptr<traversal_end>> traversals_;
-  std::atomic<uint64_t> repeated_{0};     // k-mers which the filter found to be repeated
-  double ended_at_[max_traversals] = {};  // by worker 0
+  std::atomic<uint64_t> repeated_{0};     // k-mers that the filter found to be repeated
+  double ended_at_[max_traversals] = {};  // written by worker 0
 };
 
 }  // namespace kmer_count

@@ -1,4 +1,4 @@
-// A k-mer of up to 63 bases in two words, its hash, and the scanner which makes them from text.
+// A k-mer of up to 63 bases in two words, its hash, and the scanner that extracts k-mers from text.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,7 @@ __extension__ typedef unsigned __int128 uint128;
 
 constexpr int max_k = 63;
 
-/// Two bits a base (A=0, C=1, G=2, T=3), the last base in the lowest bits. This is also its form in
-/// messages.
+/// Two bits per base (A=0, C=1, G=2, T=3), the last base in the lowest bits. Messages contain k-mers in this form.
 struct kmer {
   uint64_t lo = 0;
   uint64_t hi = 0;
@@ -30,8 +29,8 @@ inline kmer load_kmer(const char* bytes) {
   return m;
 }
 
-/// One hash serves three purposes, which must not be correlated: the owner comes from the low half,
-/// the table's bucket from the high half, the filter's place from a product of both.
+/// One hash is used three times, and these uses must not be correlated: the owner is computed from the low half, the
+/// table's bucket from the high half, and the filter's position from a product of both.
 inline uint64_t hash_of(const kmer& m) {
   const uint64_t high = m.hi * 0x9e3779b97f4a7c15u;
   uint64_t h = m.lo ^ (high << 31 | high >> 33);
@@ -40,7 +39,7 @@ inline uint64_t hash_of(const kmer& m) {
   return h ^ h >> 33;
 }
 
-/// The rank that counts the k-mer with this hash.
+/// The rank that owns the k-mer with this hash.
 inline int owner_of(uint64_t hash, int nranks) {
   return static_cast<int>((hash & 0xffffffffu) * static_cast<uint64_t>(nranks) >> 32);
 }
@@ -55,8 +54,8 @@ inline std::string to_string(const kmer& m, int k) {
   return text;
 }
 
-/// What a character of a sequence means: 0-3 a base, `base_skip` nothing (line ends), `base_break`
-/// the end of all k-mers that would hold it (N, and whatever else is not A, C, G or T).
+/// The meaning of a character: 0-3 a base, `base_skip` none (line ends), `base_break` ends all k-mers that would
+/// contain it (N, and everything else that is not A, C, G or T).
 constexpr int8_t base_skip = 4;
 constexpr int8_t base_break = 5;
 
@@ -76,8 +75,8 @@ struct base_table {
 };
 inline constexpr base_table bases{};
 
-/// Slides over a sequence fed in pieces and hands each k-mer to `emit(kmer)`: the smaller of itself
-/// and its reverse complement if `canonical`. Thread-bound.
+/// Scans a sequence that is fed in pieces and calls `emit(kmer)` for each k-mer; if `canonical`, with the smaller of
+/// the k-mer and its reverse complement. Thread-bound.
 template <class Emit>
 class kmer_scanner {
  public:

@@ -8,8 +8,8 @@
 namespace kmer_count {
 namespace {
 
-// K-mers whose memory is asked for at once, before the first of them is looked up: that hides most
-// of the latency of a filter which is larger than the cache.
+// K-mers that are prefetched together before the first of them is looked up: this hides most of the memory latency of a
+// filter that is larger than the cache.
 constexpr size_t group = 32;
 
 }  // namespace
@@ -65,7 +65,7 @@ void kmer_store::count(kmer_table::writer& to, const char* kmers, size_t n) {
 
 histogram kmer_store::counts() {
   table_.finish();
-  // Most counts are small: a map look-up for each k-mer would cost more than reading the table.
+  // Most counts are small: a map look-up per k-mer would cost more than reading the table.
   std::vector<uint64_t> small(4096, 0);
   histogram result;
   table_.for_each([&](const kmer&, uint64_t times) {

@@ -3,7 +3,7 @@
 namespace kmer_count {
 
 void kmer_table::reserve(uint64_t kmers) {
-  // Parts are not quite alike.
+  // Parts differ slightly in size, so leave room.
   const uint64_t each = kmers / count_;
   for (size_t i = 0; i < count_; ++i) parts_[i].counts.reserve(each + each / 64 + 64);
 }
@@ -21,7 +21,7 @@ size_t kmer_table::size() const {
 size_t kmer_table::bytes() const {
   size_t slots = 0;
   for (size_t i = 0; i < count_; ++i) slots += parts_[i].counts.capacity();
-  return slots * (sizeof(map::value_type) + 1);  // and a byte that tells of its state
+  return slots * (sizeof(map::value_type) + 1);  // and one control byte per slot
 }
 
 void kmer_table::count(map& counts, batch* b) {

@@ -1,4 +1,4 @@
-// How often each k-mer occurs: a table that all threads of a rank write to.
+// A table of how often each k-mer occurs, to which all threads of a rank write.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -13,42 +13,42 @@
 
 namespace kmer_count {
 
-/// Each thread has a part of its own, a hash table that only it writes to: counts that two threads increment in turns
-/// would travel between their caches, one by one. So a thread gathers k-mers for each other thread, and hands over
-/// groups of them. K-mers come in any order, so that nearly each look-up waits for memory: that of a group is asked
-/// for at once.
+/// Each thread owns a part, a hash table that only it writes to: if threads incremented shared counts, each cache line
+/// would move between their caches. So each thread gathers k-mers for every other thread and hands them over in groups.
+/// K-mers are in random order, so nearly every look-up misses the cache: the memory of a whole group is prefetched.
 class kmer_table {
  public:
   explicit kmer_table(size_t threads) : count_(threads), parts_(new part[threads]) {}
 
-  /// Room for so many different k-mers. Not while others use the table, as what follows.
+  /// Reserves room for `kmers` different k-mers. This and the following members: not while others use the table.
   void reserve(uint64_t kmers);
-  /// Counts what has been handed over since its thread has looked last.
+  /// Counts what was handed over since the owning threads last looked.
   void finish();
   size_t size() const;
   size_t bytes() const;
-  /// Calls `f(k-mer, times)` for each.
+  /// Calls `f(k-mer, times)` for each k-mer.
   template <class F>
   void for_each(F f) const {
     for (size_t i = 0; i < count_; ++i)
       for (const auto& [key, times] : parts_[i].counts) f(key, times);
   }
 
-  /// A thread's way into the table. Thread-bound; must outlive what it has handed over: finish().
+  /// A thread's access to the table. Thread-bound; must exist until finish() has counted what it has handed over.
   class writer {
    public:
     writer(kmer_table& table, size_t thread)
         : table_(table), thread_(thread), gathered_(static_cast<int>(table.count_), group) {}
 
-    /// `hash`: hash_of() it. Counted when its group is full and its thread looks, or after flush() and finish().
+    /// `hash`: hash_of(m). The k-mer is counted when its group is full and the owner looks, or after flush() and
+    /// finish().
     void add(const kmer& m, uint64_t hash) {
       const size_t to = table_.part_of(hash);
       if (batch* full = gathered_.add(static_cast<int>(to), m)) hand_over(to, full);
     }
     void flush();
-    /// Whether others have handed over something.
+    /// Whether other threads have handed over k-mers to this one.
     bool has_more() const { return table_.parts_[thread_].inbox.load(std::memory_order_relaxed) != nullptr; }
-    /// Counts that.
+    /// Counts those k-mers.
     void look() { table_.look(thread_); }
 
    private:
@@ -64,15 +64,15 @@ class kmer_table {
  private:
   struct hasher {
     size_t operator()(const kmer& m) const {
-      // Some bits of the hash have chosen the owner, others its thread: a product depends on all.
+      // Some bits of the hash have selected the rank, others the thread: a product depends on all bits.
       const uint64_t h = hash_of(m) * 0x9e3779b97f4a7c15u;
       return h ^ h >> 32;
     }
   };
   using map = absl::flat_hash_map<kmer, uint64_t, hasher>;
   struct alignas(64) part {
-    map counts;                                       // its thread's
-    alignas(64) std::atomic<batch*> inbox{nullptr};  // only ever taken as a whole: no ABA
+    map counts;                                       // written by its thread only
+    alignas(64) std::atomic<batch*> inbox{nullptr};  // the whole list is taken at once: no ABA problem
   };
 
   size_t part_of(uint64_t hash) const { return (hash >> 32) * count_ >> 32; }

@@ -25,7 +25,7 @@ constexpr const char* examples =
     "  kmer_count -k 31 -t 2 reads_1.fq.gz reads_2.fq.gz > histogram.txt\n"
     "  lcirun -n 4 kmer_count -k 51 -t 8 --dump counts.txt genome.fa\n";
 
-// The library prints descriptions as they are: break them to fit beside the names.
+// CLI11 does not wrap descriptions: wrap them to fit beside the names.
 std::string wrapped(const std::string& text) {
   constexpr size_t width = 66;
   std::string result, line;
@@ -40,7 +40,7 @@ std::string wrapped(const std::string& text) {
   return result + line;
 }
 
-// A check whose limits are not repeated in each line of the help.
+// A range check that does not add its limits to the help text.
 template <class T>
 CLI::Validator between(T low, T high) {
   return CLI::Range(low, high).description("");
@@ -116,7 +116,7 @@ bool parse_command_line(int argc, char** argv, program_options& o, int& exit_cod
                  wrapped("write lines \"k-mer count\" to FILE, or FILE.<rank> if there are several "
                          "ranks; with the filter only of k-mers that occur more than once"))
       ->type_name("FILE");
-  app.add_flag("-q,--quiet", o.quiet, "nothing on standard error but errors");
+  app.add_flag("-q,--quiet", o.quiet, "print only errors to standard error");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

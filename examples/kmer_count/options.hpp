@@ -19,15 +19,15 @@ struct program_options {
   bool canonical = true;
   bool filter = true;
   bool split = true;
-  uint64_t expected_kmers = 0;  // 0: by the input
-  double bloom_bits = 0;        // 0: by where the expected number comes from
+  uint64_t expected_kmers = 0;  // 0: estimated from the input
+  double bloom_bits = 0;        // 0: default, which depends on the origin of expected_kmers
   uint64_t high = 10000;
   std::string dump;
   bool quiet = false;
 };
 
-/// Fills `options` from the command line. False: the program has nothing (more) to do and ends with
-/// `exit_code`; help or what is wrong has been printed.
+/// Fills `options` from the command line. False: the program must end with `exit_code`; help or an error has been
+/// printed.
 bool parse_command_line(int argc, char** argv, program_options& options, int& exit_code);
 
 }  // namespace kmer_count

@@ -1,4 +1,4 @@
-// What an exchange tells the rest of the program.
+// The interface through which an exchange delivers messages.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,11 @@
 
 namespace kmer_count {
 
-/// What messages do when they arrive. Called within progress by any worker, several at once; must
-/// not send.
+/// Handles arriving messages. Called within progress by any worker, possibly concurrently; must not send.
 class receiver {
  public:
   virtual ~receiver() = default;
-  /// Batches of k-mers, whose bytes are valid during the call.
+  /// A batch of k-mers, whose bytes are valid during the call.
   virtual void on_batch(worker& w, size_t traversal, const char* kmers, size_t size) = 0;
   virtual void on_control(const char* bytes, size_t size) = 0;
 };

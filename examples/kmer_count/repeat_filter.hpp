@@ -1,4 +1,4 @@
-// The two-layer Bloom filter: which k-mers occur more than once.
+// The two-layer Bloom filter that finds k-mers that occur more than once.
 #pragma once
 
 #include <sys/mman.h>
@@ -13,20 +13,19 @@
 
 namespace kmer_count {
 
-/// Remembers hashes it has seen (first layer) and those it has seen again (second layer). It never
-/// forgets one; it may take a new one for a repeated one. All bits of a hash lie in one word, so
-/// that one atomic operation tells exactly one of two threads with the same k-mer that it came
-/// first: with bits in several words both could believe it, and the k-mer would be lost. The words
-/// of both layers lie in one cache line. Thread-safe.
+/// Stores hashes that were inserted (first layer) and those inserted again (second layer). There are no false
+/// negatives; a new hash may be taken for a repeated one. All bits of a hash are in one word, so that one atomic
+/// operation tells exactly one of two threads with the same k-mer that it was first. With bits in several words both
+/// could conclude that, and the k-mer would be lost. The words of both layers are in one cache line. Thread-safe.
 class repeat_filter {
  public:
-  /// `bits`: bits a layer per expected hash.
+  /// `bits`: bits per layer and expected hash.
   repeat_filter(uint64_t expected, double bits) {
     const double words = static_cast<double>(expected) * bits / 64;
     size_ = std::max<size_t>(static_cast<size_t>(words), 1024);
     void* p = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) throw std::bad_alloc();
-    madvise(p, bytes(), MADV_HUGEPAGE);  // places are random: spare the address translation
+    madvise(p, bytes(), MADV_HUGEPAGE);  // accesses are random: fewer TLB misses
     cells_ = static_cast<cell*>(p);      // zero pages are empty cells
   }
   ~repeat_filter() { munmap(cells_, bytes()); }
@@ -37,9 +36,9 @@ class repeat_filter {
 
   void prefetch(uint64_t hash) const { __builtin_prefetch(&cells_[place(hash)], 1); }
 
-  /// True if the hash is now found to be repeated for the first time. Relaxed order suffices: each
-  /// word is decided by its own modifications, and the second traversal starts after messages
-  /// that all insertions happened before.
+  /// True if the hash is now found to be repeated for the first time. Relaxed order suffices: the result depends on the
+  /// modification order of one word only, and the second traversal starts after messages that all insertions happen
+  /// before.
   bool insert(uint64_t hash) {
     cell& c = cells_[place(hash)];
     const uint64_t bits = mask(hash);
@@ -47,7 +46,7 @@ class repeat_filter {
     return !add(c.repeated, bits);
   }
 
-  /// False: it was inserted once at most.
+  /// False if the hash was inserted at most once.
   bool is_repeated(uint64_t hash) const {
     const uint64_t bits = mask(hash);
     return (cells_[place(hash)].repeated.load(std::memory_order_relaxed) & bits) == bits;
@@ -61,13 +60,13 @@ class repeat_filter {
   static_assert(sizeof(cell) == 16 && std::atomic<uint64_t>::is_always_lock_free,
                 "zero pages must be empty cells, and a cell must not cross a cache line");
 
-  // Were all bits set before?
+  // Whether all bits were set before.
   static bool add(std::atomic<uint64_t>& word, uint64_t bits) {
     if ((word.load(std::memory_order_relaxed) & bits) == bits) return true;
     return (word.fetch_or(bits, std::memory_order_relaxed) & bits) == bits;
   }
 
-  // A product depends on all bits of the hash, the owner's included.
+  // The product depends on all bits of the hash, including those that select the owner.
   size_t place(uint64_t hash) const {
     return static_cast<size_t>(uint128{hash * 0x9e3779b97f4a7c15u} * size_ >> 64);
   }

@@ -1,4 +1,4 @@
-// What the program says about itself on standard error.
+// The report on standard error.
 #pragma once
 
 #include <ostream>
@@ -10,11 +10,11 @@
 
 namespace kmer_count {
 
-/// What is going to be done.
+/// Prints what is about to be done.
 void print_start(std::ostream& out, const program_options& options, const exchange& net,
                  const input_set& input);
 
-/// Rates, where the time went, messages, memory.
+/// Prints rates, time by activity, messages and memory.
 void print_result(std::ostream& out, const program_options& options, const exchange& net,
                   const job_result& result, double total_seconds);
 

@@ -45,7 +45,7 @@ block_reader::block_reader(const std::string& path, int k, size_t block_size)
 
 bool block_reader::fill(size_t size) {
   while (pending_.size() < size && !at_end_) {
-    // Growing by what is there keeps the cost of very long records linear.
+    // For a long record the caller asks for twice the size: reading all of it at once keeps the cost linear.
     at_end_ = !stream_.read(pending_, std::max<size_t>(64 * 1024, size - pending_.size()));
   }
   return pending_.size() >= size;
@@ -92,7 +92,7 @@ size_t block_reader::cut_fastq() {
       continue;
     }
     if (result == fastq_result::incomplete) {
-      if (at_end_) return pending_.size();  // whoever scans the block says what is wrong
+      if (at_end_) return pending_.size();  // the scanner of the block reports the error
       if (pos > 0) return pos;
       fill(2 * pending_.size());
       continue;
@@ -106,7 +106,7 @@ size_t block_reader::cut_fastq() {
 }
 
 size_t block_reader::cut_fasta(text_block& block) {
-  // The rest of a header line which the block before began.
+  // The rest of a header line that began in the previous block.
   size_t begin = 0;
   while (in_header_) {
     begin = next_line(pending_, begin);

@@ -1,4 +1,4 @@
-// Reads a file from front to end in blocks which can be counted apart from each other.
+// Reads a file sequentially in blocks that can be counted independently.
 #pragma once
 
 #include <zlib.h>
@@ -10,7 +10,7 @@
 
 namespace kmer_count {
 
-/// Text of a file, decompressed if need be. Thread-bound; owns its file descriptor.
+/// The text of a file, decompressed if necessary. Thread-bound; owns its file descriptor.
 class text_stream {
  public:
   explicit text_stream(const std::string& path);
@@ -18,11 +18,11 @@ class text_stream {
   text_stream(const text_stream&) = delete;
   text_stream& operator=(const text_stream&) = delete;
 
-  /// Appends up to `size` characters to `text`; false at the end of the file. Throws input_error
-  /// if the file is damaged or cut off.
+  /// Appends up to `size` characters to `text`; false at the end of the file. Throws input_error if the file is damaged
+  /// or truncated.
   bool read(std::string& text, size_t size);
 
-  /// How far into the file itself reading has come (some of that may not be handed out yet).
+  /// The position in the file up to which bytes were read (their text may not have been returned yet).
   uint64_t file_offset() const;
 
  private:
@@ -30,11 +30,11 @@ class text_stream {
   gzFile file_;
 };
 
-/// FASTA or FASTQ, from the first character that is no line end. Throws input_error if neither.
+/// Detects FASTA or FASTQ by the first character that is not a line end. Throws input_error if it is neither.
 file_format detect_format(const std::string& path, std::string_view text);
 
-/// Cuts a stream into blocks of about `block_size` characters: whole records of a FASTQ file, lines
-/// of a FASTA file with the look-ahead that k-mers across the cut need. Thread-bound.
+/// Cuts a stream into blocks of about `block_size` characters: whole records of a FASTQ file; lines of a FASTA file,
+/// plus the look-ahead that k-mers across the cut need. Thread-bound.
 class block_reader {
  public:
   block_reader(const std::string& path, int k, size_t block_size);
@@ -43,7 +43,7 @@ class block_reader {
   bool next(text_block& block);
 
  private:
-  bool fill(size_t size);  // makes pending_ hold `size` characters; false if the file ends before
+  bool fill(size_t size);  // reads until pending_ has `size` characters; false if the file ends before
   size_t cut_fastq();
   size_t cut_fasta(text_block& block);
 
@@ -54,8 +54,8 @@ class block_reader {
   bool at_end_ = false;
   bool started_ = false;
   file_format format_ = file_format::fasta;
-  std::string pending_;        // read, not consumed before consumed_
-  size_t consumed_ = 0;        // what the last block took of pending_
+  std::string pending_;        // text that was read; consumed before consumed_
+  size_t consumed_ = 0;        // characters of pending_ in the last block
   uint64_t offset_ = 0;        // of pending_ in the text
   bool at_line_start_ = true;  // FASTA: state where the next block starts
   bool in_header_ = false;

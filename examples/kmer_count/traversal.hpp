@@ -1,4 +1,4 @@
-// When has everything that was sent been received? One such question a traversal.
+// Detects the end of a traversal: everything that was sent has been received.
 #pragma once
 
 #include <atomic>
@@ -8,14 +8,12 @@
 
 namespace kmer_count {
 
-/// The end of a traversal, as one rank sees it. Three steps, each told to all other ranks:
-///   1. when the last thread has read its last piece of input and sent its last batch, the rank
-///      tells each other rank how many batches it has sent there;
-///   2. when it has heard that from all others, and processed as many batches as they say, nothing
-///      can come any more: it prepares what follows and tells the others that it is ready;
-///   3. when it has heard from all that they are ready, the traversal has ended.
-/// Messages of the next traversal may arrive between 2 and 3: so each traversal has its own state.
-/// Thread-safe.
+/// The end of a traversal on one rank. There are three steps, each announced to all other ranks: 1. When its last
+/// thread has read its last piece of input and sent its last batch, the rank sends each other rank the number of
+/// batches it has sent there. 2. When it has received those numbers from all others and processed as many batches, no
+/// more can arrive: it prepares the next phase and announces that it is ready. 3. When all ranks have announced that
+/// they are ready, the traversal has ended. Messages of the next traversal may arrive between 2 and 3, so each
+/// traversal has its own state. Thread-safe.
 class traversal_end {
  public:
   traversal_end(int nranks, size_t nthreads)
@@ -23,7 +21,7 @@ class traversal_end {
     for (int r = 0; r < nranks; ++r) sent_.push_back(std::make_unique<std::atomic<uint64_t>>(0));
   }
 
-  /// A thread adds what it has sent to a rank, before it calls thread_has_sent_all().
+  /// Adds the batches that a thread has sent to a rank; called before thread_has_sent_all().
   void add_sent(int rank, uint64_t batches) {
     sent_[static_cast<size_t>(rank)]->fetch_add(batches, std::memory_order_relaxed);
   }
@@ -39,18 +37,18 @@ class traversal_end {
   void batch_processed() {
     processed_.fetch_add(1, std::memory_order_release);  // T1: pairs with T2
   }
-  /// Another rank says how many batches it has sent here.
+  /// Another rank has announced how many batches it has sent here.
   void others_total(uint64_t batches) {
     announced_.fetch_add(batches, std::memory_order_relaxed);
     totals_.fetch_add(1, std::memory_order_release);  // T3: pairs with T4
   }
-  /// Another rank is ready.
+  /// Another rank has announced that it is ready.
   void other_is_ready() {
     ready_.fetch_add(1, std::memory_order_release);  // T5: pairs with T6
   }
 
-  /// True, once, for one thread, when nothing more can come in: it then does step 2. Own input must
-  /// have ended too, since a rank processes its own k-mers without messages.
+  /// Returns true once, to one thread, when no more batches can arrive; that thread does step 2. The rank's own input
+  /// must have ended too, since a rank processes its own k-mers without messages.
   bool claim_ready() {
     if (claimed_.load(std::memory_order_relaxed)) return false;
     if (reading_.load(std::memory_order_acquire) != 0) return false;       // threads' own k-mers
@@ -61,7 +59,7 @@ class traversal_end {
     }
     return !claimed_.exchange(true, std::memory_order_relaxed);
   }
-  /// Step 2 is done on this rank.
+  /// This rank has done step 2.
   void self_is_ready() { ready_.fetch_add(1, std::memory_order_release); }  // T5: pairs with T6
 
   bool ended() const {

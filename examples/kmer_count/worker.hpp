@@ -1,4 +1,4 @@
-// What a thread has of its own: where its time goes, what it counted.
+// The state of a thread: batches, counters, and time by activity.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace kmer_count {
 
-/// What a thread may be doing.
+/// The activities of a thread.
 enum class activity { read, parse, send, insert, wait, count };
 constexpr size_t nactivities = static_cast<size_t>(activity::count);
 constexpr const char* activity_names[nactivities] = {"read", "parse", "send", "insert", "wait"};
@@ -19,7 +19,7 @@ constexpr const char* activity_names[nactivities] = {"read", "parse", "send", "i
 /// Adds up the time of each activity. Thread-bound.
 class activity_clock {
  public:
-  /// From now on the thread does `a`; returns what it did until now.
+  /// Starts activity `a`; returns the previous one.
   activity switch_to(activity a) {
     const auto now = std::chrono::steady_clock::now();
     const activity before = current_;
@@ -40,7 +40,7 @@ class activity_clock {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
-/// An activity for the time of a scope.
+/// Sets an activity for the duration of a scope.
 class activity_scope {
  public:
   activity_scope(activity_clock& clock, activity a) : clock_(clock), before_(clock.switch_to(a)) {}
@@ -56,15 +56,15 @@ class activity_scope {
 /// Traversals of the input: with the filter two (filter, count), else one (count).
 constexpr size_t max_traversals = 2;
 
-/// Counters of a thread, summed over threads and ranks for the report; plain bytes in a message.
+/// Counters of a thread, summed over threads and ranks for the report; trivially copyable, so sent as bytes.
 struct tally {
   uint64_t records = 0;  // read in the first traversal
   uint64_t messages = 0;
   uint64_t message_bytes = 0;
-  uint64_t retries = 0;  // posts that were told to try again
+  uint64_t retries = 0;  // posts that returned `retry`
   uint64_t progress_calls = 0;
   uint64_t found[max_traversals] = {};       // k-mers in the input
-  uint64_t processed[max_traversals] = {};   // k-mers taken by a filter or table
+  uint64_t processed[max_traversals] = {};   // k-mers processed by the filter or table
   uint64_t by_message[max_traversals] = {};  // of these
   double seconds[nactivities] = {};
 
@@ -96,7 +96,7 @@ struct worker {
   tally counters;
 };
 
-/// Waiting: a few polls at full speed, then others may have the core.
+/// Idle waiting: a few polls at full speed, then yields the core.
 class backoff {
  public:
   void nothing_happened() {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds reader_timeout{200};
 constexpr std::chrono::microseconds pause_between_looks{200};
 
-/// Bytes that stand in a pipe or a local socket and were not read; 0 if that can't be known.
+/// Unread bytes in a pipe or a local socket; 0 if the number is unknown.
 int unread_bytes(int fd) {
   struct stat s {};
   if (fstat(fd, &s) != 0) return 0;

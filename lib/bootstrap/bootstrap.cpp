@@ -47,7 +47,7 @@ const bootstrap_kind& kind_named(const std::string& name, const std::string& var
                      " (unset it to choose by the environment)");
 }
 
-/// N processes must not become N jobs of one rank without a word.
+/// Prevents that N processes silently become N jobs of one rank.
 void warn_of_one_rank(const std::string& list, bool names_file) {
   const int n = std::max(claimed_size(), env_number("PMI_SIZE").value_or(1));
   std::string why;
@@ -58,7 +58,7 @@ void warn_of_one_rank(const std::string& list, bool names_file) {
   if (!why.empty()) log_warning(std::string(list_variable) + "=" + list + why + ": this process is a job of one rank");
 }
 
-/// The first kind of a published list that the environment speaks of.
+/// The first kind of LCT_PMI_BACKEND's list that the environment asks for.
 const bootstrap_kind& choose_of(const std::string& list) {
   std::vector<const bootstrap_kind*> kinds;
   for (size_t at = 0; at <= list.size();) {
@@ -69,7 +69,7 @@ const bootstrap_kind& choose_of(const std::string& list) {
   bool names_file = false;
   for (const bootstrap_kind* kind : kinds) {
     const bool found = kind->detected();
-    // `local` as the first is chosen; behind others it is what remains.
+    // `local` counts as chosen if it is first in the list; behind others it is the fallback.
     if (found && kind == &local_kind && kind != kinds.front()) warn_of_one_rank(list, names_file);
     if (found) return *kind;
     names_file = names_file || kind == &file_kind;
@@ -90,10 +90,10 @@ const bootstrap_kind& choose(const std::string& name) {
 }  // namespace
 
 const std::vector<const bootstrap_kind*>& bootstrap_kinds() {
-  // An MPI that runs knows best, and two sessions with one launcher are worth avoiding. Then
-  // launchers, ours and those that understand PMI-1 first: it takes no library, and starts fastest.
-  // pmi2 is asked for by the same variables, so it is for those who force it. tcp's variables may be
-  // there without a launcher, and those of file beside a launcher's. local, which takes whatever is left, is last.
+  // A running MPI comes first: it knows the ranks, and a second session with its launcher is best avoided. Launchers
+  // follow, ours and those that speak PMI-1 first: PMI-1 needs no library and starts fastest. pmi2 is detected by the
+  // same variables as PMI-1, so it is only used if forced. tcp's variables may be set without a launcher, and file's
+  // next to those of a launcher. local accepts any environment, so it is last.
   static const std::vector<const bootstrap_kind*> kinds = {&mpi_kind, &pmi1_kind, &pmi2_kind, &pmix_kind,
                                                            &tcp_kind, &file_kind, &local_kind};
   return kinds;
@@ -108,20 +108,20 @@ std::vector<std::string> bootstrap::get_all(const std::string& prefix) {
 }
 
 bootstrap& process_bootstrap(const bootstrap_options& options) {
-  static std::mutex mutex;  // threads may make their runtimes at the same time
+  static std::mutex mutex;  // threads may create runtimes concurrently
   std::lock_guard guard(mutex);
-  // Its destructor, at the process's end, says good-bye to the launcher; not at that of a forked child.
-  struct farewell {
+  // The destructor, at process exit, ends the session with the launcher. A forked child must not do that.
+  struct process_deleter {
     void operator()(bootstrap* b) const {
       if (!watched_for(process_was_forked)) delete b;
     }
   };
-  static std::unique_ptr<bootstrap, farewell> instance;
+  static std::unique_ptr<bootstrap, process_deleter> instance;
   std::string name = options.kind;
   if (name.empty()) {
     if (const char* text = env_text("LCI_ATTR_BOOTSTRAP")) name = text;
   }
-  if (name == "none") name = "local";  // of a process whose runtimes are jobs of their own
+  if (name == "none") name = "local";  // each runtime of the process is a job of its own
   if (instance != nullptr) {
     if (!options.kind.empty() && options.kind != instance->name()) {
       throw bootstrap_error("bootstrap '" + options.kind +

@@ -11,8 +11,8 @@ namespace lci::network {
 
 namespace {
 
-/// The variables by which a way of launching tells rank and size. `proof`: without it, they may be
-/// anything (RANK) or left over from outside (SLURM_PROCID of the step that lcirun was started in).
+/// The variables in which a launcher passes rank and size. Without `proof`, the others may belong to something else
+/// (RANK) or be inherited (SLURM_PROCID of the step that lcirun was started in).
 struct claim {
   const char* kind;
   const char* rank;
@@ -119,7 +119,7 @@ void check_contradictions() {
 }
 
 void check_not_lonely() {
-  // SLURM_JOB_ID alone is no trace of a launcher: a batch script has it too.
+  // SLURM_JOB_ID alone does not show that a launcher started us: a batch script has it too.
   const char* variable = nullptr;
   const char* hint = "";
   if (more_than_one("OMPI_COMM_WORLD_SIZE")) {

@@ -1,5 +1,5 @@
-// Ranks without a launcher or a network between them yet: processes that share a folder find each other in a
-// file there, and take their ranks in the order in which they come.
+// Ranks without a launcher or a network: processes that share a folder meet in a file there, and get their ranks in the
+// order in which they join.
 #include <unistd.h>
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace {
 constexpr char file_group[] = "LCT_PMI_BACKEND=file, LCT_PMI_FILE_NRANKS and LCT_PMI_FILE_NAME";
 constexpr int most_file_ranks = 65536;  // each has a byte of the file to lock
 
-/// In the folder in which the program was started.
+/// Relative to the folder in which the program was started.
 std::string file_name() {
   const char* given = env_text("LCT_PMI_FILE_NAME");
   return (given == nullptr ? std::string("lct_pmi_file") : std::string(given)) + ".job";
@@ -37,7 +37,7 @@ int file_ranks() {
   return n;
 }
 
-// --- a pair of a key and its value, each behind its length ---
+// --- pairs of a key and its value, each preceded by its length ---
 
 void append_text(std::string& to, const std::string& text) {
   const auto size = static_cast<uint32_t>(text.size());
@@ -47,10 +47,10 @@ void append_text(std::string& to, const std::string& text) {
 
 std::string take_text(const std::string& from, size_t& at) {
   uint32_t size = 0;
-  if (from.size() - at < sizeof size) throw bootstrap_error("a rank has written something that makes no sense");
+  if (from.size() - at < sizeof size) throw bootstrap_error("a rank has written invalid data");
   std::memcpy(&size, from.data() + at, sizeof size);
   at += sizeof size;
-  if (size > from.size() - at) throw bootstrap_error("a rank has written something that makes no sense");
+  if (size > from.size() - at) throw bootstrap_error("a rank has written invalid data");
   at += size;
   return from.substr(at - size, size);
 }
@@ -62,7 +62,7 @@ class file_bootstrap final : public bootstrap {
     session_.describe(name, -1, size_);
     session_.run("join", [&] { file_ = std::make_unique<job_file>(name, size_, bootstrap_timeout()); });
     session_.describe(name, file_->rank(), size_);
-    fence();  // all are there, or the missing are named now
+    fence();  // waits for all ranks; throws with the names of those missing
   }
 
   ~file_bootstrap() override {
@@ -109,7 +109,7 @@ class file_bootstrap final : public bootstrap {
     try {
       if (session_.usable()) file_->abort(code);
     } catch (const bootstrap_error&) {
-      // The others see that this rank is gone.
+      // The other ranks detect that this one has ended.
     }
     _exit(code);
   }

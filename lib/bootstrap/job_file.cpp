@@ -24,21 +24,21 @@ namespace {
 constexpr uint64_t job_file_magic = 0x316c696669636cull;  // "lcifil1"
 constexpr off_t first_rank_byte = 1;                      // byte 0 is the lock of the contents
 constexpr auto shortest_nap = std::chrono::microseconds(200);
-constexpr auto longest_nap = std::chrono::milliseconds(20);  // a fence of a waiting job costs 50 looks a second
+constexpr auto longest_nap = std::chrono::milliseconds(20);  // a rank that waits polls 50 times a second
 constexpr int owner_only = 0600;
 
 std::string system_text(const std::string& what, const std::string& path) {
   return what + " '" + path + "': " + std::strerror(errno);
 }
 
-/// The program may change its folder before the file is removed.
+/// The program may change its working directory before the file is removed.
 std::string absolute(const std::string& path) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(path, error);
   return error ? path : whole.string();
 }
 
-/// Whether the file of that descriptor is still there.
+/// Whether `path` still names the file that `fd` has open.
 bool is_at(const std::string& path, int fd) {
   struct stat there {}, own {};
   return lstat(path.c_str(), &there) == 0 && fstat(fd, &own) == 0 && there.st_dev == own.st_dev &&
@@ -77,7 +77,7 @@ void read_at(int fd, void* to, size_t size, uint64_t at, const std::string& path
     const ssize_t n = pread(fd, bytes, size, static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw bootstrap_error(system_text("can't read", path));
-    if (n == 0) throw bootstrap_error("'" + path + "' has been cut by somebody else");
+    if (n == 0) throw bootstrap_error("'" + path + "' was truncated by another process");
     bytes += n;
     at += static_cast<uint64_t>(n);
     size -= static_cast<size_t>(n);
@@ -98,14 +98,14 @@ void write_at(int fd, const void* from, size_t size, uint64_t at, const std::str
 
 }  // namespace
 
-/// Behind it: for each rank how many exchanges it has begun, then the data.
+/// The file's header. After it: for each rank the number of exchanges it has begun, then the data.
 struct job_file::header {
   uint64_t magic = job_file_magic;
   uint64_t job[2] = {};
   uint32_t n_ranks = 0;
   uint32_t n_joined = 0;
   uint32_t n_left = 0;
-  uint32_t aborted = 0;  // 1: so it is, with the code below
+  uint32_t aborted = 0;  // 1: aborted, with `code`
   uint32_t aborted_by = 0;
   int32_t code = 0;
   uint64_t end = 0;  // of the data
@@ -113,7 +113,7 @@ struct job_file::header {
   uint64_t begin() const { return sizeof(header) + n_ranks * sizeof(uint32_t); }
 };
 
-/// Holds the lock of the contents. Nobody holds it for longer than it takes to read and write them.
+/// Holds the lock of the contents. A process holds it only for one read or update of the contents.
 class job_file::locked {
  public:
   explicit locked(const job_file& file) : file_(file) {
@@ -149,7 +149,7 @@ job_file::job_file(const std::string& path, int n_ranks, double timeout)
                   "LCT_PMI_FILE_NAME of its own), which did not end";
          });
   } catch (...) {
-    close(fd_);  // with it go the locks
+    close(fd_);  // releases the locks
     throw;
   }
 }
@@ -165,7 +165,7 @@ job_file::~job_file() {
       if (h.n_left == h.n_ranks && is_at(path_, fd_)) unlink(path_.c_str());
     }
   } catch (const bootstrap_error&) {
-    // The next job sees that nobody is there.
+    // The next job detects that all ranks are dead.
   }
   close(fd_);
 }
@@ -188,7 +188,7 @@ bool job_file::alive(int rank) const {
   return rank == rank_ || (fcntl(fd_, F_GETLK, &l) == 0 && l.l_type != F_UNLCK);
 }
 
-// False: the file's job is complete, and has not ended.
+// Returns false if the file's job is complete and has not ended.
 bool job_file::try_join() {
   open();
   const locked lock(*this);
@@ -233,7 +233,7 @@ std::string job_file::job_id() const {
 
 void job_file::check(const header& h) const {
   if (h.magic != job_file_magic || h.job[0] != job_[0] || h.job[1] != job_[1])
-    throw bootstrap_error("'" + path_ + "' has become another job's");
+    throw bootstrap_error("'" + path_ + "' now belongs to another job");
   if (h.aborted != 0)
     throw bootstrap_error("rank " + std::to_string(h.aborted_by) + " has ended the job with code " +
                           std::to_string(h.code));

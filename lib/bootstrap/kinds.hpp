@@ -1,5 +1,5 @@
-// What the files of this folder share: the kinds of bootstrap and the settings of the process's
-// one. A new kind is one file that defines its `bootstrap_kind`, one line here, one in the table.
+// The kinds of bootstrap, and the timeout of the process's one. A new kind is one file that defines its
+// `bootstrap_kind`, one line here, and one entry in bootstrap_kinds().
 #pragma once
 
 #include "lib/bootstrap/bootstrap.hpp"
@@ -14,7 +14,7 @@ extern const bootstrap_kind pmi2_kind;
 extern const bootstrap_kind pmix_kind;
 extern const bootstrap_kind tcp_kind;
 
-/// Seconds that create() is to use.
+/// Timeout in seconds for create(); 0: for ever.
 double bootstrap_timeout();
 
 }  // namespace lci::network

@@ -1,5 +1,4 @@
-// What every kind of bootstrap takes as a key and as a value, so that programs which run under one
-// launcher run under all.
+// The keys and values that every kind of bootstrap accepts: programs that run under one launcher must run under all.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@ constexpr size_t max_bootstrap_value = 65536;
 void check_bootstrap_key(const char* operation, const std::string& key);
 void check_bootstrap_value(const std::string& key, const std::string& value);
 
-/// The message of a get that found nothing.
+/// The message of a get() that did not find the key.
 std::string missing_key(const std::string& key, int owner);
 
 /// Ranks for an error message: "3", "3, 5 and 7", or the first few of many.

@@ -1,4 +1,4 @@
-// A job of one rank: nobody started this process together with others.
+// A job of one rank: this process was not started together with others.
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -17,8 +17,8 @@ namespace lci::network {
 
 namespace {
 
-/// Keeps to the contract strictly (a put is visible after a fence only), so that a missing fence
-/// is found with one rank already.
+/// Makes a put visible only after a fence, as the interface promises, so that a missing fence is detected with one
+/// rank.
 class local_bootstrap final : public bootstrap {
  public:
   local_bootstrap() {

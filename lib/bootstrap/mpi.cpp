@@ -1,5 +1,5 @@
-// Ranks from the MPI that runs in this process: ours are those of MPI_COMM_WORLD. What ranks put is
-// exchanged as a whole at the next fence.
+// Ranks from the MPI of this process: those of MPI_COMM_WORLD. A fence exchanges all that ranks have put since the
+// last.
 #include <unistd.h>
 
 #include <cstring>
@@ -49,8 +49,8 @@ class mpi_bootstrap final : public bootstrap {
     }
     session_.describe("MPI_COMM_WORLD", rank(), size());
     session_.run("init", [&] {
-      // Rank 0 names the job: its process number and a place in it differ from any other job's here,
-      // its host's name from those elsewhere.
+      // Rank 0 names the job. Its pid and the address of this object distinguish it from other jobs on the host; the
+      // host name, from those on other hosts.
       char host[64] = "";
       gethostname(host, sizeof host - 1);
       char text[160];
@@ -89,7 +89,7 @@ class mpi_bootstrap final : public bootstrap {
         std::string key, value;
         for (size_t at = 0; at < all[r].size();) {
           if (!take(all[r], at, key) || !take(all[r], at, value)) {
-            throw bootstrap_error("rank " + std::to_string(r) + " sent something else than values; " +
+            throw bootstrap_error("rank " + std::to_string(r) + " sent invalid data; " +
                                   "all ranks must run the same version of LCI");
           }
           visible_[key] = value;
@@ -122,8 +122,8 @@ class mpi_bootstrap final : public bootstrap {
   std::map<std::string, std::string> visible_;
 };
 
-/// An MPI that runs. One that is only there may never be initialised; then its launcher's variables
-/// lead to the same ranks. Without our plug-in for it they do, too.
+/// Only an MPI that is initialized counts. One that is only loaded may never be; then its launcher's variables lead to
+/// the same ranks. So they do if there is no plug-in for it.
 bool mpi_detected() { return find_mpi() == mpi_life::initialized && has_mpi_plugin(); }
 
 std::unique_ptr<bootstrap> create_mpi() { return std::make_unique<mpi_bootstrap>(); }

@@ -1,4 +1,4 @@
-// What calls MPI: compiled and linked once for each MPI, loaded into processes that have that one.
+// All calls of MPI: compiled and linked once for each MPI, and loaded into processes that use that MPI.
 #define OMPI_SKIP_MPICXX  // MPI's old C++ names need a library of their own
 #define MPICH_SKIP_MPICXX
 #include <mpi.h>
@@ -37,12 +37,12 @@ bool flag_of(int (*ask)(int*)) {
   return ask(&flag) == MPI_SUCCESS && flag != 0;
 }
 
-/// A deadline, and the manners of those who wait for it on few cores.
+/// A deadline for polling loops that yield the core, then sleep: ranks may share few cores.
 class watch {
  public:
   explicit watch(double timeout) : timeout_(timeout) {}
 
-  /// Waits until `ready()`; false: time ran out.
+  /// Polls `ready()`. False: the timeout expired.
   template <class F>
   bool until(F&& ready) const {
     for (int round = 0; !ready(); ++round) {
@@ -74,7 +74,7 @@ class watch {
 class world final : public mpi_world {
  public:
   world() {
-    // Ours alone: neither our messages nor our errors meet the program's.
+    // A communicator of our own keeps our messages and errors apart from the program's.
     MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
     MPI_Comm host;
@@ -109,7 +109,7 @@ class world final : public mpi_world {
                         std::vector<std::string>& all) override {
     const std::string missing = rank_ == 0 ? gather_arrivals(timeout) : report_arrival(timeout);
     if (!missing.empty()) return missing;
-    // All are here, so what follows ends unless somebody dies.
+    // All ranks have arrived, so the collectives below end unless a rank dies.
     const watch time(timeout);
     int own = static_cast<int>(mine.size());
     std::vector<int> sizes(count()), begins(count());
@@ -138,7 +138,7 @@ class world final : public mpi_world {
  private:
   size_t count() const { return static_cast<size_t>(size_); }
 
-  /// Rank 0 learns who has come, which a collective would not tell, and lets the others know.
+  /// Rank 0 collects which ranks have arrived, which a collective would not tell, and sends the others the result.
   std::string gather_arrivals(double timeout) {
     const watch time(timeout);
     std::vector<MPI_Request> requests(count(), MPI_REQUEST_NULL);
@@ -174,7 +174,7 @@ class world final : public mpi_world {
   }
 
   std::string report_arrival(double timeout) {
-    // Rank 0 may have come a little later, and then waits as long as we did.
+    // Rank 0 may arrive later than this rank, and then waits for its own full timeout.
     const watch time(timeout > 0 ? 2 * timeout + 1 : 0);
     MPI_Request request;
     MPI_Isend(nullptr, 0, MPI_BYTE, 0, tag_arrived, comm_, &request);
@@ -192,11 +192,11 @@ class world final : public mpi_world {
     return text;
   }
 
-  MPI_Comm comm_ = MPI_COMM_NULL;  // MPI_Finalize disposes of it
+  MPI_Comm comm_ = MPI_COMM_NULL;  // freed by MPI_Finalize
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
 };
 
-/// For an MPI that we have initialised: the program, which has not, will not finalize it.
+/// For an MPI that LCI has initialized: the program did not call MPI_Init, so it won't call MPI_Finalize.
 void finalize_at_exit() {
   if (!flag_of(MPI_Finalized)) MPI_Finalize();
 }

@@ -6,7 +6,7 @@ namespace lci::network {
 
 namespace {
 
-/// An MPI by its library, and our plug-in for it, which lies beside our own library.
+/// An MPI's library, and LCI's plug-in for it, which is in the same folder as LCI's library.
 struct implementation {
   const char* name;
   const char* library;
@@ -17,7 +17,7 @@ constexpr implementation known[] = {
     {"Open MPI", "libmpi.so.40", "liblci-mpi-openmpi.so"},
 };
 
-/// The one in this process, with a handle that keeps it there; nullptr if there is none.
+/// The MPI loaded in this process, with a handle that keeps it loaded; nullptr if there is none.
 const implementation* find_loaded(void*& handle) {
   for (const implementation& one : known) {
     handle = dlopen(one.library, RTLD_LAZY | RTLD_NOLOAD);
@@ -32,7 +32,7 @@ bool flag_of(void* handle, const char* function) {
   return ask != nullptr && ask(&flag) == 0 && flag != 0;
 }
 
-/// The folder of the file that this code is in, with a slash at its end.
+/// The folder of the file that contains this code, with a trailing slash.
 std::string own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&find_mpi), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -87,7 +87,7 @@ std::unique_ptr<mpi_world> open_mpi_world(bool initialize, std::string& why) {
           "libmpi.so.40); link the program with one, or unset LCI_ATTR_BOOTSTRAP";
     return nullptr;
   }
-  // The handle is kept: our plug-in needs that MPI to stay.
+  // The handle is not closed: the plug-in needs the MPI to stay loaded.
   const mpi_plugin_function entry = load_plugin(*found, why);
   return entry == nullptr ? nullptr : entry(initialize, why);
 }

@@ -1,5 +1,4 @@
-// Whether an MPI lives in this process, and how far its life has come. Found at run time: LCI is
-// linked with none.
+// Whether this process has loaded an MPI, and in which state it is. Found at run time: LCI is not linked to MPI.
 #pragma once
 
 #include <memory>
@@ -10,22 +9,22 @@
 namespace lci::network {
 
 enum class mpi_life {
-  absent,       ///< not in this process, or linked into the program in a way that hides it
-  loaded,       ///< there, but MPI_Init has not been called
+  absent,       ///< not loaded, or linked in a way that dlopen() can't find
+  loaded,       ///< loaded, but MPI_Init has not been called
   initialized,  ///< between MPI_Init and MPI_Finalize
   finalized
 };
 
 mpi_life find_mpi();
 
-/// An MPI has, or had, a session of its own with this process's launcher.
+/// Whether an MPI has, or had, its own session with this process's launcher.
 bool mpi_shares_launcher();
 
-/// There is a part of LCI for the MPI in this process.
+/// Whether LCI has a plug-in for the MPI in this process.
 bool has_mpi_plugin();
 
-/// COMM_WORLD of the MPI in this process. Where MPI_Init has not been called, `initialize` says
-/// whether to do that. Null with the reason in `why` if there is no MPI or no part of LCI for it.
+/// MPI_COMM_WORLD of the MPI in this process. `initialize`: call MPI_Init if the program has not. Returns null, with
+/// the reason in `why`, if there is no MPI or no plug-in for it.
 std::unique_ptr<mpi_world> open_mpi_world(bool initialize, std::string& why);
 
 }  // namespace lci::network

@@ -1,5 +1,5 @@
-// Between LCI and MPI: MPIs differ in what their handles are, so what calls MPI is compiled once for
-// each, into a plug-in (mpi_plugin.cpp) of which the process loads the one that fits.
+// The interface between LCI and MPI. Handle types differ between MPIs, so the code that calls MPI is compiled once for
+// each, into a plug-in (mpi_plugin.cpp); the process loads the one for its MPI.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace lci::network {
 
-/// MPI_COMM_WORLD, in a copy for us alone. Calls MPI in the caller's thread.
+/// A private duplicate of MPI_COMM_WORLD. Calls MPI in the caller's thread; not thread-safe.
 class mpi_world {
  public:
   virtual ~mpi_world() = default;
@@ -17,18 +17,18 @@ class mpi_world {
   virtual int local_rank() const = 0;  ///< among the ranks of this host
   virtual int local_size() const = 0;
 
-  /// Collective: everybody's bytes, by rank. Waits `timeout` seconds (0: for ever). What went wrong,
-  /// if anything; then the object is of no more use.
+  /// Collective: gathers the bytes of all ranks, by rank. Waits at most `timeout` seconds (0: for ever). Returns what
+  /// went wrong, or an empty text; after an error the object must not be used again.
   virtual std::string allgather(const std::string& mine, double timeout,
                                 std::vector<std::string>& all) = 0;
 
-  /// Why MPI can't be called (any more, or by this thread); else empty.
+  /// Why MPI can't be called (after MPI_Finalize, or by this thread); empty if it can.
   virtual std::string unusable_reason() const = 0;
 
   virtual void abort(int code) = 0;
 };
 
-/// What a plug-in exports. The name changes whenever this header does.
+/// The function that a plug-in exports. Change the name whenever this header changes.
 constexpr const char* mpi_plugin_entry = "lci_mpi_plugin_1";
 using mpi_plugin_function = std::unique_ptr<mpi_world> (*)(bool initialize, std::string& why);
 

@@ -1,5 +1,5 @@
-// Ranks from a launcher that speaks PMI-1: lcirun, MPICH's hydra, Slurm's pmi2 plugin. No library:
-// the protocol is spoken here, over PMI_FD (inherited) or PMI_PORT (connected to).
+// Ranks from a launcher that speaks PMI-1: lcirun, MPICH's hydra, Slurm's pmi2 plugin. Needs no library: the protocol
+// is implemented here, over PMI_FD (inherited) or PMI_PORT (connected to).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,15 +26,15 @@ namespace {
 
 using pmi1::message;
 
-// Lines up to here pass every server seen; some have a buffer of 1 KiB.
+// All known servers accept lines of this length; some have a buffer of 1 KiB.
 constexpr size_t safe_line = 1000;
-// So that keys never meet those of an MPI that shares the launcher with us.
+// Keeps keys apart from those of an MPI that shares the launcher with us.
 constexpr char key_prefix[] = "lci.";
 
 constexpr char pmi1_source[] = "PMI_RANK, PMI_SIZE, or what the launcher at PMI_PORT says";
 constexpr char pmi1_group[] = "PMI_FD, PMI_RANK and PMI_SIZE";
 
-/// A descriptor of our own, so that an MPI in this process may close PMI_FD when it ends.
+/// A duplicate of PMI_FD: an MPI in this process may close PMI_FD when it ends.
 int duplicate_pmi_fd(int fd) {
   struct stat info {};
   const char* why = nullptr;
@@ -48,7 +48,7 @@ int duplicate_pmi_fd(int fd) {
   if (why != nullptr) {
     throw bootstrap_error("PMI_FD=" + std::to_string(fd) + " " + why + "; " + bootstrap_remedy);
   }
-  // Programs that a rank starts shall not hold the launcher's socket open.
+  // Programs that a rank starts must not inherit the launcher's socket.
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
   if (copy < 0) {
@@ -57,8 +57,8 @@ int duplicate_pmi_fd(int fd) {
   return copy;
 }
 
-/// The process's session with the launcher. Not thread-safe, as the contract says. A process forked
-/// off a rank may not use it: both would read from one socket.
+/// The process's session with the launcher. Not thread-safe, as bootstrap allows. A process forked off a rank must not
+/// use it: both would read from one socket.
 class pmi1_bootstrap final : public bootstrap {
  public:
   pmi1_bootstrap() {
@@ -75,15 +75,15 @@ class pmi1_bootstrap final : public bootstrap {
   }
 
   ~pmi1_bootstrap() override {
-    // An MPI in this process speaks, or spoke, through the same connection: the good-bye is its own,
-    // and the launcher ends jobs whose ranks say it early.
+    // An MPI in this process uses, or used, the same connection and sends `finalize` itself; launchers end jobs whose
+    // ranks finalize early.
     if (!session_.usable() || mpi_shares_launcher()) return;
     try {
       channel_->set_timeout(timeout_ > 0 ? std::min(timeout_, 5.0) : 5.0);
       channel_->send("cmd=finalize\n");
       channel_->receive();
     } catch (const bootstrap_error&) {
-      // The launcher is gone or going; there is nobody left to tell.
+      // The launcher has ended or is ending: there is nothing to finalize.
     }
   }
 
@@ -139,13 +139,13 @@ class pmi1_bootstrap final : public bootstrap {
   }
 
   std::vector<std::string> get_all(const std::string& prefix) override {
-    // Other launchers may not expect a request before they have answered the last.
+    // Other launchers may not accept a request before they have answered the previous one.
     if (!kvsname_.starts_with(pmi1::lcirun_job)) return bootstrap::get_all(prefix);
     check_bootstrap_key("get", prefix + std::to_string(size_));
     std::vector<std::string> first(static_cast<size_t>(size_));
     session_.run("get", [&] { get_first_pieces(prefix, first); });
     for (int r = 0; r < size_; ++r) {
-      // What is missing, garbled or in several pieces is for get() to see to.
+      // get() handles values that are missing, garbled or in several pieces.
       auto value = pmi1::from_pieces({first[static_cast<size_t>(r)]});
       first[static_cast<size_t>(r)] = value ? *std::move(value) : get(prefix + std::to_string(r), r);
     }
@@ -169,13 +169,13 @@ class pmi1_bootstrap final : public bootstrap {
         channel_->send("cmd=abort exitcode=" + std::to_string(code) + "\n");
       }
     } catch (const bootstrap_error&) {
-      // Without a launcher, leaving is all that can be done.
+      // The launcher is gone: exit without it.
     }
     _exit(code);
   }
 
  private:
-  /// Asks for many values at a time: the launcher serves all ranks, so each answer takes a while.
+  /// Pipelines the requests: the launcher serves all ranks, so each answer takes a while.
   void get_first_pieces(const std::string& prefix, std::vector<std::string>& pieces) {
     constexpr size_t at_a_time = 32;
     for (size_t begin = 0; begin < pieces.size(); begin += at_a_time) {
@@ -192,7 +192,7 @@ class pmi1_bootstrap final : public bootstrap {
     }
   }
 
-  /// Names the missing where the launcher does.
+  /// If the launcher can tell, names the ranks that have not arrived.
   message enter_barrier() {
     try {
       return ask("cmd=barrier_in", "barrier_out");
@@ -256,7 +256,7 @@ class pmi1_bootstrap final : public bootstrap {
     const message maxes = ask("cmd=get_maxes", "maxes");
     const int key_max = maxes.number("keylen_max").value_or(-1);
     const int value_max = maxes.number("vallen_max").value_or(-1);
-    // 8 is for the prefix and the number of a piece, the zero included.
+    // 8 bytes: the suffix with the number of a piece, and the terminating zero.
     if (key_max < int(max_bootstrap_key + sizeof key_prefix + 8) || value_max < 128) {
       refuse("grants keys of " + std::to_string(key_max) + " and values of " +
              std::to_string(value_max) + " bytes, which is too little or no answer");
@@ -277,7 +277,7 @@ class pmi1_bootstrap final : public bootstrap {
     }
   }
 
-  /// Piece 0 under the key itself, others under names that no key can have.
+  /// Piece 0 is stored under the key itself, the others under names that are no valid keys.
   static std::string wire_key(const std::string& key, size_t piece) {
     std::string text = key_prefix + key;
     if (piece > 0) text += "+" + std::to_string(piece);

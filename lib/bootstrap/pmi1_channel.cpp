@@ -36,7 +36,7 @@ bool poll_until(int fd, short events, clock::time_point begin, double timeout) {
     const int n = poll(&p, 1, wait_ms);
     if (n > 0) return true;
     if (n < 0 && errno == ENOMEM)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the kernel's may come back
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the kernel may get memory again
     else if (n < 0 && errno != EINTR)
       throw bootstrap_error(std::string("poll on the launcher's socket: ") + strerror(errno));
   }
@@ -136,7 +136,7 @@ std::string channel::receive() {
       in_.append(bytes, static_cast<size_t>(n));
     } else if (n == 0 || errno == ECONNRESET) {
       std::string text = "the launcher closed the connection; it may have ended the job";
-      if (!in_.rest().empty()) text += " (last words: '" + printable(in_.rest()) + "')";
+      if (!in_.rest().empty()) text += " (unfinished line: '" + printable(in_.rest()) + "')";
       throw bootstrap_error(text);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       wait(POLLIN);

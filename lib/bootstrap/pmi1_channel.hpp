@@ -1,4 +1,4 @@
-// The socket to a PMI-1 launcher: whole lines out and in, each exchange with a deadline.
+// The socket to a PMI-1 launcher: sends and receives whole lines, each exchange with a deadline.
 #pragma once
 
 #include <chrono>
@@ -9,14 +9,14 @@
 
 namespace lci::network::pmi1 {
 
-/// The launcher is there, but silent for longer than it may be.
+/// The launcher is connected, but has not answered within the timeout.
 class no_answer : public bootstrap_error {
  public:
   using bootstrap_error::bootstrap_error;
 };
 
-/// Owns the socket. Not thread-safe. Throws bootstrap_error when the launcher is gone, silent for
-/// too long, or sends what is no line.
+/// Owns the socket. Not thread-safe. Throws bootstrap_error if the launcher has closed the connection, does not answer
+/// in time, or sends a line that is too long.
 class channel {
  public:
   /// `timeout` in seconds for each exchange; 0 waits for ever.
@@ -29,9 +29,9 @@ class channel {
   static int connect_to(const std::string& port, double timeout);
 
   void set_timeout(double timeout) { timeout_ = timeout; }
-  /// `line` ends in a newline.
+  /// `line` must end in a newline.
   void send(const std::string& line);
-  /// The next line, without newline. The deadline counts from the last send().
+  /// Returns the next line, without newline. The timeout counts from the last send().
   std::string receive();
 
  private:

@@ -9,7 +9,7 @@ namespace lci::network::pmi1 {
 
 namespace {
 
-// The alphabet of URLs, unpadded: '=' would end a field's name.
+// base64url without padding: '=' would end a field's name.
 constexpr char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 constexpr std::array<int8_t, 256> digits = [] {

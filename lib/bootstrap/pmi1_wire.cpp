@@ -94,7 +94,7 @@ std::optional<int> message::number(std::string_view name) const {
 }
 
 void line_buffer::append(const char* data, size_t size) {
-  // Only ever a few lines are waiting, so moving the rest to the front is cheap.
+  // The buffer never holds more than a few lines, so moving the rest to the front is cheap.
   bytes_.erase(0, begin_);
   begin_ = 0;
   bytes_.append(data, size);

@@ -1,5 +1,5 @@
-// PMI-1's wire format: lines of `name=value` fields, one of which is `cmd`. Used by the client here
-// and by lcirun's server. Whatever comes in may be garbage: nothing is trusted, nothing is thrown.
+// PMI-1's wire format: lines of `name=value` fields, one of which is `cmd`. Used by the client in this folder and by
+// lcirun's server. Input is untrusted: everything is checked, and nothing throws.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +11,30 @@
 
 namespace lci::network::pmi1 {
 
-/// Lengths that hydra, Slurm and lcirun grant, each with a terminating zero.
+/// Limits that hydra, Slurm and lcirun grant, terminating zero included.
 constexpr size_t kvsname_max = 256;
 constexpr size_t key_max = 64;
 constexpr size_t value_max = 1024;
-/// A longer line is taken as garbage. The longest legal one is a put of well under 2 KiB.
+/// A longer line is malformed. The longest valid one is a put of well under 2 KiB.
 constexpr size_t max_line = 8192;
 constexpr size_t max_fields = 32;
 
-/// lcirun alone answers this, within a barrier: who has not come. Its jobs' names begin so.
+/// An extension of lcirun: a rank in a barrier asks which ranks have not arrived. Names of lcirun's jobs begin with
+/// `lcirun_job`.
 constexpr std::string_view ask_missing = "lci_missing";
 constexpr std::string_view missing_reply = "lci_missing_result";
 constexpr std::string_view lcirun_job = "lcirun_";
 
-/// A whole decimal number that fits into an int, or nothing.
+/// A decimal number that fills `text` and fits into an int; else nothing.
 std::optional<int> parse_int(std::string_view text);
 
-/// Text from outside made fit for an error message: short, on one line, without control characters.
+/// Untrusted text for an error message: shortened, on one line, control characters replaced.
 std::string printable(std::string_view text);
 
-/// One line taken apart. A value: copies nothing into or out of shared state.
+/// One parsed line. A value type that shares no state.
 class message {
  public:
-  /// `line` without its newline. Nothing if it is not a PMI-1 line; then `why` says so.
+  /// `line` comes without its newline. Returns nothing if it is not a PMI-1 line, with the reason in `why`.
   static std::optional<message> parse(std::string_view line, std::string& why);
 
   /// The value of a field, or nullptr.
@@ -46,15 +47,15 @@ class message {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-/// Cuts a byte stream into lines, however the bytes arrive.
+/// Splits a byte stream into lines, however the bytes arrive.
 class line_buffer {
  public:
   void append(const char* data, size_t size);
-  /// Takes the next whole line (without newline) out. False: there is none yet.
+  /// Removes the next complete line and returns it without newline. False: no line is complete yet.
   bool next(std::string& line);
-  /// The line now being received is longer than any line may be.
+  /// Whether the incomplete line is already longer than max_line.
   bool overlong() const { return bytes_.size() - begin_ > max_line; }
-  /// Bytes that wait for the rest of their line.
+  /// The bytes of the incomplete line.
   std::string_view rest() const { return std::string_view(bytes_).substr(begin_); }
 
  private:

@@ -1,6 +1,6 @@
-// Ranks from a launcher's own PMI-2 library, found at run time: Slurm's (srun --mpi=pmi2), which also
-// talks to MPICH's mpiexec, or that of a machine whose launcher speaks nothing else. Only if asked for
-// by name where PMI-1 would do.
+// Ranks from a launcher's own PMI-2 library, loaded at run time: Slurm's (srun --mpi=pmi2), which also works with
+// MPICH's mpiexec, or that of a machine whose launcher speaks no other protocol. Where PMI-1 would work it is used only
+// if asked for by name.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -25,11 +25,11 @@ namespace pmi2 {
 
 namespace {
 
-// As the PMI-2 interface has it, everywhere.
+// Values of the PMI-2 interface, the same in all implementations.
 constexpr int pmi2_success = 0;
 constexpr size_t pmi2_max_value = 1024;
 constexpr size_t pmi2_max_job_id = 256;
-// So that keys never meet those of an MPI that shares the launcher with us.
+// Keeps keys apart from those of an MPI that shares the launcher with us.
 constexpr char key_prefix[] = "lci.";
 constexpr char group[] = "PMI_FD, PMI_RANK and PMI_SIZE";
 
@@ -56,7 +56,7 @@ library load() {
   void* handle = nullptr;
   std::string why;
   for (const char* name : {"libpmi2.so.0", "libpmi2.so"}) {
-    handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // for good
+    handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);  // never closed
     if (handle != nullptr) break;
     why += std::string(why.empty() ? "" : "; ") + dlerror();
   }
@@ -76,7 +76,7 @@ library load() {
   return l;
 }
 
-/// What a call that may outlive its caller writes to.
+/// The results of a call. Shared, since the call may outlive its caller.
 struct answer {
   int rc = 0;
   int rank = -1, size = -1, length = 0;
@@ -86,7 +86,7 @@ struct answer {
 class pmi2_bootstrap final : public bootstrap {
  public:
   pmi2_bootstrap() : library_(load()), calls_(bootstrap_timeout()) {
-    // Asked outside of a job, the library would answer: rank 0 of 1.
+    // Outside of a job the library would report rank 0 of 1, so check the environment first.
     const int rank = need_number("PMI_RANK", 0, group), size = need_number("PMI_SIZE", 1, group);
     need_number("PMI_FD", 0, group);
     check_rank(rank, size, "PMI_RANK, PMI_SIZE");
@@ -116,7 +116,7 @@ class pmi2_bootstrap final : public bootstrap {
       calls_.set_timeout(5);
       call("PMI2_Finalize", [f = library_.finalize](answer& r) { r.rc = f(); });
     } catch (const bootstrap_error&) {
-      // The launcher is gone or going; there is nobody left to tell.
+      // The launcher has ended or is ending: there is nothing to finalize.
     }
   }
 
@@ -179,7 +179,7 @@ class pmi2_bootstrap final : public bootstrap {
         call("PMI2_Abort", [f = library_.abort, message](answer& r) { f(1, message.c_str()); });
       }
     } catch (const bootstrap_error&) {
-      // Without a launcher, leaving is all that can be done.
+      // The launcher is gone: exit without it.
     }
     _exit(code);
   }

@@ -1,5 +1,5 @@
-// Ranks from a launcher that speaks PMIx: Open MPI's mpirun, PRRTE, srun --mpi=pmix. Its library is
-// loaded when it is needed; it counts its users, so an MPI in this process may be another.
+// Ranks from a launcher that speaks PMIx: Open MPI's mpirun, PRRTE, srun --mpi=pmix. The library is loaded when needed.
+// It counts its users, so an MPI in this process may use it as well.
 #include <dlfcn.h>
 #include <pmix.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace pmix {
 namespace {
 
 constexpr char key_prefix[] = "lci.";
-// With more ranks than this, values stay where they were put until somebody wants them.
+// With more ranks, a fence does not collect values: each stays at its owner until a get() fetches it.
 constexpr int collect_up_to = 4096;
 
 struct library {
@@ -46,7 +46,7 @@ void find(void* handle, const char* name, F& function) {
 }
 
 library load() {
-  void* const handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);  // for good; it has plug-ins
+  void* const handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);  // never closed; global for its plug-ins
   if (handle == nullptr) {
     throw bootstrap_error(std::string("no PMIx library: ") + dlerror() +
                           "; install it (Debian: libpmix2)");
@@ -73,7 +73,7 @@ pmix_info_t flag_info(const char* key, bool value) {
   return info;
 }
 
-/// What a call that may outlive its caller writes to.
+/// The results of a call. Shared, since the call may outlive its caller.
 struct answer {
   pmix_status_t status = PMIX_SUCCESS;
   pmix_proc_t process{};
@@ -112,7 +112,7 @@ class pmix_bootstrap final : public bootstrap {
       calls_.set_timeout(5);
       call("PMIx_Finalize", [f = library_.finalize](answer& a) { a.status = f(nullptr, 0); });
     } catch (const bootstrap_error&) {
-      // The launcher is gone or going; there is nobody left to tell.
+      // The launcher has ended or is ending: there is nothing to finalize.
     }
   }
 
@@ -130,7 +130,7 @@ class pmix_bootstrap final : public bootstrap {
         pmix_value_t v;
         std::memset(&v, 0, sizeof v);
         v.type = PMIX_BYTE_OBJECT;
-        bytes += '\n';  // objects of no bytes do not arrive everywhere
+        bytes += '\n';  // some versions lose empty objects
         v.data.bo.bytes = bytes.data();
         v.data.bo.size = bytes.size();
         a.status = f(PMIX_GLOBAL, k.c_str(), &v);
@@ -173,7 +173,7 @@ class pmix_bootstrap final : public bootstrap {
         });
       }
     } catch (const bootstrap_error&) {
-      // Without a launcher, leaving is all that can be done.
+      // The launcher is gone: exit without it.
     }
     _exit(code);
   }
@@ -199,7 +199,7 @@ class pmix_bootstrap final : public bootstrap {
         [l = library_, own = own_, rank, key, collected](answer& a) {
           pmix_proc_t process = own;
           process.rank = rank;
-          // Else a key that nobody has put is waited for.
+          // Without this, PMIx_Get waits for a key that was never put.
           const pmix_info_t at_once = flag_info(PMIX_IMMEDIATE, collected);
           pmix_value_t* value = nullptr;
           a.status = l.get(&process, key.c_str(), &at_once, 1, &value);

@@ -1,4 +1,4 @@
-// PMIx in a build without its headers: who needs it is told so.
+// Replaces pmix.cpp in a build without PMIx headers: creating this bootstrap fails with an explanation.
 #include "lci/errors.hpp"
 #include "lib/bootstrap/kinds.hpp"
 #include "lib/bootstrap/pmix_environment.hpp"

@@ -1,5 +1,5 @@
-// What all sessions with a launcher have in common: each belongs to one process, and ends with the
-// first thing that goes wrong, since the next answer would be taken for that of another question.
+// The state that all sessions with a launcher share. A session belongs to one process and ends with its first error:
+// after that, an answer could be matched with the wrong request.
 #pragma once
 
 #include <unistd.h>
@@ -11,18 +11,18 @@
 
 namespace lci::network {
 
-/// The part of a bootstrap that knows whose session it is and whether it still works. Not
-/// thread-safe, as the contract says.
+/// Knows which process owns a bootstrap's session and whether the session still works. Not thread-safe, as bootstrap
+/// allows.
 class session {
  public:
-  /// Throws if an earlier session of this process has failed: launchers grant one only.
+  /// Throws if an earlier session of this process has failed: launchers grant one session per process.
   explicit session(const char* kind) : kind_(kind) {
     if (!failure().empty()) {
       throw bootstrap_error("the launcher's session has failed before: " + failure());
     }
   }
 
-  /// For error messages: by which variable the launcher was found, and who we are.
+  /// For error messages: the variable by which the launcher was found, and this process's rank and size.
   void describe(const std::string& where, int rank, int size) {
     where_ = where;
     rank_ = rank;
@@ -30,10 +30,10 @@ class session {
   }
 
   bool usable() const { return mine() && !broken_; }
-  /// This is the process that opened it, none forked off it.
+  /// Whether this process opened the session, rather than being forked off the one that did.
   bool mine() const { return getpid() == owner_; }
 
-  /// Runs one operation. A bootstrap_error in it breaks the session; anything else passes.
+  /// Runs one operation. A bootstrap_error in it breaks the session; other exceptions don't.
   template <class F>
   void run(const char* operation, F&& body) {
     const std::string who = std::string(kind_) + " bootstrap (" + where_ + ", rank " +
@@ -54,7 +54,7 @@ class session {
   }
 
  private:
-  /// Why the process's one session broke, if it did.
+  /// Why the process's session broke; empty if it did not.
   static std::string& failure() {
     static std::string text;
     return text;

@@ -1,5 +1,5 @@
-// Ranks without a launcher: each process is told rank, size and where rank 0 is, by the variables that
-// torchrun and its like set. Rank 0's process serves the others.
+// Ranks without a launcher: variables as torchrun sets them give each process its rank, the size, and the address of
+// rank 0. Rank 0's process serves the others.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 constexpr char tcp_group[] = "RANK, WORLD_SIZE, and MASTER_ADDR with MASTER_PORT or LCI_TCP_ROOT";
 
-/// Where rank 0 is, in the order in which they are looked for. The two of a pair belong together.
+/// The variables with rank 0's address, in order of precedence. Host and port of a pair must both be set.
 struct root_variables {
   const char* host;
   const char* port;
@@ -68,7 +68,7 @@ tcp::meeting_point find_root() {
   return p;
 }
 
-/// RANK and WORLD_SIZE; in a step of Slurm's its own will do.
+/// From RANK and WORLD_SIZE; within a Slurm step, if only LCI_TCP_ROOT is set, from Slurm's variables.
 void find_rank(int& rank, int& size) {
   if (env_text("RANK") == nullptr && env_text("WORLD_SIZE") == nullptr &&
       env_text("LCI_TCP_ROOT") != nullptr && env_text("SLURM_STEP_NUM_TASKS") != nullptr) {
@@ -99,7 +99,7 @@ class tcp_bootstrap final : public bootstrap {
         job_id_ = client_->join(rank_, size_, key);
       }
     });
-    fence();  // all are there, or the missing are named now
+    fence();  // waits for all ranks; throws with the names of those missing
   }
 
   ~tcp_bootstrap() override {
@@ -195,7 +195,7 @@ class tcp_bootstrap final : public bootstrap {
         }
       }
     } catch (const bootstrap_error&) {
-      // Without a root, leaving is all that can be done.
+      // The root is gone: exit without it.
     }
     _exit(code);
   }
@@ -214,7 +214,8 @@ class tcp_bootstrap final : public bootstrap {
     job_id_ = client_->await_welcome();
   }
 
-  /// After a failure nobody is waited for; and a forked process has neither of the threads.
+  /// After a failure, doesn't wait for other ranks. A forked process has neither of the threads, so it leaks the
+  /// objects.
   void abandon() {
     if (session_.mine()) {
       client_.reset();
@@ -244,8 +245,8 @@ class tcp_bootstrap final : public bootstrap {
   std::string job_id_;
 };
 
-/// WORLD_SIZE or LCI_TCP_ROOT, or RANK together with the others. MASTER_ADDR and MASTER_PORT alone may
-/// have been set for many, RANK for anything.
+/// Detected by WORLD_SIZE or LCI_TCP_ROOT, or by RANK together with an address. MASTER_ADDR and MASTER_PORT alone may
+/// be set for something else, and so may RANK.
 bool tcp_detected() {
   const bool place = variables_of_root().any();
   if (env_text("LCI_TCP_ROOT") == nullptr && env_text("WORLD_SIZE") == nullptr &&

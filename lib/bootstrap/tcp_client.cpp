@@ -87,13 +87,13 @@ void client::send(kind what, const std::string& body) {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       pollfd p{fd_.get(), POLLOUT, 0};
       if (poll(&p, 1, timeout_ > 0 ? static_cast<int>(timeout_ * 1e3) + 1 : -1) == 0) {
-        throw bootstrap_error("the root of the job at " + name_ + " (rank 0) takes nothing for " +
+        throw bootstrap_error("the root of the job at " + name_ + " (rank 0) has not read from the connection for " +
                               seconds_text(timeout_));
       }
     } else if (lacks_memory(errno) && tries++ < memory_tries) {
       await_memory();
     } else if (errno != EINTR) {
-      return;  // receive() knows why the connection has ended
+      return;  // receive() reports why the connection has ended
     }
   }
 }
@@ -101,7 +101,7 @@ void client::send(kind what, const std::string& body) {
 frame client::receive() {
   std::unique_lock lock(mutex_);
   const auto ready = [this] { return !frames_.empty() || !ended_.empty(); };
-  // The root has the same patience with other ranks, and is to say whose answer is missing.
+  // The root uses the same timeout for other ranks; allow it extra time to report which rank is missing.
   const double longest_wait = timeout_ + std::min(timeout_, time_for_the_root);
   if (timeout_ <= 0) {
     changed_.wait(lock, ready);

@@ -1,5 +1,4 @@
-// A rank's connection to the root. A thread reads it, so that a rank hears of the job's end wherever
-// it is.
+// A rank's connection to the root. A thread reads it, so that the root can end a rank wherever it is executing.
 #pragma once
 
 #include <atomic>
@@ -15,24 +14,24 @@
 
 namespace lci::network::tcp {
 
-/// Used by one thread at a time. Throws bootstrap_error when the root is gone or silent too long.
+/// Used by one thread at a time. Throws bootstrap_error if the root is gone or does not answer within the timeout.
 class client {
  public:
-  /// `name`: of the root, for error messages. `timeout` in seconds for each answer; 0: for ever.
+  /// `name`: the root's name for error messages. `timeout` in seconds for each answer; 0: for ever.
   client(socket_fd fd, std::string name, double timeout);
   ~client();
 
   void set_timeout(double timeout) { timeout_ = timeout; }
 
-  /// Joins as rank `rank` of `size`; returns the job's name.
+  /// Joins as rank `rank` of `size`; returns the job's id.
   std::string join(int rank, int size, const job_key& key);
-  /// Waits for the name alone: of a connection that the root knows already.
+  /// Only waits for the job's id: for a connection that the root has admitted already.
   std::string await_welcome();
 
   void send(kind what, const std::string& body);
   frame receive();
 
-  /// From here on an abort of another's is expected, and does not end the process by itself.
+  /// From now on, an abort message from the root is returned by receive() instead of ending the process.
   void expect_abort() { expecting_abort_.store(true, std::memory_order_relaxed); }
 
  private:
@@ -46,7 +45,7 @@ class client {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<frame> frames_;   // guarded by mutex_
-  std::string ended_;          // why no more will come; guarded by mutex_
+  std::string ended_;          // why the connection has ended; guarded by mutex_
   std::atomic<bool> expecting_abort_{false};
   std::thread thread_;
 };

@@ -29,7 +29,7 @@ struct library {
   decltype(&::OPENSSL_init_crypto) init = nullptr;
 };
 
-/// Only jobs with a key pay for loading it.
+/// Loaded on first use, so only jobs with a key pay for it.
 const library& crypto() {
   static const library loaded = [] {
     void* const handle = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
@@ -44,7 +44,7 @@ const library& crypto() {
     if (l.hmac == nullptr || l.sha256 == nullptr || l.init == nullptr) {
       throw bootstrap_error("LCI_TCP_KEY is set, but libcrypto.so.3 has no HMAC with SHA-256");
     }
-    // The root's thread may live longer than what exit() calls.
+    // The root's thread may still run after exit() has called its handlers.
     l.init(OPENSSL_INIT_NO_ATEXIT, nullptr);
     return l;
   }();
@@ -91,7 +91,7 @@ job_key::job_key() {
                           " characters, at least " + std::to_string(min_key) +
                           " are needed; `openssl rand -hex 32` makes a good one");
   }
-  proof("");  // complains now if it can't be done
+  proof("");  // throws now if libcrypto is missing
 }
 
 std::string job_key::proof(const std::string& text) const {

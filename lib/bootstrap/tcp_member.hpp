@@ -1,4 +1,4 @@
-// One connection as the root sees it: a stranger that may become a rank.
+// The root's state of one connection, which becomes a rank when its join succeeds.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct member {
   socket_fd fd;
   std::string from;  ///< its address
   frame_buffer in;
-  std::string out;  ///< what its socket did not take yet
+  std::string out;  ///< bytes that the socket has not accepted yet
   bool wants_out = false, closing = false;
 
   // joining

@@ -19,11 +19,11 @@ namespace lci::network::tcp {
 
 namespace {
 
-// Who has not proved within this time that he belongs here, does not.
+// A connection that has not completed its join within this time is closed.
 constexpr auto join_time = std::chrono::seconds(10);
-// Strangers at a time, besides the ranks: nobody shall use up our descriptors.
+// Limit of connections that have not joined: strangers must not exhaust our descriptors.
 constexpr size_t max_strangers = 128;
-// What may wait for a rank that does not read; the largest answer is that of one get_all.
+// Limit of bytes queued for a rank that does not read; the largest answer is that of one get_all.
 constexpr size_t max_waiting = size_t{1} << 30;
 
 void add(int events, int fd) {
@@ -74,7 +74,7 @@ void root::serve() {
     if (stopping_.load(std::memory_order_acquire)) {
       if (listening) {
         epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
-        listener_ = socket_fd();  // the port is free for the next job
+        listener_ = socket_fd();  // frees the port for the next job
         end = clock::now() + std::chrono::duration_cast<clock::duration>(
                                  std::chrono::duration<double>(farewell_));
         listening = false;
@@ -134,7 +134,7 @@ void root::accept_all() {
 }
 
 void root::attend(member& m, uint32_t events) {
-  if ((events & EPOLLOUT) != 0) send(m, kind::welcome, {});  // goes on with what waits
+  if ((events & EPOLLOUT) != 0) send(m, kind::welcome, {});  // continues with queued bytes
   char bytes[65536];
   for (;;) {
     const ssize_t n = recv(m.fd.get(), bytes, sizeof bytes, MSG_DONTWAIT);
@@ -154,7 +154,7 @@ void root::attend(member& m, uint32_t events) {
 }
 
 void root::send(member& m, kind what, const std::string& body) {
-  // An empty welcome is no message: it only goes on with what waits.
+  // An empty welcome is no message: it only continues with queued bytes.
   if (what != kind::welcome || !body.empty()) m.out += encode(what, body);
   size_t done = 0;
   while (done < m.out.size()) {
@@ -179,7 +179,7 @@ void root::forget(member& m) {
   m.closing = true;
   forgotten_.push_back(m.fd.get());
   if (m.rank < 0) {
-    // turn_away() has said why; who goes by himself does not like our proof, or looks around.
+    // turn_away() has counted its rejections. A peer that closes by itself has rejected our proof, or is no rank.
     if (!m.turned_away) count_rejected(m, "it went before it had joined");
     return;
   }

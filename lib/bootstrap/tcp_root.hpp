@@ -1,5 +1,5 @@
-// The root of a tcp bootstrap: a thread of rank 0's process that lets ranks join, keeps what they put,
-// and knows who has come to a fence.
+// The root of a tcp bootstrap: a thread in rank 0's process that admits ranks, stores what they put, and completes
+// fences.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@ namespace lci::network::tcp {
 
 class root {
  public:
-  /// Starts the thread. `own` is this end of a connection whose other end is rank 0's.
+  /// Starts the thread. `own` is the root's end of the connection to rank 0.
   root(socket_fd listener, socket_fd own, int size, const job_key& key);
 
-  /// Lets the other ranks finish, for at most `timeout` seconds (0: for ever), and ends.
+  /// Waits at most set_farewell()'s `timeout` seconds (0: for ever) for the other ranks to disconnect, then ends.
   ~root();
   void set_farewell(double timeout) { farewell_ = timeout; }
 
@@ -53,14 +53,14 @@ class root {
   const std::string job_id_;
   socket_fd listener_, events_, wake_;
   member_map members_;            // by descriptor
-  std::vector<member*> ranks_;    // who has joined, by rank; null: not there (any more)
-  std::vector<bool> has_left_;    // by rank: it was there
+  std::vector<member*> ranks_;    // by rank; null: has not joined, or has left
+  std::vector<bool> has_left_;    // by rank: has joined and left
   std::map<std::string, std::string> visible_, pending_;
-  std::vector<int> forgotten_;    // descriptors to be closed after a round of events
-  int n_waiting_ = 0;             // in the fence
+  std::vector<int> forgotten_;    // descriptors to close after the current batch of events
+  int n_waiting_ = 0;             // ranks in the fence
   clock::time_point fence_end_{};
-  std::string failure_;           // why no fence can succeed any more
-  std::string last_rejected_;     // for the message that names the missing
+  std::string failure_;           // why every further fence fails; empty: none has
+  std::string last_rejected_;     // for the message that names missing ranks
   int n_rejected_ = 0;
   double farewell_ = 0;
   std::atomic<bool> stopping_{false};

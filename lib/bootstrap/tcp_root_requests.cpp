@@ -1,4 +1,4 @@
-// What the root does with each frame.
+// How the root handles each kind of frame.
 #include <algorithm>
 #include <cstdio>
 
@@ -31,7 +31,7 @@ void root::handle(member& m, const frame& f) {
 void root::turn_away(member& m, const std::string& why) {
   count_rejected(m, why);
   m.turned_away = true;
-  // Who is no rank of ours gets no explanations that we did not plan.
+  // A peer that has not claimed a rank gets no explanation.
   if (m.claimed_rank >= 0) send(m, kind::refused, writer().text(why.substr(0, max_text)).body());
   forget(m);
 }
@@ -84,14 +84,14 @@ void root::put(member& m, const frame& f) {
   reader r(f.body);
   const std::string key = r.text(max_bootstrap_key);
   std::string value = r.text(max_bootstrap_value);
-  if (!r.complete() || key.empty()) return garbage(m, "a put that makes no sense");
+  if (!r.complete() || key.empty()) return garbage(m, "a malformed put");
   pending_[key] = std::move(value);
 }
 
 void root::answer_get(member& m, const frame& f) {
   reader r(f.body);
   const auto it = visible_.find(r.text(max_bootstrap_key));
-  if (!r.complete()) return garbage(m, "a get that makes no sense");
+  if (!r.complete()) return garbage(m, "a malformed get");
   const bool found = it != visible_.end();
   send(m, kind::value, writer().number(found ? 1 : 0).text(found ? it->second : "").body());
 }
@@ -99,7 +99,7 @@ void root::answer_get(member& m, const frame& f) {
 void root::answer_get_all(member& m, const frame& f) {
   reader r(f.body);
   const std::string prefix = r.text(max_bootstrap_key);
-  if (!r.complete()) return garbage(m, "a get that makes no sense");
+  if (!r.complete()) return garbage(m, "a malformed get");
   std::vector<const std::string*> found;
   for (int rank = 0; rank < size_; ++rank) {
     const auto it = visible_.find(prefix + std::to_string(rank));
@@ -124,10 +124,10 @@ void root::answer_get_all(member& m, const frame& f) {
 void root::enter_fence(member& m, const frame& f) {
   reader r(f.body);
   const double seconds = r.number() / 1e3;
-  if (!r.complete() || m.in_fence) return garbage(m, "a fence that makes no sense");
+  if (!r.complete() || m.in_fence) return garbage(m, "a malformed or repeated fence");
   m.in_fence = true;
   ++n_waiting_;
-  // The first to lose patience decides: it waits a little longer for what we say then.
+  // The earliest timeout of all ranks decides; that rank waits a little longer for our answer.
   const auto end = clock::now() + (seconds > 0 ? std::chrono::duration_cast<clock::duration>(
                                                      std::chrono::duration<double>(seconds))
                                                : clock::duration(std::chrono::hours(24 * 365)));
@@ -138,7 +138,7 @@ void root::enter_fence(member& m, const frame& f) {
   pending_.clear();
   n_waiting_ = 0;
   for (member* one : ranks_) one->in_fence = false;
-  const std::vector<member*> everybody = ranks_;  // sending may forget some
+  const std::vector<member*> everybody = ranks_;  // send() may remove some
   for (member* one : everybody) {
     if (!one->closing) send(*one, kind::fenced, {});
   }
@@ -160,21 +160,21 @@ void root::abort_all(member& by, const frame& f) {
   reader r(f.body);
   const uint32_t code = r.number();
   const std::string text = r.text(max_text);
-  if (!r.complete()) return garbage(by, "an abort that makes no sense");
+  if (!r.complete()) return garbage(by, "a malformed abort");
   const std::string body = writer()
                                .number(code)
                                .text("rank " + std::to_string(by.rank) + " has aborted: " +
                                      pmi1::printable(text))
                                .body();
   failure_ = "rank " + std::to_string(by.rank) + " has aborted";
-  // Rank 0 last: this thread ends with it.
+  // Rank 0 last: its process ends on the message, and this thread with it.
   const std::vector<member*> everybody = ranks_;
   for (size_t i = everybody.size(); i-- > 0;) {
     member* one = everybody[i];
     if (one != nullptr && one != &by && !one->closing) send(*one, kind::abort, body);
   }
   by.said_goodbye = true;
-  // It waits for this before it ends, in case it is rank 0.
+  // The aborting rank waits for this answer before it exits: it may be rank 0, whose exit would end this thread.
   if (!by.closing) send(by, kind::abort, body);
 }
 

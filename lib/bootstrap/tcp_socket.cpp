@@ -25,7 +25,7 @@ struct addresses {
   }
 };
 
-/// 0, or getaddrinfo's error. Null for a host: all of our own addresses.
+/// Returns 0, or getaddrinfo's error. A null host stands for all addresses of this host.
 int resolve(const char* host, const std::string& port, addresses& found) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -33,7 +33,7 @@ int resolve(const char* host, const std::string& port, addresses& found) {
   return getaddrinfo(host, port.c_str(), &hints, &found.list);
 }
 
-/// Listens at the first address that can be had; else says why not.
+/// Listens on the first address that works; else sets `error`.
 socket_fd listen_at_any(const addrinfo* list, int backlog, int& error) {
   error = EADDRNOTAVAIL;
   for (const addrinfo* a = list; a != nullptr; a = a->ai_next) {
@@ -49,7 +49,7 @@ socket_fd listen_at_any(const addrinfo* list, int backlog, int& error) {
   return socket_fd();
 }
 
-/// A connection to a port of this host where nobody listens yet may be given that very port, and meets itself.
+/// A connection to a local port on which no socket listens may get that port as its own, and connect to itself.
 bool is_to_itself(int fd) {
   sockaddr_storage own{}, other{};
   socklen_t own_length = sizeof own, other_length = sizeof other;
@@ -58,7 +58,7 @@ bool is_to_itself(int fd) {
          std::memcmp(&own, &other, own_length) == 0;
 }
 
-/// 0, or the error.
+/// Returns 0, or the error.
 int connect_once(const addrinfo& a, double timeout, socket_fd& out) {
   socket_fd fd(socket(a.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return errno;
@@ -71,7 +71,7 @@ int connect_once(const addrinfo& a, double timeout, socket_fd& out) {
     getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
   }
   if (error == 0 && is_to_itself(fd.get())) {
-    const linger at_once{1, 0};  // else the port is taken for a minute more, and rank 0 wants it
+    const linger at_once{1, 0};  // else TIME_WAIT blocks the port, which rank 0 needs, for a minute
     setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     error = ECONNREFUSED;
   }
@@ -123,7 +123,7 @@ socket_fd connect_to(const meeting_point& where, double timeout) {
   std::string why;
   std::chrono::milliseconds pause(2);
   do {
-    // Names may come to be known as late as the root does.
+    // The name of the root's host may become resolvable only later.
     addresses found;
     if (const int rc = resolve(where.host.c_str(), where.port, found); rc != 0) {
       why = gai_strerror(rc);

@@ -1,4 +1,4 @@
-// Sockets of a tcp bootstrap: where the root listens, and how ranks get there.
+// Sockets of a tcp bootstrap: the root's listener, and the connections of ranks to it.
 #pragma once
 
 #include <sys/socket.h>
@@ -10,7 +10,7 @@ namespace lci::network::tcp {
 
 using clock = std::chrono::steady_clock;
 
-/// A descriptor that closes itself.
+/// Owns a descriptor and closes it.
 class socket_fd {
  public:
   explicit socket_fd(int fd = -1) : fd_(fd) {}
@@ -28,18 +28,17 @@ class socket_fd {
   int fd_;
 };
 
-/// Where the root is, and the variables that say so.
+/// The root's address, and the variables that gave it.
 struct meeting_point {
   std::string host, port, variables;
   std::string text() const { return host + ":" + port; }
 };
 
-/// Listens there: at that very address if it is one of this host's, else (a name that leads here
-/// through somebody else) at all of them. Throws bootstrap_error.
+/// Listens on `where`, if its address is one of this host's; else (the address is translated on its path to this host)
+/// on all addresses. Throws bootstrap_error.
 socket_fd listen_at(const meeting_point& where, int backlog);
 
-/// Connects, and tries again while nobody listens there yet, for `timeout` seconds (0: for ever).
-/// Throws bootstrap_error.
+/// Connects; retries for `timeout` seconds (0: for ever) while the connection fails. Throws bootstrap_error.
 socket_fd connect_to(const meeting_point& where, double timeout);
 
 /// "10.0.0.1:4711".

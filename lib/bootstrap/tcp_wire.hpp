@@ -1,5 +1,5 @@
-// What ranks and the root of a tcp bootstrap say to each other: frames of a length, a kind and a body.
-// Whatever comes in may be garbage: nothing is trusted, nothing is thrown.
+// The protocol between ranks and the root of a tcp bootstrap: frames of a length, a kind and a body. Input is
+// untrusted: everything is checked, and nothing throws.
 #pragma once
 
 #include <cstddef>
@@ -14,30 +14,30 @@ enum class kind : uint8_t {
   hello = 1,  ///< rank: magic, rank, size, whether it has a key, nonce
   challenge,  ///< root: magic, nonce, proof that it has the key
   proof,      ///< rank: proof that it has the key
-  welcome,    ///< root: the job's name
-  refused,    ///< root: why; the connection ends
+  welcome,    ///< root: the job's id
+  refused,    ///< root: reason; the connection is closed
   // afterwards
   put,      ///< rank: key, value; no answer
   get,      ///< rank: key
-  value,    ///< root: whether it is there, value
+  value,    ///< root: whether the key was found, value
   get_all,  ///< rank: prefix of keys
-  values,   ///< root: how many are in this frame (fewer than asked for: more follow), each one
-  missing,  ///< root: instead of values: the first rank without one
-  fence,    ///< rank: milliseconds that it is going to wait
-  fenced,   ///< root: all have come
-  failed,   ///< root: instead of fenced: why
+  values,   ///< root: number of values in this frame, then each; more frames follow until all ranks' are sent
+  missing,  ///< root: instead of values: the first rank without a value
+  fence,    ///< rank: its timeout in milliseconds
+  fenced,   ///< root: all ranks have arrived
+  failed,   ///< root: instead of fenced: reason
   abort,    ///< either: exit code, message
-  goodbye,  ///< rank: it needs nothing any more
+  goodbye,  ///< rank: close notification
 };
 constexpr uint8_t last_kind = static_cast<uint8_t>(kind::goodbye);
 
 constexpr char magic[] = "LCI tcp 1";
 constexpr size_t nonce_size = 32;
 constexpr size_t head_size = 5;
-/// The longest body before a rank has joined, and after.
+/// Limits of bodies before a rank has joined, and after.
 constexpr size_t max_join_body = 512;
 constexpr size_t max_body = 1 << 20;
-/// The longest text of another's that ends up in an error message.
+/// Limit of text from a peer in an error message.
 constexpr size_t max_text = 400;
 
 struct frame {
@@ -45,10 +45,10 @@ struct frame {
   std::string body;
 };
 
-/// The bytes of one frame.
+/// Encodes one frame.
 std::string encode(kind what, std::string_view body);
 
-/// Puts a body together.
+/// Builds a body.
 class writer {
  public:
   writer& number(uint32_t value);
@@ -59,15 +59,15 @@ class writer {
   std::string body_;
 };
 
-/// Takes a body apart. After the first thing that is not there, nothing is, and good() says so.
+/// Parses a body. After the first field that is missing or too long, all further ones are empty, and good() is false.
 class reader {
  public:
   explicit reader(std::string_view body) : rest_(body) {}
   uint32_t number();
-  /// Of at most `longest` bytes.
+  /// At most `longest` bytes.
   std::string text(size_t longest);
   bool good() const { return good_; }
-  /// Nothing was missing and nothing is left.
+  /// Every field was present and no bytes are left.
   bool complete() const { return good_ && rest_.empty(); }
 
  private:
@@ -75,12 +75,12 @@ class reader {
   bool good_ = true;
 };
 
-/// Cuts a byte stream into frames, however the bytes arrive.
+/// Splits a byte stream into frames, however the bytes arrive.
 class frame_buffer {
  public:
   enum class state { partial, whole, garbage };
   void append(const char* data, size_t size);
-  /// Takes the next frame out. Garbage: an unknown kind, or a body longer than `longest`.
+  /// Removes the next frame. Garbage: an unknown kind, or a body longer than `longest`.
   state next(frame& out, size_t longest);
 
  private:

@@ -12,7 +12,7 @@
 
 namespace lci::network {
 
-/// Belongs to the thread as much as to its owner.
+/// Shared by the thread and timed_calls, since a blocked thread may outlive timed_calls.
 struct timed_calls::state {
   std::mutex mutex;
   std::condition_variable changed;

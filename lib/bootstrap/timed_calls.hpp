@@ -1,4 +1,4 @@
-// Calls into libraries that may never return, such as a fence of a launcher's library.
+// Calls with a timeout into libraries that may block for ever, for example in a fence.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,11 @@
 
 namespace lci::network {
 
-/// Runs calls one after the other in a thread of its own, and waits for each at most the timeout.
-/// Used by one thread at a time. A call that does not return in time keeps the thread: then that is
-/// left behind with all it needs, and no more calls may be made.
+/// Runs calls one after the other in its own thread, and waits for each at most the timeout. Used by one thread at a
+/// time. If a call does not return in time, the thread is abandoned with everything it uses, and further calls throw.
 class timed_calls {
  public:
-  /// `timeout` in seconds for each call; 0 waits for ever.
+  /// `timeout` in seconds for each call; 0: for ever.
   explicit timed_calls(double timeout);
   ~timed_calls();
   timed_calls(const timed_calls&) = delete;
@@ -20,8 +19,8 @@ class timed_calls {
 
   void set_timeout(double timeout) { timeout_ = timeout; }
 
-  /// Throws bootstrap_error with `late` if `call` has not returned in time, else whatever it throws.
-  /// `call` must own what it uses: it may outlive the caller.
+  /// Throws bootstrap_error with `late` if `call` has not returned in time; rethrows what `call` throws. `call` must
+  /// own what it uses: it may outlive the caller.
   void run(std::function<void()> call, const std::string& late);
 
  private:

@@ -1,4 +1,4 @@
-// Just enough JSON for tools that print it.
+// Prints strings in JSON.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// lci_info: what this build of LCI can do here, and the value of every attribute and where it
-// comes from. It starts no runtime: it tells also why one would not start.
+// lci_info: shows what this build of LCI can use here, and the value and origin of every attribute. It starts no
+// runtime, so it can also show why one would not start.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -16,11 +16,11 @@
 namespace lci::tools {
 namespace {
 
-/// A fabric or a bootstrap: what it is called and how it stands with it here.
+/// A fabric or a bootstrap: its name, and whether it can be used here.
 struct facility {
   std::string name;
   bool usable = false;
-  bool in_use = false;  // what a runtime started now would take
+  bool in_use = false;  // a runtime started now would use it
   std::string note;     // why it isn't usable, or when it is used
 };
 
@@ -86,7 +86,7 @@ std::vector<facility> list_bootstraps(const std::string& wanted) {
   return all;
 }
 
-/// What a device with `use_reg_cache` can do here.
+/// Whether a device with `use_reg_cache` can detect changed mappings here.
 facility registration_cache() {
   facility entry;
   entry.name = "userfaultfd";

@@ -204,7 +204,7 @@ class Launcher(unittest.TestCase):
     def test_a_truncated_line(self):
         self.refused('fence', 'within 0.5 s', timeout=0.5, barrier_in='cmd=barri')
         half = [b'cmd=barri', b'']
-        self.refused('fence', 'closed', "last words: 'cmd=barri'", barrier_in=half)
+        self.refused('fence', 'closed', "unfinished line: 'cmd=barri'", barrier_in=half)
 
     def test_a_line_too_long(self):
         self.refused('info', 'longer than', init='cmd=' + 'x' * 9000 + '\n')

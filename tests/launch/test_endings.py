@@ -67,7 +67,7 @@ class ExitCodes(LaunchTest):
         result = self.job('-n', 3, HELPER, 'exit', 1, 0)
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r'rank 1 \(pid \d+\) exited with code 0 without joining '
-                                        r'the barrier in which wait rank [02] \(pid')
+                                        r'the barrier; waiting in it: rank [02] \(pid')
 
     def test_a_rank_that_waits_after_another_has_left_is_named(self):
         script = f'[ $PMI_RANK = 0 ] && exit 0; sleep 0.3; exec {HELPER} fence'

@@ -18,10 +18,10 @@ namespace lci::launcher {
 
 namespace {
 
-// Far more processors than any machine has; the kernel wants room for all it could have.
+// Far more processors than any machine has; the kernel requires room for all that it could support.
 constexpr int max_cpus = 1 << 14;
 
-/// Runs the program and returns what it writes.
+/// Runs the program and returns its standard output.
 std::string output_of(const std::vector<std::string>& words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
@@ -73,7 +73,7 @@ const char* name_of(binding_t kind) {
 
 std::string topology_program() {
   const std::string folder = folder_of(own_path());
-  // Beside lcirun where it was built; where programs for programs lie, once installed.
+  // In the build folder it is beside lcirun; installed, in libexec.
   for (const char* place : {"/lcirun_topology", "/../" LCI_LIBEXECDIR "/lci/lcirun_topology"}) {
     if (access((folder + place).c_str(), X_OK) == 0) return folder + place;
   }

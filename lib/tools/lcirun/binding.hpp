@@ -1,5 +1,5 @@
-// Which processors a rank may use. What the machine is made of, hwloc knows: it is asked by a
-// program of its own (lcirun_topology), so that only jobs that bind pay for it.
+// Binds ranks to processors. A separate program (lcirun_topology) asks hwloc for the machine's topology, so that only
+// jobs that bind pay for hwloc.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 namespace lci::launcher {
 
 struct binding {
-  std::vector<int> processors;  // empty: as they come
+  std::vector<int> processors;  // empty: not bound
   std::string text;             // "processor 3 (core 1 of socket 0)"
 };
 
-/// For so many ranks of this host. Throws std::runtime_error if it can't be done.
+/// Bindings for `ranks` ranks of this host. Throws std::runtime_error if they can't be determined.
 std::vector<binding> choose_bindings(binding_t kind, int ranks);
 
-/// Where lcirun_topology is; empty: it was not built, or not installed.
+/// The path of lcirun_topology; empty if it was not built or not installed.
 std::string topology_program();
 /// The value of --bind.
 const char* name_of(binding_t kind);
 
-/// Of the calling thread. False, with errno, if the kernel refuses.
+/// Binds the calling thread. False, with errno, if the kernel refuses.
 bool bind_to(const binding& where);
 
 }  // namespace lci::launcher

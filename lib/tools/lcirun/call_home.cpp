@@ -21,7 +21,7 @@ namespace lci::launcher {
 
 namespace {
 
-constexpr double setup_timeout_s = 60;  // for a slow way to here
+constexpr double setup_timeout_s = 60;  // ssh may be slow
 constexpr double address_timeout_s = 3;
 
 bool wait_for(int fd, short events, double until) {
@@ -45,7 +45,7 @@ bool receive(int socket, std::string& into, size_t size, double until) {
   return true;
 }
 
-/// A connecting socket, or -1.
+/// A socket whose connection is in progress, or -1.
 int connect_to(const std::string& address, int port) {
   sockaddr_in four{};
   sockaddr_in6 six{};
@@ -69,7 +69,7 @@ int connect_to(const std::string& address, int port) {
   return -1;
 }
 
-/// Empty: the socket is good.
+/// Completes the connection and the handshake. Returns an empty text, or what went wrong.
 std::string make_sure(int socket, const proxy_setup& setup, double until) {
   if (!wait_for(socket, POLLOUT, until)) return "no answer";
   int error = 0;
@@ -80,12 +80,12 @@ std::string make_sure(int socket, const proxy_setup& setup, double until) {
   std::string challenge;
   if (send(socket, hands.hello().data(), hello_size, MSG_NOSIGNAL) != ssize_t(hello_size) ||
       !receive(socket, challenge, challenge_size, until)) {
-    return "who listens there is not lcirun";
+    return "the listener there is not lcirun";
   }
   const std::string answer = hands.answer(challenge);
-  if (answer.empty()) return "who listens there does not know the job's key";
+  if (answer.empty()) return "the listener there does not know the job's key";
   if (send(socket, answer.data(), answer.size(), MSG_NOSIGNAL) != ssize_t(answer.size())) {
-    return "it does not read";
+    return "it did not accept our answer";
   }
   return {};
 }
@@ -119,7 +119,7 @@ proxy_setup receive_setup(int input) {
 
 int call_home(const proxy_setup& setup) {
   std::vector<std::string> addresses = setup.addresses;
-  // The surest of all: where ssh comes from, as seen from here.
+  // Most likely to be reachable: the address from which ssh connected, as this host sees it.
   if (const char* text = getenv("SSH_CONNECTION")) {
     std::string client;
     if (std::istringstream(text) >> client) addresses.insert(addresses.begin(), client);

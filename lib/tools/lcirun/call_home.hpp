@@ -1,13 +1,13 @@
-// How a proxy comes to be connected: its instructions from standard input, then TCP to lcirun.
+// How a proxy connects to lcirun: it reads its setup from standard input, then connects over TCP.
 #pragma once
 
 #include "lib/tools/lcirun/setup.hpp"
 
 namespace lci::launcher {
 
-/// Both explain in std::runtime_error what went wrong, and take bounded time.
+/// Both throw std::runtime_error with an explanation, and take bounded time.
 proxy_setup receive_setup(int input);
-/// A socket to an lcirun that has shown to be the right one.
+/// Returns a socket to an lcirun that has proved to know the job's key.
 int call_home(const proxy_setup& setup);
 
 }  // namespace lci::launcher

@@ -15,7 +15,7 @@ namespace lci::launcher {
 
 namespace {
 
-// What a peer does not read must not eat the memory. Output has a window of its own, far below.
+// Limit of bytes queued for a peer that does not read. Output has a much smaller window of its own.
 constexpr size_t longest_queue = size_t(1) << 28;
 
 }  // namespace
@@ -30,7 +30,7 @@ void connection::send(frame_writer& frame) {
   if (!open()) return;
   queue_ += frame.take();
   if (queue_.size() - done_ > longest_queue) return end("it does not read what it is sent");
-  // An error is told by the loop, not to a caller in the midst of something.
+  // The event loop reports errors, so that send() never calls on_end in the middle of its caller's work.
   if (watched_ & EPOLLOUT) return;
   const ssize_t n = ::write(fd_, queue_.data() + done_, queue_.size() - done_);
   if (n > 0) done_ += size_t(n);
@@ -97,7 +97,7 @@ void connection::read_some() {
       return end("a bad frame came (type " + std::to_string(int(type)) + ")");
     }
   }
-  if (open() && received_.bad()) end("what came is not of lcirun's protocol");
+  if (open() && received_.bad()) end("invalid bytes came, not lcirun's protocol");
 }
 
 void connection::end(const std::string& why) {

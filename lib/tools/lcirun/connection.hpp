@@ -1,4 +1,4 @@
-// Frames to and from a descriptor that never blocks.
+// Sends and receives frames over a non-blocking descriptor.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,14 @@
 
 namespace lci::launcher {
 
-/// Owns its descriptor. Not thread-safe. It outlives the loop's turn in which it ends.
+/// Owns its descriptor. Not thread-safe. Must not be destroyed by a handler: it must outlive the current
+/// event_loop::wait().
 class connection {
  public:
   struct handlers {
-    /// False: the frame makes no sense, which ends the connection.
+    /// Returns false if the frame is invalid, which ends the connection.
     std::function<bool(frame_t type, frame_reader& fields)> on_frame;
-    /// Once, unless close() was called: why there is no connection any more.
+    /// Called once, with the reason, when the connection ends; not after close().
     std::function<void(const std::string& why)> on_end;
   };
 
@@ -27,7 +28,7 @@ class connection {
 
   bool open() const { return fd_ >= 0; }
   void send(frame_writer& frame);
-  /// All that was sent has been handed to the kernel.
+  /// Whether all frames have been handed to the kernel.
   bool flushed() const { return queue_.empty(); }
   void close();
 
@@ -43,11 +44,11 @@ class connection {
   frame_buffer received_;
   const handlers call_;
   std::string queue_;
-  size_t done_ = 0;  // of the queue
+  size_t done_ = 0;  // bytes of queue_ that are written
   uint32_t watched_ = 0;
 };
 
-/// A socket that notices within `seconds` that its peer's host has gone.
+/// Makes a socket report an error when its peer's host has not answered for `seconds`.
 void watch_peer(int socket, double seconds);
 void make_nonblocking(int fd);
 

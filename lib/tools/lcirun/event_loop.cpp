@@ -37,14 +37,14 @@ void event_loop::forget(int fd) {
 void event_loop::wait(double seconds) {
   constexpr int most = 256;
   epoll_event events[most];
-  // Rounded up: a deadline that is nearly there shall not be polled for.
+  // Rounded up: else the last part of a millisecond before a deadline would be a busy loop.
   const int ms = seconds < 0 ? -1 : int(std::min(seconds * 1e3 + 1, double(INT_MAX)));
   const int n = epoll_wait(epoll_, events, most, ms);
   if (n < 0 && errno != EINTR) {
     throw std::system_error(errno, std::generic_category(), "epoll_wait");
   }
   for (int i = 0; i < n; ++i) {
-    // A copy, since the handler may forget itself.
+    // A copy, since the handler may forget its own descriptor.
     const handler on_ready = handlers_[size_t(events[i].data.fd)];
     if (on_ready) on_ready();
   }

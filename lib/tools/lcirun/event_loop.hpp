@@ -1,4 +1,4 @@
-// Waits for descriptors and calls who is interested. A thin epoll.
+// Waits for descriptors and calls their handlers. A thin layer over epoll.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace lci::launcher {
 
-/// Not thread-safe. Descriptors stay their owners'. A handler may forget any descriptor, its own
-/// too; descriptors opened by handlers must not be watched before wait() has returned.
+/// Not thread-safe. Does not own descriptors. A handler may forget any descriptor, its own included. A descriptor
+/// opened by a handler must not be watched before wait() has returned.
 class event_loop {
  public:
   using handler = std::function<void()>;
@@ -18,10 +18,10 @@ class event_loop {
   event_loop(const event_loop&) = delete;
   event_loop& operator=(const event_loop&) = delete;
 
-  /// False for what needs no waiting for (a regular file).
+  /// Returns false for a descriptor that epoll does not support because it never blocks (a regular file).
   bool watch(int fd, uint32_t events, handler on_ready);
   void forget(int fd);
-  /// Handles what is ready; waits at most `seconds` for it (negative: for ever).
+  /// Calls the handlers of ready descriptors; waits at most `seconds` for one (negative: for ever).
   void wait(double seconds);
 
  private:

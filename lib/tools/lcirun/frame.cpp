@@ -18,7 +18,7 @@ bool frame_buffer::next(frame_t& type, std::string_view& fields) {
       return true;
     }
   }
-  // What has been handed out is used by now.
+  // Frames returned earlier are no longer in use.
   bytes_.erase(0, begin_);
   begin_ = 0;
   return false;

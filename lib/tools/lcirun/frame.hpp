@@ -1,5 +1,5 @@
-// What lcirun and its proxies say to each other: frames of a type, a length and fields. Whatever
-// comes in may be garbage: every read is checked, and the first that fails spoils the frame.
+// The protocol between lcirun and its proxies: frames of a type, a length and fields. Input is untrusted: every read is
+// checked, and the first that fails makes the frame bad.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@ namespace lci::launcher {
 enum class frame_t : uint8_t {
   setup = 1,  // on the proxy's standard input: what to do, and the key
   // from a proxy
-  started,      // rank, pid
-  requests,     // rank, bytes of PMI
+  started,      // rank, process number
+  requests,     // rank, PMI bytes
   no_requests,  // rank: its PMI connection is closed
   unread,       // rank: it does not read PMI's answers
   output,       // rank, stream, bytes
   output_end,   // rank, stream
   exited,       // rank, wait status
-  gone,         // no process of the job is left
-  done,         // nor anything to say
-  orphaned,     // why the proxy ends the ranks by itself
-  input_taken,  // bytes of rank 0's input
+  gone,         // no process of the job is left on this host
+  done,         // gone, and all output was sent
+  orphaned,     // reason: the proxy ends the ranks on its own
+  input_taken,  // bytes that rank 0 has read from its input
   input_closed,
   report,  // text for the user
   // to a proxy
-  answer,        // rank, bytes of PMI
+  answer,        // rank, PMI bytes
   forward,       // signal, for ranks
   signal_all,    // signal, for all processes of the job
-  taken,         // stream, bytes of output
+  taken,         // stream, bytes of output that lcirun has written
   close_output,  // stream
-  input,         // bytes; none: the end
+  input,         // bytes; none: end of input
   last = input
 };
 
-/// Longer frames are refused. A setup holds an environment, which Linux allows to be of some MiB.
+/// Longer frames are rejected. A setup contains an environment, which Linux allows to be several MiB.
 constexpr size_t max_setup = size_t(1) << 24;
 constexpr size_t max_frame = size_t(1) << 17;
 constexpr size_t frame_header = 5;  // length of what follows it, little endian; type
@@ -75,7 +75,7 @@ class frame_reader {
     rest_.remove_prefix(8);
     return int64_t(value);
   }
-  /// A number from `least` to `most`.
+  /// A number from `least` to `most`; any other makes the frame bad.
   int number(int64_t least, int64_t most) {
     const int64_t value = number();
     return value < least || value > most ? spoil() : int(value);
@@ -104,14 +104,15 @@ class frame_reader {
   bool good_ = true;
 };
 
-/// Cuts what arrives into frames.
+/// Splits a byte stream into frames.
 class frame_buffer {
  public:
   explicit frame_buffer(size_t most) : most_(most) {}
   void append(const char* data, size_t size) { bytes_.append(data, size); }
-  /// The next whole frame, valid until the next append(). False: there is none yet, or never.
+  /// Returns the next complete frame, valid until the next append(). False: none is complete yet, or the stream is
+  /// bad().
   bool next(frame_t& type, std::string_view& fields);
-  /// What arrived is not ours.
+  /// Whether the stream contained an unknown type or a frame that is too long.
   bool bad() const { return bad_; }
 
  private:

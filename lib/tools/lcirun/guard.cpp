@@ -18,21 +18,21 @@ namespace lci::launcher {
 
 namespace {
 
-// timeout(1) and the like send a signal to lcirun and then to its group: not a second SIGINT.
+// timeout(1) and similar tools signal lcirun and then its process group: that is not a second SIGINT.
 constexpr double second_interrupt_after = 0.25;
 
 [[noreturn]] void refuse(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// Blocks what is read from the signalfd instead, and SIGPIPE, for which write() returns an error.
+/// Blocks the signals that the signalfd reads, and SIGPIPE, for which write() returns an error instead.
 sigset_t block_signals(original_state& original) {
-  signal(SIGCHLD, SIG_DFL);  // inherited as ignored, exit codes would be lost
+  signal(SIGCHLD, SIG_DFL);  // if it were inherited as ignored, exit codes would be lost
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCHLD);
   for (const int each : forwarded_signals) {
-    // Ignored by whoever started us (nohup, a script's `&`): ranks ignore it too, by inheritance.
+    // Ignored by the parent (nohup, a script's `&`): ranks inherit that.
     struct sigaction now {};
     if (sigaction(each, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
     sigaddset(&signals, each);
@@ -83,7 +83,7 @@ class guard {
   }
 
   int finish(int status) const {
-    // Nothing is left if the job ended by itself; all is if somebody killed its process.
+    // Nothing is left if the job ended by itself; everything is if its process was killed.
     kill_descendants(5);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     complain("the process that ran the job (pid " + std::to_string(job_) + ") " +

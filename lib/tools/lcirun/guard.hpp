@@ -1,10 +1,10 @@
-// The process that the user sees. It starts the job in a process below itself and then only passes
-// signals on and waits.
+// The guard: the process that the user starts. It forks the process that runs the job, forwards signals to it and
+// waits.
 //
-// Why two processes: both adopt the orphans below them (PR_SET_CHILD_SUBREAPER). If this one is
-// killed with SIGKILL, the job's process sees its socket close and kills all that is below; if the
-// job's process is killed, this one does. Only if both are killed at once are processes that the
-// ranks have started (not the ranks, which die with the job's process) left.
+// Why two processes: both adopt the orphans below them (PR_SET_CHILD_SUBREAPER). If the guard is killed with SIGKILL,
+// the job's process sees its socket closed and kills everything below it; if the job's process is killed, the guard
+// does so. Only if both are killed at once, processes that ranks have started remain (not the ranks, which die with the
+// job's process).
 #pragma once
 
 #include <csignal>
@@ -15,20 +15,20 @@
 
 namespace lci::launcher {
 
-/// What is passed on to ranks.
+/// Signals that are forwarded to ranks.
 constexpr int forwarded_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-/// What the guard says to the process below it.
+/// A message from the guard to the job's process.
 struct guard_order {
-  uint8_t signal;      // to be passed on
-  bool from_terminal;  // whose processes have got it already
+  uint8_t signal;      // to forward
+  bool from_terminal;  // its process group has received it already
   bool kill_hard;
 };
 
-/// The job's part: returns the exit code. The socket's end means that the guard is dead.
+/// Runs the job and returns the exit code. If the socket `guard` closes, the guard is dead.
 using guarded_work = std::function<int(const original_state& original, int guard)>;
 
-/// Runs the work in a process below this one; returns its exit code.
+/// Runs `work` in a child process; returns its exit code.
 int run_guarded(const guarded_work& work);
 
 }  // namespace lci::launcher

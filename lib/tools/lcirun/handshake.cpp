@@ -22,7 +22,7 @@ std::string new_nonce() {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// `who` sends it: what one side says can't be sent back by the other.
+/// `who`: the sender's role. It is part of the tag, so that one side's tag can't be replayed by the other.
 std::string tag(const secret_key& key, const char* who, std::string_view hello,
                 std::string_view nonce) {
   std::string text = who;
@@ -31,7 +31,7 @@ std::string tag(const secret_key& key, const char* who, std::string_view hello,
   return little_endian(siphash(key, text), tag_size);
 }
 
-/// In a time that does not tell how much is right.
+/// Compares in constant time.
 bool same(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned char difference = 0;

@@ -1,5 +1,5 @@
-// How a proxy and lcirun make sure of each other over TCP: each shows that it knows the host's
-// key, which has travelled through ssh and never crosses this connection. Pure protocol, no I/O.
+// Mutual authentication of a proxy and lcirun over TCP: each proves that it knows the host's key, which was sent
+// through ssh and never crosses this connection. Protocol only, no I/O.
 //
 //   proxy  -> lcirun: magic, number of the host, nonce
 //   lcirun -> proxy:  nonce, tag
@@ -18,7 +18,7 @@ namespace lci::launcher {
 constexpr size_t nonce_size = 16, tag_size = 8;
 constexpr size_t hello_size = 8 + nonce_size, challenge_size = nonce_size + tag_size;
 
-/// 16 random bytes of the kernel's.
+/// 16 random bytes from the kernel.
 std::array<unsigned char, 16> random_bytes();
 inline secret_key new_key() { return random_bytes(); }
 
@@ -27,7 +27,7 @@ class handshake {
  public:
   handshake(const secret_key& key, int host);
   const std::string& hello() const { return hello_; }
-  /// The last message, for a challenge by someone who has the key; else empty.
+  /// Returns the last message if the challenge proves knowledge of the key; else an empty text.
   std::string answer(std::string_view challenge) const;
 
  private:
@@ -35,7 +35,7 @@ class handshake {
   const std::string hello_;
 };
 
-/// lcirun's side: the number of the host that a hello claims to come from, or -1.
+/// lcirun's side: the host number that a hello claims, or -1.
 int claimed_host(std::string_view hello);
 std::string make_challenge(const secret_key& key, std::string_view hello);
 bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge,

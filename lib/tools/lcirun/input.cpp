@@ -27,7 +27,7 @@ void input_sender::read_some() {
   char bytes[16384];
   const ssize_t n = read(STDIN_FILENO, bytes, std::min(sizeof bytes, input_window - sent_));
   if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  // An error is an end too, e.g. of a terminal that this job is not in front of.
+  // An error also ends the input, for example of a terminal for which this job is in the background.
   frame_writer frame(frame_t::input);
   to_.send(frame.text({bytes, n > 0 ? size_t(n) : 0}));
   if (n <= 0) return stop();
@@ -67,7 +67,7 @@ bool input_receiver::add(std::string_view bytes) {
 void input_receiver::settle() {
   if (pipe_ < 0) return;
   if (ends_ && waiting_.empty()) return close();
-  // Without anything to write, too: an error is told when the rank has closed its end.
+  // Watched even with nothing to write: epoll reports an error when the rank has closed its end.
   if (watched_) loop_.forget(pipe_);
   uint32_t wanted = 0;
   if (!waiting_.empty()) wanted |= EPOLLOUT;
@@ -76,7 +76,7 @@ void input_receiver::settle() {
 
 void input_receiver::write_some() {
   if (pipe_ < 0) return;
-  // Of nothing, it is an error as well if there is no reader.
+  // A write of 0 bytes also fails if there is no reader.
   const ssize_t n = write(pipe_, waiting_.data(), waiting_.size());
   if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
   if (n < 0 || waiting_.empty()) {

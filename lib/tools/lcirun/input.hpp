@@ -1,4 +1,4 @@
-// lcirun's standard input on its way to a rank 0 that runs elsewhere.
+// Forwards lcirun's standard input to a rank 0 on another host.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace lci::launcher {
 
-/// Bytes that are on their way before the rank has taken any.
+/// Limit of bytes in flight to the rank.
 constexpr size_t input_window = size_t(1) << 16;
 
-/// In lcirun. Closes standard input as soon as nobody wants it, so that its writer notices.
+/// lcirun's side. Closes standard input as soon as no one reads it, so that its writer notices.
 class input_sender {
  public:
   input_sender(event_loop& loop, connection& to);
@@ -18,7 +18,7 @@ class input_sender {
   input_sender(const input_sender&) = delete;
   input_sender& operator=(const input_sender&) = delete;
 
-  /// The rank has got so much.
+  /// The rank has read `bytes` more.
   void taken(size_t bytes);
   void stop();
 
@@ -28,11 +28,11 @@ class input_sender {
 
   event_loop& loop_;
   connection& to_;
-  size_t sent_ = 0;  // and not taken
+  size_t sent_ = 0;  // bytes in flight
   bool open_ = true, watched_ = false, plain_file_ = false;
 };
 
-/// In the proxy: writes to the rank's pipe, which it owns.
+/// The proxy's side: writes to the rank's pipe, which it owns.
 class input_receiver {
  public:
   input_receiver(event_loop& loop, connection& from, int pipe);
@@ -40,7 +40,7 @@ class input_receiver {
   input_receiver(const input_receiver&) = delete;
   input_receiver& operator=(const input_receiver&) = delete;
 
-  /// False: more than may be on its way.
+  /// Returns false if the sender exceeds the window.
   bool add(std::string_view bytes);
 
  private:

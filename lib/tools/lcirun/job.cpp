@@ -30,7 +30,7 @@ std::string new_job_id() {
   return text;
 }
 
-/// One socket and two pipes a rank may be more than the soft limit allows.
+/// Each rank needs one socket and two pipes, which may exceed the soft limit.
 void allow_many_files() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -78,7 +78,7 @@ int job::run() {
     start();
     while (!finished()) {
       loop_.wait(until_next_deadline());
-      // After all requests, so that an abort is known before the exit that follows it.
+      // After all requests, so that an abort is handled before the exit that follows it.
       if (reap_) reap_remote();
       for (const auto& each : hosts_) each->update();
       check_barrier();
@@ -89,7 +89,7 @@ int job::run() {
     kill_descendants(5);
     return exit_failure;
   }
-  if (!remote_.empty()) kill_descendants(5);  // a stubborn ssh
+  if (!remote_.empty()) kill_descendants(5);  // an ssh that has not ended
   return code_;
 }
 
@@ -144,7 +144,7 @@ void job::reap_remote() {
 }
 
 void job::on_requests(int number, const char* data, size_t size) {
-  if (ended_) return;  // what it says does not matter any more
+  if (ended_) return;  // its requests no longer matter
   rank_state& rank = ranks_[size_t(number)];
   rank.requests.append(data, size);
   std::string line;
@@ -213,7 +213,7 @@ void job::read_guard() {
     }
     output_.drop();
     kill_all();
-    // Proxies end by themselves when this process does, and nobody waits for it any more.
+    // Proxies end by themselves when this process does, and no process waits for this one any more.
     if (n == 0 && !remote_.empty()) stuck_ = true;
   } else {
     forward(order);

@@ -1,5 +1,5 @@
-// One job: has hosts run the ranks, serves their PMI requests, sees them end, and ends them all
-// when one fails. Runs in a process of its own below the one that the user sees (see guard.hpp).
+// One job: has hosts run the ranks, serves their PMI requests, and ends all ranks when one fails. Runs in a child
+// process of the one that the user started (see guard.hpp).
 #pragma once
 
 #include <memory>
@@ -16,10 +16,10 @@
 
 namespace lci::launcher {
 
-/// Single-threaded by need: ranks die with the thread that started them.
+/// Must stay in one thread: ranks die with the thread that started them.
 class job : private host_events {
  public:
-  /// `guard` is the socket to the guard; its end means that the guard is dead.
+  /// `guard` is the socket to the guard; when it closes, the guard is dead.
   job(const launch_options& options, const original_state& original, int guard);
   ~job() override;
 
@@ -31,10 +31,10 @@ class job : private host_events {
     pid_t pid = -1;  // on its host
     host* where = nullptr;
     network::pmi1::line_buffer requests;
-    bool running = true;   // or will be
+    bool running = true;   // or not yet started
     bool done = false;     // exited with 0
-    double closed_at = 0;  // when it closed its PMI connection; 0: it has not
-    bool open[3] = {};     // its streams that come through here
+    double closed_at = 0;  // when it closed its PMI connection; 0: still open
+    bool open[3] = {};     // its streams that lcirun forwards
   };
   enum class phase_t { running, lingering, ending, killing };
 
@@ -83,7 +83,7 @@ class job : private host_events {
   std::unique_ptr<listener> listener_;
   std::vector<remote_host*> remote_;  // owned by hosts_
   std::vector<std::unique_ptr<host>> hosts_;
-  int children_ = -1;  // tells of ssh's end
+  int children_ = -1;  // signalfd that reports the end of an ssh
   bool reap_ = false;
 
   phase_t phase_ = phase_t::running;
@@ -91,7 +91,7 @@ class job : private host_events {
   bool ended_ = false;  // code_ is final
   int running_;
   int absent_ = 0;        // ranks that are done or have closed their connection
-  int open_outputs_ = 0;  // streams that come through here
+  int open_outputs_ = 0;  // streams that lcirun forwards
   bool stuck_ = false;    // processes that can't be killed
   double timeout_at_ = 0, phase_ends_ = 0, give_up_at_ = 0, drop_at_ = 0;
 };

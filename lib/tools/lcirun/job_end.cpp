@@ -1,5 +1,4 @@
-// The end of a job: ranks that exit, barriers that can't complete any more, and who gets which
-// signal when.
+// The end of a job: exits of ranks, barriers that can't complete any more, and which signals are sent when.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -12,8 +11,8 @@ namespace lci::launcher {
 namespace {
 
 constexpr double grace = 2;           // between SIGTERM and SIGKILL
-constexpr double linger = 0.5;        // for what ranks have left running, e.g. a `tee`
-constexpr double sweep_again = 0.02;  // a process may have been forked while we looked
+constexpr double linger = 0.5;        // for processes that ranks have left running, e.g. a `tee`
+constexpr double sweep_again = 0.02;  // a process may have been forked during the sweep
 constexpr double give_up_after = 5;   // a process of another user can't be killed
 constexpr double late_barrier = 2;    // between a rank's closed connection and its exit
 constexpr double drop_after = 5;      // output of a failed job that nobody reads
@@ -60,7 +59,7 @@ void job::check_barrier() {
     if (!rank.done && !closed) continue;
     end(exit_failure, name_of(rank) +
                           (rank.done ? " exited with code 0" : " closed its PMI connection") +
-                          " without joining the barrier in which wait " + names(waits));
+                          " without joining the barrier; waiting in it: " + names(waits));
     return;
   }
 }
@@ -72,7 +71,7 @@ void job::end(int code, const std::string& why) {
   say(why + (running_ > 0 ? "; ending the job" : ""));
   for (const auto& each : hosts_) {
     each->signal_all(SIGTERM);
-    each->signal_all(SIGCONT);  // a stopped one could not react
+    each->signal_all(SIGCONT);  // a stopped process could not react
   }
   phase_ = phase_t::ending;
   phase_ends_ = now() + grace;
@@ -114,7 +113,7 @@ void job::forward(const guard_order& order) {
     return;
   }
   for (const auto& each : hosts_) {
-    // What a terminal sends, it has sent to its ranks too: they are in our process group.
+    // The terminal has sent its signals to local ranks as well: they are in our process group.
     if (!order.from_terminal || each->away()) each->forward(order.signal);
   }
 }
@@ -157,7 +156,7 @@ void job::on_time() {
   if (!ended_ && timeout_at_ > 0 && time >= timeout_at_ && running_ > 0) {
     char seconds[32];
     snprintf(seconds, sizeof seconds, "%g", options_.timeout);
-    end(exit_timeout, "after " + std::string(seconds) + " s (--timeout) there still run " +
+    end(exit_timeout, "after " + std::string(seconds) + " s (--timeout) these ranks are still running: " +
                           names([](const rank_state& rank) { return rank.running; }));
   }
   if (drop_at_ > 0 && time >= drop_at_) {

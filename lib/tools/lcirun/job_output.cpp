@@ -15,7 +15,7 @@ void write_to_file(int fd, const char* data, size_t size) {
   while (size > 0) {
     const ssize_t n = write(fd, data, size);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // a full disk; a rank that writes by itself could do no more about it
+    if (n <= 0) return;  // e.g. a full disk: the output is lost
     data += n;
     size -= size_t(n);
   }
@@ -84,7 +84,7 @@ void job_output::settle(stream_state& to) {
     to.watched = false;
   }
   if (to.output.broken()) {
-    // As with a plain pipe whose reader is gone: the ranks learn of it by SIGPIPE.
+    // As with a plain pipe whose reader is gone: the ranks get SIGPIPE.
     if (to.closed) return;
     to.closed = true;
     call_.close(to.number);

@@ -1,5 +1,5 @@
-// What ranks write, as far as it comes through the launcher, on its way to lcirun's own streams,
-// with labels or as it is, or to files.
+// Forwards the output of ranks, if it passes through lcirun, to lcirun's own streams, with or without labels, or to
+// files.
 #pragma once
 
 #include <functional>
@@ -12,22 +12,22 @@
 
 namespace lci::launcher {
 
-/// Not thread-safe. When nobody takes the output, the ranks are left to fill their pipes, while the
-/// launcher goes on serving them.
+/// Not thread-safe. If the output is not read, reading of the ranks' pipes is paused, so that the ranks block when
+/// those are full; lcirun continues to serve them.
 class job_output {
  public:
   struct handlers {
-    std::function<void(int stream, bool yes)> read;  // whether there is room for more
-    std::function<void(int stream)> close;           // nobody reads it any more
+    std::function<void(int stream, bool yes)> read;  // pauses or resumes reading
+    std::function<void(int stream)> close;           // the reader is gone
   };
 
   job_output(event_loop& loop, bool label, const output_files& files, handlers call);
 
   void feed(int rank, int stream, const char* data, size_t size);
   void finish(int rank, int stream);
-  /// All is written.
+  /// Whether everything has been written.
   bool finished() const { return out_.output.empty() && error_.output.empty(); }
-  /// Forgets what is not written yet, and what still comes.
+  /// Discards unwritten output and all further output.
   void drop();
 
  private:

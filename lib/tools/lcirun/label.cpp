@@ -46,7 +46,7 @@ void line_labeller::feed(const char* data, size_t size) {
     data += take;
     size -= take;
     if (size == 0) break;
-    emit();  // at a newline, or because the line is as long as it may be
+    emit();  // at a newline, or at the longest line
     if (take == length) {
       ++data;
       --size;

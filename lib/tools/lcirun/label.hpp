@@ -1,4 +1,4 @@
-// Output of several ranks on one stream: whole lines, each with its rank in front.
+// Output of several ranks on one stream: complete lines, each prefixed with its rank.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +6,20 @@
 
 namespace lci::launcher {
 
-/// Bytes on their way to stdout or stderr, written without ever blocking for long: the descriptor
-/// is shared with others, so it can't be made non-blocking. Not thread-safe.
+/// Buffers output to stdout or stderr and writes it without blocking for long. The descriptor is shared with other
+/// processes, so it can't be made non-blocking. Not thread-safe.
 class output_stream {
  public:
   explicit output_stream(int fd) : fd_(fd) {}
   int fd() const { return fd_; }
   bool empty() const { return done_ == bytes_.size(); }
-  /// So much is waiting that ranks should be made to wait too.
+  /// Whether so much is buffered that ranks should be paused.
   bool full() const { return bytes_.size() - done_ > high_water; }
-  /// Nobody reads this stream any more.
+  /// Whether the stream's reader is gone.
   bool broken() const { return broken_; }
 
   void append(const std::string& text);
-  /// Call it when poll says that the descriptor can be written to.
+  /// Call this when epoll reports the descriptor as writable.
   void write_some();
   void drop();
 
@@ -36,11 +36,11 @@ class line_labeller {
  public:
   line_labeller(int rank, output_stream& to) : label_("[" + std::to_string(rank) + "] "), to_(to) {}
   void feed(const char* data, size_t size);
-  /// At the end of the rank's output: what has no newline yet gets one.
+  /// At the end of the rank's output: adds a newline to an unfinished line.
   void finish();
 
  private:
-  /// Longer lines are cut: a rank that never ends its line shall not eat the memory.
+  /// Longer lines are split, so that a rank that never ends its line can't use up the memory.
   static constexpr size_t longest_line = size_t(1) << 16;
   void emit();
 

@@ -1,4 +1,4 @@
-// What lcirun was asked to do.
+// The parsed command line of lcirun.
 #pragma once
 
 #include <string>
@@ -6,15 +6,15 @@
 
 namespace lci::launcher {
 
-/// One program of a job and how many ranks run it; several are separated by `:` (MPMD).
+/// One program of a job and its number of ranks; several programs are separated by `:` (MPMD).
 struct program_part {
   int ranks = 0;
-  std::string path;                // already looked up; empty: to be looked up where it runs
+  std::string path;                // found in PATH; empty: to be looked up where it runs
   std::vector<std::string> words;  // its argv, its name first
-  std::vector<std::string> env;    // NAME=VALUE, on top of the environment
+  std::vector<std::string> env;    // NAME=VALUE, in addition to the environment
 };
 
-/// A host as the user names it, and the ranks that it takes before the next host gets any.
+/// A host as the user names it, and the number of ranks it gets before the next host gets any.
 struct host_slots {
   std::string name;
   int slots = 1;
@@ -23,7 +23,7 @@ struct host_slots {
 enum class binding_t { none, core, socket };
 enum class gdb_mode_t { automatic, xterm, server, batch };
 
-/// Ranks that an option is about.
+/// The ranks that an option applies to.
 struct rank_set {
   bool all = false;
   std::vector<int> ranks;  // sorted
@@ -34,10 +34,10 @@ struct rank_set {
 struct launch_options {
   int ranks = 0;  // of all parts
   std::vector<program_part> parts;
-  std::vector<host_slots> hosts;  // empty: this machine, without any proxy
+  std::vector<host_slots> hosts;  // empty: this machine, without a proxy
   std::string ssh = "ssh";
-  std::string proxy;         // lcirun on other hosts; empty: this one's path
-  double host_timeout = 30;  // seconds within which a host must connect, and answer later
+  std::string proxy;         // path of lcirun on other hosts; empty: as here
+  double host_timeout = 30;  // seconds: limit for connecting, and for later answers
   std::string folder;        // where ranks start; empty: where lcirun was started
   binding_t bind = binding_t::none;
   bool report_bindings = false;
@@ -56,10 +56,10 @@ struct host_share {
   bool has(int rank) const { return rank >= first && rank < first + count; }
 };
 
-/// Which of the parts a rank belongs to.
+/// Index of the part that a rank belongs to.
 int part_of(const launch_options& options, int rank);
 
-/// Exit codes of lcirun itself, as shells and timeout(1) have them.
+/// Exit codes of lcirun itself, as in shells and timeout(1).
 constexpr int exit_failure = 1;
 constexpr int exit_usage = 2;
 constexpr int exit_timeout = 124;

@@ -18,8 +18,8 @@ namespace lci::launcher {
 
 namespace {
 
-// Strangers may connect, say nothing, and stay.
-constexpr size_t most_guests = 256;
+// Limits for connections that have not authenticated: a stranger may connect and send nothing.
+constexpr size_t most_callers = 256;
 constexpr double hello_timeout_s = 10;
 
 [[noreturn]] void refuse(const char* what) {
@@ -47,7 +47,7 @@ listener::listener(event_loop& loop, size_t hosts, bool verbose, accepted_t acce
       expected_(hosts) {
   for (size_t i = 0; i < hosts; ++i) keys_.push_back(new_key());
   constexpr int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
-  sockaddr_in6 six{};  // one socket for both versions, where there is IPv6
+  sockaddr_in6 six{};  // with IPv6, one socket serves both versions
   six.sin6_family = AF_INET6;
   socket_ = socket(AF_INET6, type, 0);
   const int off = 0;
@@ -66,12 +66,12 @@ listener::listener(event_loop& loop, size_t hosts, bool verbose, accepted_t acce
   if (listen(socket_, 128) != 0) refuse("listen");
   socklen_t size = sizeof six;
   if (getsockname(socket_, reinterpret_cast<sockaddr*>(&six), &size) != 0) refuse("getsockname");
-  port_ = ntohs(six.sin6_port);  // at the same place in both
+  port_ = ntohs(six.sin6_port);  // sin_port has the same offset
   loop_.watch(socket_, EPOLLIN, [this] { accept_one(); });
 }
 
 listener::~listener() {
-  while (!guests_.empty()) send_away(guests_.front(), nullptr);
+  while (!callers_.empty()) send_away(callers_.front(), nullptr);
   if (socket_ >= 0) close(socket_);
 }
 
@@ -84,7 +84,7 @@ std::vector<std::string> listener::addresses() {
     const int family = each->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
     const std::string name = name_of(each->ifa_addr);
-    if (name.rfind("fe80:", 0) == 0) continue;  // means nothing without the interface's name
+    if (name.rfind("fe80:", 0) == 0) continue;  // a link-local address needs the interface's name
     ((each->ifa_flags & IFF_LOOPBACK) != 0 ? near : far).push_back(name);
   }
   freeifaddrs(list);
@@ -100,16 +100,16 @@ void listener::accept_one() {
   const int fd =
       accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
-  for (auto it = guests_.begin(); it != guests_.end();) {
-    guest& old = *it++;
-    if (now() > old.until) send_away(old, "it said nothing");
+  for (auto it = callers_.begin(); it != callers_.end();) {
+    caller& old = *it++;
+    if (now() > old.until) send_away(old, "it sent nothing");
   }
-  if (guests_.size() >= most_guests) send_away(guests_.front(), "too many connections");
-  guest& who = guests_.emplace_back(guest{fd, now() + hello_timeout_s, {}, {}, {}});
+  if (callers_.size() >= most_callers) send_away(callers_.front(), "too many connections");
+  caller& who = callers_.emplace_back(caller{fd, now() + hello_timeout_s, {}, {}, {}});
   loop_.watch(fd, EPOLLIN, [this, &who] { talk(who); });
 }
 
-bool listener::receive(guest& who, std::string& into, size_t size) {
+bool listener::receive(caller& who, std::string& into, size_t size) {
   char bytes[64];
   const ssize_t n = recv(who.socket, bytes, size - into.size(), 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
@@ -121,17 +121,17 @@ bool listener::receive(guest& who, std::string& into, size_t size) {
   return into.size() == size;
 }
 
-void listener::talk(guest& who) {
+void listener::talk(caller& who) {
   if (who.challenge.empty()) {
     if (!receive(who, who.hello, hello_size)) return;
     const int host = claimed_host(who.hello);
     if (host < 0 || size_t(host) >= keys_.size() || taken_[size_t(host)]) {
-      return send_away(who, "it is not a proxy that is waited for");
+      return send_away(who, "it is not an expected proxy");
     }
     who.challenge = make_challenge(keys_[size_t(host)], who.hello);
     if (send(who.socket, who.challenge.data(), who.challenge.size(), MSG_NOSIGNAL) !=
         ssize_t(who.challenge.size())) {
-      send_away(who, "it does not read");
+      send_away(who, "it did not accept the challenge");
     }
     return;
   }
@@ -143,8 +143,8 @@ void listener::talk(guest& who) {
   taken_[host] = true;
   const int socket = who.socket;
   loop_.forget(socket);
-  guests_.remove_if([&who](const guest& each) { return &each == &who; });
-  if (--expected_ == 0) {  // nobody else is let in
+  callers_.remove_if([&who](const caller& each) { return &each == &who; });
+  if (--expected_ == 0) {  // all hosts have connected
     loop_.forget(socket_);
     close(socket_);
     socket_ = -1;
@@ -152,11 +152,11 @@ void listener::talk(guest& who) {
   accepted_(int(host), socket);
 }
 
-void listener::send_away(guest& who, const char* why) {
-  if (verbose_ && why != nullptr) complain(std::string("turned a connection away: ") + why);
+void listener::send_away(caller& who, const char* why) {
+  if (verbose_ && why != nullptr) complain(std::string("rejected a connection: ") + why);
   loop_.forget(who.socket);
   close(who.socket);
-  guests_.remove_if([&who](const guest& each) { return &each == &who; });
+  callers_.remove_if([&who](const caller& each) { return &each == &who; });
 }
 
 }  // namespace lci::launcher

@@ -1,4 +1,4 @@
-// Where proxies connect to: lets in one connection for each host, made by who has its key.
+// The listening socket for proxies: accepts one authenticated connection for each host.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class listener {
  public:
   using accepted_t = std::function<void(int host, int socket)>;
 
-  /// `accepted` is called once at most for each host, and owns the socket.
+  /// `accepted` is called at most once for each host, and takes ownership of the socket.
   listener(event_loop& loop, size_t hosts, bool verbose, accepted_t accepted);
   ~listener();
   listener(const listener&) = delete;
@@ -24,30 +24,30 @@ class listener {
 
   int port() const { return port_; }
   const secret_key& key(size_t host) const { return keys_[host]; }
-  /// This host's addresses as numbers, the more likely to be reached from elsewhere first.
+  /// This host's addresses in numeric form, those most likely to be reachable from other hosts first.
   static std::vector<std::string> addresses();
 
  private:
-  struct guest {
+  struct caller {
     int socket;
     double until;
     std::string hello, challenge, answer;
   };
 
   void accept_one();
-  void talk(guest& who);
-  /// Reads up to `size` bytes in all. False: not yet, or the guest has been sent away.
-  bool receive(guest& who, std::string& into, size_t size);
-  void send_away(guest& who, const char* why);
+  void talk(caller& who);
+  /// Reads until `into` has `size` bytes. False: not yet, or the connection was closed.
+  bool receive(caller& who, std::string& into, size_t size);
+  void send_away(caller& who, const char* why);
 
   event_loop& loop_;
   const bool verbose_;
   const accepted_t accepted_;
   std::vector<secret_key> keys_;
   std::vector<bool> taken_;
-  size_t expected_;  // hosts that have not come yet
+  size_t expected_;  // hosts that have not connected yet
   int socket_ = -1, port_ = 0;
-  std::list<guest> guests_;
+  std::list<caller> callers_;
 };
 
 }  // namespace lci::launcher

@@ -16,7 +16,7 @@ namespace lci::launcher {
 
 namespace {
 
-constexpr int longest_abort_message = 100;  // more than a socket holds
+constexpr int longest_abort_message = 100;  // in reads; more than a socket's buffer holds
 
 }  // namespace
 
@@ -46,7 +46,7 @@ void local_host::start() {
     wiring.input = i == 0 ? streams_.input : -1;
     const started_rank started = spawn_.start(i, wiring);
     if (i == 0 && streams_.input < 0) {
-      // Rank 0 alone reads the input; its writer shall notice when it stops doing so.
+      // Only rank 0 may hold the input open, so that its writer notices when rank 0 closes it.
       const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
       if (null >= 0) dup2(null, STDIN_FILENO);
       if (null > STDIN_FILENO) ::close(null);
@@ -90,7 +90,7 @@ void local_host::send(int number, const std::string& text) {
   if (rank.pmi < 0) return;
   const ssize_t n = ::send(rank.pmi, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n == ssize_t(text.size())) return;
-  if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) return;  // its exit will tell more
+  if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) return;  // its exit will be reported
   events_.on_unread(number);
 }
 
@@ -103,15 +103,15 @@ void local_host::update() {
     if (pid == 0) break;
     if (pid < 0) {
       if (errno == EINTR) continue;
-      children_ = false;  // ECHILD: neither ranks nor what they have started
+      children_ = false;  // ECHILD: no ranks, and no processes they started
       break;
     }
     const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [pid](const rank_state& each) {
       return each.running && each.pid == pid;
     });
     if (rank == ranks_.end()) continue;
-    // Its last words, an abort perhaps. Not for ever: a process that it has started may go on
-    // talking.
+    // Handle what it sent before it ended, perhaps an abort. Limited, since a process that it has started may go on
+    // sending.
     for (int i = 0; i < longest_abort_message && read_requests(*rank); ++i) {
     }
     rank->running = false;
@@ -121,7 +121,7 @@ void local_host::update() {
 
 int local_host::signal_all(int signal) {
   const int count = signal_descendants(signal);
-  // Without /proc only the ranks themselves can be reached.
+  // Without /proc, only the ranks themselves can be signalled.
   if (count == 0) forward(signal);
   return count;
 }

@@ -1,4 +1,4 @@
-// The ranks on this machine: below lcirun's process, or below a proxy's.
+// The ranks on this machine, as children of lcirun's process or of a proxy's.
 #pragma once
 
 #include <deque>
@@ -12,14 +12,13 @@
 
 namespace lci::launcher {
 
-/// Its process must be a child subreaper with SIGCHLD blocked. Ranks die with the thread that has
-/// started them.
+/// Its process must be a child subreaper with SIGCHLD blocked. Ranks die with the thread that started them.
 class local_host : public host {
  public:
-  /// How ranks are connected to the world.
+  /// How ranks' streams are connected.
   struct streams {
-    bool capture = false;                 // their output becomes events
-    const output_files* files = nullptr;  // or goes to files
+    bool capture = false;                 // report their output as events
+    const output_files* files = nullptr;  // else, if set, write it to files
     int input = -1;                       // of rank 0; -1: standard input
   };
 
@@ -48,7 +47,7 @@ class local_host : public host {
   };
 
   rank_state& at(int rank) { return ranks_[size_t(rank - share().first)]; }
-  /// Serves one portion of what a rank has sent. False: there was nothing.
+  /// Handles one portion of a rank's requests. False: there was none.
   bool read_requests(rank_state& rank);
   void read(pipe_end& from);
   void close(pipe_end& from);
@@ -59,11 +58,11 @@ class local_host : public host {
   const bool report_;  // how ranks are bound
   const spawner spawn_;
   std::vector<rank_state> ranks_;
-  std::deque<pipe_end> pipes_;  // addresses stay
+  std::deque<pipe_end> pipes_;  // a deque: handlers refer to elements
   bool reading_[3] = {true, true, true};
   int signals_ = -1;
   bool reap_ = false;
-  bool children_ = true;  // there may be processes below this one
+  bool children_ = true;  // there may be descendants
 };
 
 }  // namespace lci::launcher

@@ -25,7 +25,7 @@ bool is_file(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/// Finds the program as a shell does. Returns 0, or the exit code after having said why.
+/// Finds the program as a shell does. Returns 0, or the exit code after printing the reason.
 int look_up(const std::string& name, std::string& path) {
   bool seen = false;
   const auto usable = [&](const std::string& candidate) {
@@ -60,15 +60,15 @@ int look_up(const std::string& name, std::string& path) {
 
 int run(int argc, char** argv) {
   using namespace lci::launcher;
-  // Not for users, so that --help does not show it: how lcirun starts itself on another host.
+  // Internal, so not in --help: how lcirun starts itself on another host.
   if (argc == 2 && strcmp(argv[1], "--run-as-proxy") == 0) {
-    // lcirun does not pass on what its user ignores; nothing else on the way is to decide that.
+    // lcirun forwards no signal that its user ignores; settings of ssh and login shells must not change that.
     for (const int each : forwarded_signals) signal(each, SIG_DFL);
     return run_guarded(run_proxy);
   }
   launch_options options;
   if (const auto code = parse_options(argc, argv, options)) return *code;
-  // On other hosts a program may lie elsewhere.
+  // On other hosts the program may be elsewhere, so it is looked up there.
   for (program_part& part : options.parts) {
     if (!options.hosts.empty()) break;
     if (const int code = look_up(part.words[0], part.path)) return code;

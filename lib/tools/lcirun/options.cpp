@@ -34,7 +34,7 @@ struct words_of_options {
 
 [[noreturn]] void refuse(const std::string& text) { throw std::invalid_argument(text); }
 
-/// `NAME=VALUE` as it is; NAME gets the value that it has here.
+/// Returns `NAME=VALUE` unchanged; to a plain NAME adds its value in lcirun's environment.
 std::string assignment(const std::string& word) {
   const size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
@@ -52,7 +52,7 @@ void declare_part(CLI::App& app, program_part& part, words_of_options& words) {
   app.add_option("--env", words.env, "set a variable for the ranks, or pass one on to other hosts")
       ->type_name("NAME[=VALUE]")
       ->allow_extra_args(false);
-  app.prefix_command();  // the first word that is none of the above starts the program's part
+  app.prefix_command();  // the first other word is the program
 }
 
 void declare_hosts(CLI::App& app, launch_options& options, words_of_options& words) {
@@ -111,7 +111,7 @@ void declare_rest(CLI::App& app, launch_options& options, words_of_options& word
   app.set_version_flag("--version", "lcirun (LCI) " LCI_VERSION_STRING);
 }
 
-/// The program's words are what is left.
+/// The remaining words are the program and its arguments.
 void take_program(CLI::App& app, program_part& part) {
   part.words = app.remaining();
   if (!part.words.empty() && part.words[0] == "--") {
@@ -160,7 +160,7 @@ void take_rest(launch_options& options, const words_of_options& words) {
   options.bind = words.bind == "core"     ? binding_t::core
                  : words.bind == "socket" ? binding_t::socket
                                           : binding_t::none;
-  // With hosts, it is each host's own that counts.
+  // With hosts, each host's own lcirun_topology matters.
   if (options.bind != binding_t::none && options.hosts.empty() && topology_program().empty()) {
     refuse("--bind " + words.bind +
            ": this lcirun was built without hwloc (Debian: libhwloc-dev); leave --bind out");
@@ -178,12 +178,12 @@ void take_rest(launch_options& options, const words_of_options& words) {
   }
 }
 
-/// Words from `begin` as CLI11 wants them: last first.
+/// The words in the order that CLI11 expects: last first.
 std::vector<std::string> reversed(const std::vector<std::string>& words) {
   return {words.rbegin(), words.rend()};
 }
 
-/// The parts of an MPMD job. A lone `:` separates only where `-n` follows: programs may want it.
+/// The parts of an MPMD job. A lone `:` is a separator only if `-n` follows: else it is a program's argument.
 std::vector<std::vector<std::string>> parts_of(int argc, char** argv) {
   std::vector<std::vector<std::string>> parts(1);
   for (int i = 1; i < argc; ++i) {

@@ -7,9 +7,8 @@
 
 namespace lci::launcher {
 
-/// Reads the command line; a part's `path` stays empty, words[0] is the user's word for it. Returns
-/// lcirun's exit code where nothing is to be run (--help, wrong usage, which it has explained),
-/// else nothing.
+/// Reads the command line. A part's `path` stays empty; words[0] is the program as the user wrote it. Returns lcirun's
+/// exit code if there is nothing to run (--help, or wrong usage, which has been reported), else nothing.
 std::optional<int> parse_options(int argc, char** argv, launch_options& options);
 
 }  // namespace lci::launcher

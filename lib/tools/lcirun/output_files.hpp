@@ -1,4 +1,4 @@
-// `--output PATTERN`: a file for each rank's output, or for that of several.
+// `--output PATTERN`: a file for the output of one rank or of several.
 #pragma once
 
 #include <map>
@@ -9,21 +9,21 @@
 
 namespace lci::launcher {
 
-/// %r rank, %h host, %j job, %% a percent sign. Throws std::invalid_argument for another.
+/// %r rank, %h host, %j job, %% a percent sign. Throws std::invalid_argument for other characters after %.
 std::string expand_pattern(const std::string& pattern, int rank, const std::string& host,
                            const std::string& job_id);
 
-/// Opens and empties all files at the start, so that what is wrong is said before any rank runs.
+/// Opens and truncates all files at the start, so that errors are reported before any rank runs.
 class output_files {
  public:
-  /// Throws std::system_error, which names the file.
+  /// Throws std::system_error that names the file.
   output_files(const launch_options& options, const std::vector<host_share>& shares,
                const std::string& job_id);
   ~output_files();
   output_files(const output_files&) = delete;
   output_files& operator=(const output_files&) = delete;
 
-  /// -1: it does not go to a file.
+  /// The descriptor of the file for a rank's stream; -1: the stream has no file.
   int descriptor(int rank, int stream) const;
 
  private:

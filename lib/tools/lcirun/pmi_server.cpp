@@ -6,7 +6,7 @@ namespace pmi1 = network::pmi1;
 
 namespace {
 
-// A rank gone wild shall not eat the node's memory.
+// A faulty rank must not use up the node's memory.
 constexpr size_t max_store_bytes = size_t(1) << 28;
 
 std::string text_of(int number) { return std::to_string(number); }
@@ -32,7 +32,7 @@ pmi_server::pmi_server(int size, std::string kvsname, send_t send, job_layout la
       send_(std::move(send)),
       layout_(std::move(layout)),
       ranks_(size_t(size)) {
-  // By this key MPICH's processes learn which of them share a node. They can do without.
+  // MPICH's processes read from this key which of them share a node; they work without it.
   const auto& nodes = layout_.ranks_of_nodes;
   const std::string mapping = process_mapping(nodes.empty() ? std::vector<int>{size} : nodes);
   if (mapping.size() < pmi1::value_max) store("PMI_process_mapping", mapping);
@@ -63,7 +63,7 @@ verdict pmi_server::on_request(int rank, const std::string& line) {
                     (known ? "0" : "-1 msg=only_version_1_is_spoken"));
   } else if (cmd == "abort") {
     const int code = request.number("exitcode").value_or(1);
-    // A bad code shall not become a good one when cut to the 8 bits that the shell sees.
+    // Cut to the 8 bits of an exit status, a code other than 0 must not become 0.
     return {verdict::abort, code != 0 && (code & 0xff) == 0 ? 1 : code & 0xff, {}};
   } else if (!state.initialized) {
     return malformed("a request before cmd=init: '" + pmi1::printable(line) + "'");
@@ -90,7 +90,7 @@ verdict pmi_server::on_request(int rank, const std::string& line) {
   } else if (cmd == "barrier_in") {
     barrier(rank);
   } else if (cmd == "finalize") {
-    // A shell script as rank may run several programs, one session after the other.
+    // A shell script that runs as a rank may run several programs, each with its own session.
     state.initialized = false;
     send_(rank, "cmd=finalize_ack rc=0");
   } else if (cmd == "publish_name" || cmd == "unpublish_name" || cmd == "lookup_name") {

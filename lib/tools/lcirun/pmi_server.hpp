@@ -1,4 +1,4 @@
-// The launcher's side of PMI-1: the job's key-value store and its barrier. Pure protocol, no I/O.
+// The server side of PMI-1: the job's key-value store and its barrier. Protocol only, no I/O.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace lci::launcher {
 
-/// What the job's main loop has to do after a request.
+/// The result of a request: what the job must do.
 struct verdict {
   enum kind_t { go_on, abort, malformed } kind = go_on;
   int code = 0;      // abort: the exit code, 0..255
   std::string text;  // malformed: what is wrong
 };
 
-/// How many ranks each node has, and each part of an MPMD job, in the order of ranks. Empty: one.
+/// Ranks of each node, and of each part of an MPMD job, in the order of ranks. Empty: one node, one part.
 struct job_layout {
   std::vector<int> ranks_of_nodes, ranks_of_parts;
 };
 
-/// Not thread-safe. Requests come from processes that may send anything: one that is well-formed
-/// but can't be served gets an error reply, any other is reported as malformed.
+/// Not thread-safe. Requests are untrusted: one that is well-formed but can't be served gets an error reply, any other
+/// is reported as malformed.
 class pmi_server {
  public:
   using send_t = std::function<void(int rank, const std::string& line)>;
@@ -34,7 +34,7 @@ class pmi_server {
 
   verdict on_request(int rank, const std::string& line);
 
-  /// A barrier that has begun: some ranks wait in it.
+  /// Whether some ranks wait in the barrier.
   bool barrier_begun() const { return waiting_ > 0; }
   bool in_barrier(int rank) const { return ranks_[size_t(rank)].in_barrier; }
 
@@ -49,7 +49,7 @@ class pmi_server {
   void get(int rank, const message& request);
   void get_by_index(int rank, const message& request);
   void barrier(int rank);
-  /// Who has not come to the barrier, for somebody who has waited in it for too long.
+  /// The ranks that have not entered the barrier, for a rank whose wait in it has timed out.
   std::string missing() const;
   int part_of(int rank) const;
   void store(const std::string& key, const std::string& value);

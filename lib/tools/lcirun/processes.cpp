@@ -23,7 +23,7 @@ namespace lci::launcher {
 
 namespace {
 
-/// The parent of a living process; 0 if it is gone or a zombie.
+/// The parent of a living process; 0 if it has ended or is a zombie.
 pid_t parent_of(const char* pid) {
   const std::string path = std::string("/proc/") + pid + "/stat";
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -33,7 +33,7 @@ pid_t parent_of(const char* pid) {
   close(fd);
   if (n <= 0) return 0;
   text[n] = '\0';
-  // "pid (name) state ppid ...", where the name may hold anything.
+  // "pid (name) state ppid ..."; the name may contain any character.
   const char* name_end = strrchr(text, ')');
   char state = 0;
   int parent = 0;
@@ -78,7 +78,7 @@ bool kill_descendants(double seconds) {
     }
     if (pid < 0 && errno == ECHILD) return true;
     if (now() > end) return false;
-    poll(nullptr, 0, 1);  // killed processes need a moment; nothing else is left to do
+    poll(nullptr, 0, 1);  // killed processes need a moment to end
   }
 }
 

@@ -1,4 +1,4 @@
-// Help with processes: who descends from us, how one ended, what the launcher has to say.
+// Helpers for processes: descendants, exit statuses, messages to the user, the clock.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace lci::launcher {
 
-/// All living processes below this one, however deep. Complete for orphans too, since this process
-/// adopts them (PR_SET_CHILD_SUBREAPER). Empty if /proc is not there.
+/// All living descendants of this process. Includes orphans, since this process adopts them (PR_SET_CHILD_SUBREAPER).
+/// Empty without /proc.
 std::vector<pid_t> descendants();
 
 /// Sends the signal to all descendants. Returns how many there were.
@@ -29,10 +29,10 @@ int exit_code(int wait_status);
 /// "lcirun: <text>" on stderr, in one write.
 void complain(const std::string& text);
 
-/// Calls back when children have ended: SIGCHLD must be blocked. Returns a descriptor to close.
+/// Calls `on_end` when children have ended. SIGCHLD must be blocked. Returns a descriptor that the caller closes.
 int watch_children(event_loop& loop, std::function<void()> on_end);
 
-/// The path of this program's file.
+/// The path of this program's executable.
 std::string own_path();
 
 /// Seconds of the monotonic clock.

@@ -21,9 +21,9 @@ namespace lci::launcher {
 
 namespace {
 
-// Output that lcirun has not passed on yet: its reader may be slow, while PMI must not be.
+// Limit of output that lcirun has not written yet: its reader may be slow, which must not delay PMI.
 constexpr int64_t output_window = 1 << 20;
-constexpr double farewell = 10;  // for lcirun to take the last frames
+constexpr double end_timeout = 10;  // seconds for lcirun to read the last frames
 
 class proxy : private host_events {
  public:
@@ -45,10 +45,10 @@ class proxy : private host_events {
     ranks_.start();
     if (input_end_ >= 0) close(input_end_);
     while (!over_) {
-      loop_.wait(done_at_ == 0 ? -1 : std::max(0.0, done_at_ + farewell - now()));
+      loop_.wait(done_at_ == 0 ? -1 : std::max(0.0, done_at_ + end_timeout - now()));
       ranks_.update();
       tell_of_end();
-      if (done_at_ != 0 && now() > done_at_ + farewell) break;
+      if (done_at_ != 0 && now() > done_at_ + end_timeout) break;
     }
     return kill_descendants(5) ? 0 : exit_failure;
   }
@@ -79,7 +79,7 @@ class proxy : private host_events {
     send(frame);
   }
 
-  /// Nobody is left to work for.
+  /// Ends the ranks, since lcirun or ssh is gone.
   void orphaned(const char* why) {
     if (over_) return;
     over_ = true;
@@ -92,7 +92,7 @@ class proxy : private host_events {
     const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (n <= 0) loop_.forget(STDIN_FILENO);
-    if (n > 0) orphaned("what comes through ssh is not lcirun's");
+    if (n > 0) orphaned("unexpected bytes came through ssh");
     if (n <= 0 && done_at_ == 0) orphaned("the connection through ssh has ended");
   }
 
@@ -172,14 +172,14 @@ class proxy : private host_events {
     frame_writer frame(frame_t::report);
     send(frame.text(text));
   }
-  void on_lost(host&, const std::string&) override {}  // this host is never lost to itself
+  void on_lost(host&, const std::string&) override {}  // only remote hosts can be lost
 
   const proxy_setup setup_;
   const int guard_;
   event_loop loop_;
   connection up_;
   std::unique_ptr<input_receiver> input_;
-  int input_end_ = -1;  // the rank's
+  int input_end_ = -1;  // the rank's end of the pipe
   local_host ranks_;
   int64_t in_flight_[3] = {0, 0, 0};
   int open_outputs_;

@@ -34,7 +34,7 @@ int rank_number(const std::string& word, const std::string& text) {
   return *number;
 }
 
-/// A name goes to ssh as a word of its own: it must not look like an option.
+/// A name is a separate argument of ssh: it must not look like an option.
 void check_name(const std::string& name, const std::string& word) {
   const bool good = !name.empty() && name.size() <= 255 && name[0] != '-' &&
                     std::all_of(name.begin(), name.end(), [](unsigned char c) {
@@ -77,7 +77,7 @@ rank_set parse_ranks(const std::string& text) {
 }
 
 void add_host(std::vector<host_slots>& hosts, const std::string& word) {
-  // An IPv6 address stands in brackets if slots follow; one with two colons or more has none.
+  // An IPv6 address with slots is in brackets; a word with two colons or more and no bracket has no slots.
   const size_t colon = word.rfind(':');
   const bool has_slots = colon != std::string::npos &&
                          (word.find(':') == colon || (colon > 0 && word[colon - 1] == ']'));

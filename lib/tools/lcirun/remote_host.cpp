@@ -19,11 +19,11 @@ namespace lci::launcher {
 
 namespace {
 
-constexpr double farewell = 3;  // for ssh to end when its proxy has, and after the host is lost
+constexpr double end_timeout = 3;  // seconds for ssh to end after its proxy has, or after the host is lost
 
 constexpr unsigned out_ended = 1, error_ended = 2, exited = 4;
 
-/// For the shell of the other host.
+/// Quotes a word for the other host's shell.
 std::string quoted(const std::string& word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -74,7 +74,7 @@ void remote_host::start() {
   }
   close(ends[0]);
   deadline_ = now() + options_.host_timeout;
-  // An error is not told from here: ssh's end will be.
+  // Errors of this connection are ignored: the end of ssh reports them.
   setup_ = std::make_unique<connection>(loop_, ends[1], max_setup,
                                         connection::handlers{{}, [](const std::string&) {}});
   send_setup();
@@ -82,14 +82,14 @@ void remote_host::start() {
 
 void remote_host::become_ssh(int input) const {
   dup2(input, STDIN_FILENO);
-  dup2(STDERR_FILENO, STDOUT_FILENO);  // what a login prints is not the ranks' output
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // output of a login shell is not the ranks'
   sigset_t none;
   sigemptyset(&none);
   if (direct_) {
-    setsid();  // signals come from its lcirun alone, as on other hosts
+    setsid();  // as on other hosts, only lcirun sends signals
     unsetenv("SSH_CONNECTION");
   } else {
-    // What the terminal sends to all must not cut the connection before ranks could react.
+    // Signals of the terminal must not end ssh before the ranks could react to them.
     for (const int each : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2}) {
       signal(each, SIG_IGN);
     }
@@ -124,7 +124,7 @@ void remote_host::send_setup() {
 }
 
 void remote_host::connected(int socket) {
-  if (lost_) {  // too late
+  if (lost_) {  // connected too late
     close(socket);
     return;
   }
@@ -221,7 +221,7 @@ void remote_host::forward(int signal) {
 
 int remote_host::signal_all(int signal) {
   if (gone_ || lost_) return 0;
-  if (!connection_) {  // nothing has been started, and nothing shall be
+  if (!connection_) {  // no rank has been started, and none must be
     if (ssh_ > 0) kill(ssh_, direct_ ? SIGTERM : SIGKILL);
     lose("the job ended");
     return 0;
@@ -283,10 +283,10 @@ void remote_host::lose(const std::string& why) {
 
 void remote_host::finish() {
   if (input_) input_->stop();
-  // The ends of these are its proxy's sign to kill what may be left, and to end.
+  // When these close, the proxy kills all remaining processes and ends.
   if (connection_) connection_->close();
   setup_->close();
-  deadline_ = ssh_ > 0 ? now() + farewell : 0;
+  deadline_ = ssh_ > 0 ? now() + end_timeout : 0;
 }
 
 }  // namespace lci::launcher

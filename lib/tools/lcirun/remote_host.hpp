@@ -1,4 +1,4 @@
-// Ranks on another machine: ssh starts a proxy there, which connects back.
+// Ranks on another machine: ssh starts a proxy there, which connects back over TCP.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace lci::launcher {
 
-/// Is lost when ssh, the proxy or the connection ends before the ranks have, or when nothing is
-/// heard of it in time; then its processes are being killed by the proxy, or its guard.
+/// A host is lost if ssh, the proxy or the connection ends before its ranks have, or if it does not answer in time. The
+/// proxy, or its guard, then kills the processes there.
 class remote_host : public host {
  public:
   struct identity {
@@ -28,11 +28,11 @@ class remote_host : public host {
   ~remote_host() override;
 
   void start() override;
-  /// The proxy has come; owns the socket.
+  /// The proxy has connected; takes ownership of the socket.
   void connected(int socket);
-  /// The process with this number has ended. False: it was not this host's.
+  /// Process `pid` has ended. Returns false if it is not this host's ssh.
   bool ended(pid_t pid, int wait_status);
-  /// It has not come yet.
+  /// Whether the proxy has not connected yet.
   bool awaited() const { return !connection_ && !lost_; }
 
   void send(int rank, const std::string& text) override;
@@ -51,7 +51,7 @@ class remote_host : public host {
   std::vector<std::string> command() const;
   bool on_frame(frame_t type, frame_reader& fields);
   bool on_rank_frame(frame_t type, int rank, frame_reader& fields);
-  /// Of each of its ranks, this has happened.
+  /// Whether `what` has happened to each of the host's ranks.
   bool all(unsigned what) const;
   void send_setup();
   void lose(const std::string& why);
@@ -61,19 +61,19 @@ class remote_host : public host {
   host_events& events_;
   const launch_options& options_;
   const identity who_;
-  const bool direct_;  // this very machine: without ssh
+  const bool direct_;  // this machine: without ssh
   pid_t ssh_ = -1;
   std::unique_ptr<connection> setup_;       // to ssh's standard input
   std::unique_ptr<connection> connection_;  // to the proxy
-  std::unique_ptr<input_sender> input_;     // if rank 0 is there
+  std::unique_ptr<input_sender> input_;     // if rank 0 runs on this host
   bool reading_[3] = {true, true, true};
-  int64_t owed_[3] = {0, 0, 0};     // bytes that the proxy is not told yet that they were taken
-  std::vector<unsigned> happened_;  // to each rank: its streams' ends, and its exit
+  int64_t owed_[3] = {0, 0, 0};     // bytes of output not acknowledged to the proxy
+  std::vector<unsigned> happened_;  // by rank: bits for the ends of its streams and its exit
   bool gone_ = false, done_ = false, lost_ = false;
   double deadline_ = 0;
 };
 
-/// Whether a host of the command line is this machine.
+/// Whether the command line's `host` is this machine.
 bool is_this_machine(const std::string& host);
 
 }  // namespace lci::launcher

@@ -79,7 +79,7 @@ launch_options read_options(frame_reader& in) {
 
 bool is_assignment(const std::string& text) { return text.find('=', 1) != std::string::npos; }
 
-/// What the fields can't say by their types.
+/// Checks constraints between fields.
 bool makes_sense(const proxy_setup& setup) {
   const auto& parts = setup.options.parts;
   return setup.share.first + setup.share.count <= setup.options.ranks &&

@@ -1,5 +1,5 @@
-// What a proxy has to know before it starts: it comes on its standard input, through ssh, which
-// keeps it secret. Not on the command line, which all users of a host can read.
+// The parameters of a proxy. They are sent to its standard input through ssh, which keeps them secret: all users of a
+// host can read a command line.
 #pragma once
 
 #include <optional>
@@ -14,21 +14,21 @@
 namespace lci::launcher {
 
 struct proxy_setup {
-  int host = 0;  // its number
+  int host = 0;  // index of the host
   secret_key key{};
   int port = 0;
-  std::vector<std::string> addresses;  // of lcirun, to be tried in turn
+  std::vector<std::string> addresses;  // of lcirun, tried in this order
   std::string job_id;
   host_share share;
-  launch_options options;  // as far as it concerns the ranks
+  launch_options options;  // only those that concern ranks
   std::vector<std::string> environment;
 };
 
-/// lcirun's environment without what belongs to its host and login there.
+/// lcirun's environment without the variables that belong to its host or login session.
 std::vector<std::string> environment_for_others();
 
 frame_writer write_setup(const proxy_setup& setup);
-/// Nothing if the fields are not a setup of this version of lcirun; then `why` says so.
+/// Returns nothing, and the reason in `why`, if the fields are no setup of this version of lcirun.
 std::optional<proxy_setup> read_setup(std::string_view fields, std::string& why);
 
 }  // namespace lci::launcher

@@ -1,4 +1,4 @@
-// SipHash-2-4 (Aumasson and Bernstein): a keyed hash whose values nobody can make without the key.
+// SipHash-2-4 (Aumasson and Bernstein): a keyed hash, used as a message authentication code.
 #pragma once
 
 #include <array>

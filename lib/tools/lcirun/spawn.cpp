@@ -21,7 +21,7 @@ namespace {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// In the new process, before the program runs: nobody to throw to.
+/// Called in the child before the program runs, where an exception could not be caught.
 [[noreturn]] void give_up(int rank, const std::string& text, int code) {
   complain("rank " + std::to_string(rank) + ": " + text + ": " + strerror(errno));
   _exit(code);
@@ -60,7 +60,7 @@ started_rank spawner::start(int rank, const rank_wiring& wiring) const {
 }
 
 void spawner::become_rank(int rank, const child_ends& ends) const {
-  // The order counts: had the parent died before prctl, no signal would come any more.
+  // In this order: if the parent died before prctl(), no signal would be sent, so check the parent afterwards.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(rank, "prctl", exit_failure);
   if (getppid() != ends.parent) _exit(exit_signal_base + SIGKILL);
 
@@ -118,10 +118,10 @@ void spawner::set_environment(int rank, int pmi) const {
   set("PMI_RANK", std::to_string(rank));
   set("PMI_SIZE", std::to_string(options_.ranks));
   set("PMI_JOBID", job_id_);
-  // By these names, which are hydra's, programs learn their place on the node.
+  // These names are hydra's: programs read their local rank and size from them.
   set("MPI_LOCALRANKID", std::to_string(rank - share_.first));
   set("MPI_LOCALNRANKS", std::to_string(share_.count));
-  // Left by a launcher around us, these would contradict ours.
+  // If inherited from an outer launcher, these would contradict the variables above.
   unsetenv("PMI_PORT");
   unsetenv("PMI_ID");
   unsetenv("PMI_SPAWNED");

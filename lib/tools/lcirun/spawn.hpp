@@ -1,4 +1,4 @@
-// Starts the ranks: environment, descriptors, processors, and the order to die with their parent.
+// Starts ranks: sets their environment, descriptors and processors, and makes them die with their parent.
 #pragma once
 
 #include <signal.h>
@@ -13,20 +13,20 @@
 
 namespace lci::launcher {
 
-/// How lcirun found the process when it started; ranks get it back.
+/// Process state at lcirun's start, which ranks get back.
 struct original_state {
   sigset_t signal_mask;
   rlimit files;
 };
 
-/// Where a rank's streams lead.
+/// How a rank's streams are connected.
 struct rank_wiring {
-  bool capture = false;      // to pipes of ours
-  int out = -1, error = -1;  // to these, if not -1
-  int input = -1;            // from there; -1: rank 0 reads lcirun's, others nothing
+  bool capture = false;      // through pipes that lcirun reads
+  int out = -1, error = -1;  // descriptors for the streams, if not -1
+  int input = -1;            // -1: rank 0 gets lcirun's stdin, others /dev/null
 };
 
-/// The ends of a new rank that stay with the launcher.
+/// A new rank, and the launcher's ends of its descriptors.
 struct started_rank {
   pid_t pid = -1;
   int pmi = -1;              // socket
@@ -41,7 +41,7 @@ class spawner {
 
   /// Starts one rank. Throws std::system_error if the operating system refuses.
   started_rank start(int rank, const rank_wiring& wiring) const;
-  /// Where a rank runs, in words.
+  /// The processors of a rank as text.
   std::string describe_binding(int rank) const;
 
  private:
@@ -57,7 +57,7 @@ class spawner {
   const host_share share_;
   const original_state& original_;
   const std::string job_id_;
-  std::vector<binding> bindings_;  // by place on this host
+  std::vector<binding> bindings_;  // by local rank
 };
 
 }  // namespace lci::launcher

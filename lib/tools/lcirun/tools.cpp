@@ -29,12 +29,12 @@ word_list under_gdb(gdb_mode_t mode, int rank, const word_list& words) {
     case gdb_mode_t::xterm:
       return joined({"xterm", "-T", "rank " + number, "-e", "gdb", "--args"}, words);
     case gdb_mode_t::server:
-      // A free port of its own choice, which it tells on stderr.
+      // On a free port, which gdbserver prints to stderr.
       return joined({"gdbserver", "--once", "localhost:0"}, words);
     default:
       break;
   }
-  // Runs the program; where it stops by a signal, shows all stacks. Ends as the program did.
+  // Runs the program. If a signal stops it, prints all stacks. Exits with the program's code.
   return joined({"gdb", "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-iex",
                  "set confirm off", "-ex", "handle SIGUSR1 SIGUSR2 nostop noprint pass", "-ex",
                  "run", "-ex", "thread apply all backtrace", "-ex",

@@ -8,12 +8,12 @@
 
 namespace lci::launcher {
 
-/// The words to execute for a rank whose program would be `words`: the same ones, or a tool's with
-/// those behind. Looks at DISPLAY and PATH of the host that it is called on.
+/// The command that executes a rank: `words`, preceded by those of a tool if one is asked for. Uses DISPLAY and PATH of
+/// the host it is called on.
 std::vector<std::string> with_tools(const launch_options& options, int rank,
                                     std::vector<std::string> words);
 
-/// Whether a program can be found as execvp does.
+/// Whether execvp() would find the program.
 bool in_path(const std::string& name);
 
 }  // namespace lci::launcher

@@ -1,5 +1,5 @@
-// lcirun_topology KIND N: the processors that each of N ranks of this machine is bound to, a line
-// for each: numbers with commas, a space, and the same in words. For lcirun; see binding.hpp.
+// lcirun_topology KIND N: prints for each of N ranks of this machine a line with the processors that it is bound to:
+// numbers with commas, a space, and a description. Called by lcirun (see binding.hpp).
 #include <hwloc.h>
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The logical processors of an object that this process may use.
+/// The processors of `set`, separated by commas.
 std::string processors(hwloc_const_cpuset_t set) {
   std::string list;
   for (int cpu = hwloc_bitmap_first(set); cpu >= 0; cpu = hwloc_bitmap_next(set, cpu)) {
@@ -24,11 +24,11 @@ struct place {
 };
 
 std::vector<place> places(hwloc_topology_t topology, bool sockets) {
-  // Without cgroups' and taskset's leave a processor can't be used, whatever the machine has.
+  // cgroups and taskset may forbid processors that the machine has.
   hwloc_cpuset_t allowed = hwloc_bitmap_alloc();
   hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_PROCESS);
   std::vector<place> found;
-  // Machines, virtual ones above all, may not say what they are made of.
+  // Machines, above all virtual ones, may not report cores or sockets.
   const auto level = sockets ? HWLOC_OBJ_PACKAGE : HWLOC_OBJ_CORE;
   const int depth = hwloc_get_type_or_above_depth(topology, level);
   hwloc_cpuset_t usable = hwloc_bitmap_alloc();
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (int i = 0; i < ranks; ++i) {
-    // Cores in turn; sockets in blocks, so that neighbours in rank share one.
+    // Cores round-robin; sockets in blocks, so that neighbouring ranks share one.
     const size_t turn = sockets && size_t(ranks) > all.size()
                             ? size_t(i) * all.size() / size_t(ranks)
                             : size_t(i) % all.size();
