@@ -18,28 +18,30 @@ TAG = Fact("tag", "at most the runtime's `max_tag`")
 ANY_TAG = Fact("tag", "at most the runtime's `max_tag`, or ANY_TAG")
 BYTES = Fact("bytes", "at most 2^63 - 1")
 PIECES = Fact("pieces", "at least 0")
-OFFSET = Fact("offset", "such that all bytes lie in the registered range")
-ATOMIC_OFFSET = Fact("atomic offset", "such that the value lies in the registered range, at a multiple of its size")
+OFFSET = Fact("offset", "such that all bytes are in the registered range")
+ATOMIC_OFFSET = Fact("atomic offset", "such that the value is in the registered range, at a multiple of its size")
 ALIGNMENT = Fact("alignment", "a power of two, at most 2^30")
-SECONDS = Fact("seconds", "any number but NaN")
+SECONDS = Fact("seconds", "any number except NaN")
 BUFFER = Fact("buffer", "not null, unless there are 0 bytes")
 ADDRESS = Fact("buffer", "not null")
 FUNCTION = Fact("function", "not null")
 MAY_BE_NULL = Fact("", "may be null")
-HANDLE_TO_FREE = Fact("handle to free", "not null; of an object that is alive, and is no default of its runtime")
+HANDLE_TO_FREE = Fact("handle to free", "not null; of an object that was not freed and is no default of its runtime")
 SEMANTIC = Fact("enumerator", "a value of its enumeration")
 RCOMP = Fact("remote completion", "not 0")
-RCOMP_IF_ANY = Fact("remote completion if any", "any; messages to a handle of nobody are dropped and counted")
+RCOMP_IF_ANY = Fact("remote completion if any", "any; messages to a handle that is not registered are dropped and "
+                                                "counted")
 RESERVED = Fact("reserved handle", "0, or a reserved handle without an object")
 REGISTERED = Fact("registered handle", "a registered or reserved handle")
-HANDLES = Fact("number of handles", "1 to as many as are left of 2^24 - 1")
+HANDLES = Fact("number of handles", "1 to the number of handles left of 2^24 - 1")
 
 _BY_ARGUMENT = {
     ("post_recv", "rank"): ANY_RANK, ("post_comm", "rank"): ANY_RANK, ("post_flush", "rank"): ALL_RANKS,
     ("get_counters", "rank"): ALL_RANKS, ("post_recv", "tag"): ANY_TAG, ("post_comm", "tag"): ANY_TAG,
-    ("post_atomic", "remote_disp"): ATOMIC_OFFSET, ("post_atomic", "operand"): Fact("buffer", "not null, but for `fetch`"),
+    ("post_atomic", "remote_disp"): ATOMIC_OFFSET, ("post_atomic", "operand"): Fact("buffer",
+      "not null, except for `fetch`"),
     ("post_atomic", "result"): Fact("", "null for `store`, not null for `fetch`"),
-    ("post_comm", "remote_disp"): Fact("", "such that all bytes lie in the registered range; 0 without one"),
+    ("post_comm", "remote_disp"): Fact("", "such that all bytes are in the registered range; 0 without one"),
     ("post_am", "remote_comp"): RCOMP, ("post_put", "remote_comp"): RCOMP_IF_ANY,
     ("post_get", "remote_comp"): RCOMP_IF_ANY,
     ("register_rcomp", "rcomp"): RESERVED, ("deregister_rcomp", "rcomp"): REGISTERED,
