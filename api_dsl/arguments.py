@@ -2,9 +2,9 @@
 
 from api_dsl.schema import Argument as A, Default
 
-# Three degrees of need. `required`: the device's, else the default one, else an error.
-# `on_demand`: only looked up if another argument's default comes from it.
-# `if_any`: the default one if there is one, else empty.
+# How an empty runtime is replaced. `required`: by the device's, else the default one, else it is an error.
+# `on_demand`: as `required`, but only if another argument's default comes from it.
+# `if_any`: by the default one if there is one, else it stays empty.
 runtime = A("runtime", "runtime_t", "Runtime that provides the defaults.", "runtime_t()",
             runtime="required")
 runtime_on_demand = A("runtime", "runtime_t",
@@ -57,14 +57,14 @@ name = A("name", "const char*",
 user_context = A("user_context", "void*", "Any value of the program's, stored with the object.",
                  "nullptr")
 
-# Positional ones. Operations say themselves what is wrong with a completion object.
+# Positional arguments. Each operation checks its completion object itself.
 comp = A("comp", "comp_t", "Completion object.", may_be_empty=True)
 graph = A("comp", "comp_t", "Completion graph.", may_be_empty=True)
 p_out = A("p_out", "status_t*",
           "Array for the statuses, as many as the synchronizer's threshold; may be null.")
 timeout = A("timeout", "double", "Time-out in seconds; negative: none.", source="ours")
 
-# Of waits.
+# Arguments of waits.
 do_progress = A("do_progress", "bool", "Whether to call progress while waiting.", "true")
 park = A("park", "bool", "Whether to sleep after a short spin instead of keeping a core busy.", "true",
          source="ours")

@@ -24,7 +24,7 @@ def _algorithm(enum):
 
 _root = A("root", "int", "The rank that has the source data, or gets the result.")
 _sendbuf = A("sendbuf", "const void*", "This rank's contribution.")
-# What is said of results: which sendbuf they may be.
+# Which overlap of result and sendbuf is allowed.
 _APART = (" Must not overlap `sendbuf`; the checking mode detects that, otherwise the result is undefined.")
 _OR_SAME = (" May be `sendbuf`, but not overlap it otherwise; the checking mode detects that, otherwise the result "
             "is undefined.")

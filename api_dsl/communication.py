@@ -66,7 +66,7 @@ post_comm = Op(
 _CONST = ("local_buffer", "const void*")
 _FROM = ("local_buffer", "Memory to send from.")
 _INTO = ("local_buffer", "Memory to receive into.")
-# A put to, or get from, this rank itself.
+# For a put to, or get from, this rank itself.
 _APART = (" On the own rank it must not overlap the remote memory; the checking mode detects that, otherwise the "
           "common bytes are undefined.")
 _REGISTRATION = ("rmr", "Registration of the target. With one of another runtime, or one that the target has ended, "

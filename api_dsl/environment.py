@@ -1,5 +1,5 @@
-"""Variables of the environment that are no attributes. Every other name that begins with LCI_
-brings a warning, so what the library, its tools or its tests read must be listed here."""
+"""Environment variables that are no attributes. The library warns of every other name that begins with LCI_, so
+variables of the library, its tools and its tests must be listed here."""
 
 from api_dsl.schema import Variable as V
 

@@ -1,13 +1,13 @@
-"""What arguments accept, beyond their types. The reference prints it, and the cases of misuse
-(codegen/misuse.py) are what lies just outside."""
+"""Valid ranges of arguments, beyond their types. The reference prints them; the generated tests of misuse
+(codegen/misuse.py) use values just outside of them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Fact:
-    kind: str  # for the cases of misuse
-    text: str  # for readers
+    kind: str  # selects the tests of misuse
+    text: str  # for the reference
 
 
 RANK = Fact("rank", "0 to the number of ranks - 1, or the id of a connected peer")
@@ -62,7 +62,7 @@ _BUFFERS = {"local_buffer", "buffer", "sendbuf", "recvbuf", "address"}
 
 
 def of(operation, argument, type_name, positional, enums, handles):
-    """What this argument accepts; None if its type says all."""
+    """The valid range of this argument; None if any value of its type is valid."""
     found = _BY_ARGUMENT.get((operation, argument)) or _BY_NAME.get(argument)
     if found is not None:
         return found

@@ -1,5 +1,4 @@
-"""Raw network operations: for programs that bring their own protocols. The names ending in `s` take
-a copy of what they send."""
+"""Raw network operations, for programs with protocols of their own. Operations whose names end in `s` send a copy."""
 
 from api_dsl import arguments as a
 from api_dsl.schema import Argument as A, Operation as Op
