@@ -1,4 +1,4 @@
-"""The interface of LCI, described once. `API` is all of it; codegen/ makes the rest from it."""
+"""The interface of LCI as data. codegen/ generates headers, sources and the reference from `API`."""
 
 from api_dsl import (allocation, atomics, collectives, communication, completion, enums,
                      environment, network, peers, resources, setup)

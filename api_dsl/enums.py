@@ -7,31 +7,31 @@ _TYPES = "lci/types.hpp"
 
 errorcode = Enum(
     "errorcode_t",
-    "Result of a call, in three ordered ranges; fatal errors are exceptions.",
+    "Result of a call, in three ordered ranges: done, posted, retry. Fatal errors of calls are exceptions.",
     (
-        V("done_min", "Boundary marker: no result."),
+        V("done_min", "Boundary marker, never returned."),
         V("done", "Complete; the completion object is not signalled."),
-        V("done_backlog", "Queued inside the library; the caller's buffer is free."),
+        V("done_backlog", "Complete for the caller: the message waits inside the library, the buffer is free."),
         V("done_truncated",
-          "Complete, but the message was longer than the receive buffer and was cut."),
-        V("done_max", "Boundary marker: no result."),
-        V("posted_min", "Boundary marker: no result."),
+          "Complete, but the message was longer than the receive buffer and was truncated to it."),
+        V("done_max", "Boundary marker, never returned."),
+        V("posted_min", "Boundary marker, never returned."),
         V("posted", "The completion object will be signalled once."),
-        V("posted_backlog", "As `posted`; the request waits inside the library for a resource."),
-        V("posted_max", "Boundary marker: no result."),
-        V("retry_min", "Boundary marker: no result."),
-        V("retry", "Nothing happened: call again, after some progress."),
-        V("retry_init", "Value of a status that nobody has set yet."),
+        V("posted_backlog", "As `posted`; the request waits in the backlog for a resource."),
+        V("posted_max", "Boundary marker, never returned."),
+        V("retry_min", "Boundary marker, never returned."),
+        V("retry", "Nothing happened: make progress, then call again."),
+        V("retry_init", "Initial value of a status."),
         V("retry_lock", "Another thread holds the resource."),
         V("retry_nopacket", "The packet pool is empty."),
         V("retry_nomem", "The network's send queue is full."),
-        V("retry_backlog", "Earlier requests to this peer still wait in the backlog queue."),
-        V("retry_max", "Boundary marker: no result."),
-        V("fatal", "Of an operation under way: its peer has failed, or refuses. Posts throw instead."),
-        V("cancelled", "Of an operation under way: it was cancelled, here or by its peer."),
-        V("timed_out", "Of an operation under way: it had not ended at its deadline."),
-        V("no_memory", "Of an operation under way: its target had no memory for the message, and has not "
-                       "delivered it."),
+        V("retry_backlog", "Earlier requests to this peer still wait in the backlog, or a stream's window is full."),
+        V("retry_max", "Boundary marker, never returned."),
+        V("fatal", "Of an outstanding operation: its peer has failed, or refuses the request. Posts throw instead."),
+        V("cancelled", "Of an outstanding operation: it was cancelled, here or by its peer."),
+        V("timed_out", "Of an outstanding operation: it had not completed at its deadline."),
+        V("no_memory", "Of an outstanding operation: its target had no memory for the message and has not delivered "
+                       "it."),
     ),
     source="3.2.5", declared_in=_TYPES)
 
@@ -42,13 +42,13 @@ direction = Enum(
 
 matching_policy = Enum(
     "matching_policy_t",
-    "Which of rank and tag a matching engine looks at. Sender and receiver name the same policy.",
+    "Which of rank and tag make up the matching key. Sender and receiver name the same policy.",
     (
         V("none", "Neither: any send of this policy matches any receive of it.", 0),
         V("rank_only", "The source rank only.", 1),
         V("tag_only", "The tag only.", 2),
         V("rank_tag", "Both.", 3),
-        V("max", "Number of policies; no policy itself.", 4),
+        V("max", "Number of policies, no policy.", 4),
     ),
     source="3.3.2", declared_in=_TYPES)
 
@@ -58,21 +58,22 @@ matching_entry_type = Enum(
     source="4.1.3", declared_in=_TYPES)
 
 comp_semantic = Enum(
-    "comp_semantic_t", "When an outgoing operation counts as complete.",
+    "comp_semantic_t", "When an outgoing operation is complete.",
     (
         V("memory", "The local buffer may be reused."),
         V("network", "The network has finished the operation."),
-        V("remote", "The data is visible to loads of the target."),
+        V("remote", "The target's loads see the data; an active message has been handled, a send is in its receive "
+                    "buffer."),
     ),
     source="v2", declared_in=_TYPES)
 
 backend = Enum(
-    "attr_backend_t", "Networks that a net context can open.",
+    "attr_backend_t", "Networks (backends) that a net context can open.",
     (
         V("none", "Automatic: shared memory within a host, the best usable network between hosts.",
           also="auto"),
         V("ibv", "InfiniBand and RoCE through libibverbs."),
-        V("ofi", "Any provider of libfabric."),
+        V("ofi", "Any provider of libfabric, including TCP."),
         V("ucx", "UCX."),
         V("shm", "Shared memory of one host."),
         V("sim", "Deterministic simulation: several ranks in one process, for tests."),
@@ -81,21 +82,21 @@ backend = Enum(
     source="4.2", declared_in=_TYPES)
 
 rdv_protocol = Enum(
-    "attr_rdv_protocol_t", "How messages too large for a packet move.",
+    "attr_rdv_protocol_t", "How messages too large for a packet are transferred (rendezvous).",
     (
-        V("auto_select", "The cheapest that the network can do. On one host, messages of up to 1 MiB are copied "
-          "by both processes if the sender polls, of larger sends in a row each copies some."),
-        V("write", "The sender writes, then says so in a message."),
+        V("auto_select", "The cheapest protocol that the network supports. On one host, both processes copy messages "
+                         "of up to 1 MiB if the sender polls; of larger sends in a stream each copies some."),
+        V("write", "The sender writes, then sends FIN."),
         V("writeimm", "The sender writes, and the last write carries the notification."),
-        V("read", "The receiver reads, then says so in a message."),
-        V("copy", "Pipelined messages: works on every network."),
+        V("read", "The receiver reads, then sends FIN."),
+        V("copy", "Fragments sent as messages; works on every network."),
     ),
     source="4.3")
 
 matching_engine_type = Enum(
-    "attr_matching_engine_type_t", "Implementations of the matching engine: there is one.",
+    "attr_matching_engine_type_t", "Implementations of the matching engine; both names select the same one.",
     (
-        V("queue", "Served by the hash table, too: its entries of a key are in posting order."),
+        V("queue", "The hash table, too; its entries of a key are in posting order."),
         V("map", "A hash table with a lock per bucket."),
     ),
     source="4.1.3")
@@ -106,20 +107,20 @@ comp_type = Enum(
         V("sync", "Synchronizer: ready after a number of signals."),
         V("counter", "Counts signals."),
         V("cq", "Queue of statuses."),
-        V("handler", "Function called with the status."),
-        V("graph", "Partially ordered set of operations."),
-        V("custom", "A class of the user, derived from `comp_impl_t`."),
+        V("handler", "Function that is called with the status."),
+        V("graph", "Partially ordered set of operations and functions."),
+        V("custom", "A class of the program's, derived from `comp_impl_t`."),
     ),
     source="3.2.5")
 
 cq_type = Enum(
     "attr_cq_type_t", "Implementations of the completion queue.",
     (
-        V("array_atomic", "A fixed array; the fastest for one thread while not full. First in, first out until "
-          "it is full; beyond, each thread's statuses stay in order."),
-        V("lcrq", "Lists of rings, one for a few threads that signal: grows without limit, the fastest for "
-          "several threads. Each thread's statuses, and each stream's, stay in order."),
-        V("fifo", "One list of rings: grows without limit. First in, first out, whichever threads signal."),
+        V("array_atomic", "A fixed array; the fastest for one thread while not full. First in, first out until it is "
+                          "full; beyond that, each thread's statuses stay in order."),
+        V("lcrq", "Lists of rings, one for a few signalling threads; grows without limit; the fastest for several "
+                  "threads. The statuses of each thread, and of each stream, stay in order."),
+        V("fifo", "One list of rings; grows without limit. First in, first out across threads."),
     ),
     source="4.1.4")
 
@@ -152,24 +153,24 @@ ibv_td_strategy = Enum(
     source="4.2.3")
 
 net_opcode = Enum(
-    "net_opcode_t", "What a raw network operation's status tells of.",
+    "net_opcode_t", "Which raw network operation a status belongs to.",
     (
-        V("SEND", "A send of this rank: its buffer may be reused."),
+        V("SEND", "A send of this rank has completed: its buffer may be reused."),
         V("RECV", "A message has filled a posted receive."),
         V("WRITE", "A put of this rank is complete."),
-        V("REMOTE_WRITE", "A put with immediate data has landed in this rank's memory."),
+        V("REMOTE_WRITE", "A put with immediate data has written to this rank's memory."),
         V("READ", "A get of this rank is complete."),
-        V("ERROR", "An operation has failed: its peer is gone, or a message was cut."),
+        V("ERROR", "An operation has failed: its peer has failed, or a message was truncated."),
     ),
     source="v2", declared_in=_TYPES, str_function=True)
 
 progress_mode = Enum(
     "progress_mode_t", "What a progress thread does while nothing happens.",
     (
-        V("none", "No progress thread: progress is the program's to make."),
-        V("spin", "Polls on: the shortest delay, at the price of a processor."),
-        V("adaptive", "Polls for a while after the last event, then sleeps as `event` does."),
-        V("event", "Sleeps soon, until a message or a request of this process comes."),
+        V("none", "No progress thread: the program makes progress."),
+        V("spin", "Polls all the time: the shortest delay, and a processor that is always busy."),
+        V("adaptive", "Polls for half a millisecond after the last event, then sleeps as `event` does."),
+        V("event", "Sleeps after a few microseconds, until a message arrives or this process leaves work to be sent."),
     ),
     source="3.2.6")
 
@@ -183,7 +184,7 @@ net_lock_mode = Enum(
         V("LCI_NET_LOCK_ALL", "All of these.", 15),
         V("LCI_NET_TRYLOCK_MAX", "Boundary marker: above all of them.", 16, marker=True),
         V("LCI_NET_TRYLOCK_ENDPOINT",
-          "Try one lock around posting and polling alike, as providers have one an endpoint; in place of the "
+          "Try one lock around posting and polling together, as providers have one for each endpoint; replaces the "
           "first three.", 32),
     ),
     source="4.2.2", flags=True)
@@ -195,9 +196,9 @@ def _algorithms(operation, *named, published=True):
                 tuple(V(name, doc) for name, doc in named), str_function=published)
 
 
-_TREE = ("tree", "In log2(n) rounds: for small data and many ranks.")
-_DIRECT = ("direct", "Each pair of ranks that have something for each other, at once.")
-_RING = ("ring", "In pieces, from each rank to the next: for large data.")
+_TREE = ("tree", "Binomial tree or doubling, in log2(n) rounds: for small data and many ranks.")
+_DIRECT = ("direct", "Messages between each pair of ranks that exchange data, all at once.")
+_RING = ("ring", "Pieces from each rank to the next: for large data.")
 broadcast_algorithm = _algorithms("broadcast", _DIRECT, _TREE, _RING)
 reduce_scatter_algorithm = _algorithms("reduce_scatter", _DIRECT, _TREE, _RING)
 allreduce_algorithm = _algorithms("allreduce", _DIRECT, _TREE, _RING)
@@ -206,10 +207,10 @@ gather_algorithm = _algorithms("gather", _DIRECT, _TREE, published=False)
 
 atomic_op = Enum(
     "atomic_op_t",
-    "What an atomic operation does to the remote value. Each gives back the value before, if a "
-    "result is asked for: fetch-and-add is `add` with a result.",
+    "What an atomic operation does to the remote value. Each returns the previous value if a result is requested: "
+    "fetch-and-add is `add` with a result.",
     (
-        V("fetch", "Nothing: reads it."),
+        V("fetch", "Reads it."),
         V("store", "Replaces it by the operand, without a result."),
         V("swap", "Replaces it by the operand."),
         V("compare_swap", "Replaces it by the operand if it has the bits of `compare`."),
@@ -221,7 +222,7 @@ atomic_op = Enum(
     source="ours")
 
 atomic_type = Enum(
-    "atomic_type_t", "Types of the values of atomic operations.",
+    "atomic_type_t", "Value types of atomic operations.",
     (
         V("int32", "Signed, 4 bytes."),
         V("uint32", "Unsigned, 4 bytes."),
@@ -233,7 +234,7 @@ atomic_type = Enum(
     source="ours")
 
 operation_kind = Enum(
-    "operation_kind_t", "Kinds of operations whose times are told apart.",
+    "operation_kind_t", "Kinds of operations with separate time histograms.",
     (
         V("am", "Active messages."),
         V("send", "Sends."),

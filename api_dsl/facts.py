@@ -1,13 +1,13 @@
-"""What arguments accept, beyond their types. The reference prints it, and the cases of misuse
-(codegen/misuse.py) are what lies just outside."""
+"""Valid ranges of arguments, beyond their types. The reference prints them; the generated tests of misuse
+(codegen/misuse.py) use values just outside of them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Fact:
-    kind: str  # for the cases of misuse
-    text: str  # for readers
+    kind: str  # selects the tests of misuse
+    text: str  # for the reference
 
 
 RANK = Fact("rank", "0 to the number of ranks - 1, or the id of a connected peer")
@@ -18,28 +18,30 @@ TAG = Fact("tag", "at most the runtime's `max_tag`")
 ANY_TAG = Fact("tag", "at most the runtime's `max_tag`, or ANY_TAG")
 BYTES = Fact("bytes", "at most 2^63 - 1")
 PIECES = Fact("pieces", "at least 0")
-OFFSET = Fact("offset", "such that all bytes lie in the registered range")
-ATOMIC_OFFSET = Fact("atomic offset", "such that the value lies in the registered range, at a multiple of its size")
+OFFSET = Fact("offset", "such that all bytes are in the registered range")
+ATOMIC_OFFSET = Fact("atomic offset", "such that the value is in the registered range, at a multiple of its size")
 ALIGNMENT = Fact("alignment", "a power of two, at most 2^30")
-SECONDS = Fact("seconds", "any number but NaN")
+SECONDS = Fact("seconds", "any number except NaN")
 BUFFER = Fact("buffer", "not null, unless there are 0 bytes")
 ADDRESS = Fact("buffer", "not null")
 FUNCTION = Fact("function", "not null")
 MAY_BE_NULL = Fact("", "may be null")
-HANDLE_TO_FREE = Fact("handle to free", "not null; of an object that is alive, and is no default of its runtime")
+HANDLE_TO_FREE = Fact("handle to free", "not null; of an object that was not freed and is no default of its runtime")
 SEMANTIC = Fact("enumerator", "a value of its enumeration")
 RCOMP = Fact("remote completion", "not 0")
-RCOMP_IF_ANY = Fact("remote completion if any", "any; messages to a handle of nobody are dropped and counted")
+RCOMP_IF_ANY = Fact("remote completion if any", "any; messages to a handle that is not registered are dropped and "
+                                                "counted")
 RESERVED = Fact("reserved handle", "0, or a reserved handle without an object")
 REGISTERED = Fact("registered handle", "a registered or reserved handle")
-HANDLES = Fact("number of handles", "1 to as many as are left of 2^24 - 1")
+HANDLES = Fact("number of handles", "1 to the number of handles left of 2^24 - 1")
 
 _BY_ARGUMENT = {
     ("post_recv", "rank"): ANY_RANK, ("post_comm", "rank"): ANY_RANK, ("post_flush", "rank"): ALL_RANKS,
     ("get_counters", "rank"): ALL_RANKS, ("post_recv", "tag"): ANY_TAG, ("post_comm", "tag"): ANY_TAG,
-    ("post_atomic", "remote_disp"): ATOMIC_OFFSET, ("post_atomic", "operand"): Fact("buffer", "not null, but for `fetch`"),
+    ("post_atomic", "remote_disp"): ATOMIC_OFFSET, ("post_atomic", "operand"): Fact("buffer",
+      "not null, except for `fetch`"),
     ("post_atomic", "result"): Fact("", "null for `store`, not null for `fetch`"),
-    ("post_comm", "remote_disp"): Fact("", "such that all bytes lie in the registered range; 0 without one"),
+    ("post_comm", "remote_disp"): Fact("", "such that all bytes are in the registered range; 0 without one"),
     ("post_am", "remote_comp"): RCOMP, ("post_put", "remote_comp"): RCOMP_IF_ANY,
     ("post_get", "remote_comp"): RCOMP_IF_ANY,
     ("register_rcomp", "rcomp"): RESERVED, ("deregister_rcomp", "rcomp"): REGISTERED,
@@ -60,7 +62,7 @@ _BUFFERS = {"local_buffer", "buffer", "sendbuf", "recvbuf", "address"}
 
 
 def of(operation, argument, type_name, positional, enums, handles):
-    """What this argument accepts; None if its type says all."""
+    """The valid range of this argument; None if any value of its type is valid."""
     found = _BY_ARGUMENT.get((operation, argument)) or _BY_NAME.get(argument)
     if found is not None:
         return found

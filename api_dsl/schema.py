@@ -21,7 +21,7 @@ class Enum:
     values: Tuple[EnumValue, ...]
     source: str = ""  # section of the paper, or "v2" (published interface), or "ours"
     declared_in: str = ""  # header that declares it by hand; empty: generated into attributes.hpp
-    flags: bool = False  # unscoped; values may be or-ed
+    flags: bool = False  # unscoped; values may be combined with |
     str_function: bool = False  # the published interface has a get_<name>_str() for it
 
 
@@ -55,12 +55,12 @@ class Attribute:
     default: str
     source: str = "v2"
     settable: bool = True  # False: filled in by the library, only readable
-    from_env: bool = True  # also LCI_ATTR_<NAME>
+    from_env: bool = True  # can be set by LCI_ATTR_<NAME>
     variables: Tuple[str, ...] = ()  # further variables of the environment that set it
     flags: str = ""  # name of the Enum whose values the number is or-ed from
     minimum: Optional[float] = None
     maximum: Optional[float] = None
-    no_effect: bool = False  # accepted and reported, but nothing looks at it
+    no_effect: bool = False  # accepted and reported, but not used
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Default:
 
     owner: str  # name of that argument
     member: str
-    remedy: str  # what the user can do if that is empty too; "": it never is
+    remedy: str  # for the error message if that is empty too; "": it never is
     when: str = ""  # name of a bool argument: only resolved if it is true
 
 
@@ -107,11 +107,11 @@ class Operation:
     optional: Tuple[Argument, ...] = ()
     source: str = "v2"
     resource: str = ""  # the operation allocates it: one setter per settable attribute
-    fixed: Tuple[Tuple[str, str], ...] = ()  # attributes that the operation itself decides
+    fixed: Tuple[Tuple[str, str], ...] = ()  # attributes that the operation sets itself
     setter_aliases: Tuple[Tuple[str, str], ...] = ()  # (other name, argument or attribute)
     result: str = ""  # one sentence on the returned value
     group: str = ""  # heading in the reference
-    direct: str = ""  # its way without a call, tried first: lci/direct.hpp
+    direct: str = ""  # name of its inline fast path in lci/direct.hpp, tried first
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Derived:
     positional: Tuple[str, ...]
     omit: Tuple[str, ...]
     types: Tuple[Tuple[str, str], ...] = ()  # arguments whose type is narrower here
-    docs: Tuple[Tuple[str, str], ...] = ()  # arguments that mean something narrower here
+    docs: Tuple[Tuple[str, str], ...] = ()  # arguments whose meaning is narrower here
     source: str = "v2"
     result: str = ""
     group: str = ""
@@ -142,7 +142,7 @@ class Function:
     source: str = "v2"
     header: str = "lci/operations.hpp"  # where it is declared
     group: str = ""
-    begins: bool = False  # may be a program's first call: it tells the library what headers it has
+    begins: bool = False  # may be a program's first call: it passes the version of the program's headers
 
 
 @dataclass(frozen=True)
