@@ -213,7 +213,7 @@ void graph() {
   if (bad > 0) page->ended[static_cast<size_t>(me)].store(1);
   if (bad == 0 && good == 3 && runs != 3) fail("a node ran %d times", runs);
   disarm();
-  if (bad > 0 || page->ended[static_cast<size_t>(peer())].load() > 0) return;  // their end is that of the runtime
+  if (bad > 0 || page->ended[static_cast<size_t>(peer())].load() > 0) return;  // the runtime ends the rest
   meet();
   lci::free_comp(&g);
 }
