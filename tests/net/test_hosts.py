@@ -76,7 +76,7 @@ class TwoHosts(unittest.TestCase):
                 self.assertEqual(out.count('start ' + start), n, out)
 
     def test_shared_memory_alone_does_not_reach_other_hosts(self):
-            # Each rank reports so, whatever the launcher knows.
+        # Each rank reports so, whatever the launcher knows.
         code, out = self.network.run(LCIRUN, self.n_hosts, [HELLO], launcher_knows=True, LCI_ATTR_BACKEND='shm')
         self.assertNotEqual(code, 0)
         self.assertIn('LCI_ATTR_BACKEND=auto chooses', out)
