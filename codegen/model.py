@@ -45,7 +45,7 @@ volatile while xor""".split())
 
 
 def is_sentence(text):
-    """Whether the text is at least one full sentence: it begins like one (or with code), and has two words and an end."""
+    """Whether the text is at least a full sentence: it begins like one (or with code), and has two words and an end."""
     return bool(re.match(r"[A-Z`a-z]", text)) and " " in text.strip() and text.endswith(".") \
         or bool(re.match(r"[A-Z][a-zA-Z]+\.$", text))
 
@@ -163,8 +163,8 @@ class Model:
 
     @property
     def freed(self):
-        """(handle type, operation, whether it needs a runtime) of each type that is freed through a pointer to its handle;
-        the first such operation counts."""
+        """(handle type, operation, whether it needs a runtime) of each type that is freed through a pointer to its
+        handle; the first such operation counts."""
         found = {}
         for o in self.operations:
             handle = o.positional[0].type[:-1] if len(o.positional) == 1 else ""

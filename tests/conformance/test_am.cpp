@@ -139,7 +139,7 @@ TEST_CASE("tags of active messages keep all their bits up to max_tag", "[am]") {
   });
 }
 
-TEST_CASE("messages of one device all arrive, however many are under way", "[am]") {
+TEST_CASE("messages of one device all arrive, however many are in flight", "[am]") {
   const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq,
                              inbox_kind::queue_array, inbox_kind::packet_queue);
   INFO(name_of(kind));

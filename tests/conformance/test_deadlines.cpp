@@ -45,7 +45,7 @@ TEST_CASE("a receive without a message ends at its deadline and not before", "[c
   });
 }
 
-TEST_CASE("what ends in time has no deadline any more", "[cancel]") {
+TEST_CASE("an operation that ends before its deadline does not time out", "[cancel]") {
   on_ranks([](rank_env& env) {
     end_queue ended(env);
     constexpr int n = 50;

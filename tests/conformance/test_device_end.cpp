@@ -28,7 +28,7 @@ lci::status_t await(rank_env& env, lci::comp_t sync) {
   return s;
 }
 
-/// Even ranks free the device first, while the others go on using theirs.
+/// Even ranks free the device first, while the others still use theirs.
 bool goes_first(const rank_env& env) { return env.rank % 2 == 0; }
 
 /// Frees the device; even ranks do so before the others.
@@ -161,7 +161,7 @@ TEST_CASE("a send that waits for its acknowledgement ends when its device is fre
   });
 }
 
-TEST_CASE("transfers under way end at both ends when one of them frees its device", "[ends][lifecycle]") {
+TEST_CASE("transfers in flight end at both ends when one of them frees its device", "[ends][lifecycle]") {
   on_ranks(
       [](rank_env& env) {
         constexpr uint64_t n = 8;

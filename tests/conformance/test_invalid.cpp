@@ -145,7 +145,7 @@ TEST_CASE("an active message needs a remote completion handle", "[invalid]") {
   });
 }
 
-TEST_CASE("an active message to a handle that nobody registered is dropped, not fatal",
+TEST_CASE("an active message to a handle that is not registered is dropped and not fatal",
           "[invalid]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);

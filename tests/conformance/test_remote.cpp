@@ -91,7 +91,7 @@ TEST_CASE("any number of remotely completed messages between ranks arrive whole"
 
 TEST_CASE("a send that is remotely complete has been received", "[remote]") {
   const bool late = GENERATE(true, false);
-  INFO("the receive is posted " << (late ? "after" : "before") << " the message comes");
+  INFO("the receive is posted " << (late ? "after" : "before") << " the message arrives");
   on_ranks(
       [late](rank_env& env) {
         auto sent = lci::alloc_sync_x().runtime(env.rt)();

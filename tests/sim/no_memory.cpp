@@ -1,4 +1,4 @@
-// Operations that fail for lack of memory: whoever waits for them gets the error.
+// Operations that fail for lack of memory: ranks that wait for them get the error.
 #include "tests/sim/failing_memory.hpp"
 
 #include <string>

@@ -352,7 +352,7 @@ TEST_CASE("graph: a node that ends as fatal fails the run, with its rank") {
   CHECK(edges == 1);
 }
 
-TEST_CASE("graph: a failed run is told to the completion object, with the rank where one is known") {
+TEST_CASE("graph: a failed run is reported to the completion object, with the rank if it is known") {
   std::unique_ptr<lci::core::completion_queue> q(lci::core::make_queue({}));
   int mark = 0;
   const auto fails = [&](graph_node::run_function run) {

@@ -63,7 +63,7 @@ TEST_CASE("waiting requests are taken in order, and dropped with their peer") {
   CHECK(attention.load() == 7);
 }
 
-TEST_CASE("several threads together never exceed the limit") {
+TEST_CASE("several threads together never exceed the limit of messages") {
   std::atomic<int> attention{0};
   receive_window l(attention);
   std::atomic<int> most{0}, now{0};
@@ -85,7 +85,7 @@ TEST_CASE("several threads together never exceed the limit") {
   CHECK(l.begin(5));
 }
 
-TEST_CASE("buffers are kept for the next message") {
+TEST_CASE("buffers are reused for later messages") {
   buffer_cache kept;
   CHECK(kept.take(receive_window::largest + 1) == nullptr);
   std::set<void*> all;
