@@ -7,8 +7,8 @@ writes build/include/lci/{attributes,handles,operations}.hpp and build/src/gener
 
     /usr/bin/python3 codegen/generate.py --docs docs/reference.md
 
-rewrites the checked-in reference. A file whose text has not changed is not touched. With --check
-nothing is written: the exit status says whether all named files are fresh."""
+rewrites the checked-in reference. Files whose text has not changed are not written. With --check
+nothing is written, and the exit status says whether all named files are up to date."""
 
 import argparse
 import pathlib
@@ -26,7 +26,7 @@ TESTS = ("functors.cpp",)
 
 
 def outputs(args, model):
-    """(path, text) of everything asked for."""
+    """(path, text) of each requested file."""
     def rendered(folder, names):
         return [(pathlib.Path(folder) / n, render.template(n + ".j2", model)) for n in names]
 
@@ -55,7 +55,7 @@ def write_if_changed(path, text):
 
 
 def depfile_text(target):
-    """What the output depends on: our own Python modules and all templates."""
+    """The dependencies of the output: the Python modules of this repository and all templates."""
     used = [m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)]
     own = {p for p in (pathlib.Path(f).resolve() for f in used) if ROOT in p.parents}
     own |= set(render.TEMPLATES.glob("*.j2")) | {pathlib.Path(__file__).resolve()}

@@ -1,25 +1,25 @@
-"""The cases of misuse that follow from the interface: for every operation and argument, the values that
-can't be, and what must come of them. tests/misuse tries them; `setting.hpp` there has the good values."""
+"""Generates the cases of misuse from the interface: invalid values for every argument of every operation, and the
+expected results. tests/misuse runs them; setting.hpp there defines the valid values."""
 
 from dataclasses import dataclass
 
 from api_dsl import facts
 from codegen import misuse_memory
 
-# Operations that no case is made of, with the reason.
+# Operations without cases, and the reasons.
 LEFT_OUT = {
     "abort": "ends the job",
     "g_runtime_init": "has the arguments of alloc_runtime",
-    "g_runtime_fina": "has no arguments, and would end what the others use",
+    "g_runtime_fina": "has no arguments, and would free what the other cases use",
     "get_g_runtime": "has no arguments",
     "publish_memory": "is collective; tests/conformance/test_published.cpp misuses it",
     "unpublish_memory": "likewise",
 }
-# Those that a runtime without peers outside of the job, counters or a registration cache refuses whatever
-# their arguments: no control.
+# Operations that are always refused here, since the runtime has no external peers, counters or registration cache. So
+# they have no case with valid arguments.
 REFUSED_HERE = {"get_address", "connect", "disconnect", "get_reg_cache_stats", "get_histogram"}
 
-# Good values: by operation and argument, by argument, by type.
+# Valid values by operation and argument, by argument, and by type.
 _RECEIVES = {"post_recv", "post_get", "net_post_recv", "net_post_get"}
 GOOD_OF = {
     ("sync_test", "comp"): "s.ready_sync()", ("sync_wait", "comp"): "s.ready_sync()",
@@ -71,7 +71,7 @@ GOOD_BY_TYPE = {
     "matching_entry_type_t": "matching_entry_type_t::send", "runtime_t": "s.rt",
 }
 
-# Just outside of what an argument accepts, and far outside: by the kind of its fact (api_dsl/facts.py).
+# Values just outside of the range of an argument, and far outside, by the kind of its fact (api_dsl/facts.py).
 _HUGE = (("2^63", "two_to_63"), ("the largest", "~size_t{0}"))
 _INTS = (("one too many", "1"), ("the largest", "std::numeric_limits<int>::max()"),
          ("the smallest", "std::numeric_limits<int>::min()"))
@@ -91,7 +91,7 @@ OUTSIDE = {
 }
 KINDS = {"sync_": "s.counter", "counter_": "s.queue", "cq_": "s.counter", "graph_": "s.counter"}
 OF_OTHER = {"net_context_t", "device_t", "endpoint_t", "packet_pool_t", "matching_engine_t", "mr_t", "stream_t"}
-# Kinds of objects of which is always known whether they are alive (lib/base/objects.hpp).
+# Types for which freed objects are not always detected; for all others they are (lib/base/objects.hpp).
 NOT_ALWAYS_KNOWN = {"comp_t", "mr_t"}
 DEFAULTS = {"net_context_t", "device_t", "endpoint_t", "packet_pool_t", "matching_engine_t"}
 
@@ -170,7 +170,7 @@ class Cases:
 
     def _with(self, op, f, value, text, expected="refused", when="always"):
         if op.name in REFUSED_HERE and when == "always" and f.handle is None:
-            expected = "either"  # for another reason, which comes first
+            expected = "either"  # may be refused for another reason, which is checked first
         return self._case(op, f.name, value, expected, when, [(f.name, text)])
 
     # --- arguments ---
@@ -204,7 +204,7 @@ class Cases:
             for value, text in OUTSIDE.get(kind, ()):
                 yield self._with(op, f, value, text)
             if kind == "remote completion if any":
-                yield self._with(op, f, "a handle of nobody", "~rcomp_t{0}", "fine")
+                yield self._with(op, f, "a handle that is not registered", "~rcomp_t{0}", "fine")
 
     def _of_handle(self, op, f):
         t = f.type
@@ -225,7 +225,7 @@ class Cases:
         if op.name == "graph_node_mark_complete" and f.name == "node":
             yield self._with(op, f, "the start of graphs", "GRAPH_START")
         yield self._with(op, f, "freed", f"s.freed<{t}>()", when="checked")
-        # Progress on a device that is named needs no runtime, and looks at none.
+        # Progress on a given device needs no runtime, and ignores it.
         if t in OF_OTHER and (op.name, f.name) != ("progress", "device"):
             yield self._with(op, f, "of another runtime", f"s.of_other<{t}>()", when="checked")
 

@@ -1,9 +1,9 @@
-"""Cases of misuse of the memory that calls name: buffers that overlap, layouts that can't be, registrations of
-others, values that are not aligned. `fine` says that the call returns, whatever the bytes are then."""
+"""Cases of misuse of memory arguments: overlapping buffers, invalid layouts, registrations of other devices or
+runtimes, misaligned values. `fine` means that the call returns, whatever the resulting bytes."""
 
-# Overlapping memory: refused where calls are checked, else the bytes are undefined.
+# Overlapping memory: refused if calls are checked, else the bytes are undefined.
 APART = "apart"
-# Not seen without the checking mode, and undefined there.
+# Detected with checked calls only, else undefined.
 CHECKED = "checked"
 
 _PUTS = ("post_put", "net_post_put", "net_post_putImm")
@@ -11,7 +11,7 @@ _COPYING_PUTS = ("net_post_puts", "net_post_putImms")  # these may overlap
 _GETS = ("post_get", "net_post_get")
 _BUFFER = {"post_put": "local_buffer", "post_get": "local_buffer"}
 
-# By operation: (argument that is wrong, what it is, setters, what must come of it).
+# By operation: (invalid argument, its value in words, setters, expected result).
 _COLLECTIVES = {
     "reduce": [("recvbuf", "sendbuf", (("recvbuf", "s.buffer"),), "fine")],
     "allreduce": [("recvbuf", "sendbuf", (("recvbuf", "s.buffer"),), "fine")],
@@ -24,7 +24,7 @@ _COLLECTIVES = {
 }
 
 _NEGATIVE = "static_cast<size_t>(-16)"
-# What is written of a strided layout: (what it is, counts, strides, size, what comes of it where it is read, written).
+# Strided layouts: (description, counts, strides, size, expected result if the memory is read, and if it is written).
 _STRIDED = (
     ("no blocks", "8, 0", "8", "0", "fine", "fine"),
     ("blocks of 0 bytes", "0, 2", "8", "0", "fine", "fine"),
@@ -41,7 +41,7 @@ _STRIDED = (
     ("another size", "8, 2", "8", "8", "refused", "refused"),
     ("too many levels", "8, 1, 1, 1, 1, 1, 1, 1, 1, 1", "8, 8, 8, 8, 8, 8, 8, 8, 8", "8", "refused", "refused"),
 )
-# The same of a list of segments.
+# The same for lists of segments.
 _SEGMENTS = (
     ("segments that overlap", "{0, 8}, {4, 8}", "16", "fine", APART),
     ("a segment twice", "{0, 8}, {16, 8}, {0, 8}", "24", "fine", APART),
@@ -59,12 +59,12 @@ _MISSING = (
     ("no segments, of 0 bytes", "layout_t::iovec(nullptr, 2)", "0"),
     ("no remote segments", "layout_t::remote(nullptr, 1)", "8"),
 )
-# Of local layouts: there is no memory 2^40 bytes from the setting's buffers.
+# For local layouts: there is no memory 2^40 bytes beyond the setting's buffers.
 _FAR = "size_t{1} << 40"
 
 
 def _layouts():
-    """(what it is, declarations of C++, size, what comes of it where it is read, where it is written)."""
+    """(description, C++ declarations, size, expected result if the memory is read, and if it is written)."""
     for what, counts, strides, size, read, written in _STRIDED:
         yield what, (f"const size_t counts[] = {{{counts}}}, strides[] = {{{strides}}};\n"
                      "  const layout_t pieces = layout_t::strided(counts, strides, std::size(strides));"), \
@@ -87,7 +87,7 @@ def _remote_list(segments):
 
 
 def of_operation(op):
-    """(argument, what it is, setters, what must come of it, code before) of all cases."""
+    """(argument, its value in words, setters, expected result, code before the call) of all cases."""
     names = {f.name for f in op.fields}
     for argument, value, setters, expected in _COLLECTIVES.get(op.name, ()):
         yield argument, value, setters, expected, ""
@@ -114,7 +114,7 @@ def of_operation(op):
 def _of_layout(operation, argument, written):
     for what, before, size, when_read, when_written in _layouts():
         if argument == "remote_layout" and what in ("no remote segments",):
-            continue  # it needs no rmr then
+            continue  # a layout without segments needs no rmr
         expected = when_written if written else when_read
         yield argument, what, (("size", size), (argument, "&pieces")), expected, before
     if argument == "remote_layout":

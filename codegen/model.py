@@ -1,5 +1,5 @@
-"""From the description in `api_dsl` to what templates need: checks it, expands derived
-operations, orders fields, and decides how each empty handle is resolved."""
+"""Converts the description in `api_dsl` to the model for the templates: checks it, expands derived operations,
+orders fields, and determines how each empty handle is resolved."""
 
 import hashlib
 import re
@@ -10,11 +10,11 @@ from api_dsl import schema as S
 
 
 class ModelError(Exception):
-    """The description contradicts itself. Each line names an entry and what is wrong with it."""
+    """The description is inconsistent. Each line of the text names an entry and its error."""
 
 
-# Types that include/lci/types.hpp or the language define: (alignment, size). Fields are ordered
-# by them, so that argument structs have no padding inside.
+# Types of include/lci/types.hpp or of the language: (alignment, size). They determine the order of fields, so that
+# argument structs have no internal padding.
 BASIC = {
     "bool": (1, 1), "int": (4, 4), "uint16_t": (2, 2), "uint32_t": (4, 4), "int64_t": (8, 8),
     "uint64_t": (8, 8), "size_t": (8, 8), "uintptr_t": (8, 8), "double": (8, 8),
@@ -29,14 +29,14 @@ SIGNED = {"int", "int64_t"}
 NUMBERS = SIGNED | {"uint16_t", "uint32_t", "uint64_t", "size_t", "uintptr_t", "tag_t", "rcomp_t",
                     "net_imm_data_t", "matching_entry_key_t"}
 RETURN_ONLY = {"void", "global_attr_t", "counters_t", "histogram_t", "reg_cache_stats_t"}
-# Pointers below are none of objects: what constants of handle types may be. An address of an object is at least a page's.
+# Pointers below this value are constants of handle types: the address of an object is never in the first page.
 FIRST_OBJECT = 16
-# How a type's values are written in the environment. Types missing here can't come from it.
+# The types that can be parsed from the environment. Attributes of other types can't be set there.
 PARSED = {"bool", "int", "uint64_t", "size_t", "double", "std::string"}
-# Members of every functor: no argument may be called so.
+# Members of every functor: not allowed as names of arguments.
 RESERVED = {"call", "args", "attr", "operator"}
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*$")
-PUBLISHED_SO = {"net_post_putImm", "net_post_putImms"}  # names that clients know in this spelling
+PUBLISHED_SO = {"net_post_putImm", "net_post_putImms"}  # names in the spelling of existing clients
 KEYWORDS = frozenset("""and asm auto bool break case catch char class const continue default delete
 do double else enum explicit export extern false float for friend goto if inline int long mutable
 namespace new not operator or private protected public register return short signed sizeof static
@@ -45,7 +45,7 @@ volatile while xor""".split())
 
 
 def is_sentence(text):
-    """At least one full sentence: starts like one (or with code), has two words and an end."""
+    """Whether the text is at least a full sentence: it begins like one (or with code), and has two words and an end."""
     return bool(re.match(r"[A-Z`a-z]", text)) and " " in text.strip() and text.endswith(".") \
         or bool(re.match(r"[A-Z][a-zA-Z]+\.$", text))
 
@@ -58,8 +58,8 @@ class Field:
     type: str
     doc: str
     positional: bool
-    default: str  # C++ initializer, "" for the type's own
-    handle: Optional[S.Resource]  # the resource, if it is one's handle
+    default: str  # C++ initializer; "" for the type's default
+    handle: Optional[S.Resource]  # the resource, if the field is a handle
     argument: S.Argument
     alignment: int
     size: int
@@ -89,7 +89,7 @@ class Op:
     group: str
     positional: Tuple[Field, ...]
     optional: Tuple[Field, ...]
-    layout: Tuple[Field, ...]  # all of them, in the order of the struct
+    layout: Tuple[Field, ...]  # all fields, in the order of the struct
     resource: Optional[S.Resource]
     fixed: Tuple[Tuple[str, str], ...]
     aliases: Tuple[Tuple[str, str], ...]
@@ -103,8 +103,8 @@ class Op:
 
     @property
     def without_buffer(self):
-        """Positional arguments before, in and after the one buffer among them, which is a pointer
-        and a number of bytes; None if there is no such pair, or more than one pointer."""
+        """The positional arguments before, of and after the buffer, which is a pointer and a number of bytes; None if
+        there is no such pair, or more than one pointer."""
         pointers = [i for i, f in enumerate(self.positional) if f.type in ("void*", "const void*")]
         if len(pointers) != 1:
             return None
@@ -115,12 +115,12 @@ class Op:
 
     @property
     def labelled(self):
-        """Whether `name` and `user_context` are attributes of what is allocated."""
+        """Whether `name` and `user_context` are attributes of the allocated object."""
         return self.resource is not None
 
 
 class Model:
-    """The whole API. Raises ModelError if it is not sound."""
+    """The whole API. Raises ModelError if the description is inconsistent."""
 
     def __init__(self, api: S.Api):
         self.errors: List[str] = []
@@ -137,11 +137,11 @@ class Model:
         if self.errors:
             raise ModelError("\n".join(self.errors))
 
-    # --- what templates ask ---
+    # --- queries of templates ---
 
     @property
     def layout(self):
-        """A number of all that programs have compiled in: names, types and order of arguments and
+        """A hash of everything that is compiled into programs: names, types and order of arguments and
         attributes, and the values of enumerators."""
         lines = [f"{e.name} {[(v.name, v.value) for v in e.values]}" for e in self.api.enums]
         lines += [f"{r.name} {[(a.name, a.type) for a in r.attributes]}" for r in self.attributed]
@@ -158,13 +158,13 @@ class Model:
 
     @property
     def attributed(self):
-        """Resources whose handle has attributes."""
+        """Resources whose handles have attributes."""
         return [r for r in self.api.resources if r.has_attr]
 
     @property
     def freed(self):
-        """(handle type, operation, whether that needs a runtime) of what is freed through a pointer
-        to its handle; by the first such operation."""
+        """(handle type, operation, whether it needs a runtime) of each type that is freed through a pointer to its
+        handle; the first such operation counts."""
         found = {}
         for o in self.operations:
             handle = o.positional[0].type[:-1] if len(o.positional) == 1 else ""
@@ -175,23 +175,23 @@ class Model:
 
     @property
     def settable(self):
-        """(resource, attribute) of everything that has a process-wide default."""
+        """(resource, attribute) of all attributes with a process-wide default."""
         return [(r, a) for r in self.attributed for a in r.attributes if a.settable]
 
     @property
     def options(self):
-        """(resource, attribute) of everything that the environment can set."""
+        """(resource, attribute) of all attributes that the environment can set."""
         return [(r, a) for r, a in self.settable if a.from_env]
 
     def groups(self):
-        """Operations by heading, in the order of first appearance."""
+        """Operations by group, in the order of the first appearance of each group."""
         found: Dict[str, List[Op]] = {}
         for op in self.operations:
             found.setdefault(op.group, []).append(op)
         return found.items()
 
     def has_constants(self, resource):
-        """Whether some handles of it are neither null nor an object's."""
+        """Whether the type has constants that are neither null nor handles of objects."""
         return any(c.type == resource.name + "_t" and c.pointer != 0 for c in self.api.constants)
 
     def impl(self, resource):
@@ -210,7 +210,7 @@ class Model:
         return sorted(attributes, key=lambda a: -self.measure(a.type)[0])
 
     def measure(self, type_name):
-        """(alignment, size) of a type; None if it is not known."""
+        """(alignment, size) of a type; None if it is unknown."""
         if type_name in BASIC:
             return BASIC[type_name]
         if type_name in self.enums:
@@ -340,7 +340,7 @@ class Model:
     # --- derivation ---
 
     def _expand(self):
-        """Operations with the derived ones written out: (operation, name of the base)."""
+        """All operations, with derived ones expanded: (operation, name of the base)."""
         plain = {o.name: o for o in self.api.operations if isinstance(o, S.Operation)}
         result = []
         for o in self.api.operations:
@@ -436,7 +436,7 @@ class Model:
         self._unique(f"setters of {o.name}", own + [alias for alias, _ in o.setter_aliases])
 
     def _steps(self, o, fields):
-        """Positional handles are checked; then the runtime and what depends on it are filled."""
+        """The steps of an operation: check positional handles, then fill in the runtime and what depends on it."""
         by_name = {f.name: f for f in fields}
         steps, done = [], set()
         for f in fields:
@@ -453,7 +453,7 @@ class Model:
                 if mode == "if_any":
                     steps.append(Step("if_any", "runtime"))
                 elif mode == "required":
-                    # A device knows its runtime; it is asked before the default is.
+                    # A given device determines the runtime; otherwise it is the default runtime.
                     owner = "device" if "device" in by_name and \
                         by_name["device"].type == "device_t" else ""
                     steps.append(Step("runtime", "runtime", owner))

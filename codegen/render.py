@@ -1,4 +1,4 @@
-"""Templates with the few filters they need, and the machine-readable model."""
+"""Renders the templates with their filters, and the machine-readable model."""
 
 import dataclasses
 import json
@@ -57,11 +57,11 @@ class _Filters:
         return conditions
 
     def checks(self, resource):
-        """What resolve.cpp checks of a resource's attributes."""
+        """The checks of a resource's attributes in resolve.cpp."""
         found = []
         for a in resource.attributes:
             conditions = self.out_of_range(a, f"a.{a.name}") if a.settable else []
-            if a.type == "double" and conditions:  # catches NaN as well
+            if a.type == "double" and conditions:  # also detects NaN
                 conditions = [f"!({c.replace(' < ', ' >= ').replace(' > ', ' <= ')})"
                               for c in conditions]
             if conditions:
@@ -99,11 +99,11 @@ class _Filters:
         return a.default
 
     def is_parsed(self, e):
-        """Whether some option takes values of this enum."""
+        """Whether some option has values of this enum."""
         return any(e.name in (a.type, a.flags) for _, a in self.model.options)
 
     def choices(self, a):
-        """(name, C++ value) of what an enum or flags may be called in the environment."""
+        """(name, C++ value) of all names of an enum or of flags in the environment."""
         enum = self.model.enums.get(a.flags or a.type)
         if enum is None:
             return []
@@ -144,20 +144,20 @@ class _Filters:
                 found.append(f"{f.name} (without {f.argument.resolve.when})")
         return found
 
-    # --- what calls are looked at for ---
+    # --- checks of calls ---
 
     def handle_pointer(self, f):
         return f.type.endswith("*") and f.type[:-1] in self.model.handles
 
     def takes_default_runtime(self, op):
-        """Whether what is left empty comes from the default runtime, whatever else is given."""
+        """Whether omitted arguments come from the default runtime, whatever else is given."""
         return any(f.argument.runtime == "required" for f in op.fields)
 
     def collective(self, op):
         return op.group == "Collectives"
 
     def collective_text(self, op):
-        """The call as it must be at all ranks, as an expression of C++."""
+        """A C++ expression for the description of the call, which must be equal at all ranks."""
         numbers = [f for f in op.fields if f.type in ("size_t", "int") or f.name == "algorithm"]
         text = f'std::string("{op.name}(")'
         for i, f in enumerate(numbers):
@@ -166,12 +166,12 @@ class _Filters:
         return text + ' + ")"'
 
     def names_memory(self, op):
-        """Whether lib/core/checking/memory_inspection.hpp looks at it."""
+        """Whether lib/core/checking/memory_inspection.hpp checks the operation."""
         return op.name in ("post_comm", "post_am", "post_send", "post_recv", "post_put", "post_get", "post_atomic",
                            "net_post_put", "net_post_putImm", "net_post_get")
 
     def works_after_fork(self, op):
-        """Whether a forked child may call it: it only reads what the process knows of itself, or ends."""
+        """Whether a forked child may call it: it only reads facts about the process, or ends the process."""
         return op.name in ("get_rank_me", "get_rank_n", "get_g_runtime", "abort")
 
     def ends_something(self, op):
@@ -189,7 +189,7 @@ class _Filters:
         return f"return core::leave_alone(args.{name});"
 
     def ends_known(self, op):
-        """Frees an object of which is always known whether it is alive (lib/base/objects.hpp)."""
+        """Whether it frees an object of a type for which freed objects are always detected (lib/base/objects.hpp)."""
         return op.name.startswith("free_") and op.name not in (
             "free_runtime", "free_comp", "free_shared")
 
@@ -201,7 +201,7 @@ class _Filters:
         return self.makes(op) and op.returns not in ("runtime_t", "comp_t", "mr_t")
 
     def accepts(self, f, op):
-        """What the reference says that an argument accepts."""
+        """The values that an argument accepts, for the reference."""
         fact = facts.of(op.name, f.name, f.type, f.positional, self.model.enums, self.model.handles)
         return fact.text if fact else ""
 
@@ -212,7 +212,7 @@ class _Filters:
         return sorted({r.header for r in resources})
 
     def resolve_headers(self, resources):
-        """Those whose members resolve.cpp reads."""
+        """The headers of resources whose members resolve.cpp reads."""
         owners = {s.owner for op in self.model.operations for s in op.steps if s.owner}
         return self.headers([r for r in resources if r.name in owners | {"runtime"}])
 
@@ -259,7 +259,7 @@ def _environment(model):
 
 def template(name, model):
     text = _environment(model).get_template(name).render()
-    lines, blank = [], True  # at most one empty line in a row, none at the ends
+    lines, blank = [], True  # no consecutive empty lines, and none at the ends
     for line in text.split("\n"):
         line = line.rstrip()
         if line or not blank:
@@ -269,7 +269,7 @@ def template(name, model):
 
 
 def api_json(model):
-    """The description with derived operations written out."""
+    """The description as JSON, with derived operations expanded."""
     def plain(entry):
         return dataclasses.asdict(entry)
 

@@ -1,11 +1,11 @@
-// What tests of cancelled operations share.
+// Helpers shared by the tests of cancelled operations.
 #pragma once
 
 #include "tests/conformance/window.hpp"
 
 namespace conf {
 
-/// Bytes of a message that waits for its receiver.
+/// Size in bytes of a message that waits for a matching receive.
 inline size_t large(rank_env& env) { return 40 * lci::get_max_bcopy_size_x().runtime(env.rt)(); }
 
 inline void drain(rank_env& env) {
@@ -17,7 +17,7 @@ inline bool ended_early(const lci::status_t& s) {
   return s.error == lci::errorcode_t::cancelled || s.error == lci::errorcode_t::timed_out;
 }
 
-/// A queue whose operations are told apart by tag or context.
+/// A completion queue whose statuses are looked up by tag or context.
 class end_queue {
  public:
   explicit end_queue(rank_env& env) : env_(env), comp_(lci::alloc_cq_x().runtime(env.rt)()) {}
@@ -31,7 +31,7 @@ class end_queue {
                [&] { return !(s = lci::cq_pop_x(comp_).runtime(env_.rt)()).is_retry(); });
     return s;
   }
-  /// Whether nothing more comes, some progress later.
+  /// Whether no further status arrives during some more rounds of progress.
   bool empty() {
     for (int i = 0; i < 100; ++i) env_.progress();
     return lci::cq_pop_x(comp_).runtime(env_.rt)().is_retry();

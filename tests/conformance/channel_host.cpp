@@ -1,5 +1,5 @@
-// The ranks of one launcher share a parent process: its id names their sockets, which live in the
-// kernel only (abstract names), so nothing is left behind.
+// The ranks of one launcher share a parent process, whose id is part of the names of their sockets. The names
+// are abstract, so no file remains.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ class host_channel : public channel {
     const sockaddr_un a = address(to, length);
     if (sendto(socket_, text.data(), text.size(), 0, reinterpret_cast<const sockaddr*>(&a), length) >= 0)
       return true;
-    // Refused: that rank has not come up yet.
+    // Refused: that rank has not created its socket yet.
     if (errno != EAGAIN && errno != ECONNREFUSED && errno != ENOBUFS && errno != EINTR)
       channel_failed("send between the ranks");
     return false;

@@ -1,5 +1,5 @@
-// Ranks on several hosts: each has a TCP connection with rank 0, made when it has something to say for
-// the first time. A text goes behind its length.
+// For ranks on several hosts: each connects to rank 0 by TCP when it sends its first text. A text is preceded by
+// its length.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,7 +28,7 @@ class connection {
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
 
-  /// Blocks where the other end is slow to read: texts are short.
+  /// Blocks if the peer reads slowly, which is acceptable as texts are short.
   void send(const std::string& text) {
     const auto size = static_cast<uint32_t>(text.size());
     std::string all(reinterpret_cast<const char*>(&size), sizeof size);
@@ -44,7 +44,7 @@ class connection {
     char bytes[65536];
     for (;;) {
       const ssize_t n = recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT);
-      if (n <= 0) break;  // an end is noticed by who waits in vain
+      if (n <= 0) break;  // a closed connection is not reported: the exchange times out
       in_.append(bytes, static_cast<size_t>(n));
     }
     uint32_t size;
@@ -58,7 +58,7 @@ class connection {
 
  private:
   int socket_;
-  std::string in_;  // what has come, from the begin of a text
+  std::string in_;  // bytes received, from the beginning of a text
 };
 
 class tcp_channel : public channel {
@@ -101,7 +101,7 @@ class tcp_channel : public channel {
   }
 
  private:
-  /// Null while rank 0 has not come up.
+  /// Null if rank 0 does not listen yet.
   std::unique_ptr<connection> connect() {
     const int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (s < 0) channel_failed("socket between hosts");
@@ -110,7 +110,7 @@ class tcp_channel : public channel {
       return nullptr;
     }
     auto made = std::make_unique<connection>(s);
-    made->send(std::to_string(rank_));  // whose connection it is
+    made->send(std::to_string(rank_));  // tells rank 0 whose connection this is
     return made;
   }
 
@@ -118,20 +118,20 @@ class tcp_channel : public channel {
     for (int s; (s = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;)
       unnamed_.push_back(std::make_unique<connection>(s));
     std::string name;
-    for (auto& guest : unnamed_) {
-      if (!guest->receive(name)) continue;
+    for (auto& c : unnamed_) {
+      if (!c->receive(name)) continue;
       const auto from = static_cast<size_t>(std::atoi(name.c_str()));
-      if (from < peers_.size()) peers_[from] = std::move(guest);
-      unnamed_.erase(unnamed_.begin() + (&guest - unnamed_.data()));
-      return;  // the rest next time
+      if (from < peers_.size()) peers_[from] = std::move(c);
+      unnamed_.erase(unnamed_.begin() + (&c - unnamed_.data()));
+      return;  // the loop's iterators are invalid now; the rest is handled by the next call
     }
   }
 
   const int rank_;
   sockaddr_in address_{};
   int listener_ = -1;                                  // rank 0
-  std::vector<std::unique_ptr<connection>> unnamed_;  // rank 0: they have not said their rank
-  std::vector<std::unique_ptr<connection>> peers_;    // of each rank, as far as there is one
+  std::vector<std::unique_ptr<connection>> unnamed_;  // rank 0: connections whose rank is not known yet
+  std::vector<std::unique_ptr<connection>> peers_;    // by rank; null if there is none
 };
 
 }  // namespace

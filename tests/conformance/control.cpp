@@ -17,7 +17,7 @@ std::vector<std::pair<int, std::string>> hub::add(int rank, message m) {
   }
   std::vector<std::pair<int, std::string>> answers;
   const int n = static_cast<int>(in_.size());
-  if (any_last && !all_last) {  // someone has given up: the others shall not wait for it
+  if (any_last && !all_last) {  // a rank has abandoned the test: the others must not wait for it
     for (int r = 0; r < n; ++r) {
       auto& i = in_[static_cast<size_t>(r)];
       if (i->last) continue;
@@ -56,8 +56,8 @@ namespace {
 struct shared_hub {
   explicit shared_hub(int size) : center(size), answers(static_cast<size_t>(size)) {}
   std::mutex mutex;
-  hub center;                                       // under mutex, as answers
-  std::vector<std::optional<std::string>> answers;  // waiting to be fetched by their rank
+  hub center;                                       // guarded by mutex, as is answers
+  std::vector<std::optional<std::string>> answers;  // by rank, until the rank takes it
 };
 
 class local_control : public control {
@@ -69,7 +69,7 @@ class local_control : public control {
                                     const std::function<void()>& idle) override {
     {
       std::lock_guard lock(hub_->mutex);
-      hub_->answers[rank_].reset();  // left over if an earlier exchange ran out of time
+      hub_->answers[rank_].reset();  // may be there if an earlier exchange timed out
       for (auto& [rank, answer] : hub_->center.add(static_cast<int>(rank_), {last, mine}))
         hub_->answers[static_cast<size_t>(rank)] = std::move(answer);
     }

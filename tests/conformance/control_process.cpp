@@ -1,4 +1,4 @@
-// One rank's end among the processes of a launcher: rank 0 plays the middle.
+// The control of ranks that are processes of one launcher. All messages go through rank 0.
 #include <chrono>
 #include <cstdlib>
 
@@ -46,7 +46,7 @@ class process_control : public control {
     return text;
   }
 
-  /// Sends the answers out and returns rank 0's own, empty if there is none yet.
+  /// Sends the answers and returns rank 0's own; empty if there is none yet.
   std::string deliver(const std::vector<std::pair<int, std::string>>& answers,
                       const std::function<void()>& idle) {
     std::string own;
@@ -61,7 +61,7 @@ class process_control : public control {
 
   int rank_;
   std::unique_ptr<channel> channel_;
-  hub center_;  // rank 0's is used
+  hub center_;  // used by rank 0 only
   std::chrono::steady_clock::time_point end_;
 };
 

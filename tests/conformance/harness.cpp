@@ -10,7 +10,7 @@
 namespace conf {
 
 thread_local rank_env* current = nullptr;
-// Where a process is one rank: for threads that no rank has entered, such as progress threads.
+// The process's only rank, if it has one: for threads that did not call enter(), such as progress threads.
 std::atomic<rank_env*> only{nullptr};
 
 rank_env::rank_env(lci::runtime_t runtime, int my_rank, int n_ranks, control& ctl)
@@ -57,7 +57,7 @@ std::vector<std::string> rank_env::exchange_text(const std::string& text, bool l
   try {
     return control_.exchange(text, last, seconds, [this, last] {
       if (last)
-        sched_yield();  // the runtime may be beyond use
+        sched_yield();  // the runtime may be unusable after a failure
       else
         progress_all();
     });
@@ -131,8 +131,8 @@ int environment_ranks() {
   return n ? std::atoi(n) : 0;
 }
 
-/// One rank's part of a test, from its runtime's birth (already had) to its end. Returns what all
-/// ranks found: "number of checks \\n what was wrong".
+/// Runs one rank's part of a test and frees its runtime. Returns the findings of all ranks, each as
+/// "number of checks \\n failures", and after them those of this rank's free_runtime, if it threw.
 std::vector<std::string> run_rank(lci::runtime_t rt, int rank, int size, control& ctl,
                                   const std::function<void(rank_env&)>& body) {
   rank_env env(rt, rank, size, ctl);
@@ -163,7 +163,8 @@ std::vector<std::string> run_rank(lci::runtime_t rt, int rank, int size, control
   return all;
 }
 
-/// What the ranks have exchanged is rank 0's to report; a rank's own end comes after that.
+/// Reports failures to Catch2. The first `exchanged` findings are known to all ranks, and rank 0 reports them; those
+/// after them are known to this rank only, which reports them itself.
 void assert_nothing_wrong(const std::vector<std::string>& findings, size_t exchanged) {
   std::string wrong;
   long checks = 0;
@@ -191,7 +192,7 @@ void on_local_ranks(int size, const std::function<void(rank_env&)>& body) {
     });
   }
   for (auto& t : threads) t.join();
-  for (size_t r = 1; r < findings.size(); ++r)  // what came after the exchange
+  for (size_t r = 1; r < findings.size(); ++r)  // findings made after the exchange
     for (size_t i = static_cast<size_t>(size); i < findings[r].size(); ++i)
       findings[0].push_back(findings[r][i]);
   assert_nothing_wrong(findings[0], static_cast<size_t>(size));

@@ -1,9 +1,9 @@
-// Runs the body of a test on every rank, on whatever fabric the program was started for.
+// Runs the body of a test on every rank, on the fabric that the program was started for.
 //
 // Started under a launcher, a process is one rank and uses the default fabric (or the one that
-// LCI_ATTR_BACKEND names). Started with LCI_TEST_RANKS=N it plays N ranks itself, one thread each,
-// over the sim fabric. A body is given its rank's rank_env and nothing else, must not share
-// anything with other ranks, and collects what is wrong; the main thread of rank 0 asserts.
+// LCI_ATTR_BACKEND names). Started with LCI_TEST_RANKS=N it runs N ranks itself, one thread each,
+// over the sim fabric. A body gets its rank's rank_env and nothing else, and must not share anything
+// with other ranks. It records failed checks; the main thread of rank 0 reports those of all ranks to Catch2.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -23,8 +23,8 @@
 
 namespace conf {
 
-/// What a body sees of its rank. check(), fail(), progress(), until() and post() may be called by
-/// all threads of the rank; the rest by one at a time.
+/// A rank, as its body sees it. All threads of the rank may call fail(), count_check(), progress(), until() and
+/// post() concurrently; the other functions may be called by one thread at a time.
 class rank_env {
  public:
   rank_env(lci::runtime_t runtime, int my_rank, int n_ranks, control& ctl);
@@ -35,15 +35,15 @@ class rank_env {
   int right() const { return (rank + 1) % size; }
   int left() const { return (rank + size - 1) % size; }
 
-  // Findings.
+  // Results of checks.
   void fail(const char* file, int line, const std::string& text);
   void count_check() { checks_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Making things happen.
+  // Progress and posts.
   void progress() { progress(device); }
   void progress(lci::device_t d);
-  void progress_all();  ///< of the default device and those made by devices()
-  /// Makes progress until `done()`; when that takes too long, the rank gives up the test.
+  void progress_all();  ///< makes progress on the default device and those made by devices()
+  /// Makes progress until `done()` returns true; after timeout_s seconds the rank abandons the test.
   template <class F>
   void until(const char* what, F&& done) {
     until(device, what, done);
@@ -57,7 +57,7 @@ class rank_env {
       if (now() > end) give_up(what);
     }
   }
-  /// Calls `f` (a post) until it doesn't say retry any more.
+  /// Calls `f` (a post) until it no longer returns retry.
   template <class F>
   lci::status_t post(F&& f) {
     return post(device, f);
@@ -69,11 +69,11 @@ class rank_env {
     return s;
   }
 
-  /// All ranks arrive before any leaves. Makes progress on all devices meanwhile.
+  /// A barrier of all ranks, which makes progress on all devices.
   void barrier() { exchange_text({}, false); }
-  /// The same, but this rank makes none: it is to be found out what happens without.
+  /// A barrier in which this rank makes no progress.
   void barrier_at_rest();
-  /// What each rank gave.
+  /// Returns the `mine` of each rank, by rank.
   template <class T>
   std::vector<T> all_gather(const T& mine) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -84,18 +84,18 @@ class rank_env {
     return all;
   }
 
-  /// Runs f(0) .. f(n-1) in n threads. The caller is thread 0. A thread whose f has returned goes
-  /// on making progress on all devices until all have: peers may still depend on it.
+  /// Runs f(0) .. f(n-1) in n threads. The caller is thread 0. A thread whose f has returned makes progress on all
+  /// devices until all threads have returned: peers may still depend on it.
   void parallel(int n, const std::function<void(int)>& f);
-  /// One device a thread: the default one for all if `shared`, else new ones, which the
-  /// destructor of the environment frees. The same on all ranks.
+  /// One device for each thread: the default device for all if `shared`, else for thread 0 only, and new devices for
+  /// the others, which end_test() frees. Called by all ranks with the same arguments.
   std::vector<lci::device_t> devices(int threads, bool shared);
 
   /// The environment of the calling thread's rank, for handlers.
   static rank_env& mine();
 
   // For the harness.
-  void enter();  ///< the calling thread now belongs to this rank
+  void enter();  ///< from now on mine() is this environment in the calling thread
   std::vector<std::string> exchange_text(const std::string& mine, bool last);
   void end_test();
   std::string findings();
@@ -114,16 +114,16 @@ class rank_env {
   std::vector<std::string> failures_;  // under mutex_
 };
 
-/// Changes to attributes for one test; the same on all ranks.
+/// Changes attributes for one test; the same on all ranks.
 using tuner = std::function<void(lci::global_attr_t&)>;
 
-/// Runs `body` on all ranks, each with a fresh runtime. Asserts that it has checked something and
-/// that nothing was wrong. Main thread only.
+/// Runs `body` on all ranks, each with a new runtime. The test case fails if a check failed, or if no check was
+/// made. Main thread only.
 void on_ranks(const std::function<void(rank_env&)>& body, const tuner& tune = {});
 
 /// How many ranks on_ranks() will run.
 int rank_count();
-/// Whether the ranks were told to meet over a network.
+/// Whether LCI_TEST_CONTROL asks the ranks to connect over a network.
 bool on_several_hosts();
 /// Whether all ranks live in this process (the sim fabric).
 bool ranks_in_one_process();
@@ -145,7 +145,7 @@ inline std::string shown(lci::errorcode_t value) { return lci::get_errorcode_str
 
 }  // namespace conf
 
-/// The two checks of bodies. `env` must be in sight; they may stand in any thread.
+/// The checks of bodies. A variable `env`, the rank's rank_env, must be in scope. Any thread may use them.
 #define EXPECT(condition)                                                     \
   do {                                                                        \
     env.count_check();                                                        \
@@ -162,7 +162,7 @@ inline std::string shown(lci::errorcode_t value) { return lci::get_errorcode_str
                #left " == " #right ": " + ::conf::shown(l_) + " / " + ::conf::shown(r_)); \
   } while (false)
 
-/// `call` must throw invalid_argument_error with both words in its text.
+/// `call` must throw invalid_argument_error, and its message must contain both words.
 #define EXPECT_INVALID(call, word1, word2)                                              \
   do {                                                                                  \
     env.count_check();                                                                  \

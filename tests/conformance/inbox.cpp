@@ -7,7 +7,7 @@ namespace conf {
 namespace {
 
 constexpr int max_ranks = 64;
-std::array<std::atomic<inbox*>, max_ranks> handler_inbox;  // by rank: the ranks may share a process
+std::array<std::atomic<inbox*>, max_ranks> handler_inbox;  // by rank, since ranks may share a process
 
 void handle(lci::status_t status) {
   const auto rank = static_cast<size_t>(rank_env::mine().rank);

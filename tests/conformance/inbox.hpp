@@ -1,5 +1,5 @@
-// A place where active messages (or signals of puts and gets) arrive, one class for all kinds of
-// completion objects, so that a test can be run with each of them.
+// Collects active messages, or signals of puts and gets. It is one class for all kinds of completion objects,
+// so that a test can be run with each of them.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace conf {
 
 enum class inbox_kind {
-  handler,           ///< payload in a buffer of its own, freed by the receiver
-  in_place_handler,  ///< payload where it arrived, gone when the handler returns
-  packet_handler,    ///< payload in a packet, given back by the receiver
+  handler,           ///< payload in an allocated buffer, which the receiver frees
+  in_place_handler,  ///< payload where it arrived, valid until the handler returns
+  packet_handler,    ///< payload in a packet, which the receiver gives back
   queue_lcrq,
   queue_array,
   packet_queue,
@@ -31,11 +31,11 @@ struct arrival {
   std::string data;
 };
 
-/// Owned by the rank's main thread, which also collects; signalled by any. One inbox of a handler
-/// kind a rank at a time (a handler is a plain function).
+/// Owned by the rank's main thread, which also calls collect(); any thread may signal it. A rank may have one inbox
+/// of a handler kind at a time, since a handler is a plain function.
 class inbox {
  public:
-  /// `expected`: how many arrivals a round has (the threshold of a synchronizer).
+  /// `expected`: the number of arrivals in a round (the threshold of a synchronizer).
   /// `with_payload` is false for signals of puts and gets, whose buffer is not the receiver's.
   inbox(rank_env& env, inbox_kind kind, int expected, bool with_payload = true);
   ~inbox();
@@ -46,9 +46,9 @@ class inbox {
   lci::rcomp_t rcomp() const { return rcomp_; }
   bool tells_status() const { return kind_ != inbox_kind::counter; }
 
-  /// The `expected` arrivals of a round, in any order. A counter's have no content.
+  /// Waits for the `expected` arrivals of a round and returns them in any order. A counter's have no content.
   std::vector<arrival> collect();
-  /// What has arrived beyond the rounds collected; checks that it is nothing.
+  /// Whether nothing has arrived beyond the collected rounds.
   bool empty();
 
   /// Called by completion objects.
@@ -57,7 +57,7 @@ class inbox {
  private:
   struct custom_comp;
 
-  bool poll();  ///< moves what a queue or synchronizer holds into arrivals_; true when round done
+  bool poll();  ///< moves statuses from a queue or synchronizer to arrivals_; true once the round is complete
   arrival take(lci::status_t status);
 
   rank_env& env_;
@@ -69,7 +69,7 @@ class inbox {
   lci::rcomp_t rcomp_ = 0;
   int64_t counted_ = 0;
   std::mutex mutex_;
-  std::vector<arrival> arrivals_;  // under mutex_
+  std::vector<arrival> arrivals_;  // guarded by mutex_
 };
 
 }  // namespace conf

@@ -1,4 +1,4 @@
-// Message contents that tell where they come from, buffers with guarded ends, sizes worth testing.
+// Message contents that depend on a seed, buffers with guard bytes at both ends, sizes to test.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline char pattern_byte(uint64_t seed, size_t i) {
 inline void fill(void* to, size_t size, uint64_t seed) {
   for (size_t i = 0; i < size; ++i) static_cast<char*>(to)[i] = pattern_byte(seed, i);
 }
-/// Whether `size` bytes are those of a message made with `seed`, of which they start at `skip`.
+/// Whether `size` bytes are those at offset `skip` of a message made with `seed`.
 inline bool matches(const void* at, size_t size, uint64_t seed, size_t skip = 0) {
   for (size_t i = 0; i < size; ++i)
     if (static_cast<const char*>(at)[i] != pattern_byte(seed, i + skip)) return false;
@@ -27,8 +27,8 @@ inline std::vector<char> message(size_t size, uint64_t seed) {
   return m;
 }
 
-/// Sends `out` to the right and receives `in` from the left, both of `size` bytes, which signal `sync`, a
-/// synchronizer of two; then `out` is the message made with `tag` and the rank.
+/// Fills `out` with the message made with `tag` and the rank, sends it to the right neighbour and receives `in` from
+/// the left one. Both have `size` bytes and signal `sync`, a synchronizer with a threshold of two.
 inline void exchange_around(rank_env& env, lci::device_t device, lci::comp_t sync, char* out, char* in,
                             size_t size, lci::tag_t tag) {
   fill(out, size, tag + static_cast<uint64_t>(env.rank));
@@ -51,14 +51,14 @@ inline void exchange_around(rank_env& env, lci::device_t device, lci::comp_t syn
   EXPECT(matches(in, size, tag + static_cast<uint64_t>(env.left())));
 }
 
-/// A buffer whose surroundings are watched.
+/// A buffer with guard bytes before and after it.
 class guarded {
  public:
   explicit guarded(size_t size) : all_(size + 2 * guard, '\x5a'), size_(size) {}
   char* data() { return all_.data() + guard; }
   size_t size() const { return size_; }
   void clear() { all_.assign(all_.size(), '\x5a'); }
-  /// Nothing was written outside, nor after the first `used` bytes inside.
+  /// Whether nothing was written outside of the buffer, nor after its first `used` bytes.
   bool intact(size_t used) const {
     for (size_t i = 0; i < guard; ++i)
       if (all_[i] != '\x5a') return false;
@@ -74,10 +74,10 @@ class guarded {
 };
 
 constexpr size_t small_chunk = 64 << 10;
-/// Makes rendezvous transfers come in several pieces already at a few hundred KiB.
+/// Makes rendezvous transfers of a few hundred KiB consist of several pieces.
 inline void with_small_chunks(lci::global_attr_t& attr) { attr.rdv_chunk_size = small_chunk; }
 
-/// Sizes at and around every threshold of the protocols: nothing, one slot, inject, one packet,
+/// Sizes at and around every threshold of the protocols: 0 bytes, one slot, inject, one packet,
 /// rendezvous, rendezvous in several pieces (with_small_chunks).
 inline std::vector<size_t> interesting_sizes(rank_env& env) {
   const size_t bcopy = lci::get_max_bcopy_size_x().runtime(env.rt)();

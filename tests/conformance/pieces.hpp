@@ -1,4 +1,4 @@
-// Layouts of all shapes, and where their bytes are.
+// Makes layouts of all shapes, and computes where their bytes are.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace conf {
 using lci::layout_segment_t;
 using lci::layout_t;
 
-/// A layout with its arrays, and what it means: the place of each byte, found out the slow way.
+/// A layout with its arrays, and the offset of each of its bytes, computed one byte at a time.
 struct pieces {
   std::vector<layout_segment_t> segments;
   std::vector<size_t> counts, strides;
@@ -41,7 +41,7 @@ struct pieces {
     for (size_t i = 0; i < size(); ++i) out[i] = from[places[i]];
     return out;
   }
-  /// Whether all bytes but those of the layout are `value`.
+  /// Whether all bytes outside of the layout are `value`.
   bool rest_is(const char* at, size_t n, char value) const {
     std::vector<bool> ours(n);
     for (const size_t p : places) ours[p] = true;
@@ -60,7 +60,8 @@ struct pieces {
   }
 };
 
-/// The same at all ranks for the same number; of `total` bytes, or of some size of its own if 0.
+/// Makes the layout number `which`, the same at all ranks, of `total` bytes; if `total` is 0, of a size that `which`
+/// decides.
 inline void make_pieces(pieces& p, int which, size_t total = 0) {
   std::mt19937 random(static_cast<unsigned>(which));
   const auto up_to = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n)(random); };
@@ -83,7 +84,7 @@ inline void make_pieces(pieces& p, int which, size_t total = 0) {
   p.list(list);
 }
 
-/// Of numbers for make_pieces().
+/// Tests call make_pieces() with numbers below this one.
 constexpr int variety = 24;
 
 }  // namespace conf

@@ -1,4 +1,4 @@
-// One rank's view of raw network operations on a device: statuses as they were polled.
+// Polls the statuses of raw network operations on a device.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace conf {
 
-/// Used by one thread of the rank at a time.
+/// Keeps the statuses that were polled and not taken yet. Used by one thread of the rank at a time.
 class raw_port {
  public:
   explicit raw_port(rank_env& env) : raw_port(env, env.device) {}
@@ -22,7 +22,7 @@ class raw_port {
     polled.insert(polled.end(), taken.begin(), taken.begin() + static_cast<ptrdiff_t>(n));
   }
 
-  /// Waits for a status of this opcode, of any that were polled, and takes it out.
+  /// Waits for a status with this opcode and removes it from those that were polled.
   lci::net_status_t next(lci::net_opcode_t opcode) {
     lci::net_status_t found;
     env_.until(device_, "a raw status", [&] {
@@ -37,13 +37,13 @@ class raw_port {
     return found;
   }
 
-  /// Nothing is left, and nothing comes any more.
+  /// Whether no status is left and further polls return none.
   bool quiet() {
     for (int i = 0; i < 50; ++i) poll();
     return polled.empty();
   }
 
-  /// Calls `f` (a raw post) until it doesn't say retry any more.
+  /// Calls `f` (a raw post) until it no longer returns retry.
   template <class F>
   lci::error_t post(F&& f) {
     lci::error_t e;

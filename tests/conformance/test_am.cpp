@@ -7,8 +7,8 @@ using namespace conf;
 
 namespace {
 
-/// Every rank sends one message of each size to its right neighbour and looks at what comes from
-/// its left one.
+/// Every rank sends one message of each size to its right neighbour and checks the messages of its
+/// left neighbour.
 void ring_of_messages(rank_env& env, inbox& box) {
   const auto rcomps = env.all_gather(box.rcomp());
   uint64_t round = 0;
@@ -32,7 +32,7 @@ void ring_of_messages(rank_env& env, inbox& box) {
     }
     env.barrier();
     EXPECT(box.empty());
-    env.barrier();  // nobody is in the next round yet
+    env.barrier();  // no rank has begun the next round
   }
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("an active message reaches every rank, its sender included", "[am]") {
   });
 }
 
-TEST_CASE("the sender of an active message learns of its completion through any object", "[am]") {
+TEST_CASE("an active message completes at its sender through any object", "[am]") {
   const auto kind = GENERATE(from_range(all_inbox_kinds()));
   const bool allow_done = GENERATE(true, false);
   INFO(name_of(kind) << ", allow_done " << allow_done);
@@ -139,7 +139,7 @@ TEST_CASE("tags of active messages keep all their bits up to max_tag", "[am]") {
   });
 }
 
-TEST_CASE("messages of one device all arrive, however many are under way", "[am]") {
+TEST_CASE("messages of one device all arrive, however many are in flight", "[am]") {
   const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq,
                              inbox_kind::queue_array, inbox_kind::packet_queue);
   INFO(name_of(kind));
@@ -183,7 +183,7 @@ TEST_CASE("messages of a burst arrive although their sender makes no progress af
               .runtime(env.rt)();
         });
     };
-    send(env.right());  // afterwards everybody is connected
+    send(env.right());  // afterwards all ranks are connected
     box.collect();
     env.barrier();
     if (env.rank == 0) send(env.right());

@@ -1,4 +1,4 @@
-// Atomic operations on remote memory: the right value, whoever else is at it.
+// Atomic operations on remote memory: values are right, also with concurrent accesses.
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -21,7 +21,7 @@ constexpr atomic_type_t type_of() {
   return std::is_signed_v<T> ? atomic_type_t::int64 : atomic_type_t::uint64;
 }
 
-/// One rank's access to a value in the windows, one operation after the other.
+/// A rank's atomic operations on a value in a window, one at a time.
 template <class T>
 struct remote_value {
   rank_env& env;
@@ -87,14 +87,14 @@ void check_integer() {
     EXPECT_EQ(v.apply(atomic_op_t::swap, most), T{42});
     EXPECT_EQ(v.apply(atomic_op_t::add, 1), most);  // wraps around
     EXPECT_EQ(v.fetch(), least);
-    EXPECT_EQ(v.compare_swap(T{5}, T{6}), least);  // differs: nothing happens
+    EXPECT_EQ(v.compare_swap(T{5}, T{6}), least);  // the values differ: no change
     EXPECT_EQ(v.compare_swap(least, T{0x0f0f}), least);
     EXPECT_EQ(v.apply(atomic_op_t::bit_and, T{0x00ff}), T{0x0f0f});
     EXPECT_EQ(v.apply(atomic_op_t::bit_or, T{0x1000}), T{0x000f});
     EXPECT_EQ(v.apply(atomic_op_t::bit_xor, T{0x1001}), T{0x100f});
     EXPECT_EQ(v.fetch(), T{0x000e});
     const T two = 2;
-    EXPECT(v.apply(atomic_op_t::add, &two, nullptr).is_done());  // the value before isn't wanted
+    EXPECT(v.apply(atomic_op_t::add, &two, nullptr).is_done());  // without a buffer for the previous value
     EXPECT_EQ(v.fetch(), T{0x0010});
   });
 }
@@ -114,7 +114,7 @@ void check_float() {
 
 }  // namespace
 
-TEST_CASE("each atomic operation does what it says, on each integer type", "[atomics]") {
+TEST_CASE("each atomic operation has the right result on each integer type", "[atomics]") {
   check_integer<int32_t>();
   check_integer<uint32_t>();
   check_integer<int64_t>();
@@ -126,11 +126,11 @@ TEST_CASE("atomic operations on floating point add, swap and compare bits", "[at
   check_float<double>();
 }
 
-TEST_CASE("no addition is lost, from wherever it comes", "[atomics]") {
+TEST_CASE("no addition of any rank or thread is lost", "[atomics]") {
   const bool shared = GENERATE(false, true);
   INFO("memory from alloc_shared: " << shared);
   on_ranks([shared](rank_env& env) {
-    // Remote operations of several threads meet the owner's own.
+    // Remote operations of several threads are concurrent with the owner's.
     constexpr int threads = 2, additions = 400;
     auto mr = shared ? lci::alloc_shared_x(64).runtime(env.rt)() : lci::mr_t();
     alignas(64) std::array<char, 64> plain{};
@@ -174,13 +174,13 @@ TEST_CASE("no addition is lost, from wherever it comes", "[atomics]") {
   });
 }
 
-TEST_CASE("fetch-and-add gives each caller another value", "[atomics]") {
+TEST_CASE("fetch-and-add returns a different value to each caller", "[atomics]") {
   on_ranks([](rank_env& env) {
     constexpr uint64_t n = 200;
     window w(env, 64);
     std::memset(w.data(), 0, 64);
     env.barrier();
-    // All at once, through a queue: many are under way together.
+    // All operations are posted before any completion is popped, so many are in flight.
     auto cq = lci::alloc_cq_x().runtime(env.rt)();
     std::vector<uint64_t> tickets(n, ~uint64_t{0});
     const uint64_t one = 1;
@@ -196,7 +196,7 @@ TEST_CASE("fetch-and-add gives each caller another value", "[atomics]") {
       while (pending > 0 && lci::cq_pop_x(cq).runtime(env.rt)().is_done()) --pending;
       return pending == 0;
     });
-    // Everybody's tickets, as a bit set of what rank r has got.
+    // The tickets of all ranks, as a bit set of those that rank r has received.
     std::array<uint64_t, 32> bits{};
     for (const uint64_t t : tickets)
       if (t < bits.size() * 64) bits[t / 64] |= uint64_t{1} << t % 64;
@@ -243,7 +243,7 @@ TEST_CASE("an atomic operation completes through any object", "[atomics]") {
   });
 }
 
-TEST_CASE("an atomic operation that can't be is refused before anything happens", "[atomics]") {
+TEST_CASE("an invalid atomic operation is refused and has no effect", "[atomics]") {
   on_ranks([](rank_env& env) {
     window w(env, 64);
     uint64_t value = 0;

@@ -1,4 +1,4 @@
-// Attributes: defaults read and set before a runtime, given at allocation, from the environment.
+// Attributes: defaults read and set before a runtime exists, values given at allocation, the environment.
 #include <cstdlib>
 
 #include "tests/conformance/inbox.hpp"
@@ -6,7 +6,7 @@
 
 using namespace conf;
 
-TEST_CASE("a default set before a runtime is what its resources have", "[attributes]") {
+TEST_CASE("a default that is set before a runtime exists applies to its resources", "[attributes]") {
   on_ranks(
       [](rank_env& env) {
         const auto rt = env.rt;
@@ -15,7 +15,7 @@ TEST_CASE("a default set before a runtime is what its resources have", "[attribu
                   size_t{4096});
         EXPECT(lci::get_max_bcopy_size_x().runtime(rt)() < 4096);
         EXPECT_EQ(rt.get_attr_packet_return_threshold(), size_t{1000});
-        // What is given at allocation goes first.
+        // A value given at allocation takes precedence.
         auto pool = lci::alloc_packet_pool_x().npackets(128).runtime(rt)();
         EXPECT_EQ(pool.get_attr_npackets(), size_t{128});
         EXPECT_EQ(pool.get_attr_packet_size(), size_t{4096});
@@ -106,7 +106,7 @@ struct counting_allocator : lci::allocator_base_t {
 
 }  // namespace
 
-TEST_CASE("a user's allocator makes the buffers of active messages", "[allocator]") {
+TEST_CASE("a user's allocator allocates the buffers of active messages", "[allocator]") {
   on_ranks([](rank_env& env) {
     counting_allocator mine;
     auto* before = lci::get_allocator_x().runtime(env.rt)();
@@ -132,7 +132,7 @@ TEST_CASE("a user's allocator makes the buffers of active messages", "[allocator
       mine.deallocate(s.buffer);
       env.barrier();
     }
-    {  // delivered in place, what had to be allocated is given back by the library
+    {  // delivered in place: the library frees the buffers that it had to allocate
       inbox box(env, inbox_kind::in_place_handler, 1);
       const auto in_place = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
       const auto out = message(100'000, 1);
@@ -149,7 +149,7 @@ TEST_CASE("a user's allocator makes the buffers of active messages", "[allocator
   });
 }
 
-TEST_CASE("a remote completion handle's own allocator makes the buffers of its messages, whatever their way",
+TEST_CASE("a remote completion handle's allocator allocates the buffers of its messages with every protocol",
           "[allocator]") {
   on_ranks([](rank_env& env) {
     counting_allocator of_handle, of_runtime;
@@ -165,7 +165,7 @@ TEST_CASE("a remote completion handle's own allocator makes the buffers of its m
       lci::rcomp_t of[3];
     };
     const auto theirs = env.all_gather(handles{{mine[0], mine[1], mine[2]}})[static_cast<size_t>(env.right())];
-    int expected[2] = {0, 0};  // of the handle's, of the runtime's
+    int expected[2] = {0, 0};  // allocations by the handle's allocator, and by the runtime's
     for (const size_t size : {size_t{8}, size_t{3000}, size_t{100'000}, size_t{3'000'000}})
       for (int way = 0; way < 3; ++way)
         for (int h = 0; h < 3; ++h) {
@@ -184,7 +184,7 @@ TEST_CASE("a remote completion handle's own allocator makes the buffers of its m
           by.deallocate(s.buffer);
           env.barrier();
         }
-    {  // What nobody keeps comes back to the allocator that made it.
+    {  // Buffers that the program does not keep are freed by the allocator that allocated them.
       inbox box(env, inbox_kind::in_place_handler, 1);
       const auto in_place = lci::register_rcomp_x(box.comp()).allocator(&of_handle).runtime(env.rt)();
       const auto to = env.all_gather(in_place)[static_cast<size_t>(env.right())];

@@ -1,5 +1,4 @@
-// What keeps a sender from running away from those that receive: who has to wait is the sender, and nothing
-// is lost.
+// Flow control: a sender that is faster than its receivers has to wait, and no message is lost.
 #include <atomic>
 
 #include "tests/conformance/inbox.hpp"
@@ -16,7 +15,7 @@ void with_small_backlog(lci::global_attr_t& attr) { attr.backlog_bytes = bound; 
 
 constexpr size_t size_of_each = 1000;
 
-/// Receives `n` messages of the left neighbour, whose tags count on from `first`, and looks at what is in them.
+/// Receives `n` messages of the left neighbour, whose tags count up from `first`, and checks their contents.
 void receive_all(rank_env& env, uint64_t n, lci::tag_t first = 0) {
   auto sync = lci::alloc_sync_x().runtime(env.rt)();
   std::vector<char> in(size_of_each);
@@ -38,7 +37,7 @@ struct loop_until_done {
 };
 loop_until_done loops[64];
 
-/// Answers each message by many, each posted again until it is not refused.
+/// Answers each message by many, each posted again until it is accepted.
 void floods(lci::status_t s) {
   loop_until_done& l = loops[rank_env::mine().rank];
   static const std::vector<char> out(3000, 'x');
@@ -53,9 +52,9 @@ void floods(lci::status_t s) {
 TEST_CASE("a sender whose target does not receive has to wait, and loses nothing", "[sendrecv][flow]") {
   on_ranks(
       [](rank_env& env) {
-        // The last rank does not send: others in a ring would find that they wait for each other.
+        // The last rank does not send: if all ranks of the ring sent, they would wait for each other.
         const bool sends = env.rank + 1 < env.size, receives = env.rank > 0;
-        constexpr uint64_t most = 400'000;  // far more than the bound, and than a network takes
+        constexpr uint64_t most = 400'000;  // far more than the bound, and than a network accepts
         uint64_t sent = 0;
         if (sends) {
           int refused = 0;
@@ -79,7 +78,7 @@ TEST_CASE("a sender whose target does not receive has to wait, and loses nothing
         const auto all = env.all_gather(sent);
         if (receives) receive_all(env, all[static_cast<size_t>(env.left())]);
         env.barrier();
-        // The way is free again.
+        // Now the target receives, so sends are accepted again.
         if (sends)
           for (lci::tag_t tag = most; tag < most + 20; ++tag) {
             const auto out = message(size_of_each, tag);
@@ -94,12 +93,12 @@ TEST_CASE("a sender whose target does not receive has to wait, and loses nothing
       with_small_bound);
 }
 
-TEST_CASE("two that both send more than may wait before they receive do not wait for ever", "[sendrecv][flow]") {
+TEST_CASE("two ranks that send more than may wait before they receive do not deadlock", "[sendrecv][flow]") {
   const bool blocking = GENERATE(false, true);
   INFO("posts forbid retry: " << blocking);
   on_ranks(
       [blocking](rank_env& env) {
-        // In pairs; a rank without partner talks to itself.
+        // In pairs; a rank without a partner sends to itself.
         const int other = env.rank % 2 == 1 ? env.rank - 1 : env.rank + 1 < env.size ? env.rank + 1 : env.rank;
         constexpr uint64_t n = 20 * bound / size_of_each;
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
@@ -125,7 +124,7 @@ TEST_CASE("two that both send more than may wait before they receive do not wait
       with_small_bound);
 }
 
-TEST_CASE("ranks of a ring that all send more than may wait before they receive do not wait for ever",
+TEST_CASE("ranks of a ring that all send more than may wait before they receive do not deadlock",
           "[sendrecv][flow]") {
   const bool blocking = GENERATE(false, true);
   INFO("posts forbid retry: " << blocking);
@@ -182,13 +181,13 @@ TEST_CASE("a loop on retry inside a handler ends", "[handlers][flow]") {
       with_small_backlog);
 }
 
-TEST_CASE("posts that forbid retry make progress rather than keep without bound what can't go", "[am][flow]") {
+TEST_CASE("posts that forbid retry make progress instead of queueing messages without bound", "[am][flow]") {
   on_ranks(
       [](rank_env& env) {
         inbox box(env, inbox_kind::counter, 1);
         const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
         const auto out = message(3000, 1);
-        constexpr int n = 3000;  // many times what may wait
+        constexpr int n = 3000;  // many times as many as may wait
         for (int i = 0; i < n; ++i) {
           const auto s = lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, rcomp).runtime(env.rt)();
           EXPECT(s.is_done());

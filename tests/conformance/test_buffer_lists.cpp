@@ -1,4 +1,4 @@
-// Active messages of layouts, and puts and gets of remote segments that are registered each for itself.
+// Active messages of layouts, and puts and gets of remote segments with a registration each.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -9,7 +9,7 @@
 
 using namespace conf;
 
-TEST_CASE("active messages of any layouts arrive in one piece, at any completion object", "[layout]") {
+TEST_CASE("active messages of any layouts arrive as one buffer at any completion object", "[layout]") {
   const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq, inbox_kind::packet_queue);
   INFO(name_of(kind));
   on_ranks([kind](rank_env& env) {
@@ -46,7 +46,7 @@ TEST_CASE("active messages of any layouts arrive in one piece, at any completion
       EXPECT_EQ(end.size, from.size());
       env.barrier();
     }
-    {  // By the generic post, from buffers anywhere in memory.
+    {  // By post_comm, from buffers anywhere in memory.
       const std::string first = "active ", second = "message";
       const layout_segment_t list[] = {{reinterpret_cast<uintptr_t>(first.data()), first.size()},
                                        {reinterpret_cast<uintptr_t>(second.data()), second.size()}};
@@ -78,7 +78,7 @@ TEST_CASE("puts and gets reach segments of several registrations in one operatio
       pieces here;
       make_pieces(here, i);
       const size_t n = here.size();
-      // A byte of the message lies in window `w`, at `there`: each third of it is in another, some are empty.
+      // Each third of the message is in a different window; the second segment is empty.
       const auto list_of = [&](int rank) {
         std::vector<lci::remote_segment_t> list;
         const size_t part = n / windows;

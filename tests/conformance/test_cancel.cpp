@@ -1,5 +1,5 @@
-// Operations that are cancelled: each ends once, leaves its buffer alone from then on, and holds nobody
-// up.
+// Operations that are cancelled: each ends once, does not access its buffer afterwards, and blocks no other
+// operation.
 #include <atomic>
 
 #include "tests/conformance/cancelling.hpp"
@@ -17,7 +17,7 @@ void count_handled(lci::status_t s) {
 
 }  // namespace
 
-TEST_CASE("names are given to what is under way only, and go stale", "[cancel]") {
+TEST_CASE("only operations in flight get names, which become invalid when they end", "[cancel]") {
   on_ranks([](rank_env& env) {
     EXPECT(!lci::cancel(lci::operation_t()));
     lci::operation_t name{&env, 3};
@@ -41,7 +41,7 @@ TEST_CASE("names are given to what is under way only, and go stale", "[cancel]")
       EXPECT(name.is_empty());
       return r.is_done();
     });
-    // More uses than there are generations of anything small.
+    // More uses than a small generation counter has values.
     for (int i = 0; i < 2000; ++i) {
       lci::post_recv_x(env.rank, &in, 1, 6, sync).operation(&name).runtime(env.rt)();
       for (const auto stale : old) EXPECT(!lci::cancel(stale));
@@ -56,7 +56,7 @@ TEST_CASE("names are given to what is under way only, and go stale", "[cancel]")
   });
 }
 
-TEST_CASE("puts, gets and atomics that are cancelled let their buffers alone", "[cancel]") {
+TEST_CASE("puts, gets and atomics do not access their buffers after they were cancelled", "[cancel]") {
   on_ranks(
       [](rank_env& env) {
         const size_t size = 10 * small_chunk;
@@ -117,7 +117,7 @@ TEST_CASE("puts, gets and atomics that are cancelled let their buffers alone", "
       with_small_chunks);
 }
 
-TEST_CASE("what waits in the backlog can be cancelled", "[cancel]") {
+TEST_CASE("operations in the backlog can be cancelled", "[cancel]") {
   on_ranks(
       [](rank_env& env) {
         constexpr size_t n = 400;
@@ -159,7 +159,7 @@ TEST_CASE("what waits in the backlog can be cancelled", "[cancel]") {
         EXPECT(ended.empty());
         drain(env);
         env.barrier();
-        // Those that were sent all the same.
+        // Those that were sent before they could be cancelled.
         std::vector<char> in(size);
         for (;;) {
           const auto r = lci::post_recv_x(env.left(), in.data(), size, 9, lci::COMP_NULL)
@@ -173,7 +173,7 @@ TEST_CASE("what waits in the backlog can be cancelled", "[cancel]") {
       [](lci::global_attr_t& attr) { attr.npackets = 64; });
 }
 
-TEST_CASE("all kinds of completion objects are told of a cancel", "[cancel]") {
+TEST_CASE("all kinds of completion objects are signalled by a cancelled operation", "[cancel]") {
   on_ranks([](rank_env& env) {
     char in;
     lci::operation_t name;
@@ -210,7 +210,7 @@ struct chain {
 };
 chain chains[64];
 
-/// Cancels the other receive: its handler has its turn later.
+/// Cancels the other receive, whose handler must not run within this call.
 void cancels_the_other(lci::status_t s) {
   chain& c = chains[rank_env::mine().rank];
   thread_local bool inside = false;
@@ -223,7 +223,7 @@ void cancels_the_other(lci::status_t s) {
 
 }  // namespace
 
-TEST_CASE("a handler may cancel, and is not entered within itself", "[cancel]") {
+TEST_CASE("a handler may cancel operations, and is not called recursively", "[cancel]") {
   on_ranks([](rank_env& env) {
     chain& c = chains[env.rank];
     c.ended = 0;
@@ -242,7 +242,7 @@ TEST_CASE("a handler may cancel, and is not entered within itself", "[cancel]") 
   });
 }
 
-TEST_CASE("operations on layouts are cancelled as others", "[cancel]") {
+TEST_CASE("operations on layouts can be cancelled", "[cancel]") {
   on_ranks([](rank_env& env) {
     const size_t pieces = 200, piece = 1000, size = pieces * piece;
     std::vector<char> data(2 * size);
@@ -337,7 +337,7 @@ TEST_CASE("threads cancel while messages arrive: each operation ends once", "[ca
     std::vector<end_queue*> queues;
     for (int t = 0; t < threads; ++t) queues.push_back(new end_queue(env));
     env.parallel(threads, [&](int t) {
-      // Even threads receive and cancel, odd ones send, and cancel as well.
+      // Even threads post receives and odd threads post sends; both cancel.
       end_queue& ended = *queues[static_cast<size_t>(t)];
       const bool receives = t % 2 == 0;
       std::vector<char> data(large(env), static_cast<char>(t));
@@ -373,7 +373,7 @@ TEST_CASE("threads cancel while messages arrive: each operation ends once", "[ca
     for (const slot& s : slots) EXPECT_EQ(s.ends.load(), 1);
     for (end_queue* q : queues) EXPECT(q->empty());
     env.barrier();
-    // What nobody has received.
+    // Messages that were not received.
     std::vector<char> data(large(env));
     for (const lci::tag_t tag : {50u, 51u})
       while (!ended_early(lci::post_recv_x(env.left(), data.data(), data.size(), tag, lci::COMP_NULL)
@@ -386,7 +386,7 @@ TEST_CASE("threads cancel while messages arrive: each operation ends once", "[ca
   });
 }
 
-TEST_CASE("an operation is cancelled by many threads: one of them is told so", "[cancel]") {
+TEST_CASE("if many threads cancel an operation, cancel() returns true for one of them", "[cancel]") {
   on_ranks([](rank_env& env) {
     end_queue ended(env);
     constexpr int threads = 4, rounds = 100;

@@ -1,4 +1,4 @@
-// Messages that are cancelled at either end: both ends come to an end, and agree.
+// Messages that are cancelled at either end: the operations of both ends end, with the same result.
 #include <cstdlib>
 
 #include "tests/conformance/cancelling.hpp"
@@ -6,7 +6,7 @@
 using namespace conf;
 using lci::errorcode_t;
 
-TEST_CASE("a receive that was cancelled leaves its message to the next one", "[cancel]") {
+TEST_CASE("the message of a cancelled receive matches the next receive", "[cancel]") {
   on_ranks([](rank_env& env) {
     const size_t sizes[] = {8, 3000, large(env)};
     for (const size_t size : sizes) {
@@ -48,7 +48,7 @@ TEST_CASE("a receive that was cancelled leaves its message to the next one", "[c
   });
 }
 
-TEST_CASE("one of several receives under a key is cancelled", "[cancel]") {
+TEST_CASE("one of several receives with the same key is cancelled", "[cancel]") {
   on_ranks([](rank_env& env) {
     constexpr int n = 9;
     end_queue ended(env);
@@ -80,7 +80,7 @@ TEST_CASE("one of several receives under a key is cancelled", "[cancel]") {
   });
 }
 
-TEST_CASE("a send that no receive waits for is cancelled, and withdrawn", "[cancel]") {
+TEST_CASE("a send without a matching receive is cancelled and its message withdrawn", "[cancel]") {
   const bool acked = GENERATE(false, true);
   const bool by_deadline = GENERATE(false, true);
   on_ranks([=](rank_env& env) {
@@ -98,7 +98,7 @@ TEST_CASE("a send that no receive waits for is cancelled, and withdrawn", "[canc
     const auto s = sent.next();
     EXPECT_EQ(s.error, by_deadline ? errorcode_t::timed_out : errorcode_t::cancelled);
     EXPECT_EQ(s.rank, env.right());
-    unwanted = std::vector<char>(size, '\xff');  // ours again
+    unwanted = std::vector<char>(size, '\xff');  // the buffer may be written again
     drain(env);                                  // the peer has answered
     env.barrier();
     guarded in(size);
@@ -116,7 +116,7 @@ TEST_CASE("a send that no receive waits for is cancelled, and withdrawn", "[canc
   });
 }
 
-TEST_CASE("a send and its receive end alike, whenever the send is cancelled", "[cancel]") {
+TEST_CASE("a send and its receive have the same result, whenever the send is cancelled", "[cancel]") {
   const bool acked = GENERATE(false, true);
   on_ranks(
       [acked](rank_env& env) {
@@ -148,7 +148,7 @@ TEST_CASE("a send and its receive end alike, whenever the send is cancelled", "[
             EXPECT(matches(in.data(), size, static_cast<uint64_t>(env.left())));
           }
           EXPECT(in.intact(size));
-          // Only a sender that waits for the ack may have given up on what arrives.
+          // A message may arrive although its send was cancelled only if the sender waits for an acknowledgement.
           const auto ends = env.all_gather(static_cast<int>(s.is_done()));
           const bool its_end = ends[static_cast<size_t>(env.left())] != 0;
           if (!acked || its_end) EXPECT_EQ(r.is_done(), its_end);
@@ -160,7 +160,7 @@ TEST_CASE("a send and its receive end alike, whenever the send is cancelled", "[
       with_small_chunks);
 }
 
-TEST_CASE("a receive that is cancelled while its data moves ends once", "[cancel]") {
+TEST_CASE("a receive that is cancelled during its transfer ends once", "[cancel]") {
   on_ranks(
       [](rank_env& env) {
         const size_t size = 12 * small_chunk;
@@ -183,7 +183,7 @@ TEST_CASE("a receive that is cancelled while its data moves ends once", "[cancel
           EXPECT(r.is_done() || r.error == errorcode_t::cancelled);
           if (r.is_done()) EXPECT(matches(in.data(), size, static_cast<uint64_t>(env.left())));
           env.barrier();
-          // If the receive had not been met, its message is still there.
+          // If the receive had not matched yet, its message is still unexpected.
           const auto s_now = lci::cq_pop_x(sent.comp()).runtime(env.rt)();
           const auto open = env.all_gather(static_cast<int>(s_now.is_retry()));
           if (open[static_cast<size_t>(env.left())] != 0) {
@@ -204,7 +204,7 @@ TEST_CASE("a receive that is cancelled while its data moves ends once", "[cancel
       with_small_chunks);
 }
 
-TEST_CASE("a large active message that is cancelled comes whole or not at all", "[cancel]") {
+TEST_CASE("a large active message that is cancelled arrives whole or not at all", "[cancel]") {
   on_ranks([](rank_env& env) {
     const size_t size = large(env);
     end_queue sent(env), arrived(env);
@@ -240,7 +240,7 @@ TEST_CASE("a large active message that is cancelled comes whole or not at all", 
   });
 }
 
-TEST_CASE("a sender stops waiting for its ack", "[cancel]") {
+TEST_CASE("a send that waits for its acknowledgement can be cancelled", "[cancel]") {
   const bool by_deadline = GENERATE(false, true);
   on_ranks([by_deadline](rank_env& env) {
     end_queue sent(env);
@@ -257,7 +257,7 @@ TEST_CASE("a sender stops waiting for its ack", "[cancel]") {
       EXPECT_EQ(sent.next().error,
                 by_deadline ? errorcode_t::timed_out : errorcode_t::cancelled);
       env.barrier();
-      // The message had gone before: it is not lost, and its late ack hurts nobody.
+      // The message had been sent: it is not lost, and its late acknowledgement is ignored.
       std::vector<char> in(size);
       const auto r = lci::post_recv_x(env.left(), in.data(), size, 7, lci::COMP_NULL).runtime(env.rt)();
       EXPECT(r.is_done());
@@ -269,7 +269,7 @@ TEST_CASE("a sender stops waiting for its ack", "[cancel]") {
   });
 }
 
-TEST_CASE("a message of a stream that is cancelled holds up none behind it", "[cancel]") {
+TEST_CASE("a cancelled message of a stream does not block those behind it", "[cancel]") {
   const bool acked = GENERATE(false, true);
   on_ranks([acked](rank_env& env) {
     const size_t size = large(env);
@@ -314,7 +314,7 @@ TEST_CASE("a message of a stream that is cancelled holds up none behind it", "[c
     };
     for (int i = 0; i < n - lost; ++i) take(arrived.next());
     env.barrier();
-    // A message whose sender did not wait for the ack may have come as well.
+    // A message whose sender stopped waiting for the acknowledgement may have arrived, too.
     for (int i = 0; i < 100; ++i) env.progress();
     for (lci::status_t r; (r = lci::cq_pop_x(arrived.comp()).runtime(env.rt)()).is_done();) {
       EXPECT(acked);

@@ -34,7 +34,7 @@ std::vector<char> blocks_of(int n, size_t size, int from) {
   return all;
 }
 
-/// A stretch of ranks. Joining two is associative, not commutative: it tells the order in which
+/// A range of ranks. Joining two is associative, not commutative, so the result shows the order in which
 /// ranks were combined.
 struct stretch {
   int first, last;
@@ -54,7 +54,7 @@ void add(const void* left, const void* right, void* dst, size_t n) {
   auto* d = static_cast<uint64_t*>(dst);
   for (size_t i = 0; i < n; ++i) d[i] = l[i] + r[i];
 }
-/// What `rank` adds to item i, and what all together add.
+/// The summand of `rank` for item i, and the sum over all ranks.
 uint64_t part(int rank, size_t i) { return (static_cast<uint64_t>(rank) + 1) * 1000003 + i; }
 uint64_t sum(int n, size_t i) {
   uint64_t all = 0;
@@ -70,8 +70,8 @@ double seconds() {
 
 }  // namespace
 
-TEST_CASE("no rank leaves a barrier before all have come", "[coll]") {
-  if (on_several_hosts()) LCI_SKIP("ranks of several hosts have no clock in common");
+TEST_CASE("no rank leaves a barrier before all have entered it", "[coll]") {
+  if (on_several_hosts()) LCI_SKIP("ranks on several hosts have no common clock");
   on_ranks([](rank_env& env) {
     for (int i = 0; i < 3 * env.size; ++i) {
       if (i % env.size == env.rank) std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -83,7 +83,7 @@ TEST_CASE("no rank leaves a barrier before all have come", "[coll]") {
   });
 }
 
-TEST_CASE("a broadcast brings the root's bytes to all", "[coll]") {
+TEST_CASE("a broadcast delivers the root's bytes to all ranks", "[coll]") {
   using algorithm = lci::broadcast_algorithm_t;
   const auto how = GENERATE(algorithm::none, algorithm::direct, algorithm::tree, algorithm::ring);
   on_ranks([how](rank_env& env) {
@@ -94,7 +94,7 @@ TEST_CASE("a broadcast brings the root's bytes to all", "[coll]") {
         lci::broadcast_x(buffer.data(), size, root).algorithm(how).runtime(env.rt)();
         EXPECT(buffer == right);
       }
-    // Other numbers of pieces than ranks.
+    // Numbers of pieces that differ from the number of ranks.
     for (const int pieces : {1, 7, 100}) {
       auto buffer = env.rank == 0 ? block(50, 0) : std::vector<char>(50);
       lci::broadcast_x(buffer.data(), 50, 0).algorithm(how).ring_nsteps(pieces).runtime(env.rt)();
@@ -103,7 +103,7 @@ TEST_CASE("a broadcast brings the root's bytes to all", "[coll]") {
   });
 }
 
-TEST_CASE("gather and scatter move blocks between the root and all", "[coll]") {
+TEST_CASE("gather and scatter move blocks between the root and all ranks", "[coll]") {
   using algorithm = lci::gather_algorithm_t;
   const auto how = GENERATE(algorithm::none, algorithm::direct, algorithm::tree);
   on_ranks([how](rank_env& env) {
@@ -118,7 +118,7 @@ TEST_CASE("gather and scatter move blocks between the root and all", "[coll]") {
         auto whole = mine ? blocks_of(env.size, size, root) : std::vector<char>();
         lci::scatter_x(whole.data(), one.data(), size, root).algorithm(how).runtime(env.rt)();
         EXPECT(one == block(size, root, env.rank));
-        // The root's own block may be in its place already, or stay there.
+        // The root's own block may be in place.
         const size_t own = static_cast<size_t>(env.rank) * size;
         if (mine) std::fill(all.begin(), all.end(), 'x');
         if (mine) std::copy(out.begin(), out.end(), all.begin() + static_cast<std::ptrdiff_t>(own));
@@ -132,7 +132,7 @@ TEST_CASE("gather and scatter move blocks between the root and all", "[coll]") {
   });
 }
 
-TEST_CASE("allgather brings all blocks to all ranks", "[coll]") {
+TEST_CASE("allgather delivers all blocks to all ranks", "[coll]") {
   using algorithm = lci::allgather_algorithm_t;
   const auto how = GENERATE(algorithm::none, algorithm::direct, algorithm::ring);
   on_ranks([how](rank_env& env) {
@@ -141,7 +141,7 @@ TEST_CASE("allgather brings all blocks to all ranks", "[coll]") {
       std::vector<char> all(static_cast<size_t>(env.size) * size);
       lci::allgather_x(out.data(), all.data(), size).algorithm(how).runtime(env.rt)();
       EXPECT(all == blocks_for(env.size, size, 0));
-      // The own block may be in its place.
+      // A rank's own block may be in place.
       std::vector<char> in_place(all.size());
       char* const own = in_place.data() + static_cast<size_t>(env.rank) * size;
       std::copy(out.begin(), out.end(), own);
@@ -191,7 +191,7 @@ TEST_CASE("reductions combine in the order of ranks", "[coll]") {
   });
 }
 
-TEST_CASE("allreduce sums up, also in place", "[coll]") {
+TEST_CASE("allreduce computes sums, also in place", "[coll]") {
   using algorithm = lci::allreduce_algorithm_t;
   const auto how = GENERATE(algorithm::none, algorithm::direct, algorithm::tree, algorithm::ring);
   on_ranks([how](rank_env& env) {
@@ -226,7 +226,7 @@ TEST_CASE("reduce_scatter gives each rank its block of the sum", "[coll]") {
   });
 }
 
-TEST_CASE("collectives with a completion object go on while their caller does something else",
+TEST_CASE("collectives with a completion object proceed while their caller does other work",
           "[coll]") {
   on_ranks([](rank_env& env) {
     constexpr int n = 20;
@@ -254,7 +254,7 @@ TEST_CASE("collectives with a completion object go on while their caller does so
   });
 }
 
-TEST_CASE("collectives are nodes of a graph, every time it is started", "[coll][graph]") {
+TEST_CASE("collectives run as nodes of a graph each time it is started", "[coll][graph]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     struct {
@@ -282,7 +282,7 @@ TEST_CASE("collectives are nodes of a graph, every time it is started", "[coll][
   });
 }
 
-TEST_CASE("threads run collectives on devices of their own, next to other traffic", "[coll]") {
+TEST_CASE("threads run collectives on devices of their own, concurrently with other traffic", "[coll]") {
   on_ranks([](rank_env& env) {
     constexpr int n_threads = 3;
     const auto devices = env.devices(n_threads, false);
@@ -290,8 +290,8 @@ TEST_CASE("threads run collectives on devices of their own, next to other traffi
       const auto device = devices[static_cast<size_t>(thread)];
       auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
       for (size_t i = 0; i < 30; ++i) {
-        const auto key = static_cast<lci::tag_t>(thread) * 100 + i;  // nothing keeps them in order
-        // A message of the user's under way while the collective runs.
+        const auto key = static_cast<lci::tag_t>(thread) * 100 + i;  // messages may arrive in any order
+        // A user's message is in flight while the collective runs.
         const auto out = block(sizes[i % std::size(sizes)], env.rank, thread);
         std::vector<char> in(out.size());
         lci::post_recv_x(env.left(), in.data(), in.size(), key, sync)
@@ -312,10 +312,10 @@ TEST_CASE("threads run collectives on devices of their own, next to other traffi
   });
 }
 
-TEST_CASE("collectives refuse what can't be", "[coll][invalid]") {
+TEST_CASE("collectives refuse invalid arguments", "[coll][invalid]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
-    // One rank alone: what was refused does not count as a collective, so that all still meet.
+    // Only one rank makes the invalid calls: a refused call does not count as a collective, so later ones still match.
     if (env.rank == 0) {
       uint64_t a = 0, b = 0;
       EXPECT_INVALID((lci::broadcast_x(&a, 8, env.size).runtime(rt)(), 0), "root",

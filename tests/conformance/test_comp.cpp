@@ -1,4 +1,4 @@
-// Completion objects by themselves: signalled by hand, by several threads.
+// Completion objects alone: the tests signal them, from several threads.
 #include <thread>
 
 #include "tests/conformance/inbox.hpp"
@@ -15,7 +15,7 @@ lci::status_t done_with(lci::tag_t tag) {
 
 }  // namespace
 
-TEST_CASE("a queue returns each status that any thread has put in once", "[comp]") {
+TEST_CASE("a queue returns each status once, whichever thread has pushed it", "[comp]") {
   const int threads = GENERATE(1, 2, 4);
   const auto type = GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
   INFO(threads << " producers and as many consumers");
@@ -47,7 +47,7 @@ TEST_CASE("a queue returns each status that any thread has put in once", "[comp]
   });
 }
 
-TEST_CASE("a queue gives many statuses at once, each once, and each thread's in order", "[comp]") {
+TEST_CASE("a queue returns many statuses in one call, each once, and those of each thread in order", "[comp]") {
   const int threads = GENERATE(1, 3);
   const auto type =
       GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
@@ -88,7 +88,7 @@ TEST_CASE("a queue gives many statuses at once, each once, and each thread's in 
   });
 }
 
-TEST_CASE("a queue of type fifo gives statuses in the order in which they came, whichever thread brings them",
+TEST_CASE("a queue of type fifo returns statuses in the order in which any threads pushed them",
           "[comp]") {
   on_ranks([](rank_env& env) {
     auto cq = lci::alloc_cq_x().cq_type(lci::attr_cq_type_t::fifo).runtime(env.rt)();
@@ -113,7 +113,7 @@ TEST_CASE("a queue of type fifo gives statuses in the order in which they came, 
   });
 }
 
-TEST_CASE("a queue holds more than it was made for without losing any", "[comp]") {
+TEST_CASE("a queue holds more statuses than its default length without losing any", "[comp]") {
   const auto type =
       GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
   on_ranks([type](rank_env& env) {
@@ -133,7 +133,7 @@ TEST_CASE("a queue holds more than it was made for without losing any", "[comp]"
   });
 }
 
-TEST_CASE("a synchronizer is ready after its threshold and starts anew", "[comp]") {
+TEST_CASE("a synchronizer is ready at its threshold and can be used again", "[comp]") {
   const int threshold = GENERATE(1, 2, 7);
   INFO("threshold " << threshold);
   on_ranks([threshold](rank_env& env) {
@@ -172,7 +172,7 @@ TEST_CASE("a counter counts the signals of several threads and can be set", "[co
   });
 }
 
-TEST_CASE("a user's own completion object is signalled like the built-in ones", "[comp]") {
+TEST_CASE("a user's completion object is signalled like the built-in ones", "[comp]") {
   struct own : lci::comp_impl_t {
     void signal(lci::status_t s) override { last = s; }
     lci::status_t last;
@@ -187,7 +187,7 @@ TEST_CASE("a user's own completion object is signalled like the built-in ones", 
   });
 }
 
-TEST_CASE("numbers for remote completions can be reserved and given out", "[comp]") {
+TEST_CASE("remote completion handles can be reserved, and registered later", "[comp]") {
   on_ranks([](rank_env& env) {
     auto a = lci::alloc_counter_x().runtime(env.rt)();
     auto b = lci::alloc_counter_x().runtime(env.rt)();

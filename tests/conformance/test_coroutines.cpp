@@ -1,4 +1,4 @@
-// co_await on operations: resumed by their scheduler, in its thread, with what became of them.
+// co_await on operations: a scheduler resumes tasks in its own thread, with the status of the operation.
 #include <functional>
 #include <lci/cpp20.hpp>
 #include <memory>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr lci::tag_t there = 1, back = 2;
 
-/// Sends to the right what comes from the left, `rounds` times; rank 0 begins.
+/// Forwards messages from the left to the right neighbour, `rounds` times; rank 0 begins.
 lci::task<int> pass_round(rank_env& env, lci::device_t device, size_t words, lci::tag_t tag,
                           int rounds) {
   std::vector<uint64_t> out(words), in(words);
@@ -66,7 +66,7 @@ TEST_CASE("tasks pass messages of all sizes round a ring", "[cpp20][coroutines]"
   });
 }
 
-TEST_CASE("a task goes on in its scheduler's thread, whoever makes progress", "[cpp20][coroutines]") {
+TEST_CASE("a task resumes in its scheduler's thread, whichever thread makes progress", "[cpp20][coroutines]") {
   on_ranks([](rank_env& env) {
     std::atomic<bool> over{false};
     std::thread helper([&] {
@@ -82,7 +82,7 @@ TEST_CASE("a task goes on in its scheduler's thread, whoever makes progress", "[
   });
 }
 
-TEST_CASE("threads with schedulers and devices of their own do not mix", "[cpp20][coroutines]") {
+TEST_CASE("threads with schedulers and devices of their own do not interfere", "[cpp20][coroutines]") {
   on_ranks([](rank_env& env) {
     const auto devices = env.devices(2, false);
     env.parallel(2, [&](int t) {
@@ -94,7 +94,7 @@ TEST_CASE("threads with schedulers and devices of their own do not mix", "[cpp20
   });
 }
 
-TEST_CASE("posts that are refused are tried again, none is lost", "[cpp20][coroutines]") {
+TEST_CASE("posts that return retry are posted again, and none is lost", "[cpp20][coroutines]") {
   const int messages = 3000;
   on_ranks(
       [](rank_env& env) {
@@ -133,7 +133,7 @@ TEST_CASE("posts that are refused are tried again, none is lost", "[cpp20][corou
       });
 }
 
-TEST_CASE("when_all posts everything before it waits for anything", "[cpp20][coroutines]") {
+TEST_CASE("when_all posts all operations before it waits for any", "[cpp20][coroutines]") {
   const size_t size = GENERATE(size_t{8}, size_t{200000});
   INFO("size " << size);
   on_ranks([size](rank_env& env) {
@@ -141,7 +141,7 @@ TEST_CASE("when_all posts everything before it waits for anything", "[cpp20][cor
       rank_env& env = e;
       std::vector<std::byte> out(n), from_left(n), from_right(n);
       fill(out.data(), n, static_cast<uint64_t>(e.rank));
-      // Each rank's receives must be there before anybody's blocking send could end.
+      // No send can end before its target has posted the receives.
       const auto [l, r, a, b] = co_await lci::when_all(
           lci::post_recv_x(e.left(), lci::buffer(from_left), there, lci::COMP_NULL),
           lci::post_recv_x(e.right(), lci::buffer(from_right), back, lci::COMP_NULL)
@@ -234,7 +234,7 @@ TEST_CASE("collective operations can be awaited", "[cpp20][coroutines]") {
   });
 }
 
-TEST_CASE("what a task throws comes out of run(), and the others go on", "[cpp20][coroutines]") {
+TEST_CASE("run() throws a task's exception, and the other tasks continue", "[cpp20][coroutines]") {
   on_ranks([](rank_env& env) {
     const auto inner = [](rank_env& e) -> lci::task<int> {
       co_await lci::barrier_x();
@@ -277,7 +277,7 @@ TEST_CASE("what a task throws comes out of run(), and the others go on", "[cpp20
   });
 }
 
-TEST_CASE("a loop of the program's own drives tasks by poll()", "[cpp20][coroutines]") {
+TEST_CASE("a program's loop can run tasks by poll()", "[cpp20][coroutines]") {
   on_ranks([](rank_env& env) {
     lci::scheduler scheduler(env.device);
     scheduler.spawn(check_round(env, env.device, 10, 3, 5, std::this_thread::get_id()));
@@ -289,7 +289,7 @@ TEST_CASE("a loop of the program's own drives tasks by poll()", "[cpp20][corouti
   });
 }
 
-TEST_CASE("a task that never began is freed with its scheduler", "[cpp20][coroutines]") {
+TEST_CASE("a task that was not started is freed with its scheduler", "[cpp20][coroutines]") {
   on_ranks([](rank_env& env) {
     auto token = std::make_shared<int>(1);
     const auto work = [](std::shared_ptr<int>) -> lci::task<> { co_return; };

@@ -1,4 +1,4 @@
-// What a device counts: messages and bytes by kind and peer, the same at both ends.
+// Counters of a device: messages and bytes by kind and peer, equal at both ends.
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -24,7 +24,7 @@ void expect_count(rank_env& env, const lci::count_t& count, uint64_t messages, u
   EXPECT_EQ(count.bytes, n_bytes);
 }
 
-/// From injected to asked for beforehand; none is of the size of another kind of message.
+/// Sizes from inject to rendezvous; none equals the size of another kind of message.
 const std::vector<size_t> counted_sizes = {0, 5, 48, 3000, 200'000};
 const uint64_t counted_bytes = std::accumulate(counted_sizes.begin(), counted_sizes.end(), uint64_t{0});
 
@@ -91,7 +91,8 @@ TEST_CASE("sends and the receives posted for them are counted", "[counters]") {
         expect_count(env, to.send_sent, n, counted_bytes);
         expect_count(env, from.send_received, n, counted_bytes);
         expect_count(env, all.send_received, n, counted_bytes);
-        expect_count(env, from.recv, n - 1, counted_bytes - counted_sizes[0] + n - 1);  // that from anywhere is nobody's
+        // A receive from any source counts for no peer.
+        expect_count(env, from.recv, n - 1, counted_bytes - counted_sizes[0] + n - 1);
         expect_count(env, all.recv, n, counted_bytes + n);
         expect_count(env, all.am_sent, 0, 0);
         env.barrier();
@@ -146,11 +147,11 @@ TEST_CASE("puts, gets and atomics are counted at their origin, their signals at 
       counting);
 }
 
-TEST_CASE("posts that say retry are counted as such, and not as messages", "[counters]") {
-  if (over_libfabric()) LCI_SKIP("libfabric's providers take any number of messages");
+TEST_CASE("posts that return retry are counted as retries, and not as messages", "[counters]") {
+  if (over_libfabric()) LCI_SKIP("libfabric's providers accept any number of messages");
   on_ranks(
       [](rank_env& env) {
-        constexpr uint64_t enough = 10'000'000;  // more than any network holds
+        constexpr uint64_t enough = 10'000'000;  // more than any network queues
         auto counter = lci::alloc_counter_x().runtime(env.rt)();
         const auto rcomp = lci::register_rcomp_x(counter).runtime(env.rt)();
         uint64_t accepted = 0, refused = 0;
@@ -175,7 +176,7 @@ TEST_CASE("posts that say retry are counted as such, and not as messages", "[cou
       counting);
 }
 
-TEST_CASE("no message of several threads is missed", "[counters]") {
+TEST_CASE("all messages of several threads are counted", "[counters]") {
   on_ranks(
       [](rank_env& env) {
         constexpr int threads = 4, each = 500;
@@ -197,7 +198,7 @@ TEST_CASE("no message of several threads is missed", "[counters]") {
       counting);
 }
 
-TEST_CASE("each device counts for itself, and only if it was asked to", "[counters]") {
+TEST_CASE("each device has its own counters, and only if its attribute says so", "[counters]") {
   const auto not_by_default = [](lci::global_attr_t& attr) { attr.counters = false; };
   on_ranks([](rank_env& env) {
     auto counts = lci::alloc_device_x().counters(true).runtime(env.rt)();
@@ -230,7 +231,7 @@ TEST_CASE("each device counts for itself, and only if it was asked to", "[counte
   }, not_by_default);
 }
 
-TEST_CASE("a message of a layout counts once, whatever it is cut into", "[counters][layout]") {
+TEST_CASE("a message of a layout counts once, however many pieces it has", "[counters][layout]") {
   on_ranks(
       [](rank_env& env) {
         constexpr size_t pieces = 50, each = 16, distance = 40;
@@ -295,11 +296,11 @@ uint64_t all_times_of(rank_env& env, lci::operation_kind_t kind) {
 
 }  // namespace
 
-TEST_CASE("the times of operations are told by kind and size class", "[counters]") {
+TEST_CASE("the times of operations are reported by kind and size class", "[counters]") {
   on_ranks(
       [](rank_env& env) {
         using kind = lci::operation_kind_t;
-        // Classes lie one behind the other, from nothing to everything.
+        // Classes are adjacent and cover all sizes.
         size_t next = 0;
         for (int classes = 1;; ++classes) {
           const auto h = times_of(env, kind::put, next);
@@ -342,7 +343,7 @@ TEST_CASE("the times of operations are told by kind and size class", "[counters]
         }
         EXPECT_EQ(times_of(env, kind::atomic, 8).operations, uint64_t{1});
         EXPECT_EQ(all_times_of(env, kind::recv), uint64_t{0});
-        // A receive takes until its message has come; one that is cancelled has no time.
+        // The time of a receive ends when its message has arrived; a cancelled receive has none.
         env.barrier();
         constexpr double pause = 0.02;
         char byte = 0;

@@ -1,4 +1,4 @@
-// The comfort of C++20: owners, typed buffers and values.
+// The C++20 interface: owners, typed buffers and values.
 #include <array>
 #include <functional>
 #include <lci/cpp20.hpp>
@@ -28,7 +28,7 @@ lci::status_t status_of(void* bytes, size_t size) {
 
 }  // namespace
 
-TEST_CASE("an owner frees what it owns, once, wherever it was moved to", "[cpp20]") {
+TEST_CASE("an owner frees its resource once, also after moves", "[cpp20]") {
   on_ranks([](rank_env& env) {
     struct counted : lci::comp_impl_t {
       explicit counted(int& n) : alive(n) { ++alive; }
@@ -61,7 +61,7 @@ TEST_CASE("an owner frees what it owns, once, wherever it was moved to", "[cpp20
   });
 }
 
-TEST_CASE("every kind of resource has an owner, which passes for its handle", "[cpp20]") {
+TEST_CASE("every kind of resource has an owner, which converts to its handle", "[cpp20]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     const size_t size = 4096;
@@ -82,12 +82,12 @@ TEST_CASE("every kind of resource has an owner, which passes for its handle", "[
       EXPECT_EQ(lci::get_rmr(lci::get_symmetric_mr(symmetric)).size(), size);
       EXPECT_EQ(lci::get_rmr(mr).size(), size);
       EXPECT(device->get_attr_uid() >= 0);
-      // A rank's part of a collective call may end before its last message has left.
+      // A collective call may return before its last message has been sent.
       env.until(device, "the device to be drained",
                 [&] { return lci::test_drained_x().device(device)().is_done(); });
       env.barrier();
     }
-    // The device is gone, so the pool and the context can go; that is for the end of the scope.
+    // The device is freed, so the pool and the context can be freed; that happens at the end of the scope.
     lci::unique_handle queue(lci::alloc_cq());
     lci::rcomp_t number = 0;
     {
@@ -111,7 +111,7 @@ TEST_CASE("every kind of resource has an owner, which passes for its handle", "[
   });
 }
 
-TEST_CASE("what can't be freed stays owned, and reset() says why", "[cpp20]") {
+TEST_CASE("a resource that can't be freed remains owned, and reset() throws the reason", "[cpp20]") {
   on_ranks([](rank_env& env) {
     lci::unique_handle pool(lci::alloc_packet_pool_x().runtime(env.rt)());
     {
@@ -125,7 +125,7 @@ TEST_CASE("what can't be freed stays owned, and reset() says why", "[cpp20]") {
   });
 }
 
-TEST_CASE("ranges and objects are buffers of their bytes", "[cpp20]") {
+TEST_CASE("ranges and objects convert to buffers of their bytes", "[cpp20]") {
   on_ranks([](rank_env& env) {
     std::vector<int> numbers(10);
     const auto whole = lci::buffer(numbers);
@@ -148,7 +148,7 @@ TEST_CASE("ranges and objects are buffers of their bytes", "[cpp20]") {
   });
 }
 
-TEST_CASE("a message is read as values only if it holds them", "[cpp20]") {
+TEST_CASE("a message can be read as values only if it contains them", "[cpp20]") {
   on_ranks([](rank_env& env) {
     alignas(16) std::byte memory[4 * sizeof(point) + 1];
     const point in{7, 0.5};
@@ -182,7 +182,7 @@ TEST_CASE("a message is read as values only if it holds them", "[cpp20]") {
   });
 }
 
-TEST_CASE("typed buffers go through the functors like pointer and size", "[cpp20]") {
+TEST_CASE("functors take typed buffers like pointer and size", "[cpp20]") {
   const size_t n = GENERATE(size_t{1}, size_t{100}, size_t{100000});
   INFO("numbers " << n);
   on_ranks([n](rank_env& env) {

@@ -1,4 +1,4 @@
-// Operations that have not ended in time.
+// Deadlines of operations.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -19,13 +19,13 @@ double seconds_since(clock_type::time_point begin) {
 
 }  // namespace
 
-TEST_CASE("a deadline ends a receive that nobody sends for, and not before", "[cancel]") {
+TEST_CASE("a receive without a message ends at its deadline and not before", "[cancel]") {
   on_ranks([](rank_env& env) {
     end_queue ended(env);
     char in[64] = {};
     lci::operation_t name;
     const auto begin = clock_type::now();
-    // The later first.
+    // The later deadline is posted first.
     for (const double seconds : {0.08, 0.02, 0.0, 0.05})
       EXPECT(lci::post_recv_x(env.left(), in, sizeof in, 3, ended.comp())
                  .deadline(seconds)
@@ -45,13 +45,14 @@ TEST_CASE("a deadline ends a receive that nobody sends for, and not before", "[c
   });
 }
 
-TEST_CASE("what ends in time has no deadline any more", "[cancel]") {
+TEST_CASE("an operation that ends before its deadline does not time out", "[cancel]") {
   on_ranks([](rank_env& env) {
     end_queue ended(env);
     constexpr int n = 50;
     char in[n] = {};
     for (int round = 0; round < 3; ++round) {
-      // Tags of its own: on a slow machine a message comes after its receive's deadline, and stays.
+      // Each round has its own tags: on a slow machine a message may arrive after its receive's deadline, and then
+      // remains unexpected.
       const auto tag = [round](int i) { return static_cast<lci::tag_t>(round * n + i); };
       for (int i = 0; i < n; ++i)
         EXPECT(lci::post_recv_x(env.left(), &in[i], 1, tag(i), ended.comp())
@@ -123,14 +124,14 @@ TEST_CASE("blocking posts return at their deadlines", "[cancel]") {
             .runtime(env.rt)();
     EXPECT_EQ(s.error, errorcode_t::timed_out);
     env.barrier();
-    // What has gone all the same is received, so that its ack comes.
+    // Receive the message that was sent in spite of its deadline, so that it is acknowledged.
     EXPECT(lci::post_recv_x(env.left(), data.data(), 8, 4, lci::COMP_NULL).runtime(env.rt)().is_done());
     drain(env);
     env.barrier();
   });
 }
 
-TEST_CASE("a progress thread that sleeps keeps deadlines", "[cancel]") {
+TEST_CASE("a progress thread that sleeps wakes up for deadlines", "[cancel]") {
   on_ranks([](rank_env& env) {
     auto device = lci::alloc_device_x().runtime(env.rt)();
     lci::progress_thread_t thread;
@@ -140,12 +141,12 @@ TEST_CASE("a progress thread that sleeps keeps deadlines", "[cancel]") {
                    .runtime(env.rt)();
       lci::progress_thread_add_device_x(thread, device).runtime(env.rt)();
     } catch (const lci::invalid_argument_error&) {
-      // One serves the device already: that may sleep, too.
+      // A progress thread serves the device already; it may sleep, too.
     }
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     char in;
     for (int i = 0; i < 3; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is asleep
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until the thread sleeps
       const auto begin = clock_type::now();
       lci::post_recv_x(env.left(), &in, 1, 8, sync).device(device).deadline(0.01).runtime(env.rt)();
       lci::status_t s;
@@ -162,11 +163,11 @@ TEST_CASE("a progress thread that sleeps keeps deadlines", "[cancel]") {
   });
 }
 
-TEST_CASE("a deadline that is no number is refused", "[cancel]") {
+TEST_CASE("a deadline that is NaN is refused", "[cancel]") {
   on_ranks([](rank_env& env) {
     char byte = 0;
     lci::operation_t name;
-    // Beyond all measure is for ever.
+    // So late that it is never reached.
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     for (const double seconds : {1e300, static_cast<double>(INFINITY)}) {
       lci::post_recv_x(env.rank, &byte, 1, 3, sync)

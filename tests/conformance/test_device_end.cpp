@@ -1,4 +1,4 @@
-// Devices that are freed while something is under way through them: it ends, at both ends.
+// Devices that are freed while operations are in flight: the operations end at both ends.
 #include "tests/conformance/pattern.hpp"
 #include "tests/conformance/window.hpp"
 
@@ -9,12 +9,13 @@ namespace {
 constexpr size_t large = 300'000;
 constexpr lci::tag_t tag = 7;
 
-/// Ends as `cancelled`; or as `done` if that was faster.
+/// Whether the operation ended as `cancelled`, or as `done` because that was faster.
 bool ended_early_or_well(const lci::status_t& s) {
   return s.is_done() || s.error == lci::errorcode_t::cancelled;
 }
 
-/// For what is to arrive before the device is freed: a first message may wait until a connection has been made.
+/// A device with connections to all ranks. Without them, a first message might still wait for a connection when the
+/// device is freed.
 lci::device_t device_that_has_met_others(rank_env& env) {
   const lci::device_t device = lci::alloc_device_x().runtime(env.rt)();
   lci::barrier_x().device(device).runtime(env.rt)();
@@ -27,10 +28,10 @@ lci::status_t await(rank_env& env, lci::comp_t sync) {
   return s;
 }
 
-/// Even ranks free the device first, while the others go on using theirs.
+/// Even ranks free the device first, while the others still use theirs.
 bool goes_first(const rank_env& env) { return env.rank % 2 == 0; }
 
-/// Frees the device, the ranks that go first before the others.
+/// Frees the device; even ranks do so before the others.
 void free_in_turn(rank_env& env, lci::device_t& device) {
   if (!goes_first(env)) {
     env.barrier();
@@ -43,7 +44,7 @@ void free_in_turn(rank_env& env, lci::device_t& device) {
 
 }  // namespace
 
-TEST_CASE("a send that no receive has met ends as cancelled when its device is freed, and so does the receive",
+TEST_CASE("an unmatched send ends as cancelled when its device is freed, and so does an unmatched receive",
           "[ends][lifecycle]") {
   const bool acked = GENERATE(false, true);
   INFO("the sender asks for remote completion: " << acked);
@@ -65,7 +66,7 @@ TEST_CASE("a send that no receive has met ends as cancelled when its device is f
     env.barrier();
     lci::free_device_x(&device).runtime(env.rt)();
     EXPECT_EQ(await(env, sent).error, lci::errorcode_t::cancelled);
-    // A receive by another device would have met the message.
+    // A receive on another device would have matched the message.
     const auto r = env.post([&] {
       return lci::post_recv_x(env.left(), in.data(), large, tag, received).runtime(env.rt)();
     });
@@ -80,13 +81,13 @@ TEST_CASE("a send that no receive has met ends as cancelled when its device is f
   });
 }
 
-TEST_CASE("a send ends when the device of its target is freed before a receive has met it", "[ends][lifecycle]") {
+TEST_CASE("a send ends when the device of its target is freed before a receive has matched it", "[ends][lifecycle]") {
   on_ranks([](rank_env& env) {
     auto device = lci::alloc_device_x().runtime(env.rt)();
     auto sent = lci::alloc_sync_x().runtime(env.rt)();
     const auto out = message(large, 1);
     env.barrier();
-    // To oneself, and to a rank that frees its device first, or last.
+    // To the rank itself, and to a rank that frees its device before or after this one.
     const int target = env.size == 1 ? env.rank : env.right();
     EXPECT(env.post(device, [&] {
       return lci::post_send_x(target, out.data(), large, tag, sent).device(device).runtime(env.rt)();
@@ -102,7 +103,7 @@ TEST_CASE("a send ends when the device of its target is freed before a receive h
 
 TEST_CASE("a send to a device that was freed before anything was sent to it ends as cancelled, and no rank has failed",
           "[ends][lifecycle]") {
-  if (rank_count() == 1) LCI_SKIP("a rank alone has no peer");
+  if (rank_count() == 1) LCI_SKIP("a single rank has no peer");
   on_ranks([](rank_env& env) {
     auto device = lci::alloc_device_x().runtime(env.rt)();
     auto sent = lci::alloc_sync_x().runtime(env.rt)();
@@ -133,7 +134,7 @@ TEST_CASE("a send to a device that was freed before anything was sent to it ends
   });
 }
 
-TEST_CASE("a message that waits to be acknowledged ends when its device is freed, and is not lost",
+TEST_CASE("a send that waits for its acknowledgement ends when its device is freed, and its message is not lost",
           "[ends][lifecycle]") {
   on_ranks([](rank_env& env) {
     auto device = device_that_has_met_others(env);
@@ -160,12 +161,13 @@ TEST_CASE("a message that waits to be acknowledged ends when its device is freed
   });
 }
 
-TEST_CASE("transfers under way end at both ends when one of them frees its device", "[ends][lifecycle]") {
+TEST_CASE("transfers in flight end at both ends when one of them frees its device", "[ends][lifecycle]") {
   on_ranks(
       [](rank_env& env) {
         constexpr uint64_t n = 8;
         for (int round = 0; round < 6; ++round) {
-          // Of half of them the first messages meet the end of the device they go to.
+          // In half of the rounds the devices have no connections yet: their first messages may reach a device that is
+          // being freed.
           auto device = round % 4 < 2 ? device_that_has_met_others(env) : lci::alloc_device_x().runtime(env.rt)();
           auto cq = lci::alloc_cq_x().runtime(env.rt)();
           std::vector<std::vector<char>> out, in(n, std::vector<char>(large));
@@ -200,15 +202,15 @@ TEST_CASE("transfers under way end at both ends when one of them frees its devic
             }
             return under_way == 0;
           };
-          // Sometimes all free their devices at the same time; else the others use theirs until their part
-          // has ended, which nobody has to ask for.
+          // In even rounds all ranks free their devices at the same time; in odd rounds the odd ranks use theirs until
+          // their operations have ended, which needs no further call.
           if (goes_first(env) || round % 2 == 0)
             lci::free_device_x(&device).runtime(env.rt)();
           else
             env.until(device, "all operations to end", all_ended);
           env.barrier();
           if (!device.is_empty()) lci::free_device_x(&device).runtime(env.rt)();
-          // What no message has met through the device is still there for those of other devices.
+          // Receives that no message of the device has matched can still match messages of other devices.
           for (const lci::operation_t& name : receives) lci::cancel(name);
           env.until("all operations to end", all_ended);
           env.barrier();

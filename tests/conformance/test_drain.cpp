@@ -1,10 +1,10 @@
-// test_drained and wait_drained: true once nothing posted on the device is under way.
+// test_drained and wait_drained: true once no operation posted on the device is in flight.
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/pattern.hpp"
 
 using namespace conf;
 
-TEST_CASE("a device is drained at first, not while a transfer is under way, and afterwards again",
+TEST_CASE("a device is drained at first, not during a transfer, and again afterwards",
           "[drain]") {
   on_ranks([](rank_env& env) {
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
@@ -19,7 +19,7 @@ TEST_CASE("a device is drained at first, not while a transfer is under way, and 
     });
     EXPECT(s.is_posted());
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_retry());
-    env.barrier();  // nobody has posted a receive: it can't have gone
+    env.barrier();  // no receive is posted, so the transfer can't have ended
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_retry());
     env.barrier();
     (void)lci::post_recv_x(env.left(), in.data(), in.size(), 1, sync)
@@ -70,9 +70,9 @@ TEST_CASE("wait_drained waits for the backlog", "[drain]") {
 
 TEST_CASE("wait_drained waits for large active messages that others have begun to send", "[drain]") {
   on_ranks([](rank_env& env) {
-    constexpr int count = 16;  // more than a device takes in at a time
+    constexpr int count = 16;  // more than a device receives at a time
     const int from = 0, to = env.size - 1;
-    // Without a progress thread, which may be about to see a message while this one sees the next.
+    // A device without a progress thread: that might still be handling a message when this thread gets the next one.
     const lci::device_t device = env.devices(1, false)[0];
     auto arrivals = lci::alloc_counter_x().runtime(env.rt)();
     auto announced = lci::alloc_counter_x().runtime(env.rt)();
@@ -89,7 +89,7 @@ TEST_CASE("wait_drained waits for large active messages that others have begun t
               .allow_done(false)
               .runtime(env.rt)();
         });
-      // A simulated network lets messages overtake each other, by so many polls at most.
+      // In a simulated network messages may overtake each other, by at most this number of polls.
       for (int i = 0; ranks_in_one_process() && i < 1000; ++i) env.progress(device);
       env.post(device, [&] {
         return lci::post_am_x(to, out.data(), 8, lci::COMP_NULL, small).device(device).runtime(env.rt)();

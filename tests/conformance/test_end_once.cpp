@@ -1,5 +1,5 @@
-// Each completion object is told once, and of each operation, whatever has begun to end it when its device is freed;
-// and objects that threads share outlive their use.
+// Each operation signals its completion object exactly once, also if it was already ending when its device is freed;
+// and objects that threads share outlive their last use.
 #include <thread>
 
 #include "tests/conformance/pattern.hpp"
@@ -11,7 +11,8 @@ namespace {
 
 constexpr lci::tag_t tag_here = 11;
 
-/// Takes all statuses that are in the queue, each of which must be `done` or one of an early end.
+/// Pops all statuses from the queue and returns their number. Each must be `done`, or an error of an operation that
+/// ended early.
 size_t take_all(rank_env& env, lci::comp_t cq) {
   size_t n = 0;
   for (lci::status_t s; !(s = lci::cq_pop_x(cq).runtime(env.rt)()).is_retry(); ++n)
@@ -21,7 +22,7 @@ size_t take_all(rank_env& env, lci::comp_t cq) {
 
 }  // namespace
 
-TEST_CASE("puts and gets of layouts that are under way end when their device is freed", "[ends][layout]") {
+TEST_CASE("puts and gets of layouts that are in flight end when their device is freed", "[ends][layout]") {
   const bool named = GENERATE(false, true);
   INFO("the operations have names: " << named);
   on_ranks([named](rank_env& env) {
@@ -33,7 +34,7 @@ TEST_CASE("puts and gets of layouts that are under way end when their device is 
     auto cq = lci::alloc_cq_x().runtime(env.rt)();
     size_t under_way = 0;
     {
-      window memory(env, rows * stride, {device}, true);  // shared memory would have to go before the device
+      window memory(env, rows * stride, {device}, true);  // shared memory would have to be freed before the device
       std::vector<char> here(rows * stride, '\x5a');
       lci::operation_t names[2];
       env.barrier();
@@ -56,7 +57,7 @@ TEST_CASE("puts and gets of layouts that are under way end when their device is 
             .runtime(env.rt)();
       }).is_posted();
       env.barrier();
-      // Even ranks free the device while the others look elsewhere.
+      // Even ranks free the device while the others make no progress on it.
       if (env.rank % 2 != 0) env.barrier();
       lci::free_device_x(&device).runtime(env.rt)();
       if (env.rank % 2 == 0) env.barrier();
@@ -69,7 +70,7 @@ TEST_CASE("puts and gets of layouts that are under way end when their device is 
   });
 }
 
-TEST_CASE("an operation that was cancelled or was too late is not told again when its device is freed",
+TEST_CASE("an operation that was cancelled or timed out does not signal again when its device is freed",
           "[ends][cancel]") {
   on_ranks([](rank_env& env) {
     constexpr size_t n = 40;
@@ -78,7 +79,8 @@ TEST_CASE("an operation that was cancelled or was too late is not told again whe
     const auto out = message(20'000, 1);
     size_t posted = 0, told = 0;
     env.barrier();
-    // To a rank that makes no progress on the device: some wait here, some in the network, some for an answer.
+    // To a rank that makes no progress on the device: some wait in the backlog, some in the network, some for an
+    // answer.
     for (size_t i = 0; i < n; ++i) {
       lci::operation_t name;
       const size_t size = i % 4 == 0 ? out.size() : 1000;
@@ -104,7 +106,7 @@ TEST_CASE("an operation that was cancelled or was too late is not told again whe
   });
 }
 
-TEST_CASE("receives of one device meet messages of another one while that is freed", "[ends][threads]") {
+TEST_CASE("receives of one device match messages of another one while that is freed", "[ends][threads]") {
   on_ranks([](rank_env& env) {
     constexpr size_t n = 200, size = 100;
     for (int round = 0; round < 10; ++round) {
@@ -134,7 +136,7 @@ TEST_CASE("receives of one device meet messages of another one while that is fre
       lci::free_device_x(&device).runtime(env.rt)();
       receiver.join();
       env.barrier();
-      // What had not come when the device was freed will not come any more.
+      // Messages that had not arrived when the device was freed never arrive, so cancel their receives.
       for (const lci::operation_t& name : names) lci::cancel(name);
       size_t ended = 0, received = 0;
       env.until("each receive to end", [&] {
@@ -153,9 +155,9 @@ TEST_CASE("receives of one device meet messages of another one while that is fre
   });
 }
 
-TEST_CASE("a runtime whose end was refused goes on, and can be ended", "[runtimes][ends]") {
+TEST_CASE("a runtime whose free_runtime was refused still works, and can be freed later", "[runtimes][ends]") {
   if (ranks_in_one_process() && rank_count() > 1)
-    LCI_SKIP("a further runtime of a sim process is a further rank: the world decides when");
+    LCI_SKIP("in a sim process each runtime is a rank, and the number of ranks is fixed");
   on_ranks([](rank_env& env) {
     auto rt = lci::alloc_runtime();
     std::vector<char> memory(1000);

@@ -1,4 +1,4 @@
-// Whatever happens meanwhile, each operation comes to its end, once, and leaves nothing behind.
+// Each operation ends once, whatever happens meanwhile, and leaks nothing.
 #include <stdexcept>
 
 #include "tests/conformance/inbox.hpp"
@@ -20,7 +20,7 @@ struct refusal : std::runtime_error {
 };
 void refuses(lci::status_t) { throw refusal(); }
 
-/// What a chain of handlers leaves behind; one for each rank.
+/// The state of a chain of handlers; one for each rank.
 struct chain {
   lci::runtime_t rt;
   lci::comp_t comp;
@@ -29,10 +29,10 @@ struct chain {
 };
 chain chains[64];
 
-/// Posts the next one, whose local completion object is this handler again.
+/// Posts the next message, whose local completion object is this handler again.
 void posts_on(lci::status_t) {
   chain& c = chains[rank_env::mine().rank];
-  thread_local int depth = 0;  // another thread may make progress as well
+  thread_local int depth = 0;  // thread_local: another thread may make progress concurrently
   ++depth;
   c.deepest = std::max(c.deepest.load(), depth);
   c.advanced += lci::progress_x().runtime(c.rt)().is_done();
@@ -48,7 +48,7 @@ void posts_on(lci::status_t) {
 
 }  // namespace
 
-TEST_CASE("a functor can be kept and called again, whatever its completion object", "[ends]") {
+TEST_CASE("a functor can be called several times, with any completion object", "[ends]") {
   const auto comp = GENERATE(0, 1, 2);  // COMP_NULL, COMP_NULL_RETRY, a synchronizer
   on_ranks([comp](rank_env& env) {
     window w(env, 100'000);
@@ -74,7 +74,7 @@ TEST_CASE("a functor can be kept and called again, whatever its completion objec
         call(get);
         EXPECT(in == own);
         in.assign(size, 0);
-        // To oneself, only what is eager can be sent before its receive is there.
+        // To the same rank, only eager messages can complete before their receives are posted.
         if (size <= lci::get_max_bcopy_size_x().runtime(env.rt)()) {
           call(send);
           call(receive);
@@ -87,7 +87,7 @@ TEST_CASE("a functor can be kept and called again, whatever its completion objec
   });
 }
 
-TEST_CASE("a functor looks up what was left empty each time it is called", "[ends]") {
+TEST_CASE("a functor looks up omitted arguments each time it is called", "[ends]") {
   on_ranks([](rank_env& env) {
     auto other = lci::alloc_device_x().runtime(env.rt)();
     auto counter = lci::alloc_counter_x().runtime(env.rt)();
@@ -127,7 +127,7 @@ TEST_CASE("a blocking receive that a handler's exception ends is not posted any 
       thrown = true;
     }
     EXPECT(thrown);
-    env.barrier();  // nobody has sent yet
+    env.barrier();  // no rank has sent before
     const auto out = message(3000, static_cast<uint64_t>(env.rank));
     env.post([&] {
       return lci::post_send_x(env.right(), out.data(), out.size(), 3, lci::COMP_NULL_RETRY)
@@ -145,7 +145,7 @@ TEST_CASE("a blocking receive that a handler's exception ends is not posted any 
   });
 }
 
-/// One round of progress: whether a handler has thrown in it.
+/// Makes progress once; returns whether a handler has thrown.
 static bool progress_throws(rank_env& env) {
   try {
     lci::progress_x().runtime(env.rt)();
@@ -155,7 +155,7 @@ static bool progress_throws(rank_env& env) {
   return false;
 }
 
-TEST_CASE("a handler that throws takes nothing along with it", "[ends]") {
+TEST_CASE("a handler that throws does not disturb the completion of its message", "[ends]") {
   const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{100'000});
   on_ranks([size](rank_env& env) {
     auto thrower = lci::alloc_handler_x(refuses).am_in_place(true).runtime(env.rt)();
@@ -165,7 +165,7 @@ TEST_CASE("a handler that throws takes nothing along with it", "[ends]") {
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     int thrown = 0;
     const auto progress = [&] { thrown += progress_throws(env); };
-    // To itself: a neighbour might be told while it waits in the harness.
+    // To itself: a neighbour might get the exception while it waits in the harness.
     auto s = lci::post_am_x(env.rank, out.data(), size, sync, rcomp)
                  .allow_retry(false)
                  .runtime(env.rt)();
@@ -180,7 +180,7 @@ TEST_CASE("a handler that throws takes nothing along with it", "[ends]") {
   });
 }
 
-TEST_CASE("a handler that throws loses no message that came with its own", "[ends]") {
+TEST_CASE("a handler that throws loses no message that arrived with its own", "[ends]") {
   const size_t size = GENERATE(size_t{8}, size_t{40}, size_t{3000});
   on_ranks([size](rank_env& env) {
     constexpr int n = 200;
@@ -195,7 +195,7 @@ TEST_CASE("a handler that throws loses no message that came with its own", "[end
                  .runtime(env.rt)()
                  .is_retry())
         progress();
-      // A progress thread keeps 64 exceptions for a program that does not ask for them.
+      // A progress thread stores at most 64 exceptions until the program calls progress().
       while (i - thrown > 32) progress();
     }
     while (thrown < n) progress();
@@ -206,7 +206,7 @@ TEST_CASE("a handler that throws loses no message that came with its own", "[end
   });
 }
 
-TEST_CASE("an active message that nobody takes ends at its sender", "[ends]") {
+TEST_CASE("an active message without a handler at its target ends at its sender", "[ends]") {
   on_ranks([](rank_env& env) {
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     const auto unknown = static_cast<lci::rcomp_t>(4000);
@@ -219,7 +219,7 @@ TEST_CASE("an active message that nobody takes ends at its sender", "[ends]") {
       EXPECT_EQ(s.rank, env.right());
     }
     drain(env);
-    // A blocking one says so.
+    // A blocking post throws.
     const auto large = message(100'000, 1);
     bool thrown = false;
     try {
@@ -235,11 +235,11 @@ TEST_CASE("an active message that nobody takes ends at its sender", "[ends]") {
   });
 }
 
-TEST_CASE("an access to memory that is registered no longer ends at its origin", "[ends]") {
+TEST_CASE("an access to memory that is no longer registered ends at its origin", "[ends]") {
   const char* const provider = std::getenv("LCI_ATTR_OFI_PROVIDER_NAME");
   if (over_libfabric() && (provider == nullptr || std::string(provider) != "verbs;ofi_rxm"))
-    LCI_SKIP("libfabric's tcp and shm providers never tell the origin that its key was refused");
-  if (over_libibverbs()) LCI_SKIP("an access that is refused ends the connection: the peer has failed then");
+    LCI_SKIP("libfabric's tcp and shm providers don't report a refused key to the origin");
+  if (over_libibverbs()) LCI_SKIP("a refused access breaks the connection, which counts as a peer failure");
   on_ranks([](rank_env& env) {
     std::vector<char> memory(100'000), out(memory.size());
     auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(env.rt)();
@@ -260,7 +260,7 @@ TEST_CASE("an access to memory that is registered no longer ends at its origin",
   });
 }
 
-TEST_CASE("a handler is never entered from within itself, nor does it make progress", "[ends]") {
+TEST_CASE("a handler is never called recursively, and progress inside it does nothing", "[ends]") {
   on_ranks([](rank_env& env) {
     constexpr int length = 50'000;  // as a recursion it would not fit on a stack
     chain& c = chains[env.rank];

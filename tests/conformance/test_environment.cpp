@@ -5,7 +5,7 @@
 
 using namespace conf;
 
-TEST_CASE("attributes come from the environment unless the program says otherwise",
+TEST_CASE("attributes are read from the environment unless the program sets them",
           "[.environment]") {
   CHECK(lci::get_g_default_attr().npackets == 4321);
   CHECK(lci::get_g_default_attr().packet_size == 4096);

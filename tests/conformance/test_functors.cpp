@@ -1,4 +1,4 @@
-// Functors that are kept: each call does the same again.
+// Functors that are called several times: each call repeats the operation.
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/window.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int rounds = 3;
 
-/// Calls a kept post until it is accepted, and waits for its end.
+/// Calls the functor of a post until it is accepted, and waits for its completion.
 template <class Functor>
 lci::status_t again(rank_env& env, lci::comp_t sync, Functor& post) {
   return finished(env, sync, env.post([&] { return post(); }));
@@ -16,7 +16,7 @@ lci::status_t again(rank_env& env, lci::comp_t sync, Functor& post) {
 
 }  // namespace
 
-TEST_CASE("a kept functor of a message sends it again, with what the buffer holds then",
+TEST_CASE("a functor of a message that is called again sends the buffer's current content",
           "[functors]") {
   const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{100'000});
   INFO(size << " bytes");
@@ -57,7 +57,7 @@ TEST_CASE("a kept functor of a message sends it again, with what the buffer hold
   });
 }
 
-TEST_CASE("a kept functor of a put or get moves bytes again", "[functors]") {
+TEST_CASE("a functor of a put or get that is called again moves the bytes again", "[functors]") {
   const size_t size = GENERATE(size_t{8}, size_t{100'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
@@ -85,7 +85,7 @@ TEST_CASE("a kept functor of a put or get moves bytes again", "[functors]") {
   });
 }
 
-TEST_CASE("a copy of a functor is one of its own", "[functors]") {
+TEST_CASE("a copy of a functor is independent of it", "[functors]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     inbox box(env, inbox_kind::queue_lcrq, 1);
@@ -113,7 +113,7 @@ TEST_CASE("a copy of a functor is one of its own", "[functors]") {
   });
 }
 
-TEST_CASE("a kept functor of an allocation makes another object", "[functors]") {
+TEST_CASE("a functor of an allocation that is called again makes another object", "[functors]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     auto alloc = lci::alloc_sync_x().threshold(2).name("pair").runtime(rt);

@@ -1,4 +1,4 @@
-// Graphs: operations and functions run in the order their edges ask for.
+// Graphs: operations and functions run in the order of the edges.
 #include <new>
 #include <string>
 
@@ -9,7 +9,7 @@ using namespace conf;
 
 namespace {
 
-/// Where a node leaves when it ran.
+/// Where a node records when it ran.
 struct trace {
   std::atomic<int> next{0};
   int at[8] = {};
@@ -56,12 +56,12 @@ TEST_CASE("the nodes of a graph run in the order of its edges, every time it is 
   });
 }
 
-TEST_CASE("operations of a graph start when those before them are complete", "[graph]") {
+TEST_CASE("operations of a graph start when their predecessors are complete", "[graph]") {
   const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{60'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
     const auto rt = env.rt;
-    // Receive from the left, then pass on what came to the right; rank 0 sends first.
+    // Receive from the left, then forward the message to the right; rank 0 sends first.
     auto graph = lci::alloc_graph_x().runtime(rt)();
     std::vector<char> buffer(size);
     if (env.rank == 0) fill(buffer.data(), size, 7);
@@ -78,7 +78,7 @@ TEST_CASE("operations of a graph start when those before them are complete", "[g
     lci::graph_add_edge_x(graph, lci::GRAPH_START, first).runtime(rt)();
     if (env.size > 1)
       lci::graph_add_edge_x(graph, first, second).runtime(rt)();
-    else  // a large send to oneself does not end before its receive is posted
+    else  // a large send to the same rank does not end before its receive is posted
       lci::graph_add_edge_x(graph, lci::GRAPH_START, second).runtime(rt)();
     lci::graph_add_edge_x(graph, second, lci::GRAPH_END).runtime(rt)();
     if (env.size == 1) lci::graph_add_edge_x(graph, first, lci::GRAPH_END).runtime(rt)();
@@ -93,7 +93,7 @@ TEST_CASE("operations of a graph start when those before them are complete", "[g
   });
 }
 
-TEST_CASE("a graph waits for nodes that are completed from outside, and tells its own object",
+TEST_CASE("a graph waits for nodes that are completed from outside, and signals its completion object",
           "[graph]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
@@ -114,12 +114,12 @@ TEST_CASE("a graph waits for nodes that are completed from outside, and tells it
     EXPECT_EQ(t.at[0], 0);
     lci::status_t s(lci::errorcode_t::done);
     lci::graph_node_mark_complete_x(waits).status(s).runtime(rt)();
-    box.collect();  // with an object of its own the graph frees itself
+    box.collect();  // a graph with a completion object frees itself
     EXPECT_EQ(t.at[0], 1);
   });
 }
 
-TEST_CASE("an edge's function sees the status of what ended before it", "[graph]") {
+TEST_CASE("an edge's function gets the status of the node before it", "[graph]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     auto graph = lci::alloc_graph_x().runtime(rt)();
@@ -197,7 +197,7 @@ TEST_CASE("a node that is completed as fatal fails its graph", "[graph]") {
 
 namespace {
 
-/// An operation that there is no memory for a copy of.
+/// An operation whose copy fails for lack of memory.
 struct large_operation {
   large_operation() = default;
   large_operation(const large_operation&) { throw std::bad_alloc(); }
@@ -213,7 +213,7 @@ struct large_collective {
 
 }  // namespace
 
-TEST_CASE("a node that there is no memory for is refused as a post is", "[graph]") {
+TEST_CASE("a node for which there is no memory is refused like a post", "[graph]") {
   on_ranks([](rank_env& env) {
     auto graph = lci::alloc_graph_x().runtime(env.rt)();
     const large_operation operation;

@@ -1,4 +1,4 @@
-// What handlers may do: post, with an answer that comes to a handler again; not recurse.
+// What handlers may do: post messages whose answers call a handler again. They are not called recursively.
 #include <cstdlib>
 
 #include "tests/conformance/inbox.hpp"
@@ -8,7 +8,7 @@ using namespace conf;
 
 namespace {
 
-/// What the handlers of one rank share; found through rank_env::mine().
+/// The state of the handlers of one rank, found through rank_env::mine().
 struct rank_state {
   lci::runtime_t rt;
   lci::rcomp_t rcomp = 0;
@@ -36,7 +36,7 @@ rank_state& start(rank_env& env) {
   return s;
 }
 
-/// Answers each message with one whose number is one less, until it is 0.
+/// Answers each message with one whose number is smaller by one, until it is 0.
 void ping_pong(lci::status_t status) {
   auto& s = mine();
   uint64_t left;
@@ -106,8 +106,8 @@ TEST_CASE("handlers that answer each message keep a ping-pong going", "[handlers
             .runtime(env.rt)();
       });
     }
-    // Each ball is met rounds + 1 times, by its two ranks in turn: a rank meets those of its left
-    // neighbour rounds / 2 + 1 times, its own rounds / 2 times.
+    // Each message is handled rounds + 1 times, by its two ranks in turn: a rank handles those of its left
+    // neighbour rounds / 2 + 1 times, and its own rounds / 2 times.
     const int expected = balls * (rounds + 1);
     env.until("the ping-pong", [&] { return s.calls.load() >= expected; });
     env.barrier();
@@ -117,7 +117,7 @@ TEST_CASE("handlers that answer each message keep a ping-pong going", "[handlers
   });
 }
 
-TEST_CASE("progress inside a handler says retry and does not recurse", "[handlers]") {
+TEST_CASE("progress inside a handler returns retry and does not recurse", "[handlers]") {
   on_ranks([](rank_env& env) {
     auto& s = start(env);
     auto comp = lci::alloc_handler_x(tries_progress).runtime(env.rt)();

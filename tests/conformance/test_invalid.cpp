@@ -1,4 +1,4 @@
-// Arguments that can't be: a typed error that names argument and value, and nothing is posted.
+// Invalid arguments: a typed error names the argument and its value, and nothing is posted.
 #include <cmath>
 #include <limits>
 
@@ -42,7 +42,7 @@ TEST_CASE("posts refuse ranks that do not exist", "[invalid]") {
   });
 }
 
-TEST_CASE("posts refuse no buffer for bytes", "[invalid]") {
+TEST_CASE("posts refuse a null buffer with a size above 0", "[invalid]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);
     window w(env, 64);
@@ -145,7 +145,7 @@ TEST_CASE("an active message needs a remote completion handle", "[invalid]") {
   });
 }
 
-TEST_CASE("an active message to a handle that nobody registered is dropped, not fatal",
+TEST_CASE("an active message to a handle that is not registered is dropped and not fatal",
           "[invalid]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);
@@ -166,7 +166,7 @@ TEST_CASE("an active message to a handle that nobody registered is dropped, not 
   });
 }
 
-TEST_CASE("a message to a handle that was given up does not reach who has its number next",
+TEST_CASE("a message to a deregistered handle does not reach a later handle with the same number",
           "[invalid]") {
   on_ranks([](rank_env& env) {
     lci::rcomp_t old = 0;
@@ -228,7 +228,7 @@ TEST_CASE("attributes out of range are refused with what they accept", "[invalid
   });
 }
 
-TEST_CASE("sizes beyond all measure are refused, not a bare bad_alloc", "[invalid]") {
+TEST_CASE("excessive sizes are refused with a typed error, not with std::bad_alloc", "[invalid]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     constexpr int huge = std::numeric_limits<int>::max();
@@ -246,8 +246,8 @@ TEST_CASE("sizes beyond all measure are refused, not a bare bad_alloc", "[invali
   });
 }
 
-TEST_CASE("a synchronizer that nobody tests refuses one signal too many and keeps the others", "[invalid]") {
-  constexpr int kept = 65536;  // beyond those of the round
+TEST_CASE("a synchronizer that is not tested refuses signals beyond its limit and keeps the others", "[invalid]") {
+  constexpr int kept = 65536;  // in addition to those of the round
   const int threshold = GENERATE(1, 3);
   on_ranks([threshold](rank_env& env) {
     const auto rt = env.rt;
@@ -291,7 +291,7 @@ TEST_CASE("a message in a packet may not be longer than a packet holds", "[inval
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);
     const auto rt = env.rt;
-    // A pool of packets so small that more is injected than they hold, too.
+    // The packets of the second pool are smaller than the inject limit.
     auto small = lci::alloc_packet_pool_x().packet_size(256).npackets(64).runtime(rt)();
     lci::register_packet_pool(small, env.device);
     auto stream = lci::alloc_stream_x().runtime(rt)();
@@ -328,7 +328,7 @@ TEST_CASE("a message in a packet may not be longer than a packet holds", "[inval
   });
 }
 
-TEST_CASE("a deadline that is no number is refused, whatever its sign", "[invalid]") {
+TEST_CASE("a deadline that is NaN is refused, whatever its sign", "[invalid]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);
     window w(env, 64);

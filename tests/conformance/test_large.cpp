@@ -1,4 +1,4 @@
-// Large messages: streams of them, more than 65,536 at once, and of more than 4 GiB.
+// Large messages: a series of them, more than 65,536 at once, and one of more than 4 GiB.
 #include <sys/mman.h>
 
 #include <fstream>
@@ -11,7 +11,7 @@ using namespace conf;
 
 namespace {
 
-/// Memory that programs can still get, in GiB.
+/// Available memory in GiB.
 long free_gib() {
   std::ifstream info("/proc/meminfo");
   std::string line;
@@ -20,8 +20,8 @@ long free_gib() {
   return 0;
 }
 
-/// Address space whose pages come as they are touched; large ones, where the kernel has them: it takes some
-/// machines half a minute to make 4 GiB of small ones.
+/// Address space whose pages are mapped when they are touched, as large pages if the kernel supports them: some
+/// machines take half a minute to map 4 GiB of small pages.
 class huge_buffer {
  public:
   explicit huge_buffer(size_t size) : size_(size) {
@@ -44,8 +44,8 @@ class huge_buffer {
 
 TEST_CASE("a message of more than 4 GiB arrives whole", "[large]") {
   if (lci_test::sanitized) LCI_SKIP("takes too long with sanitizers");
-  if (rank_count() != 2) LCI_SKIP("two ranks show it");
-  // The source is zero pages but for some marks; the target's pages are all written.
+  if (rank_count() != 2) LCI_SKIP("run with two ranks only");
+  // The source consists of zero pages except for some marks; the target's pages are all written.
   const long needed = 6;
   if (free_gib() < needed + 3)
     LCI_SKIP("needs " + std::to_string(needed + 3) + " GiB of free memory, there are " +
@@ -70,7 +70,7 @@ TEST_CASE("a message of more than 4 GiB arrives whole", "[large]") {
       EXPECT_EQ(sent.size, size);
     }
     if (env.rank == to) {
-      // Longer than other tests wait: see huge_buffer.
+      // Longer than in other tests, since mapping the pages may take half a minute.
       while (!received.is_done() && !lci::sync_test_x(sync, &received).runtime(env.rt)()) env.progress();
       EXPECT_EQ(received.size, size);
       for (size_t i = 0; i < std::size(marks); ++i)
@@ -82,12 +82,12 @@ TEST_CASE("a message of more than 4 GiB arrives whole", "[large]") {
   });
 }
 
-TEST_CASE("more than 65536 rendezvous are under way at once", "[large]") {
-  if (rank_count() != 2) LCI_SKIP("two ranks show it");
+TEST_CASE("more than 65536 rendezvous are in flight at once", "[large]") {
+  if (rank_count() != 2) LCI_SKIP("run with two ranks only");
   lci_test::time_limit(150);
   on_ranks([](rank_env& env) {
     const int count = lci_test::sanitized ? 3000 : 70'000;
-    // A few buffers serve all: sources are only read, and what lands is the same each time.
+    // All messages share two buffers: the source is only read, and all messages write the same bytes.
     constexpr size_t size = 10'000;
     const auto out = message(size, 9);
     std::vector<char> in(size);
@@ -119,10 +119,10 @@ TEST_CASE("more than 65536 rendezvous are under way at once", "[large]") {
   });
 }
 
-TEST_CASE("a stream of large messages arrives whole, whichever end copies them", "[large]") {
+TEST_CASE("a series of large messages arrives whole, whichever end copies them", "[large]") {
   lci_test::time_limit(150);
   on_ranks([](rank_env& env) {
-    // One way only: so the sender has nothing to do but to poll.
+    // One direction only, so the sender does nothing but poll.
     constexpr int window = 8;
     const int rounds = lci_test::sanitized ? 8 : 40;
     const int from = 0, to = env.size - 1;
@@ -146,7 +146,7 @@ TEST_CASE("a stream of large messages arrives whole, whichever end copies them",
                 .runtime(env.rt)();
           });
         }
-      env.barrier();  // so that requests come in a row
+      env.barrier();  // so that the requests arrive one right after the other
       ended += window;
       if (env.rank == from) {
         for (int i = 0; i < window; ++i) {
@@ -174,13 +174,13 @@ TEST_CASE("a stream of large messages arrives whole, whichever end copies them",
   });
 }
 
-TEST_CASE("a stream of large active messages arrives whole, whatever their memory", "[large]") {
-  // What only its handler sees, and what is the program's.
+TEST_CASE("a series of large active messages arrives whole, in place and in allocated buffers", "[large]") {
+  // Buffers that only the handler sees, and buffers that the program owns.
   const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::handler, inbox_kind::queue_lcrq);
   INFO(name_of(kind));
   lci_test::time_limit(150);
   on_ranks([kind](rank_env& env) {
-    // More at once than land at a time, below and above the size that may be copied in pieces.
+    // More messages than are received at a time, with sizes below and above the one that may be copied in pieces.
     constexpr int window = 24;
     const int rounds = lci_test::sanitized ? 3 : 10;
     const int from = 0, to = env.size - 1;

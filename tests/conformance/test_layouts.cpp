@@ -1,4 +1,4 @@
-// Buffers that are not in one piece.
+// Buffers that are not contiguous.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -12,7 +12,7 @@ using namespace conf;
 using lci::layout_segment_t;
 using lci::layout_t;
 
-TEST_CASE("sends and receives of any layouts move the right bytes, and no others", "[layout]") {
+TEST_CASE("sends and receives of any layouts move exactly their bytes", "[layout]") {
   on_ranks([](rank_env& env) {
     auto sent = lci::alloc_sync_x().runtime(env.rt)();
     auto received = lci::alloc_sync_x().runtime(env.rt)();
@@ -61,14 +61,14 @@ TEST_CASE("sends and receives of any layouts move the right bytes, and no others
   });
 }
 
-TEST_CASE("large messages of layouts are gathered and scattered on their way", "[layout]") {
+TEST_CASE("large messages of layouts are gathered and scattered during the transfer", "[layout]") {
   on_ranks([](rank_env& env) {
     auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
     pieces blocks, list;
     blocks.blocks({100, 60, 50}, {130, 9000});
     make_pieces(list, 7, blocks.size());
     const size_t size = blocks.size();
-    // From blocks to a list, to one piece, from one piece, and one that is longer than its receive.
+    // From blocks to a list and back, to and from contiguous buffers, and a message longer than its receive.
     struct {
       const pieces *from, *to;
       size_t wanted;
@@ -111,7 +111,7 @@ TEST_CASE("large messages of layouts are gathered and scattered on their way", "
   });
 }
 
-TEST_CASE("puts and gets of any layouts move the right bytes, and no others", "[layout]") {
+TEST_CASE("puts and gets of any layouts move exactly their bytes", "[layout]") {
   on_ranks([](rank_env& env) {
     constexpr size_t disp = 64;
     window w(env, 40'000);
@@ -170,7 +170,7 @@ TEST_CASE("puts and gets of any layouts move the right bytes, and no others", "[
   });
 }
 
-TEST_CASE("a put of a layout signals once, when all of it is there", "[layout]") {
+TEST_CASE("a put of a layout signals once, when all its bytes have arrived", "[layout]") {
   on_ranks([](rank_env& env) {
     constexpr size_t rows = 30, row = 100, pitch = 300;
     window w(env, rows * pitch);
@@ -210,7 +210,7 @@ TEST_CASE("a put of a layout signals once, when all of it is there", "[layout]")
   });
 }
 
-TEST_CASE("a flush and a blocking post wait for layouts, too", "[layout]") {
+TEST_CASE("a flush and a blocking post wait for all pieces of a layout", "[layout]") {
   on_ranks([](rank_env& env) {
     window w(env, 20'000);
     auto counter = lci::alloc_counter_x().runtime(env.rt)();
@@ -243,7 +243,7 @@ TEST_CASE("a flush and a blocking post wait for layouts, too", "[layout]") {
   });
 }
 
-TEST_CASE("large layouts travel whole", "[layout]") {
+TEST_CASE("large layouts arrive whole", "[layout]") {
   on_ranks([](rank_env& env) {
     constexpr size_t rows = 300, row = 1000, pitch = 1100;  // more than any eager message
     auto sent = lci::alloc_sync_x().runtime(env.rt)();
@@ -298,7 +298,7 @@ TEST_CASE("segments may lie anywhere in memory", "[layout]") {
   });
 }
 
-TEST_CASE("a layout that can't be is refused before anything happens", "[layout]") {
+TEST_CASE("an invalid layout is refused and nothing is posted", "[layout]") {
   on_ranks([](rank_env& env) {
     window w(env, 1000);
     char bytes[1000] = {};  // as long as the layouts reach
@@ -330,7 +330,7 @@ TEST_CASE("a layout that can't be is refused before anything happens", "[layout]
                    "remote_comp", "0");
     EXPECT_INVALID(lci::post_am_x(env.size, bytes, 100, lci::COMP_NULL, 1).layout(&hundred).runtime(env.rt)(),
                    "rank", std::to_string(env.size));
-    // Remote segments: only for the remote side, nothing beside them, each within its registration.
+    // Remote segments: for the remote side only, without other remote arguments, each within its registration.
     const lci::remote_segment_t good[] = {{w.of(env.rank), 0, 60}, {w.of(env.rank), 500, 40}},
                                 far[] = {{w.of(env.rank), 0, 60}, {w.of(env.rank), 961, 40}},
                                 none[] = {{w.of(env.rank), 0, 60}, {lci::RMR_NULL, 0, 40}};

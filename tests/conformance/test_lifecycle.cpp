@@ -1,4 +1,4 @@
-// Resources made and freed over and over: nothing leaks, runs out or hangs.
+// Resources are allocated and freed many times: nothing leaks, runs out or hangs.
 #include <algorithm>
 #include <fstream>
 
@@ -41,7 +41,7 @@ TEST_CASE("many devices one after the other neither leak nor exhaust anything",
           "[lifecycle]") {
   lci_test::time_limit(150);
   on_ranks([](rank_env& env) {
-    // More than a rank can have at once: their numbers, and what belongs to them, are used again.
+    // More than a rank can have at once, so their numbers and what is stored under them are used again.
     const int cycles = lci_test::sanitized ? 200 : 1100;
     inbox box(env, inbox_kind::queue_lcrq, 1);
     const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
@@ -54,7 +54,7 @@ TEST_CASE("many devices one after the other neither leak nor exhaust anything",
       lci::free_device_x(&device).runtime(env.rt)();
       if (i == cycles / 4) memory = resident(), files = open_files();
     }
-    // A rank that finds time watches each of the others by a file.
+    // A rank may open a file for each of the others, to watch its process.
     EXPECT(open_files() <= files + 2 + env.size);
     if (!lci_test::sanitized && !ranks_in_one_process()) EXPECT(resident() <= memory + 4096);
     const auto out = message(lci::get_max_bcopy_size_x().runtime(env.rt)(), 1);
@@ -66,7 +66,7 @@ TEST_CASE("many devices one after the other neither leak nor exhaust anything",
   });
 }
 
-TEST_CASE("devices that are left with unread messages can be freed", "[lifecycle]") {
+TEST_CASE("devices with unread messages can be freed", "[lifecycle]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::counter, 1);
     const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
@@ -82,7 +82,7 @@ TEST_CASE("devices that are left with unread messages can be freed", "[lifecycle
       lci::free_device_x(&device).runtime(env.rt)();
       EXPECT(device.is_empty());
     }
-    // The default device is unharmed.
+    // The default device still works.
     env.barrier();
     const auto before = lci::counter_get_x(box.comp()).runtime(env.rt)();
     env.barrier();
@@ -97,7 +97,7 @@ TEST_CASE("devices that are left with unread messages can be freed", "[lifecycle
   });
 }
 
-TEST_CASE("completion objects come and go by the thousand", "[lifecycle]") {
+TEST_CASE("thousands of completion objects can be allocated and freed", "[lifecycle]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     const int cycles = lci_test::sanitized ? 500 : 5000;
@@ -124,7 +124,7 @@ TEST_CASE("completion objects come and go by the thousand", "[lifecycle]") {
   });
 }
 
-TEST_CASE("matching engines and packet pools come and go", "[lifecycle]") {
+TEST_CASE("matching engines and packet pools can be allocated and freed many times", "[lifecycle]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     const int cycles = lci_test::sanitized ? 100 : 1000;
@@ -150,7 +150,7 @@ TEST_CASE("a runtime with an unmatched receive can be freed", "[lifecycle]") {
                          .runtime(env.rt)();
       EXPECT(r.is_posted());
     }
-    // The synchronizer is the runtime's to forget: freeing it is no part of this test.
+    // The receives are still posted when the synchronizer and then the runtime are freed.
     lci::free_comp_x(&sync).runtime(env.rt)();
   });
 }

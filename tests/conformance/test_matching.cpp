@@ -1,4 +1,4 @@
-// Which send finds which receive: the policies, their wildcards, engines, a user's own key.
+// Which send matches which receive: policies, wildcards, engines, a user's own key.
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/pattern.hpp"
 
@@ -26,7 +26,7 @@ void send_value(rank_env& env, int to, lci::tag_t tag, policy p, lci::matching_e
 
 }  // namespace
 
-TEST_CASE("a send matches a receive of the same policy as far as the policy looks", "[matching]") {
+TEST_CASE("a send matches a receive of the same policy if what the policy compares is equal", "[matching]") {
   const auto p = GENERATE(policy::none, policy::rank_only, policy::tag_only, policy::rank_tag);
   INFO(policy_names[static_cast<int>(p)]);
   on_ranks([p](rank_env& env) {
@@ -34,7 +34,7 @@ TEST_CASE("a send matches a receive of the same policy as far as the policy look
     const bool looks_at_tag = p == policy::tag_only || p == policy::rank_tag;
     inbox box(env, inbox_kind::queue_lcrq, 1, false);
     sent_value v{-1, 0};
-    // What the policy ignores is given differently on the two sides.
+    // Rank and tag differ on the two sides where the policy ignores them.
     auto received = lci::post_recv_x(looks_at_rank ? env.left() : (env.left() + 1) % env.size, &v,
                                      sizeof v, looks_at_tag ? 11 : 12, box.comp())
                         .matching_policy(p)
@@ -48,7 +48,7 @@ TEST_CASE("a send matches a receive of the same policy as far as the policy look
   });
 }
 
-TEST_CASE("ANY_SOURCE and ANY_TAG take what was sent for them", "[matching]") {
+TEST_CASE("ANY_SOURCE and ANY_TAG match sends with the policy of the wildcard", "[matching]") {
   const bool expected = GENERATE(true, false);
   INFO("receive posted first: " << expected);
   on_ranks([expected](rank_env& env) {
@@ -87,7 +87,7 @@ TEST_CASE("ANY_SOURCE and ANY_TAG take what was sent for them", "[matching]") {
 
 TEST_CASE("a receive for any tag of rank 7 leaves tag 7 of rank 0 alone", "[matching]") {
   on_ranks([](rank_env& env) {
-    // In a small world rank `other` plays rank 7: its number is the tag of the other message.
+    // Rank `other` takes the part of rank 7, which may not exist: its number is the tag of the other message.
     const int other = env.size - 1;
     inbox wild(env, inbox_kind::queue_lcrq, 1, false);
     inbox plain(env, inbox_kind::queue_lcrq, 1, false);
@@ -99,7 +99,7 @@ TEST_CASE("a receive for any tag of rank 7 leaves tag 7 of rank 0 alone", "[matc
       EXPECT(r.is_posted());
     }
     env.barrier();
-    for (int i = 0; i < 3; ++i)  // under all policies that a wildcard must not mistake for its own
+    for (int i = 0; i < 3; ++i)  // all policies but that of the wildcard
       if (env.rank == 0) {
         const policy p[] = {policy::rank_tag, policy::tag_only, policy::none};
         send_value(env, 0, tag, p[i]);
@@ -149,7 +149,7 @@ TEST_CASE("tags and ranks that differ do not match", "[matching]") {
   });
 }
 
-TEST_CASE("many messages under one key reach as many receives, whatever the order", "[matching]") {
+TEST_CASE("many messages with one key reach as many receives, in any order", "[matching]") {
   const bool map = GENERATE(true, false);
   INFO((map ? "map" : "queue"));
   on_ranks([map](rank_env& env) {
@@ -192,7 +192,7 @@ TEST_CASE("many messages under one key reach as many receives, whatever the orde
   });
 }
 
-TEST_CASE("two matching engines are two worlds", "[matching]") {
+TEST_CASE("messages and receives of two matching engines never match", "[matching]") {
   on_ranks([](rank_env& env) {
     auto engine = lci::alloc_matching_engine_x().runtime(env.rt)();
     env.barrier();
@@ -203,7 +203,7 @@ TEST_CASE("two matching engines are two worlds", "[matching]") {
                  .runtime(env.rt)();
     EXPECT(r.is_posted());
     env.barrier();
-    send_value(env, env.right(), 1, policy::rank_tag);  // the default engine's
+    send_value(env, env.right(), 1, policy::rank_tag);  // matched by the default engine
     for (int i = 0; i < 100; ++i) env.progress();
     env.barrier();
     EXPECT(box.empty());
@@ -223,7 +223,7 @@ TEST_CASE("a user's make_key decides what matches", "[matching]") {
   on_ranks([](rank_env& env) {
     auto engine = lci::alloc_matching_engine_x()
                       .make_key([](int, lci::tag_t tag, policy) -> lci::matching_entry_key_t {
-                        return tag / 10;  // tags of the same ten are the same
+                        return tag / 10;  // tags with the same quotient by 10 are equal
                       })
                       .runtime(env.rt)();
     env.barrier();

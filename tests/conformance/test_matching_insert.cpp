@@ -1,4 +1,4 @@
-// A matching engine as a building block: values of the user instead of messages.
+// A matching engine used directly: values of the user instead of messages.
 #include <set>
 
 #include "tests/conformance/inbox.hpp"
@@ -13,7 +13,7 @@ constexpr auto recv = lci::matching_entry_type_t::recv;
 
 }  // namespace
 
-TEST_CASE("values of one type wait for those of the other under the same key", "[matching]") {
+TEST_CASE("values of one type wait for values of the other type with the same key", "[matching]") {
   on_ranks([](rank_env& env) {
     auto engine = lci::alloc_matching_engine_x().runtime(env.rt)();
     int values[10] = {};
@@ -35,11 +35,11 @@ TEST_CASE("values of one type wait for those of the other under the same key", "
   });
 }
 
-TEST_CASE("values that are left in an engine stay the user's when it is freed", "[matching]") {
+TEST_CASE("values that remain in an engine are not freed with it", "[matching]") {
   on_ranks([](rank_env& env) {
     for (const auto type : {send, recv}) {
       auto engine = lci::alloc_matching_engine_x().runtime(env.rt)();
-      std::vector<long> values(100, 7);  // none of them is a block of malloc, or an operation
+      std::vector<long> values(100, 7);  // none of them is allocated by malloc, or an operation
       for (size_t i = 0; i < values.size(); ++i)
         EXPECT(lci::matching_engine_insert_x(engine, i % 10, &values[i], type)
                    .runtime(env.rt)() == nullptr);
@@ -49,7 +49,7 @@ TEST_CASE("values that are left in an engine stay the user's when it is freed", 
   });
 }
 
-TEST_CASE("messages and values of the user never meet in an engine", "[matching]") {
+TEST_CASE("messages and values of the user never match in an engine", "[matching]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     auto engine = lci::alloc_matching_engine_x().make_key([](int, lci::tag_t tag,
@@ -63,7 +63,7 @@ TEST_CASE("messages and values of the user never meet in an engine", "[matching]
     auto sync = lci::alloc_sync_x().runtime(rt)();
     uint64_t in = 0;
     const uint64_t out = 77;
-    // Neither the receive nor the message takes the value for its partner.
+    // Neither the receive nor the message matches the value.
     const auto r = lci::post_recv_x(env.left(), &in, sizeof in, 5, sync)
                        .matching_engine(engine)
                        .allow_done(false)
@@ -76,7 +76,7 @@ TEST_CASE("messages and values of the user never meet in an engine", "[matching]
     });
     env.until("the message", [&] { return lci::sync_test_x(sync, nullptr).runtime(rt)(); });
     EXPECT_EQ(in, out);
-    // A message that nobody has received is no partner of a value either.
+    // An unexpected message does not match a value either.
     env.barrier();
     env.post([&] {
       return lci::post_send_x(env.right(), &out, sizeof out, 6, lci::COMP_NULL_RETRY)
@@ -93,7 +93,7 @@ TEST_CASE("messages and values of the user never meet in an engine", "[matching]
   });
 }
 
-TEST_CASE("threads that insert values find each other's, each value once", "[matching]") {
+TEST_CASE("values inserted by several threads match, each once", "[matching]") {
   on_ranks([](rank_env& env) {
     constexpr size_t count = 2000;
     constexpr int threads = 4;
@@ -101,7 +101,7 @@ TEST_CASE("threads that insert values find each other's, each value once", "[mat
     std::vector<char> values(threads * count);
     std::vector<std::vector<void*>> found(threads);
     env.parallel(threads, [&](int t) {
-      // Half of the threads send what the others receive.
+      // Half of the threads insert values of type send, the others of type recv.
       for (size_t i = 0; i < count; ++i)
         if (void* match = lci::matching_engine_insert(
                 engine, i % 50, &values[static_cast<size_t>(t) * count + i], t % 2 ? send : recv))
@@ -123,7 +123,7 @@ TEST_CASE("threads that insert values find each other's, each value once", "[mat
   });
 }
 
-TEST_CASE("values that can't be told from no match are refused", "[invalid]") {
+TEST_CASE("values that would look like no match are refused", "[invalid]") {
   on_ranks([](rank_env& env) {
     auto engine = lci::alloc_matching_engine_x().runtime(env.rt)();
     char value = 0;

@@ -1,4 +1,4 @@
-// Raw operations that can't be: a typed error that names argument and value, and nothing is posted.
+// Raw operations with invalid arguments: a typed error names the argument and its value, and nothing is posted.
 #include "tests/conformance/raw_port.hpp"
 
 using namespace conf;
@@ -35,7 +35,7 @@ TEST_CASE("raw operations refuse ranks that do not exist", "[net][invalid]") {
   });
 }
 
-TEST_CASE("raw operations refuse no buffer for bytes", "[net][invalid]") {
+TEST_CASE("raw operations refuse a null buffer with a size above 0", "[net][invalid]") {
   on_ranks([](rank_env& env) {
     raw_port port(env);
     window w(env, 64);
@@ -53,7 +53,7 @@ TEST_CASE("raw operations refuse no buffer for bytes", "[net][invalid]") {
   });
 }
 
-TEST_CASE("raw copies refuse what no packet holds, and say which operation does", "[net][invalid]") {
+TEST_CASE("raw copies refuse sizes above a packet's, and name the operation that accepts them", "[net][invalid]") {
   on_ranks([](rank_env& env) {
     raw_port port(env);
     const auto rt = env.rt;
@@ -91,7 +91,7 @@ TEST_CASE("raw puts and gets refuse memory that is not registered", "[net][inval
                      value);
       EXPECT_INVALID(lci::net_post_get_x(0, b, 8, mr, bad, w.of(0)).runtime(rt)(), "get:", value);
     }
-    // A registration of the local buffer has to hold it.
+    // The registration of the local buffer must contain the buffer.
     char large[100];
     auto part = lci::register_memory_x(large + 10, 50).runtime(rt)();
     for (char* outside : {large, large + 55, b})

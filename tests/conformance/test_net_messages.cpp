@@ -1,5 +1,5 @@
-// Raw sends and receives: every message fills one buffer and tells both sides, also where other
-// traffic uses the same device.
+// Raw sends and receives: every message fills one buffer and completes at both sides, also with other
+// traffic on the same device.
 #include <chrono>
 #include <set>
 
@@ -49,7 +49,7 @@ TEST_CASE("a raw message of any size fills a posted buffer", "[net]") {
       with_small_chunks);
 }
 
-TEST_CASE("the buffer of a raw send of a copy is free at once", "[net]") {
+TEST_CASE("the buffer of a raw send of a copy may be changed after the post", "[net]") {
   on_ranks([](rank_env& env) {
     raw_port port(env);
     const size_t largest = lci::get_max_bcopy_size_x().runtime(env.rt)();
@@ -81,13 +81,13 @@ TEST_CASE("the buffer of a raw send of a copy is free at once", "[net]") {
       }
       EXPECT_EQ(numbers.size(), static_cast<size_t>(n));
       EXPECT_EQ(buffers.size(), static_cast<size_t>(n));
-      EXPECT(port.quiet());  // a copy tells its sender nothing
+      EXPECT(port.quiet());  // a copy has no completion at its sender
       env.barrier();
     }
   });
 }
 
-TEST_CASE("raw messages fill buffers in the order in which these were posted", "[net]") {
+TEST_CASE("raw messages fill buffers in the order of their posts", "[net]") {
   on_ranks([](rank_env& env) {
     raw_port port(env);
     constexpr int n = 10;
@@ -109,7 +109,7 @@ TEST_CASE("raw messages fill buffers in the order in which these were posted", "
   });
 }
 
-TEST_CASE("a raw message waits for its buffer, whatever progress takes it in", "[net]") {
+TEST_CASE("a raw message waits for its buffer, also if LCI's progress receives it", "[net]") {
   const size_t size = GENERATE(size_t{8}, size_t{100'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
@@ -135,7 +135,7 @@ TEST_CASE("a raw message waits for its buffer, whatever progress takes it in", "
   });
 }
 
-TEST_CASE("raw polls alone serve all that comes to the device", "[net]") {
+TEST_CASE("raw polls alone handle all messages of the device", "[net]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::handler, 1);
     raw_port port(env);
@@ -183,7 +183,7 @@ TEST_CASE("raw polls alone serve all that comes to the device", "[net]") {
   });
 }
 
-TEST_CASE("a poll takes no more raw statuses than it was asked for", "[net]") {
+TEST_CASE("a poll returns no more raw statuses than requested", "[net]") {
   on_ranks([](rank_env& env) {
     raw_port port(env);
     constexpr size_t n = 9;
@@ -210,7 +210,7 @@ TEST_CASE("a poll takes no more raw statuses than it was asked for", "[net]") {
   });
 }
 
-TEST_CASE("a raw message that is longer than its buffer is cut, and said to be", "[net]") {
+TEST_CASE("a raw message that is longer than its buffer is truncated, as its status says", "[net]") {
   const size_t size = GENERATE(size_t{40}, size_t{100'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
@@ -233,7 +233,7 @@ TEST_CASE("a raw message that is longer than its buffer is cut, and said to be",
   });
 }
 
-TEST_CASE("raw messages of one device do not meet the buffers of another", "[net]") {
+TEST_CASE("raw messages of one device do not fill buffers of another", "[net]") {
   on_ranks([](rank_env& env) {
     const auto devices = env.devices(2, false);
     raw_port first(env, devices[0]), second(env, devices[1]);
@@ -260,7 +260,7 @@ TEST_CASE("raw messages of one device do not meet the buffers of another", "[net
   });
 }
 
-TEST_CASE("a packet that is sent raw stays its owner's", "[net]") {
+TEST_CASE("a packet that is sent raw remains its owner's", "[net]") {
   on_ranks([](rank_env& env) {
     raw_port port(env);
     void* const packet = lci::get_upacket_x().runtime(env.rt)();
@@ -283,7 +283,7 @@ TEST_CASE("a packet that is sent raw stays its owner's", "[net]") {
   });
 }
 
-TEST_CASE("raw operations of several threads are all told of, once", "[net][threads]") {
+TEST_CASE("raw operations of several threads complete exactly once", "[net][threads]") {
   on_ranks([](rank_env& env) {
     constexpr int threads = 4, each = 200, total = threads * each;
     std::vector<uint64_t> in(total);

@@ -1,4 +1,4 @@
-// Raw puts and gets: the right bytes at the right place; who asks for it is told.
+// Raw puts and gets: the right bytes at the right place; the target gets a status if the origin asks for one.
 #include "tests/conformance/raw_port.hpp"
 
 using namespace conf;
@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t offset = 40;
 
-/// As WRITE or READ has to be.
+/// Checks the status of a WRITE or READ.
 void expect_end(rank_env& env, const lci::net_status_t& s, size_t size, const void* context) {
   EXPECT_EQ(s.rank, env.right());
   EXPECT_EQ(s.length, size);
@@ -17,7 +17,7 @@ void expect_end(rank_env& env, const lci::net_status_t& s, size_t size, const vo
 
 }  // namespace
 
-TEST_CASE("a raw put of any size writes its bytes and no others", "[net][rma]") {
+TEST_CASE("a raw put of any size writes exactly its bytes", "[net][rma]") {
   const bool registered = GENERATE(false, true);
   INFO("local buffer registered: " << registered);
   on_ranks(
@@ -38,18 +38,18 @@ TEST_CASE("a raw put of any size writes its bytes and no others", "[net][rma]") 
           });
           EXPECT(posted.is_posted());
           expect_end(env, port.next(net_opcode_t::WRITE), size, &out);
-          env.barrier();  // the target must not read what is just being written
+          env.barrier();  // the target must not read the memory while it is being written
           EXPECT(matches(w.data() + offset, size, size + static_cast<uint64_t>(env.left())));
           EXPECT(w.untouched_but(offset, size));
           if (!mr.is_empty()) lci::deregister_memory_x(&mr).runtime(env.rt)();
           env.barrier();
-          EXPECT(port.quiet());  // the target isn't told
+          EXPECT(port.quiet());  // the target gets no status
         }
       },
       with_small_chunks);
 }
 
-TEST_CASE("a raw put with immediate data tells the target when the data is there", "[net][rma]") {
+TEST_CASE("a raw put with immediate data gives the target a status when the data is there", "[net][rma]") {
   on_ranks(
       [](rank_env& env) {
         raw_port port(env);
@@ -83,7 +83,7 @@ TEST_CASE("a raw put with immediate data tells the target when the data is there
       with_small_chunks);
 }
 
-TEST_CASE("the buffer of a raw put of a copy is free at once", "[net][rma]") {
+TEST_CASE("the buffer of a raw put of a copy may be changed after the post", "[net][rma]") {
   on_ranks([](rank_env& env) {
     raw_port port(env);
     const size_t largest = lci::get_max_bcopy_size_x().runtime(env.rt)();
@@ -108,8 +108,8 @@ TEST_CASE("the buffer of a raw put of a copy is free at once", "[net][rma]") {
           EXPECT_EQ(told.rank, env.left());
           EXPECT_EQ(told.imm_data, 77u);
         }
-        // Where nobody is told, the origin looks whether it is there: the target must not read
-        // what is just being written.
+        // The target gets no status, and must not read memory that may be being written: the origin reads it
+        // to find out whether the bytes have arrived.
         std::vector<char> back(size);
         while (!imm && !matches(back.data(), size, size + static_cast<uint64_t>(env.rank))) {
           port.post([&] {
@@ -129,7 +129,7 @@ TEST_CASE("the buffer of a raw put of a copy is free at once", "[net][rma]") {
   });
 }
 
-TEST_CASE("a raw get of any size reads the bytes that are there", "[net][rma]") {
+TEST_CASE("a raw get of any size reads the target's bytes", "[net][rma]") {
   on_ranks(
       [](rank_env& env) {
         raw_port port(env);

@@ -1,4 +1,4 @@
-// What becomes of messages for which their target has no memory.
+// Messages for which their target has no memory.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -12,11 +12,11 @@ using namespace conf;
 
 namespace {
 
-/// Has no memory for messages of one size, and says so in one of two ways.
+/// Refuses to allocate one size: it returns nullptr or, with `throws`, throws std::bad_alloc.
 struct choosy_allocator final : lci::allocator_base_t {
   void* allocate(size_t size) override {
     if (size != refused.load()) return std::malloc(size);
-    if (throws) throw std::bad_alloc();  // as one does that is made of operator new
+    if (throws) throw std::bad_alloc();  // as an allocator built on operator new does
     return nullptr;
   }
   void deallocate(void* p) override { std::free(p); }
@@ -24,7 +24,7 @@ struct choosy_allocator final : lci::allocator_base_t {
   bool throws = false;
 };
 
-/// A queue for active messages of a rank whose allocator is choosy.
+/// A queue for active messages of a rank with such an allocator.
 struct choosy_target {
   explicit choosy_target(rank_env& e, bool throws = false)
       : env(e), before(lci::get_allocator_x().runtime(e.rt)()), queue(lci::alloc_cq_x().runtime(e.rt)()) {
@@ -33,12 +33,12 @@ struct choosy_target {
     mine = lci::register_rcomp_x(queue).runtime(env.rt)();
     right = env.all_gather(mine)[static_cast<size_t>(env.right())];
   }
-  ~choosy_target() {  // once nothing comes any more
+  ~choosy_target() {  // destroyed when no more message is in flight
     lci::set_allocator_x(before).runtime(env.rt)();
     lci::deregister_rcomp_x(mine).runtime(env.rt)();
     lci::free_comp_x(&queue).runtime(env.rt)();
   }
-  /// The next message, whose size and tag must be these.
+  /// Pops the next message, which must have this size and tag.
   void expect(size_t size, lci::tag_t tag) {
     lci::status_t s;
     env.until("a message", [&] { return (s = lci::cq_pop_x(queue).runtime(env.rt)()).is_done(); });
@@ -74,7 +74,7 @@ lci::count_t counted(rank_env& env, int rank) {
 
 }  // namespace
 
-TEST_CASE("a sender learns that its target had no memory for its message, and can send it again",
+TEST_CASE("a send fails with no_memory if its target has no memory for it, and can be repeated",
           "[remote][allocator]") {
   const bool throws = GENERATE(false, true);
   INFO("the target's allocator throws: " << throws);
@@ -137,7 +137,7 @@ TEST_CASE("a blocking post throws if the target has no memory for its message", 
   });
 }
 
-TEST_CASE("a message of a stream for which there is no memory takes none with it", "[stream][allocator]") {
+TEST_CASE("a message of a stream for which there is no memory does not affect the others", "[stream][allocator]") {
   const bool acked = GENERATE(false, true);
   INFO("the sender asks for remote completion: " << acked);
   const bool throws = GENERATE(false, true);
@@ -148,7 +148,7 @@ TEST_CASE("a message of a stream for which there is no memory takes none with it
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
         auto stream = lci::alloc_stream_x().runtime(env.rt)();
         uint64_t lost = 0;
-        // What nobody else is told of, progress() throws.
+        // progress() throws for messages whose loss no sender is told.
         const auto until = [&](const auto& done) {
           const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30 * lci_test::time_scale);
           for (bool over = false; !over && std::chrono::steady_clock::now() < end;) {
@@ -180,7 +180,7 @@ TEST_CASE("a message of a stream for which there is no memory takes none with it
             if (s.is_posted()) until([&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
             if (acked && each == size)
               EXPECT_EQ(s.error, lci::errorcode_t::no_memory);
-            else  // the sender of a large one waits for its target in any case
+            else  // the sender of a large message waits for its target in any case
               EXPECT(s.is_done() || (each == size && s.error == lci::errorcode_t::no_memory));
           }
           for (const lci::tag_t tag : {0, 2, 3, 5}) {
@@ -193,7 +193,7 @@ TEST_CASE("a message of a stream for which there is no memory takes none with it
           lost += 2;
           EXPECT_EQ(counted(env, env.left()).messages, lost);
           int quiet = 0;
-          until([&] { return ++quiet == 100; });  // until all that was kept has been thrown
+          until([&] { return ++quiet == 100; });  // until all stored exceptions have been thrown
         }
         lci::free_stream_x(&stream).runtime(env.rt)();
         lci::free_comp_x(&sync).runtime(env.rt)();
@@ -202,7 +202,7 @@ TEST_CASE("a message of a stream for which there is no memory takes none with it
       count_messages);
 }
 
-TEST_CASE("progress says that a message was lost for lack of memory if its sender can't know",
+TEST_CASE("progress throws if a message is lost for lack of memory and its sender can't be told",
           "[am][allocator]") {
   on_ranks(
       [](rank_env& env) {
@@ -210,7 +210,7 @@ TEST_CASE("progress says that a message was lost for lack of memory if its sende
         const auto out = message(3000, 5);
         target.allocator.refused = out.size();
         env.barrier();
-        // To itself: the exception is to come out of this rank's progress().
+        // To itself, so that this rank's progress() throws the exception.
         const auto s = lci::post_am_x(env.rank, out.data(), out.size(), lci::COMP_NULL, target.mine).runtime(env.rt)();
         EXPECT(s.is_done());
         std::string text;

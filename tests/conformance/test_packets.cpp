@@ -1,4 +1,4 @@
-// Packets in the user's hands: assembled in place before a post, delivered as they are.
+// Packets that the user owns: assembled in place before a post, or delivered as packets.
 #include <algorithm>
 
 #include "tests/conformance/inbox.hpp"
@@ -12,7 +12,7 @@ void few_packets(lci::global_attr_t& attr) { attr.npackets = 1024; }
 
 }  // namespace
 
-TEST_CASE("a message assembled in a packet is sent, and its packet goes home", "[packets]") {
+TEST_CASE("a message assembled in a packet is sent, and the packet returns to its pool", "[packets]") {
   on_ranks(
       [](rank_env& env) {
         const size_t room = lci::get_max_bcopy_size_x().runtime(env.rt)();
@@ -36,7 +36,7 @@ TEST_CASE("a message assembled in a packet is sent, and its packet goes home", "
                 .runtime(env.rt)();
           });
           EXPECT(s.is_done());
-          const auto a = box.collect().front();  // not always the next one: the tag tells which
+          const auto a = box.collect().front();  // messages may arrive in another order: the tag identifies them
           EXPECT_EQ(a.data.size(), sizes[a.status.tag % 4]);
           EXPECT(matches(a.data.data(), a.data.size(),
                          a.status.tag + static_cast<uint64_t>(env.left())));
@@ -46,7 +46,7 @@ TEST_CASE("a message assembled in a packet is sent, and its packet goes home", "
       few_packets);
 }
 
-TEST_CASE("packets of a device's own pool go home, too, whatever the size of their messages", "[packets]") {
+TEST_CASE("packets of a device's own pool return to it, whatever the size of their messages", "[packets]") {
   on_ranks(
       [](rank_env& env) {
         auto pool = lci::alloc_packet_pool_x().npackets(1024).runtime(env.rt)();
@@ -75,7 +75,7 @@ TEST_CASE("packets of a device's own pool go home, too, whatever the size of the
       few_packets);
 }
 
-TEST_CASE("packets can be taken and given back for ever, and run out when kept", "[packets]") {
+TEST_CASE("packets can be taken and given back any number of times, and run out if not given back", "[packets]") {
   on_ranks(
       [](rank_env& env) {
         std::vector<void*> kept;
@@ -95,7 +95,7 @@ TEST_CASE("packets can be taken and given back for ever, and run out when kept",
       few_packets);
 }
 
-TEST_CASE("with no packet left, posts say so and go on when there are some again", "[packets]") {
+TEST_CASE("without a free packet posts return retry, and succeed when packets are free again", "[packets]") {
   on_ranks(
       [](rank_env& env) {
         inbox box(env, inbox_kind::counter, 1);
@@ -109,7 +109,7 @@ TEST_CASE("with no packet left, posts say so and go on when there are some again
                                 rcomps[static_cast<size_t>(env.right())])
               .runtime(env.rt)();
         };
-        // A network that copies at once needs no packet: then it is simply sent.
+        // A network that copies during the post needs no packet: then the message is sent.
         const auto s = post();
         if (s.is_retry())
           EXPECT_EQ(s.error, lci::error_t(lci::errorcode_t::retry_nopacket));
@@ -123,7 +123,7 @@ TEST_CASE("with no packet left, posts say so and go on when there are some again
       few_packets);
 }
 
-TEST_CASE("messages delivered in packets do not use them up once given back", "[packets]") {
+TEST_CASE("packets with messages can be used again when they were given back", "[packets]") {
   const auto kind = GENERATE(inbox_kind::packet_handler, inbox_kind::packet_queue);
   INFO(name_of(kind));
   on_ranks(
@@ -147,7 +147,7 @@ TEST_CASE("messages delivered in packets do not use them up once given back", "[
       few_packets);
 }
 
-TEST_CASE("a packet pool of one's own serves posts", "[packets]") {
+TEST_CASE("posts can use a packet pool of the user", "[packets]") {
   on_ranks([](rank_env& env) {
     auto pool = lci::alloc_packet_pool_x().packet_size(4096).npackets(64).runtime(env.rt)();
     lci::register_packet_pool_x(pool, env.device).runtime(env.rt)();
@@ -192,7 +192,7 @@ TEST_CASE("a message larger than the packets of the pool it is posted with arriv
             .packet_pool(pool)
             .runtime(env.rt)();
       });
-      // The left neighbour may be ahead of us, and the network is not bound to keep its order.
+      // The left neighbour may be ahead of this rank, and the network need not keep the order.
       const auto a = box.collect().front();
       EXPECT(a.data.size() == a.status.tag && matches(a.data.data(), a.data.size(), a.status.tag));
       if (!s.is_done())
@@ -207,7 +207,7 @@ TEST_CASE("a message larger than the packets of the pool it is posted with arriv
   });
 }
 
-TEST_CASE("a message from larger packets than the receiver has is delivered in memory of its own",
+TEST_CASE("a message from larger packets than the receiver has is delivered in an allocated buffer",
           "[packets]") {
   on_ranks([](rank_env& env) {
     // Neighbours have packets of different sizes.
@@ -230,7 +230,7 @@ TEST_CASE("a message from larger packets than the receiver has is delivered in m
       env.until(device, "both messages", [&] {
         if (!sent.is_done()) lci::sync_test_x(sync, &sent).runtime(env.rt)();
         if (!got.is_done()) got = lci::cq_pop_x(arrivals).runtime(env.rt)();
-        // What the neighbour needs of us has left, too: nobody makes progress here afterwards.
+        // Drained, so the neighbour needs no more progress here: no thread makes any afterwards.
         return sent.is_done() && got.is_done() &&
                lci::test_drained_x().device(device).runtime(env.rt)().is_done();
       });
@@ -245,7 +245,7 @@ TEST_CASE("a message from larger packets than the receiver has is delivered in m
   });
 }
 
-TEST_CASE("a packet that is sent by rendezvous comes back too", "[packets]") {
+TEST_CASE("a packet that is sent by rendezvous returns to its pool, too", "[packets]") {
   on_ranks(
       [](rank_env& env) {
         inbox box(env, inbox_kind::queue_lcrq, 1);
@@ -264,7 +264,7 @@ TEST_CASE("a packet that is sent by rendezvous comes back too", "[packets]") {
                 .tag(i)
                 .runtime(env.rt)();
           });
-          const auto a = box.collect().front();  // not always the next one
+          const auto a = box.collect().front();  // messages may arrive in another order
           EXPECT(matches(a.data.data(), size, a.status.tag));
           if (!s.is_done())
             env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
@@ -278,7 +278,7 @@ TEST_CASE("a packet that is sent by rendezvous comes back too", "[packets]") {
       });
 }
 
-TEST_CASE("a packet pool that a device has can't be freed", "[packets]") {
+TEST_CASE("a packet pool that a device uses can't be freed", "[packets]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     const auto alloc = [&] {
@@ -297,7 +297,7 @@ TEST_CASE("a packet pool that a device has can't be freed", "[packets]") {
                    "mine");
     lci::free_packet_pool_x(&pool).runtime(rt)();
 
-    // The pool of a device is the device's until it is freed.
+    // The pool that a device was allocated with is in use until the device is freed.
     auto own = alloc();
     auto device = lci::alloc_device_x().packet_pool(own).runtime(rt)();
     EXPECT_INVALID(lci::free_packet_pool_x(&own).runtime(rt)(), "packet_pool", "free the devices");
@@ -314,14 +314,14 @@ TEST_CASE("a packet pool that a device has can't be freed", "[packets]") {
 
 namespace {
 
-/// What the answering handler needs; ranks of one process each have their own.
+/// The state of the answering handler, one for each rank, as ranks may share a process.
 struct answering {
   lci::runtime_t rt;
   lci::rcomp_t to = 0;
   lci::comp_t done;
   std::vector<char> reply;
 };
-answering* answering_of[64];  // by rank: any thread may make progress for one
+answering* answering_of[64];  // by rank, since any thread may run a rank's handler
 
 void answer(lci::status_t request) {
   answering& a = *answering_of[rank_env::mine().rank];
@@ -332,7 +332,7 @@ void answer(lci::status_t request) {
 
 }  // namespace
 
-TEST_CASE("a handler's answer goes out, and arrives, while the program holds all packets",
+TEST_CASE("a handler's answer is sent and arrives while the program holds all packets",
           "[packets][handlers]") {
   on_ranks(
       [](rank_env& env) {
@@ -350,7 +350,7 @@ TEST_CASE("a handler's answer goes out, and arrives, while the program holds all
         std::vector<void*> kept;
         while (void* p = lci::get_upacket_x().runtime(rt)()) kept.push_back(p);
         EXPECT(!kept.empty());
-        env.barrier();  // nobody has any packets now
+        env.barrier();  // now no rank has a free packet
         constexpr int questions = 60;
         for (int i = 0; i < questions; ++i)
           env.post([&] {

@@ -117,7 +117,7 @@ TEST_CASE("post_comm refuses a receive with a remote completion", "[post_comm]")
   });
 }
 
-TEST_CASE("post_comm refuses a direction that is none", "[post_comm]") {
+TEST_CASE("post_comm refuses an invalid direction", "[post_comm]") {
   on_ranks([](rank_env& env) {
     char buffer[8];
     EXPECT_INVALID(lci::post_comm_x(static_cast<direction_t>(2), env.right(), buffer, sizeof buffer,

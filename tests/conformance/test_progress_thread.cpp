@@ -1,4 +1,4 @@
-// Progress threads: things happen though the program does not call the library.
+// Progress threads make progress while the program does not call the library.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ double now() {
 void sleep_for(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
-/// Waits for it without a call to the library.
+/// Waits for a condition without calling the library.
 template <class F>
 bool comes_true(F f, double seconds = 20.0 * lci_test::time_scale) {
   for (const double end = now() + seconds; !f(); sleep_for(0.0005))
@@ -49,7 +49,7 @@ double process_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// Counts the messages, whichever thread brings them.
+/// Counts messages, whichever thread delivers them.
 struct arrivals : lci::comp_impl_t {
   arrivals() { attr.am_in_place = true; }
   void signal(lci::status_t) override { n.fetch_add(1, std::memory_order_acq_rel); }
@@ -57,10 +57,10 @@ struct arrivals : lci::comp_impl_t {
   std::atomic<int> n{0};
 };
 
-/// An object that others know, at all ranks under the same number.
+/// A completion object that other ranks can signal; its remote handle is the same at all ranks.
 template <class Object>
 struct known {
-  /// `set` is done before other threads can see the object.
+  /// `set` runs before other threads can use the object.
   explicit known(rank_env& e, const std::function<void(Object&)>& set = [](Object&) {}) : env(e) {
     set(object);
     number = lci::register_rcomp_x(lci::comp_t(&object)).runtime(e.rt)();
@@ -104,12 +104,12 @@ TEST_CASE("messages are handled while the program does not call the library", "[
   }
 }
 
-TEST_CASE("a peer that computes answers all the same", "[service]") {
-  if (rank_count() < 2) LCI_SKIP("needs a rank that computes and one that asks");
+TEST_CASE("a peer that computes without calling the library answers", "[service]") {
+  if (rank_count() < 2) LCI_SKIP("needs two ranks");
   for (const progress_mode_t mode : all_modes) {
     INFO("mode " << lci::to_string(mode));
     on_ranks([mode](rank_env& env) {
-      // The answer to a message comes from its handler.
+      // The handler of a message sends the answer.
       struct answering : lci::comp_impl_t {
         answering() { attr.am_in_place = true; }
         void signal(lci::status_t s) override {
@@ -171,14 +171,15 @@ TEST_CASE("a peer that computes answers all the same", "[service]") {
   }
 }
 
-TEST_CASE("a wait sleeps while the progress thread works for it", "[service]") {
+TEST_CASE("a wait sleeps while a progress thread makes progress", "[service]") {
   on_ranks([](rank_env& env) {
     lci::progress_thread_t thread = start(env.device, progress_mode_t::event);
     lci::comp_t sync = lci::alloc_sync();
     char byte = 0;
     for (int round = 0; round < 3; ++round) {
       lci::status_t s = lci::post_recv_x(env.left(), &byte, 1, 4, sync).runtime(env.rt)();
-      const double begin = now();  // before others may begin to count: this thread may not run for a while
+      // Taken before the barrier, after which this thread may be descheduled while others send.
+      const double begin = now();
       env.barrier();
       std::thread later([&] {
         sleep_for(0.2);
@@ -202,7 +203,7 @@ TEST_CASE("a wait sleeps while the progress thread works for it", "[service]") {
   });
 }
 
-TEST_CASE("what a handler throws in a progress thread is thrown to the program, once", "[service]") {
+TEST_CASE("an exception of a handler in a progress thread is thrown to the program once", "[service]") {
   on_ranks([](rank_env& env) {
     struct throwing : lci::comp_impl_t {
       throwing() { attr.am_in_place = true; }
@@ -218,13 +219,13 @@ TEST_CASE("what a handler throws in a progress thread is thrown to the program, 
     lci::comp_t sync = lci::alloc_sync();
     for (int round = 1; round <= 2; ++round) {
       uint64_t word = 1;
-      // To itself, so that nothing comes while it looks for the exception.
+      // To itself, so that no message arrives while it waits for the exception.
       lci::post_am_x(env.rank, &word, sizeof word, lci::COMP_NULL, inbox.number)
           .allow_posted(true)
           .allow_retry(false)
           .device(env.device)();
       EXPECT(comes_true([&] { return inbox.object.n.load() == round; }));
-      sleep_for(0.01);  // the exception is kept after the handler has been left
+      sleep_for(0.01);  // the exception is stored after the handler has returned
       int thrown = 0;
       for (int i = 0; i < 5; ++i) {
         try {
@@ -244,12 +245,12 @@ TEST_CASE("what a handler throws in a progress thread is thrown to the program, 
   });
 }
 
-TEST_CASE("one progress thread serves several devices, until they are taken away", "[service]") {
+TEST_CASE("one progress thread serves several devices until they are removed", "[service]") {
   for (const progress_mode_t mode : all_modes) {
     INFO("mode " << lci::to_string(mode));
     on_ranks([mode](rank_env& env) {
       known<arrivals> inbox(env);
-      // Not the harness's devices: its barrier would make progress on them.
+      // Not devices of the harness, whose barrier would make progress on them.
       std::vector<lci::device_t> devices;
       for (int i = 0; i < 3; ++i) devices.push_back(lci::alloc_device_x().runtime(env.rt)());
       env.barrier();
@@ -268,9 +269,9 @@ TEST_CASE("one progress thread serves several devices, until they are taken away
                  .device(devices[1])()
                  .is_done());
       sleep_for(0.02);
-      EXPECT_EQ(inbox.object.count(), 3);  // nobody makes progress there
+      EXPECT_EQ(inbox.object.count(), 3);  // no thread makes progress on devices[1]
       env.until(devices[1], "the message", [&] { return inbox.object.count() >= 4; });
-      lci::progress_thread_add_device(thread, devices[1]);  // the own message may still wait for room
+      lci::progress_thread_add_device(thread, devices[1]);  // this rank's message may still wait for room
       send_word(env, devices[1], env.right(), inbox.number);
       EXPECT(comes_true([&] { return inbox.object.count() == 5; }));
       env.barrier();
@@ -280,7 +281,7 @@ TEST_CASE("one progress thread serves several devices, until they are taken away
   }
 }
 
-TEST_CASE("a device goes while a progress thread serves it", "[service]") {
+TEST_CASE("a device can be freed while a progress thread serves it", "[service]") {
   for (const progress_mode_t mode : all_modes) {
     INFO("mode " << lci::to_string(mode));
     on_ranks([mode](rank_env& env) {
@@ -296,7 +297,7 @@ TEST_CASE("a device goes while a progress thread serves it", "[service]") {
         lci::free_device(&device);
       }
       lci::free_device(&first);
-      lci::progress_thread_add_device(thread, env.device);  // it has none, and takes one again
+      lci::progress_thread_add_device(thread, env.device);  // the thread has no device left, and can be given one
       send_word(env, env.device, env.right(), inbox.number);
       EXPECT(comes_true([&] { return inbox.object.count() == 11; }));
       env.barrier();
@@ -305,7 +306,7 @@ TEST_CASE("a device goes while a progress thread serves it", "[service]") {
   }
 }
 
-TEST_CASE("a runtime's progress threads serve all its devices, and end with it", "[service]") {
+TEST_CASE("a runtime's progress threads serve all its devices, and stop when it is freed", "[service]") {
   for (const progress_mode_t mode : all_modes) {
     INFO("mode " << lci::to_string(mode));
     on_ranks(
@@ -322,7 +323,7 @@ TEST_CASE("a runtime's progress threads serve all its devices, and end with it",
   }
 }
 
-TEST_CASE("what the library keeps back is sent without a call of the program", "[service]") {
+TEST_CASE("the backlog is sent without a call of the program", "[service]") {
   const int messages = 400;
   on_ranks(
       [](rank_env& env) {
@@ -351,7 +352,7 @@ TEST_CASE("what the library keeps back is sent without a call of the program", "
       });
 }
 
-TEST_CASE("progress threads refuse what can't be", "[service]") {
+TEST_CASE("progress threads refuse invalid arguments and calls from handlers", "[service]") {
   on_ranks([](rank_env& env) {
     EXPECT_INVALID(start(env.device, progress_mode_t::none), "alloc_progress_thread",
                    "progress_mode");
@@ -391,7 +392,7 @@ TEST_CASE("progress threads refuse what can't be", "[service]") {
   });
 }
 
-TEST_CASE("an idle process with a progress thread leaves the processor alone", "[service]") {
+TEST_CASE("an idle process with a progress thread uses no processor time", "[service]") {
   if (ranks_in_one_process())
     LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
   for (const progress_mode_t mode : {progress_mode_t::event, progress_mode_t::adaptive}) {
@@ -446,7 +447,7 @@ TEST_CASE("a message wakes a progress thread soon", "[service]") {
       std::sort(took.begin(), took.end());
       std::printf("rank %d: woken after %.1f us (median; 90%%: %.1f us)\n", env.rank,
                   1e6 * took[took.size() / 2], 1e6 * took[took.size() * 9 / 10]);
-      // 100 us is the aim; other programs of this machine may take the processors.
+      // The goal is 100 us, but other programs of the machine may occupy the processors.
       EXPECT(took[took.size() / 2] < 0.001 * lci_test::time_scale);
     }
     env.barrier();

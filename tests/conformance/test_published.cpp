@@ -1,4 +1,4 @@
-// Memory that is found by rank and address.
+// Published memory: other ranks find its remote key by rank and address.
 #include <cstdint>
 
 #include "tests/conformance/window.hpp"
@@ -7,7 +7,7 @@ using namespace conf;
 
 namespace {
 
-/// An address of that rank.
+/// An address at the rank of the remote key.
 const void* at(const lci::rmr_t& window, size_t offset) {
   return reinterpret_cast<const void*>(window.base + offset);
 }
@@ -49,7 +49,7 @@ TEST_CASE("published memory is written and read by rank and address alone", "[rm
       EXPECT(back == std::vector<char>(out.begin(), out.end()));
       env.barrier();
     }
-    // Not what is partly or wholly outside, nor another rank's.
+    // Ranges that are partly or wholly outside are not found.
     EXPECT(!find(0, size).is_empty());
     EXPECT(!find(size - 1, 1).is_empty());
     EXPECT(find(0, size + 1).is_empty());
@@ -57,7 +57,7 @@ TEST_CASE("published memory is written and read by rank and address alone", "[rm
     EXPECT(find(size, 1).is_empty());
     EXPECT(lci::find_rmr_x(peer, at(w.of(peer), ~size_t{0}), 1).runtime(env.rt)().is_empty());
     EXPECT(lci::find_rmr_x(peer, at(w.of(peer), 8), ~size_t{0}).runtime(env.rt)().is_empty());
-    // No further than the registration, from wherever it was asked for.
+    // The remote key reaches to the end of the registration only, whichever address it was found by.
     EXPECT_INVALID(lci::post_put_x(peer, w.data(), 200, lci::COMP_NULL, 0, find(size - 100, 100)).runtime(env.rt)(),
                    "size", "100");
     env.barrier();
@@ -70,7 +70,7 @@ TEST_CASE("published memory is written and read by rank and address alone", "[rm
   });
 }
 
-TEST_CASE("publications may overlap, and be of some ranks only; each ends for itself", "[rma]") {
+TEST_CASE("publications may overlap, contain memory of some ranks only, and end independently", "[rma]") {
   on_ranks([](rank_env& env) {
     constexpr size_t size = 1000;
     window w(env, size);
@@ -80,7 +80,7 @@ TEST_CASE("publications may overlap, and be of some ranks only; each ends for it
     const auto found = [&](size_t offset, size_t n) {
       return !lci::find_rmr_x(peer, at(w.of(peer), offset), n).runtime(env.rt)().is_empty();
     };
-    // The inner range of the even ranks, then the outer one of all.
+    // The inner range of even ranks, then the outer range of all ranks.
     auto some = lci::publish_memory_x(env.rank % 2 == 0 ? inner : lci::MR_HOST).runtime(env.rt)();
     EXPECT_EQ(found(200, 300), peer % 2 == 0);
     EXPECT(!found(199, 2));
@@ -99,7 +99,7 @@ TEST_CASE("publications may overlap, and be of some ranks only; each ends for it
   });
 }
 
-TEST_CASE("published memory is found by threads while more is published", "[rma]") {
+TEST_CASE("threads find published memory while more is published", "[rma]") {
   on_ranks([](rank_env& env) {
     constexpr size_t size = 4096;
     window w(env, size);
@@ -128,7 +128,7 @@ TEST_CASE("published memory is found by threads while more is published", "[rma]
   });
 }
 
-TEST_CASE("misuse of published memory is refused, at all ranks where it is of one", "[invalid]") {
+TEST_CASE("misuse of published memory is refused, at all ranks if one rank's argument is invalid", "[invalid]") {
   on_ranks([](rank_env& env) {
     char bytes[64] = {};
     auto mr = lci::register_memory_x(bytes, sizeof bytes).runtime(env.rt)();
@@ -145,7 +145,7 @@ TEST_CASE("misuse of published memory is refused, at all ranks where it is of on
     lci::publication_t none;
     EXPECT_INVALID(lci::unpublish_memory_x(&none).runtime(env.rt)(), "publication", "empty");
     EXPECT_INVALID(lci::unpublish_memory_x(nullptr).runtime(env.rt)(), "publication", "publish_memory");
-    env.barrier();  // what one device has left to send would not go while another one waits
+    env.barrier();  // makes progress on all devices: a collective on one device would not send what is left on another
     auto on_other = lci::publish_memory_x(there).device(other).runtime(env.rt)();
     EXPECT_INVALID(lci::free_device_x(&other).runtime(env.rt)(), "device", "published");
     lci::unpublish_memory_x(&on_other).runtime(env.rt)();

@@ -1,6 +1,6 @@
-// The registration cache: registrations are shared and kept, within limits, and what was mapped anew
-// is never reached through a registration of what was there before. On a network where registering
-// costs nothing there is no cache, and the same must hold.
+// The registration cache shares registrations and keeps unused ones, within limits. Memory that was mapped anew is
+// never accessed through a registration of the earlier mapping. On a network where registering costs nothing there
+// is no cache, and the tests must pass, too.
 #include <sys/mman.h>
 
 #include <new>
@@ -11,9 +11,9 @@ using namespace conf;
 
 namespace {
 
-constexpr size_t size = 100'000;  // goes by rendezvous
+constexpr size_t size = 100'000;  // sent by rendezvous
 
-/// Memory straight from the system, at the same address as the one before if that is free.
+/// Memory from mmap(), at the given address if that is free.
 class mapping {
  public:
   explicit mapping(size_t bytes, void* at = nullptr) : bytes_(bytes) {
@@ -31,23 +31,23 @@ class mapping {
   char* data_;
 };
 
-/// With the cache, on a network that notices the use of stale registrations if it can.
+/// Enables the cache, and the network's check for stale registrations if it has one.
 void cached(lci::global_attr_t& attr) {
   attr.use_reg_cache = true;
   attr.reg_cache_trust = false;
   attr.sim_check_mappings = true;
-  attr.npackets = 1000;  // locked as they are registered
+  attr.npackets = 1000;  // few, since registering locks their memory
 }
 
 lci::reg_cache_stats_t stats(rank_env& env) {
   return lci::get_reg_cache_stats_x().device(env.device).runtime(env.rt)();
 }
 
-// What another rank of the process unmaps while one registers may have had the same address, and then
-// costs a registration. So ranks that look at numbers wait for each other after they have mapped memory
-// and before they unmap it.
+// Memory that another rank of the process unmaps while this one registers may have had the same address, which then
+// costs a registration. So ranks that check statistics wait in a barrier after they have mapped memory, and before
+// they unmap it.
 
-/// Registers and gives back at once.
+/// Registers memory and deregisters it at once.
 void use(rank_env& env, char* at, size_t bytes) {
   auto mr = lci::register_memory_x(at, bytes).runtime(env.rt)();
   lci::deregister_memory_x(&mr).runtime(env.rt)();
@@ -55,7 +55,7 @@ void use(rank_env& env, char* at, size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("memory mapped anew at the same address is what is put to, got from and sent",
+TEST_CASE("puts, gets and sends access the new mapping at an address that was mapped anew",
           "[regcache]") {
   on_ranks(
       [](rank_env& env) {
@@ -69,7 +69,7 @@ TEST_CASE("memory mapped anew at the same address is what is put to, got from an
           const auto seed = static_cast<uint64_t>(100 * i);
           const auto mine = seed + static_cast<uint64_t>(env.rank);
           const auto lefts = seed + static_cast<uint64_t>(env.left());
-          // Two windows of one mapping: what peers put to, and what they get from.
+          // Two windows of one mapping: peers put to the first and get from the second.
           mapping memory(3 * size, last);
           same += memory.data() == last ? 1 : 0;
           last = memory.data();
@@ -89,7 +89,7 @@ TEST_CASE("memory mapped anew at the same address is what is put to, got from an
             return lci::post_get_x(env.right(), local, size, sync, size, right).runtime(rt)();
           }));
           EXPECT(matches(local, size, seed + static_cast<uint64_t>(env.right())));
-          env.barrier();  // nobody accesses it any more
+          env.barrier();  // no rank accesses it any more
           lci::deregister_memory_x(&mr).runtime(rt)();
           EXPECT(mr.is_empty());
 
@@ -107,7 +107,7 @@ TEST_CASE("memory mapped anew at the same address is what is put to, got from an
         }
         const auto s = stats(env);
         if (s.watched) EXPECT(s.invalidations > 0);
-        if (!ranks_in_one_process()) EXPECT(same > rounds / 2);  // else ranks take each other's
+        if (!ranks_in_one_process()) EXPECT(same > rounds / 2);  // ranks in one process take each other's addresses
         if (!s.watched) EXPECT_EQ(s.kept, uint64_t{0});
         EXPECT_EQ(s.used, uint64_t{0});
         lci::free_comp_x(&received).runtime(rt)();
@@ -116,7 +116,7 @@ TEST_CASE("memory mapped anew at the same address is what is put to, got from an
       cached);
 }
 
-TEST_CASE("threads that map, send and unmap never send what was there before", "[regcache][threads]") {
+TEST_CASE("threads that map, send and unmap never send the content of an earlier mapping", "[regcache][threads]") {
   const int threads = GENERATE(2, 4);
   const bool shared = GENERATE(true, false);
   INFO(threads << " threads, shared device " << shared);
@@ -141,7 +141,7 @@ TEST_CASE("threads that map, send and unmap never send what was there before", "
       cached);
 }
 
-TEST_CASE("ranges that share a registration have keys of their own", "[regcache]") {
+TEST_CASE("ranges that share a registration have remote keys of their own", "[regcache]") {
   on_ranks(
       [](rank_env& env) {
         const auto rt = env.rt;
@@ -161,7 +161,7 @@ TEST_CASE("ranges that share a registration have keys of their own", "[regcache]
         } else {
           EXPECT_EQ(s.hits + s.misses + s.used + s.kept, uint64_t{0});
         }
-        // The part outlives the whole, for messages (atomics) and the network.
+        // The part remains valid after the whole was deregistered, for messages (atomics) and for the network.
         lci::deregister_memory_x(&all).runtime(rt)();
         const auto rmr = env.all_gather(key)[static_cast<size_t>(env.right())];
         auto sync = lci::alloc_sync_x().runtime(rt)();
@@ -187,7 +187,7 @@ TEST_CASE("ranges that share a registration have keys of their own", "[regcache]
       cached);
 }
 
-TEST_CASE("buffers that are sent from again and again are registered once", "[regcache]") {
+TEST_CASE("buffers that are sent repeatedly are registered once", "[regcache]") {
   on_ranks(
       [](rank_env& env) {
         const auto rt = env.rt;
@@ -220,13 +220,13 @@ TEST_CASE("buffers that are sent from again and again are registered once", "[re
       },
       [](lci::global_attr_t& attr) {
         cached(attr);
-        attr.sim_rma = true;  // else nothing need be registered
+        attr.sim_rma = true;  // with rendezvous by remote access, which needs registrations
         if (attr.rdv_protocol == lci::attr_rdv_protocol_t::copy)
           attr.rdv_protocol = lci::attr_rdv_protocol_t::auto_select;
       });
 }
 
-TEST_CASE("what is kept stays within the attributes' limits", "[regcache][attributes]") {
+TEST_CASE("unused registrations are kept within the attributes' limits", "[regcache][attributes]") {
   on_ranks(
       [](rank_env& env) {
         EXPECT_EQ(env.device.get_attr_use_reg_cache(), true);
@@ -240,7 +240,7 @@ TEST_CASE("what is kept stays within the attributes' limits", "[regcache][attrib
         EXPECT_EQ(s.misses, uint64_t{s.active ? 5u : 0u});
         EXPECT_EQ(s.kept, uint64_t{s.watched ? 3u : 0u});
         EXPECT_EQ(s.evictions, uint64_t{s.watched ? 2u : 0u});
-        if (!s.watched) return;  // so do all ranks
+        if (!s.watched) return;  // the same at all ranks
         use(env, memory.data() + 50'000, 9000);
         s = stats(env);
         EXPECT_EQ(s.kept, uint64_t{3});
@@ -258,7 +258,7 @@ TEST_CASE("what is kept stays within the attributes' limits", "[regcache][attrib
       });
 }
 
-TEST_CASE("a program may vouch for its mappings", "[regcache][attributes]") {
+TEST_CASE("with reg_cache_trust mappings are not watched", "[regcache][attributes]") {
   on_ranks(
       [](rank_env& env) {
         std::vector<char> memory(1000);
@@ -275,8 +275,8 @@ TEST_CASE("a program may vouch for its mappings", "[regcache][attributes]") {
       });
 }
 
-TEST_CASE("what is kept makes room for what is needed, packet pools included", "[regcache]") {
-  // The cache must not be why a network has no registration left.
+TEST_CASE("unused registrations are evicted when the network's limit is reached, also for packet pools", "[regcache]") {
+  // The network must not run out of registrations because of the cache.
   on_ranks(
       [](rank_env& env) {
         mapping memory(size);
@@ -311,7 +311,7 @@ TEST_CASE("what is kept makes room for what is needed, packet pools included", "
       });
 }
 
-TEST_CASE("a device without a cache has no statistics of it", "[regcache][invalid]") {
+TEST_CASE("a device without a cache has no cache statistics", "[regcache][invalid]") {
   on_ranks(
       [](rank_env& env) {
         EXPECT_EQ(env.device.get_attr_use_reg_cache(), false);

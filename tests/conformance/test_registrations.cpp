@@ -1,4 +1,4 @@
-// What is passed as `mr`: registrations of nothing, and the constants that are none.
+// Arguments for `mr`: registrations of 0 bytes, and the constants that are no registrations.
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/window.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t sizes[] = {0, 8, 3000, 100'000};
 
-/// Posts until the operation is accepted, and waits for its end.
+/// Posts until the operation is accepted, and waits for its completion.
 template <class Post>
 lci::status_t carry_out(rank_env& env, lci::comp_t sync, Post post) {
   return finished(env, sync, env.post(post));
@@ -16,8 +16,8 @@ lci::status_t carry_out(rank_env& env, lci::comp_t sync, Post post) {
 
 }  // namespace
 
-TEST_CASE("posts take each constant for memory that is not registered", "[rma]") {
-  // Managed memory of a GPU is such memory, which the processor reads and writes, too.
+TEST_CASE("posts accept each constant for memory that is not registered", "[rma]") {
+  // Managed GPU memory is such memory, as the processor can read and write it.
   const lci::mr_t constants[] = {lci::MR_HOST, lci::MR_DEVICE, lci::MR_UNKNOWN};
   const size_t which = GENERATE(size_t{0}, size_t{1}, size_t{2});
   const lci::mr_t mr = constants[which];
@@ -32,7 +32,7 @@ TEST_CASE("posts take each constant for memory that is not registered", "[rma]")
     for (const size_t size : sizes) {
       const auto seed = static_cast<uint64_t>(env.rank), left = static_cast<uint64_t>(env.left());
       const auto out = message(size, seed);
-      // A size of 0 goes without any memory.
+      // An operation of size 0 needs no memory.
       const char* from = size == 0 ? nullptr : out.data();
       std::vector<char> in(size);
       char* into = size == 0 ? nullptr : in.data();
@@ -79,7 +79,7 @@ TEST_CASE("posts take each constant for memory that is not registered", "[rma]")
   });
 }
 
-TEST_CASE("the constants are no registrations that one could end or send", "[invalid]") {
+TEST_CASE("the constants can't be deregistered and have no remote key", "[invalid]") {
   on_ranks([](rank_env& env) {
     for (const lci::mr_t constant : {lci::MR_HOST, lci::MR_DEVICE, lci::MR_UNKNOWN}) {
       lci::mr_t mr = constant;
@@ -91,7 +91,7 @@ TEST_CASE("the constants are no registrations that one could end or send", "[inv
   });
 }
 
-TEST_CASE("nothing at all can be registered, put to and got from", "[rma]") {
+TEST_CASE("0 bytes can be registered, put to and got from", "[rma]") {
   const bool somewhere = GENERATE(false, true);
   INFO((somewhere ? "an address" : "nullptr"));
   on_ranks([somewhere](rank_env& env) {

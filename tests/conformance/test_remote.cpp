@@ -9,7 +9,7 @@ using namespace conf;
 
 namespace {
 
-std::atomic<uint64_t> handled{0};  // by all ranks of this process
+std::atomic<uint64_t> handled{0};  // counts for all ranks of this process
 
 void count(lci::status_t status) {
   if (status.size > 0) std::free(status.buffer);
@@ -20,10 +20,10 @@ constexpr auto remote = lci::comp_semantic_t::remote;
 
 }  // namespace
 
-TEST_CASE("an active message that is complete remotely has been handled", "[remote]") {
+TEST_CASE("an active message that is remotely complete has been handled", "[remote]") {
   on_ranks(
       [](rank_env& env) {
-        // A rank talks to itself: whether its own handler has run, it can see.
+        // A rank sends to itself, since it can observe whether its own handler has run.
         auto handler = lci::alloc_handler_x(count).runtime(env.rt)();
         const auto rcomp = lci::register_rcomp_x(handler).runtime(env.rt)();
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
@@ -49,7 +49,7 @@ TEST_CASE("an active message that is complete remotely has been handled", "[remo
       with_small_chunks);
 }
 
-TEST_CASE("messages complete remotely arrive whole, between ranks, in any number", "[remote]") {
+TEST_CASE("any number of remotely completed messages between ranks arrive whole", "[remote]") {
   on_ranks(
       [](rank_env& env) {
         auto cq = lci::alloc_cq_x().runtime(env.rt)();
@@ -89,9 +89,9 @@ TEST_CASE("messages complete remotely arrive whole, between ranks, in any number
       with_small_chunks);
 }
 
-TEST_CASE("a send that is complete remotely has been received", "[remote]") {
+TEST_CASE("a send that is remotely complete has been received", "[remote]") {
   const bool late = GENERATE(true, false);
-  INFO("the receive is posted " << (late ? "after" : "before") << " the message comes");
+  INFO("the receive is posted " << (late ? "after" : "before") << " the message arrives");
   on_ranks(
       [late](rank_env& env) {
         auto sent = lci::alloc_sync_x().runtime(env.rt)();
@@ -114,7 +114,7 @@ TEST_CASE("a send that is complete remotely has been received", "[remote]") {
           });
           EXPECT(s.is_posted());
           if (late) {
-            // Nobody has asked for it yet.
+            // No receive is posted yet.
             env.barrier();
             for (int i = 0; i < 200; ++i) env.progress();
             EXPECT(!lci::sync_test_x(sent, &s).runtime(env.rt)());
@@ -135,7 +135,7 @@ TEST_CASE("a send that is complete remotely has been received", "[remote]") {
       with_small_chunks);
 }
 
-TEST_CASE("when a flush ends, all puts before it have landed", "[remote]") {
+TEST_CASE("when a flush ends, all puts before it are in the target's memory", "[remote]") {
   const bool all_ranks = GENERATE(false, true);
   INFO("all ranks: " << all_ranks);
   on_ranks(
@@ -177,7 +177,7 @@ TEST_CASE("when a flush ends, all puts before it have landed", "[remote]") {
       with_small_chunks);
 }
 
-TEST_CASE("a flush ends although more is being posted all the time", "[remote]") {
+TEST_CASE("a flush ends although more operations are being posted", "[remote]") {
   on_ranks([](rank_env& env) {
     constexpr size_t size = 5000;
     window w(env, size);
@@ -190,7 +190,7 @@ TEST_CASE("a flush ends although more is being posted all the time", "[remote]")
         const auto s = lci::post_put_x(env.right(), out.data(), size, counter, 0,
                                        w.of(env.right())).runtime(env.rt)();
         posted += s.is_posted();
-        if (!s.is_posted()) break;  // done at once, or no room
+        if (!s.is_posted()) break;  // done immediately, or retry
       }
     };
     for (int i = 0; i < 20; ++i) {
@@ -210,7 +210,7 @@ TEST_CASE("a flush ends although more is being posted all the time", "[remote]")
   });
 }
 
-TEST_CASE("a flush waits for messages that are to complete remotely", "[remote]") {
+TEST_CASE("a flush waits for messages with remote completion", "[remote]") {
   on_ranks([](rank_env& env) {
     auto sent = lci::alloc_counter_x().runtime(env.rt)();
     auto flushed = lci::alloc_sync_x().runtime(env.rt)();
@@ -223,7 +223,7 @@ TEST_CASE("a flush waits for messages that are to complete remotely", "[remote]"
     EXPECT(s.is_posted());
     for (int i = 0; i < 200; ++i) env.progress();
     EXPECT(!lci::sync_test_x(flushed, &s).runtime(env.rt)());
-    env.barrier();  // nobody receives before it
+    env.barrier();  // no rank receives before this point
     env.post([&] {
       return lci::post_recv_x(env.left(), &in, 1, 9, lci::COMP_NULL).runtime(env.rt)();
     });
@@ -231,7 +231,7 @@ TEST_CASE("a flush waits for messages that are to complete remotely", "[remote]"
     EXPECT(s.is_done());
     EXPECT_EQ(lci::counter_get_x(sent).runtime(env.rt)(), int64_t{1});
     EXPECT(lci::post_flush_x(lci::ALL_RANKS, flushed).runtime(env.rt)().is_done());  // nothing left
-    // Where `done` is not wanted it is signalled all the same; blocking, it just returns.
+    // Without allow_done the completion object is signalled although nothing is left; a blocking flush just returns.
     s = lci::post_flush_x(env.right(), flushed).allow_done(false).runtime(env.rt)();
     EXPECT(s.is_posted());
     EXPECT(finished(env, flushed, s).is_done());
@@ -242,7 +242,7 @@ TEST_CASE("a flush waits for messages that are to complete remotely", "[remote]"
   });
 }
 
-TEST_CASE("a flush to a rank that isn't there is refused", "[remote]") {
+TEST_CASE("a flush to a rank that does not exist is refused", "[remote]") {
   on_ranks([](rank_env& env) {
     EXPECT_INVALID(lci::post_flush_x(env.size, lci::COMP_NULL).runtime(env.rt)(), "rank",
                    std::to_string(env.size));
@@ -250,7 +250,7 @@ TEST_CASE("a flush to a rank that isn't there is refused", "[remote]") {
   });
 }
 
-TEST_CASE("a device is freed with a flush that never ends", "[remote]") {
+TEST_CASE("a device is freed with a flush that can't end", "[remote]") {
   on_ranks([](rank_env& env) {
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     auto device = lci::alloc_device_x().runtime(env.rt)();

@@ -5,7 +5,7 @@
 
 using namespace conf;
 
-TEST_CASE("with allow_retry false a post never says retry, and what it took arrives", "[return]") {
+TEST_CASE("with allow_retry false a post never returns retry, and its message arrives", "[return]") {
   const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{20'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
@@ -15,7 +15,7 @@ TEST_CASE("with allow_retry false a post never says retry, and what it took arri
     const auto rcomps = env.all_gather(box.rcomp());
     const auto out = message(size, 1);
     int posted = 0, retried = 0;
-    // No progress meanwhile: lanes, queues and packets run full.
+    // No progress meanwhile: lanes and queues become full and packets run out.
     for (int i = 0; i < count; ++i) {
       const auto s = lci::post_am_x(env.right(), out.data(), size, local.comp(),
                                     rcomps[static_cast<size_t>(env.right())])
@@ -35,7 +35,7 @@ TEST_CASE("with allow_retry false a post never says retry, and what it took arri
   });
 }
 
-TEST_CASE("a post that says retry has done nothing", "[return]") {
+TEST_CASE("a post that returns retry has no effect", "[return]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);
     const auto rcomps = env.all_gather(box.rcomp());
@@ -57,7 +57,7 @@ TEST_CASE("a post that says retry has done nothing", "[return]") {
   });
 }
 
-TEST_CASE("a receive that may not be posted waits until its message is there", "[return]") {
+TEST_CASE("a receive with allow_posted false waits until its message has arrived", "[return]") {
   on_ranks([](rank_env& env) {
     for (const size_t size : {size_t{8}, size_t{50'000}}) {
       const auto out = message(size, static_cast<uint64_t>(env.rank));
@@ -79,7 +79,7 @@ TEST_CASE("a receive that may not be posted waits until its message is there", "
   });
 }
 
-TEST_CASE("allow_posted false makes a post with a completion object wait, too", "[return]") {
+TEST_CASE("with allow_posted false a post with a completion object waits, too", "[return]") {
   on_ranks([](rank_env& env) {
     inbox target(env, inbox_kind::counter, 1);
     inbox local(env, inbox_kind::counter, 1, false);
@@ -99,7 +99,7 @@ TEST_CASE("allow_posted false makes a post with a completion object wait, too", 
   });
 }
 
-TEST_CASE("COMP_NULL never retries nor is posted, COMP_NULL_RETRY is never posted", "[return]") {
+TEST_CASE("a post with COMP_NULL never returns retry or posted, one with COMP_NULL_RETRY never posted", "[return]") {
   on_ranks([](rank_env& env) {
     constexpr int count = 2000;
     inbox box(env, inbox_kind::counter, 2 * count);
@@ -129,7 +129,7 @@ TEST_CASE("COMP_NULL never retries nor is posted, COMP_NULL_RETRY is never poste
   });
 }
 
-TEST_CASE("the source buffer is free as soon as an operation is complete", "[return]") {
+TEST_CASE("the source buffer may be changed as soon as an operation is complete", "[return]") {
   const auto semantic = GENERATE(lci::comp_semantic_t::memory, lci::comp_semantic_t::network,
                                  lci::comp_semantic_t::remote);
   INFO("comp_semantic " << static_cast<int>(semantic));
@@ -155,7 +155,7 @@ TEST_CASE("the source buffer is free as soon as an operation is complete", "[ret
   });
 }
 
-TEST_CASE("a put that is remotely complete can be seen without the target's help", "[return]") {
+TEST_CASE("the target sees a remotely completed put without making progress", "[return]") {
   on_ranks([](rank_env& env) {
     window w(env, 100'000);
     auto sync = lci::alloc_sync_x().runtime(env.rt)();

@@ -4,7 +4,7 @@
 
 using namespace conf;
 
-TEST_CASE("a put of any size writes its bytes and no others", "[rma]") {
+TEST_CASE("a put of any size writes exactly its bytes", "[rma]") {
   const bool registered = GENERATE(false, true);
   INFO("local buffer registered: " << registered);
   on_ranks(
@@ -40,7 +40,7 @@ TEST_CASE("a put of any size writes its bytes and no others", "[rma]") {
       with_small_chunks);
 }
 
-TEST_CASE("a get of any size reads the bytes that are there", "[rma]") {
+TEST_CASE("a get of any size reads the target's bytes", "[rma]") {
   on_ranks(
       [](rank_env& env) {
         constexpr size_t disp = 33;
@@ -126,7 +126,7 @@ TEST_CASE("with COMP_NULL a put or get returns when it is complete", "[rma]") {
   });
 }
 
-TEST_CASE("a key sent as the bytes of a message opens the memory", "[rma]") {
+TEST_CASE("a remote key that was sent as bytes of a message gives access to the memory", "[rma]") {
   on_ranks([](rank_env& env) {
     std::vector<char> memory(4096, 'x');
     auto mr = lci::register_memory_x(memory.data(), memory.size()).runtime(env.rt)();
@@ -135,7 +135,7 @@ TEST_CASE("a key sent as the bytes of a message opens the memory", "[rma]") {
     const lci::rmr_t mine = lci::get_rmr_x(mr).runtime(env.rt)();
     EXPECT(!mine.is_empty());
     EXPECT(lci::RMR_NULL.is_empty());
-    env.post([&] {  // the left neighbour is given the key of this rank
+    env.post([&] {  // sends this rank's key to the left neighbour
       return lci::post_am_x(env.left(), &mine, sizeof mine, lci::COMP_NULL,
                             rcomps[static_cast<size_t>(env.left())])
           .runtime(env.rt)();
@@ -157,7 +157,7 @@ TEST_CASE("a key sent as the bytes of a message opens the memory", "[rma]") {
   });
 }
 
-TEST_CASE("memory can be registered thousands of times over", "[rma]") {
+TEST_CASE("memory can be registered and deregistered thousands of times", "[rma]") {
   on_ranks([](rank_env& env) {
     std::vector<char> memory(1 << 16);
     std::vector<lci::mr_t> many;

@@ -1,4 +1,4 @@
-// Several runtimes in a process: each a world of its own.
+// Several independent runtimes in a process.
 #include <cstdlib>
 
 #include "tests/conformance/inbox.hpp"
@@ -8,7 +8,7 @@ using namespace conf;
 
 TEST_CASE("several runtimes at once do not disturb each other", "[runtimes]") {
   if (ranks_in_one_process() && rank_count() > 1)
-    LCI_SKIP("a further runtime of a sim process is a further rank: the world decides when");
+    LCI_SKIP("in a sim process each runtime is a rank, and the number of ranks is fixed");
   on_ranks([](rank_env& env) {
     constexpr size_t n = 4;
     std::vector<lci::runtime_t> runtimes;
@@ -48,7 +48,7 @@ TEST_CASE("several runtimes at once do not disturb each other", "[runtimes]") {
   });
 }
 
-TEST_CASE("runtimes come and go", "[runtimes]") {
+TEST_CASE("runtimes can be allocated and freed repeatedly", "[runtimes]") {
   for (int i = 0; i < 20; ++i)
     on_ranks([](rank_env& env) {
       inbox box(env, inbox_kind::counter, 1);
@@ -64,7 +64,7 @@ TEST_CASE("runtimes come and go", "[runtimes]") {
     });
 }
 
-TEST_CASE("the global runtime is counted and used by default", "[runtimes]") {
+TEST_CASE("the global runtime is reference-counted and used by default", "[runtimes]") {
   if (ranks_in_one_process() && rank_count() > 1)
     LCI_SKIP("one process is one rank for the global runtime");
   on_ranks([](rank_env& env) {
@@ -97,7 +97,7 @@ TEST_CASE("the global runtime is counted and used by default", "[runtimes]") {
   });
 }
 
-TEST_CASE("global_initialize leaves a default runtime alone that is there", "[runtimes]") {
+TEST_CASE("global_initialize does not replace an existing default runtime", "[runtimes]") {
   if (ranks_in_one_process() && rank_count() > 1)
     LCI_SKIP("one process is one rank for the global runtime");
   on_ranks([](rank_env& env) {
@@ -113,11 +113,11 @@ TEST_CASE("global_initialize leaves a default runtime alone that is there", "[ru
     EXPECT(lci::get_g_runtime().is_empty());
     EXPECT_EQ(lci::get_rank_me(), env.rank);
     lci::global_finalize();
-    lci::global_finalize();  // one too many: nothing happens
+    lci::global_finalize();  // one call too many has no effect
   });
 }
 
-TEST_CASE("g_runtime_init and g_runtime_fina are counted", "[runtimes]") {
+TEST_CASE("g_runtime_init and g_runtime_fina count references", "[runtimes]") {
   if (ranks_in_one_process() && rank_count() > 1)
     LCI_SKIP("one process is one rank for the global runtime");
   on_ranks([](rank_env& env) {
@@ -155,10 +155,10 @@ TEST_CASE("a g_runtime_init that throws is not counted", "[runtimes]") {
   });
 }
 
-TEST_CASE("a runtime that is gone, or still has devices of the user, can't be freed",
+TEST_CASE("a runtime that was freed, or that still has devices of the user, can't be freed",
           "[runtimes]") {
   if (ranks_in_one_process() && rank_count() > 1)
-    LCI_SKIP("a further runtime of a sim process is a further rank: the world decides when");
+    LCI_SKIP("in a sim process each runtime is a rank, and the number of ranks is fixed");
   on_ranks([](rank_env& env) {
     auto rt = lci::alloc_runtime();
     auto copy = rt;
@@ -172,7 +172,7 @@ TEST_CASE("a runtime that is gone, or still has devices of the user, can't be fr
   });
 }
 
-TEST_CASE("a runtime can do without default resources", "[runtimes]") {
+TEST_CASE("a runtime can be allocated without default resources", "[runtimes]") {
   on_ranks([](rank_env& env) {
     EXPECT(!lci::get_default_packet_pool_x().runtime(env.rt)().is_empty());
     EXPECT(!lci::get_default_matching_engine_x().runtime(env.rt)().is_empty());

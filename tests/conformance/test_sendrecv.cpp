@@ -18,7 +18,7 @@ lci::status_t receive(rank_env& env, void* in, size_t size, lci::comp_t comp) {
     return lci::post_recv_x(env.left(), in, size, tag, comp).runtime(env.rt)();
   });
 }
-/// The status with which an operation ended, which `box` learns of if it was not done at once.
+/// The final status of an operation, which signals `box` if it was not done immediately.
 lci::status_t final_status(inbox& box, lci::status_t s) {
   return s.is_done() ? s : box.collect().front().status;
 }
@@ -33,7 +33,7 @@ void expect_received(rank_env& env, const lci::status_t& s, void* buffer, size_t
 
 }  // namespace
 
-TEST_CASE("a receive gets its message of any size whether it is posted before or after",
+TEST_CASE("a receive gets a message of any size, whether it is posted before or after the send",
           "[sendrecv]") {
   const bool expected = GENERATE(true, false);
   INFO("receive posted first: " << expected);
@@ -48,7 +48,7 @@ TEST_CASE("a receive gets its message of any size whether it is posted before or
           if (expected) {
             received = receive(env, in.data(), size, receives.comp());
             EXPECT(received.is_posted() || env.size == 1);
-            env.barrier();  // all receives are there before anything is sent
+            env.barrier();  // all receives are posted before the first send
             sent = send(env, out, sends.comp());
           } else {
             sent = send(env, out, sends.comp());
@@ -139,7 +139,7 @@ TEST_CASE("sends complete through any object", "[sendrecv]") {
   });
 }
 
-TEST_CASE("a message longer than its receive is cut, said to be, and never written past",
+TEST_CASE("a message longer than its receive is truncated, as the status says, and nothing is written past the buffer",
           "[sendrecv]") {
   const bool expected = GENERATE(true, false);
   INFO("receive posted first: " << expected);
@@ -178,7 +178,7 @@ TEST_CASE("a message longer than its receive is cut, said to be, and never writt
       with_small_chunks);
 }
 
-TEST_CASE("a receive with room to spare reports the message's own size", "[sendrecv]") {
+TEST_CASE("a receive larger than its message reports the message's size", "[sendrecv]") {
   on_ranks([](rank_env& env) {
     inbox receives(env, inbox_kind::queue_lcrq, 1, false);
     for (const size_t size : {size_t{0}, size_t{8}, size_t{3000}, size_t{100'000}}) {

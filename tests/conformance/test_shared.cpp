@@ -1,4 +1,4 @@
-// Memory that ranks of one host reach by load and store.
+// Memory that ranks of one host access by load and store.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -14,7 +14,7 @@ char* base_of(rank_env& env, lci::mr_t mr) {
   return static_cast<char*>(lci::get_mr_base_x(mr).runtime(env.rt)());
 }
 
-/// Whether `peer` is to reach this rank's shared memory directly.
+/// Whether `peer` must be able to access this rank's shared memory directly.
 bool same_host(const rank_env& env, int peer) {
   const char* per_host = std::getenv("LCI_ATTR_SIM_RANKS_PER_HOST");
   const int n = per_host == nullptr ? 0 : std::atoi(per_host);
@@ -23,7 +23,7 @@ bool same_host(const rank_env& env, int peer) {
 
 }  // namespace
 
-TEST_CASE("shared memory is read and written by all ranks of the host", "[shared]") {
+TEST_CASE("all ranks of a host can read and write shared memory", "[shared]") {
   on_ranks([](rank_env& env) {
     constexpr size_t n = 1000;
     auto mr = lci::alloc_shared_x(n * sizeof(int)).runtime(env.rt)();
@@ -47,7 +47,7 @@ TEST_CASE("shared memory is read and written by all ranks of the host", "[shared
   });
 }
 
-TEST_CASE("puts to shared memory are over when they return", "[shared]") {
+TEST_CASE("puts to shared memory are complete when they return", "[shared]") {
   on_ranks([](rank_env& env) {
     auto mr = lci::alloc_shared_x(4096).runtime(env.rt)();
     char* mine = base_of(env, mr);
@@ -87,7 +87,7 @@ TEST_CASE("puts to shared memory are over when they return", "[shared]") {
   });
 }
 
-TEST_CASE("words of shared memory are put, got and added to through a device, and bounds are kept",
+TEST_CASE("words of shared memory can be put, got and added to through a device, within bounds",
           "[shared]") {
   on_ranks([](rank_env& env) {
     constexpr size_t n = 16;
@@ -98,7 +98,7 @@ TEST_CASE("words of shared memory are put, got and added to through a device, an
     const int to = env.right();
     const auto rmr = rmrs[static_cast<size_t>(to)];
     int me = 0;
-    // The first access finds the peer's memory; from the second on it is known.
+    // The first access looks the peer's memory up, later ones use a cached address.
     for (uint64_t round = 0; round < 3 && same_host(env, to); ++round) {
       const uint64_t out = 1000 + round, one = 1;
       uint64_t back = 0, before = 0;
@@ -125,7 +125,7 @@ TEST_CASE("words of shared memory are put, got and added to through a device, an
       EXPECT_INVALID(lci::post_get_x(env.size, &back, sizeof back, lci::COMP_NULL, 0, rmr)
                          .device(env.device)(),
                      "rank", std::to_string(env.size));
-      // What asks for more than the bytes takes another way.
+      // A put with a completion object takes another code path.
       const uint64_t other = 5;
       auto counter = lci::alloc_counter_x().runtime(env.rt)();
       s = lci::post_put_x(to, &other, sizeof other, counter, 0, rmr)
@@ -142,7 +142,7 @@ TEST_CASE("words of shared memory are put, got and added to through a device, an
   });
 }
 
-TEST_CASE("a put to shared memory signals its completion object where done is not wanted",
+TEST_CASE("a put to shared memory with allow_done false signals its completion object",
           "[shared]") {
   on_ranks([](rank_env& env) {
     auto mr = lci::alloc_shared_x(64).runtime(env.rt)();
@@ -167,7 +167,7 @@ TEST_CASE("a put to shared memory signals its completion object where done is no
   });
 }
 
-TEST_CASE("blocks of shared memory are aligned, apart, and used again", "[shared]") {
+TEST_CASE("blocks of shared memory are aligned, do not overlap, and are reused", "[shared]") {
   on_ranks([](rank_env& env) {
     std::vector<lci::mr_t> blocks;
     std::vector<std::pair<char*, size_t>> places;
@@ -182,18 +182,18 @@ TEST_CASE("blocks of shared memory are aligned, apart, and used again", "[shared
           places.emplace_back(at, size);
           std::memset(at, round, size);
         }
-      // Every second one goes first, so that free blocks lie between used ones.
+      // Every second block is freed first, so that free blocks lie between used ones.
       for (size_t i = 0; i < blocks.size(); i += 2) lci::free_shared_x(&blocks[i]).runtime(env.rt)();
       for (size_t i = 1; i < blocks.size(); i += 2) lci::free_shared_x(&blocks[i]).runtime(env.rt)();
       blocks.clear();
       places.clear();
     }
-    auto whole = lci::alloc_shared_x(900 << 20).runtime(env.rt)();  // only if all came back
+    auto whole = lci::alloc_shared_x(900 << 20).runtime(env.rt)();  // possible only if all blocks were returned
     lci::free_shared_x(&whole).runtime(env.rt)();
   }, [](lci::global_attr_t& attr) { attr.shared_heap_size = size_t{1} << 30; });
 }
 
-TEST_CASE("shared memory is refused with the reason", "[shared]") {
+TEST_CASE("the library gives the reason if it refuses shared memory", "[shared]") {
   on_ranks(
       [](rank_env& env) {
         const auto rt = env.rt;
@@ -224,7 +224,7 @@ TEST_CASE("shared memory is refused with the reason", "[shared]") {
             "local_buffer", "nullptr");
         EXPECT_INVALID(
             lci::post_get_x(-1, user, 8, lci::COMP_NULL, 0, rmr).runtime(rt)(), "rank", "-1");
-        // A key that was made up does not lead out of the heap.
+        // A forged key gives no access outside of the heap.
         rmr.base += 1 << 30;
         EXPECT(lci::get_shared_address_x(env.rank, rmr).runtime(rt)() == nullptr);
         lci::free_shared_x(&shared).runtime(rt)();
@@ -233,10 +233,10 @@ TEST_CASE("shared memory is refused with the reason", "[shared]") {
       [](lci::global_attr_t& attr) { attr.shared_heap_size = 1 << 16; });
 }
 
-TEST_CASE("symmetric memory is reached at every rank by the same offset", "[shared]") {
+TEST_CASE("symmetric memory can be accessed at every rank by the same offset", "[shared]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
-    // Parts may have different sizes, also none.
+    // The parts of ranks may have different sizes, also 0.
     auto memory = lci::alloc_symmetric_x(static_cast<size_t>(env.rank) * 8).equal_parts(false).runtime(rt)();
     auto sync = lci::alloc_sync_x().runtime(rt)();
     const auto mr = lci::get_symmetric_mr_x(memory).runtime(rt)();
@@ -267,7 +267,7 @@ TEST_CASE("symmetric memory is reached at every rank by the same offset", "[shar
   });
 }
 
-TEST_CASE("symmetric memory that one rank can't have is refused to all", "[shared]") {
+TEST_CASE("symmetric memory that one rank can't allocate is refused at all ranks", "[shared]") {
   on_ranks(
       [](rank_env& env) {
         const size_t size = env.rank == env.size - 1 ? 1 << 20 : 64;
@@ -281,7 +281,7 @@ TEST_CASE("symmetric memory that one rank can't have is refused to all", "[share
                     std::string::npos;
         }
         EXPECT(refused);
-        auto memory = lci::alloc_symmetric_x(64).runtime(env.rt)();  // all of it came back
+        auto memory = lci::alloc_symmetric_x(64).runtime(env.rt)();  // all memory was returned
         lci::free_symmetric_x(&memory).runtime(env.rt)();
       },
       [](lci::global_attr_t& attr) { attr.shared_heap_size = 1 << 16; });

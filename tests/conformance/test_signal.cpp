@@ -1,5 +1,4 @@
-// Put and get with a signal: the target learns who, how much, where and which tag, and by then the
-// data is there.
+// Put and get with a signal: the target gets the rank, size, address and tag, and the data is complete by then.
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/window.hpp"
 
@@ -17,7 +16,7 @@ void expect_signal(rank_env& env, const lci::status_t& s, void* at, size_t size,
 
 }  // namespace
 
-TEST_CASE("a put with signal tells the target, with the data in place", "[rma][signal]") {
+TEST_CASE("a put with signal tells the target when the data is in place", "[rma][signal]") {
   const auto kind = GENERATE(from_range(all_inbox_kinds()));
   INFO(name_of(kind));
   on_ranks(
@@ -78,14 +77,14 @@ TEST_CASE("a get with signal tells the target that its memory has been read", "[
           if (box.tells_status()) expect_signal(env, signal, w.data() + disp, size, size % 1000);
           env.barrier();
           EXPECT(box.empty());
-          env.barrier();  // nobody is in the next round yet
+          env.barrier();  // no rank has begun the next round
         }
         lci::free_comp_x(&sync).runtime(env.rt)();
       },
       with_small_chunks);
 }
 
-TEST_CASE("every signal of many puts comes, each after its data", "[rma][signal]") {
+TEST_CASE("all signals of many puts arrive, each after its data", "[rma][signal]") {
   on_ranks([](rank_env& env) {
     constexpr int count = 500;
     inbox box(env, inbox_kind::queue_lcrq, count, false);

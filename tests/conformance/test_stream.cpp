@@ -12,8 +12,8 @@ using namespace conf;
 
 namespace {
 
-/// Messages of one stream of each rank: numbered by their tags, with contents that tell the number.
-/// What belongs to a source is touched without a lock: messages of one stream never come together.
+/// Receives one stream of each rank. Tags number the messages, and their contents depend on the number.
+/// The state of a source needs no lock, since messages of one stream are never delivered concurrently.
 class ordered_inbox final : public lci::comp_impl_t {
  public:
   explicit ordered_inbox(rank_env& e, bool in_place = false) : env(e), sources(static_cast<size_t>(e.size)) {
@@ -57,7 +57,7 @@ class ordered_inbox final : public lci::comp_impl_t {
   std::vector<source> sources;
 };
 
-/// A payload that lives until its message has been sent.
+/// Posts messages and keeps their payloads until they have been sent.
 struct outbox {
   outbox(rank_env& e) : env(e), counter(lci::alloc_counter_x().runtime(e.rt)()) {}
   ~outbox() { lci::free_comp_x(&counter).runtime(env.rt)(); }
@@ -89,7 +89,7 @@ struct outbox {
   std::vector<std::vector<char>> kept;
 };
 
-/// A post without progress in between: false if it is told to retry for a reason that stays.
+/// Posts without progress in between. False if the post returns retry for a reason that persists.
 template <class F>
 bool accepted(F post) {
   for (int i = 0; i < 1000;) {
@@ -98,12 +98,12 @@ bool accepted(F post) {
     if (status.error == lci::errorcode_t::retry_backlog)
       ++i;
     else
-      sched_yield();  // a lock, a connection that is being made: they take their time
+      sched_yield();  // temporary reasons: a lock, or a connection that is being made
   }
   return false;
 }
 
-/// Whether messages wait until this rank's own threads make progress.
+/// Whether only this rank's own threads make progress.
 bool progress_is_ours() { return std::getenv("LCI_ATTR_PROGRESS_THREAD") == nullptr; }
 
 size_t some_size(rank_env& env, uint64_t number) {
@@ -172,7 +172,7 @@ TEST_CASE("streams are delivered in order while several threads make progress", 
       with_small_chunks);
 }
 
-TEST_CASE("a full window says retry until the target has delivered", "[stream]") {
+TEST_CASE("a post to a full window returns retry until the target has delivered messages", "[stream]") {
   const bool by_bytes = GENERATE(false, true);
   INFO("bytes: " << by_bytes);
   on_ranks([by_bytes](rank_env& env) {
@@ -185,7 +185,7 @@ TEST_CASE("a full window says retry until the target has delivered", "[stream]")
     const auto post = [&](uint64_t i) {
       return out.post(in, stream, env.right(), i, 100, env.device);
     };
-    // Nobody makes progress: room for 8 messages, and not for a ninth.
+    // No rank makes progress: there is room for 8 messages, and not for a ninth.
     uint64_t n = 0;
     if (progress_is_ours()) {
       for (; n < 8; ++n) EXPECT(accepted([&] { return post(n); }));
@@ -196,7 +196,7 @@ TEST_CASE("a full window says retry until the target has delivered", "[stream]")
     for (; n < 100; ++n) env.post([&] { return post(n); });
     env.until("all to arrive", [&] { return in.got(env.left()) == n; });
     env.barrier();
-    // A stream that is allocated afterwards goes on where this one was.
+    // A stream that is allocated afterwards continues at the position of this one.
     lci::free_stream_x(&stream).runtime(env.rt)();
     stream = lci::alloc_stream_x().runtime(env.rt)();
     for (; n < 150; ++n) env.post([&] { return post(n); });
@@ -206,7 +206,7 @@ TEST_CASE("a full window says retry until the target has delivered", "[stream]")
   });
 }
 
-TEST_CASE("what may not be told to retry waits for room in the stream, in order", "[stream]") {
+TEST_CASE("posts that forbid retry wait for room in the stream, in order", "[stream]") {
   const auto semantic = GENERATE(lci::comp_semantic_t::memory, lci::comp_semantic_t::remote);
   INFO("semantic: " << static_cast<int>(semantic));
   on_ranks(
@@ -231,10 +231,10 @@ TEST_CASE("what may not be told to retry waits for room in the stream, in order"
       with_small_chunks);
 }
 
-TEST_CASE("a message of a stream that is complete remotely has had its turn", "[stream]") {
+TEST_CASE("a message of a stream that is remotely complete has been delivered in its turn", "[stream]") {
   on_ranks(
       [](rank_env& env) {
-        // To itself: whether its own handler has run, a rank can see.
+        // To itself, since a rank can observe whether its own handler has run.
         ordered_inbox in(env);
         auto stream = lci::alloc_stream_x().runtime(env.rt)();
         outbox out(env);
@@ -253,7 +253,7 @@ TEST_CASE("a message of a stream that is complete remotely has had its turn", "[
       with_small_chunks);
 }
 
-TEST_CASE("streams do not wait for each other, nor do messages outside of them", "[stream]") {
+TEST_CASE("streams do not wait for each other, and other messages do not wait for streams", "[stream]") {
   on_ranks(
       [](rank_env& env) {
         ordered_inbox a(env), b(env), plain(env);
@@ -311,7 +311,7 @@ TEST_CASE("a handler that throws does not stop its stream", "[stream]") {
   });
 }
 
-TEST_CASE("blocking posts in a stream return when they are over", "[stream]") {
+TEST_CASE("blocking posts in a stream return when they are complete", "[stream]") {
   on_ranks(
       [](rank_env& env) {
         ordered_inbox in(env);
@@ -333,7 +333,7 @@ TEST_CASE("blocking posts in a stream return when they are over", "[stream]") {
       with_small_chunks);
 }
 
-TEST_CASE("misuse of streams is told", "[stream]") {
+TEST_CASE("misuse of streams is refused", "[stream]") {
   on_ranks([](rank_env& env) {
     lci::stream_t none;
     EXPECT_INVALID(lci::free_stream_x(&none).runtime(env.rt)(), "stream", "empty");

@@ -1,4 +1,4 @@
-// Several threads a rank, one device for all of them or one each: exactly once and intact.
+// Several threads in each rank, with one device for all or one each: messages arrive exactly once and intact.
 #include <latch>
 #include <thread>
 
@@ -60,7 +60,7 @@ TEST_CASE("active messages of several threads arrive exactly once", "[threads][a
   });
 }
 
-TEST_CASE("sends and receives of several threads find each other", "[threads][sendrecv]") {
+TEST_CASE("sends and receives of several threads match", "[threads][sendrecv]") {
   const int threads = GENERATE(1, 2, 4);
   const bool shared = GENERATE(true, false);
   const size_t size = GENERATE(size_t{8}, size_t{4000}, size_t{100'000});
@@ -126,7 +126,7 @@ TEST_CASE("puts and gets of several threads move the right bytes", "[threads][rm
 
 namespace {
 
-/// `threads` threads, all alive at once, send each of `sizes` to so many ranks; all arrive.
+/// `threads` concurrent threads send a message of each of `sizes` to `targets` ranks; all messages must arrive.
 void crowd(int threads, int targets, const std::vector<size_t>& sizes, const tuner& tune = {}) {
   on_ranks(
       [&](rank_env& env) {

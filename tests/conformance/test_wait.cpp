@@ -1,4 +1,4 @@
-// Waiting with a time-out, spinning or parked: ends when it should, at the time it should.
+// Waits with a time-out, spinning or parked, end for the right reason and at the right time.
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace {
 double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
 }
-/// Processor time this thread has used.
+/// Processor time of this thread.
 double thread_seconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -38,7 +38,7 @@ void add_words(const void* left, const void* right, void* to, size_t n) {
 
 }  // namespace
 
-TEST_CASE("a wait with a time-out returns empty-handed when nothing comes", "[wait]") {
+TEST_CASE("a wait times out if there is no completion", "[wait]") {
   const bool park = GENERATE(true, false);
   const bool do_progress = GENERATE(true, false);
   INFO("park " << park << ", do_progress " << do_progress);
@@ -73,7 +73,7 @@ TEST_CASE("a wait with a time-out returns empty-handed when nothing comes", "[wa
   });
 }
 
-TEST_CASE("what is there already is returned at once, even with no time", "[wait]") {
+TEST_CASE("a wait returns an existing completion at once, even with a time-out of 0", "[wait]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     auto sync = lci::alloc_sync_x().runtime(rt)();
@@ -96,14 +96,14 @@ TEST_CASE("what is there already is returned at once, even with no time", "[wait
   });
 }
 
-TEST_CASE("a waiter gets the message that comes while it waits", "[wait]") {
+TEST_CASE("a wait returns the message that arrives meanwhile", "[wait]") {
   const bool park = GENERATE(true, false);
   INFO("park " << park);
   on_ranks([park](rank_env& env) {
     const auto rt = env.rt;
     inbox box(env, inbox_kind::queue_lcrq, 1);
     const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
-    // A token goes round the ring: all but its holder wait.
+    // A message goes round the ring; all ranks except the one that has it wait.
     for (int round = 0; round < 20; ++round) {
       const uint64_t word = 1;
       auto pass_on = [&] {
@@ -124,7 +124,7 @@ TEST_CASE("a waiter gets the message that comes while it waits", "[wait]") {
   });
 }
 
-TEST_CASE("a parked waiter leaves the processor to others", "[wait]") {
+TEST_CASE("a parked wait uses no processor time", "[wait]") {
   const bool do_progress = GENERATE(true, false);
   INFO("do_progress " << do_progress);
   if (ranks_in_one_process() && do_progress)
@@ -144,8 +144,8 @@ TEST_CASE("a parked waiter leaves the processor to others", "[wait]") {
   });
 }
 
-TEST_CASE("waits without a time-out leave the processor to others", "[wait]") {
-  if (rank_count() < 2) LCI_SKIP("one rank has nobody to wait for");
+TEST_CASE("waits without a time-out use no processor time", "[wait]") {
+  if (rank_count() < 2) LCI_SKIP("a single rank has no peer to wait for");
   if (ranks_in_one_process())
     LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
   using lci::status_t;
@@ -259,7 +259,7 @@ TEST_CASE("waits without a time-out leave the processor to others", "[wait]") {
   }
 }
 
-TEST_CASE("a time-out that is no number is refused", "[wait][invalid]") {
+TEST_CASE("a time-out that is NaN is refused", "[wait][invalid]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     auto sync = lci::alloc_sync_x().runtime(rt)();
@@ -277,7 +277,7 @@ TEST_CASE("a time-out that is no number is refused", "[wait][invalid]") {
   });
 }
 
-TEST_CASE("a thread parked without progress is woken by the one that makes it", "[wait]") {
+TEST_CASE("a thread that is parked without progress is woken by the thread that makes progress", "[wait]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     auto sync = lci::alloc_sync_x().runtime(rt)();

@@ -7,13 +7,14 @@
 
 namespace conf {
 
-/// Memory of this rank, registered with one or more of its devices, and the keys to everybody's.
-/// Made and ended by all ranks. Of the heap that ranks of a host share if LCI_TEST_SHARED_WINDOWS
-/// is set: then no test may notice.
+/// Memory of this rank, registered with one or more of its devices, and the remote keys of all ranks. Constructed
+/// and destroyed by all ranks. If LCI_TEST_SHARED_WINDOWS is set, the memory is allocated from the heap that ranks
+/// of a host share; tests must pass with it unchanged.
 class window {
  public:
   window(rank_env& env, size_t size) : window(env, size, {env.device}) {}
-  /// `never_shared`: for a test that looks while the network writes, which a plain load must not.
+  /// `never_shared`: not from that heap. For tests that read the memory while others write to it: plain copies by
+  /// other ranks would be data races with such loads.
   window(rank_env& env, size_t size, const std::vector<lci::device_t>& devices, bool never_shared = false)
       : env_(env),
         size_(size),
@@ -44,11 +45,11 @@ class window {
 
   char* data() { return data_; }
   size_t size() const { return size_; }
-  /// The key to a rank's window for use on the n-th of the devices.
+  /// The remote key of a rank's window, for use on the n-th device.
   lci::rmr_t of(int rank, size_t device = 0) const {
     return rmrs_[device][static_cast<size_t>(rank)];
   }
-  /// Whether all but the given range is as it was at first.
+  /// Whether all bytes outside of the given range have their initial value.
   bool untouched_but(size_t from, size_t size) const {
     for (size_t i = 0; i < size_; ++i)
       if ((i < from || i >= from + size) && data_[i] != '\x5a') return false;
@@ -61,12 +62,12 @@ class window {
   const size_t size_;
   const bool shared_;
   char* data_ = nullptr;
-  std::vector<char> memory_;  // unless it is shared
+  std::vector<char> memory_;  // empty if the memory is shared
   std::vector<lci::mr_t> mrs_;                 // by device
   std::vector<std::vector<lci::rmr_t>> rmrs_;  // by device, by rank
 };
 
-/// Waits until an operation posted with `sync` as its completion object has ended.
+/// Waits until an operation that was posted with the completion object `sync` has completed.
 inline lci::status_t finished(rank_env& env, lci::comp_t sync, lci::status_t s) {
   if (!s.is_done())
     env.until("an operation to end", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });

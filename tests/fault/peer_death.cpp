@@ -1,6 +1,6 @@
-// A process of the job is killed in the middle of things: the others are told who it was, and go on
-// without it. Started as `lcirun -n 3 sh survivors.sh peer_death`: the shell between hides
-// the death from the launcher, which would end the whole job.
+// A process of the job is killed during communication: the others get its rank, and continue without it. Started as
+// `lcirun -n 3 sh survivors.sh peer_death`: the shell in between hides the death from the launcher, which would end
+// the whole job.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Makes progress for so long, or until it throws; returns the rank whose failure was reported.
+/// Makes progress for `seconds`, or until progress() throws; returns the rank whose failure was reported, or -1.
 int progress_until_failure(double seconds) {
   for (const double end = now() + seconds; now() < end;) {
     try {
@@ -37,8 +37,8 @@ int progress_until_failure(double seconds) {
   return -1;
 }
 
-/// The scenes "putting" and "getting": rank 0 moves long pieces into or out of the victim's memory, which
-/// goes while some are half done. Returns the rank whose failure progress() has reported.
+/// The scenes "putting" and "getting": rank 0 moves long pieces into or out of the memory of the victim, which
+/// dies during some of them. Returns the rank whose failure progress() has reported.
 int move_until_failure(const std::string& scene, int victim, std::vector<char>& here, lci::rmr_t there,
                        lci::rcomp_t rcomp) {
   auto ended = lci::alloc_cq();
@@ -58,22 +58,22 @@ int move_until_failure(const std::string& scene, int victim, std::vector<char>& 
       refused = true;
     }
     const int told = progress_until_failure(0.001);
-    expect(told < 0 || failed < 0, "a failure is told once");
+    expect(told < 0 || failed < 0, "a failure is reported once");
     if (told >= 0) failed = told;
     for (lci::status_t s = lci::cq_pop(ended); !s.is_retry(); s = lci::cq_pop(ended)) {
-      expect(s.is_done() || s.error.errorcode == lci::errorcode_t::fatal, "what was under way is done or has failed");
-      expect(s.rank == victim, "it tells with whom");
+      expect(s.is_done() || s.error.errorcode == lci::errorcode_t::fatal, "an operation is done or has failed");
+      expect(s.rank == victim, "its status names the peer");
       --under_way;
     }
   }
-  expect(under_way == 0, "all that was under way has ended");
+  expect(under_way == 0, "all operations in flight have ended");
   lci::free_comp(&ended);
   return failed;
 }
 
 }  // namespace
 
-/// Scenes in which nobody has talked to the one who goes. Nothing of it was mapped.
+/// Scenes in which no rank has communicated with the victim, so none has mapped its memory.
 int strangers(const std::string& scene) {
   const int me = lci::get_rank_me(), victim = lci::get_rank_n() - 1;
   auto counter = lci::alloc_counter();
@@ -97,13 +97,13 @@ int strangers(const std::string& scene) {
     if (scene == "stranger dies" || scene == "nothing to watch by") std::raise(SIGKILL);
     leave();
     if (scene == "stranger leaves") return 0;
-    // "stranger becomes another": its descriptors' numbers now mean other files.
+    // "stranger becomes another": the numbers of its descriptors now belong to other files.
     std::vector<std::FILE*> files;
     for (int i = 0; i < 100; ++i) files.push_back(std::tmpfile());
     sleep(3);
     for (std::FILE* f : files) {
       expect(f != nullptr && std::fseek(f, 0, SEEK_END) == 0 && std::ftell(f) == 0,
-             "what the process opened later is left alone");
+             "files that the process opened later are not written");
       std::fclose(f);
     }
     return failures == 0 ? 0 : 1;
@@ -116,17 +116,17 @@ int strangers(const std::string& scene) {
     expect(setrlimit(RLIMIT_NOFILE, &limit) == 0, "the limit can be set");
   };
   if (scene == "nothing to watch by") open_files_at_most(3);
-  expect(progress_until_failure(1) == -1, "progress() does not throw because of one that this rank has not met");
+  expect(progress_until_failure(1) == -1, "progress() does not throw for a rank without a connection to this one");
   bool refused = post();
-  // Until it is known what has become of it, posts to it may be done. Now this rank has to do with it.
+  // Posts to the victim may be done until its end is detected. From now on this rank has communicated with it.
   for (const double end = now() + 20; !refused && now() < end; refused = post()) {
     const int failed = progress_until_failure(0.01);
-    expect(failed == -1 || failed == victim, "progress() tells which rank has failed");
+    expect(failed == -1 || failed == victim, "progress() reports which rank has failed");
     if (failed == -1) continue;
-    expect(post_once(), "a post to a rank whose failure was told throws");
+    expect(post_once(), "a post to a rank whose failure was reported throws");
   }
   open_files_at_most(files.rlim_cur);
-  expect(refused, "a post to who is no longer there throws");
+  expect(refused, "a post to a rank that has ended throws");
   leave();
   return failures == 0 ? 0 : 1;
 }
@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
   lci::mr_t mr;
   lci::rmr_t of_victim;
 
-  // Everybody has met everybody.
+  // All ranks exchange a message with each other, so all are connected.
   char token = 't';
   for (int r = 0; r < n; ++r) {
     char got;
@@ -165,7 +165,8 @@ int main(int argc, char** argv) {
     if (s.is_posted()) lci::sync_wait(sync, nullptr);
   }
 
-  // And the victim knows that they have: a death may be told before what was sent earlier.
+  // The victim waits until all others are connected, since a death may be reported before messages that were sent
+  // earlier.
   if (me == victim) {
     for (int r = 0; r < victim; ++r) {
       char got;
@@ -177,12 +178,12 @@ int main(int argc, char** argv) {
   }
 
   if (me == victim) {
-    if (scene == "sending")  // a rendezvous that nobody has answered
+    if (scene == "sending")  // a rendezvous without an answer
       (void)lci::post_send_x(0, large.data(), large.size(), 2, cq).allow_done(false)();
     if (scene == "flooding")
       for (int i = 0; i < 100'000; ++i)
         if (lci::post_am(0, large.data(), 100, lci::COMP_NULL_RETRY, rcomp).is_retry()) break;
-    if (scene == "streaming") {  // large messages, of which some are on their way and others wait
+    if (scene == "streaming") {  // large messages, of which some are in flight and others wait
       for (int i = 0; i < 24; ++i) (void)lci::post_am_x(0, large.data(), large.size(), counter, rcomp).allow_done(false)();
       while (lci::counter_get(counter) < 4) lci::progress();
     }
@@ -193,7 +194,7 @@ int main(int argc, char** argv) {
 
   if (scene == "sending") usleep(200'000);
   lci::status_t s;
-  if (scene == "waiting")  // for a message that will not come
+  if (scene == "waiting")  // for a message that does not arrive
     expect(lci::post_recv(victim, in.data(), in.size(), 3, cq).is_posted(), "a receive is posted");
   bool threw_early = false;
   if (scene == "sending" && me == 0) {
@@ -206,10 +207,10 @@ int main(int argc, char** argv) {
 
   if (rma && me == 0)
     expect(move_until_failure(scene, victim, window, of_victim, rcomp) == victim,
-           "progress() tells which rank has failed");
+           "progress() reports which rank has failed");
   else if (!threw_early)
-    expect(progress_until_failure(20) == victim, "progress() tells which rank has failed");
-  // Each kind of post, at once.
+    expect(progress_until_failure(20) == victim, "progress() reports which rank has failed");
+  // From now on each kind of post throws.
   char byte = 'b';
   const auto refused = [&](const char* what, auto&& post) {
     try {
@@ -225,7 +226,7 @@ int main(int argc, char** argv) {
   refused("a large send to the failed rank throws",
           [&] { return lci::post_send(victim, large.data(), large.size(), 3, cq); });
 
-  // The living still reach each other, with small and large messages.
+  // The surviving ranks can still communicate, with small and large messages.
   for (int r = 0; r < victim; ++r) {
     if (r == me) continue;
     s = lci::post_recv(r, in.data(), in.size(), 9, sync);
@@ -236,13 +237,13 @@ int main(int argc, char** argv) {
     if (s.is_posted())
       expect(lci::sync_wait_for(sync, 20.0, &s), "a message of a living rank arrives");
     expect(lci::sync_wait_for(sent, 20.0, nullptr), "a message to a living rank is delivered");
-    expect(s.rank == r && s.size == large.size(), "it is the right one");
+    expect(s.rank == r && s.size == large.size(), "it is the right message");
     do t = lci::post_am_x(r, large.data(), large.size(), sent, among_survivors).allow_done(false)();
     while (t.is_retry());
     expect(lci::sync_wait_for(sent, 20.0, nullptr), "an active message to a living rank is delivered");
     const double late = now() + 20;
     while (lci::counter_get(survived) == 0 && now() < late) lci::progress();
-    expect(lci::counter_get(survived) == 1, "one of a living rank arrives");
+    expect(lci::counter_get(survived) == 1, "an active message of a living rank arrives");
     lci::free_comp(&sent);
   }
   const double begin = now();

@@ -1,6 +1,5 @@
-// Memory of a rank can't be reached, though the rank lives: who wanted to put or get there is told
-// what the system said, and nobody is taken for dead. Started as `lcirun -n 2 shm_refused` with
-// LCI_ATTR_RDV_CHUNK_SIZE=65536.
+// Memory of a living rank can't be accessed: puts and gets there fail with the system's error, and no peer
+// failure is reported. Started as `lcirun -n 2 shm_refused` with LCI_ATTR_RDV_CHUNK_SIZE=65536.
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -97,16 +96,16 @@ int user() {
   expect_refusal([&] { (void)get(size); }, "process_vm_readv", "a large get is refused");
   expect_refusal([&] { receive(1, here.data(), size, 3); }, "process_vm_readv",
                  "a large message's memory is refused");
-  expect(put(size, cq).is_posted(), "a large put says posted");
+  expect(put(size, cq).is_posted(), "a large put returns posted");
   lci::status_t s = lci::cq_pop(cq);
   expect(s.error.errorcode == lci::errorcode_t::fatal && s.rank == 1, "and ends as fatal");
 
-  // Nobody has failed, and nothing is left over.
+  // No peer has failed, and no operation is left.
   for (int i = 0; i < 300; ++i) {
     lci::progress();
     usleep(1000);
   }
-  expect(lci::test_drained().is_done(), "nothing is under way");
+  expect(lci::test_drained().is_done(), "no operation is in flight");
   send(1, &ready, sizeof ready, 5);
   lci::free_comp(&cq);
   return 0;

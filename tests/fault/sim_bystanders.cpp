@@ -1,5 +1,5 @@
-// A rank dies while others do not call the library for its news: coroutines that wait for it are told
-// by an exception with its rank, and a progress thread keeps the news for the program.
+// A rank dies while the program does not call progress(): coroutines that wait for the rank get an exception with
+// its number, and a progress thread stores the failure for the program.
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int gone = 1;
 
-/// Ranks 0 and 1 in one process; the tests are rank 0's.
+/// Ranks 0 and 1 in one process; the tests act as rank 0.
 struct bystander_job {
   bystander_job() {
     const lci::global_attr_t before = lci::get_g_default_attr();
@@ -60,7 +60,7 @@ lci::task<> talk_to_itself(int& over) {
 
 }  // namespace
 
-TEST_CASE("tasks that wait for a rank that dies are told its number, the others go on") {
+TEST_CASE("tasks that wait for a rank that dies get its number, and the others continue") {
   bystander_job job;
   lci::scheduler scheduler(job.device);
   int told = 0, over = 0, thrown = 0;
@@ -77,7 +77,7 @@ TEST_CASE("tasks that wait for a rank that dies are told its number, the others 
       ++thrown;
     }
   }
-  CHECK(thrown <= 1);  // by progress(), which may tell it after the last task has ended
+  CHECK(thrown <= 1);  // by progress(), which may report it after the last task has ended
   CHECK(told == 4);
   scheduler.run(receive_from(gone, 7, told));  // the post itself throws, into the task
   CHECK(told == 5);
@@ -85,7 +85,7 @@ TEST_CASE("tasks that wait for a rank that dies are told its number, the others 
   CHECK(over == 1);
 }
 
-TEST_CASE("a progress thread leaves the news of a death for the program's next progress") {
+TEST_CASE("a progress thread stores a peer failure for the program's next progress") {
   const auto mode = GENERATE(lci::progress_mode_t::spin, lci::progress_mode_t::event);
   bystander_job job;
   lci::unique_handle service(
@@ -98,7 +98,7 @@ TEST_CASE("a progress thread leaves the news of a death for the program's next p
   job.kill();
   int thrown = 0;
   for (int i = 0; i < 1000 && !lci::sync_test(sync, &status); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // without a call for progress
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // without a call of progress()
   CHECK(status.error == lci::errorcode_t::fatal);
   CHECK(status.rank == gone);
   for (int i = 0; i < 100; ++i) {

@@ -1,5 +1,4 @@
-// A graph whose operation can't end well because its peer has died: the graph fails, and says which
-// rank it was.
+// A graph with an operation that fails because its peer has died: the graph fails and names the rank.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -17,7 +16,7 @@ TEST_CASE("a graph fails with the peer of one of its operations") {
   lci::set_g_default_attr(before);
   const auto world = lci::network::sim::world::current();
 
-  // Too large to leave without an answer of the receiver, who never posts a receive.
+  // Sent by rendezvous, which needs a receive that the other rank never posts.
   std::vector<char> data(1 << 20);
   auto graph = lci::alloc_graph_x().runtime(ranks[0])();
   const auto sends = lci::graph_add_node_op(
@@ -51,7 +50,7 @@ TEST_CASE("a graph fails with the peer of one of its operations") {
   CHECK(later == 0);
   CHECK(told == 1);
 
-  // Nothing of it can be sent any more: a run that starts now ends with what the post throws.
+  // The post throws now, so a run that starts now ends with that exception.
   lci::graph_start_x(graph).runtime(ranks[0])();
   CHECK_THROWS_AS(lci::graph_test_x(graph).runtime(ranks[0])(), lci::peer_failure_error);
   CHECK(later == 0);

@@ -7,7 +7,7 @@
 
 using namespace sim_test;
 
-TEST_CASE("every operation to a dead peer ends once, and its death is told once to each device") {
+TEST_CASE("every operation to a dead peer ends once, and its death is reported once to each device") {
   int completed = 0, failed = 0, arrived = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
@@ -26,7 +26,7 @@ TEST_CASE("every operation to a dead peer ends once, and its death is told once 
     for (int i = 0; i < 15; ++i)
       for (int from = 0; from < 4; ++from)
         for (int to = 0; to < 4; ++to) {
-          if (from == victim && to == victim) continue;  // that goes on: it is only cut off
+          if (from == victim && to == victim) continue;  // continues: it is only disconnected
           const verb kind = static_cast<verb>(n % 3);
           net_op op = send_op(to, local[from].data(), 64, id(n));
           if (kind != verb::send)
@@ -37,8 +37,8 @@ TEST_CASE("every operation to a dead peer ends once, and its death is told once 
           ++n;
         }
     job.world->kill(victim);
-    job.world->kill(victim);  // once is enough
-    // The dead rank's memory may go with it.
+    job.world->kill(victim);  // the second call has no effect
+    // The memory of the dead rank may disappear with it.
     std::fill(local[victim].begin(), local[victim].end(), std::byte{0});
     std::vector<std::byte>().swap(local[victim]);
     for (int r = 0; r < 4; ++r)
@@ -66,7 +66,7 @@ TEST_CASE("every operation to a dead peer ends once, and its death is told once 
         REQUIRE(seen.dead.size() == 3);
       }
     }
-    for (int r = 0; r < 4; ++r) {  // the living go on
+    for (int r = 0; r < 4; ++r) {  // the others continue
       if (r == victim) continue;
       const int other = (r + 1) % 4 == victim ? (r + 2) % 4 : (r + 1) % 4;
       REQUIRE(lci::error_t(job.post(r, send_op(other, "x", 1, nullptr, true))).is_done());
@@ -79,13 +79,13 @@ TEST_CASE("every operation to a dead peer ends once, and its death is told once 
     REQUIRE(stats.delivered + stats.lost == sends);
     REQUIRE(job.world->violations().empty());
   }
-  // The seeds saw all there is to see.
+  // The seeds have covered all outcomes.
   REQUIRE(completed > 0);
   REQUIRE(failed > 0);
   REQUIRE(arrived > 0);
 }
 
-TEST_CASE("no message comes from a peer whose death was told") {
+TEST_CASE("no message arrives from a peer after its death was reported") {
   struct ordered final : lci::network::event_sink {
     void on_recv(int, const std::byte*, size_t, void*) override { late += told; }
     void on_complete(void*) override {}
@@ -110,7 +110,7 @@ TEST_CASE("no message comes from a peer whose death was told") {
   }
 }
 
-TEST_CASE("a device made after a peer's death hears of it") {
+TEST_CASE("a device that is made after a peer's death reports it") {
   net_job job(net_job::net_attr(2, 3));
   job.world->kill(1);
   auto late = job.nodes[0].context->create_device(net_job::device_attr(), 4096);

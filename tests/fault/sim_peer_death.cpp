@@ -1,6 +1,6 @@
-// A rank dies in the middle of a random mix of all operations: the others are told which one, what
-// they had under way with it ends, everything else goes on, and all resources come back. The dead
-// rank, cut off from all others, goes on talking to itself.
+// A rank dies during a random mix of all operations: the others get its number, their operations with it end, all
+// other operations continue, and all resources are released. The dead rank, disconnected from all others, continues
+// its operations with itself.
 #include <catch2/catch.hpp>
 
 #include "tests/sim/seeds.hpp"

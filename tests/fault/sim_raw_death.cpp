@@ -1,5 +1,5 @@
-// What becomes of raw network operations when a rank dies: what was under way to it ends as ERROR,
-// statuses that nobody has polled stay, buffers wait on for others.
+// Raw network operations when a rank dies: those in flight to it end as ERROR, statuses that were not polled
+// remain, and posted buffers still receive messages of others.
 #include <catch2/catch.hpp>
 #include <array>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int victim = 1;
 
-/// Ranks 0 and 1 in one process and one thread; the tests are rank 0's.
+/// Ranks 0 and 1 in one process and one thread; the tests act as rank 0.
 class raw_pair {
  public:
   raw_pair() {
@@ -28,7 +28,7 @@ class raw_pair {
   }
 
   lci::runtime_t me() const { return runtimes[0]; }
-  /// Polls of rank 0; how many of them threw the failure.
+  /// Polls rank 0 1000 times. Returns how many of the polls threw the failure.
   int poll() {
     int told = 0;
     for (int i = 0; i < 1000; ++i) {
@@ -56,7 +56,7 @@ class raw_pair {
 
 }  // namespace
 
-TEST_CASE("a raw send that a dead rank can't take ends as an error, beside what was not polled") {
+TEST_CASE("a raw send to a rank that dies ends as an error, and statuses that were not polled remain") {
   raw_pair job;
   std::vector<char> large(100'000);
   char buffer = 0;
@@ -64,7 +64,7 @@ TEST_CASE("a raw send that a dead rank can't take ends as an error, beside what 
   REQUIRE(job.post([&] {
     return net_post_recv_x(&buffer, 1, mr_t()).user_context(&buffer).runtime(job.me())();
   }).is_posted());
-  // The buffer is not asked for by the victim, which makes no progress.
+  // The victim makes no progress, so it does not request the buffer.
   REQUIRE(job.post([&] {
     return net_post_send_x(victim, large.data(), large.size(), mr_t())
         .user_context(&large)

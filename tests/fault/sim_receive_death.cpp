@@ -1,5 +1,5 @@
-// What becomes of receives when a rank dies: those that name it end, whoever waits for them; others
-// stay; what it sent before can still be received.
+// Receives when a rank dies: those that name it end, others remain posted, and messages that it had sent can
+// still be received.
 #include <catch2/catch.hpp>
 #include <array>
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int dead = 1;
 
-/// Ranks 0 and 1 in one process and one thread; the tests are rank 0's.
+/// Ranks 0 and 1 in one process and one thread; the tests act as rank 0.
 class two_ranks {
  public:
   two_ranks() {
@@ -34,7 +34,7 @@ class two_ranks {
 
   void kill() { lci::network::sim::world::current()->kill(dead); }
   void progress(size_t rank) { lci::progress_x().runtime(runtimes[rank]).device(devices[rank])(); }
-  /// Progress of rank 0 until it throws the failure, which it does once.
+  /// Makes progress on rank 0, which must throw the failure exactly once.
   void learn() {
     bool told = false;
     for (int i = 0; i < 1000; ++i) {
@@ -88,7 +88,7 @@ TEST_CASE("a blocking receive from a rank that dies, or is dead, throws") {
   CHECK(lci::test_drained_x().runtime(job.runtimes[0]).device(job.devices[0])().is_done());
 }
 
-TEST_CASE("what a rank sent before it died can still be received") {
+TEST_CASE("messages that a rank sent before it died can still be received") {
   two_ranks job;
   char out = 'x';
   REQUIRE(lci::post_send_x(0, &out, 1, 7, lci::COMP_NULL).runtime(job.runtimes[1])
@@ -102,7 +102,7 @@ TEST_CASE("what a rank sent before it died can still be received") {
   CHECK(job.buffer[0] == 'x');
 }
 
-TEST_CASE("receives that do not name the dead rank stay posted") {
+TEST_CASE("receives that do not name the dead rank remain posted") {
   two_ranks job;
   REQUIRE(job.receive(lci::ANY_SOURCE, 7, job.sync).is_posted());
   job.kill();

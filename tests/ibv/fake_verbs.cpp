@@ -1,6 +1,6 @@
-// A libibverbs with a card that exists in this process only: its queue pairs reach each other, and nothing else.
-// It can do what the software cards of the kernel can't: thread domains, and paging on demand. Requests are carried
-// out within the call that posts them.
+// A libibverbs with a simulated card, whose queue pairs connect within this process only. It supports what the
+// software cards of the kernel lack: thread domains and on-demand paging. Requests are executed within the call
+// that posts them.
 #include "tests/ibv/fake_verbs.hpp"
 
 #include <infiniband/verbs.h>
@@ -22,7 +22,7 @@
 namespace {
 
 fake_card card;
-std::mutex mutex;  // of all that follows, and of the objects below
+std::mutex mutex;  // guards all variables and objects below
 
 struct fake_device : ibv_device {
   fake_device() : ibv_device() { std::strcpy(name, "fake0"), std::strcpy(dev_name, "fakeverbs0"); }
@@ -50,11 +50,11 @@ struct fake_qp : ibv_qp {
   uint32_t other_end = 0;
 };
 
-std::map<uint32_t, fake_mr*> registrations;  // by key, local and remote alike
+std::map<uint32_t, fake_mr*> registrations;  // by key; local and remote keys are equal
 std::map<uint32_t, fake_qp*> pairs;          // by number
 uint32_t last_key = 0, last_pair = 0;
 
-/// Counts a call. Returns the errno with which it is to fail, or 0.
+/// Counts a call. Returns the errno with which it must fail, or 0.
 int failure(const char* call) {
   static std::mutex of_counts;
   const std::lock_guard guard(of_counts);
@@ -64,8 +64,8 @@ int failure(const char* call) {
   return errno = card.error;
 }
 
-/// The same of a call that destroys `object`. One that fails leaves it, as a card does, until the process ends: the
-/// list is never destroyed, so that no leak is seen in what the library could not help.
+/// The same for a call that destroys `object`. If the call fails, the object remains until the process ends, as with a
+/// real card: the list is never destroyed, so sanitizers report no leak for objects that LCI could not destroy.
 int failure_to_destroy(const char* call, const void* object) {
   static auto& left = *new std::vector<const void*>;
   const int error = failure(call);
@@ -79,7 +79,7 @@ T* fake(Of* of) {
   return static_cast<T*>(of);
 }
 
-/// What a key is good for, if it covers those bytes.
+/// Whether the key gives this access to all these bytes.
 bool covers(uint32_t key, uint64_t address, uint64_t size, int access) {
   const auto found = registrations.find(key);
   if (found == registrations.end()) return false;
@@ -115,7 +115,7 @@ std::string gather(const ibv_send_wr& wr, bool& allowed) {
   return bytes;
 }
 
-/// A message, or a write that tells, takes a buffer of the other end's. ENOMEM: there is none.
+/// A message, or a write with immediate data, consumes a receive buffer of the peer. ENOMEM if there is none.
 int deliver(fake_qp& to, const std::string* bytes, const ibv_send_wr& wr, uint32_t size) {
   fake_srq& srq = *fake<fake_srq>(to.srq);
   if (srq.buffers.empty()) return ENOMEM;
@@ -269,7 +269,7 @@ int query_device_ex(ibv_context*, const ibv_query_device_ex_input*, ibv_device_a
 
 }  // namespace
 
-// Names and types are those of infiniband/verbs.h.
+// Names and types as in infiniband/verbs.h.
 extern "C" {
 
 __attribute__((visibility("default"))) fake_card* fake_verbs_card() { return &card; }
@@ -325,7 +325,7 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attr) {
 }
 int ibv_query_port(ibv_context*, uint8_t, _compat_ibv_port_attr* to) {
   if (const int error = failure("query_port")) return error;
-  auto* attr = reinterpret_cast<ibv_port_attr*>(to);  // as this library's callers have it
+  auto* attr = reinterpret_cast<ibv_port_attr*>(to);  // the type that callers of this library pass
   *attr = {};
   attr->state = IBV_PORT_ACTIVE;
   attr->lid = 1;

@@ -1,5 +1,5 @@
-// Calls of libibverbs that fail, one after the other, on the fake card: each becomes an error with a text or is made
-// up for; nothing of the card's is left, and a runtime that starts afterwards works.
+// Single calls of libibverbs fail on the fake card, one by one: LCI reports an error with a text, or recovers. No
+// object of the card is left, and a runtime that starts afterwards works.
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -28,7 +28,7 @@ fake_card& card() {
     REQUIRE(lci::network::ibv::library::get().missing.empty());
     auto* const get = reinterpret_cast<fake_card* (*)()>(
         dlsym(dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD), "fake_verbs_card"));
-    REQUIRE(get != nullptr);  // else LD_LIBRARY_PATH does not lead to the fake
+    REQUIRE(get != nullptr);  // otherwise LD_LIBRARY_PATH does not contain the fake library
     return *get();
   }();
   return loaded;
@@ -39,14 +39,14 @@ int alive(const fake_card& c) {
          c.on_demand + c.whole;
 }
 
-/// What a fault has become: it was made up for, or the program was told, and by which text.
+/// The result of a fault: whether an error was reported, and its text.
 struct outcome {
   bool told = false;
   std::string text;
 };
 
 constexpr int timeout_s = 5;
-constexpr int ends_tried = 3;  // an end that was refused can be tried again
+constexpr int ends_tried = 3;  // free_runtime can be repeated if it was refused
 
 struct no_leak_check {
 #ifdef __SANITIZE_ADDRESS__
@@ -57,7 +57,7 @@ struct no_leak_check {
 #endif
 };
 
-/// A runtime comes, talks to itself by all protocols, and goes.
+/// Allocates a runtime, sends messages to itself with all protocols, and frees it.
 class conversation {
  public:
   outcome run() {
@@ -65,7 +65,7 @@ class conversation {
     attempt([&] { rt = lci::alloc_runtime(); });
     if (result_.told) return result_;
     {
-      // What it was told to fail may still be under way, and keeps what it has: no leak that a sanitizer should tell.
+      // Operations that were reported as failed may be in flight and keep their memory, which is no leak to report.
       const no_leak_check while_it_talks;
       attempt([&] { talk(rt); });
     }
@@ -74,7 +74,7 @@ class conversation {
   }
 
  private:
-  /// Errors that a failed call may become, with a text; others go on to the test.
+  /// Calls f() and records the errors that a failed call may cause; other exceptions fail the test.
   void attempt(const std::function<void()>& f) {
     try {
       f();
@@ -103,7 +103,7 @@ class conversation {
     lci::status_t s;
     until(what, [&] { return !(s = post()).is_retry(); });
     if (s.is_posted()) until(what, [&] { return !(s = lci::cq_pop_x(cq).runtime(rt_)()).is_retry(); });
-    // Not done: progress() says why.
+    // If it failed, progress() throws the reason.
     if (!result_.told && !s.is_done()) until(what, [] { return false; });
   }
   void talk(lci::runtime_t rt) {
@@ -111,7 +111,7 @@ class conversation {
     auto sent = lci::alloc_cq_x().runtime(rt)(), received = lci::alloc_cq_x().runtime(rt)();
     const auto to = lci::register_rcomp_x(received).runtime(rt)();
     for (const size_t size : {size_t{8}, size_t{2000}, size_t{300'000}}) {
-      // They stay until the runtime has ended, as what was told to fail may still be under way.
+      // Kept until the runtime was freed, as operations that were reported as failed may still be in flight.
       std::vector<char>&out = keep(size, 'x'), &there = keep(size, 0), &back = keep(size, 0);
       if (result_.told) break;
       attempt([&] {
@@ -169,9 +169,9 @@ class with_backend {
 };
 
 enum class ends : uint8_t {
-  either,    // told, or made up for
-  well,      // it passes, and is made up for
-  told,      // what can't be made up for
+  either,    // LCI reports an error, or recovers
+  well,      // LCI recovers
+  told,      // LCI reports an error
 };
 
 struct fault {
@@ -179,7 +179,7 @@ struct fault {
   int error;
   ends how;
   int times = 1;
-  bool leaves = false;  // what could not be destroyed
+  bool leaves = false;  // objects that could not be destroyed remain
   bool of_receives = false;
 };
 
@@ -199,7 +199,7 @@ constexpr fault faults[] = {
     {"create_cq", ENOMEM, ends::told},
     {"create_srq", ENOMEM, ends::told},
     {"create_qp", ENOMEM, ends::told},
-    {"create_qp", EINVAL, ends::well},  // less goes inline then
+    {"create_qp", EINVAL, ends::well},  // repeated with less inline data
     {"modify_qp", EINVAL, ends::told},
     {"modify_qp", ETIMEDOUT, ends::told},
     {"reg_mr", ENOMEM, ends::either},
@@ -229,7 +229,7 @@ constexpr fault faults[] = {
     {"dealloc_td", EBUSY, ends::well},
 };
 
-/// Which of the calls 1..n fail, one per run: all if n is small, else the first ones and an even sample of the rest.
+/// Which of the calls 1..n fail, one in each run: all if n is small, else the first ones and a sample of the rest.
 std::vector<int> sample(int n) {
   const int few = lci_test::long_runs() > 1 ? 200 : 4;
   std::vector<int> all;
@@ -245,7 +245,7 @@ std::string name_of(const fault& f, int n) {
 
 }  // namespace
 
-TEST_CASE("each call of libibverbs may fail", "[ibv][faults]") {
+TEST_CASE("every call of libibverbs may fail", "[ibv][faults]") {
   lci_test::time_limit(300);
   const with_backend defaults;
   fake_card& c = card();
@@ -268,7 +268,7 @@ TEST_CASE("each call of libibverbs may fail", "[ibv][faults]") {
       INFO("told: " << result.text);
       ++tried;
       told += result.told;
-      // How often it is polled differs.
+      // The number of polls differs between runs, so the call may not have happened.
       if (c.failed == 0) continue;
       if (f.how == ends::told) CHECK(result.told);
       if (f.how == ends::well) CHECK_FALSE(result.told);

@@ -1,4 +1,4 @@
-// Thread domains and paging on demand, on a card that has them: a fake one, in place of libibverbs.so.1.
+// Thread domains and on-demand paging with the fake libibverbs, whose card supports them.
 #include <catch2/catch.hpp>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -19,21 +19,21 @@ using namespace lci::network;
 
 namespace {
 
-/// The card, as new.
+/// The card in its initial state.
 fake_card& fresh_card() {
   static fake_card& card = [&]() -> fake_card& {
     REQUIRE(ibv::library::get().missing.empty());
     void* const loaded = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
     REQUIRE(loaded != nullptr);
     auto* const get = reinterpret_cast<fake_card* (*)()>(dlsym(loaded, "fake_verbs_card"));
-    REQUIRE(get != nullptr);  // else LD_LIBRARY_PATH does not lead to the fake
+    REQUIRE(get != nullptr);  // otherwise LD_LIBRARY_PATH does not contain the fake library
     return *get();
   }();
   card = fake_card();
   return card;
 }
 
-/// Defaults of what is allocated while it lives.
+/// Sets default attributes until it is destroyed.
 class with_defaults {
  public:
   template <class F>
@@ -51,7 +51,7 @@ class with_defaults {
   const lci::global_attr_t before_;
 };
 
-/// Messages of all protocols, puts and gets, to oneself.
+/// Messages of all protocols, puts and gets, to the same rank.
 void communicate(lci::runtime_t rt, lci::device_t device) {
   auto cq = lci::alloc_cq_x().runtime(rt)();
   const auto rcomp = lci::register_rcomp_x(cq).runtime(rt)();
@@ -86,7 +86,7 @@ void communicate(lci::runtime_t rt, lci::device_t device) {
   lci::free_comp_x(&cq).runtime(rt)();
 }
 
-/// A runtime with these defaults works, and leaves nothing of the card's behind.
+/// Checks that a runtime with these defaults works, and leaves no object of the card.
 template <class F, class G>
 void run(fake_card& card, F change, G look) {
   const with_defaults defaults(change);
@@ -106,7 +106,7 @@ void run(fake_card& card, F change, G look) {
 
 }  // namespace
 
-TEST_CASE("queue pairs get thread domains as the strategy says", "[ibv]") {
+TEST_CASE("queue pairs get thread domains according to the strategy", "[ibv]") {
   using strategy = lci::attr_ibv_td_strategy_t;
   fake_card& card = fresh_card();
   for (const auto& [how, threads] : {std::pair(strategy::per_qp, 4), {strategy::all_qp, 1}, {strategy::none, 0}}) {
@@ -128,7 +128,7 @@ TEST_CASE("queue pairs get thread domains as the strategy says", "[ibv]") {
   }
 }
 
-TEST_CASE("a card without thread domains is asked once, and used without", "[ibv]") {
+TEST_CASE("a card without thread domains is asked for one once, and used without", "[ibv]") {
   fake_card& card = fresh_card();
   card.thread_domains = false;
   run(card, [](auto& a) { a.ibv_td_strategy = lci::attr_ibv_td_strategy_t::per_qp; },
@@ -150,7 +150,7 @@ TEST_CASE("devices communicate with any strategy of thread domains", "[ibv]") {
   }
 }
 
-TEST_CASE("memory is pinned, or paged on demand, as the strategy says", "[ibv]") {
+TEST_CASE("memory is pinned or paged on demand, according to the strategy", "[ibv]") {
   using strategy = lci::attr_ibv_odp_strategy_t;
   for (const auto how : {strategy::none, strategy::explicit_odp, strategy::implicit_odp}) {
     fake_card& card = fresh_card();
@@ -171,7 +171,7 @@ TEST_CASE("memory is pinned, or paged on demand, as the strategy says", "[ibv]")
   }
 }
 
-TEST_CASE("a card that can page less than it is asked to is used as far as it can", "[ibv]") {
+TEST_CASE("a card that supports less paging than requested is used with what it supports", "[ibv]") {
   using strategy = lci::attr_ibv_odp_strategy_t;
   for (const bool some : {false, true}) {
     fake_card& card = fresh_card();
@@ -186,7 +186,7 @@ TEST_CASE("a card that can page less than it is asked to is used as far as it ca
   }
 }
 
-TEST_CASE("the advice for paged memory is what was asked for, and may be refused", "[ibv]") {
+TEST_CASE("paged memory gets the requested advice, which the card may refuse", "[ibv]") {
   using strategy = lci::attr_ibv_prefetch_strategy_t;
   using paging = lci::attr_ibv_odp_strategy_t;
   struct {

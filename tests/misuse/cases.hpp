@@ -1,4 +1,4 @@
-// One call with one argument that can't be, and what must come of it.
+// Cases of misuse: a call with one invalid argument, and the expected result.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,20 @@ namespace misuse {
 
 struct setting;
 
-/// What is allowed to happen.
+/// The expected result.
 enum class outcome {
-  refused,  ///< an exception of the library's, whose text names the argument
-  fine,     ///< it has a meaning: the call returns
-  either    ///< one of the two
+  refused,  ///< the library throws an exception whose text names the argument
+  fine,     ///< the argument is valid: the call returns
+  either    ///< one of these
 };
 
-/// When a case is tried.
+/// When a case is run: always, or depending on the attribute `check`.
 enum class mode { always, checked, unchecked };
 
 struct misuse_case {
   const char* operation;
-  const char* argument;  ///< that is wrong; "" for none: the call must be accepted
-  const char* value;     ///< in words
+  const char* argument;  ///< the invalid argument; "" if there is none and the call must be accepted
+  const char* value;     ///< its value, in words
   outcome expected;
   mode when;
   void (*run)(setting&);

@@ -1,4 +1,4 @@
-// Freeing what others use, and starting twice at once: refused where that is known.
+// Objects that are freed while they are in use, and concurrent starts: misuse is refused where LCI can detect it.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -89,7 +89,7 @@ void free_while_another_thread_makes_progress() {
       });
     });
     while (!going) std::this_thread::yield();
-    // Between two calls of that thread nobody uses the device: then its next one is refused.
+    // If the free comes between two calls of that thread, the device is not in use, and its next call is refused.
     const std::string here = refusal([&] { lci::free_device(&device); });
     if (here.empty())
       ++refused_progress;
@@ -117,7 +117,7 @@ void free_a_registered_object() {
          "freeing a registered object ends its registration");
   const lci::rcomp_t next = lci::register_rcomp(other);
   (void)lci::post_am(0, b, 8, lci::COMP_NULL, next);
-  expect(lci::counter_wait_for(other, 1, 30), "registrations go on after that");
+  expect(lci::counter_wait_for(other, 1, 30), "further registrations work");
   lci::free_comp(&other);
   lci::g_runtime_fina();
 }
@@ -136,7 +136,7 @@ void free_in_the_wrong_order() {
   lci::g_runtime_fina();
   expect(!refusal([&] { lci::free_matching_engine(&engine); }).empty(),
          "a matching engine can't be freed after its runtime");
-  expect(!refusal([&] { lci::free_packet_pool(&pool); }).empty(), "nor can a packet pool");
+  expect(!refusal([&] { lci::free_packet_pool(&pool); }).empty(), "a packet pool can't be freed after its runtime");
 }
 
 }  // namespace

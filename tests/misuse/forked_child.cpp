@@ -1,5 +1,5 @@
-// A child process that fork() makes of one that uses the library is refused each call, and disturbs nothing;
-// it may call exec() and _exit(), and even exit(). Rank 0 has the children; afterwards both ranks go on.
+// If a process that uses the library forks, the child's calls are refused and have no effect on the parent. The child
+// may call exec(), _exit() and exit(). Rank 0 forks; afterwards both ranks continue.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ void expect(bool good, const std::string& what) {
   if (!good) std::printf("FAILED %s\n", what.c_str());
 }
 
-/// 0 if each call is refused in this child with a text that tells of fork().
+/// Makes many calls; returns how many were not refused with a text that names fork().
 int try_all(lci::device_t device, lci::comp_t counter, lci::comp_t sync, lci::mr_t mr, lci::rcomp_t rcomp) {
   char b[8] = {};
   static char large[100'000];
@@ -59,7 +59,7 @@ int try_all(lci::device_t device, lci::comp_t counter, lci::comp_t sync, lci::mr
     std::printf("FAILED %s in a forked child: %s\n", c.what, text.c_str());
     ++accepted;
   }
-  // What destructors do is harmless.
+  // Calls that destructors make are allowed.
   try {
     lci::free_comp(&counter);
     lci::deregister_memory(&mr);
@@ -76,7 +76,7 @@ int try_all(lci::device_t device, lci::comp_t counter, lci::comp_t sync, lci::mr
   return accepted;
 }
 
-/// How a child ends that does this.
+/// Forks a child that runs `body`; returns its wait status.
 int status_of_child(const std::function<int()>& body, bool by_exit = false) {
   std::fflush(stdout);
   const pid_t child = fork();
@@ -107,12 +107,12 @@ int main() {
     expect(status_of_child([] { return 0; }, true) == 0, "a child may call exit()");
     expect(status_of_child([] { return execl("/bin/true", "true", nullptr); }) == 0, "a child may call exec()");
     expect(status_of_child([&] {
-             // Also in a child of the child.
+             // Also in a grandchild.
              return status_of_child([&] { return try_all(second, counter, sync, mr, rcomp); });
            }) == 0,
            "each call is refused in a grandchild");
   }
-  // All goes on.
+  // Communication still works.
   char out[8] = "hello", in[8] = {};
   for (int i = 0; i < 100; ++i) {
     if (lci::get_rank_me() == 0) {
@@ -123,9 +123,9 @@ int main() {
       lci::post_send(other, out, 8, 7, lci::COMP_NULL);
     }
   }
-  expect(std::string(in) == "hello", "messages go on");
+  expect(std::string(in) == "hello", "messages still arrive");
   lci::post_am(other, out, 8, lci::COMP_NULL, rcomp);
-  expect(lci::counter_wait_for(counter, 1, 30), "active messages go on");
+  expect(lci::counter_wait_for(counter, 1, 30), "active messages still arrive");
   lci::barrier();
   lci::free_device(&second);
   lci::deregister_memory(&mr);

@@ -1,4 +1,4 @@
-// Leaves objects behind, in lines that the checking mode is to name. For test_leaks.py.
+// For test_leaks.py: leaks objects, in lines that the checking mode must name.
 #include <lci.hpp>
 
 int main() {

@@ -1,9 +1,9 @@
-// Tries all generated cases of misuse: each is refused, or does what the reference says, without a signal
-// and without a hang, and the library works afterwards.
+// Runs all generated cases of misuse: each call must be refused or do what the reference says, without a signal
+// or a hang, and the library must work afterwards.
 //
-// The cases run in a child process, one after the other; a note in shared memory says which. When the child
-// dies, or takes too long, that case has failed, and a new child goes on with the next one. The child is
-// made before any runtime is: a child of a process that has one can't communicate.
+// The cases run in a child process one by one; shared memory contains the number of the current one. If the child
+// dies or takes too long, that case has failed, and a new child continues with the next one. The child is forked
+// before any runtime is allocated, since a child of a process with a runtime can't communicate.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -28,9 +28,9 @@ namespace {
 
 using namespace misuse;
 
-/// What parent and child share.
+/// Memory that parent and child share.
 struct notes {
-  std::atomic<size_t> at{0};       // the case that is being tried
+  std::atomic<size_t> at{0};       // the current case
   std::atomic<bool> ready{false};  // the child has its runtimes
   std::atomic<long> passed{0}, failed{0}, unchecked{0};
 };
@@ -48,7 +48,7 @@ std::string title(const misuse_case& c) {
   return std::string(c.operation) + (*c.argument == '\0' ? "" : std::string(": ") + c.argument + " = ") + c.value;
 }
 
-/// What is wrong with how a case ended; empty if nothing is.
+/// Runs a case; returns the error, or an empty text.
 std::string findings(const misuse_case& c, setting& s) {
   std::string wrong;
   try {
@@ -57,7 +57,7 @@ std::string findings(const misuse_case& c, setting& s) {
   } catch (const std::exception& e) {
     const std::string text = e.what();
     if (!of_the_library(e))
-      wrong = "it threw what is no exception of the library: " + text;
+      wrong = "it threw an exception that is not the library's: " + text;
     else if (c.expected == outcome::fine)
       wrong = "it was refused: " + text;
     else if (c.expected == outcome::refused && text.find(c.argument) == std::string::npos)
@@ -81,7 +81,7 @@ std::string findings(const misuse_case& c, setting& s) {
       ++n.unchecked;
       continue;
     }
-    if (c.when == mode::unchecked && checked) continue;  // it has a twin for that mode
+    if (c.when == mode::unchecked && checked) continue;  // another case covers that mode
     const std::string wrong = findings(c, s);
     if (wrong.empty()) {
       ++n.passed;
@@ -94,7 +94,7 @@ std::string findings(const misuse_case& c, setting& s) {
   _exit(0);
 }
 
-/// Waits for the child; says what ended it, or nothing if it has come through.
+/// Waits for the child; returns why it ended, or an empty text if it has run all cases.
 std::string watch_child(pid_t child, const notes& n) {
   size_t seen = n.at;
   bool ready = n.ready;
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
   const char* only = argc > 1 ? argv[1] : nullptr;
   const char* check = std::getenv("LCI_ATTR_CHECK");
   const bool checked = check != nullptr && std::strcmp(check, "1") == 0;
-  // Each runtime of the child is a job of its own, whatever has started the program.
+  // Each runtime of the child is a job of its own, whatever started the program.
   setenv("LCI_ATTR_BOOTSTRAP", "none", 1);
   setenv("LCI_ATTR_MAX_PEERS", "0", 1);
   void* shared = mmap(nullptr, sizeof(notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -150,8 +150,8 @@ int main(int argc, char** argv) {
     ++n.at;
   }
   if (n.unchecked > 0)
-    std::printf("%ld cases are only tried where calls are checked: without that the reference says that "
-                "their values are undefined\n",
+    std::printf("%ld cases are run only with checked calls: without the check, the reference says that "
+                    "the results are undefined\n",
                 n.unchecked.load());
   std::printf("cases: %ld passed, %ld failed, 0 skipped\n", n.passed.load(), n.failed.load());
   return n.failed == 0 && n.passed > 0 ? 0 : 1;

@@ -1,4 +1,5 @@
-// More devices than memory has room for are refused, before the system ends the process; what is there works on.
+// If memory does not suffice for another device, its allocation is refused before the system kills the process, and the
+// other devices still work.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -38,7 +39,7 @@ bool works(lci::device_t device) {
 
 int main() {
   lci::g_runtime_init();
-  // A fresh device takes what the provider writes to, and little of ours.
+  // A new device uses the memory that the provider writes to, and little memory of LCI.
   constexpr int fresh = 4;
   constexpr long most_kib = 12 * 1024;
   const long before = resident_kib();
@@ -47,7 +48,7 @@ int main() {
   const long each = (resident_kib() - before) / fresh;
   std::printf("a device takes %ld KiB\n", each);
   expect(each <= most_kib, "it takes more than 12 MiB");
-  // No host has so much that it could stay.
+  // A reserve of more memory than any host has.
   std::string text;
   try {
     devices.push_back(lci::alloc_device_x().memory_reserve(size_t{1} << 50)());
@@ -58,7 +59,7 @@ int main() {
   for (const char* part : {"alloc_device", "are left (", "memory_reserve = 1125899906842624", "LCI_ATTR_MEMORY_RESERVE",
                            "free devices"})
     expect(text.find(part) != std::string::npos, part);
-  devices.push_back(lci::alloc_device_x().memory_reserve(0)());  // it is not looked at
+  devices.push_back(lci::alloc_device_x().memory_reserve(0)());  // 0: available memory is not checked
   for (lci::device_t& d : devices) {
     expect(works(d), "a device does not work");
     lci::free_device(&d);

@@ -1,6 +1,6 @@
-// An access by a key whose registration has ended, or whose memory is gone: what docs/guide/memory.md says of each
-// network. Rank 1 ends a registration, and the memory stays mapped; or, by the argument `unmapped`, the other way
-// round. Rank 0 gets and puts by the key.
+// Accesses with a remote key whose registration has ended, or whose memory was unmapped: checks what
+// docs/guide/memory.md says about each network. Rank 1 ends a registration and keeps the memory mapped; or, with the
+// argument `unmapped`, it unmaps the memory and keeps the registration. Rank 0 gets and puts with the key.
 #include <sys/mman.h>
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t size = 64;
 
-/// "done", "fatal", or that the peer counts as failed.
+/// The result of an operation: "done", "fatal" (also for a peer failure), "refused" or "?".
 template <class Post>
 std::string outcome_of(Post post) {
   try {
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
   }
   lci::barrier();
   if (lci::get_rank_me() == 1) {
-    // The other rank ends first: it may see this one fail.
+    // The other rank ends first, since it may detect the end of this one as a failure.
     try {
       for (int i = 0; i < 2000; ++i) {
         lci::progress();

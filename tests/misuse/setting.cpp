@@ -129,7 +129,7 @@ stream_t setting::fresh() {
 }
 template <>
 progress_thread_t setting::fresh() {
-  // It serves a device that nobody uses: the cases are to be repeatable.
+  // It serves a device that is not used otherwise, so that cases are repeatable.
   const device_t served = fresh<device_t>();
   return alloc_progress_thread_x().runtime(rt).device(served)();
 }

@@ -1,4 +1,4 @@
-// What the generated cases call operations with: good values of every kind, and bad ones that need making.
+// The arguments of the generated cases: valid values of every kind, and invalid ones that must be constructed.
 #pragma once
 
 #include <cmath>
@@ -17,11 +17,11 @@ constexpr size_t two_to_63 = size_t{1} << 63;
 const double not_a_number = std::nan("");
 const double negative_not_a_number = -std::nan("");
 
-/// One runtime of one rank with everything that an operation may ask for, and a second one.
+/// A runtime of one rank with objects of all kinds, and a second runtime.
 struct setting {
   setting();
 
-  /// Whether messages, active messages, puts and a barrier still get through.
+  /// Whether messages, active messages, puts and a barrier still work.
   bool works();
 
   // Objects that live as long as the setting.
@@ -32,7 +32,7 @@ struct setting {
   rcomp_t rcomp, reserved;
   symmetric_t symmetric;
   matching_engine_t engine;
-  packet_pool_t pool;  // beside the default one
+  packet_pool_t pool;  // in addition to the default one
   stream_t stream;
   comp_t counter, queue, handler;
   progress_thread_t thread;
@@ -44,7 +44,7 @@ struct setting {
   net_status_t net_statuses[4];
   operation_t name;
 
-  // New ones for one case.
+  // New objects for one case.
   comp_t ready_sync();
   comp_t graph_at_rest();
   comp_t graph_that_ran();
@@ -59,11 +59,11 @@ struct setting {
   template <class Handle>
   Handle of_other();
   std::vector<packet_pool_t> made;
-  // Of `buffer`; ended with the setting.
+  // Registrations of `buffer`, which the destructor ends.
   mr_t mr_of_other_device();
   rmr_t rmr_of_other_device() { return get_rmr(mr_of_other_device()); }
   rmr_t rmr_of_other_runtime();
-  /// Of memory whose first value is at no multiple of its size.
+  /// The key of memory whose first value is misaligned.
   rmr_t misaligned_rmr();
 };
 

@@ -1,5 +1,5 @@
-"""At its end a runtime with the attribute `check` tells of what was not freed, and by which line of the
-program it was allocated; without, it tells nothing."""
+"""A runtime with the attribute `check` reports at its end which objects were not freed, and the line of the
+program that allocated each. Without the attribute it reports nothing."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ def report(check):
 
 
 class Leaks(unittest.TestCase):
-    def test_each_is_told_and_what_was_freed_is_not(self):
+    def test_each_leak_is_reported_and_freed_objects_are_not(self):
         told = report("1")
         self.assertEqual(len(told), 4, told)
         for operation in ("alloc_cq", "alloc_sync", "register_memory", "alloc_matching_engine"):
@@ -34,7 +34,7 @@ class Leaks(unittest.TestCase):
         named = sorted(int(n) for line in told for n in re.findall(r"leaks\.cpp:(\d+)", line))
         self.assertEqual(named, lines, told)
 
-    def test_nothing_is_told_without(self):
+    def test_nothing_is_reported_without_check(self):
         self.assertEqual(report("0"), [])
 
 

@@ -1,7 +1,7 @@
-// Ranks that make different collective calls are told so where calls are checked: run by three ranks, of
-// which rank 1 differs in the way that the argument names. With "equal", "long" and "paused" none does. With "long" what
-// they tell each other has more than 64 bytes; with "paused" rank 0 has sent to rank 1 until that asked for a pause,
-// and what it has sent is received after the call only.
+// With checked calls, ranks that make different collective calls get an error. Run by three ranks, of which rank 1
+// differs in the way that the argument names; with "equal", "long" and "paused" none differs. With "long" the
+// descriptions of calls that ranks exchange have more than 64 bytes. With "paused" rank 0 sends to rank 1 until that
+// asks it to pause, and its messages are received after the collective call only.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -31,12 +31,12 @@ void call(const std::string& how, bool differs) {
         .algorithm(differs ? lci::broadcast_algorithm_t::tree : lci::broadcast_algorithm_t::ring)();
 }
 
-/// All learn of it at once, in the call, and what follows works.
+/// All ranks get the error in the call, and later calls work.
 int allocate_unequal_parts(const std::string& how) {
   const int rank = lci::get_rank_me();
   const size_t size = how == "parts of other sizes" && rank == 1 ? 128 : 64;
   const size_t alignment = how == "parts of other alignments" && rank == 1 ? 4096 : 64;
-  // One that no rank may ask for: the others are not to wait for that rank.
+  // 3 is an invalid alignment: the other ranks must not wait for the rank that is refused.
   const size_t wrong = how == "parts, one of them misused" && rank == 1 ? 3 : alignment;
   std::string text;
   try {
@@ -69,7 +69,7 @@ void hear_number(lci::status_t s) {
   to_receive.store(sent, std::memory_order_relaxed);
 }
 
-/// Sends until the peer asks for a pause. How many.
+/// Sends until the peer asks to pause; returns the number of messages.
 int send_until_paused(int peer) {
   int sent = 0;
   for (int refused = 0; refused < 1000;) {
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
     lci::barrier();
     int sent = 0;
     if (how == "paused" && rank == 0) sent = send_until_paused(1);
-    // Rank 1 hears of all before it makes its call.
+    // Rank 1 receives all messages before it makes its call.
     const auto a_moment = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (how == "paused" && rank == 1 && std::chrono::steady_clock::now() < a_moment) lci::progress();
     call(how, rank == 1);
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
       while (to_receive.load(std::memory_order_relaxed) < 0) lci::progress();
       for (int i = 0; i < to_receive.load(std::memory_order_relaxed); ++i) receive(0, result, 1000, 7);
     }
-    // Its own part may be over before the neighbours have said what they call.
+    // The call may return before the neighbours have sent the descriptions of theirs.
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(equal ? 1 : 20);
     while (std::chrono::steady_clock::now() < end) {
       lci::progress();
@@ -126,20 +126,20 @@ int main(int argc, char** argv) {
   } catch (const lci::invalid_argument_error& e) {
     text = e.what();
   }
-  // The others are to see what this rank calls, and not that it has ended.
+  // The other ranks must get the description of this rank's call before this rank ends.
   const auto a_while = std::chrono::steady_clock::now() + std::chrono::seconds(3);
   while (!equal && std::chrono::steady_clock::now() < a_while) {
     try {
       lci::progress();
     } catch (const std::exception&) {
-      // The other neighbour differs, too; or has ended before.
+      // The other neighbour differs, too, or has already ended.
     }
     std::this_thread::yield();
   }
   bool good;
   if (equal)
     good = text.empty();
-  else  // with three ranks all are neighbours of rank 1
+  else  // with three ranks, both others are neighbours of rank 1
     good = text.find("the same at all ranks") != std::string::npos &&
            text.find(rank == 1 ? "rank " : "rank 1 calls") != std::string::npos;
   if (!good) std::printf("rank %d: %s\n", rank, text.empty() ? "nothing was thrown" : text.c_str());
@@ -150,5 +150,5 @@ int main(int argc, char** argv) {
     lci::g_runtime_fina();
     return good ? 0 : 1;
   }
-  std::_Exit(good ? 0 : 1);  // what is under way has no end
+  std::_Exit(good ? 0 : 1);  // operations in flight do not end
 }

@@ -27,7 +27,7 @@ namespace {
 constexpr size_t stack_size = 256 * 1024;
 constexpr uint64_t step_limit = 2'000'000;
 
-// Stacks are used again: there are tens of thousands of schedules.
+// Stacks are reused, since there are tens of thousands of schedules.
 std::vector<void*> spare_stacks;
 }  // namespace
 
@@ -44,7 +44,7 @@ struct scheduler::fiber {
 scheduler* scheduler::current_ = nullptr;
 
 scheduler::scheduler(uint64_t seed) : random_(seed), main_(new fiber) {
-  // Some schedules change at every step, some let a fiber run for long.
+  // Some schedules switch fibers at nearly every step, others let a fiber run for long.
   constexpr uint32_t rates[] = {2, 3, 5, 9, 20, 60};
   switch_one_in_ = rates[seed % 6];
 }
@@ -87,7 +87,7 @@ void scheduler::enter(unsigned high, unsigned low) {
   self->body();
   self->ended = true;
   scheduler* s = current_;
-  s->switch_to(s->pick());  // never comes back
+  s->switch_to(s->pick());  // does not return
 }
 
 std::string scheduler::run() {
@@ -108,7 +108,7 @@ unsigned scheduler::number() {
   return n;
 }
 
-// The fiber to go on with; the main one when all have ended or something went wrong.
+// The fiber to run next; the main one if all have ended or there was a failure.
 scheduler::fiber* scheduler::pick() {
   if (!failure_.empty()) return main_.get();
   std::vector<fiber*> ready;
@@ -172,7 +172,7 @@ void scheduler::sleep(const void* word, uint32_t expected, bool may_time_out) {
 
 void scheduler::wake(const void* word, int n) {
   step();
-  // Not always the one that came first.
+  // Begin at a random fiber, so that not always the first sleeper is woken.
   auto& all = current_->fibers_;
   const size_t first = all.empty() ? 0 : current_->random_() % all.size();
   for (size_t i = 0; i < all.size() && n > 0; ++i) {

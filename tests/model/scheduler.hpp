@@ -1,6 +1,6 @@
-// A deterministic scheduler: fibers that may lose the processor before and after each access to an
-// atomic, in an order that a seed decides. It explores interleavings, not weak memory: that is
-// ThreadSanitizer's part.
+// A deterministic scheduler: it may switch fibers before and after each access to an atomic, in an order
+// that a seed decides. It explores interleavings with sequentially consistent memory; weak memory orders
+// are tested by ThreadSanitizer.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace lci_model {
 /// How many interleavings a test explores.
 constexpr int schedules = 8000 / lci_test::time_scale;
 
-/// One schedule. Everything happens in the calling thread.
+/// One schedule. All fibers run in the calling thread.
 class scheduler {
  public:
   explicit scheduler(uint64_t seed);
@@ -29,16 +29,16 @@ class scheduler {
   scheduler& operator=(const scheduler&) = delete;
 
   void spawn(std::function<void()> body);
-  /// Runs the fibers to their ends. What went wrong, or empty: a failed check(), all fibers asleep,
+  /// Runs all fibers until they end. Returns an empty text or the failure: a failed check(), all fibers asleep,
   /// or more steps than any fair schedule needs.
   std::string run();
 
-  // For the fibers; without a running scheduler they do nothing.
+  // Called by fibers; without a running scheduler they have no effect.
   static void step();
   static void check(bool ok, const char* what);
   static void sleep(const void* word, uint32_t expected, bool may_time_out);
   static void wake(const void* word, int n);
-  /// Of the fiber that runs, in the order in which they were spawned. 0 where none runs.
+  /// The number of the running fiber, in the order of spawn(); 0 if none runs.
   static unsigned number();
 
  private:
@@ -58,8 +58,8 @@ class scheduler {
   fiber* running_ = nullptr;
 };
 
-/// Runs `scenario(scheduler&)` under seeds 1..n; the scenario spawns fibers, and may return a
-/// function that checks the outcome (empty text: fine). Gives the first failure with its seed.
+/// Runs `scenario(scheduler&)` with the seeds 1..n. The scenario spawns fibers, and may return a function that
+/// checks the result and returns an empty text or a failure. Returns the first failure with its seed.
 template <class Scenario>
 std::string explore(int n, Scenario scenario) {
   for (int seed = 1; seed <= n; ++seed) {
@@ -72,7 +72,7 @@ std::string explore(int n, Scenario scenario) {
   return {};
 }
 
-/// Stands in for std::atomic. The value comes first, so that it can be slept on.
+/// Replaces std::atomic. The value is the first member, since futexes wait on the address of the atomic.
 template <class T>
 class atom {
  public:
@@ -80,7 +80,7 @@ class atom {
   explicit atom(T v) : value_(v) {}
   atom(const atom&) = delete;
   atom& operator=(const atom&) = delete;
-  // Seen by later accesses if the memory stays, which the tests see to.
+  // Detected by later accesses, for which the tests keep the memory.
   ~atom() { *const_cast<volatile uint32_t*>(&life_) = destroyed; }
 
   T load(std::memory_order = std::memory_order_seq_cst) const {
@@ -131,7 +131,7 @@ class atom {
   uint32_t life_ = 0;
 };
 
-/// Stands in for os_futex. A wait with a time-out may end at any moment.
+/// Replaces os_futex. A wait with a time-out may end at any time.
 struct futex {
   static void wait(const void* word, uint32_t expected, int64_t timeout_ns) {
     scheduler::sleep(word, expected, timeout_ns >= 0);

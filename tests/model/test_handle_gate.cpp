@@ -1,5 +1,5 @@
-// Schedules of the gate through which packets reach operations: late and repeated handles against
-// the end and the reuse of what they name.
+// Schedules of handle_gate, through which packets access operations: late and repeated handles race with
+// the end and the reuse of the operation.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@ using lci_model::schedules;
 
 constexpr uint8_t left_door = 1, right_door = 2;
 
-/// How handles were looked up before there was a gate: a look, then the deed.
+/// The lookup without a gate: it compares the handle and then accesses the object.
 struct look_then_do {
   explicit look_then_do(uint32_t handle) : handle_(handle) {}
   uint32_t handle() const { return handle_.load(); }
@@ -38,15 +38,15 @@ struct look_then_do {
   atom<uint8_t> door_{0};
 };
 
-/// An object with two lives, handles 1 and 2. Whoever owns it writes for a while; `value` is the
-/// handle while it is open.
+/// An object that is used twice, with handles 1 and 2. Its owner writes to it for some steps; `value` is
+/// the handle while the gate is open.
 template <class Gate>
 struct object {
   Gate gate{1};
   uint32_t value = 1;
   int ends = 0, refusals = 0, visits = 0;
 
-  void end_of_life() {  // by whoever owns it now
+  void end_of_life() {  // called by the current owner
     ++ends;
     value = 0;
     scheduler::step();
@@ -58,16 +58,16 @@ struct object {
     }
   }
 
-  // A packet: visits, and ends the operation if it is told to.
+  // A packet: accesses the operation, and ends it if `ends_it`.
   void packet(uint32_t handle, uint8_t doors, bool ends_it) {
     if (gate.enter(doors, [=](uint32_t h) { return h == handle; }) == 0) {
       ++refusals;
       return;
     }
     ++visits;
-    scheduler::check(value == handle, "inside of another one's object");
+    scheduler::check(value == handle, "access to an object with another handle");
     scheduler::step();
-    scheduler::check(value == handle, "the object was taken away from a visitor");
+    scheduler::check(value == handle, "the object was reused during an access");
     if (ends_it) (void)gate.close();
     if (gate.leave()) end_of_life();
   }
@@ -81,28 +81,28 @@ auto two_lives(int packets_each, bool owner_stays) {
     if (owner_stays)
       s.spawn([=] {
         scheduler::step();
-        scheduler::check(o->value == 1, "the object was taken away from the owner who stayed");
+        scheduler::check(o->value == 1, "the object was reused while its owner used it");
         if (o->gate.leave()) o->end_of_life();
       });
-    // Both handles, from several sides at once, each of them more often than it should come.
+    // Packets for both handles from several fibers, each more often than in a correct program.
     for (int i = 0; i < packets_each; ++i) {
       s.spawn([=] { o->packet(1, left_door, true); });
       s.spawn([=] { o->packet(2, right_door, i % 2 == 0); });
     }
     s.spawn([=] { o->packet(1, left_door | right_door, false); });
-    s.spawn([=] { o->packet(2, left_door, true); });  // the wrong door
+    s.spawn([=] { o->packet(2, left_door, true); });  // the wrong kind of packet
     return [=]() -> std::string {
-      if (o->ends == 0) return "the first life did not end";
-      if (o->ends > 2) return "ended more often than it lived";
+      if (o->ends == 0) return "the first use did not end";
+      if (o->ends > 2) return "ended more often than it was used";
       if (o->visits + o->refusals != 2 * packets_each + 2) return "a packet was lost";
-      return o->gate.handle() == 2 ? "" : "the second life has a wrong handle";
+      return o->gate.handle() == 2 ? "" : "the second use has a wrong handle";
     };
   };
 }
 
 }  // namespace
 
-TEST_CASE("model: a handle never leads to an object that ends or is used again meanwhile") {
+TEST_CASE("model: an object that is found by its handle does not end and is not reused during the access") {
   using gate = lci::handle_gate<atom>;
   CHECK(explore(schedules, two_lives<gate>(1, false)) == "");
   CHECK(explore(schedules, two_lives<gate>(2, false)) == "");
@@ -110,11 +110,11 @@ TEST_CASE("model: a handle never leads to an object that ends or is used again m
   CHECK(explore(schedules, two_lives<gate>(3, true)) == "");
 }
 
-TEST_CASE("model: the scheduler finds what a look without a gate allows") {
+TEST_CASE("model: the scheduler finds the race of a lookup without a gate") {
   CHECK(explore(schedules, two_lives<look_then_do>(2, false)) != "");
 }
 
-TEST_CASE("model: who opens too late for an announcement notices it") {
+TEST_CASE("model: an owner that opens too late for an announcement detects that") {
   CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
           struct state {
             lci::handle_gate<atom> gate{1};

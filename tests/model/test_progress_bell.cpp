@@ -1,4 +1,4 @@
-// Schedules of a thread that sleeps for want of work, and of those who leave it some.
+// Schedules of a thread that sleeps while there is no work, and of threads that give it work.
 #include <catch2/catch.hpp>
 #include <memory>
 
@@ -14,7 +14,7 @@ using lci_model::futex;
 using lci_model::scheduler;
 using lci_model::schedules;
 
-/// park() and unpark() as network/shm has them: a flag, and a bell that is slept on.
+/// park() and unpark() as in network/shm: a flag, and a futex word.
 struct place {
   void unpark() {
     unparked.store(true);
@@ -30,15 +30,15 @@ struct place {
   atom<uint32_t> bell{0};
 };
 
-/// One of these is shared by all fibers of a schedule.
+/// The state that all fibers of a schedule share.
 struct shared {
   lci::progress_bell<atom> bell;
   place where;
   atom<int> work{0};
 };
 
-/// `givers` leave `each` pieces of work. With `looks_first` the sleeper looks for work before it
-/// announces its sleep: the mistake that the bell is there for.
+/// `givers` fibers add `each` pieces of work. With `looks_first` the sleeper looks for work before it announces its
+/// sleep, which is the bug that the bell prevents.
 auto left_work(int givers, int each, bool looks_first) {
   return [=](scheduler& s) -> std::function<std::string()> {
     auto all = std::make_shared<shared>();
@@ -65,7 +65,7 @@ auto left_work(int givers, int each, bool looks_first) {
 
 }  // namespace
 
-TEST_CASE("model: nobody sleeps on work, whoever leaves it whenever") {
+TEST_CASE("model: no thread sleeps while there is work, whenever it was added") {
   CHECK(explore(schedules, left_work(1, 4, false)) == "");
   CHECK(explore(schedules, left_work(3, 2, false)) == "");
 }

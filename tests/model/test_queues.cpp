@@ -1,4 +1,4 @@
-// Schedules of the queues, the array, and their controls: bugs that the scheduler must find.
+// Schedules of the queues and the array; and, as a control, bugs that the scheduler must find.
 #include <catch2/catch.hpp>
 #include <memory>
 
@@ -17,7 +17,7 @@ using lci_model::explore;
 using lci_model::scheduler;
 using lci_model::schedules;
 
-// Two words, so that an item that is written and read at once shows.
+// More than one word, so that an item that is read while it is written is detected.
 struct item {
   uint32_t producer = 0;
   uint32_t number = 0;
@@ -27,7 +27,7 @@ item make_item(uint32_t producer, uint32_t number) {
   return {producer, number, producer * 1000003ull + number};
 }
 
-/// What was pushed and popped. Each item exactly once; items of one producer reach one consumer in
+/// Checks the popped items: each is popped exactly once, and a consumer gets the items of a producer in
 /// their order.
 struct ledger {
   explicit ledger(uint32_t producers, uint32_t each) : next(producers), seen(producers) {
@@ -36,8 +36,8 @@ struct ledger {
   void popped(const item& i) {
     const bool sound = i.producer < seen.size() && i.number < seen[i.producer].size() &&
                        i.check == i.producer * 1000003ull + i.number;
-    scheduler::check(sound, "an item that nobody pushed");
-    scheduler::check(!seen[i.producer][i.number], "an item came twice");
+    scheduler::check(sound, "an item that was not pushed");
+    scheduler::check(!seen[i.producer][i.number], "an item was popped twice");
     seen[i.producer][i.number] = true;
     ++count;
   }
@@ -103,8 +103,7 @@ struct by_fiber {
 };
 using model_sharded = lci::sharded_queue<item, atom, 4, 3, by_fiber>;
 
-/// A ring that tells consumers of an item before it is written: the bug that is found most often in
-/// such queues.
+/// A ring that publishes an item before it is written: the most frequent bug in such queues.
 class publishes_too_early {
  public:
   void push(const item& i) {
@@ -166,7 +165,7 @@ TEST_CASE("model: sharded queue passes each item once and in order, with shards 
   CHECK(explore(schedules, exchange_items(1, 9, 3, [] { return std::make_shared<model_sharded>(); })) == "");
 }
 
-TEST_CASE("model: queues give several items at once: each once and in order") {
+TEST_CASE("model: queues pop several items in a call, each once and in order") {
   const auto segmented = [] { return std::make_shared<model_segmented>(); };
   CHECK(explore(schedules, exchange_items(2, 9, 2, segmented, 3)) == "");
   CHECK(explore(schedules, exchange_items(1, 20, 3, segmented, 7)) == "");
@@ -177,7 +176,7 @@ TEST_CASE("model: queues give several items at once: each once and in order") {
   CHECK(explore(schedules, exchange_items(3, 4, 2, sharded, 3)) == "");
 }
 
-TEST_CASE("model: segmented queue uses its segments again") {
+TEST_CASE("model: segmented queue reuses its segments") {
   size_t most = 0;
   CHECK(explore(schedules / 10, [&](scheduler& s) -> std::function<std::string()> {
           auto q = std::make_shared<model_segmented>();
@@ -194,11 +193,11 @@ TEST_CASE("model: segmented queue uses its segments again") {
             return std::string();
           };
         }) == "");
-  // 200 items went through segments of 4. One segment may be held by each late consumer.
+  // 200 items used segments of 4. Each slow consumer may hold one segment.
   CHECK(most <= 5);
 }
 
-TEST_CASE("model: array gives each reader the value or the blank while it grows") {
+TEST_CASE("model: array returns the value or the default to each reader while it grows") {
   CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
           auto a = std::make_shared<lci::mpmc_array<uintptr_t, atom>>(1, 7);
           auto appended = std::make_shared<size_t>(0);
@@ -218,7 +217,7 @@ TEST_CASE("model: array gives each reader the value or the blank while it grows"
               for (size_t i = 0; i < 12; ++i) {
                 const uintptr_t v = a->get(i);
                 scheduler::check(v == 7 || v == 1000 || v == 1001 || v == 2000 + i,
-                                 "a value that nobody wrote");
+                                 "a value that was not written");
               }
             });
           return [=]() -> std::string {
@@ -231,7 +230,7 @@ TEST_CASE("model: array gives each reader the value or the blank while it grows"
 
 namespace {
 
-// Consumers that sleep when there is nothing to do, on a queue and an event count.
+// Consumers that sleep while the queue is empty, with a queue and an event count.
 template <class Queue, class Events>
 auto sleepy_consumers(uint32_t producers, uint32_t each, uint32_t consumers, uint32_t capacity) {
   struct both {
@@ -273,7 +272,7 @@ auto sleepy_consumers(uint32_t producers, uint32_t each, uint32_t consumers, uin
   };
 }
 
-/// Looks for sleepers without the rest of the protocol: some wake-ups get lost.
+/// Checks for sleepers without the rest of the protocol, so some wake-ups are lost.
 struct forgetful_events {
   bool notice() { return sleepers.load() != 0; }
   void wake() { lci_model::futex::wake(&epoch, 1); }

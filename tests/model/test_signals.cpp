@@ -21,7 +21,7 @@ using cell = lci::signal_cell<uint64_t, atom, futex>;
 using array = lci::signal_array<uint64_t, atom, futex>;
 using counter = lci::signal_counter<atom, futex>;
 
-/// Memory that stays when the object in it is destroyed, so that late accesses are found.
+/// Memory that is kept after the object in it was destroyed, so that late accesses are detected.
 template <class T>
 struct mortal {
   template <class... Args>
@@ -37,7 +37,7 @@ struct mortal {
   T* object;
 };
 
-// `signallers` values of each of which arrive in rounds of `threshold`, taken by `takers`.
+// `signallers` fibers signal `each` values; `takers` fibers take them in rounds of `threshold`.
 template <class Object>
 auto rounds(std::function<std::shared_ptr<Object>()> make, size_t threshold, size_t signallers,
             size_t each, size_t takers, int64_t timeout) {
@@ -58,14 +58,14 @@ auto rounds(std::function<std::shared_ptr<Object>()> make, size_t threshold, siz
           }
           ++n;
           for (size_t i = 0; i < threshold; ++i) {
-            scheduler::check(values[i] < seen->size(), "a value that nobody signalled");
+            scheduler::check(values[i] < seen->size(), "a value that was not signalled");
             ++(*seen)[values[i]];
           }
         }
       });
     return [=]() -> std::string {
       for (int n : *seen)
-        if (n != 1) return n == 0 ? "a signal was lost" : "a signal came twice";
+        if (n != 1) return n == 0 ? "a signal was lost" : "a signal was taken twice";
       return object->is_ready() ? "ready at the end" : "";
     };
   };
@@ -91,7 +91,7 @@ TEST_CASE("model: synchronizer of n signals loses none, and wakes its sleepers")
   }
 }
 
-TEST_CASE("model: counter counts each signal, and wakes those who wait for a number") {
+TEST_CASE("model: counter counts each signal, and wakes fibers that wait for a number") {
   CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
           auto c = std::make_shared<counter>();
           for (int p = 0; p < 2; ++p)
@@ -121,7 +121,7 @@ TEST_CASE("model: counter wakes its sleepers when it is set") {
         }) == "");
 }
 
-TEST_CASE("model: whoever has seen the last signal may destroy the object") {
+TEST_CASE("model: a fiber that has taken the last signal may destroy the object") {
   CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
           auto m = std::make_shared<mortal<cell>>();
           cell* c = m->object;
@@ -156,7 +156,7 @@ TEST_CASE("model: whoever has seen the last signal may destroy the object") {
 
 namespace {
 
-/// Asks for sleepers after it has said `ready`: then the object may be gone.
+/// Checks for sleepers after it has set `ready`, when the object may be destroyed.
 struct looks_back {
   void put() {
     ready.store(1);

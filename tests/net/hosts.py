@@ -1,6 +1,6 @@
-"""Hosts of a test: each with a network, processes, mounts and a name of its own, joined by a bridge.
+"""Hosts for tests: each has its own namespaces of network, processes, mounts and host name, and a bridge connects them.
 
-Made of namespaces of this machine, so only root can; nothing of them is left behind.
+They are namespaces of this machine, which only root can make; all are removed at the end.
 """
 
 import json
@@ -12,7 +12,7 @@ import time
 
 
 def missing():
-    """Why there can be no such hosts here; empty if there can."""
+    """Why such hosts can't be made here; empty if they can."""
     if os.geteuid() != 0:
         return 'only root can make network namespaces'
     for tool in ('ip', 'unshare', 'nsenter'):
@@ -34,9 +34,9 @@ class Host:
     def __init__(self, network, number):
         self.name = f'{network.name}h{number}'
         self.address = f'10.78.0.{number + 1}'
-        self.port = f'p{number}'  # of the bridge
+        self.port = f'p{number}'  # the host's port of the bridge
         ip('netns', 'add', self.name)
-        # The first process of a namespace of processes: they end with it.
+        # The init process of the host's process namespace: all its processes end with it.
         self.init = subprocess.Popen(
             ['ip', 'netns', 'exec', self.name, 'unshare', '--pid', '--fork', '--kill-child', '--mount-proc',
              '--uts', '--ipc', 'sh', '-c', f'hostname host{number}; exec sleep 100000'])
@@ -48,13 +48,13 @@ class Host:
         ip('-n', network.name, 'link', 'set', self.port, 'master', 'bridge', 'up')
 
     def first_process(self):
-        """Its number as seen from here."""
+        """The id of the host's init process, in our namespace."""
         children = f'/proc/{self.init.pid}/task/{self.init.pid}/children'
         for _ in range(1000):
             try:
                 with open(children) as f:
                     found = f.read().split()
-                # `sleep` has it when unshare and the shell have done their work.
+                # It executes `sleep` after unshare and the shell have done their work.
                 if found:
                     with open(f'/proc/{found[0]}/comm') as f:
                         if f.read().strip() == 'sleep':
@@ -65,8 +65,8 @@ class Host:
         raise RuntimeError(f'{self.name}: no first process')
 
     def wait_for_network(self, network):
-        """The kernel connects a device some time after it was told to, up to seconds when the machine is busy: what
-        is sent till then is lost."""
+        """Waits until the kernel has connected the device, which takes seconds on a busy machine. Packets sent before
+        are lost."""
         for _ in range(1000):
             device, = json.loads(ip('-n', self.name, '-j', 'link', 'show', 'eth0'))
             port, = json.loads(ip('-n', network.name, '-j', '-d', 'link', 'show', self.port))
@@ -76,7 +76,7 @@ class Host:
         raise RuntimeError(f'{self.name}: no network: {device}, {port}')
 
     def forget_neighbors(self):
-        """Who could not be asked for an address, while there was no way, counts as unreachable for a while."""
+        """Forgets neighbors that count as unreachable for some time, because their addresses could not be resolved."""
         ip('-n', self.name, 'neigh', 'flush', 'dev', 'eth0')
 
     def close(self):
@@ -86,7 +86,7 @@ class Host:
 
 
 class Network:
-    """To be used with `with`."""
+    """A bridge and its hosts, as a context manager."""
 
     def __init__(self, n_hosts):
         self.name = f'lci{os.getpid()}'
@@ -115,18 +115,18 @@ class Network:
         subprocess.run(['ip', 'netns', 'del', self.name], capture_output=True)
 
     def cut(self, host):
-        """Takes its cable out, without its noticing."""
+        """Cuts the link of a host, which is not notified."""
         ip('-n', self.name, 'link', 'set', self.hosts[host].port, 'down')
 
     def mend(self, host):
-        """Returns when messages get through again."""
+        """Restores the link; returns when packets get through again."""
         ip('-n', self.name, 'link', 'set', self.hosts[host].port, 'up')
         self.hosts[host].wait_for_network(self)
         for each in self.hosts:
             each.forget_neighbors()
 
     def filter(self, host, rule):
-        """An nftables rule for what comes to that host; empty: none any more."""
+        """Sets an nftables rule for packets to that host; empty: removes it."""
         table = 'table inet faults'
         text = f'{table}\ndelete {table}\n'
         if rule:
@@ -135,8 +135,8 @@ class Network:
                        text=True, check=True, capture_output=True)
 
     def launch(self, lcirun, n_ranks, command, launcher_knows=False, **env):
-        """Starts a job, as many ranks on each host; its output is one text. `launcher_knows`: that there are several;
-        it takes them for one if not."""
+        """Starts a job with the same number of ranks on each host. `launcher_knows`: whether the launcher's variables
+        describe several hosts, or one."""
         per_host = n_ranks // len(self.hosts)
         place = ' '.join(f'{i}) host={h.first_process()};;' for i, h in enumerate(self.hosts))
         knows = f'export MPI_LOCALRANKID=$((PMI_RANK % {per_host})) MPI_LOCALNRANKS={per_host}; ' if launcher_knows else ''
@@ -149,7 +149,7 @@ class Network:
             start_new_session=True)
 
     def run(self, lcirun, n_ranks, command, timeout=120, **env):
-        """Runs a job to its end; its exit status (None: it was stopped in the end) and output."""
+        """Runs a job; returns its exit status (None: it was killed after the time-out) and its output."""
         return finish(self.launch(lcirun, n_ranks, command, **env), timeout)
 
 

@@ -1,12 +1,12 @@
-// A rank of a job of several hosts between which something goes wrong. Started as
-// `partner SCENE RANKS_PER_HOST SECONDS`; prints "ready" when it has met all ranks, and "over" at its end.
+// A rank of a job on several hosts whose network fails. Started as `partner SCENE RANKS_PER_HOST SECONDS`; prints
+// "ready" when it is connected with all ranks, and "over" at its end.
 //
-//   exchange  messages of all sizes with all ranks, for so many seconds
-//   waiting   says nothing until it is told that the ranks of other hosts have failed
-//   sending   sends to them until it is told so
-//   late      is ready before it has met anybody, and meets all after so many seconds
+//   exchange  exchanges messages of all sizes with all ranks for SECONDS
+//   waiting   sends nothing until the failures of all ranks of other hosts were reported, within SECONDS
+//   sending   sends to these ranks until then
+//   late      prints "ready" first, and connects to all ranks after SECONDS
 //
-// Told of the failures, it exchanges messages with the ranks of its own host once more.
+// After the failures it exchanges messages with the ranks of its own host again.
 #include <unistd.h>
 
 #include <chrono>
@@ -44,11 +44,11 @@ void talk(const std::set<int>& ranks, size_t size) {
   lci::free_comp(&sync);
   for (const int r : ranks)
     if (in[static_cast<size_t>(r)] != std::vector<char>(size, static_cast<char>(r)))
-      fail("the message of rank " + std::to_string(r) + " is not what it has sent");
+      fail("the message of rank " + std::to_string(r) + " has the wrong content");
 }
 
 void talk_for(const std::set<int>& ranks, double seconds) {
-  // All ranks make as many rounds: the first decides.
+  // All ranks do the same number of rounds, which rank 0 decides.
   int rounds = 0;
   for (const double end = now() + seconds; ; ++rounds) {
     for (const size_t size : {8, 3000, 100'000}) talk(ranks, size);
@@ -66,17 +66,17 @@ void lose(std::set<int> there, bool sends, double timeout_s) {
   const double begin = now();
   while (!there.empty()) {
     if (now() - begin > timeout_s)
-      fail("nothing was said of rank " + std::to_string(*there.begin()) + " for " +
+      fail("the failure of rank " + std::to_string(*there.begin()) + " was not reported for " +
            std::to_string(timeout_s) + " s");
     try {
       if (sends)
         for (const int r : there) (void)lci::post_am(r, text.data(), text.size(), lci::COMP_NULL_RETRY, rcomp);
-    } catch (const lci::peer_failure_error&) {  // progress() tells of it, too, once
+    } catch (const lci::peer_failure_error&) {  // progress() reports it once, too
     }
     try {
       lci::progress();
     } catch (const lci::peer_failure_error& e) {
-      if (there.erase(e.failed_rank()) == 0) fail("told twice: " + std::string(e.what()));
+      if (there.erase(e.failed_rank()) == 0) fail("reported twice: " + std::string(e.what()));
       std::printf("%s (after %.1f s)\n", e.what(), now() - begin);
     }
   }
@@ -123,7 +123,7 @@ int main(int argc, char** argv) try {
   std::printf("over\n");
   return 0;
 } catch (const lci::peer_failure_error& first) {
-  // A post says only who has failed; progress() knows why.
+  // A post reports only which rank has failed; progress() reports the reason.
   std::string what = first.what();
   try {
     for (int i = 0; i < 1000; ++i) lci::progress();

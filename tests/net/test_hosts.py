@@ -1,4 +1,4 @@
-"""Jobs of several hosts: which network serves whom, and what happens when the way between them is bad."""
+"""Jobs on several hosts: the choice of networks, and faults of the network between hosts."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ class TwoHosts(unittest.TestCase):
         cls.network.close()
 
     def partners(self, n_ranks, scene, seconds, fault=None, timeout=120, peer_timeout=TIMEOUT, **env):
-        """Runs a job; `fault` happens when all its ranks are ready. Its output, if it ends well."""
+        """Runs a job and calls `fault` when all its ranks are ready. Checks that it succeeds; returns its output."""
         per_host = n_ranks // self.n_hosts
         job = self.network.launch(LCIRUN, n_ranks, [PARTNER, scene, per_host, seconds],
                                   LCI_ATTR_PEER_TIMEOUT=peer_timeout, **self.settings, **env)
@@ -49,7 +49,7 @@ class TwoHosts(unittest.TestCase):
         return ready + out
 
     def told_of_all(self, out, n_ranks):
-        """Each rank was told of each rank of other hosts."""
+        """Checks that the failure of each rank of other hosts was reported to each rank."""
         per_host = n_ranks // self.n_hosts
         self.assertEqual(out.count(' has failed: '), n_ranks * (n_ranks - per_host), out)
 
@@ -59,7 +59,7 @@ class TwoHosts(unittest.TestCase):
                 out = self.partners(per_host * self.n_hosts, 'exchange', 1)
                 self.assertIn(' rounds', out)
 
-    def test_ranks_that_meet_one_by_one(self):
+    def test_ranks_that_connect_one_by_one(self):
         for knows in (True, False):
             with self.subTest(launcher_knows=knows):
                 out = self.partners(2 * self.n_hosts, 'exchange', 1, launcher_knows=knows, LCI_ATTR_EAGER_ADDRESSES=0)
@@ -75,21 +75,21 @@ class TwoHosts(unittest.TestCase):
                 self.assertEqual(code, 0, out)
                 self.assertEqual(out.count('start ' + start), n, out)
 
-    def test_shared_memory_alone_leads_to_no_other_host(self):
-        # Each rank is told so, whatever the launcher has said.
+    def test_shared_memory_alone_does_not_reach_other_hosts(self):
+        # Each rank reports so, whatever the launcher knows.
         code, out = self.network.run(LCIRUN, self.n_hosts, [HELLO], launcher_knows=True, LCI_ATTR_BACKEND='shm')
         self.assertNotEqual(code, 0)
         self.assertIn('LCI_ATTR_BACKEND=auto chooses', out)
 
-    def test_shared_memory_does_not_lead_to_another_host(self):
+    def test_shared_memory_does_not_reach_another_host(self):
         code, out = self.network.run(LCIRUN, self.n_hosts, [HELLO], LCI_ATTR_BACKEND='shm')
         self.assertNotEqual(code, 0)
         self.assertIn('LCI_ATTR_BACKEND=auto chooses', out)
 
-    def test_a_cut_link_is_told_to_who_waits(self):
+    def test_a_cut_link_is_reported_to_waiting_ranks(self):
         self.cut_link('waiting')
 
-    def test_a_cut_link_is_told_to_who_sends(self):
+    def test_a_cut_link_is_reported_to_sending_ranks(self):
         self.cut_link('sending')
 
     def cut_link(self, scene):
@@ -100,7 +100,7 @@ class TwoHosts(unittest.TestCase):
                     out = self.partners(n, scene, 30,
                                         lambda: [self.network.cut(h) for h in range(1, self.n_hosts)])
                     self.told_of_all(out, n)
-                    # Keepalive counts whole seconds; then devices say goodbye in vain, for 2 seconds.
+                    # Keepalive counts whole seconds; then devices wait 2 seconds for close notifications.
                     self.assertLess(self.took, TIMEOUT + 7, out)
                 finally:
                     for host in range(1, self.n_hosts):
@@ -137,7 +137,7 @@ class TwoHosts(unittest.TestCase):
         self.filtered('meta l4proto tcp numgen random mod 100 < 2 drop',
                       lambda fault: self.partners(self.n_hosts, 'exchange', 3, fault))
 
-    def test_reset_connections_are_told(self):
+    def test_reset_connections_are_reported(self):
         for scene in ('waiting', 'sending'):
             def act(fault, scene=scene):
                 out = self.partners(self.n_hosts, scene, 30, fault)
@@ -150,10 +150,10 @@ class ThreeHosts(TwoHosts):
     n_hosts = 3
 
 
-# Without libfabric that is what all others go over, too.
+# Without libfabric the other tests use sockets, too.
 @unittest.skipUnless(WITH_OFI, 'built without libfabric (Debian: libfabric-dev)')
 class TwoHostsOverSockets(TwoHosts):
-    settings = {'FI_PROVIDER': 'shm'}  # no provider of libfabric leads to other hosts
+    settings = {'FI_PROVIDER': 'shm'}  # no other provider of libfabric, so none reaches other hosts
 
 
 if __name__ == '__main__':

@@ -1,5 +1,5 @@
-// Ranks that cancel at random what they have posted at random, over networks that delay, reorder and
-// refuse: each operation ends once, nothing is written to what was given back, and all comes to rest.
+// Ranks post random operations and cancel some of them, on networks that delay, reorder and refuse: each operation
+// ends once, no buffer is written after its operation was cancelled, and all devices become drained.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
@@ -80,7 +80,7 @@ class job {
     }
     for (int i = 0; i < 50; ++i) step();
     for (const posted& p : operations_) lci::cancel(p.name);
-    // What has come all the same is received, so that whoever waits for that can rest.
+    // Receive the messages that have arrived nevertheless, so that senders that wait for an acknowledgement end.
     int rounds = 0;
     for (; rounds < 20'000 && !(all_ended() && drained()); ++rounds) {
       if (rounds % 100 == 0)
@@ -131,7 +131,7 @@ class job {
     lci::status_t s;
     for (int i = 0; i < 1000 && (s = post()).is_retry(); ++i) step();
     p.accepted = !s.is_retry();
-    if (s.is_posted() == p.name.is_empty()) wrong("a name that does not fit the answer");
+    if (s.is_posted() == p.name.is_empty()) wrong("an operation has a name although it was not posted, or has none");
     if (s.is_done()) ended(p, s);
   }
   posted& add(const char* what, size_t rank, size_t size, bool receives) {
@@ -242,7 +242,7 @@ class job {
 
 }  // namespace
 
-TEST_CASE("what is cancelled at random ends once, and all comes to rest") {
+TEST_CASE("randomly cancelled operations end once, and all devices become drained") {
   const char* one = std::getenv("LCI_TEST_SEED");
   const uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
   const uint64_t last = one != nullptr ? first : 150;

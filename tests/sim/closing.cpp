@@ -1,5 +1,5 @@
-// Messages still arrive while a device or the default runtime is freed. What their handlers do then
-// is as good as before: they post, through the handle that is being freed or through defaults.
+// Messages still arrive while a device or the default runtime is freed. Their handlers can still post,
+// through the handle that is being freed or through defaults.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Takes the messages that arrive, and posts on. Outlives the runtime.
+/// Receives messages and posts the next ones. Outlives the runtime.
 class relay final : public lci::comp_impl_t {
  public:
   void signal(lci::status_t status) override;
@@ -35,8 +35,8 @@ void relay::signal(lci::status_t status) {
   if (hops > 0) send_to_self(hops - 1);
 }
 
-/// A chain of messages to ourselves, each posted by the handler of the one before, that starts right
-/// before everything is freed. How many arrived.
+/// Starts a chain of messages to the same rank, each posted by the handler of the one before, and frees everything
+/// at once. Returns how many messages arrived.
 int arrivals_while_closing(uint64_t seed, bool by_default) {
   const lci::global_attr_t before = lci::get_g_default_attr();
   lci::global_attr_t attr = before;
@@ -71,22 +71,22 @@ TEST_CASE("a handler posts while its device is freed") {
   CHECK(arrivals > 5);
 }
 
-TEST_CASE("a handler posts by defaults while the default runtime is freed") {
+TEST_CASE("a handler posts with default arguments while the default runtime is freed") {
   int arrivals = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) arrivals += arrivals_while_closing(seed, true);
   CHECK(arrivals > 5);
   CHECK(lci::get_g_runtime().is_empty());
 }
 
-TEST_CASE("a put of a layout that its target never serves ends as cancelled when its device is freed") {
+TEST_CASE("a put of a layout that its target never answers ends as cancelled when its device is freed") {
   const lci::global_attr_t before = lci::get_g_default_attr();
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     lci::global_attr_t attr = before;
     attr.backend = lci::attr_backend_t::sim;
     attr.sim_seed = seed;
     attr.sim_ranks = 2;
-    attr.sim_rma = false;      // the target would have to answer
-    attr.close_timeout = 0.1;  // which it does not
+    attr.sim_rma = false;      // so the target has to answer
+    attr.close_timeout = 0.1;  // it does not
     lci::set_g_default_attr(attr);
     auto rt = lci::alloc_runtime(), target = lci::alloc_runtime();
     lci::set_g_default_attr(before);
@@ -111,14 +111,14 @@ TEST_CASE("a put of a layout that its target never serves ends as cancelled when
     REQUIRE(lci::sync_test_x(sync, &end).runtime(rt)());
     CHECK(end.error == lci::errorcode_t::cancelled);
     lci::free_comp_x(&sync).runtime(rt)();
-    lci::free_runtime(&rt);  // a leak is the sanitizer's to find
+    lci::free_runtime(&rt);  // a sanitizer finds leaks
     lci::deregister_memory_x(&mr).runtime(target)();
     lci::free_device_x(&device_of_target).runtime(target)();
     lci::free_runtime(&target);
   }
 }
 
-TEST_CASE("a receive whose sender has freed its device ends as cancelled, also if it would read the sender's memory") {
+TEST_CASE("a receive whose sender has freed its device ends as cancelled, also if it reads the sender's memory") {
   const lci::global_attr_t before = lci::get_g_default_attr();
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     lci::global_attr_t attr = before;
@@ -129,7 +129,7 @@ TEST_CASE("a receive whose sender has freed its device ends as cancelled, also i
     lci::set_g_default_attr(attr);
     auto sender = lci::alloc_runtime(), receiver = lci::alloc_runtime();
     lci::set_g_default_attr(before);
-    // It waits so long for an answer that does not come.
+    // The time that it waits for an answer that does not arrive.
     auto device_of_sender = lci::alloc_device_x().close_timeout(0.1).runtime(sender)();
     auto device = lci::alloc_device_x().runtime(receiver)();
     std::vector<char> out(300'000), in(out.size());

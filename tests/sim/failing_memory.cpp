@@ -7,7 +7,7 @@
 
 namespace {
 
-// One thread makes all the allocations that are to fail.
+// Not atomic: all allocations that must fail are made by one thread.
 bool armed = false;
 size_t from_size = 0;
 long good_left = 0, bad_left = 0, failed = 0;
@@ -35,7 +35,8 @@ void* get_aligned(size_t size, std::align_val_t alignment) {
 
 }  // namespace
 
-// Not inline, where this is compiled together with other files: the compiler would see free() of what new gave.
+// Not inline, as this file may be compiled together with others: the compiler would see free() of memory from
+// operator new.
 LCI_NOINLINE void* operator new(size_t size) { return get(size); }
 LCI_NOINLINE void* operator new[](size_t size) { return get(size); }
 LCI_NOINLINE void* operator new(size_t size, const std::nothrow_t&) noexcept {

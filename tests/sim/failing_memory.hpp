@@ -1,4 +1,4 @@
-// A job of simulated ranks, in one thread, whose memory runs out when a test says so.
+// A job of simulated ranks in one thread, in which a test can make memory allocations fail.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -16,8 +16,8 @@
 
 namespace sim_test {
 
-/// While one lives, operator new fails for all sizes from `smallest` on: the first `good` times it does not, and
-/// after `bad` failures it does not any more.
+/// While an object of this class exists, operator new fails for sizes of at least `smallest` bytes. The first `good`
+/// such calls succeed, the next `bad` calls fail, and all later ones succeed.
 class failing_memory {
  public:
   static constexpr long for_ever = 1L << 60;
@@ -27,11 +27,11 @@ class failing_memory {
   failing_memory(const failing_memory&) = delete;
   failing_memory& operator=(const failing_memory&) = delete;
 
-  /// How often it has failed. Also of the last one that has ended.
+  /// The number of failures of the current object, or of the last one if there is none.
   static long failures();
 };
 
-/// What it has given out.
+/// An allocator that knows its blocks.
 struct counting_allocator final : lci::allocator_base_t {
   void* allocate(size_t size) override {
     void* p = std::malloc(size);
@@ -45,7 +45,7 @@ struct counting_allocator final : lci::allocator_base_t {
   std::set<void*> alive;
 };
 
-/// Ranks of a network that refuses nothing.
+/// Ranks on a simulated network that never refuses a post.
 class small_job {
  public:
   template <class Change>
@@ -72,7 +72,7 @@ class small_job {
 
   lci::runtime_t operator[](int rank) const { return ranks_[static_cast<size_t>(rank)]; }
 
-  /// A round of progress of each rank. How many have thrown resource_error.
+  /// Each rank makes progress once. Returns how many of them have thrown resource_error.
   int turn() {
     int thrown = 0;
     for (auto& rt : ranks_) {
@@ -84,7 +84,7 @@ class small_job {
     }
     return thrown;
   }
-  /// Makes progress until f() returns true. False if it does not within `rounds`.
+  /// Makes progress until f() returns true; returns false if it does not within `rounds` rounds.
   template <class F>
   bool until(F f, int rounds = 20'000) {
     for (int i = 0; i < rounds; ++i) {
@@ -93,7 +93,7 @@ class small_job {
     }
     return f();
   }
-  /// Makes progress until the operation has ended that the synchronizer of this rank is told of.
+  /// Makes progress until the operation with this status and synchronizer has ended; returns its final status.
   lci::status_t end_of(int rank, lci::status_t posted, lci::comp_t sync) {
     if (!posted.is_posted()) return posted;
     REQUIRE(until([&] { return lci::sync_test_x(sync, &posted).runtime((*this)[rank])(); }));
@@ -104,10 +104,10 @@ class small_job {
   std::vector<lci::runtime_t> ranks_;
 };
 
-/// A network that takes nothing while it is closed.
+/// A device of the network that refuses all posts while `closed` is set.
 class closing_network final : public lci::network::device {
  public:
-  /// Before that of a rank's default device, which owns it.
+  /// Puts one in front of the network device of the rank's default device, which owns it.
   static closing_network& before(lci::runtime_t rt) {
     lci::core::device& d = *lci::get_default_device_x().runtime(rt)().p_impl;
     auto made = std::make_unique<closing_network>(std::move(d.net));

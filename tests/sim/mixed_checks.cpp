@@ -1,4 +1,4 @@
-// What a mixed job expects of its operations while they run, and of its ranks at the end.
+// The checks of a mixed job: of operations while they run, and of ranks at the end.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace sim_test {
 
-// --- what happens ---
+// --- while operations run ---
 
 void mixed_job::completed(int rank, const lci::status_t& status) {
   auto* op = static_cast<operation*>(status.user_context);
@@ -45,7 +45,7 @@ void mixed_job::complete(operation& op, const lci::status_t& status) {
 void mixed_job::check_received(operation& op, const lci::status_t& status) {
   const bool by_tag = (static_cast<int>(op.policy) & 2) != 0;
   const bool by_rank = (static_cast<int>(op.policy) & 1) != 0;
-  if (status.user_context == nullptr) {  // counted only: find out what it was, where possible
+  if (status.user_context == nullptr) {  // identify the operation by other fields, if possible
     if (!by_tag) return;
   } else if (!by_tag && status.tag >= operations_.size()) {
     return error(op, "names tag " + std::to_string(status.tag));
@@ -53,7 +53,7 @@ void mixed_job::check_received(operation& op, const lci::status_t& status) {
   operation& send = operations_[by_tag ? op.tag : status.tag];
   if (send.what != kind::send || send.peer != op.rank || send.policy != op.policy ||
       (by_rank && send.rank != op.peer))
-    return error(op, "met " + text(send));
+    return error(op, "matched " + text(send));
   if (!by_tag && ++send.arrivals > 1) error(send, "was received twice");
   const size_t size = std::min(send.size, op.capacity);
   if (size > 0 && std::memcmp(op.buffer, payload_of(send.id, send.size).data(), size) != 0)
@@ -68,7 +68,7 @@ void mixed_job::check_received(operation& op, const lci::status_t& status) {
   if (status.buffer != op.buffer) error(op, "names another buffer");
 }
 
-// From here on the buffer is the user's again, who uses it at once.
+// The operation has ended, so the user may write the buffer, and does so at once.
 void mixed_job::release_buffer(operation& op) {
   if (!std::all_of(op.memory.end() - (op.memory.empty() ? 0 : guard_size), op.memory.end(),
                    [](std::byte b) { return b == guard; }))
@@ -78,7 +78,7 @@ void mixed_job::release_buffer(operation& op) {
 }
 
 void mixed_job::arrived(int rank, int target_comp, const lci::status_t& status) {
-  if (status.tag >= operations_.size()) return error("an arrival with a strange tag");
+  if (status.tag >= operations_.size()) return error("an arrival with an unknown tag");
   operation& op = operations_[status.tag];
   if (!op.expects_arrival || op.target_comp != target_comp || (rank >= 0 && rank != op.peer))
     return error(op, "arrived at the wrong place");
@@ -88,7 +88,7 @@ void mixed_job::arrived(int rank, int target_comp, const lci::status_t& status) 
   if (op.stream >= 0) {
     const uint64_t turn = ranks_[op.peer].delivered[{op.rank, op.stream}]++;
     if (turn != op.turn)
-      error(op, "had turn " + std::to_string(op.turn) + ", but came in turn " + std::to_string(turn));
+      error(op, "had turn " + std::to_string(op.turn) + ", but was delivered in turn " + std::to_string(turn));
   }
   if (op.what == kind::am || op.what == kind::echo) {
     if (op.size > 0 && std::memcmp(status.buffer, payload_of(op.id, op.size).data(), op.size) != 0)
@@ -104,7 +104,7 @@ void mixed_job::arrived(int rank, int target_comp, const lci::status_t& status) 
     if (status.buffer != expected) error(op, "signals another address");
     if (op.what == kind::put_signal && op.size > 0 &&
         std::memcmp(expected, payload_of(op.id, op.size).data(), op.size) != 0)
-      error(op, "was signalled before its data had landed");
+      error(op, "was signalled before its data had arrived");
   }
   if (op.what == kind::echo) {
     operation& answer = operations_[op.id + 1];
@@ -113,7 +113,7 @@ void mixed_job::arrived(int rank, int target_comp, const lci::status_t& status) 
 }
 
 bool mixed_job::finished(const operation& op) const {
-  // The dead rank stands still until it goes on alone.
+  // The dead rank makes no progress until it continues alone.
   if (is_dead(op.rank) && !isolated_) return true;
   if (involves_dead(op)) {
     if (op.rank == options_.victim || op.what == kind::recv) return true;
@@ -124,10 +124,10 @@ bool mixed_job::finished(const operation& op) const {
   return !op.expects_arrival || op.arrivals > 0;
 }
 
-// --- the end ---
+// --- at the end ---
 
 void mixed_job::tear_down() {
-  // Whatever is too much would still come now.
+  // Surplus events would arrive now.
   for (int i = 0; i < 200; ++i)
     for (int r = 0; r < options_.ranks; ++r) step(r);
   check_operations_at_end();
@@ -157,14 +157,14 @@ void mixed_job::check_operations_at_end() {
 void mixed_job::check_rank_at_end(int r) {
   rank_state& rank = ranks_[r];
   for (size_t i = rank.window_used; i < rank.window.size(); ++i)
-    if (rank.window[i] != guard) error("somebody wrote behind a window");
+    if (rank.window[i] != guard) error("a byte behind a window was written");
   for (auto& d : rank.devices) {
     const lci::error_t e = lci::test_drained_x().runtime(rank.runtime).device(d.device)();
     if (!e.is_done()) error("rank " + std::to_string(r) + " is not drained");
   }
   if (rank.runtime.p_impl->rejected_packets.load(std::memory_order_relaxed) != 0)
     error("rank " + std::to_string(r) + " has rejected packets");
-  // Only receives from a rank that can't send any more are left.
+  // The only remaining operations are receives from a rank that can't send any more.
   const auto orphans = static_cast<size_t>(std::count_if(
       operations_.begin(), operations_.end(), [&](const operation& op) {
         return op.rank == r && op.accepted && op.completions == 0 && involves_dead(op);

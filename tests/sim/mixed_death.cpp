@@ -1,4 +1,4 @@
-// What a mixed job does when one of its ranks dies, and expects of all of them then.
+// The death of a rank in a mixed job, and the checks of all ranks afterwards.
 #include "tests/sim/mixed_job.hpp"
 
 namespace sim_test {
@@ -7,7 +7,7 @@ bool mixed_job::is_dead(int rank) const {
   return rank == options_.victim && !ranks_[rank].alive;
 }
 
-// A rank's operations with itself don't notice.
+// A rank's operations with itself are not affected.
 bool mixed_job::involves_dead(const operation& op) const {
   return op.rank != op.peer && (is_dead(op.rank) || is_dead(op.peer));
 }
@@ -18,8 +18,8 @@ void mixed_job::kill_victim() {
   std::erase_if(waiting_, [&](operation* op) { return op->rank == options_.victim; });
 }
 
-// To itself, the victim is the one that is left: all others have failed. What it has to do with
-// itself must end as ever, above all before its resources are taken away.
+// For the victim, all other ranks have failed. Its operations with itself must end as usual, and before its
+// resources are freed.
 void mixed_job::isolate_victim() {
   isolated_ = true;
   for (operation& op : operations_)

@@ -8,14 +8,14 @@
 namespace sim_test {
 
 namespace {
-// Rounds without any event after which a job counts as hung. All of the network's delays are far
+// A job counts as hung after this number of rounds without an event. All delays of the network are far
 // shorter.
 constexpr int most_idle_rounds = 20000;
 }  // namespace
 
 mixed_job* mixed_job::current = nullptr;
 
-/// A completion object of our own.
+/// A user-defined completion object.
 class mixed_job::notified final : public lci::comp_impl_t {
  public:
   explicit notified(std::function<void(const lci::status_t&)> f) : f_(std::move(f)) {}
@@ -168,7 +168,7 @@ bool mixed_job::try_post(operation& op) {
   }
   op.accepted = true;
   if (op.stream >= 0) op.turn = ranks_[op.rank].posted[{op.peer, op.stream}]++;
-  op.user_packet = false;  // the library has it now
+  op.user_packet = false;  // the library owns the packet now
   if (status.is_done()) {
     if (!op.allow_done && op.how != completion::none) error(op, "said done although not allowed");
     complete(op, status);
@@ -178,7 +178,7 @@ bool mixed_job::try_post(operation& op) {
   return true;
 }
 
-// Arguments that need resources: made once, kept for the next attempt.
+// Arguments that need resources, which are allocated once and kept for the next attempt.
 void mixed_job::prepare(operation& op) {
   rank_state& rank = ranks_[op.rank];
   if (op.buffer == nullptr) {
@@ -228,7 +228,7 @@ lci::status_t mixed_job::post(operation& op) {
   rank_state& rank = ranks_[op.rank];
   device_state& own = rank.devices[op.device];
   void* context = &op;
-  // All the operations take these.
+  // Arguments of all operations.
 #define COMMON                   \
   runtime(rank.runtime)          \
       .device(own.device)        \
@@ -250,7 +250,7 @@ lci::status_t mixed_job::post(operation& op) {
           .COMMON.matching_policy(op.policy)
           .comp_semantic(op.semantic)();
     case kind::recv: {
-      // Half of the receives that may say so by a wildcard do.
+      // Half of the receives that can be expressed by a wildcard use it.
       const bool wildcard = op.id % 2 == 0;
       const bool any_rank = (static_cast<int>(op.policy) & 1) == 0;
       const bool any_tag = (static_cast<int>(op.policy) & 2) == 0;
@@ -318,7 +318,7 @@ void mixed_job::poll_completions(int r) {
       if (lci::sync_test_x(op.comp, &status).runtime(rank.runtime)()) complete(op, status);
     } else if (op.how == completion::counter) {
       if (lci::counter_get_x(op.comp).runtime(rank.runtime)() > 0) {
-        lci::status_t status(lci::errorcode_t::done);  // a counter keeps none
+        lci::status_t status(lci::errorcode_t::done);  // a counter stores no status
         status.user_context = nullptr;
         complete(op, status);
       }
@@ -326,7 +326,7 @@ void mixed_job::poll_completions(int r) {
   }
 }
 
-// --- what went wrong ---
+// --- errors ---
 
 void mixed_job::error(const operation& op, const std::string& what) {
   error(text(op) + " " + what);

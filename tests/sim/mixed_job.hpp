@@ -1,5 +1,5 @@
 // A job of several ranks on the simulated network, all in this thread, that runs a random mix of
-// all operations and knows what each of them must do. Everything follows from one seed.
+// all operations and checks the result of each. One seed determines everything.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace sim_test {
 
 using lci::network::sim::random_source;
 
-/// Everything that differs from job to job.
+/// The parameters of a job.
 struct mixed_options {
   int ranks = 2;
   int devices = 1;
@@ -31,19 +31,19 @@ struct mixed_options {
   lci::attr_rdv_protocol_t protocol = lci::attr_rdv_protocol_t::auto_select;
   lci::attr_matching_engine_type_t matching = lci::attr_matching_engine_type_t::map;
   int operations = 300;
-  int victim = -1;       // this rank is killed
-  int killed_after = 0;  // rounds
+  int victim = -1;       // the rank that is killed
+  int killed_after = 0;  // in rounds
 
   /// Options drawn from the seed.
   static mixed_options from_seed(uint64_t seed);
   std::string text() const;
 };
 
-/// The bytes that operation `id` carries.
+/// The payload of operation `id`.
 std::vector<std::byte> payload_of(uint64_t id, size_t size);
 
-/// Its parts: what is posted in mixed_plan.cpp, how in mixed_job.cpp, what must come of it in
-/// mixed_checks.cpp, and what a death changes in mixed_death.cpp.
+/// mixed_plan.cpp chooses the operations, mixed_job.cpp posts them, mixed_checks.cpp checks their results, and
+/// mixed_death.cpp does what the death of a rank requires.
 class mixed_job {
  public:
   explicit mixed_job(const mixed_options& options);
@@ -51,8 +51,7 @@ class mixed_job {
   mixed_job(const mixed_job&) = delete;
   mixed_job& operator=(const mixed_job&) = delete;
 
-  /// Posts everything and waits for it, then takes everything down. What went wrong, in words;
-  /// empty if nothing.
+  /// Posts all operations and waits for them, then frees all resources. Returns the errors as text, or nothing.
   const std::vector<std::string>& run();
 
   enum class kind { am, echo, send, recv, put, put_signal, get, get_signal };
@@ -60,13 +59,13 @@ class mixed_job {
 
  private:
   class notified;
-  // Buffers and windows end with bytes that nobody may write.
+  // Buffers and windows end with guard bytes, which no operation may write.
   static constexpr std::byte guard{0xa5};
   static constexpr size_t guard_size = 16;
 
   struct operation {
     kind what;
-    uint64_t id;  // also its tag, where tags are not part of the matching
+    uint64_t id;  // also the tag, unless tags are part of the matching
     int rank, peer;
     int device;
     size_t size;      // of the message
@@ -79,10 +78,10 @@ class mixed_job {
     bool allow_done = true, allow_retry = true;
     bool user_packet = false;
     bool atomic = false;  // a get of one word, by an atomic fetch
-    int stream = -1;      // of the rank's streams
-    uint64_t turn = 0;    // among the messages of this stream to this peer
+    int stream = -1;      // index into the rank's streams
+    uint64_t turn = 0;    // position among the messages of this stream to this peer
     lci::comp_semantic_t semantic = lci::comp_semantic_t::memory;
-    std::vector<std::byte> memory;  // local buffer, with guard bytes behind it
+    std::vector<std::byte> memory;  // local buffer, followed by guard bytes
     void* buffer = nullptr;
     lci::mr_t mr;
     lci::comp_t comp;
@@ -97,7 +96,7 @@ class mixed_job {
     lci::device_t device;
     lci::mr_t window_mr;
     lci::rmr_t window;
-    int failures = 0;  // told by progress()
+    int failures = 0;  // thrown by progress()
   };
   struct rank_state {
     lci::runtime_t runtime;
@@ -119,7 +118,7 @@ class mixed_job {
   void add_message();
   void add_matched_pair();
   void add_memory_access();
-  /// Posts and lets all ranks progress until all has ended that can, or nothing ends any more.
+  /// Posts and makes progress on all ranks until all operations that can end have ended, or none ends any more.
   void drive();
   bool try_post(operation& op);
   lci::status_t post(operation& op);
@@ -138,7 +137,7 @@ class mixed_job {
   bool is_dead(int rank) const;
   void kill_victim();
   void isolate_victim();
-  /// Every rank knows who has failed, and has nothing under way.
+  /// Whether all ranks have reported the failure and have no operation in flight.
   bool settled() const;
   int expected_failures(int rank) const;
   void check_death_is_known();
@@ -164,7 +163,7 @@ class mixed_job {
   std::vector<std::string> errors_;
   size_t inject_size_ = 0, eager_size_ = 0;
   bool user_packets_ = true;
-  bool isolated_ = false;  // the victim runs on, alone
+  bool isolated_ = false;  // the victim continues without the other ranks
 };
 
 }  // namespace sim_test

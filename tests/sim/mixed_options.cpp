@@ -22,7 +22,7 @@ mixed_options mixed_options::from_seed(uint64_t seed) {
   o.packet_size = one_of({256, 512, 1024, 8192});
   o.max_sends = one_of({1, 2, 8, 64});
   o.max_recvs = one_of({1, 4, 32});
-  // Enough for the receive buffers, and sometimes not much more.
+  // Enough for the receive buffers, and sometimes only slightly more.
   o.npackets = static_cast<size_t>(o.devices) * o.max_recvs + one_of({4, 64, 1024});
   o.rdv_threshold = one_of({0, 0, 100});
   o.rdv_chunk = one_of({4096, 5000, 8 << 20});

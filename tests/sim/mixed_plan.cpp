@@ -1,4 +1,4 @@
-// What a mixed job does: which operations, with which arguments.
+// The operations of a mixed job and their arguments.
 #include <algorithm>
 
 #include "tests/sim/mixed_job.hpp"
@@ -8,7 +8,7 @@ namespace sim_test {
 using lci::matching_policy_t;
 
 void mixed_job::plan() {
-  // A user who holds all packets of a small pool would starve the network's receive buffers.
+  // If the user held all packets of a small pool, none would be left for the network's receive buffers.
   user_packets_ = options_.npackets >= options_.devices * options_.max_recvs + 64;
   for (int i = 0; i < options_.operations; ++i) {
     const uint64_t dice = random_.up_to(9);
@@ -21,7 +21,7 @@ void mixed_job::plan() {
   }
 }
 
-// Sizes on both sides of every threshold, and some between.
+// Sizes around every threshold, and some in between.
 size_t mixed_job::some_size() {
   const size_t chunk = std::min({options_.rdv_chunk, options_.max_msg_size, size_t{8192}});
   const size_t around[] = {1, inject_size_, eager_size_, chunk, 2 * chunk, eager_size_ / 2};
@@ -46,7 +46,7 @@ mixed_job::operation& mixed_job::add(kind what, int rank, int peer, size_t size)
   return op;
 }
 
-// Of a message. Where one thread plays all ranks, none may wait in a post for another's answer.
+// The semantic of a message. A blocking post must not wait for another rank's answer, since one thread runs all ranks.
 lci::comp_semantic_t mixed_job::some_semantic(const operation& op) {
   using lci::comp_semantic_t;
   if (op.how == completion::none || random_.percent(60)) return comp_semantic_t::memory;
@@ -59,12 +59,12 @@ void mixed_job::add_message() {
   operation& op = add(kind::am, from, to, some_size());
   op.expects_arrival = true;
   op.target_comp = static_cast<int>(random_.up_to(3));
-  // What is delivered in packets has to fit into one.
+  // Messages that are delivered in packets must fit into one.
   if (op.target_comp == 1 && op.size > eager_size_) op.target_comp = 0;
   op.user_packet = user_packets_ && random_.percent(10) && op.size <= eager_size_;
   if (op.size <= eager_size_ && random_.percent(15)) op.how = completion::none;
   op.semantic = some_semantic(op);
-  // Whose completion objects tell at once what comes: others are asked later.
+  // Streams use completion objects that report arrivals at once, since the others are polled later.
   if (random_.percent(40)) {
     op.stream = static_cast<int>(random_.up_to(1));
     op.target_comp = 2 + static_cast<int>(random_.up_to(1));
@@ -73,7 +73,7 @@ void mixed_job::add_message() {
     op.what = kind::echo;
     op.target_comp = 4;
     op.size = op.capacity = std::max<size_t>(op.size, 1);
-    // The answer, posted by the target's completion object.
+    // The answer is posted by the target's completion object.
     operation& answer = add(kind::am, to, from, some_size() % (eager_size_ + 1));
     answer.device = operations_[operations_.size() - 2].device;
     answer.expects_arrival = true;
@@ -88,7 +88,7 @@ void mixed_job::add_matched_pair() {
   const int from = static_cast<int>(random_.up_to(options_.ranks - 1));
   const int to = static_cast<int>(random_.up_to(options_.ranks - 1));
   const size_t size = some_size();
-  // With a victim, no receive may be taken by a message that was meant for another one.
+  // With a victim, a receive must not match a message of another pair.
   const auto policy =
       static_cast<matching_policy_t>(options_.victim < 0 ? random_.up_to(3) : 1 + random_.up_to(2));
   const bool send_first = random_.percent(50);
@@ -103,8 +103,8 @@ void mixed_job::add_matched_pair() {
   operation& second = operations_.back();
   operation& send = send_first ? first : second;
   operation& recv = send_first ? second : first;
-  // Where the tag selects, it names the send. Elsewhere any message of the policy may come, so the
-  // buffer takes them all; the tag tells which one it was.
+  // If the policy compares tags, the tag identifies the send. Otherwise any message with the policy may match, so the
+  // buffer is large enough for all of them; the tag tells which one it was.
   send.tag = send.id;
   recv.tag = send.id;
   const bool by_tag = (static_cast<int>(policy) & 2) != 0;

@@ -1,5 +1,5 @@
-// A small job directly on the simulated network, without the core: one device a rank, and a sink
-// that writes down all it is told.
+// A small job directly on the simulated network, without the core: one device for each rank, and a sink
+// that records all events.
 #pragma once
 
 #include <algorithm>
@@ -80,7 +80,7 @@ struct net_job {
     a.sim_max_inject = 64;
     return a;
   }
-  /// No bad luck, and no delay.
+  /// A network without refused posts and without delays.
   static lci::net_context_attr_t calm(size_t ranks, uint64_t seed = 1) {
     auto a = net_attr(ranks, seed);
     a.sim_max_delay = a.sim_retry_percent = a.sim_max_poll = 0;
@@ -96,7 +96,7 @@ struct net_job {
   lci::network::device& device(int rank) { return *nodes[rank].device; }
   recorder& seen(int rank) { return nodes[rank].seen; }
 
-  /// The same operation with its segments registered (for as long as the job lives).
+  /// The same operation with its segments registered until the job ends.
   net_op registered(int rank, net_op op) {
     for (int i = 0; i < op.n_segments && !op.inject; ++i)
       if (auto& s = op.segments[i]; s.lkey == 0)
@@ -104,7 +104,7 @@ struct net_job {
     return op;
   }
 
-  /// Posts until it is accepted; everybody polls in between.
+  /// Posts until the operation is accepted; all devices are polled in between.
   errorcode_t post(int rank, const net_op& plain) {
     const net_op op = registered(rank, plain);
     for (;;) {
@@ -118,7 +118,7 @@ struct net_job {
       for (auto& n : nodes)
         if (n.device) n.device->poll(n.seen, 32);
   }
-  /// Long enough for everything that is under way to end.
+  /// Polls long enough for all operations in flight to end.
   void settle() { poll_all(static_cast<int>(20 * (attr.sim_max_delay + 10))); }
 
   lci::network::fabric fabric = lci::network::sim_fabric();

@@ -6,7 +6,7 @@
 
 using namespace sim_test;
 
-TEST_CASE("puts and gets move their bytes before they complete, with nobody's help") {
+TEST_CASE("puts and gets move their bytes before they complete, without polls of the target") {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     net_job job(net_job::net_attr(2, seed));
@@ -38,7 +38,7 @@ TEST_CASE("puts and gets move their bytes before they complete, with nobody's he
   }
 }
 
-TEST_CASE("a put with immediate data is announced once, after its data") {
+TEST_CASE("a put with immediate data is reported once, after its data") {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     INFO("seed " << seed);
     net_job job(net_job::net_attr(2, seed));
@@ -57,7 +57,7 @@ TEST_CASE("a put with immediate data is announced once, after its data") {
   }
 }
 
-TEST_CASE("an inject put has taken its bytes when the post returns") {
+TEST_CASE("an inject put has copied its bytes when the post returns") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     net_job job(net_job::net_attr(2, seed));
     std::vector<std::byte> remote(64);
@@ -88,7 +88,7 @@ TEST_CASE("a send never overtakes a put that was posted before it") {
   }
 }
 
-TEST_CASE("an access without the right key fails, is recorded, and touches nothing") {
+TEST_CASE("an access without the right key fails, is recorded, and changes no memory") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     net_job job(net_job::net_attr(3, seed));
     std::vector<std::byte> remote(100), local(100, std::byte{9});
@@ -107,10 +107,10 @@ TEST_CASE("an access without the right key fails, is recorded, and touches nothi
     };
     for (verb kind : {verb::put, verb::get}) {
       attempt(kind, 9, 10, key.rkey);         // before the range
-      attempt(kind, 89, 2, key.rkey);         // runs out of it
+      attempt(kind, 89, 2, key.rkey);         // beyond the range
       attempt(kind, 10, 10, key.rkey + 1);    // no such key
-      attempt(kind, 10, 10, key.lkey);        // not a key for others
-      attempt(kind, 10, 10, of_2.rkey);       // somebody else's
+      attempt(kind, 10, 10, key.lkey);        // a local key
+      attempt(kind, 10, 10, of_2.rkey);       // another rank's
       attempt(kind, 10, 10, of_second.rkey);  // another device's
       attempt(kind, 10, 10, old.rkey);        // no longer registered
     }
@@ -129,7 +129,7 @@ TEST_CASE("an access without the right key fails, is recorded, and touches nothi
   }
 }
 
-TEST_CASE("segments may lie only where their lkey allows") {
+TEST_CASE("segments must be within the registration of their lkey") {
   net_job job(net_job::calm(2));
   std::vector<std::byte> data(100);
   const registration key = job.device(0).register_memory(data.data(), 50);
@@ -150,7 +150,7 @@ TEST_CASE("segments may lie only where their lkey allows") {
   job.settle();
 }
 
-TEST_CASE("memory is deregistered once, by the device that has registered it") {
+TEST_CASE("memory can be deregistered once, by the device that has registered it") {
   net_job job(net_job::calm(2));
   int x = 0;
   const registration key = job.device(0).register_memory(&x, sizeof x);

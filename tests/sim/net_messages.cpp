@@ -30,7 +30,7 @@ TEST_CASE("messages arrive once and intact, and every posted send completes once
       REQUIRE((result == errorcode_t::done || (result == errorcode_t::posted && !inject)));
       if (result == errorcode_t::posted) expected_completions.insert(id(i));
       expected.insert(buffers[i]);
-      // Inject: the buffer is free at once.
+      // Inject: the buffer may be changed at once.
       if (inject) std::fill(buffers[i].begin(), buffers[i].end(), std::byte{0xee});
     }
     job.settle();
@@ -51,7 +51,7 @@ TEST_CASE("messages arrive once and intact, and every posted send completes once
   }
 }
 
-TEST_CASE("the sender of a message is named") {
+TEST_CASE("a message is delivered with its sender's rank") {
   net_job job(net_job::net_attr(3, 5));
   for (int from = 0; from < 3; ++from)
     job.post(from, send_op(1, &from, sizeof from, nullptr, true));
@@ -65,7 +65,7 @@ TEST_CASE("the sender of a message is named") {
   }
 }
 
-TEST_CASE("a buffer that is reused before its send completes spoils the message") {
+TEST_CASE("a buffer that is changed before its send completes changes the message") {
   int spoiled = 0, intact = 0;
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     net_job job(net_job::net_attr(2, seed));
@@ -79,10 +79,10 @@ TEST_CASE("a buffer that is reused before its send completes spoils the message"
     if (result == errorcode_t::done) REQUIRE(job.seen(1).messages[0].data == original);
   }
   REQUIRE(spoiled > 25);
-  REQUIRE(intact > 0);  // some sends are taken at once: `done`
+  REQUIRE(intact > 0);  // some posts copy the message and return `done`
 }
 
-TEST_CASE("a buffer is free as soon as its send has completed, delivered or not") {
+TEST_CASE("a buffer may be changed as soon as its send has completed, delivered or not") {
   int completed_first = 0;
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     net_job job(net_job::net_attr(2, seed));
@@ -100,7 +100,7 @@ TEST_CASE("a buffer is free as soon as its send has completed, delivered or not"
   REQUIRE(completed_first > 5);
 }
 
-TEST_CASE("sends of one rank to another overtake each other, as limits.ordered says") {
+TEST_CASE("sends of one rank to another may overtake each other, and limits.ordered is false") {
   net_job job(net_job::net_attr(2, 3));
   REQUIRE_FALSE(job.device(0).get_limits().ordered);
   for (int i = 0; i < 50; ++i) job.post(0, send_op(1, &i, sizeof i, nullptr, true));
@@ -114,7 +114,7 @@ TEST_CASE("sends of one rank to another overtake each other, as limits.ordered s
   REQUIRE_FALSE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("posts are refused for a while, with both retry codes, and nothing has happened then") {
+TEST_CASE("posts are temporarily refused with both retry codes, without any effect") {
   auto attr = net_job::net_attr(2, 7);
   attr.sim_retry_percent = 50;
   net_job job(attr);
@@ -132,7 +132,7 @@ TEST_CASE("posts are refused for a while, with both retry codes, and nothing has
   REQUIRE(job.seen(1).messages.size() == static_cast<size_t>(accepted));
 }
 
-TEST_CASE("the send queue to a peer is bounded, and other peers are not in its way") {
+TEST_CASE("the send queue to a peer is bounded, and does not block other peers") {
   auto attr = net_job::calm(3);
   auto device_attr = net_job::device_attr();
   device_attr.net_max_sends = 5;
@@ -146,7 +146,7 @@ TEST_CASE("the send queue to a peer is bounded, and other peers are not in its w
   REQUIRE(job.device(0).post(send_op(1, &value, 4, nullptr, true)) == errorcode_t::done);
 }
 
-TEST_CASE("a poll hands out no more than asked for, nor than sim_max_poll") {
+TEST_CASE("a poll reports no more events than requested, and no more than sim_max_poll") {
   auto attr = net_job::calm(2);
   attr.sim_max_poll = GENERATE(0, 3);
   net_job job(attr);
@@ -179,7 +179,7 @@ TEST_CASE("a sink that throws loses no event") {
   REQUIRE(job.device(1).poll(sink, 32) == 0);
 }
 
-TEST_CASE("a sink may post; what it posts to itself is not delivered out of order with a put") {
+TEST_CASE("a sink may post; its messages to itself are delivered in order with puts") {
   struct replier final : lci::network::event_sink {
     void on_recv(int, const std::byte* data, size_t size, void*) override {
       last.assign(data, data + size);
@@ -238,7 +238,7 @@ TEST_CASE("messages wait in the network for preposted receive buffers") {
   }
 }
 
-TEST_CASE("no more receive buffers are taken than promised, and one that is too small is noticed") {
+TEST_CASE("more receive buffers than promised are refused, and one that is too small is recorded") {
   auto attr = net_job::calm(2);
   attr.sim_preposted_recvs = true;
   net_job job(attr);
@@ -253,7 +253,7 @@ TEST_CASE("no more receive buffers are taken than promised, and one that is too 
   REQUIRE(job.world->violations().size() == 1);
 }
 
-TEST_CASE("an operation to a device that is not there yet is refused, to one that is gone fails") {
+TEST_CASE("an operation to a device that does not exist yet is refused, to one that was freed fails") {
   net_job job(net_job::calm(2));
   auto second = job.nodes[0].context->create_device(net_job::device_attr(), 4096);
   REQUIRE(second->post(send_op(1, "x", 1, nullptr, true)) == errorcode_t::retry_nomem);
@@ -266,7 +266,7 @@ TEST_CASE("an operation to a device that is not there yet is refused, to one tha
   REQUIRE(second->post(send_op(1, "x", 1, nullptr, true)) == errorcode_t::fatal);
 }
 
-TEST_CASE("what a flushed device has sent arrives even when the device is gone") {
+TEST_CASE("messages of a flushed device arrive even if the device is freed") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     net_job job(net_job::net_attr(2, seed));
     auto data = bytes(100, seed);
@@ -284,7 +284,7 @@ TEST_CASE("what a flushed device has sent arrives even when the device is gone")
   }
 }
 
-TEST_CASE("what has not left a device dies with it") {
+TEST_CASE("messages that a device has not sent are dropped with it") {
   net_job job(net_job::calm(2));
   job.post(0, send_op(1, "x", 1, nullptr, true));
   REQUIRE(job.device(0).flushed());
@@ -299,7 +299,7 @@ TEST_CASE("what has not left a device dies with it") {
   REQUIRE(slow.world->stats().in_flight == 0);
 }
 
-TEST_CASE("posts against the contract are recorded") {
+TEST_CASE("posts that violate the contract are recorded") {
   net_job job(net_job::calm(2), 256);
   std::vector<char> data(300);
   const auto violations_after = [&](const net_op& op) {
@@ -347,7 +347,7 @@ TEST_CASE("a seed determines what happens") {
   REQUIRE(history(11) != history(12));
 }
 
-TEST_CASE("contexts join the world that is filling up, and start another when it is full") {
+TEST_CASE("contexts join the world that is not full yet, or start a new one") {
   const auto fabric = lci::network::sim_fabric();
   REQUIRE(fabric.look({}).why_not.empty());
   const auto attr = net_job::net_attr(2, 1);

@@ -1,4 +1,4 @@
-// What becomes of operations whose memory can't be had: who waits for them is told.
+// Operations that fail for lack of memory: ranks that wait for them get the error.
 #include "tests/sim/failing_memory.hpp"
 
 #include <string>
@@ -7,17 +7,17 @@ using namespace sim_test;
 
 namespace {
 
-// Of what a queue keeps its statuses in; nothing else in these tests is so large.
+// Allocations of at least this size are segments of a completion queue; no other allocation of these tests is as large.
 constexpr size_t segment_of_a_queue = 8000;
 
 constexpr size_t sizes[] = {9, 700, 50'000};  // by inject, by packet, by rendezvous
 
-/// A target whose completion queue has not yet made room for a status, and its sender.
+/// A target whose completion queue has no segment for a status yet, and its sender.
 struct two_ranks {
   explicit two_ranks(int n = 2) : job(n) {
     lci::set_allocator_x(&allocator).runtime(job[1])();
     rcomp = lci::register_rcomp_x(queue).runtime(job[1])();
-    // What both ranks need for any message is there already.
+    // Both ranks allocate now what any message needs.
     auto counter = lci::alloc_counter_x().runtime(job[1])();
     const auto warm = lci::register_rcomp_x(counter).runtime(job[1])();
     for (const size_t size : sizes) REQUIRE(send_to(warm, size, {}).is_done());
@@ -57,7 +57,7 @@ struct two_ranks {
 
 }  // namespace
 
-TEST_CASE("a sender learns that the queue at its target had no room to say that its message has come") {
+TEST_CASE("a send fails with no_memory if its target's queue has no memory for the status") {
   for (const bool ordered : {false, true})
     for (const size_t size : sizes) {
       INFO("size " << size << ", ordered " << ordered);
@@ -80,7 +80,7 @@ TEST_CASE("a sender learns that the queue at its target had no room to say that 
     }
 }
 
-TEST_CASE("a send is not said to be delivered if nobody can be told of the receive") {
+TEST_CASE("a send does not end as delivered if its receive can't be signalled") {
   two_ranks pair;
   char in[8];
   const auto receive = [&] {
@@ -105,7 +105,7 @@ TEST_CASE("a send is not said to be delivered if nobody can be told of the recei
   CHECK(lci::cq_pop_x(pair.queue).runtime(pair.job[1])().is_done());
 }
 
-TEST_CASE("a sender learns that a synchronizer has dropped its signal") {
+TEST_CASE("a send fails with no_memory if a synchronizer drops its signal") {
   two_ranks pair;
   auto untested = lci::alloc_sync_x().runtime(pair.job[1])();
   const auto rcomp = lci::register_rcomp_x(untested).runtime(pair.job[1])();
@@ -117,7 +117,7 @@ TEST_CASE("a sender learns that a synchronizer has dropped its signal") {
                                .runtime(pair.job[0])(),
                            pair.sync);
   };
-  // As many as it keeps, and the one that it is ready with.
+  // The signals that it keeps, and the one that makes it ready.
   constexpr size_t kept = 65536 + 1;
   for (size_t i = 0; i < kept; ++i) REQUIRE(send(lci::comp_semantic_t::memory).is_done());
   CHECK(pair.job.until([&] { return pair.allocator.alive.size() == kept; }, 5 * kept));
@@ -128,7 +128,7 @@ TEST_CASE("a sender learns that a synchronizer has dropped its signal") {
   for (void* p : std::set<void*>(pair.allocator.alive)) pair.allocator.deallocate(p);
 }
 
-TEST_CASE("a synchronizer that has no memory for an early signal keeps those that it has") {
+TEST_CASE("a synchronizer without memory for an early signal keeps the earlier ones") {
   small_job job(1);
   auto sync = lci::alloc_sync_x().runtime(job[0])();
   int thrown = 0;
@@ -150,7 +150,7 @@ TEST_CASE("a synchronizer that has no memory for an early signal keeps those tha
       ++thrown;
       REQUIRE_FALSE(test());
       sync.p_impl->signal(s);
-      sync.p_impl->signal(s);  // or it would always be at the same place of its list
+      sync.p_impl->signal(s);  // so that the next round begins at another position of its list
       CHECK(test());
     }
     CHECK(test());

@@ -1,4 +1,4 @@
-// Posts whose memory can't be had, in the middle of what they do: they never were, or their operations end.
+// Posts that run out of memory at any point: they have no effect, or their operations end.
 #include <string>
 
 #include "tests/sim/failing_memory.hpp"
@@ -12,8 +12,8 @@ bool drained(lci::runtime_t rt) { return lci::test_drained_x().runtime(rt)().is_
 
 constexpr int smallest_window = 4;
 
-/// Some messages of a stream while the network takes none; the last but one finds no memory when it has asked `good`
-/// times for some. False: it does not ask so often.
+/// Posts some messages of a stream while the network accepts none. In the post of the last but one, the allocation
+/// after the first `good` ones fails. Returns false if that post makes no more than `good` allocations.
 bool post_some(bool acked, bool window_is_full, size_t size, long good) {
   small_job job(2);
   const size_t alive_before = operations_alive(job[0]);
@@ -69,7 +69,7 @@ bool post_some(bool acked, bool window_is_full, size_t size, long good) {
 
 }  // namespace
 
-TEST_CASE("a post to a stream that finds no memory takes no number, and leaves no operation") {
+TEST_CASE("a post to a stream that fails for lack of memory uses no sequence number and leaves no operation") {
   for (const bool acked : {false, true})
     for (const bool window_is_full : {false, true})
       for (const size_t size : {size_t{9}, size_t{700}, size_t{50'000}}) {
@@ -82,7 +82,7 @@ TEST_CASE("a post to a stream that finds no memory takes no number, and leaves n
       }
 }
 
-TEST_CASE("an operation whose message can be neither sent nor kept ends as no_memory") {
+TEST_CASE("an operation whose message can be neither sent nor queued ends as no_memory") {
   std::vector<char> memory(20'000), here(memory.size());
   const auto post_any = [&](int kind, small_job& job, lci::comp_t sync, lci::rcomp_t rcomp, lci::stream_t stream,
                             const lci::rmr_t& rmr) -> lci::status_t {
@@ -149,7 +149,7 @@ TEST_CASE("an operation whose message can be neither sent nor kept ends as no_me
   }
 }
 
-TEST_CASE("a peer that was asked to pause goes on, also if there was no memory to tell it so") {
+TEST_CASE("a peer that was asked to pause resumes, also if there was no memory to tell it so") {
   small_job job(2, [](lci::global_attr_t& attr) { attr.unexpected_bytes = 2000; });
   char message[100] = {}, in[100];
   closing_network& net = closing_network::before(job[1]);
@@ -171,7 +171,7 @@ TEST_CASE("a peer that was asked to pause goes on, also if there was no memory t
   const auto receive = [&] {
     return lci::post_recv_x(0, in, sizeof in, 5, sync).runtime(job[1])().is_done();
   };
-  int received = receive();  // what receives need is there from now on
+  int received = receive();  // receives need no more allocations from now on
   net.closed = true;
   {
     const failing_memory none;

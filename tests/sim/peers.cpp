@@ -22,7 +22,7 @@ struct settings {
   bool rma = true;
 };
 
-/// A runtime that is a job of its own, and what has come to it.
+/// A runtime that is a job of its own, and the failures that it has reported.
 class station {
  public:
   explicit station(const settings& s) {
@@ -54,7 +54,7 @@ class station {
   station& operator=(const station&) = delete;
 
   std::string address() { return lci::get_address_x().runtime(rt)(); }
-  /// Failures that progress() tells of are kept.
+  /// Makes progress; failures that progress() throws are stored in `failed`.
   void progress() {
     try {
       lci::progress_x().runtime(rt)();
@@ -76,7 +76,7 @@ void run(const std::vector<station*>& all, Condition until) {
     if (until()) return;
     for (station* s : all) s->progress();
   }
-  FAIL("nothing happens any more");
+  FAIL("the job makes no progress any more");
 }
 
 /// The ids of `from` at `to`, and of `to` at `from`.
@@ -163,7 +163,7 @@ bool is_refused(station& s, int peer) {
 
 }  // namespace
 
-TEST_CASE("runtimes that nobody has started together talk in all ways, and part") {
+TEST_CASE("separately started runtimes communicate by all operations, and disconnect") {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
     const settings how{.seed = seed, .preposted = seed % 2 == 0, .rma = seed % 3 != 0};
@@ -182,73 +182,73 @@ TEST_CASE("runtimes that nobody has started together talk in all ways, and part"
       lci::disconnect_x(to_a.there).runtime(a.rt)();
       CHECK(is_refused(a, to_a.there));
       run(all, [&] { return is_refused(server, to_a.here) && server.drained() && a.drained(); });
-      exchange(b, server, to_b, 5000, all);  // others notice nothing
+      exchange(b, server, to_b, 5000, all);  // other peers are not affected
       CHECK(server.failed.empty());
     }
     CHECK(world->violations().empty());
   }
 }
 
-TEST_CASE("what is under way to a peer that parts ends once, and nothing of it reaches the next one") {
+TEST_CASE("operations in flight to a peer that disconnects end once, and none of them reaches the next peer") {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
-    settings how{.seed = seed, .max_peers = 1};  // so that each has the id of the one before
+    settings how{.seed = seed, .max_peers = 1};  // so that each client has the id of the one before
     station server(how);
     for (int visit = 0; visit < 4; ++visit) {
       CAPTURE(visit);
-      station guest(how);
-      const std::vector<station*> all{&server, &guest};
+      station client(how);
+      const std::vector<station*> all{&server, &client};
       pair_of_ids ids{};
-      run(all, [&] {  // the one before may not have been dealt with
+      run(all, [&] {  // retry: the server may not have released the id yet
         try {
-          ids = link(guest, server, all);
+          ids = link(client, server, all);
           return true;
         } catch (const lci::resource_error&) {
           return false;
         }
       });
-      // Streams count messages by id: those of each visitor begin anew.
-      auto stream = lci::alloc_stream_x().runtime(guest.rt)();
+      // Streams count messages by peer id: the numbers of each client start at 0.
+      auto stream = lci::alloc_stream_x().runtime(client.rt)();
       for (int i = 0; i < 3; ++i)
-        lci::post_am_x(ids.there, &i, sizeof i, guest.ends, server.rcomp)
-            .stream(stream).allow_retry(false).runtime(guest.rt)();
+        lci::post_am_x(ids.there, &i, sizeof i, client.ends, server.rcomp)
+            .stream(stream).allow_retry(false).runtime(client.rt)();
       for (int i = 0; i < 3; ++i) {
         lci::status_t s;
         run(all, [&] { return (s = lci::cq_pop_x(server.cq).runtime(server.rt)()).is_done(); });
         CHECK(*static_cast<int*>(s.buffer) == i);
         std::free(s.buffer);
       }
-      lci::free_stream_x(&stream).runtime(guest.rt)();
-      // From the server: a receive that nothing will match, a large message, a small one.
+      lci::free_stream_x(&stream).runtime(client.rt)();
+      // From the server: a receive that no message matches, and a large message.
       std::vector<char> buffer(40'000), large(40'000);
       lci::post_recv_x(ids.here, buffer.data(), buffer.size(), 99, server.ends)
           .allow_retry(false).runtime(server.rt)();
       lci::post_send_x(ids.here, large.data(), large.size(), 5, server.ends)
           .allow_retry(false).allow_done(false).runtime(server.rt)();
-      // From the guest: what nobody there will ask for. The next one's receive must not get it.
+      // From the client: a message without a receive. It must not match the receive for the next client.
       char late = static_cast<char>(visit);
-      lci::post_send_x(ids.there, &late, 1, 6, lci::COMP_NULL_RETRY).allow_retry(false).runtime(guest.rt)();
+      lci::post_send_x(ids.there, &late, 1, 6, lci::COMP_NULL_RETRY).allow_retry(false).runtime(client.rt)();
       if ((seed + static_cast<uint64_t>(visit)) % 2 == 0)
         lci::disconnect_x(ids.here).runtime(server.rt)();
       else
-        lci::disconnect_x(ids.there).runtime(guest.rt)();
+        lci::disconnect_x(ids.there).runtime(client.rt)();
       int ended = 0;
       run(all, [&] {
         const auto s = lci::cq_pop_x(server.ends).runtime(server.rt)();
         if (s.error.errorcode == lci::errorcode_t::fatal) ++ended;
         return ended == 2;
       });
-      run(all, [&] { return server.drained() && guest.drained(); });
+      run(all, [&] { return server.drained() && client.drained(); });
       CHECK(lci::cq_pop_x(server.ends).runtime(server.rt)().is_retry());
       CHECK(server.failed.empty());
     }
-    // The next one: only its own message.
-    station guest(how);
-    const std::vector<station*> all{&server, &guest};
-    const pair_of_ids ids = link(guest, server, all);
+    // The last client: the receive gets only its message.
+    station client(how);
+    const std::vector<station*> all{&server, &client};
+    const pair_of_ids ids = link(client, server, all);
     char sent = 'n', got = 0;
     lci::post_recv_x(ids.here, &got, 1, 6, server.ends).allow_retry(false).runtime(server.rt)();
-    lci::post_send_x(ids.there, &sent, 1, 6, lci::COMP_NULL_RETRY).allow_retry(false).runtime(guest.rt)();
+    lci::post_send_x(ids.there, &sent, 1, 6, lci::COMP_NULL_RETRY).allow_retry(false).runtime(client.rt)();
     run(all, [&] { return lci::cq_pop_x(server.ends).runtime(server.rt)().is_done(); });
     CHECK(got == 'n');
   }
@@ -261,10 +261,10 @@ TEST_CASE("a peer outside of the job that dies is a failure, and disconnect free
     station server(how);
     const auto world = lci::network::sim::world::current();
     for (int visit = 0; visit < 3; ++visit) {
-      station guest(how);
-      const int number = world->size() + visit;  // stations are numbered as they come
-      const std::vector<station*> all{&server, &guest};
-      const pair_of_ids ids = link(guest, server, all);
+      station client(how);
+      const int number = world->size() + visit;  // stations are numbered in the order of their creation
+      const std::vector<station*> all{&server, &client};
+      const pair_of_ids ids = link(client, server, all);
       std::vector<char> large(40'000);
       lci::post_send_x(ids.here, large.data(), large.size(), 5, server.ends)
           .allow_retry(false).allow_done(false).runtime(server.rt)();
@@ -274,18 +274,18 @@ TEST_CASE("a peer outside of the job that dies is a failure, and disconnect free
         const auto s = lci::cq_pop_x(server.ends).runtime(server.rt)();
         if (!s.is_retry()) end = s;
         return end.error.errorcode == lci::errorcode_t::fatal && !server.failed.empty() &&
-               !guest.failed.empty();
+               !client.failed.empty();
       });
       CHECK(server.failed == std::vector<int>{ids.here});
       server.failed.clear();
       CHECK(is_refused(server, ids.here));
-      REQUIRE_THROWS_AS(lci::connect_x(guest.address()).runtime(server.rt)(), lci::peer_failure_error);
+      REQUIRE_THROWS_AS(lci::connect_x(client.address()).runtime(server.rt)(), lci::peer_failure_error);
       lci::disconnect_x(ids.here).runtime(server.rt)();
     }
   }
 }
 
-TEST_CASE("who may not come is told so, and who is not there is not waited for") {
+TEST_CASE("a refused connection is reported, and connecting to an absent peer does not wait") {
   station closed({.accept = false}), full({.max_peers = 1}), a({}), b({});
   const std::vector<station*> all{&closed, &full, &a, &b};
   link(a, full, all);
@@ -303,7 +303,7 @@ TEST_CASE("who may not come is told so, and who is not there is not waited for")
     REQUIRE_THROWS_AS(lci::connect_x(bad).runtime(b.rt)(), lci::invalid_argument_error);
   for (const int bad : {0, -1, 9})
     REQUIRE_THROWS_AS(lci::disconnect_x(bad).runtime(b.rt)(), lci::invalid_argument_error);
-  lci::disconnect_x(5).runtime(b.rt)();  // nobody's: no effect
+  lci::disconnect_x(5).runtime(b.rt)();  // an unused id: no effect
   char byte = 0;
   REQUIRE_THROWS_WITH(lci::post_am_x(5, &byte, 1, lci::COMP_NULL, b.rcomp).runtime(b.rt)(),
                       Catch::Contains("no peer outside of the job is connected"));

@@ -1,5 +1,5 @@
 // Random mixes of all operations over the public interface, on a network that delays, reorders and
-// refuses: every operation completes exactly once, bytes stay intact, and nothing is left behind.
+// refuses: every operation completes exactly once, bytes stay intact, and nothing is leaked.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <vector>
@@ -8,11 +8,11 @@
 
 using namespace sim_test;
 
-TEST_CASE("random mixes of all operations end as they must") {
+TEST_CASE("random mixes of all operations have the right results") {
   run_seeds(20, mixed_options::from_seed);
 }
 
-TEST_CASE("every rendezvous protocol serves all sizes, with and without remote access") {
+TEST_CASE("every rendezvous protocol transfers all sizes, with and without remote access") {
   using protocol = lci::attr_rdv_protocol_t;
   uint64_t seed = 1000;
   for (bool rma : {true, false})
@@ -30,7 +30,7 @@ TEST_CASE("every rendezvous protocol serves all sizes, with and without remote a
       }
 }
 
-TEST_CASE("sixteen ranks with queues of one and refusals most of the time come to an end") {
+TEST_CASE("sixteen ranks with queues of one entry and frequent refusals complete all operations") {
   mixed_options o;
   o.seed = 2000;
   o.ranks = 16;

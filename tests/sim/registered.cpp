@@ -1,4 +1,4 @@
-// Buffers that the user has registered are not registered once more for a transfer.
+// Buffers that the user has registered are not registered again for a transfer.
 #include <catch2/catch.hpp>
 #include <algorithm>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace {
 
-/// The most ranges registered at a time during one large send to ourselves.
+/// The maximum number of registrations at a time during one large send to the same rank.
 uint64_t most_registrations(lci::attr_rdv_protocol_t protocol, bool registered_by_user) {
   const lci::global_attr_t before = lci::get_g_default_attr();
   lci::global_attr_t attr = before;

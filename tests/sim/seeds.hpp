@@ -1,6 +1,6 @@
-// Runs mixed jobs from seeds, in a time box, and names the seed that fails.
+// Runs mixed jobs with successive seeds for a given time, and prints the seed that fails.
 //
-// LCI_TEST_SEED runs one seed only, LCI_TEST_SECONDS sets the time box.
+// LCI_TEST_SEED runs one seed only, LCI_TEST_SECONDS sets the time in seconds.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -25,8 +25,8 @@ inline void run_one(const mixed_options& options) {
   FAIL(text);
 }
 
-/// Jobs of `options_of(seed)` for seed 1, 2 and so on: as many as fit into the time box, but at
-/// least 20. Where whole sweeps are asked for, the box is lci_test::long_runs() times as long.
+/// Runs jobs of `options_of(seed)` for the seeds 1, 2 and so on for `seconds`, but at least 20 of them. The time is
+/// multiplied by lci_test::long_runs().
 template <class Options>
 void run_seeds(int seconds, Options options_of) {
   if (const char* seed = std::getenv("LCI_TEST_SEED"))

@@ -1,4 +1,4 @@
-// What the end of a send means.
+// What the completion of a send means.
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -6,8 +6,8 @@
 
 namespace {
 
-/// Sends to ourselves over a slow network that refuses often. How many of the five ended within
-/// their post, before the network could say anything.
+/// Sends five messages to the same rank over a slow network that refuses often. Returns how many were done when
+/// their post returned, before any completion of the network.
 int ends_at_once(lci::comp_semantic_t semantic, bool allow_retry, uint64_t seed) {
   const lci::global_attr_t before = lci::get_g_default_attr();
   lci::global_attr_t attr = before;
@@ -48,7 +48,7 @@ int ends_at_once(lci::comp_semantic_t semantic, bool allow_retry, uint64_t seed)
 
 }  // namespace
 
-TEST_CASE("a put or get that the target refuses ends as failed, however many pieces are left") {
+TEST_CASE("a put or get that the target refuses ends as failed, whatever the number of pieces left") {
   const lci::global_attr_t before = lci::get_g_default_attr();
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     lci::global_attr_t attr = before;
@@ -57,7 +57,7 @@ TEST_CASE("a put or get that the target refuses ends as failed, however many pie
     attr.sim_ranks = 2;
     attr.sim_rma = false;
     attr.sim_retry_percent = 60;
-    attr.sim_max_delay = 1;  // answers come while there is more to post
+    attr.sim_max_delay = 1;  // answers arrive before all pieces are posted
     attr.packet_size = 1024;
     lci::set_g_default_attr(attr);
     auto rt = lci::alloc_runtime(), target = lci::alloc_runtime();
@@ -85,7 +85,7 @@ TEST_CASE("a put or get that the target refuses ends as failed, however many pie
   }
 }
 
-TEST_CASE("a send that is to be complete for the network ends when the network says so") {
+TEST_CASE("a send with comp_semantic network ends when the network reports its completion") {
   using semantic = lci::comp_semantic_t;
   int copied = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed)
@@ -93,5 +93,5 @@ TEST_CASE("a send that is to be complete for the network ends when the network s
       copied += ends_at_once(semantic::memory, allow_retry, seed);
       CHECK(ends_at_once(semantic::network, allow_retry, seed) == 0);
     }
-  CHECK(copied > 50);  // a copy is enough otherwise
+  CHECK(copied > 50);  // with comp_semantic memory a copy is enough
 }

@@ -1,4 +1,4 @@
-// Where the system does not tell of changed mappings, registrations are shared, and none is kept.
+// If the system does not report changed mappings, registrations are shared, but unused ones are not kept.
 #include <catch2/catch.hpp>
 
 #include <linux/filter.h>
@@ -18,7 +18,7 @@
 
 namespace {
 
-/// What a container's filter does, for this thread. False if the system has no filters.
+/// Forbids userfaultfd to this thread by a seccomp filter, as containers do. False if the system has no filters.
 bool forbid_userfaultfd() {
   sock_filter code[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
@@ -53,7 +53,7 @@ lci::reg_cache_stats_t use_twice(lci::runtime_t rt, bool trust) {
 
 }  // namespace
 
-TEST_CASE("without userfaultfd registrations are shared, but kept only on the program's word") {
+TEST_CASE("without userfaultfd registrations are shared, but kept only with reg_cache_trust") {
   const lci::global_attr_t before = lci::get_g_default_attr();
   lci::global_attr_t attr = before;
   attr.backend = lci::attr_backend_t::sim;

@@ -1,5 +1,5 @@
-// Threads get into each other's way in the network until each kind of call has given up at once, which the
-// counters prove, and nothing is lost by it. LCI_TEST_BUSY names the kinds: send, recv, poll.
+// Threads use the network concurrently until each kind of call has found its lock taken and returned at once, which
+// the counters prove; no message is lost. LCI_TEST_BUSY names the kinds: send, recv, poll.
 #include <cstdlib>
 #include <string>
 
@@ -27,7 +27,7 @@ bool all_seen(const lci::counters_t& c) {
 
 }  // namespace
 
-TEST_CASE("threads that meet in the network turn away and come again", "[contention]") {
+TEST_CASE("calls that find the network's lock taken return at once and are repeated", "[contention]") {
   lci_test::time_limit(120);
   on_ranks(
       [](rank_env& env) {
@@ -40,7 +40,7 @@ TEST_CASE("threads that meet in the network turn away and come again", "[content
         bool more = true;
         while (more) {
           env.parallel(threads, [&](int t) {
-            // Some are injected, some take packets.
+            // Some messages are injected, others use packets.
             std::vector<char> data(t % 2 == 0 ? 8 : 2000);
             for (int i = 0; i < burst; ++i)
               env.post([&] {

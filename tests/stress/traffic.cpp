@@ -7,7 +7,7 @@ using conf::rank_env;
 namespace stress {
 namespace {
 
-/// How every message begins; the pattern made with `seed` follows.
+/// The header of every message, followed by the pattern made with `seed`.
 struct front {
   uint64_t seed;
   uint64_t size;
@@ -39,7 +39,7 @@ bool is_framed(const void* at, size_t size, uint64_t* seed) {
                                          f.seed);
 }
 
-/// Both sides of an exchange must come to the same numbers.
+/// Both sides of an exchange must compute the same values.
 uint64_t mix(uint64_t a, uint64_t b, uint64_t c) {
   uint64_t x = a * 0x9e3779b97f4a7c15ull ^ b * 0xc2b2ae3d27d4eb4full ^ c * 0x165667b19e3779f9ull;
   x ^= x >> 29;

@@ -1,5 +1,5 @@
-// What all Catch2 tests have beside Catch2: skips, a watchdog, a line for each case and a closing one
-// that tests/support/summary.py reads, and silence of all ranks but 0 under a launcher.
+// What all test programs add to Catch2: skips, a watchdog, and a line for each case and a final line, which
+// tests/support/summary.py reads. Under a launcher only rank 0 prints.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include <catch2/catch.hpp>
 
@@ -45,7 +45,7 @@ struct listener : Catch::TestEventListenerBase {
 
   void testCaseEnded(const Catch::TestCaseStats& stats) override {
     if (state.dog) state.dog->rest();
-    // Flushed each: the next case may end the process.
+    // Each line is flushed: the next case may end the process.
     if (!stats.totals.assertions.allOk()) {
       ++state.failed;
       std::cout << "FAILED " << state.test << std::endl;
@@ -64,12 +64,12 @@ struct listener : Catch::TestEventListenerBase {
               << state.skips << " skipped" << std::endl;
     if (state.passed + state.failed + state.skips != 0) return;
     std::fprintf(stderr, "no test case was run\n");
-    std::_Exit(1);  // Catch2 calls it a success
+    std::_Exit(1);  // Catch2 would report success
   }
 };
 CATCH_REGISTER_LISTENER(listener)
 
-// Before Catch2 takes hold of the stream.
+// Runs before Catch2 captures the stream.
 [[maybe_unused]] const bool silent = [] {
   if (process_rank() == 0) return false;
   std::cout.rdbuf(nullptr);

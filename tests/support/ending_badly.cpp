@@ -1,4 +1,5 @@
-// For test_summary.py: two cases that pass, then one that ends the program as ENDING says.
+// For test_summary.py: two cases that pass and one that is skipped, then one that ends the program as the
+// environment variable ENDING says.
 #include <catch2/catch.hpp>
 
 #include <csignal>

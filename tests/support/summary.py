@@ -1,18 +1,18 @@
-"""Counts what a `meson test` run has really tested, suite by suite.
+"""Counts the test cases of a `meson test` run, suite by suite.
 
-Meson counts programs; people want to know about test cases. This reads Meson's log of a run and,
-for each program, what the program itself said:
-  * C++ tests say "PASSED name", "FAILED name" or "SKIPPED name: reason" after each case, and at the
+Meson counts programs, not test cases. This script reads Meson's log of a run and, in it, the output of each
+program:
+  * C++ tests print "PASSED name", "FAILED name" or "SKIPPED name: reason" after each case, and at the
     end "cases: N passed, N failed, N skipped" (tests/support/catch_listener.cpp);
   * Python tests end as unittest does ("Ran N tests ...", "OK (skipped=N)");
-  * anything else counts as one case, by its exit status (77: skipped).
-Of a program that did not come to its end (a crash, a time-out) counts what had been said until then,
-and the end as one failure; so does a bad exit status without a failed case. What a test has tried again,
-since what it stands on had failed, it says in a line "REPEATED: what".
+  * any other program counts as one case, by its exit status (77: skipped).
+If a program did not finish (a crash, a time-out), the cases that it had reported count, and the crash or time-out
+counts as one more failure. So does a bad exit status without a failed case. A test that repeats a job because
+software below it failed prints a line "REPEATED: what".
 
-Prints a table, the reasons of skips, what was tried again, each failure with what its program said of it,
-so that whoever has only the end of a log knows, and, last, the line "N passed, N failed, N skipped". Exit
-status 1 if anything failed or nothing was run.
+Prints a table, the reasons of skips, the repeated jobs, each failure with an excerpt of its program's output, so
+that the end of a log is enough, and last the line "N passed, N failed, N skipped". The exit status is 1 if anything
+failed or nothing was run.
 """
 
 import argparse
@@ -33,10 +33,10 @@ UNITTEST_CASE = re.compile(r" \.\.\. (ok|FAIL|ERROR|skipped) ?.*$", re.M)
 UNITTEST_FAILURE = re.compile(r"^=+\n((?:FAIL|ERROR): .+)\n(?:.+\n)?-+\n(.*?)(?=^[=-]{70}$)", re.M | re.S)
 UNITTEST_SKIP = re.compile(r"^(\S+) \(.*?\)(?:\n.*?)? \.\.\. skipped ['\"](.*)['\"]$", re.M)
 REPEATED = re.compile(r"^REPEATED: (.+)$", re.M)
-# How a program that did not come to its end says what stopped it.
-LAST_WORDS = re.compile(r"^(?:HUNG: .+|SUMMARY: \w+Sanitizer: .+)$", re.M)
+# The line in which a program that did not finish reports what stopped it.
+STOP_REASON = re.compile(r"^(?:HUNG: .+|SUMMARY: \w+Sanitizer: .+)$", re.M)
 SANITIZER_STATUS = 66  # see tests/run.sh
-EXCERPT = 30  # lines of what is said about a failure
+EXCERPT = 30  # lines of output shown for a failure
 
 
 @dataclass
@@ -45,10 +45,10 @@ class Counts:
     failed: int = 0
     skipped: int = 0
     seconds: float = 0.0
-    finished: bool = True  # the program came to its closing line
+    finished: bool = True  # the program printed its final line
     reasons: list = field(default_factory=list)
     repeated: list = field(default_factory=list)
-    failures: list = field(default_factory=list)  # each a title and the lines said about it
+    failures: list = field(default_factory=list)  # each a title and an excerpt of the output
 
     def add(self, other):
         self.passed += other.passed
@@ -64,7 +64,7 @@ class Counts:
 
 
 def count_catch(text):
-    """What C++ test programs said, or None. Several programs may have run one after the other."""
+    """The counts in the output of C++ test programs, or None. Several programs may have run one after the other."""
     said = CASE.findall(text)
     totals = CASES.findall(text)
     if not said and not totals:
@@ -72,7 +72,7 @@ def count_catch(text):
     verdicts = [verdict for verdict, _ in said]
     c = Counts(*(verdicts.count(v) for v in ("PASSED", "FAILED", "SKIPPED")))
     c.finished = bool(totals)
-    if c.finished:  # exact, also where a test's own output ran into our lines
+    if c.finished:  # exact, even if a test's own output is mixed into our lines
         c.passed, c.failed, c.skipped = (sum(int(t[i]) for t in totals) for i in range(3))
     c.reasons = [name for verdict, name in said if verdict == "SKIPPED"]
     return c
@@ -90,7 +90,7 @@ def count_unittest(text):
     words = dict(w.split("=") for w in (verdicts[0] if verdicts else "").split(", ") if "=" in w)
     bad = sum(int(words.get(w, 0)) for w in ("failures", "errors", "unexpected successes"))
     skipped = int(words.get("skipped", 0))
-    # Errors outside test methods (setUpClass) are not among those that ran.
+    # "Ran N tests" does not include errors outside of test methods (setUpClass).
     passed = max(0, int(ran.group(1)) - bad - skipped)
     c = Counts(passed, bad, skipped)
     c.reasons = [f"{name}: {reason}" for name, reason in UNITTEST_SKIP.findall(text)]
@@ -98,7 +98,7 @@ def count_unittest(text):
 
 
 def ending(entry, text):
-    """How a program came to a bad end: the signal, the time-out, or its exit status."""
+    """Why a program failed: the signal, the time-out, or its exit status."""
     code = entry.get("returncode", 1)
     if entry.get("result") == "TIMEOUT":
         how = "timed out"
@@ -112,12 +112,12 @@ def ending(entry, text):
         how = f"exit status {code}"
         if code == SANITIZER_STATUS:
             how += ", a sanitizer's"
-    words = LAST_WORDS.search(text)
+    words = STOP_REASON.search(text)
     return how + (f"; {words.group(0)}" if words else "")
 
 
 def failures(name, entry, text, failed):
-    """What has failed: each a title, and the last lines that were said about it."""
+    """The failures: each a title, and an excerpt of the output."""
     cases = [case for verdict, case in CASE.findall(text) if verdict == "FAILED"]
     told = [(f"{name}: {title}", said) for title, said in UNITTEST_FAILURE.findall(text)]
     found = [(f"{name}: {case}", "") for case in cases] + told
@@ -126,7 +126,7 @@ def failures(name, entry, text, failed):
     if told:
         return [(title, said.strip().splitlines()[-EXCERPT:]) for title, said in found]
     said = [line for line in text.splitlines() if line.strip() and not PASSED.match(line)]
-    # What Catch2 says of the first failure, or else the end.
+    # What Catch2 prints about the first failure, or else the last lines.
     first = next((i for i, line in enumerate(said) if line.endswith(": FAILED:")), len(said))
     begin = max(0, min(first - 5, len(said) - EXCERPT))
     return [(title, []) for title, _ in found[:-1]] + [(found[-1][0], said[begin:begin + EXCERPT])]

@@ -1,4 +1,4 @@
-"""What the summary makes of programs that end well and badly: all that ran counts."""
+"""Tests of summary.py with programs that succeed, fail, crash and hang: every case that ran counts."""
 
 import json
 import os
@@ -55,7 +55,7 @@ class Summary(unittest.TestCase):
                    ["some/program: the end"])
 
     def test_signals(self):
-        # Catch2 sees the first one and names the case; nobody sees the second.
+        # Catch2 handles the first signal and names the case; the second can't be handled.
         self.check([ending("segmentation fault")], "2 passed, 1 failed, 1 skipped",
                    ["some/program: the end"], ["some/program", "SIGSEGV"])
         self.check([ending("kill")], "2 passed, 1 failed, 1 skipped", ["some/program", "SIGKILL"])
@@ -68,12 +68,12 @@ class Summary(unittest.TestCase):
         self.check([ending("hang")], "2 passed, 1 failed, 1 skipped",
                    ["some/program", "SIGABRT", "HUNG", "'the end'"])
 
-    def test_a_signal_that_a_launcher_tells(self):
+    def test_a_signal_that_a_launcher_reports(self):
         e = ending("kill")
         e["returncode"] = 128 + 11
         self.check([e], "2 passed, 1 failed, 1 skipped", ["some/program", "SIGSEGV"])
 
-    def test_a_sanitizer_that_speaks_at_the_end(self):
+    def test_a_sanitizer_that_reports_at_the_end(self):
         e = ending("well")
         e.update(result="FAIL", returncode=66, stderr="SUMMARY: ThreadSanitizer: data race x.cpp:1")
         self.check([e], "3 passed, 1 failed, 1 skipped",
@@ -103,14 +103,14 @@ class Summary(unittest.TestCase):
                            ["some/script", "FAIL: test_2"])
         self.assertIn("    | AssertionError: None", lines)
 
-    def test_the_last_words_of_a_program_that_failed_no_check_are_shown(self):
+    def test_the_last_lines_of_a_program_that_failed_no_check_are_shown(self):
         e = ending("exit")
         e["stderr"] += "\n".join(f"line {i}" for i in range(100))
         lines = self.check([e], "2 passed, 1 failed, 1 skipped", ["some/program", "exit status 3"])
         self.assertEqual(lines[-2], "    | line 99")
         self.assertNotIn("    | line 60", lines)
 
-    def test_the_failed_check_is_shown_though_much_was_said_after_it(self):
+    def test_the_failed_check_is_shown_despite_much_output_after_it(self):
         e = ending("otherwise")
         e["stderr"] += "\n".join(f"line {i}" for i in range(100))
         lines = self.check([e], "2 passed, 1 failed, 1 skipped", ["some/program: the end"])
@@ -118,12 +118,12 @@ class Summary(unittest.TestCase):
         self.assertIn("    | line 10", lines)
         self.assertLess(len(lines), 40)
 
-    def test_a_reason_is_told_once(self):
+    def test_a_reason_is_printed_once(self):
         lines = self.check([ending("well"), ending("well")], "6 passed, 0 failed, 2 skipped")
         self.assertEqual([line for line in lines if "skipped: " in line],
                          ["  skipped: second: nothing to see (2 times)"])
 
-    def test_what_was_tried_again_is_told(self):
+    def test_repeated_jobs_are_reported(self):
         done = subprocess.CompletedProcess([], 0, "", "test_1 ... \nREPEATED: test_1: no luck\n"
                                            "| PASSED a\n| FAILED b\nok\n\nRan 1 test in 1.0s\n\nOK\n")
         lines = self.check([entry("python", done, "OK")], "1 passed, 0 failed, 0 skipped")

@@ -1,4 +1,4 @@
-// What every test program may use beside Catch2: skips with a reason, a time limit, build facts.
+// What every test program may use besides Catch2: skips with a reason, a time limit, facts of the build.
 #pragma once
 
 #include <string>
@@ -31,29 +31,28 @@ constexpr bool address_sanitizer = false;
 
 constexpr bool sanitized = thread_sanitizer || address_sanitizer;
 
-/// How much longer things may take in this build.
+/// The factor by which tests may take longer in this build.
 constexpr int time_scale = thread_sanitizer ? 8 : address_sanitizer ? 4 : 1;
 
-/// How many times longer than usual tests with random input go on: 1, or 10 where LCI_TESTS_LONG=1 in the
-/// environment asks for whole sweeps (`tests/run.sh --long`). The watchdog waits that much longer, too.
+/// The factor by which tests with random input run longer than usual: 1, or 10 if LCI_TESTS_LONG=1 in the
+/// environment asks for whole sweeps (`tests/run.sh --long`). The watchdog's limits grow by the same factor.
 int long_runs();
 
-/// Says that the running test case can't be done here, and why; it counts as skipped. The caller
-/// returns. Main thread only.
+/// Counts the running test case as skipped, for this reason. The caller returns afterwards. Main thread only.
 void skip(const std::string& reason);
 
 /// Gives the running test case this many seconds (times time_scale and long_runs()) from now until the watchdog
 /// kills the process. Default: 60, or LCI_TEST_TIMEOUT.
 void time_limit(int seconds);
 
-/// This process's rank as its launcher says in the environment; 0 without a launcher.
+/// This process's rank, from the launcher's environment variables; 0 without a launcher.
 int process_rank();
-/// How many ranks the launcher has started; 1 without one.
+/// The number of ranks that the launcher has started; 1 without a launcher.
 int process_count();
 
 }  // namespace lci_test
 
-/// Leaves the test case; the reason is printed and counted.
+/// Returns from the test case, which counts as skipped; the reason is printed.
 #define LCI_SKIP(reason)       \
   do {                         \
     ::lci_test::skip(reason);  \

@@ -1,4 +1,4 @@
-// Ends a process whose test hangs, and says which test it was.
+// Aborts a process whose test hangs, and names the test.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,7 @@
 
 namespace lci_test {
 
-/// One per process; watch() and rest() are called by the main thread. The thread it owns only
-/// sleeps.
+/// One per process. It owns a thread, which only sleeps. watch() and rest() are called by the main thread.
 class watchdog {
  public:
   watchdog();
@@ -25,7 +24,7 @@ class watchdog {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::string test_;  // under mutex_, as all that follows
+  std::string test_;  // guarded by mutex_, as the members up to deadline_
   int seconds_ = 0;
   bool watching_ = false;
   bool stop_ = false;

@@ -12,7 +12,7 @@ namespace sweep {
 
 namespace {
 
-/// When the process began, in ticks since the machine did: with its id, a name that is used once.
+/// The start time of the process in ticks since boot. Together with the process id it is a unique name.
 std::string start_of(pid_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   std::FILE* file = std::fopen(path.c_str(), "r");
@@ -43,7 +43,7 @@ board& shared_board() {
     std::exit(2);
   }
   auto& shared = *static_cast<board*>(memory);
-  // Whoever comes second takes the name away: nothing is left however the job ends.
+  // The second rank removes the name, so nothing remains however the job ends.
   if (shared.attached.fetch_add(1) == 1) shm_unlink(name.c_str());
   return shared;
 }

@@ -1,4 +1,4 @@
-// A page of memory that the two ranks of a scenario share, past the library: what each has done and seen.
+// Memory that the two ranks of a scenario share without the library: the state and the results of each.
 #pragma once
 
 #include <array>
@@ -9,26 +9,26 @@ namespace sweep {
 
 constexpr int most_messages = 64;
 
-/// What has become of a message, at either end.
+/// The result of a message at one end.
 enum class outcome : uint8_t { none, refused, good, failed };
 
 struct board {
   std::atomic<int> attached;
-  std::array<std::atomic<int>, 2> arrived;  // at how many meetings
-  std::array<std::atomic<int>, 2> told;     // exceptions that progress() has thrown
-  std::array<std::atomic<int>, 2> lost;     // the rank was told that the other has failed
-  std::array<std::atomic<int>, 2> ended;    // what the rank had to do is done, of a scenario
+  std::array<std::atomic<int>, 2> arrived;  // number of calls of meet()
+  std::array<std::atomic<int>, 2> told;     // number of exceptions thrown by progress()
+  std::array<std::atomic<int>, 2> lost;     // the failure of the other rank was reported to this rank
+  std::array<std::atomic<int>, 2> ended;    // the rank has ended its part of the scenario
   std::atomic<int> posted;
-  std::atomic<int> broken;  // a rank was told that the other has failed, by a fault that may cost that
+  std::atomic<int> broken;  // a peer failure was reported, caused by a fault that may break the connection
   std::array<std::array<std::atomic<outcome>, most_messages>, 2> outcomes;
-  std::array<std::atomic<uint64_t>, 16> words;  // handles, by their owner
+  std::array<std::atomic<uint64_t>, 16> words;  // handles, by the rank that owns them
   struct key {
     unsigned char bytes[64];
   };
   std::array<key, most_messages> keys;  // of rank 1's windows
 };
 
-/// The page of this job, all zero at first; both ranks call it once.
+/// The memory of this job, initially zero; each rank calls it once.
 board& shared_board();
 
 }  // namespace sweep

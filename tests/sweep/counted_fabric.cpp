@@ -1,6 +1,6 @@
-// A libfabric.so.1 that stands before the real one: each call of this file is counted by the program, and fails if the
-// program says so. Most of libfabric's calls are inline and go through tables of functions that its objects have: an
-// object gets a copy of its tables, with our functions in them.
+// A libfabric.so.1 that wraps the real one: it counts the calls of the program, and makes them fail if the program
+// asks for it. Most calls of libfabric are inline and use tables of functions in its objects, so each object gets
+// copies of its tables with the functions of this file.
 #include <dlfcn.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -22,7 +22,7 @@ namespace {
 
 using sweep::call;
 
-/// Loaded with this library: what loads us sets variables meanwhile that it reads then.
+/// Loaded together with this library, since LCI sets variables during that time, which libfabric reads then.
 void* const real = dlopen(REAL_LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
 
 template <class F>
@@ -35,10 +35,10 @@ F* behind(const char* name) {
   return reinterpret_cast<F*>(found);
 }
 
-/// A provider's table, as our objects have it.
+/// Our copy of a provider's table.
 template <class Ops>
 struct table {
-  Ops ours;  // first: objects point to it
+  Ops ours;  // must be first, as objects point to it
   const Ops* real;
 };
 template <class Ops>
@@ -46,12 +46,12 @@ const Ops& real_of(const Ops* ours) {
   return *reinterpret_cast<const table<Ops>*>(ours)->real;
 }
 
-std::mutex mutex;  // of all that follows
+std::mutex mutex;  // guards all variables below
 
-/// Puts the copy into an object; `change` puts our functions into that.
+/// Replaces an object's table by the copy, into which `change` has put our functions.
 template <class Ops, class F>
 void stand_before(Ops*& ops, F change) {
-  static auto& all = *new std::map<const Ops*, table<Ops>>;  // also while the process ends
+  static auto& all = *new std::map<const Ops*, table<Ops>>;  // never destroyed: used while the process ends, too
   const std::lock_guard guard(mutex);
   for (const auto& [real, known] : all)
     if (&known.ours == ops) return;
@@ -64,18 +64,18 @@ void stand_before(Ops*& ops, F change) {
   ops = &t.ours;
 }
 
-/// Completions that were read and not handed out, of one queue.
+/// Completions that were read from a queue and not returned yet.
 struct waiting {
   struct entry {
     fi_cq_data_entry what;
     int error;
   };
-  bool understood = false;  // its format
+  bool understood = false;  // whether the queue's format is supported
   std::deque<entry> entries;
 };
 auto& queues = *new std::map<const fid*, waiting>;
 
-/// Counts; if it fails: minus the error.
+/// Counts a call. Returns minus the error if it must fail, or 0.
 int failure(call which) { return -sweep::count(which); }
 
 int close_counted(fid* object) {
@@ -95,7 +95,7 @@ int control_counted(fid* object, int command, void* argument) {
   if (const int error = failure(command == FI_ENABLE ? call::fi_enable : call::fi_control)) return error;
   return real_of(object->ops).control(object, command, argument);
 }
-/// Of an object that has just been made.
+/// Called for each new object.
 void adopt(fid& object) {
   sweep::count_objects(1);
   stand_before(object.ops, [](fi_ops& ops) {
@@ -149,7 +149,7 @@ int mr_reg(fid* domain, const void* base, size_t size, uint64_t access, uint64_t
 }
 
 int av_insert(fid_av* addresses, const void* what, size_t n, fi_addr_t* to, uint64_t flags, void* context) {
-  // It returns how many were inserted; an error is that of all.
+  // The call returns the number of inserted addresses; here an error concerns all of them.
   if (const int error = failure(call::fi_av_insert)) return error;
   return real_of(addresses->ops).insert(addresses, what, n, to, flags, context);
 }
@@ -176,7 +176,8 @@ int cq_open(fid_domain* domain, fi_cq_attr* attr, fid_cq** made, void* context) 
   return 0;
 }
 
-// What an endpoint does, by its table's name in it, the function there, the call's name, parameters and arguments.
+// A function of endpoints: its table's member in fid_ep, its member in the table, the call's name, parameters and
+// arguments.
 #define COUNTED(table, function, call_name, parameters, arguments)   \
   ssize_t call_name##_counted parameters {                           \
     if (const int error = failure(call::call_name)) return error;    \

@@ -42,10 +42,10 @@ constexpr named_errno errnos[] = {
 };
 
 struct plan {
-  size_t which = n_calls;  // none
+  size_t which = n_calls;  // no call
   long first = 0, last = 0;
   int error = ENOMEM;
-  int rank = -1;  // any
+  int rank = -1;  // any rank
   bool costs_peers = false;
 };
 
@@ -60,7 +60,7 @@ std::atomic<int> n_objects{0};
   std::exit(2);
 }
 
-/// Without allocating. Names of functions that are not exported are found by suite.py.
+/// Prints the call and a backtrace without allocating. suite.py finds the names of functions that are not exported.
 void tell(call which, long n, int error) {
   std::array<char, 120> line;
   const int size = std::snprintf(line.data(), line.size(), "INJECTED %s:%ld errno %d at\n",
@@ -74,7 +74,7 @@ void tell(call which, long n, int error) {
 
 void read_plan() {
   std::array<void*, 2> frames;
-  (void)backtrace(frames.data(), 2);  // loads what it needs, which allocates
+  (void)backtrace(frames.data(), 2);  // the first call loads a library, which allocates
   if (const char* rank = std::getenv("LCI_TEST_SWEEP_RANK")) wanted.rank = std::atoi(rank);
   const char* text = std::getenv("LCI_TEST_SWEEP");
   if (text == nullptr || *text == 0) return;

@@ -1,19 +1,19 @@
-// Makes the n-th allocation or system call of this process fail, and says which one that was.
+// Makes the n-th allocation or system call of this process fail, and prints which one it was.
 #pragma once
 
 namespace sweep {
 
-/// Reads LCI_TEST_SWEEP, which says what is to fail: "alloc:17" (the 17th allocation), "alloc:17+8" (that one and the
-/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). A "!" at its end says that the fault may break
-/// the connection with the peer. Without the variable calls are only counted. Exits with a text if it is malformed.
+/// Reads from LCI_TEST_SWEEP which calls fail: "alloc:17" (the 17th allocation), "alloc:17+8" (that one and the
+/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). A "!" at the end allows the fault to break
+/// the connection with the peer. Without the variable calls are only counted. Exits with a message if it is malformed.
 void read_plan();
 bool may_cost_peers();
 
-/// From now on calls count, of any thread, if this is the rank that LCI_TEST_SWEEP_RANK names, or it names none.
+/// Starts counting calls of all threads, if LCI_TEST_SWEEP_RANK names this rank or is not set.
 void arm(int rank);
 void disarm();
 
-/// While one lives nothing counts: for what the test itself does.
+/// No calls are counted while an object of this class exists: for calls of the test itself.
 class pause {
  public:
   pause();
@@ -25,15 +25,15 @@ class pause {
   bool was_armed_;
 };
 
-/// Whether what is to fail ends a connection for good.
+/// Whether the configured fault ends a connection.
 bool breaks_connections();
 
-/// How many calls have been made to fail.
+/// The number of calls that were made to fail.
 int injected();
-/// Prints "COUNTS rank=0 alloc=153 recv=12" to standard output: what there is to sweep over.
+/// Prints the number of calls of each kind to standard output: "COUNTS rank=0 alloc=153 recv=12".
 void print_counts(int rank);
 
-// --- for what stands before the calls ---
+// --- for the wrappers of the calls ---
 
 enum class call {
   alloc,
@@ -44,11 +44,11 @@ enum class call {
   end
 };
 
-#define SWEEP_API __attribute__((visibility("default")))  // a library that stands before another calls it
+#define SWEEP_API __attribute__((visibility("default")))  // called by a library that wraps another one
 
-/// Counts a call. The errno with which it is to fail; mostly 0: it goes on to the system.
+/// Counts a call. Returns the errno with which it must fail, or 0 if the real function is to be called.
 SWEEP_API int count(call which);
-/// So many more objects of a library's are alive.
+/// Adds `more` to the number of a library's objects that are alive.
 SWEEP_API void count_objects(int more);
 int objects();
 

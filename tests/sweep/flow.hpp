@@ -1,4 +1,4 @@
-// Messages from rank 0 to rank 1 while calls fail, and what must hold of each.
+// Sends messages from rank 0 to rank 1 while calls fail, and checks the results of each.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace sweep {
 
 /// What a sender may conclude from the end of an operation.
 enum class promise {
-  buffer_is_free,  // lost at the target: it must have been told
-  delivered,       // lost at the target: a lie
+  buffer_is_free,  // if the message is lost at the target, the target must have got an error
+  delivered,       // the message must not be lost at the target
 };
 
 /// Posts carry the number of their message as user context.
@@ -21,8 +21,8 @@ inline int number_of(const lci::status_t& s) {
   return static_cast<int>(i);
 }
 
-/// Rank 0 posts messages by `post(i)`, whose completion object is `sent`; rank 1 gets ready by `prepare()`, and
-/// `arrive()` looks what has come, and writes it on the page. With `late`, it does not do so before they have been posted.
+/// Rank 0 posts messages by `post(i)`, whose completion object is `sent`. Rank 1 calls `prepare()` first, and then
+/// `arrive()` repeatedly, which records the arrived messages. With `late`, it calls prepare() after all posts.
 template <class Post, class Prepare, class Arrive>
 void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arrive, bool late = false) {
   auto& outcomes = page->outcomes;
@@ -88,8 +88,8 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
       if (me == receiver) arrive();
       return page->ended[0].load() == 1 && page->ended[static_cast<size_t>(receiver)].load() == 1;
     });
-    // What the other rank knows to have failed may still be under way here, until this rank is told.
-    if (has_lost(peer())) until("the failure to be told that the other rank knows of", [] { return false; });
+    // If the other rank knows of a failure, operations may be in flight here until it is reported to this rank.
+    if (has_lost(peer())) until("the report of a failure that the other rank knows of", [] { return false; });
   } catch (const peer_lost&) {
     lost = true;
     if (me == sender) until("all that was posted to a failed peer to end", all_ended);
@@ -105,9 +105,9 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
   if (me == receiver)
     for (int i = 0; i < n_messages; ++i) {
       const outcome there = at(0, i).load(), here = at(1, i).load();
-      if (there == outcome::refused && here == outcome::good) fail("message %d has come; its post had thrown", i);
+      if (there == outcome::refused && here == outcome::good) fail("message %d has arrived although its post threw", i);
       if (there == outcome::good && what == promise::delivered && here != outcome::good)
-        fail("message %d was not delivered; its sender was told that it was", i);
+        fail("message %d was not delivered although its sender got that status", i);
     }
   if (lost) throw peer_lost();
   meet();

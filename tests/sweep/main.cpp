@@ -1,5 +1,5 @@
-// lcirun -n 2 sweep_scenarios NAME [NAME...]: each rank plays the scenarios, while what LCI_TEST_SWEEP says fails.
-// The scenarios "start" and "end" are those of the runtime itself. Without arguments: a list of all.
+// lcirun -n 2 sweep_scenarios NAME: each rank runs the scenario, while the calls that LCI_TEST_SWEEP names fail. The
+// scenarios "start" and "end" are g_runtime_init() and g_runtime_fina(). Without arguments it lists all scenarios.
 #include <unistd.h>
 
 #include <csignal>
@@ -25,13 +25,13 @@ void start(bool armed) {
   sweep::disarm();
   sweep::expect_no_objects();
   if (sweep::n_ranks > 1) _exit(sweep::told_code);
-  // Alone, it can try again, unless it has lost its launcher.
+  // A single rank can try again, unless it has lost its launcher.
   try {
     lci::g_runtime_init();
   } catch (const std::exception& e) {
     sweep::accept("g_runtime_init, again,", e);
     if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(sweep::told_code);
-    sweep::fail("the runtime does not start though the fault is over");
+    sweep::fail("the runtime does not start although the fault is over");
   }
 }
 
@@ -42,15 +42,15 @@ void end(bool armed) {
   if (!good) lci::g_runtime_fina();
 }
 
-/// For calls that do not return, past the waits that until() watches over.
-constexpr int longest = 4 * sweep::timeout_s;  // seconds, times what this build takes
+/// Time-out for calls that do not return, which until() can't detect.
+constexpr int longest = 4 * sweep::timeout_s;  // in seconds, times lci_test::time_scale
 void end_hung(int) {
   constexpr char text[] = "SWEEP FAILED: HUNG: in a call of the library\n";
   (void)!::write(STDERR_FILENO, text, sizeof text - 1);
   _exit(1);
 }
 
-/// False: the peer was lost meanwhile.
+/// Calls f(); returns false if the peer has failed meanwhile.
 template <class F>
 bool goes_well(const char* what, F f) {
   try {
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   std::signal(SIGALRM, end_hung);
   alarm(static_cast<unsigned>(longest * lci_test::time_scale));
   start(at_start);
-  if (number("LCI_TEST_SWEEP_MET", 0) != 0) sweep::expect_health();  // which makes the connections
+  if (number("LCI_TEST_SWEEP_MET", 0) != 0) sweep::expect_health();  // connects the ranks
   bool good = true;
   if (!at_start && !at_end) {
     const sweep::scenario play = sweep::find_scenario(scenario);

@@ -28,7 +28,7 @@ promise of(lci::comp_semantic_t semantic) {
   return semantic == remote ? promise::delivered : promise::buffer_is_free;
 }
 
-/// To a handle that both ranks know.
+/// Registers `target` and returns the handle of the peer.
 lci::rcomp_t share(lci::comp_t target) {
   page->words[static_cast<size_t>(me)].store(lci::register_rcomp(target));
   meet();
@@ -90,7 +90,7 @@ void send_to(lci::comp_semantic_t semantic, bool retry, bool late) {
         for (lci::status_t s; !(s = lci::cq_pop(received)).is_retry();) mark(s);
       },
       late);
-  // Receives of messages that were refused are still there, and go with the runtime.
+  // Receives of messages that were refused are still posted, and end with the runtime.
   lci::free_comp(&sent);
 }
 

@@ -1,4 +1,4 @@
-// Puts, gets and atomics of rank 1's memory by rank 0; buffers in pieces.
+// Puts, gets and atomics by rank 0 on rank 1's memory; non-contiguous buffers.
 #include <array>
 #include <cstring>
 
@@ -35,10 +35,11 @@ struct windows {
 
 void mark(int i, bool good) { page->outcomes[1][static_cast<size_t>(i)].store(good ? outcome::good : outcome::failed); }
 
-/// Then signals may be lost, whose data was delivered; the end of a put or get says nothing about them.
+/// Whether a peer failure was reported. Then signals may be lost although their data was delivered, and the end of a
+/// put or get says nothing about them.
 bool is_broken() { return has_lost(me) || has_lost(peer()); }
 
-/// A queue of rank 1 that is told of puts and gets; empty if nobody is to be told.
+/// A queue of each rank for the signals of puts and gets, and the peer's handle.
 struct signals {
   lci::comp_t queue = lci::alloc_cq();
   lci::rcomp_t handle = lci::register_rcomp(queue), peers;
@@ -86,7 +87,7 @@ void get_by(bool signal) {
   if (me == n_ranks - 1)
     for (int i = 0; i < n_messages; ++i) std::memset(buffer_for(i), 0, size_of(i));
   const windows there;
-  // What is to be read lies where the windows are; rank 0 reads into its own.
+  // Rank 1's windows contain the data; rank 0 reads into its own windows.
   if (me == n_ranks - 1)
     for (int i = 0; i < n_messages; ++i) std::memcpy(buffer_for(i), content_of(i), size_of(i));
   signals told;
@@ -148,7 +149,7 @@ void atomic() {
 }
 
 void layout() {
-  // Every other 100 bytes of a buffer; as many as there are in the message.
+  // Every other 100 bytes of a buffer of the message's size.
   const windows there;
   auto sent = lci::alloc_cq(), received = lci::alloc_cq();
   constexpr size_t piece = 100;
@@ -163,7 +164,7 @@ void layout() {
       promise::buffer_is_free, sent,
       [&](int i) {
         return with_layout(i, [&](const lci::layout_t& l) {
-          // Of three messages one is sent, one put, and one put into pieces.
+          // Of three messages one is sent, one is put, and one is put with a remote layout.
           const lci::tag_t tag = static_cast<lci::tag_t>(i);
           if (i % 3 == 0)
             return lci::post_send_x(peer(), content_of(i), bytes(i), tag, sent)

@@ -1,6 +1,6 @@
-"""What is swept: which calls fail in which scenarios, and how many of them in a run that has little time."""
+"""The plans of sweeps: which calls fail in which scenarios, and how many of them in a short run."""
 
-# Of more calls than this of one kind a sample is tried even if all are asked for.
+# If there are more calls of one kind than this, a sample of them is tried even with --all.
 WHOLE = 2000
 
 
@@ -11,7 +11,7 @@ def named(*errnos):
 NO_DESCRIPTOR = named("EMFILE", "ENFILE")
 NO_MEMORY = named("ENOMEM")
 
-# What passes: afterwards all must work.
+# Temporary errors: afterwards everything must work.
 PASSING = {
     "socket": NO_DESCRIPTOR + named("ENOBUFS", "ENOMEM"),
     "connect": named("EHOSTUNREACH", "ENETUNREACH"),
@@ -37,7 +37,7 @@ PASSING = {
     "pthread_create": named("EAGAIN"),
 }
 
-# What may also keep a runtime from starting: it says why, or does without.
+# Errors that may also prevent a runtime from starting: it reports the reason, or works without the call.
 AT_START = {
     **PASSING,
     "bind": named("EADDRINUSE", "EADDRNOTAVAIL", "EACCES"),
@@ -67,7 +67,7 @@ AT_START = {
     "getrandom": named("EINTR", "ENOSYS"),
 }
 
-# What breaks a connection, after the start: its peer has failed, at both ends, or it is made anew.
+# Errors that break a connection after the start: the peer has failed at both ends, or the connection is made anew.
 FATAL = {
     "send": named("EPIPE", "ECONNRESET"),
     "sendmsg": named("EPIPE", "ECONNRESET"),
@@ -75,7 +75,7 @@ FATAL = {
     "recvmsg": named("ECONNRESET", "ETIMEDOUT"),
 }
 
-# Of libfabric: what passes, and must not cost the connection with the peer.
+# Temporary errors of libfabric, which must not break the connection with the peer.
 FABRIC = {
     "fi_mr_reg": named("ENOMEM", "EINVAL", "ENOKEY", "ENOSPC"),
     "fi_recv": named("EAGAIN", "ENOMEM"),
@@ -93,7 +93,7 @@ FABRIC = {
     "fi_close": named("EBUSY"),
 }
 
-# What may cost it: "!". Of a queue that is broken no call works any more: "+".
+# Errors that may break the connection: "!". All later calls fail for a broken queue: "+".
 FABRIC_LASTING = {
     "fi_av_insert": [":EINVAL!"],
     "fi_recv": [":EIO!", "+9999:EIO!"],
@@ -109,7 +109,7 @@ FABRIC_LASTING = {
     "fi_close": ["+999:EBUSY!"],
 }
 
-# What may keep it from being there at all: the job's start says why.
+# Errors that may prevent the use of libfabric: the start of the job reports the reason.
 FABRIC_AT_START = {
     **FABRIC,
     "fi_getinfo": named("ENOMEM", "EIO", "ENOMEM"),
@@ -135,7 +135,7 @@ def both(*tables):
 PLANS = {
     "memory": {
         "networks": ["shm"],
-        # One allocation fails; then that and those after it.
+        # One allocation fails; or that one and some after it.
         "calls": {"alloc": ["", "+3", "", "+12"]},
         "sample": {"shm": 4},
     },
@@ -144,7 +144,7 @@ PLANS = {
         "calls": PASSING,
         "calls_at_start": AT_START,
         "breaking_calls": {"tcp": FATAL},
-        # In a run that has little time; all with --all, or where a scenario is named.
+        # For short runs; all scenarios are run with --all, and any can be named.
         "scenarios": {
             "shm": ["start", "am", "send_late", "put", "get", "registration", "end"],
             "tcp": ["start", "am_remote", "stream_remote", "get", "device", "collectives", "graph", "end"],
@@ -152,18 +152,18 @@ PLANS = {
         "sample": {"shm": 1, "tcp": 1},
     },
     "libfabric": {
-        # Before the ranks have met, and when they have.
+        # Before the ranks are connected, and afterwards.
         "networks": ["ofi", "ofi met"],
         "all_scenarios": ["start", "am", "am_queue", "send_late", "send_remote", "put", "put_signal", "get", "registration",
                           "end"],
-        # In a run that has little time.
+        # For short runs.
         "scenarios": {"ofi": ["start", "am", "get"],
                       "ofi met": ["am_queue", "send_late", "send_remote", "put", "get", "registration", "end"]},
-        "most": 4,  # faults of a scenario, evenly spread over those that are chosen otherwise
+        "most": 4,  # limit of faults in a scenario, evenly spread over those chosen by the sample
         "calls": both(FABRIC, FABRIC_LASTING),
         "calls_at_start": FABRIC_AT_START,
-        # Their senders wait for answers. A connection that one end has given up is not told to the other end before
-        # the process ends that was told; so the sweep would wait.
+        # Senders of these scenarios wait for answers. If one end drops a connection, the other end gets no error
+        # before the process of the first one ends, so the scenario would wait.
         "calls_at_send_remote": FABRIC,
         "calls_at_put_signal": FABRIC,
         "calls_at_end": {**both(FABRIC, FABRIC_LASTING), "fi_close": [":EBUSY!"]},
@@ -171,7 +171,7 @@ PLANS = {
     },
 }
 
-# By name, what is set for it.
+# The environment variables of each network, by name.
 NETWORKS = {
     "shm": {"LCI_ATTR_BACKEND": "shm"},
     "tcp": {"LCI_ATTR_BACKEND": "tcp"},

@@ -1,4 +1,4 @@
-// What is allocated and freed; what is made of many operations.
+// Allocation of resources, and operations that consist of many others.
 #include <array>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace sweep {
 
 namespace {
 
-/// Allocates one, until that succeeds, and frees it.
+/// Allocates an object, repeated until that succeeds, and frees it.
 template <class Alloc, class Free>
 void come_and_go(const char* what, Alloc alloc, Free free) {
   decltype(alloc()) handle;
@@ -38,7 +38,7 @@ void resources() {
               [](lci::matching_engine_t* e) { lci::free_matching_engine(e); });
   come_and_go("alloc_progress_thread", [] { return lci::alloc_progress_thread(); },
               [](lci::progress_thread_t* t) { lci::free_progress_thread(t); });
-  // Completion queues that get long, handles that are registered.
+  // Long completion queues, and registered handles.
   lci::comp_t queue;
   insist("alloc_cq", [&] { queue = lci::alloc_cq(); });
   constexpr int many = 3000;
@@ -77,7 +77,7 @@ void device() {
   insist("alloc_device", [&] { d = lci::alloc_device(); });
   disarm();
   meet();
-  // Both ranks' second devices talk to each other.
+  // The second devices of both ranks exchange a message.
   auto cq = lci::alloc_cq();
   std::array<char, 8> in{};
   const auto posted = lci::post_recv_x(peer(), in.data(), in.size(), 500, cq).device(d)();
@@ -99,7 +99,7 @@ void device() {
 }
 
 void engine() {
-  // Many of one key, and many keys, both ways.
+  // Many messages with one key, and many keys, in both directions.
   lci::matching_engine_t e = lci::alloc_matching_engine();
   auto sent = lci::alloc_cq(), received = lci::alloc_cq();
   constexpr int many = 600;
@@ -167,11 +167,11 @@ void collectives() {
 void graph() {
   meet();
   arm(me);
-  static std::array<char, 8> in;  // what is under way at the end of this still writes there
+  static std::array<char, 8> in;  // static: operations in flight at the end of this function still write to it
   static int runs;
   runs = 0;
   lci::comp_t g;
-  // One that could not be built is thrown away.
+  // A graph that could not be built is freed.
   bool built = false;
   for (int i = 0; i < 100 && !built; ++i) {
     insist("alloc_graph", [&] { g = lci::alloc_graph(); });
@@ -193,7 +193,7 @@ void graph() {
   }
   int good = 0, bad = 0;
   for (int step = 0; step < 3; ++step) {
-    // A start that throws has started nothing; a graph that ends with an error has told of it.
+    // A start that throws has no effect; a graph that ends with an error has reported it.
     if (!attempt("graph_start", [&] { lci::graph_start(g); })) {
       ++bad;
       continue;
@@ -213,7 +213,7 @@ void graph() {
   if (bad > 0) page->ended[static_cast<size_t>(me)].store(1);
   if (bad == 0 && good == 3 && runs != 3) fail("a node ran %d times", runs);
   disarm();
-  if (bad > 0 || page->ended[static_cast<size_t>(peer())].load() > 0) return;  // what is under way goes with the runtime
+  if (bad > 0 || page->ended[static_cast<size_t>(peer())].load() > 0) return;  // the runtime ends the rest
   meet();
   lci::free_comp(&g);
 }

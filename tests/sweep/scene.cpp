@@ -42,7 +42,7 @@ bool is_loss(const std::exception& e) {
 void accept(const char* where, const std::exception& e) {
   const pause here;
   std::fprintf(stderr, "rank %d: %s threw: %s\n", me, where, e.what());
-  // Whoever sees an error must have been told of a failure. That of a peer shows at this end, too.
+  // An error must have a fault as its cause; a fault at the peer may cause an error here, too.
   const bool typed = dynamic_cast<const lci::resource_error*>(&e) != nullptr ||
                      dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr ||
                      dynamic_cast<const lci::peer_failure_error*>(&e) != nullptr;
@@ -50,7 +50,7 @@ void accept(const char* where, const std::exception& e) {
   if (std::strlen(e.what()) < 12) fail("%s threw without a text: %s", where, e.what());
   if (may_cost_peers() && dynamic_cast<const lci::peer_failure_error*>(&e) != nullptr) page->broken.store(1);
   if (may_lose_peer && dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr) {
-    std::fprintf(stderr, "rank %d: has lost its launcher, without which nothing is made together any more\n", me);
+    std::fprintf(stderr, "rank %d: has lost its launcher, without which no collective setup is possible\n", me);
     std::fflush(nullptr);
     _exit(told_code);
   }
@@ -78,7 +78,7 @@ void turn() {
   } catch (const std::exception& e) {
     accept("progress", e);
     const int told = page->told[static_cast<size_t>(me)].fetch_add(1) + 1;
-    // A program would have ended by now.
+    // A real program would have ended by now.
     if (told >= told_for_good && may_cost_peers()) disarm(), page->broken.store(1);
   }
 }
@@ -93,7 +93,7 @@ void meet() {
 namespace {
 
 constexpr std::array<size_t, n_messages> sizes = {8, 1000, 5000, 20000, 100000, 1200000, 0, 3000, 8, 70000, 300000, 16};
-constexpr size_t largest = 1200000 + 64;  // and some more
+constexpr size_t largest = 1200000 + 64;  // with some room behind
 
 std::unique_ptr<char[]> make_contents() {
   std::unique_ptr<char[]> all(new char[n_messages * largest]);
@@ -145,14 +145,14 @@ void expect_health() {
     for (lci::status_t s; (s = lci::cq_pop(sent)).is_done();) --to_end;
     for (lci::status_t s; !(s = lci::cq_pop(received)).is_retry();) {
       --to_come;
-      if (!s.is_done() && may_cost_peers()) continue;  // progress() is about to say why
+      if (!s.is_done() && may_cost_peers()) continue;  // progress() will throw the reason
       if (!s.is_done() || !is_content(static_cast<int>(s.tag - base), s.buffer, s.size))
         fail("afterwards message %d comes with error %d, size %zu", static_cast<int>(s.tag - base),
              static_cast<int>(s.error.errorcode), s.size);
     }
     return (to_end == 0 && to_come == 0) || is_broken();
   });
-  // Whatever has failed before: nothing is under way for ever.
+  // Also after faults, the device must become drained.
   until("afterwards, the device to be drained", [] { return lci::test_drained().is_done() || is_broken(); });
   if (is_broken()) return;
   meet();
@@ -162,7 +162,7 @@ void expect_health() {
 
 void expect_loss() {
   const auto mine = static_cast<size_t>(me);
-  // Nobody waits for this rank.
+  // The other rank must not wait for this one.
   page->lost[mine].store(1);
   page->ended[mine].store(1);
   page->arrived[mine].store(1 << 20);

@@ -1,4 +1,4 @@
-// What scenarios are made of: two ranks that try things while something fails, and look at what has become of them.
+// Building blocks of scenarios: two ranks call operations while some calls fail, and check the results.
 #pragma once
 
 #include <exception>
@@ -13,23 +13,24 @@ extern int me, n_ranks;
 extern board* page;
 inline int peer() { return n_ranks == 1 ? 0 : 1 - me; }
 
-/// With which a rank ends that can't start, or go on without its launcher, and says so; its launcher ends the others.
+/// The exit status of a rank that can't start or has lost its launcher, and has reported that; the launcher ends the
+/// other ranks.
 constexpr int told_code = 3;
 
-/// Something is wrong: said, and the job ends badly.
+/// Reports an error and ends the process with status 1.
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
-/// Thrown where a rank is told that its peer has failed, the first time: the scenario is over.
+/// Thrown at the first report of the peer's failure, which ends the scenario.
 struct peer_lost {};
-/// Set while that may happen: what is to fail breaks a connection.
+/// Set while a peer failure is allowed, since the configured fault breaks a connection.
 extern bool may_lose_peer;
-/// Whether it says so. Then the page knows, and nobody waits for this rank any more.
+/// Whether the exception reports an allowed failure of the peer.
 bool is_loss(const std::exception& e);
 inline bool has_lost(int rank) { return page->lost[static_cast<size_t>(rank)].load() != 0; }
 
-/// An exception of the library, at `where`. Wrong unless it is one that a failed call may become, with a text.
+/// Checks an exception that the library threw at `where`: it must have a type that a failed call may cause, and a text.
 void accept(const char* where, const std::exception& e);
 
-/// Whether f() has not thrown.
+/// Calls f(); returns false if it threw.
 template <class F>
 bool attempt(const char* what, F f) {
   try {
@@ -40,7 +41,7 @@ bool attempt(const char* what, F f) {
     return false;
   }
 }
-/// f() until it does not throw: what has made it throw is over some time.
+/// Calls f() until it does not throw, as faults are temporary.
 template <class F>
 void insist(const char* what, F f) {
   for (int i = 0; i < 100; ++i)
@@ -48,13 +49,13 @@ void insist(const char* what, F f) {
   fail("%s: fails for ever", what);
 }
 
-/// Whether a fault that may has cost the connection between the ranks: nothing more comes through then.
+/// Whether a fault that may break the connection has done so: no further messages arrive then.
 bool is_broken();
 
-/// One round of progress; what it throws is counted on the page.
+/// Makes progress once; exceptions are counted in the shared memory.
 void turn();
-/// Makes progress until f(). A test of a second's work that takes so much longer hangs.
-constexpr int timeout_s = 5;  // seconds, times what this build takes
+/// Time after which until() fails: the work takes less than a second.
+constexpr int timeout_s = 5;  // in seconds, times lci_test::time_scale
 class deadline {
  public:
   deadline();
@@ -71,22 +72,22 @@ void until(const char* what, F f) {
     if (end.is_over()) fail("HUNG: %s", what);
   }
 }
-/// Waits until both ranks have come here, making progress.
+/// A barrier of both ranks, which makes progress.
 void meet();
 
-/// Of messages number 0 and up: their sizes cross all protocols.
+/// The messages 0 to n_messages - 1 have sizes for all protocols.
 constexpr int n_messages = 12;
 size_t size_of(int i);
 const char* content_of(int i);
-char* buffer_for(int i);  // of n_messages, each as large as the largest
+char* buffer_for(int i);  // one for each message, with room for the largest
 bool is_content(int i, const void* data, size_t size);
 
-/// Sends a message of each protocol to the peer and receives as many; nothing may be amiss, unless is_broken().
+/// Sends a message of each protocol to the peer and receives as many; all must succeed unless is_broken().
 void expect_health();
-/// Nothing of the library below is left. After the runtime's end.
+/// Checks that no objects of the network's library are left. Called after the runtime was freed.
 void expect_no_objects();
 
-/// Both ranks are told that the other has failed, posts to it are refused, and nothing is under way for ever.
+/// Checks that the failure is reported to both ranks, posts to the peer are refused, and the device becomes drained.
 void expect_loss();
 
 using scenario = void (*)();

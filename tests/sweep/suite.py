@@ -1,12 +1,12 @@
-"""Makes one call after the other fail, in every scenario: allocations, and system calls with each errno.
+"""Makes single calls fail in every scenario, one by one: allocations, and system calls with each errno.
 
     suite.py --program sweep_scenarios --launcher lcirun [--what alloc] [--network shm] [--scenario am] [--all]
 
-A scenario is played once with nothing failing, which counts its calls. Then it is played again and again, each time
-as a job of its own with another call failing at one of its ranks. The scenario looks itself whether what became of it
-is right (scene.hpp, flow.hpp); here is seen whether it ended at all, and not by a signal. Of many calls a sample is
-tried, evenly spread, the first ones always, and the same in each run; with --all, or LCI_TESTS_LONG=1, all are.
-Of a failure is said which call it was, from where, and by which line it can be played again alone.
+A scenario is first run without faults to count its calls. Then it is run repeatedly, each time as a job of its own in
+which another call fails at one of the ranks. The scenario checks its results itself (scene.hpp, flow.hpp); this script
+checks that the job ends, and not by a signal. Of many calls a sample is tried: evenly spread, always with the first
+ones, and the same in each run. With --all or LCI_TESTS_LONG=1 all calls are tried. For a failure the script prints the
+call, its backtrace, and a command that repeats the job.
 """
 
 import argparse
@@ -23,28 +23,28 @@ import zlib
 
 import plans
 
-TOLD = 3  # scene.hpp: the runtime did not start, or has lost its launcher, and said why
-LIMIT = 60  # seconds for a job of a fraction of one, whose own watch is shorter; a sanitizer's are slower
+TOLD = 3  # told_code of scene.hpp: the runtime did not start, or has lost its launcher, and has reported why
+LIMIT = 60  # seconds. A job takes less than one, and its own time-out is shorter; with sanitizers jobs are slower.
 
 
 def parse(arguments):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--program", required=True)
     p.add_argument("--launcher", required=True)
-    p.add_argument("--what", action="append", help="alloc, or the name of a call; default: all of the plan")
+    p.add_argument("--what", action="append", help="alloc, or the name of a call; default: all calls of the plan")
     p.add_argument("--network", action="append", choices=sorted(plans.NETWORKS))
-    p.add_argument("--libraries", default="", help="the folder of the libraries that stand before others and count calls")
+    p.add_argument("--libraries", default="", help="the folder of the libraries that wrap others and count their calls")
     p.add_argument("--scenario", action="append")
     p.add_argument("--plan", default="memory", choices=sorted(plans.PLANS))
-    p.add_argument("--sample", type=int, help="calls to fail of each kind at each rank, instead of the plan's")
+    p.add_argument("--sample", type=int, help="calls of each kind to fail at each rank, instead of the plan's number")
     p.add_argument("--all", action="store_true", default=os.environ.get("LCI_TESTS_LONG", "0") != "0")
     p.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     return p.parse_args(arguments)
 
 
 def numbers(n, sample, of):
-    """1..n, or so many of them: the first half of the sample one by one, the others evenly spread. A single one is
-    anywhere: another one for each text `of`."""
+    """1..n, or a sample of them: the first half of the sample is 1, 2 and so on, the other half is evenly spread. A
+    sample of one number is chosen by the text `of`."""
     if n <= sample:
         return list(range(1, n + 1))
     if sample == 1:
@@ -69,7 +69,7 @@ FRAME = re.compile(r"^(?P<path>/\S+?)\((?P<name>[^+)]*)\+0x(?P<offset>[0-9a-f]+)
 
 
 def readable(text):
-    """Backtraces with the names of functions."""
+    """The text, with backtraces as names of functions."""
     lines = []
     for line in text.splitlines():
         frame = FRAME.match(line)
@@ -99,7 +99,7 @@ class Sweep:
         return environment, [self.options.launcher, "-n", str(ranks), self.options.program, scenario]
 
     def play(self, scenario, network, ranks, fault="", rank=0):
-        """(what is wrong or "", all that was said)"""
+        """Runs a job. Returns (the error or "", the output)."""
         environment, command = self.command(scenario, network, ranks, fault, rank)
         job = subprocess.Popen(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
@@ -121,7 +121,7 @@ class Sweep:
         return wrong, said
 
     def counts(self, scenario, network, ranks):
-        """By rank, how often each call is made. (Jobs differ a little.)"""
+        """The number of calls of each kind, by rank. (It may differ slightly between jobs.)"""
         found = []
         wrong, said = self.play(scenario, network, ranks)
         for rank in range(ranks if not wrong else 0):
@@ -141,12 +141,12 @@ class Sweep:
                         yield f"{call}:{i}{how}", rank
 
     def sweep(self, pool, scenario, network, ranks, plan):
-        """One test case: prints its line, and whether it has passed."""
+        """One test case: prints its line and returns whether it has passed."""
         title = f"{scenario}, {network}, {ranks} rank{'s' if ranks > 1 else ''}"
         begin = time.monotonic()
         wrong, said, counts = self.counts(scenario, network, ranks)
         if wrong:
-            print(f"{said}\nFAILED {title}: nothing was to fail, but {wrong}", flush=True)
+            print(f"{said}\nFAILED {title}: without a fault: {wrong}", flush=True)
             return False
         sample = self.options.sample or plan["sample"][network]
         calls = plan.get(f"calls_at_{scenario}", plan["calls"])

@@ -1,5 +1,5 @@
-// Stands before the C library's system calls: those of an executable are taken before any library's. What the C
-// library calls itself is not seen. A sanitizer stands before these calls itself, from before main().
+// Wraps the C library's system calls: symbols of an executable take precedence over those of libraries. Calls within
+// the C library are not counted. Not used with sanitizers, which wrap these calls themselves, already before main().
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 namespace {
 
-/// The function behind ours: the C library's, or a sanitizer's.
+/// The wrapped function of the C library, or of a sanitizer.
 template <class F>
 F* behind(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
@@ -34,7 +34,7 @@ bool fails(sweep::call which) {
   return error != 0;
 }
 
-/// The call that a number of syscall() stands for; `end`: one that is not counted.
+/// The call for a number of syscall(); `end` if it is not counted.
 sweep::call call_of(long number) {
   switch (number) {
     case SYS_futex:
@@ -54,7 +54,7 @@ sweep::call call_of(long number) {
 
 extern "C" {
 
-// By which name programs compiled with large files call it, its result, parameters, and the arguments for them.
+// A wrapper: the call, its symbol in programs with large files, its result, parameters and arguments.
 #define WRAPPED(call_name, symbol, result, parameters, arguments)        \
   result symbol parameters {                                             \
     static auto* const real = behind<result parameters>(#symbol);        \
@@ -118,7 +118,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (*body)(
   return error != 0 ? error : real(thread, attr, body, argument);
 }
 
-// Those that take what they are called with: as many as the system takes at most.
+// Functions with variable arguments, passed on with the maximum number of arguments.
 
 int open64(const char* path, int flags, ...) {
   static auto* const real = behind<int(const char*, int, ...)>("open64");

@@ -1,4 +1,4 @@
-// Stands before the functions that allocate: those of an executable are taken before any library's.
+// Wraps the functions that allocate: symbols of an executable take precedence over those of libraries.
 #include <dlfcn.h>
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The function behind ours: the C library's, or a sanitizer's.
+/// The wrapped function of the C library, or of a sanitizer.
 template <class F>
 F* behind(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
@@ -49,7 +49,7 @@ int posix_memalign(void** memory, size_t alignment, size_t size) {
 
 }  // extern "C"
 
-// Without a sanitizer `new` is the C++ library's, which calls malloc().
+// Without a sanitizer, `new` is that of the C++ library, which calls malloc().
 #ifdef __SANITIZE_ADDRESS__
 
 void* operator new(size_t size) {

@@ -1,4 +1,4 @@
-// Rank 0 of two over tcp, as tests of its device have it: what it is told, and what rank 1 says, which is the test's.
+// Helpers of tests of a tcp device: the device is rank 0 of two; the test acts as rank 1.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace tcp_test {
 using namespace lci::network;
 using namespace lci::network::sockets;
 
-/// Rank 0 of two; what rank 1 offers is the test's.
+/// The address exchange of rank 0 of two; the test sets what rank 1 publishes.
 struct two_ranks final : address_exchange {
   int rank() const override { return 0; }
   int size() const override { return 2; }
@@ -30,7 +30,7 @@ struct two_ranks final : address_exchange {
   std::vector<std::string> read_all(ticket t) override { return {read(t, 0), read(t, 1)}; }
   std::vector<std::string> mine;
   std::string other;
-  std::string watched_at;  // where rank 1 is watched; empty: nobody is
+  std::string watched_at;  // where rank 1's process is watched; empty: it is not watched
 };
 
 struct recorder final : event_sink {
@@ -68,7 +68,7 @@ inline lci::net_context_attr_t attributes(size_t buffer) {
   return attr;
 }
 
-/// The device of rank 0, and the socket of a rank 1 that has said hello.
+/// The bytes of a frame with this payload.
 inline std::string framed(const std::string& message, frame_kind kind = frame_kind::message) {
   std::string bytes(frame_room(message.size()), 'p');
   std::byte* const begin = reinterpret_cast<std::byte*>(bytes.data());

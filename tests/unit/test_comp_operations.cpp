@@ -13,7 +13,7 @@ using Catch::Contains;
 
 namespace {
 
-/// A world of one rank, and the default attributes as they were.
+/// A job of one rank over the sim fabric. The destructor restores the default attributes.
 class one_rank {
  public:
   one_rank() : before_(lci::get_g_default_attr()) {
@@ -51,7 +51,7 @@ lci::status_t count_runs(void* value) {
 
 }  // namespace
 
-TEST_CASE("comp operations: each kind is made with its attributes and does its work") {
+TEST_CASE("comp operations: each kind of object can be made with its attributes and works") {
   one_rank world;
   lci::comp_t sync = lci::alloc_sync_x().sync_threshold(2).runtime(world.runtime)();
   CHECK(sync.get_attr_comp_type() == lci::attr_comp_type_t::sync);
@@ -99,7 +99,7 @@ TEST_CASE("comp operations: each kind is made with its attributes and does its w
   }
 }
 
-TEST_CASE("comp operations: the wrong kind is refused with its name and the right one") {
+TEST_CASE("comp operations: an object of the wrong kind is refused, with its kind and the right one in the text") {
   one_rank world;
   lci::comp_t cq = lci::alloc_cq_x().runtime(world.runtime)();
   lci::comp_t sync = lci::alloc_sync_x().runtime(world.runtime)();
@@ -127,7 +127,7 @@ TEST_CASE("comp operations: the wrong kind is refused with its name and the righ
   lci::free_comp(&sync);
 }
 
-TEST_CASE("comp operations: waits end in time, spinning or parked, with progress or without") {
+TEST_CASE("comp operations: waits end at their time-out, spinning or parked, with progress or without") {
   one_rank world;
   lci::comp_t cq = lci::alloc_cq_x().runtime(world.runtime)();
   lci::comp_t sync = lci::alloc_sync_x().runtime(world.runtime)();
@@ -170,7 +170,7 @@ TEST_CASE("comp operations: waits end in time, spinning or parked, with progress
   for (lci::comp_t* c : {&cq, &sync, &counter, &graph}) lci::free_comp(c);
 }
 
-TEST_CASE("comp operations: a thread that parks without progress is woken by a signal, cheaply") {
+TEST_CASE("comp operations: a thread that parks without progress is woken by a signal and uses no processor time") {
   one_rank world;
   lci::comp_t cq = lci::alloc_cq_x().runtime(world.runtime)();
   lci::comp_t sync = lci::alloc_sync_x().runtime(world.runtime)();
@@ -215,7 +215,7 @@ TEST_CASE("comp operations: a thread that parks without progress is woken by a s
   for (lci::comp_t* c : {&cq, &sync, &counter, &graph}) lci::free_comp(c);
 }
 
-TEST_CASE("comp operations: progress runs the nodes of a graph that said retry") {
+TEST_CASE("comp operations: progress runs the nodes of a graph that returned retry") {
   one_rank world;
   struct stubborn {
     int left = 5;
@@ -265,7 +265,7 @@ TEST_CASE("comp operations: an operation as a node completes through the graph")
   lci::free_comp(&graph);
 }
 
-TEST_CASE("comp operations: waiting for progress inside a handler is refused, not a deadlock") {
+TEST_CASE("comp operations: a wait with progress inside a handler is refused instead of a deadlock") {
   one_rank world;
   static lci::comp_t inner;
   static lci::runtime_t runtime;

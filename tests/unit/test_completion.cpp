@@ -1,4 +1,4 @@
-// Completion objects by themselves: no runtime.
+// Completion objects without a runtime.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <memory>
@@ -40,7 +40,7 @@ comp_attr_t with_queue(attr_cq_type_t type, int length) {
   return a;
 }
 
-/// Sleeps on an object in a thread until `ready`; processor time it took.
+/// Sleeps on an object in a thread until `ready`; returns the thread's processor time.
 double cpu_of_sleep(std::function<bool()> ready, std::function<void()> sleep,
                     std::function<void()> signal) {
   double cpu = 0;
@@ -66,7 +66,7 @@ TEST_CASE("handler: is called with the status") {
   CHECK(seen.size == 17);
 }
 
-TEST_CASE("synchronizer: ready after its threshold, gives all statuses, and starts again") {
+TEST_CASE("synchronizer: ready at its threshold, returns all statuses, and starts again") {
   for (int n : {1, 2, 5}) {
     std::unique_ptr<synchronizer> s(make_synchronizer(with_threshold(n)));
     CHECK(s->attr.comp_type == attr_comp_type_t::sync);
@@ -87,7 +87,7 @@ TEST_CASE("synchronizer: ready after its threshold, gives all statuses, and star
   }
 }
 
-TEST_CASE("synchronizer: signals beyond the threshold belong to the rounds that follow, in order") {
+TEST_CASE("synchronizer: signals beyond the threshold count for later rounds, in order") {
   for (int n : {1, 3}) {
     std::unique_ptr<synchronizer> s(make_synchronizer(with_threshold(n)));
     size_t in = 0, expected = 0;
@@ -116,7 +116,7 @@ TEST_CASE("synchronizer: many signallers and testers, each signal counts once") 
       if (t < 2) {
         for (uint64_t i = 1; i <= total / 2; ++i) {
           s->signal(numbered(i));
-          // Signals must not run further ahead than a program's would.
+          // Signals must not be further ahead than in a real program.
           while (i > taken.load() / 2 + 1000) std::this_thread::yield();
         }
         return sum;
@@ -149,7 +149,7 @@ TEST_CASE("synchronizer: a sleeper uses no processor time and is woken") {
   }
 }
 
-TEST_CASE("synchronizer: may be freed by whoever has seen it ready") {
+TEST_CASE("synchronizer: may be freed by a thread that has found it ready") {
   for (int n : {1, 2}) {
     for (int i = 0; i < 2000 / lci_test::time_scale; ++i) {
       synchronizer* s = make_synchronizer(with_threshold(n));
@@ -177,7 +177,7 @@ TEST_CASE("counter: counts, is set, goes below zero") {
   CHECK(c.number.get() == int64_t{1} << 61);
 }
 
-TEST_CASE("counter: counts the signals of many threads and wakes who waits for a number") {
+TEST_CASE("counter: counts the signals of many threads and wakes threads that wait for a number") {
   counter c{{}};
   const double cpu = cpu_of_sleep([&] { return c.number.get() >= 4 * many; },
                                   [&] { c.number.sleep(4 * many, -1); },
@@ -193,7 +193,7 @@ TEST_CASE("counter: counts the signals of many threads and wakes who waits for a
                      [&] { c.number.sleep(4 * many + 1, -1); }, [&] { c.signal({}); }) < little);
 }
 
-TEST_CASE("completion queue: a queue in one order gives statuses as threads have signalled them by turns") {
+TEST_CASE("completion queue: an ordered queue returns statuses in the order in which threads signalled them in turn") {
   for (auto type : {attr_cq_type_t::fifo, attr_cq_type_t::array_atomic}) {
     constexpr size_t each = 1000, threads = 3;
     std::unique_ptr<completion_queue> q(make_queue(with_queue(type, each * threads)));
@@ -223,7 +223,7 @@ TEST_CASE("completion queue: a queue in one order gives statuses as threads have
   }
 }
 
-TEST_CASE("completion queue: all kinds give statuses in order") {
+TEST_CASE("completion queue: all kinds return statuses in order") {
   for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic, attr_cq_type_t::fifo}) {
     std::unique_ptr<completion_queue> q(make_queue(with_queue(type, 100)));
     CHECK(q->attr.comp_type == attr_comp_type_t::cq);
@@ -299,7 +299,7 @@ TEST_CASE("completion queue: sleepers use no processor time; each status wakes o
   }
 }
 
-TEST_CASE("completion queue: may be freed by whoever has taken the last status") {
+TEST_CASE("completion queue: may be freed by a thread that has taken the last status") {
   for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic, attr_cq_type_t::fifo}) {
     for (int i = 0; i < 1000 / lci_test::time_scale; ++i) {
       completion_queue* q = make_queue(with_queue(type, 2));
@@ -315,7 +315,7 @@ TEST_CASE("completion queue: may be freed by whoever has taken the last status")
   }
 }
 
-TEST_CASE("custom completion object: whatever its author says") {
+TEST_CASE("custom completion object: its own signal() is called") {
   struct own final : lci::comp_impl_t {
     size_t sum = 0;
     void signal(status_t s) override { sum += s.size; }

@@ -1,4 +1,4 @@
-// The queues and the array, with real threads.
+// The concurrent queues and the array, with real threads.
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <memory>
@@ -43,7 +43,7 @@ struct outcome {
   uint64_t count = 0, sum = 0, torn = 0, disordered = 0;
 };
 
-// Half of the threads push, the others pop until all have come, up to `at_once` by a call.
+// Half of the threads push, the others pop up to `at_once` items in a call, until all items have been popped.
 template <class Queue>
 outcome pump(Queue& q, int pairs, size_t each, size_t at_once) {
   std::atomic<uint64_t> popped{0};
@@ -82,7 +82,7 @@ outcome pump(Queue& q, int pairs, size_t each, size_t at_once) {
   return all;
 }
 
-/// Three threads push so many each, three pop.
+/// Three threads push the given number of items each, and three pop.
 template <class Queue>
 void check_pumped(Queue& q, size_t each, size_t at_once = 1) {
   const outcome o = pump(q, 3, each, at_once);
@@ -123,7 +123,7 @@ TEST_CASE("bounded queue: many threads lose nothing and keep each producer's ord
   }
 }
 
-TEST_CASE("bounded queue: gives several at once, in order, round after round") {
+TEST_CASE("bounded queue: pops several items in a call, in order, in many rounds") {
   lci::bounded_queue<status_t> q(8);
   status_t some[20];
   size_t next = 0, pushed = 0;
@@ -142,7 +142,7 @@ TEST_CASE("bounded queue: gives several at once, in order, round after round") {
   for (size_t at_once : {2, 100}) check_pumped(q, items / 4, at_once);
 }
 
-TEST_CASE("segmented queue: gives several at once, in order, across segments") {
+TEST_CASE("segmented queue: pops several items in a call, in order, across segments") {
   lci::segmented_queue<status_t> q;
   status_t some[300];
   CHECK(q.pop_many(some, 300) == 0);
@@ -160,11 +160,11 @@ TEST_CASE("segmented queue: gives several at once, in order, across segments") {
   for (size_t at_once : {2, 300}) check_pumped(q, items, at_once);
 }
 
-TEST_CASE("sharded queue: several at once come from all shards, and none of them waits for ever") {
+TEST_CASE("sharded queue: a call pops several items from all shards, and no item waits for ever") {
   lci::sharded_queue<status_t> q;
   status_t some[256];
   for (size_t at_once : {1u, 2u, 62u, 63u, 64u, 65u, 256u}) {
-    // This thread fills its own shard as fast as it empties it.
+    // This thread pushes to its own shard as fast as it pops.
     in_threads(3, [&](int t) {
       if (t > 0) q.push(item(t, 7));
       return 0;
@@ -198,11 +198,11 @@ TEST_CASE("segmented queue: first in, first out, without a bound") {
     CHECK(!q.pop(s));
     CHECK(q.idle());
   }
-  // The second round was served by the segments of the first.
+  // The second round reused the segments of the first.
   CHECK(q.segments() <= 10000 / 128 + 2);
 }
 
-TEST_CASE("segmented queue: is small while nothing waits in it, however much has passed") {
+TEST_CASE("segmented queue: uses little memory while it is empty, however many items it had") {
   lci::segmented_queue<status_t> q;
   status_t s;
   for (size_t i = 0; i < 100000; ++i) {
@@ -240,7 +240,7 @@ TEST_CASE("sharded queue: many threads lose nothing and keep each producer's ord
   check_pumped(q, items);
 }
 
-TEST_CASE("sharded queue: what threads push by turns, in order, comes out in that order") {
+TEST_CASE("sharded queue: items that threads push in turn are popped in that order") {
   lci::sharded_queue<status_t> q;
   std::atomic<size_t> turn{0};
   constexpr size_t each = 1000;
@@ -260,7 +260,7 @@ TEST_CASE("sharded queue: what threads push by turns, in order, comes out in tha
   }
 }
 
-TEST_CASE("sharded queue: a thread that keeps its own shard full comes to the others'") {
+TEST_CASE("sharded queue: a thread whose own shard is never empty also pops from the others") {
   lci::sharded_queue<status_t> q;
   in_threads(2, [&](int t) {
     if (t == 1) q.push(item(1, 7));
@@ -277,7 +277,7 @@ TEST_CASE("sharded queue: a thread that keeps its own shard full comes to the ot
   CHECK(found);
 }
 
-TEST_CASE("array: grows, and gives the blank where nothing was written") {
+TEST_CASE("array: grows, and returns the default where nothing was written") {
   lci::mpmc_array<int> a(1, -1);
   CHECK(a.get(0) == -1);
   CHECK(a.get(1000000) == -1);
@@ -325,7 +325,7 @@ TEST_CASE("array: readers see complete objects while others append") {
   for (object* o : all) delete o;
 }
 
-TEST_CASE("event count: a sleeper costs no processor time and wakes for an item") {
+TEST_CASE("event count: a sleeper uses no processor time and is woken for an item") {
   lci::bounded_queue<int> q(4);
   lci::event_count<> events;
   double cpu = 0;
@@ -345,7 +345,7 @@ TEST_CASE("event count: a sleeper costs no processor time and wakes for an item"
   CHECK(cpu < 0.02 * lci_test::time_scale);
 }
 
-TEST_CASE("event count: a sleep ends with its time") {
+TEST_CASE("event count: a sleep ends at its time-out") {
   lci::event_count<> events;
   const auto start = std::chrono::steady_clock::now();
   events.sleep([] { return true; }, 50'000'000);
@@ -379,7 +379,7 @@ TEST_CASE("event count: producers and sleepers never miss each other") {
 }
 
 TEST_CASE(
-    "deferred queue: runs each task once a round and keeps those that push themselves again") {
+    "deferred queue: runs each task once in a round and keeps those that push themselves again") {
   struct job {
     lci::deferred_queue* queue;
     int left;
@@ -409,7 +409,7 @@ TEST_CASE(
   CHECK(thrice.runs == 3);
 }
 
-TEST_CASE("deferred queue: a task that throws does not take the others with it") {
+TEST_CASE("deferred queue: a task that throws does not prevent the others") {
   lci::deferred_queue q;
   static int runs;
   runs = 0;

@@ -1,4 +1,4 @@
-// What devices have to tell outside of a poll, and what becomes of their peers.
+// Events that devices report later than they occur, and the states of peers.
 #include <catch2/catch.hpp>
 
 #include <atomic>
@@ -16,7 +16,7 @@ using lci::network::deferred_events;
 
 namespace {
 
-/// Throws at the first failure that it is told of, if it is to.
+/// Records failures; throws at the first one if asked to.
 class listener final : public lci::network::event_sink {
  public:
   explicit listener(bool throws = false) : throws_(throws) {}
@@ -36,7 +36,7 @@ class listener final : public lci::network::event_sink {
 
 }  // namespace
 
-TEST_CASE("deferred_events: failures are told once, in order, and a handler that throws loses none") {
+TEST_CASE("deferred_events: failures are reported once, in order, and a handler that throws loses none") {
   deferred_events n;
   CHECK(!n.any());
   for (int peer : {3, 1, 2}) n.add_failure(peer, "died");
@@ -53,7 +53,7 @@ TEST_CASE("deferred_events: failures are told once, in order, and a handler that
   CHECK(!n.any());
 }
 
-TEST_CASE("deferred_events: failures that may not be told yet stay, in order") {
+TEST_CASE("deferred_events: failures that may not be reported yet remain, in order") {
   deferred_events n;
   listener all;
   for (int peer = 0; peer < 4; ++peer) n.add_failure(peer, "gone");
@@ -66,7 +66,7 @@ TEST_CASE("deferred_events: failures that may not be told yet stay, in order") {
   CHECK(all.told == std::vector<std::string>{"0 gone", "2 gone", "1 gone", "3 gone"});
 }
 
-TEST_CASE("deferred_events: what could not be told comes before what was added since, and so do lists behind it") {
+TEST_CASE("deferred_events: unreported events come before later ones, and so do those of later lists") {
   deferred_events n;
   std::vector<int> list;
   n.add(list, 1);
@@ -79,7 +79,7 @@ TEST_CASE("deferred_events: what could not be told comes before what was added s
   };
   CHECK_THROWS_AS(n.report(list, throws), std::runtime_error);
   CHECK(list == std::vector<int>{2, 3});
-  // Also if the last of a list has thrown.
+  // Also if the handler throws at the last event of a list.
   n.begin_report();
   CHECK_THROWS_AS(n.report(list, [](int i) { if (i == 3) throw std::runtime_error("of a handler"); }), std::runtime_error);
   CHECK(list.empty());
@@ -88,7 +88,7 @@ TEST_CASE("deferred_events: what could not be told comes before what was added s
   CHECK(n.report_failures(last) == 1);
 }
 
-TEST_CASE("deferred_events: several threads that add and tell lose nothing") {
+TEST_CASE("deferred_events: several threads that add and report lose no event") {
   constexpr int count = 20000;
   deferred_events n;
   std::vector<int> list;
@@ -111,7 +111,7 @@ TEST_CASE("deferred_events: several threads that add and tell lose nothing") {
   CHECK(sum.load() == int64_t{count} * (count - 1));
 }
 
-TEST_CASE("a peer fails or leaves, once") {
+TEST_CASE("a peer fails or closes once") {
   peer_state failed;
   CHECK(!failed.is_gone());
   CHECK(failed.fail());

@@ -1,4 +1,4 @@
-// Completion graphs, without network: nodes are functions.
+// Completion graphs whose nodes are functions, without a network.
 #include <catch2/catch.hpp>
 #include <memory>
 #include <mutex>
@@ -20,7 +20,7 @@ using lci_test::in_threads;
 
 namespace {
 
-/// The value of a node: notes when it ran, and returns what it is told.
+/// The value of a node: records when it ran, and returns the given status.
 struct step {
   std::atomic<int>* clock = nullptr;
   errorcode_t answer = errorcode_t::done;
@@ -39,7 +39,7 @@ struct step {
 
 }  // namespace
 
-TEST_CASE("graph: test before the start says retry; an empty graph is done at once") {
+TEST_CASE("graph: test before the start returns retry; an empty graph is done at once") {
   graph g({});
   CHECK(g.attr.comp_type == lci::attr_comp_type_t::graph);
   CHECK(g.test().is_retry());
@@ -78,7 +78,7 @@ TEST_CASE("graph: nodes run after their predecessors, in every run") {
   }
 }
 
-TEST_CASE("graph: waits for nodes that say posted, and gives their status to the edges") {
+TEST_CASE("graph: waits for nodes that return posted, and passes their status to the edges") {
   graph g({});
   static size_t seen_size;
   static void* seen_values[2];
@@ -116,7 +116,7 @@ TEST_CASE("graph: waits for nodes that say posted, and gives their status to the
   }
 }
 
-TEST_CASE("graph: a node that says retry is run again, by the deferred queue or by test") {
+TEST_CASE("graph: a node that returns retry is run again by the deferred queue or by test") {
   for (bool own : {true, false}) {
     lci::deferred_queue deferred;
     graph g({}, nullptr, own ? nullptr : &deferred);
@@ -143,13 +143,13 @@ TEST_CASE("graph: a node that says retry is run again, by the deferred queue or 
   }
 }
 
-TEST_CASE("graph: a chain of 100,000 nodes does not use up the stack") {
+TEST_CASE("graph: a chain of 100,000 nodes does not overflow the stack") {
   constexpr int n = 100000;
   struct link {
     graph_node* node = nullptr;
     bool by_hand = false;
     int runs = 0;
-    // Every other one completes itself from inside, like an operation whose handler runs at once.
+    // Every second node completes within its function, like an operation whose handler runs at once.
     static status_t run(void* self) {
       auto* l = static_cast<link*>(self);
       ++l->runs;
@@ -193,7 +193,7 @@ TEST_CASE("graph: frees the values of its nodes") {
   CHECK(freed == 3);
 }
 
-TEST_CASE("graph: with a completion object it signals that and frees itself") {
+TEST_CASE("graph: with a completion object it signals the object and frees itself") {
   std::unique_ptr<lci::core::completion_queue> q(lci::core::make_queue({}));
   static int freed;
   freed = 0;
@@ -241,7 +241,7 @@ TEST_CASE("graph: misuse is refused") {
   CHECK(g.test().is_retry());
 }
 
-TEST_CASE("graph: what a node throws comes out of test, and later nodes are skipped") {
+TEST_CASE("graph: test throws a node's exception, and later nodes are skipped") {
   graph g({});
   step later, posted;
   posted.answer = errorcode_t::posted;
@@ -257,7 +257,7 @@ TEST_CASE("graph: what a node throws comes out of test, and later nodes are skip
   graph_node* nl = g.add_node(step::run, &later, nullptr);
   g.add_edge(nt, nl, nullptr);
   g.start();
-  CHECK(g.test().is_retry());  // a node is still under way
+  CHECK(g.test().is_retry());  // a node is still running
   graph::mark_complete(np, errorcode_t::done);
   CHECK_THROWS_WITH(g.test(), "no luck");
   CHECK(later.runs == 0);
@@ -277,7 +277,7 @@ TEST_CASE("graph: a node whose function threw is not counted again by a late mar
                               nullptr, nullptr);
   g.start();
   graph::mark_complete(nt, errorcode_t::done);  // of the operation that it had posted
-  CHECK(g.test().is_retry());                   // np is still under way
+  CHECK(g.test().is_retry());                   // np is still running
   CHECK_THROWS_AS(graph::mark_complete(nt, errorcode_t::done), invalid_argument_error);
   graph::mark_complete(np, errorcode_t::done);
   CHECK_THROWS_WITH(g.test(), "no luck");
@@ -333,7 +333,7 @@ TEST_CASE("graph: a node that ends as fatal fails the run, with its rank") {
   g.add_edge(np, g.add_node(step::run, &last, nullptr), nullptr);
   g.start();
   graph::mark_complete(nf, lost(3));
-  CHECK(g.test().is_retry());  // a node is still under way
+  CHECK(g.test().is_retry());  // a node is still running
   graph::mark_complete(np, lost(5));
   const status_t status = g.test();
   CHECK(status.error == errorcode_t::fatal);
@@ -341,7 +341,7 @@ TEST_CASE("graph: a node that ends as fatal fails the run, with its rank") {
   CHECK(later.runs == 0);
   CHECK(last.runs == 0);
   CHECK(edges == 0);
-  // The next run knows nothing of it.
+  // The failure does not affect the next run.
   g.start();
   graph::mark_complete(nf, errorcode_t::done);
   graph::mark_complete(np, errorcode_t::done);
@@ -352,7 +352,7 @@ TEST_CASE("graph: a node that ends as fatal fails the run, with its rank") {
   CHECK(edges == 1);
 }
 
-TEST_CASE("graph: a failed run is told to the completion object, with the rank where one is known") {
+TEST_CASE("graph: a failed run is reported to the completion object, with the rank if it is known") {
   std::unique_ptr<lci::core::completion_queue> q(lci::core::make_queue({}));
   int mark = 0;
   const auto fails = [&](graph_node::run_function run) {

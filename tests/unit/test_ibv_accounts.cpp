@@ -1,4 +1,4 @@
-// What the libibverbs backend keeps account of, without any card.
+// The bookkeeping of the libibverbs backend, without a device.
 #include <catch2/catch.hpp>
 #include <deque>
 #include <random>
@@ -12,7 +12,7 @@
 
 using namespace lci::network::ibv;
 
-TEST_CASE("the number of a work request says what it is", "[unit]") {
+TEST_CASE("the id of a work request encodes its kind, peer and sequence number", "[unit]") {
   constexpr int last = work_id::max_peers - 1;
   for (const work_id id : {work_id{false, 0, 0}, work_id{false, last, ~0u}, work_id{true, 0, 7}}) {
     const work_id again = work_id::unpack(id.packed());
@@ -22,7 +22,7 @@ TEST_CASE("the number of a work request says what it is", "[unit]") {
   }
 }
 
-TEST_CASE("a full send queue always has a completion to come, however few are asked for", "[unit]") {
+TEST_CASE("a full send queue always has a signalled request, however few are signalled", "[unit]") {
   for (const uint32_t depth : {1u, 2u, 4u, 7u, 64u}) {
     send_queue queue;
     queue.make(depth, 0);
@@ -59,7 +59,7 @@ TEST_CASE("a completion of a send queue finds its owner and ends all before it",
   CHECK(queue.is_empty());
 }
 
-TEST_CASE("a part of a send queue is for the library's own messages", "[unit]") {
+TEST_CASE("a part of a send queue is reserved for the library's own messages", "[unit]") {
   send_queue queue;
   queue.make(8, 3);
   for (int i = 0; i < 5; ++i) {
@@ -74,16 +74,16 @@ TEST_CASE("a part of a send queue is for the library's own messages", "[unit]") 
   CHECK(small.has_room(false));
 }
 
-TEST_CASE("numbers of queue pairs lead to their peers", "[unit]") {
+TEST_CASE("peers are found by the numbers of their queue pairs", "[unit]") {
   pair_numbers numbers;
   numbers.make(100);
-  for (int r = 0; r < 100; ++r) numbers.add(17 + static_cast<uint32_t>(r) * 256, r);  // all meet in one place
+  for (int r = 0; r < 100; ++r) numbers.add(17 + static_cast<uint32_t>(r) * 256, r);  // all have the same hash
   for (int r = 0; r < 100; ++r) CHECK(numbers.peer_of(17 + static_cast<uint32_t>(r) * 256) == r);
   CHECK(numbers.peer_of(16) == -1);
   CHECK(numbers.peer_of(0) == -1);
 }
 
-TEST_CASE("slots of receive buffers go round", "[unit]") {
+TEST_CASE("slots of receive buffers are reused", "[unit]") {
   receive_slots slots;
   slots.make(3);
   uint32_t taken[3], one_more;
@@ -99,7 +99,7 @@ TEST_CASE("slots of receive buffers go round", "[unit]") {
 
 namespace {
 
-/// One receiver and its senders, whose messages and credits take any time to arrive.
+/// One receiver and its senders, whose messages and credits arrive after random delays.
 struct receiver_and_senders {
   receiver_and_senders(size_t n, uint32_t buffers) : receiver(n), senders(n), on_the_way(n) {
     for (uint32_t i = 0; i < buffers; ++i) receiver.buffer_posted();
@@ -144,14 +144,14 @@ struct receiver_and_senders {
   credits receiver;
   std::vector<std::unique_ptr<credits>> senders;
   std::vector<uint32_t> on_the_way;
-  uint32_t window, kept = 0;  // kept: buffers that the program does not give back
-  uint32_t under_way = 0, used = 0, most = 0;  // used: buffers that are with the core
+  uint32_t window, kept = 0;  // kept: buffers that the program does not return
+  uint32_t under_way = 0, used = 0, most = 0;  // used: buffers that the core owns
   uint64_t arrived = 0;
 };
 
 }  // namespace
 
-TEST_CASE("senders with credits never find the receiver without a buffer, and always get on", "[unit]") {
+TEST_CASE("senders with credits always find a posted receive buffer, and never stop for ever", "[unit]") {
   for (const auto& [n, buffers] : {std::pair<size_t, uint32_t>{1, 256}, {2, 64}, {3, 256}, {13, 256}, {1, 1}, {1, 2}}) {
     std::mt19937 random(7);
     receiver_and_senders all(n, buffers);
@@ -162,7 +162,7 @@ TEST_CASE("senders with credits never find the receiver without a buffer, and al
   }
 }
 
-TEST_CASE("a receiver that keeps many of its buffers goes on with the others", "[unit]") {
+TEST_CASE("a receiver that holds many of its buffers continues with the others", "[unit]") {
   for (const size_t n : {1, 2, 3}) {
     std::mt19937 random(9);
     receiver_and_senders all(n, 64);
@@ -174,7 +174,7 @@ TEST_CASE("a receiver that keeps many of its buffers goes on with the others", "
   }
 }
 
-TEST_CASE("with more ranks than buffers each sender has a window all the same", "[unit]") {
+TEST_CASE("each sender has a window also with more ranks than buffers", "[unit]") {
   std::mt19937 random(8);
   receiver_and_senders all(300, 64);
   CHECK(all.window >= 16);

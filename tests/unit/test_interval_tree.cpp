@@ -1,4 +1,4 @@
-// Ranges that may overlap: the tree finds what a search through all of them finds.
+// A tree of ranges that may overlap gives the same answers as a search through a list.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ interval range(uint64_t begin, uint64_t end) {
 
 }  // namespace
 
-TEST_CASE("an empty tree has nothing, and one range is found by its parts only") {
+TEST_CASE("an empty tree finds nothing, and a range is found by its parts only") {
   interval_tree tree;
   CHECK(tree.empty());
   CHECK(tree.covering(0, ~uint64_t{0}) == nullptr);
@@ -48,7 +48,7 @@ TEST_CASE("an empty tree has nothing, and one range is found by its parts only")
   CHECK(tree.empty());
 }
 
-TEST_CASE("ranges that are the same, or within each other, are all there") {
+TEST_CASE("equal ranges and ranges within each other are all found") {
   interval_tree tree;
   interval wide = range(0, 100), left = range(0, 10), same = range(0, 10), inside = range(40, 50);
   for (interval* i : {&left, &wide, &same, &inside}) tree.insert(*i);
@@ -64,7 +64,7 @@ TEST_CASE("ranges that are the same, or within each other, are all there") {
   CHECK(tree.overlapping(0, 100) == &inside);
 }
 
-TEST_CASE("a tree of random ranges answers as a list would") {
+TEST_CASE("a tree of random ranges gives the same answers as a list") {
   std::mt19937_64 random(11);
   const auto up_to = [&](uint64_t most) { return random() % (most + 1); };
   for (const uint64_t longest : {3, 30, 1000}) {

@@ -1,4 +1,4 @@
-// The file by which processes become the ranks of a job, of a job of one rank.
+// The file through which processes become the ranks of a job, here of one rank.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ using lci::network::job_file;
 
 namespace {
 
-/// The current folder of this process is an empty one, and so are two in it; the old one returns at the end.
+/// A new folder with two empty folders, of which "first" is the current folder until the destructor restores it.
 struct job_folders {
   job_folders() {
     std::string pattern = (std::filesystem::temp_directory_path() / "lci-job-file-XXXXXX").string();
@@ -33,7 +33,7 @@ struct job_folders {
 
 }  // namespace
 
-TEST_CASE("the last rank of a job removes the job's file, wherever the program is by then") {
+TEST_CASE("the last rank of a job removes the job's file, whatever the current folder is") {
   const job_folders folders;
   {
     const job_file job("ranks", 1, 1);
@@ -44,7 +44,7 @@ TEST_CASE("the last rank of a job removes the job's file, wherever the program i
   CHECK(std::filesystem::exists(folders.all / "second" / "ranks"));
 }
 
-TEST_CASE("a job's file that somebody has put another one in place of is left alone") {
+TEST_CASE("a job's file that was replaced by another one is not removed") {
   const job_folders folders;
   {
     const job_file job("ranks", 1, 1);
@@ -54,7 +54,7 @@ TEST_CASE("a job's file that somebody has put another one in place of is left al
   CHECK(std::filesystem::exists("ranks"));
 }
 
-TEST_CASE("the ranks of a file hear of an abort with any code") {
+TEST_CASE("the ranks of a job file get the code of an abort") {
   const job_folders folders;
   const int code = GENERATE(0, 3, -1, -2);
   job_file job("ranks", 1, 1);
@@ -62,7 +62,7 @@ TEST_CASE("the ranks of a file hear of an abort with any code") {
   job.abort(code);
   try {
     job.share("y");
-    FAIL("nothing was said");
+    FAIL("share() did not throw");
   } catch (const lci::bootstrap_error& e) {
     CHECK(std::string(e.what()).find("with code " + std::to_string(code)) != std::string::npos);
   }

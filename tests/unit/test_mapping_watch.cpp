@@ -1,4 +1,4 @@
-// Changes of mappings are noted before whoever has made them goes on, however they were made.
+// Changes of mappings are recorded before the call that makes them returns, whatever the call.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ char* map(size_t bytes = size, void* at = nullptr) {
   return static_cast<char*>(p);
 }
 
-/// Null, and the test is skipped, where the system has no such thing.
+/// Null if the system can't watch mappings; then the test is skipped.
 std::shared_ptr<mapping_watch> watch_or_skip() {
   std::string why_not;
   auto watch = mapping_watch::get(why_not);
@@ -39,7 +39,7 @@ std::shared_ptr<mapping_watch> watch_or_skip() {
 
 }  // namespace
 
-TEST_CASE("each way to change a mapping is noted, and only for the ranges it concerns") {
+TEST_CASE("each kind of change of a mapping is recorded, and only for the affected ranges") {
   const auto watch = watch_or_skip();
   if (watch == nullptr) return;
   const struct {
@@ -95,10 +95,10 @@ TEST_CASE("each way to change a mapping is noted, and only for the ranges it con
   }
 }
 
-TEST_CASE("memory that the allocator gives back is noted") {
+TEST_CASE("memory that the allocator returns to the system is recorded") {
   const auto watch = watch_or_skip();
   if (watch == nullptr) return;
-  if (lci_test::sanitized) return lci_test::skip("a sanitizer's allocator keeps what is freed");
+  if (lci_test::sanitized) return lci_test::skip("a sanitizer's allocator keeps freed memory");
   mapping_watch::subscriber self;
   mapping_watch::range r;
   const size_t large = size_t{64} << 20;  // more than the allocator keeps
@@ -109,7 +109,7 @@ TEST_CASE("memory that the allocator gives back is noted") {
   watch->remove(r);
 }
 
-TEST_CASE("what no range needs any more is not watched, and what one needs is") {
+TEST_CASE("memory is watched while a range needs it, and not afterwards") {
   const auto watch = watch_or_skip();
   if (watch == nullptr) return;
   char* p = map();
@@ -142,15 +142,15 @@ TEST_CASE("memory of a kind that can't be watched is refused") {
   mapping_watch::range r;
   CHECK(!watch->add(r, self, p, page));
   munmap(p, page);
-  CHECK(!watch->add(r, self, p, page));  // nothing at all
+  CHECK(!watch->add(r, self, p, page));  // no mapping at all
   CHECK(!watch->take_changes(self));
 }
 
-TEST_CASE("threads that take over each other's addresses are never told of old memory") {
+TEST_CASE("threads that reuse each other's addresses never find an old range unchanged") {
   auto watch = watch_or_skip();
   if (watch == nullptr) return;
-  // The address that one unmaps is free for others before it has returned. The first byte tells whose
-  // memory it is: if that has changed, the range must have been noted.
+  // An address that one thread unmaps is free for others before munmap() has returned. If a thread gets the address
+  // of the watched range, the change of that range must have been recorded.
   constexpr int threads = 4;
   const int rounds = 2000 / lci_test::time_scale;
   struct shared_range {
@@ -166,7 +166,7 @@ TEST_CASE("threads that take over each other's addresses are never told of old m
       void* p = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       {
         std::lock_guard guard(kept.mutex);
-        // We have just got this address: what was watched there is of before.
+        // This address is newly mapped, so a range that is watched there belongs to an earlier mapping.
         if (kept.added && kept.at == p && watch->unchanged(kept.range)) bad += 1;
         if (kept.added) watch->remove(kept.range);
         kept.at = static_cast<char*>(p);
@@ -181,7 +181,7 @@ TEST_CASE("threads that take over each other's addresses are never told of old m
   if (kept.added) watch->remove(kept.range);
 }
 
-TEST_CASE("the watch ends with the last who holds it, and unmapping waits for nobody then") {
+TEST_CASE("the watch ends with its last owner, and unmapping does not wait afterwards") {
   auto watch = watch_or_skip();
   if (watch == nullptr) return;
   std::string why_not;

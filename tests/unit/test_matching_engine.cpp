@@ -16,7 +16,7 @@ constexpr auto recv = matching_entry_type_t::recv;
 
 void* entry(uintptr_t n) { return reinterpret_cast<void*>(n); }
 
-/// What a matching engine means, in the plainest form: per key the unmatched, oldest first.
+/// A reference implementation of a matching engine: for each key a list of unmatched entries, oldest first.
 class reference {
  public:
   void* insert(uint64_t key, void* value, matching_entry_type_t type) {
@@ -59,7 +59,7 @@ class reference {
   std::map<uint64_t, std::deque<std::pair<void*, matching_entry_type_t>>> lists_;
 };
 
-/// Keys that share one bucket: they differ in what the bucket's number does not depend on.
+/// Keys of one bucket: they differ in bits that the bucket's number does not depend on.
 std::vector<uint64_t> keys_of_one_bucket(size_t n) {
   std::vector<uint64_t> keys;
   constexpr uint64_t multiplier = 0x9e3779b97f4a7c15ull;
@@ -72,7 +72,7 @@ std::vector<uint64_t> keys_of_one_bucket(size_t n) {
 
 }  // namespace
 
-TEST_CASE("matching engine: behaves as lists by key do, whatever shares a bucket") {
+TEST_CASE("matching engine: behaves like a list for each key, also if keys share a bucket") {
   const auto n_keys = GENERATE(size_t{1}, size_t{3}, size_t{9});
   const auto longest = GENERATE(2, 5, 400);
   const std::vector<uint64_t> keys = keys_of_one_bucket(n_keys);
@@ -83,7 +83,7 @@ TEST_CASE("matching engine: behaves as lists by key do, whatever shares a bucket
   int in_engine = 0;
   for (int i = 0; i < 30000; ++i) {
     const uint64_t key = keys[random() % keys.size()];
-    // Waves: first mostly receives, then mostly sends.
+    // Alternately mostly receives and mostly sends.
     const bool rising = (i / longest) % 2 == 0;
     const auto type = (random() % 8 != 0) == rising ? recv : send;
     switch (random() % 8) {
@@ -115,7 +115,7 @@ TEST_CASE("matching engine: behaves as lists by key do, whatever shares a bucket
   engine.drain([&](void*, matching_entry_type_t) { FAIL("an entry is left after drain()"); });
 }
 
-TEST_CASE("matching engine: a thousand receives of one key are served in order, again and again") {
+TEST_CASE("matching engine: a thousand receives with one key match in order, repeatedly") {
   matching_engine engine{lci::matching_engine_attr_t{}};
   for (int round = 0; round < 3; ++round) {
     for (uintptr_t i = 1; i <= 1000; ++i) REQUIRE(engine.insert(7, entry(i * 8), recv) == nullptr);

@@ -1,4 +1,4 @@
-// What the host and control groups leave of memory, as their files say.
+// The available memory according to the files of the host and of control groups.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// /proc and /sys of a host that is not there.
+/// The /proc and /sys of an imaginary host.
 struct host {
   std::string root = (std::filesystem::temp_directory_path() / "lci_memory_XXXXXX").string();
 
@@ -27,14 +27,14 @@ struct host {
 
 }  // namespace
 
-TEST_CASE("what is left of memory is what the host has available, and its swap") {
+TEST_CASE("the available memory is that of the host, with its swap") {
   const host h;
   const lci::memory_left left = lci::get_memory_left(h.root);
   CHECK(left.bytes == 8500 * 1024);
   CHECK(left.limit.find("MemAvailable") != std::string::npos);
 }
 
-TEST_CASE("a control group, or one that it is in, leaves less memory") {
+TEST_CASE("a control group or one of its parents can limit the available memory") {
   const host h;
   const std::string groups = "/sys/fs/cgroup";
   h.write("/proc/self/cgroup", "0::/jobs/one\n");
@@ -53,7 +53,7 @@ TEST_CASE("a control group, or one that it is in, leaves less memory") {
   CHECK(lci::get_memory_left(h.root).bytes == 0);
 }
 
-TEST_CASE("control groups of the first version are known, and a group that is mounted in place of all") {
+TEST_CASE("control groups of version 1 are supported, and a group that is mounted as the root") {
   const host h;
   h.write("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n");
   h.write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n");
@@ -62,7 +62,7 @@ TEST_CASE("control groups of the first version are known, and a group that is mo
   CHECK(lci::get_memory_left(h.root).bytes == 600000);
 }
 
-TEST_CASE("where nothing is known of memory, all is left") {
+TEST_CASE("without information about memory there is no limit") {
   CHECK(lci::get_memory_left("/nowhere").bytes == ~size_t{0});
   CHECK(lci::get_resident_memory() > 100000);
 }

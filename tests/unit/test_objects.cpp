@@ -12,7 +12,7 @@ namespace {
 
 const void* last_made = nullptr;
 
-/// Its constructor throws when it is known already.
+/// Its constructor throws after it has registered the object.
 template <size_t alignment>
 struct alignas(alignment) unfinished_object : lci::object_memory<unfinished_object<alignment>, true> {
   explicit unfinished_object(bool throws) {
@@ -37,7 +37,7 @@ void make_and_free() {
 
 }  // namespace
 
-TEST_CASE("the memory of an object whose constructor throws is given back, whatever its alignment", "[unit]") {
+TEST_CASE("the memory of an object whose constructor throws is freed, whatever its alignment", "[unit]") {
   make_and_free<alignof(void*)>();
   make_and_free<lci::cache_line>();
   make_and_free<4096>();

@@ -1,4 +1,4 @@
-// Several messages in one, of libfabric's backend.
+// Bundles of the libfabric backend: several messages in one.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -34,7 +34,7 @@ std::vector<std::string> messages_of(const std::vector<std::byte>& all, size_t s
 
 }  // namespace
 
-TEST_CASE("the messages of a bundle come out as they went in, each at an aligned place", "[unit]") {
+TEST_CASE("the messages of a bundle are read as they were written, each at an aligned offset", "[unit]") {
   const std::vector<std::string> messages = {"", "a", std::string(15, 'b'), std::string(16, 'c'),
                                              std::string(1000, 'd')};
   const auto all = bundle_of(messages);
@@ -44,11 +44,11 @@ TEST_CASE("the messages of a bundle come out as they went in, each at an aligned
   CHECK(all.size() % bundle::alignment == 0);
 }
 
-TEST_CASE("what is no bundle is read within its bounds only", "[unit]") {
+TEST_CASE("an invalid bundle is read within its bounds only", "[unit]") {
   std::mt19937_64 random(1);
   const auto good = bundle_of({"one", "", std::string(100, 'x'), "four"});
   for (size_t size = 0; size < good.size(); ++size) {
-    // In memory of its own, so that a sanitizer sees each byte too many.
+    // In its own allocation, so that a sanitizer detects every access out of bounds.
     const std::vector<std::byte> cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(size));
     size_t end = 0;
     CHECK(messages_of(cut, cut.size(), end).size() <= 4);

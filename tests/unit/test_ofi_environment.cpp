@@ -1,4 +1,4 @@
-// What libfabric is told by variables is not seen by the program that has loaded it.
+// Environment variables that LCI sets for libfabric are not visible to the program.
 #include <catch2/catch.hpp>
 #include <atomic>
 #include <cstdlib>
@@ -28,7 +28,7 @@ std::string value(const char* name) {
 
 }  // namespace
 
-TEST_CASE("ofi: the program's environment is the same after libfabric has read ours") {
+TEST_CASE("ofi: the program's environment is unchanged after libfabric has read ours") {
   char** const list = environ;
   const std::vector<std::string> before = variables();
   {
@@ -41,7 +41,7 @@ TEST_CASE("ofi: the program's environment is the same after libfabric has read o
   CHECK(variables() == before);
 }
 
-TEST_CASE("ofi: what the program has set stays, and it may change its environment between two windows") {
+TEST_CASE("ofi: the program's variables take precedence, and may change between two windows") {
   static extended_environment& ours = *new extended_environment({"LCI_X_ONE=ours", "LCI_X_TWO=ours", "LCI_X=3"});
   REQUIRE(setenv("LCI_X_ONE", "the program's", 1) == 0);
   for (int round = 0; round < 3; ++round) {
@@ -67,7 +67,7 @@ TEST_CASE("ofi: what the program has set stays, and it may change its environmen
   CHECK(value("LCI_X") == "none");
 }
 
-TEST_CASE("ofi: other threads find their variables at any time, and leave in any order") {
+TEST_CASE("ofi: other threads find their variables at any time, and end their windows in any order") {
   static extended_environment& ours = *new extended_environment({"LCI_X_ONE=ours"});
   REQUIRE(setenv("LCI_X_OWN", "the program's", 1) == 0);
   std::atomic<bool> stop{false};

@@ -1,5 +1,5 @@
-// The table that turns handles from the wire back into operations, alone: what is stale, invented or
-// of another device is refused, also while operations end and are used again in other threads.
+// The table that maps handles from the wire to operations: handles that are stale, invented or of another device
+// are refused, also while other threads end and reuse operations.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace lci::core;
 
-// Devices are told apart by their addresses only.
+// Devices are identified by their addresses only.
 alignas(64) char places[2];
 device* const mine = reinterpret_cast<device*>(&places[0]);
 device* const other = reinterpret_cast<device*>(&places[1]);
@@ -34,7 +34,7 @@ void end(operation_table& table, operation* op) {
 
 }  // namespace
 
-TEST_CASE("operation table: only a right handle, device and kind of packet lead to an operation") {
+TEST_CASE("operation table: an operation is found only by its handle, its device and the right kind of packet") {
   operation_table table;
   operation* op = open_one(table, awaits_data);
   const uint32_t handle = op->handle();
@@ -48,7 +48,7 @@ TEST_CASE("operation table: only a right handle, device and kind of packet lead 
   CHECK(visit.kind == awaits_data);
   end(table, op);
   CHECK(table.enter(mine, handle, awaits_any).op == nullptr);
-  // The same memory under its next handle.
+  // The same memory with its next handle.
   operation* next = open_one(table, awaits_data);
   REQUIRE(next == op);
   CHECK(next->handle() != handle);
@@ -85,14 +85,14 @@ TEST_CASE("operation table: late and invented handles race with reuse, and are r
   std::atomic<bool> over{false};
   std::atomic<int> wrong{0};
   std::atomic<uint64_t> inside{0};
-  // Packets name the latest handle, often when it is no longer valid, and its neighbours.
+  // Packets contain the latest handle, often when it is no longer valid, and numbers close to it.
   const auto packets = [&](bool closes) {
     for (uint32_t i = 0; !over.load(std::memory_order_relaxed); ++i) {
       const uint32_t handle = latest.load(std::memory_order_relaxed) + (i % 8 == 0 ? 1u << 24 : 0);
       const auto [op, kind] = table.enter(mine, handle, awaits_data);
       if (op == nullptr) continue;
       inside.fetch_add(1, std::memory_order_relaxed);
-      // What the owner wrote before it opened: plain memory.
+      // Non-atomic memory that the owner wrote before it opened the operation.
       wrong += op->remote_key != handle || op->total != handle;
       if (closes && op->gate.close()) op->fail_as(lci::core::failure::fatal);
       if (op->gate.leave()) {
@@ -113,7 +113,7 @@ TEST_CASE("operation table: late and invented handles race with reuse, and are r
     latest.store(handle, std::memory_order_relaxed);
     op->gate.open(awaits_data);
     if (i % 16 == 0) std::this_thread::yield();
-    // We end it ourselves, if no packet has done so.
+    // The owner ends the operation if no packet has done so.
     const auto [own, kind] = table.enter(mine, handle, awaits_data);
     if (own == nullptr) continue;
     (void)own->gate.close();

@@ -1,4 +1,4 @@
-// The packet pool's memory: which addresses are packets, and where they lie.
+// The packet pool's memory: which addresses are packets, and their layout.
 #include <catch2/catch.hpp>
 
 #include <random>
@@ -22,7 +22,7 @@ lci::packet_pool_attr_t attributes(size_t packet_size, size_t npackets) {
 
 }  // namespace
 
-TEST_CASE("multiples are told from other numbers without a division") {
+TEST_CASE("multiples are distinguished from other numbers without a division") {
   std::mt19937_64 random(1);
   for (const uint32_t n : {1u, 2u, 3u, 64u, 129u, 65536u, 0x7fffffffu, 0x80000000u, 0xfffffffeu, 0xffffffffu}) {
     const lci::multiples of_n(n);
@@ -39,7 +39,7 @@ TEST_CASE("multiples are told from other numbers without a division") {
   }
 }
 
-TEST_CASE("a pool knows the payloads of its packets, and no other address") {
+TEST_CASE("a pool recognizes the payloads of its packets, and no other address") {
   for (const size_t size : {256, 320, 8192}) {
     packet_pool pool(attributes(size, 40));
     std::vector<lci::core::packet*> packets;
@@ -67,7 +67,7 @@ TEST_CASE("a pool knows the payloads of its packets, and no other address") {
   }
 }
 
-TEST_CASE("packets used in turn do not meet in a few sets of the caches") {
+TEST_CASE("packets used in turn are spread over the sets of caches") {
   for (const size_t size : {256, 4096, 8192, 65536}) {
     packet_pool pool(attributes(size, 64));
     std::set<size_t> sets;  // of a cache with 64 sets, as first levels have

@@ -13,7 +13,7 @@ constexpr uint32_t generation = 1u << 24;
 using lci::core::rcomp_table;
 }  // namespace
 
-TEST_CASE("remote completions: handles count from 1, and lead to their objects") {
+TEST_CASE("remote completions: handles start at 1, and objects are found by them") {
   rcomp_table table;
   nothing a, b;
   CHECK(table.add(&a) == 1);
@@ -22,18 +22,18 @@ TEST_CASE("remote completions: handles count from 1, and lead to their objects")
   CHECK(table.lookup(2) == &b);
 }
 
-TEST_CASE("remote completions: unknown and invented handles lead nowhere") {
+TEST_CASE("remote completions: no object is found by unknown and invented handles") {
   rcomp_table table;
   nothing a;
   CHECK(table.lookup(0) == nullptr);
   CHECK(table.lookup(1) == nullptr);
   table.add(&a);
-  // The array behind it has 16 places: these indices fall on the same one.
+  // The underlying array has 16 entries; these indices map to the same one.
   for (uint32_t bad : {17u, 33u, 1u + generation, 1u + 255 * generation, 0xffffffffu, 0x00ffffffu})
     CHECK(table.lookup(bad) == nullptr);
 }
 
-TEST_CASE("remote completions: a handle leads to the allocator that it was registered with") {
+TEST_CASE("remote completions: the allocator of a registration is found by its handle") {
   struct some_allocator final : lci::allocator_base_t {
     void* allocate(size_t) override { return nullptr; }
     void deallocate(void*) override {}
@@ -53,7 +53,7 @@ TEST_CASE("remote completions: a handle leads to the allocator that it was regis
   CHECK(table.find_target(again).allocator == nullptr);
 }
 
-TEST_CASE("remote completions: a handle is stale once deregistered, and its index is used again") {
+TEST_CASE("remote completions: a deregistered handle is stale, and its index is reused") {
   rcomp_table table;
   nothing a, b;
   const lci::rcomp_t first = table.add(&a);
@@ -98,11 +98,11 @@ TEST_CASE("remote completions: reserved handles are consecutive and can be used 
   CHECK_THROWS_AS(table.add_reserved(&b, 43), lci::invalid_argument_error);
   CHECK_THROWS_AS(table.reserve(0), lci::invalid_argument_error);
   CHECK_THROWS_AS(table.reserve(1u << 24), lci::invalid_argument_error);
-  table.remove(10);  // a reservation that is given up
+  table.remove(10);  // a reservation that was not used
   CHECK(table.add(&b) == 10 + generation);
 }
 
-TEST_CASE("remote completions: lookups find the right object or none while others come and go") {
+TEST_CASE("remote completions: lookups find the right object or none during registrations of others") {
   rcomp_table table;
   constexpr int n = 20000 / lci_test::time_scale;
   nothing stays;

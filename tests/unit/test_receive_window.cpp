@@ -1,4 +1,4 @@
-// Large active messages: how many are on their way in at once, and the memory they come in.
+// Large active messages: how many are received at a time, and their buffers.
 #include <catch2/catch.hpp>
 
 #include <cstring>
@@ -20,7 +20,7 @@ bool always(const receive_window::request&) { return true; }
 
 }  // namespace
 
-TEST_CASE("some messages of one peer land at a time") {
+TEST_CASE("a bounded number of messages of one peer is received at a time") {
   std::atomic<int> attention{0};
   receive_window l(attention);
   CHECK(!l.is_full_of(3));
@@ -40,7 +40,7 @@ TEST_CASE("some messages of one peer land at a time") {
   CHECK(attention.load() == 0);
 }
 
-TEST_CASE("requests that wait come in order, and go with their peer") {
+TEST_CASE("waiting requests are taken in order, and dropped with their peer") {
   std::atomic<int> attention{7};
   receive_window l(attention);
   receive_window::request r;
@@ -63,7 +63,7 @@ TEST_CASE("requests that wait come in order, and go with their peer") {
   CHECK(attention.load() == 7);
 }
 
-TEST_CASE("no more land than there is room for, whoever counts") {
+TEST_CASE("several threads together never exceed the limit of messages") {
   std::atomic<int> attention{0};
   receive_window l(attention);
   std::atomic<int> most{0}, now{0};
@@ -85,7 +85,7 @@ TEST_CASE("no more land than there is room for, whoever counts") {
   CHECK(l.begin(5));
 }
 
-TEST_CASE("buffers are kept for the next message") {
+TEST_CASE("buffers are reused for later messages") {
   buffer_cache kept;
   CHECK(kept.take(receive_window::largest + 1) == nullptr);
   std::set<void*> all;
@@ -102,7 +102,7 @@ TEST_CASE("buffers are kept for the next message") {
   for (void* p : taken) CHECK(kept.give_back(p));
   CHECK(!kept.give_back(taken.front()));
 
-  // One of them is replaced, and taken for what needs it.
+  // One of them is replaced by a larger one, which is used for messages of its size.
   void* const large = kept.take(receive_window::largest);
   REQUIRE(large != nullptr);
   std::memset(large, 2, receive_window::largest);

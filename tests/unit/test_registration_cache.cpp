@@ -1,5 +1,5 @@
-// Registrations are shared, kept within limits, and never used for memory they were not made for.
-// On a simulated network that refuses a registration whose memory has been unmapped.
+// The cache shares registrations, keeps unused ones within limits, and never uses one for a later mapping. The
+// simulated network of the tests refuses a registration whose memory has been unmapped.
 #include <catch2/catch.hpp>
 
 #include <sys/mman.h>
@@ -54,13 +54,13 @@ struct fixture {
 
   uint64_t registered() const { return job.world->stats().registrations; }
   lci::reg_cache_stats_t stats() { return cache->stats(); }
-  /// Whether the network takes bytes from there with this registration.
+  /// Whether the network accepts a send from this memory with this registration.
   bool reaches(const registration& r, char* from, size_t size) {
     for (size_t at = 0; at < size; at += page) {
       lci::network::net_op op =
           sim_test::send_op(0, from + at, std::min(page, size - at), sim_test::id(0));
       op.segments[0].lkey = r.lkey;
-      // Other threads may use the network, too, so that it says retry, or a poll has no luck.
+      // Other threads may use the network, too, so a post may return retry and a poll may find nothing.
       lci::error_t said;
       while ((said = job.device(0).post(op)).is_retry()) job.poll_all();
       if (said == lci::errorcode_t::fatal) return false;
@@ -76,13 +76,13 @@ struct fixture {
 
 #define SKIP_UNWATCHED(f)                                              \
   if ((f).watch == nullptr) {                                          \
-    lci_test::skip("mappings can't be watched here: nothing is kept"); \
+    lci_test::skip("mappings can't be watched here: nothing is cached"); \
     return;                                                            \
   }
 
 }  // namespace
 
-TEST_CASE("a range within one that is registered shares its registration, used or kept") {
+TEST_CASE("a range within a registered one shares its registration, whether that is used or kept") {
   fixture f;
   SKIP_UNWATCHED(f);
   std::vector<char> memory(10'000);
@@ -95,7 +95,7 @@ TEST_CASE("a range within one that is registered shares its registration, used o
   CHECK(f.stats().used_bytes == 10'000);
   CHECK(f.reaches(part, memory.data() + 5000, 100));
   f.cache->release(all);
-  CHECK(f.stats().used == 1);  // the part is
+  CHECK(f.stats().used == 1);  // the part
   f.cache->release(part);
   CHECK(f.stats().used == 0);
   CHECK(f.stats().kept == 1);
@@ -121,7 +121,7 @@ TEST_CASE("a range within one that is registered shares its registration, used o
   CHECK(f.job.world->violations().empty());
 }
 
-TEST_CASE("what is kept stays within the limits, the least recently used goes first") {
+TEST_CASE("unused registrations are kept within the limits, and the least recently used is evicted first") {
   fixture f({1000, 3, false});
   SKIP_UNWATCHED(f);
   std::vector<char> memory(10'000);
@@ -133,22 +133,22 @@ TEST_CASE("what is kept stays within the limits, the least recently used goes fi
   const uint64_t first = use(0, 100), second = use(1000, 100), third = use(2000, 100);
   CHECK(f.stats().kept == 3);
   CHECK(use(0, 100) == first);
-  use(3000, 100);  // the second goes
+  use(3000, 100);  // evicts the second
   CHECK(f.stats().kept == 3);
   CHECK(f.stats().evictions == 1);
   CHECK(use(0, 100) == first);
   CHECK(use(2000, 100) == third);
   CHECK(use(1000, 100) != second);
-  use(4000, 900);  // 1000 bytes: one of 100 stays
+  use(4000, 900);  // 1000 bytes in all: one of 100 bytes is kept
   CHECK(f.stats().kept == 2);
   CHECK(f.stats().kept_bytes == 1000);
-  use(5000, 1001);  // larger than all that may be kept: no reason to drop the others
+  use(5000, 1001);  // larger than the limit: does not evict the others
   CHECK(f.stats().kept == 2);
   CHECK(f.stats().kept_bytes == 1000);
   CHECK(f.registered() == 2);
 }
 
-TEST_CASE("nothing is kept where the limits are 0, or nothing is watched") {
+TEST_CASE("no unused registration is kept if a limit is 0 or mappings can't be watched") {
   for (const auto& [bytes, count, watched] :
        {std::tuple<size_t, size_t, bool>{0, 10, true}, {1000, 0, true}, {1000, 10, false}}) {
     fixture f({bytes, count, false}, 0, watched);
@@ -164,8 +164,8 @@ TEST_CASE("nothing is kept where the limits are 0, or nothing is watched") {
   }
 }
 
-TEST_CASE("what can't be watched is shared only while its whole range has a user") {
-  // Whoever uses a part does not promise that the rest stays mapped.
+TEST_CASE("memory that can't be watched is shared only while its whole range has a user") {
+  // The user of a part does not guarantee that the rest remains mapped.
   fixture f({1 << 20, 16, false}, 0, false);
   std::vector<char> memory(1000);
   const registration all = f.cache->acquire(memory.data(), 1000);
@@ -181,7 +181,7 @@ TEST_CASE("what can't be watched is shared only while its whole range has a user
   CHECK(f.stats().invalidations == 0);
 }
 
-TEST_CASE("a program that vouches for its memory has all of it kept, watched or not") {
+TEST_CASE("with reg_cache_trust all registrations are kept, watched or not") {
   fixture f({1 << 20, 16, true}, 0, false);
   std::vector<char> memory(1000);
   f.cache->release(f.cache->acquire(memory.data(), 1000));
@@ -191,8 +191,8 @@ TEST_CASE("a program that vouches for its memory has all of it kept, watched or 
   CHECK(f.registered() == 1);
 }
 
-TEST_CASE("the simulated network notices memory that was mapped anew") {
-  // Else the tests below would say nothing.
+TEST_CASE("the simulated network detects memory that was mapped anew") {
+  // Otherwise the tests below would prove nothing.
   fixture f;
   char* p = map(4 * page);
   const registration r = f.job.device(0).register_memory(p, 4 * page);
@@ -223,25 +223,25 @@ TEST_CASE("memory that was unmapped and mapped again is registered again") {
     last = r.rkey;
     REQUIRE(f.reaches(r, p + 100, 7 * page));
     f.cache->release(r);
-    // All of it, its end, its beginning.
+    // The whole range, its end, its beginning.
     char* const from = i % 3 == 1 ? p + 7 * page : p;
     const size_t size = i % 3 == 0 ? 8 * page : page;
     munmap(from, size);
     map(size, from);
   }
   CHECK(f.stats().invalidations == rounds);
-  CHECK(f.stats().kept == 0);  // also what nobody asked for again
+  CHECK(f.stats().kept == 0);  // also the ranges that were not used again
   CHECK(f.registered() == 0);
   CHECK(f.stats().hits == 0);
   munmap(p, 8 * page);
 }
 
-TEST_CASE("pages that were given back to the system are registered again") {
+TEST_CASE("pages that were returned to the system are registered again") {
   auto attr = checked();
-  attr.sim_check_mappings = false;  // locked memory can't be given back
+  attr.sim_check_mappings = false;  // locked memory can't be returned
   net_job job(attr);
   const auto watch = the_watch();
-  if (watch == nullptr) return lci_test::skip("mappings can't be watched here: nothing is kept");
+  if (watch == nullptr) return lci_test::skip("mappings can't be watched here: nothing is cached");
   registration_cache cache(job.device(0), {1 << 20, 16, false}, watch);
   char* p = map(page);
   const registration r = cache.acquire(p, page);
@@ -249,7 +249,7 @@ TEST_CASE("pages that were given back to the system are registered again") {
   CHECK(also.rkey == r.rkey);
   cache.release(also);
   CHECK(madvise(p, page, MADV_DONTNEED) == 0);
-  // Although it is in use: what is registered now is for what is there now.
+  // Although the old registration is in use: a new one is needed for the new pages.
   const registration fresh = cache.acquire(p, page);
   CHECK(fresh.rkey != r.rkey);
   cache.release(r);
@@ -263,7 +263,7 @@ TEST_CASE("pages that were given back to the system are registered again") {
   CHECK(job.world->stats().registrations == 0);
 }
 
-TEST_CASE("a network without room gets back what is kept, and only that") {
+TEST_CASE("if the network has no room, unused registrations are evicted, and only those") {
   fixture f({1 << 20, 16, false}, 3);
   SKIP_UNWATCHED(f);
   std::vector<char> memory(1000);
@@ -284,13 +284,13 @@ TEST_CASE("a network without room gets back what is kept, and only that") {
   CHECK_NOTHROW(f.cache->release(f.cache->acquire(memory.data(), 1)));
 }
 
-TEST_CASE("threads share a cache while they map and unmap, and none gets a stale registration") {
+TEST_CASE("threads that share a cache while they map and unmap never get a stale registration") {
   fixture f({1 << 20, 8, false});
   SKIP_UNWATCHED(f);
   constexpr int threads = 4;
   const int rounds = 400 / lci_test::time_scale;
   std::vector<char> common(64 * 100);
-  std::mutex network;  // of the recorder of what the network says
+  std::mutex network;  // guards the recorder of the network's events
   const auto wrong = lci_test::in_threads(threads, [&](int me) {
     int bad = 0;
     for (int i = 0; i < rounds; ++i) {

@@ -1,4 +1,4 @@
-// Blocks of the shared heap: never overlapping, joined again when they come back.
+// Blocks of the shared heap never overlap, and are merged when they are freed.
 #include <catch2/catch.hpp>
 
 #include <map>
@@ -8,10 +8,10 @@
 
 using lci::core::block_list;
 
-TEST_CASE("blocks come from the front and join their free neighbours") {
+TEST_CASE("blocks are taken from the front and merged with free neighbours") {
   block_list blocks(1000);
   CHECK(blocks.take(100, 1) == 0);
-  CHECK(blocks.take(100, 64) == 128);  // 100..128 stays free
+  CHECK(blocks.take(100, 64) == 128);  // 100..128 remains free
   CHECK(blocks.take(28, 1) == 100);
   CHECK(blocks.largest() == 772);
   CHECK(blocks.take(773, 1) == block_list::none);
@@ -34,7 +34,7 @@ TEST_CASE("blocks are aligned by address, wherever the heap begins") {
   CHECK(blocks.take(8, 16384) == block_list::none);
 }
 
-TEST_CASE("blocks taken and given at random never overlap, and all come back") {
+TEST_CASE("blocks that are taken and freed at random never overlap, and the heap is whole afterwards") {
   std::mt19937 random(7);
   constexpr size_t size = 1 << 16;
   block_list blocks(size);

@@ -1,4 +1,4 @@
-// Devices of the shm backend whose peers, here in the same process, free theirs.
+// Devices of the shm backend whose peers, in the same process, are freed.
 #include <sys/resource.h>
 
 #include <catch2/catch.hpp>
@@ -71,7 +71,7 @@ struct shm_job {
     }
   }
   ~shm_job() { devices.clear(); }
-  /// Rank 0 gets a word of the memory of `peer`.
+  /// Rank 0 gets a word from the memory of `peer`.
   errorcode_t get_from(int peer) {
     net_op op;
     op.kind = verb::get;
@@ -83,7 +83,7 @@ struct shm_job {
   }
   /// Rank 0 sends to `peer`.
   errorcode_t send_to(int peer) { return devices[0]->inject(peer, message_head{}, nullptr, 0); }
-  /// Until a poll has looked for the ends of devices, some times.
+  /// Polls often enough that some polls check for devices that were freed.
   void poll(shm_recorder& sink) {
     for (int i = 0; i < 20'000; ++i) {
       try {
@@ -101,10 +101,10 @@ struct shm_job {
 
 }  // namespace
 
-TEST_CASE("shm: who gets from a device that is no more, or sends to it, is refused, and the next polls tell why") {
+TEST_CASE("shm: gets from and sends to a freed device fail, and later polls report its end") {
   const bool sends = GENERATE(false, true);
   const bool leaves = GENERATE(false, true);
-  INFO("the peer has left altogether: " << leaves);
+  INFO("the peer's context is freed, too: " << leaves);
   shm_job j(2);
   if (!j.contexts[0]->attach_works()) LCI_SKIP("cross-memory attach is not permitted here");
   j.devices[1].reset();
@@ -117,7 +117,7 @@ TEST_CASE("shm: who gets from a device that is no more, or sends to it, is refus
   CHECK(sink.failures.empty());
 }
 
-TEST_CASE("shm: a get that meets a shortage of descriptors is to be posted again") {
+TEST_CASE("shm: a get without a free descriptor returns retry") {
   shm_job j(2);
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -130,7 +130,7 @@ TEST_CASE("shm: a get that meets a shortage of descriptors is to be posted again
   CHECK(j.here == 7);
 }
 
-TEST_CASE("shm: each end of a device is told, also if a handler throws") {
+TEST_CASE("shm: the end of each device is reported, also if a handler throws") {
   shm_job j(3);
   for (int peer : {1, 2}) CHECK(j.send_to(peer) == errorcode_t::done);
   j.devices[1].reset();

@@ -1,4 +1,4 @@
-// Devices' entries; lanes that are taken and announced to them, with peers that die in between.
+// Entries of devices, and lanes that are taken and announced to them, also by peers that die in between.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ uint32_t announced(const segment_view& s, uint32_t device) {
 
 }  // namespace
 
-TEST_CASE("lanes: a quarter is kept for those that are shared") {
+TEST_CASE("lanes: a quarter is reserved for lanes that threads share") {
   const own_segment segment(0, 16, 65536);
   const segment_view s = segment.view();
   std::vector<uint32_t> taken;
@@ -34,19 +34,19 @@ TEST_CASE("lanes: a quarter is kept for those that are shared") {
   CHECK(take_lane(s, lane_use::one_thread) != ~0u);
 }
 
-TEST_CASE("lanes: a sender that died while it announced one keeps nobody waiting") {
+TEST_CASE("lanes: a sender that died during an announcement does not block others") {
   const own_segment segment(0, 16, 65536);
   const segment_view s = segment.view();
   const uint32_t device = open_entry(s, 3), state = open_state(3);
   REQUIRE(announce_lane(s, device, state, 5, lane_use::one_thread) == announcement::made);
-  s.directory(device)[1].store(6 + 1);  // placed, but not counted
+  s.directory(device)[1].store(6 + 1);  // written, but not counted
   REQUIRE(announced(s, device) == 1);
   REQUIRE(announce_lane(s, device, state, 7, lane_use::one_thread) == announcement::made);
   REQUIRE(announced(s, device) == 3);
   for (uint32_t i = 0; i < 3; ++i) CHECK(s.directory(device)[i].load() == 5 + i + 1);
 }
 
-TEST_CASE("lanes: none is announced to a device that is closed or another") {
+TEST_CASE("lanes: none is announced to a closed device, or to another device in its entry") {
   const own_segment segment(0, 16, 65536);
   const segment_view s = segment.view();
   const uint32_t device = open_entry(s, 0);
@@ -60,18 +60,18 @@ TEST_CASE("lanes: none is announced to a device that is closed or another") {
   close_end(s, lane, lane_header::sender);
   CHECK(s.header().lanes_in_use.load() == 1);
   free_entry(s, device);
-  // The next device in the entry gives it back.
+  // The next device in the entry returns the lane.
   REQUIRE(open_entry(s, max_devices) == device);
   CHECK(s.header().lanes_in_use.load() == 0);
   CHECK(announce() == announcement::closed);
 }
 
-TEST_CASE("device entries: used again, found by the device's number") {
+TEST_CASE("device entries: are reused, and found by the device's number") {
   const own_segment segment(0, 16, 65536);
   const segment_view s = segment.view();
   uint32_t place = 0;
   CHECK(find_entry(s, 0, place) == presence::not_yet);
-  REQUIRE(open_entry(s, 0) == 0);  // it stays, and all others make room for it
+  REQUIRE(open_entry(s, 0) == 0);  // it remains open, so the others use other entries
   for (uint32_t n = 1; n < 3 * max_devices; ++n) {
     const uint32_t mine = open_entry(s, n);
     REQUIRE(mine != 0);
@@ -88,12 +88,12 @@ TEST_CASE("device entries: used again, found by the device's number") {
   for (uint32_t i = 1; i < max_devices; ++i) REQUIRE(open_entry(s, 3 * max_devices + i) != ~0u);
   CHECK(open_entry(s, 4 * max_devices) == ~0u);
   close_entry(s, 7);
-  CHECK(open_entry(s, 4 * max_devices + 1) == ~0u);  // its lanes are still to be dealt with
+  CHECK(open_entry(s, 4 * max_devices + 1) == ~0u);  // its lanes are not returned yet
   free_entry(s, 7);
   CHECK(open_entry(s, 4 * max_devices + 2) == 7);
 }
 
-TEST_CASE("lanes: threads that announce at once leave no gaps") {
+TEST_CASE("lanes: threads that announce concurrently leave no gaps") {
   const own_segment segment(0, 16, 65536);
   const segment_view s = segment.view();
   const uint32_t device = open_entry(s, 9), state = open_state(9);
@@ -116,7 +116,7 @@ TEST_CASE("lanes: threads that announce at once leave no gaps") {
   for (uint32_t i = 0; i < 4 * each; ++i) REQUIRE(all[i] == i + 1);
 }
 
-TEST_CASE("lanes: a directory that is full says so") {
+TEST_CASE("lanes: an announcement to a full directory is refused") {
   const own_segment segment(0, 16, 65536);
   const segment_view s = segment.view();
   const uint32_t device = open_entry(s, 1), state = open_state(1);

@@ -1,4 +1,4 @@
-// What a lane carries: messages of all lengths, in order, as often as its rings come round.
+// Lanes deliver messages of all lengths in order, also when their rings wrap around.
 #include <catch2/catch.hpp>
 
 #include <chrono>
@@ -35,7 +35,7 @@ struct lane_pair {
         },
         [&](int, uint32_t imm) { got.push_back("immediate " + std::to_string(imm)); });
   }
-  /// In two parts, as posts give it. False: no room now.
+  /// Pushes a message in two parts, as posts do. False if there is no room.
   bool push(const std::string& message) {
     const size_t first = std::min(message.size(), sizeof(message_head));
     const char* const rest = message.data() + first;
@@ -61,7 +61,7 @@ std::string message(uint64_t number, size_t size) {
   return text;
 }
 
-/// Lengths around those at which something changes.
+/// Lengths around every threshold.
 size_t some_size(std::mt19937& random) {
   static constexpr size_t sizes[] = {1, 8, 16, 17, 23, 24, 25, 32, 55, 56, 57, 200, 1000};
   return sizes[random() % std::size(sizes)];
@@ -98,7 +98,7 @@ TEST_CASE("lane: two short messages share a line, and a longer one begins with t
   CHECK(lane.push(message(5, 500)));  // a reference is short
   CHECK(lane.push(message(6, 500)));
   CHECK(lines() == 4);
-  // What was left out is no message, neither among many nor where one alone is wanted.
+  // The empty slot is not a message, whether many are drained or only one.
   CHECK(lane.drain(3) == 3);
   CHECK(lane.got.size() == 3);
   lane.drain(1);
@@ -108,10 +108,10 @@ TEST_CASE("lane: two short messages share a line, and a longer one begins with t
                                 message(5, 500), message(6, 500)});
 }
 
-TEST_CASE("lane: what a longer message has left in a line is no message the next time round") {
+TEST_CASE("lane: the rest of a longer message in a line is not taken for a message after the ring wraps around") {
   lane_pair lane;
   for (uint32_t i = 0; i < n_slots; i += 2) {
-    // Where the second slot's word lies: what that will be when the slot is full the next time.
+    // The bytes at the word of the second slot have the value that the word has when the slot is full the next time.
     std::string data = message(i, 56);
     const uint64_t forged = slot_word::pack(n_slots + i + 1, 8);
     std::memcpy(data.data() + slot_word::narrow, &forged, sizeof forged);
@@ -128,7 +128,7 @@ TEST_CASE("lane: what a longer message has left in a line is no message the next
   }
 }
 
-TEST_CASE("lane: it holds at least a message a line, and says when it is full") {
+TEST_CASE("lane: it holds at least one message in each line, and reports when it is full") {
   for (const size_t size : {24, 56}) {
     lane_pair lane;
     size_t held = 0;
@@ -141,7 +141,7 @@ TEST_CASE("lane: it holds at least a message a line, and says when it is full") 
   }
 }
 
-TEST_CASE("lane: another thread receives while one sends") {
+TEST_CASE("lane: one thread sends while another receives") {
   constexpr uint64_t count = 200000;
   lane_pair lane;
   std::thread receiver([&] {
@@ -166,12 +166,12 @@ TEST_CASE("lane: another thread receives while one sends") {
   receiver.join();
 }
 
-TEST_CASE("lane: a sender sees whether its receiver polls") {
+TEST_CASE("lane: a sender can tell whether its receiver polls") {
   using lci::network::attention;
   lane_pair lane;
   std::atomic<uint32_t>& polls = lane.out.entry().idle_polls;
   CHECK(lane.out.receivers_attention(0) == attention::unknown);
-  // Asked often: a thread may be stopped between a poll and the question, and then the poll does not count.
+  // Repeated, since a poll does not count if this thread is descheduled between the poll and the query.
   const auto seen = [&](attention expected, auto ours, bool first_polls = true) {
     for (int i = 0; i < 1000; ++i) {
       if (first_polls) ++polls;
@@ -179,7 +179,7 @@ TEST_CASE("lane: a sender sees whether its receiver polls") {
     }
     return false;
   };
-  // Who asks has had work all the time, or has polled in vain as well.
+  // The sender has been busy all the time, or has polled without a message, too.
   uint32_t n = 0;
   CHECK(seen(attention::waits, [&] { return n; }));
   CHECK(seen(attention::polls, [&] { return ++n; }));
@@ -191,8 +191,8 @@ TEST_CASE("lane: a sender sees whether its receiver polls") {
   CHECK(seen(attention::streams, at_once, false));
   ++polls;
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK(lane.out.receivers_attention(n) == attention::unknown);  // that was long ago
-  // Then it takes another look.
+  CHECK(lane.out.receivers_attention(n) == attention::unknown);  // the last query was too long ago
+  // A later query looks at the receiver again.
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::atomic<bool> over{false};
   std::thread receiver([&] {
@@ -206,13 +206,13 @@ TEST_CASE("lane: a sender sees whether its receiver polls") {
   receiver.join();
 }
 
-TEST_CASE("lane: a poll leaves it alone for a moment behind a stream of larger messages, not for long") {
+TEST_CASE("lane: after a stream of larger messages it is not due for a short time") {
   lane_pair lane;
   CHECK(lane.push(message(1, 24)));
   CHECK(lane.in.is_due());
   lane.drain();
   CHECK(lane.push(message(2, 500)));
-  CHECK(lane.in.is_due());  // small ones are no reason
+  CHECK(lane.in.is_due());  // small messages do not count
   lane.drain();
   CHECK(lane.push(message(3, 500)));
   CHECK(lane.in.ready());
@@ -222,7 +222,7 @@ TEST_CASE("lane: a poll leaves it alone for a moment behind a stream of larger m
   CHECK(lane.got.size() == 3);
 }
 
-TEST_CASE("lane: an empty slot is not taken for a full one, also where numbers pass 2^32") {
+TEST_CASE("lane: an empty slot is not taken for a full one, also if line numbers exceed 2^32") {
   for (const uint64_t line : {uint64_t{0}, uint64_t{2}, uint64_t{0x7ffffffe}, uint64_t{0xfffffffe},
                               uint64_t{0x100000000}, uint64_t{0x1fffffffe}}) {
     CHECK_FALSE(slot_word::is_of(slot_word::empty_first, line));

@@ -1,4 +1,4 @@
-// Finding a peer's segment by its process and descriptor, and telling it goodbye.
+// A peer's segment is found by its process and descriptor; the end of its process is detected.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ address address_of(const own_segment& s) {
 
 }  // namespace
 
-TEST_CASE("a descriptor's number that means another file is not mapped") {
+TEST_CASE("a descriptor number that belongs to another file is not mapped") {
   auto segment = std::make_unique<own_segment>(0, 16, 65536);
   const address a = address_of(*segment);
   CHECK(segment_view(map_segment(a, 1).base()).header().magic == segment_magic);
@@ -51,14 +51,14 @@ TEST_CASE("a descriptor's number that means another file is not mapped") {
   close(other);
 }
 
-TEST_CASE("a process of another host or process-id namespace is told from one that has left") {
+TEST_CASE("a process of another host or process-id namespace is distinguished from one that has ended") {
   const own_segment segment(0, 16, 65536);
   address a = address_of(segment);
   a.space += 1;
   CHECK_THROWS_AS(map_segment(a, 1), lci::resource_error);
 }
 
-TEST_CASE("the end of a process is seen, whether it was waited for or not") {
+TEST_CASE("the end of a process is detected, whether it was waited for or not") {
   CHECK_FALSE(process_watch().has_ended(getpid(), process_start_time(getpid())));
   CHECK(process_watch().has_ended(getpid(), process_start_time(getpid()) + 1));  // an older one
   const pid_t child = fork();

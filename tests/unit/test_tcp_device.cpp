@@ -1,4 +1,4 @@
-// A device of the tcp backend, and a peer that is made of bare sockets and need not behave.
+// A device of the tcp backend, and a peer made of plain sockets, which may violate the protocol.
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
@@ -53,7 +53,7 @@ struct pair {
     while (!done() && std::chrono::steady_clock::now() < end) poll();
     CHECK(done());
   }
-  /// All that comes until there are so many bytes.
+  /// Receives `size` bytes.
   std::string hear(size_t size) {
     std::string all, bytes(1 << 16, '\0');
     until([&] {
@@ -99,10 +99,10 @@ net_op operation(verb what, void* local, size_t size, void* context) {
 
 }  // namespace
 
-TEST_CASE("messages over a socket arrive however they are cut", "[unit]") {
+TEST_CASE("messages over a socket arrive whole, wherever the stream is split", "[unit]") {
   pair p;
   const std::vector<std::string> sent = {"", "a", std::string(24, 'b'), std::string(4096, 'c'),
-                                         std::string(300'000, 'd')};  // longer than our buffers
+                                         std::string(300'000, 'd')};  // longer than the buffers
   std::string all;
   for (const std::string& m : sent) all += framed(m);
   std::mt19937 random(1);
@@ -117,7 +117,7 @@ TEST_CASE("messages over a socket arrive however they are cut", "[unit]") {
   CHECK(p.sink.failures.empty());
 }
 
-TEST_CASE("what a handler has thrown before comes with the next poll", "[unit]") {
+TEST_CASE("messages after one whose handler threw are delivered by the next poll", "[unit]") {
   pair p;
   p.sink.throws = true;
   std::string all;
@@ -127,7 +127,7 @@ TEST_CASE("what a handler has thrown before comes with the next poll", "[unit]")
   CHECK(p.sink.messages == std::vector<std::string>{"0", "thrown", "2", "thrown", "4", "thrown", "6", "thrown"});
 }
 
-TEST_CASE("a peer whose messages make no sense has failed", "[unit]") {
+TEST_CASE("a peer that sends invalid frames has failed", "[unit]") {
   std::mt19937 random(2);
   for (int round = 0; round < 40; ++round) {
     pair p;
@@ -146,7 +146,7 @@ TEST_CASE("a peer whose messages make no sense has failed", "[unit]") {
   }
 }
 
-TEST_CASE("the end of a connection is a failure only without a goodbye", "[unit]") {
+TEST_CASE("the end of a connection is a failure only without a close notification", "[unit]") {
   for (const bool polite : {true, false}) {
     pair p;
     p.say(framed("last") + (polite ? framed("", frame_kind::goodbye) : framed("cut").substr(0, 9)));
@@ -159,7 +159,7 @@ TEST_CASE("the end of a connection is a failure only without a goodbye", "[unit]
   }
 }
 
-TEST_CASE("who does not read makes posts wait, and loses nothing", "[unit]") {
+TEST_CASE("posts to a peer that does not read return retry, and no message is lost", "[unit]") {
   pair p;
   const std::string text(4000, 't');
   int posted = 0;
@@ -167,7 +167,7 @@ TEST_CASE("who does not read makes posts wait, and loses nothing", "[unit]") {
   CHECK(posted > 30);
   CHECK_FALSE(p.own.flushed());
   const size_t size = frame_room(sizeof(message_head) + text.size());
-  const size_t expected = static_cast<size_t>(posted) * size + frame_room(0);  // and a goodbye
+  const size_t expected = static_cast<size_t>(posted) * size + frame_room(0);  // and a close notification
   size_t got = 0;
   std::string bytes(1 << 16, '\0');
   p.until([&] {
@@ -178,7 +178,7 @@ TEST_CASE("who does not read makes posts wait, and loses nothing", "[unit]") {
   CHECK(got == expected);
 }
 
-TEST_CASE("puts over a socket land where they belong, in order with messages, however they are cut", "[unit]") {
+TEST_CASE("puts over a socket write the right bytes, in order with messages, wherever the stream is split", "[unit]") {
   pair p;
   std::mt19937 random(3);
   std::vector<std::string> contents;
@@ -234,11 +234,11 @@ TEST_CASE("an access to memory that is not registered ends the connection, or is
     CHECK(p.sink.failures == std::vector<std::string>{"1tcp: it writes to memory that is not registered here, or not mapped any more"});
     CHECK(memory == std::string(1000, '-'));
     char none;
-    p.until([&] { return recv(p.peer.get(), &none, 1, MSG_DONTWAIT) == 0; });  // it learns that it is given up
+    p.until([&] { return recv(p.peer.get(), &none, 1, MSG_DONTWAIT) == 0; });  // the connection is closed
   }
 }
 
-TEST_CASE("data that nobody has asked for, or of another size, are no message", "[unit]") {
+TEST_CASE("data that was not requested, or of another size, is an invalid frame", "[unit]") {
   for (int what = 0; what < 6; ++what) {
     pair p;
     std::string memory(100, '-');
@@ -273,7 +273,7 @@ TEST_CASE("gets over a socket are answered in order, and refused one by one", "[
   CHECK(p.own.post(operation(verb::get, memory[0].data(), 1, nullptr)) == lci::errorcode_t::posted);
 }
 
-TEST_CASE("a long put goes out from where it lies, and ends when it is answered", "[unit]") {
+TEST_CASE("a long put is sent from its buffer, and ends when it is acknowledged", "[unit]") {
   for (const bool tells : {false, true}) {
     pair p;
     const size_t size = size_t{20} << 20;
@@ -291,7 +291,7 @@ TEST_CASE("a long put goes out from where it lies, and ends when it is answered"
     CHECK(got.compare(sizeof(frame_head) + sizeof(put_head), size, content) == 0);
     CHECK(p.hear(frame_room(22)).find("behind") == sizeof(frame_head) + 16);
     for (int i = 0; i < 100; ++i) p.poll();
-    CHECK(p.sink.completed.size() == tells);  // the target tells what it is told
+    CHECK(p.sink.completed.size() == tells);  // a put with immediate data needs no acknowledgement
     if (!tells) p.say(framed("", frame_kind::landed));
     p.until([&] { return !p.sink.completed.empty(); });
     CHECK(p.sink.completed == std::vector<void*>{&context});
@@ -299,12 +299,12 @@ TEST_CASE("a long put goes out from where it lies, and ends when it is answered"
   }
 }
 
-TEST_CASE("who asks for more at a time than it may has failed", "[unit]") {
+TEST_CASE("a peer with more requests at a time than allowed has failed", "[unit]") {
   for (const bool puts : {false, true}) {
     pair p;
     std::string memory(200'000, 'm');
     const registration r = p.own.register_memory(memory.data(), memory.size());
-    // First the socket is filled, so that even short answers wait.
+    // Fill the socket first, so that even short answers wait.
     std::string all;
     for (int i = 0; i < 100; ++i) all += get_frame(memory.data(), r.rkey, memory.size());
     p.say(all);
@@ -322,7 +322,7 @@ TEST_CASE("who asks for more at a time than it may has failed", "[unit]") {
   }
 }
 
-TEST_CASE("what is copied fits, however small buffers and packets are", "[unit]") {
+TEST_CASE("puts that are copied fit, however small buffers and packets are", "[unit]") {
   pair p(1, 64);
   std::string content(4000, 'c');
   int context = 0;
@@ -333,7 +333,7 @@ TEST_CASE("what is copied fits, however small buffers and packets are", "[unit]"
   CHECK(p.hear(all.size()).compare(sizeof(frame_head) + sizeof(put_head), content.size(), content) == 0);
   for (size_t i = 0; i < posted; ++i) p.say(framed("", frame_kind::landed));
   p.until([&] { return p.sink.completed.size() == posted; });
-  // And where the socket takes no more.
+  // Also if the socket accepts no more.
   net_op op = operation(verb::put, content.data(), content.size(), &context);
   op.inject = true;
   size_t injected = 0;

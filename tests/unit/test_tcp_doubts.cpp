@@ -1,4 +1,4 @@
-// A rank that refuses connections to its device: has its process ended, or has it freed the device?
+// If a rank refuses connections to its device, its process may have ended, or it may have freed the device.
 #include <sys/socket.h>
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// The device of rank 0, which watches a rank 1 that lives, and does not listen for devices any more.
+/// The device of rank 0. It watches the process of rank 1, which lives but does not accept connections to its device.
 struct doubtful {
   static lci::net_context_attr_t watching() {
     lci::net_context_attr_t attr = attributes(131072);
@@ -28,7 +28,7 @@ struct doubtful {
     endpoint e;
     e.address = listening_address("127.0.0.1");
     {
-      const socket_handle closed = listen_at(e.address, 1);  // whoever connects there is refused
+      const socket_handle closed = listen_at(e.address, 1);  // closed at once, so connections to it are refused
     }
     exchange.other = e.packed();
     sockaddr_storage here = listening_address("127.0.0.1");
@@ -57,7 +57,7 @@ struct doubtful {
 
 }  // namespace
 
-TEST_CASE("a peer whose process ends, the device before that by which it is watched, has failed", "[unit]") {
+TEST_CASE("a peer that closes its device before the connection by which its process is watched has failed", "[unit]") {
   doubtful d;
   d.poll_for(milliseconds(50));
   CHECK(d.sink.ends.empty());
@@ -68,14 +68,14 @@ TEST_CASE("a peer whose process ends, the device before that by which it is watc
   CHECK(d.sink.ends.empty());
 }
 
-TEST_CASE("a peer that lives and does not listen any more has freed its device", "[unit]") {
+TEST_CASE("a peer that lives and does not listen has freed its device", "[unit]") {
   doubtful d;
   d.poll_for(milliseconds(1000));
   CHECK(d.sink.failures.empty());
   CHECK(d.sink.ends == std::vector<int>{1});
 }
 
-TEST_CASE("a peer that has connected in the meantime is in no doubt", "[unit]") {
+TEST_CASE("a peer that has connected in the meantime is alive", "[unit]") {
   doubtful d;
   d.poll_for(milliseconds(50));
   const endpoint to = endpoint::unpack(d.exchange.mine.back(), 0);

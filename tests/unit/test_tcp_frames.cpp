@@ -1,4 +1,4 @@
-// What goes over a connection of the tcp backend.
+// Frames on a connection of the tcp backend.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -29,7 +29,7 @@ std::vector<std::byte> stream_of(const std::vector<std::string>& messages) {
 
 }  // namespace
 
-TEST_CASE("frames come out of a stream as they went in, wherever it is cut", "[unit]") {
+TEST_CASE("frames are read from a stream as they were written, wherever it is split", "[unit]") {
   const std::vector<std::string> messages = {"", "a", std::string(8, 'b'), std::string(9, 'c'), std::string(1000, 'd')};
   const auto all = stream_of(messages);
   for (size_t cut = 0; cut <= all.size(); ++cut) {
@@ -57,7 +57,7 @@ TEST_CASE("frames come out of a stream as they went in, wherever it is cut", "[u
   }
 }
 
-TEST_CASE("a frame of an unknown kind, or that is too long, is none", "[unit]") {
+TEST_CASE("a frame of an unknown kind, or one that is too long, is invalid", "[unit]") {
   frame_view frame{};
   size_t needed = 0;
   std::byte head[sizeof(frame_head)];
@@ -71,7 +71,7 @@ TEST_CASE("a frame of an unknown kind, or that is too long, is none", "[unit]") 
   CHECK(read_frame(head, sizeof head - 1, frame, needed) == frame_state::partial);
 }
 
-TEST_CASE("a hello and a reply are read back, and nothing else passes for one", "[unit]") {
+TEST_CASE("a hello and a reply can be decoded, and nothing else is accepted", "[unit]") {
   hello h{new_secret(), 77}, got{};
   CHECK(encode(h).size() == hello_size);
   REQUIRE(decode(encode(h), got));
@@ -96,7 +96,7 @@ TEST_CASE("a hello and a reply are read back, and nothing else passes for one", 
   }
 }
 
-TEST_CASE("what a device offers is read back, or refused", "[unit]") {
+TEST_CASE("an endpoint of a device can be unpacked, or is refused", "[unit]") {
   endpoint e;
   e.address = listening_address("127.0.0.1");
   e.knock = new_secret();

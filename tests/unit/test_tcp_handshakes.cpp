@@ -1,4 +1,4 @@
-// How devices of the tcp backend connect, with each other and with strangers.
+// Handshakes of devices of the tcp backend, with each other and with unknown clients.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ using namespace lci::network::sockets;
 
 namespace {
 
-/// A device's part in it.
+/// One device's handshakes, and their results.
 struct side : connection_owner {
   explicit side(int r, int n = 4, std::chrono::milliseconds timeout = std::chrono::seconds(5))
       : rank(r),
@@ -40,7 +40,7 @@ struct side : connection_owner {
   socket_handle events;
   std::map<int, socket_handle> connections;
   std::map<int, std::string> failures;
-  std::set<int> closed;  // of these
+  std::set<int> closed;  // the failures that were reported as closed
   handshakes hands;
 };
 
@@ -52,7 +52,7 @@ void until(const std::function<bool()>& done, std::initializer_list<side*> sides
 
 bool joined(side& a, side& b) {
   if (a.connections.count(b.rank) == 0 || b.connections.count(a.rank) == 0) return false;
-  // The same connection at both ends.
+  // Check that both ends have the same connection.
   char c = 'x', got = 0;
   const int from = a.connections[b.rank].get(), to = b.connections[a.rank].get();
   if (send(from, &c, 1, MSG_NOSIGNAL) != 1) return false;
@@ -74,7 +74,7 @@ bool is_dropped(const socket_handle& fd) {
 
 }  // namespace
 
-TEST_CASE("either of two ranks connects with the other", "[unit]") {
+TEST_CASE("either of two ranks can connect to the other", "[unit]") {
   for (const bool lower_begins : {true, false}) {
     side a(0), b(3);
     if (lower_begins)
@@ -87,8 +87,8 @@ TEST_CASE("either of two ranks connects with the other", "[unit]") {
   }
 }
 
-TEST_CASE("ranks that connect with each other at once have one connection", "[unit]") {
-  // Whoever looks first, and however often before the other does.
+TEST_CASE("ranks that connect to each other concurrently get one connection", "[unit]") {
+  // With any order and number of polls of the two ranks.
   for (int looks_of_a = 0; looks_of_a < 6; ++looks_of_a)
     for (int looks_of_b = 0; looks_of_b < 6; ++looks_of_b) {
       side a(1), b(2);
@@ -106,26 +106,26 @@ TEST_CASE("ranks that connect with each other at once have one connection", "[un
     }
 }
 
-TEST_CASE("strangers are dropped, and ranks come in beside them", "[unit]") {
+TEST_CASE("unknown clients are dropped, and ranks can connect meanwhile", "[unit]") {
   side a(0), b(1);
   std::vector<std::string> nonsense = {std::string(1, 'x'), std::string(hello_size, '\0'), "GET / HTTP/1.1\r\n\r\n",
                                        std::string(100'000, 'z'), encode(hello{new_secret(), 1}),
-                                       encode(hello{a.hands.own().knock, 0}),   // our own rank
-                                       encode(hello{a.hands.own().knock, 4}),   // no rank
+                                       encode(hello{a.hands.own().knock, 0}),   // the listener's own rank
+                                       encode(hello{a.hands.own().knock, 4}),   // not a rank
                                        encode(reply{a.hands.own().answer, reply::verdict::welcome})};
   std::vector<socket_handle> strangers;
   for (const std::string& text : nonsense) {
     strangers.push_back(connect_to(a));
     (void)!send(strangers.back().get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
-  strangers.push_back(connect_to(a));  // says nothing
+  strangers.push_back(connect_to(a));  // sends nothing
   b.hands.begin(0, a.hands.own());
   until([&] { return a.connections.size() == 1 && b.connections.size() == 1; }, {&a, &b});
   CHECK(joined(a, b));
   for (size_t i = 1; i < nonsense.size(); ++i)
     if (nonsense[i].size() >= hello_size) CHECK(is_dropped(strangers[i]));
   CHECK_FALSE(is_dropped(strangers.back()));
-  // A second connection of the same rank does not take the place of the first.
+  // A second connection of the same rank does not replace the first.
   const socket_handle again = connect_to(a);
   const std::string text = encode(hello{a.hands.own().knock, 1});
   REQUIRE(send(again.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
@@ -134,7 +134,7 @@ TEST_CASE("strangers are dropped, and ranks come in beside them", "[unit]") {
   CHECK(joined(a, b));
 }
 
-TEST_CASE("many who say nothing don't keep ranks out", "[unit]") {
+TEST_CASE("many clients that send nothing do not block ranks", "[unit]") {
   side a(0, 2), b(1, 2);
   std::vector<socket_handle> strangers;
   for (int i = 0; i < 60; ++i) {
@@ -146,7 +146,7 @@ TEST_CASE("many who say nothing don't keep ranks out", "[unit]") {
   CHECK(joined(a, b));
 }
 
-TEST_CASE("a peer that is not there, or is somebody else, is unreachable", "[unit]") {
+TEST_CASE("a peer that does not listen, or has another secret, is unreachable", "[unit]") {
   side a(0, 4, std::chrono::seconds(1));
   endpoint gone;
   {
@@ -156,7 +156,7 @@ TEST_CASE("a peer that is not there, or is somebody else, is unreachable", "[uni
   a.hands.begin(1, gone);
   until([&] { return a.failures.count(1) == 1; }, {&a});
   CHECK(a.failures[1].find("127.0.0.1:") != std::string::npos);
-  // At its port another one listens now, which does not know the secret.
+  // A process that does not know the secret listens at the port.
   side c(2);
   endpoint other = c.hands.own();
   other.knock = new_secret();
@@ -165,7 +165,7 @@ TEST_CASE("a peer that is not there, or is somebody else, is unreachable", "[uni
   CHECK(c.connections.empty());
 }
 
-TEST_CASE("a peer with which a connection broke that may have served has failed, and has not freed its device", "[unit]") {
+TEST_CASE("a peer whose connection broke after possible use has failed, and has not freed its device", "[unit]") {
   side a(0);
   socket_handle listener(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_storage at = listening_address("127.0.0.1");
@@ -194,7 +194,7 @@ TEST_CASE("a peer with which a connection broke that may have served has failed,
   CHECK(a.closed.count(1) == 0);
 }
 
-TEST_CASE("a peer that drops connections for a while is reached in the end", "[unit]") {
+TEST_CASE("a peer that drops some connections is connected in the end", "[unit]") {
   side a(0);
   endpoint peer;
   peer.address = listening_address("127.0.0.1");

@@ -1,4 +1,4 @@
-// The cheap clock: its ticks are converted at the rate they come, whatever the processor.
+// The tick counter: ticks are converted to time at their real rate on any processor.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdint>
@@ -10,8 +10,8 @@ using lci::ticks_in;
 using namespace std::chrono_literals;
 using clock_type = std::chrono::steady_clock;
 
-TEST_CASE("as many ticks pass as were said for the time that passes") {
-  // Each interval of one clock lies within one of the other, however long the thread is interrupted.
+TEST_CASE("the number of ticks for a duration is right") {
+  // Each interval of one clock is within an interval of the other, however long the thread is interrupted.
   const auto outer_begin = clock_type::now();
   const uint64_t ticks_begin = cpu_ticks();
   const auto inner_begin = clock_type::now();
@@ -24,7 +24,7 @@ TEST_CASE("as many ticks pass as were said for the time that passes") {
   CHECK(static_cast<double>(ticks) < 1.1 * static_cast<double>(ticks_in(outer)));
 }
 
-TEST_CASE("ticks of times are in proportion, and none has less than one") {
+TEST_CASE("ticks are proportional to durations, and at least 1") {
   CHECK(ticks_in(0ns) == 1);
   CHECK(ticks_in(1s) / 1000 >= ticks_in(999us));
   CHECK(ticks_in(1s) / 1000 <= ticks_in(1001us));

@@ -1,4 +1,4 @@
-// The deadlines of a device: in order, and gone when what they are of has ended.
+// The deadlines of a device: they expire in order, and are removed when their operations end.
 #include <catch2/catch.hpp>
 #include <algorithm>
 #include <atomic>
@@ -12,7 +12,7 @@
 using lci::core::ticket;
 using lci::core::timers;
 
-TEST_CASE("deadlines come in order, and those that were taken out do not") {
+TEST_CASE("deadlines expire in order, and removed ones do not") {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     std::atomic<int> attention{1};
@@ -25,7 +25,7 @@ TEST_CASE("deadlines come in order, and those that were taken out do not") {
     int64_t first = timers::never;
     for (size_t i = 0; i < n; ++i) {
       when[i] = now - 1'000'000 + static_cast<int64_t>(random() % 1000);
-      if (random() % 10 == 0) when[i] += 3'600'000'000'000;  // not for an hour
+      if (random() % 10 == 0) when[i] += 3'600'000'000'000;  // an hour later
       CHECK(t.add(&who[i], i, when[i]) == (when[i] < first));
       first = std::min(first, when[i]);
     }
@@ -33,7 +33,7 @@ TEST_CASE("deadlines come in order, and those that were taken out do not") {
     std::vector<bool> out(n, false);
     for (int i = 0; i < 60; ++i) {
       const size_t k = random() % n;
-      t.remove(&who[k]);  // also twice
+      t.remove(&who[k]);  // some are removed twice
       out[k] = true;
     }
     const auto due = t.take_due();

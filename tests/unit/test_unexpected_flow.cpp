@@ -8,7 +8,7 @@
 
 using lci::core::unexpected_flow;
 
-TEST_CASE("a peer is asked to pause once above the limit, and to go on once at half of it") {
+TEST_CASE("a peer is asked to pause once above the limit, and to resume once at half of it") {
   unexpected_flow f(3, 1000);
   CHECK(f.add(1, 600).number == 0);
   CHECK(f.add(2, 600).number == 0);  // each peer has a limit of its own
@@ -26,16 +26,16 @@ TEST_CASE("a peer is asked to pause once above the limit, and to go on once at h
   CHECK(f.add(1, 1001).number == 3);
 }
 
-TEST_CASE("without a limit nobody is asked to pause") {
+TEST_CASE("without a limit no peer is asked to pause") {
   unexpected_flow f(1, 0);
   CHECK(f.add(0, size_t{1} << 40).number == 0);
   CHECK(f.remove(0, size_t{1} << 40).number == 0);
 }
 
-TEST_CASE("of what a peer says the latest word counts, in whatever order it comes") {
+TEST_CASE("the request of a peer with the highest number counts, in any order of arrival") {
   unexpected_flow f(2, 1000);
   CHECK(f.hear(1, {2, false}) == 0);
-  CHECK(f.hear(1, {1, true}) == 0);  // overtaken
+  CHECK(f.hear(1, {1, true}) == 0);  // older than the one before
   CHECK_FALSE(f.is_paused_by(1));
   CHECK(f.hear(1, {3, true}) == 1);
   CHECK(f.hear(1, {5, true}) == 0);
@@ -45,10 +45,10 @@ TEST_CASE("of what a peer says the latest word counts, in whatever order it come
   CHECK(f.is_paused_by(1));
   CHECK(f.forget(1) == -1);
   CHECK_FALSE(f.is_paused_by(1));
-  CHECK(f.hear(1, {1, true}) == 1);  // another peer has the id now
+  CHECK(f.hear(1, {1, true}) == 1);  // the id belongs to another peer now
 }
 
-TEST_CASE("numbers of words to a peer may wrap around") {
+TEST_CASE("numbers of pause requests may wrap around") {
   unexpected_flow f(1, 1000);
   CHECK(f.hear(0, {0x7fffffff, true}) == 1);
   CHECK(f.hear(0, {0xfffffffe, false}) == -1);
@@ -56,7 +56,7 @@ TEST_CASE("numbers of words to a peer may wrap around") {
   CHECK(f.hear(0, {0xffffffff, false}) == 0);
 }
 
-TEST_CASE("a rank that is paused by a peer that it has paused gives that as much again") {
+TEST_CASE("a rank that is paused by a peer that it has paused grants the peer the limit once more") {
   unexpected_flow f(1, 1000);
   CHECK(f.give_more(0).number == 0);  // the peer was not asked to pause
   CHECK(f.add(0, 1500).number == 1);
@@ -65,29 +65,29 @@ TEST_CASE("a rank that is paused by a peer that it has paused gives that as much
   CHECK_FALSE(go_on.pause);
   CHECK(f.add(0, 1000).number == 0);
   CHECK(f.add(0, 1).number == 3);
-  // When what was sent has been received the limit is what it was.
+  // When these messages have been received, the limit has its old value.
   CHECK(f.remove(0, 2001).number == 4);
   CHECK(f.remove(0, 500).number == 0);
   CHECK(f.add(0, 1001).number == 5);
 }
 
-TEST_CASE("the last of the refusals that make a circle begins a search, which each rank passes on once") {
+TEST_CASE("the last refusal that closes a cycle begins a search, which each rank forwards once") {
   unexpected_flow f(4, 1000);
   const auto passed_on = [&](int begun_by, uint32_t number) {
     std::vector<int> to;
     f.pass_on(begun_by, number, [&](int peer) { to.push_back(peer); });
     return to;
   };
-  CHECK(f.note_refusal(1) == 0);  // the peer lets nobody pause
+  CHECK(f.note_refusal(1) == 0);  // the peer has not asked this rank to pause
   CHECK(passed_on(3, 1).empty());
   CHECK(f.hear(1, {1, true}) == 1);
-  CHECK(passed_on(3, 2).empty());  // no send of ours was refused
-  CHECK(f.note_refusal(1) == 0);   // nobody waits for us
+  CHECK(passed_on(3, 2).empty());  // no send of this rank was refused
+  CHECK(f.note_refusal(1) == 0);   // no peer waits for this rank
   CHECK(passed_on(3, 3) == std::vector<int>{1});
   CHECK(passed_on(3, 3).empty());
   CHECK(passed_on(3, 2).empty());
   CHECK(f.add(2, 1001).number == 1);
-  CHECK(f.note_refusal(1) == 0);  // it was noted
+  CHECK(f.note_refusal(1) == 0);  // this refusal is recorded already
   CHECK(f.hear(1, {2, false}) == -1);
   CHECK(passed_on(3, 4).empty());
   CHECK(f.hear(1, {3, true}) == 1);
@@ -101,10 +101,10 @@ TEST_CASE("the last of the refusals that make a circle begins a search, which ea
   CHECK(f.note_refusal(0) == 3);
   CHECK(f.forget(2) == 0);
   f.forget_refusal(0);
-  CHECK(f.note_refusal(0) == 0);  // who waited for us is gone
+  CHECK(f.note_refusal(0) == 0);  // the peer that waited for this rank is gone
 }
 
-TEST_CASE("a word that could not be sent is told later, as it is then") {
+TEST_CASE("a pause request that could not be sent is sent later, with the state of that time") {
   unexpected_flow f(2, 1000);
   const auto unsaid = [&] {
     std::vector<unexpected_flow::word> words;
@@ -124,14 +124,14 @@ TEST_CASE("a word that could not be sent is told later, as it is then") {
   CHECK(words[0].number == 3);
   CHECK_FALSE(words[0].pause);
   CHECK(unsaid().empty());
-  f.keep_unsaid(1, go_on);  // there is a later one
+  f.keep_unsaid(1, go_on);  // a later one exists
   CHECK(unsaid().empty());
 }
 
-TEST_CASE("threads that keep and take messages at once never leave a peer paused for nothing") {
+TEST_CASE("threads that add and remove messages concurrently never leave a peer paused without reason") {
   for (int round = 0; round < 200; ++round) {
     unexpected_flow f(1, 100);
-    // The latest word, as the peer would have it.
+    // The latest request, as the peer sees it.
     unexpected_flow peer(1, 100);
     const auto tell = [&](unexpected_flow::word w) {
       if (w.number != 0) (void)peer.hear(0, w);

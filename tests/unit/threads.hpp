@@ -1,4 +1,4 @@
-// Helpers of multi-threaded tests: assertions belong to the main thread, so threads return results.
+// Helpers of multi-threaded tests: only the main thread may use assertions, so threads return results.
 #pragma once
 
 #include <time.h>
@@ -12,7 +12,7 @@
 
 namespace lci_test {
 
-/// Runs `body(i)` in n threads that begin together, and returns what they returned.
+/// Runs `body(i)` in n threads that begin together, and returns their results.
 template <class F>
 auto in_threads(int n, F body) {
   using result_t = decltype(body(0));

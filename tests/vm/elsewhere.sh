@@ -1,6 +1,6 @@
 #!/bin/sh
-# elsewhere.sh [ssh options] HOST COMMAND...: what MPICH's launcher calls instead of ssh. Runs the
-# command in the guest HOST, where several.py has a shell listening, until it ends.
+# elsewhere.sh [ssh options] HOST COMMAND...: called by MPICH's launcher instead of ssh. Runs the command in the
+# guest HOST, where a shell of several.py listens, and returns at its end.
 while :; do
   case $1 in
     -*) shift ;;
@@ -9,7 +9,7 @@ while :; do
 done
 host=$1
 shift
-# The other guest may start a moment later: refused connections are tried again.
+# The other guest may start later: refused connections are repeated.
 for try in $(seq 100); do
   echo "exec 2>&1 </dev/null; $*" | busybox nc "$host" 2222 && exit 0
   sleep 0.1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs in the guest, in the host's file system: brings the network up, with RDMA over it, and runs
-# what the host wants. /mnt is the run's folder on the host: settings, command.sh; log, status.
+# Runs in the guest, with the host's file system: configures the network with RDMA over it, and runs the host's
+# command. /mnt is the run's folder on the host: it contains settings and command.sh, and gets log and status.
 . /mnt/settings  # node, address, netem
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/run TMPDIR=/run LANG=C.UTF-8
@@ -11,8 +11,8 @@ exec >/mnt/log 2>&1
 
 hostname "guest$node"
 ip link set lo up
-# The link to the other guest, or else a card that leads nowhere but home. Frames long enough for
-# RDMA packets of 4096 bytes.
+# The link to the other guest, or else a dummy device that reaches this guest only. The frames are long enough
+# for RDMA packets of 4096 bytes.
 card=eth0
 [ -e /sys/class/net/eth0 ] || { card=dummy0; ip link add dummy0 type dummy; }
 ip link set $card mtu 4200
@@ -20,7 +20,7 @@ ip address add "$address/24" dev $card
 ip link set $card up
 [ -z "$netem" ] || tc qdisc add dev $card root netem $netem
 rdma link add rxe0 type rxe netdev $card
-# The address is known to the RDMA device a moment later.
+# The RDMA device gets the address with some delay.
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   grep -qs ffff: /sys/class/infiniband/rxe0/ports/1/gids/* && break
   sleep 0.1

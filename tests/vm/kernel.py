@@ -1,9 +1,9 @@
-"""The guests' kernel and their initial file system, made once below a folder of the build.
+"""The guests' kernel and their initial file system, made once in a folder of the build.
 
-The kernel is the one that Debian's package linux-image-amd64 depends on, downloaded and unpacked, not
-installed. Its compressed image is inflated here: an ELF file that QEMU starts at once, instead of an
-inflation by an emulated processor. The initial file system has busybox, the modules that a guest
-needs, and first_steps.sh; everything else a guest takes from the host's own file system.
+The kernel is the one that Debian's package linux-image-amd64 depends on, downloaded and unpacked, but not
+installed. Its compressed image is inflated here, to an ELF file that QEMU can start, since an emulated
+processor inflates slowly. The initial file system has busybox, the modules that a guest needs, and
+first_steps.sh. Everything else a guest reads from the host's file system.
 """
 
 import fcntl
@@ -17,11 +17,11 @@ import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# For the host's files, the link between guests, and RDMA over Ethernet (with a checksum that rxe
-# asks for when modules can't be found any more).
+# Modules for the host's files, the link between guests, and RDMA over Ethernet, with a checksum that rxe
+# requests at a time when modules can't be loaded any more.
 MODULES = ('virtio_pci', '9pnet_virtio', '9p', 'virtio_net', 'crc32_generic', 'ib_uverbs', 'rdma_ucm',
            'rdma_rxe', 'dummy', 'sch_netem')
-# Program and the Debian package that has it.
+# Programs and their Debian packages.
 PROGRAMS = (('qemu-system-x86_64', 'qemu-system-x86'), ('busybox', 'busybox-static'), ('cpio', 'cpio'),
             ('depmod', 'kmod'), ('modprobe', 'kmod'), ('rdma', 'iproute2'), ('tc', 'iproute2'),
             ('apt-get', 'apt'), ('dpkg', 'dpkg'))
@@ -29,7 +29,7 @@ SEARCH_PATH = os.environ.get('PATH', '') + ':/usr/local/sbin:/usr/sbin:/sbin'
 
 
 class Unavailable(Exception):
-    """This machine can't start a guest; the text says why."""
+    """This machine can't start a guest; the text gives the reason."""
 
 
 def program(name):
@@ -42,7 +42,7 @@ def run(*words, **more):
 
 
 class Kernel:
-    """`image` and `first_files` are what QEMU is given."""
+    """The files for QEMU: the kernel `image`, and `first_files`, the initial file system."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).resolve()
@@ -50,14 +50,14 @@ class Kernel:
         self.first_files = self.folder / 'initramfs.gz'
 
     def prepare(self):
-        """Makes what is missing. Throws Unavailable."""
+        """Makes the files that are missing. Throws Unavailable."""
         for name, package in PROGRAMS:
             if program(name) is None:
                 raise Unavailable(f'{name} (Debian package {package}) is not installed')
         if os.uname().machine != 'x86_64':
-            raise Unavailable('this machine is no x86_64, whose kernel the guests run')
+            raise Unavailable('this machine is not an x86_64 machine, whose kernel the guests run')
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / 'lock', 'w') as lock:  # several tests may come at once
+        with open(self.folder / 'lock', 'w') as lock:  # several tests may run at once
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self.image.exists():
                 self._unpack(self._download())
@@ -66,7 +66,7 @@ class Kernel:
                 self._pack_first_files()
 
     def _download(self):
-        """The package's file. Debian's lists may be missing or too old: fetched anew, if we may."""
+        """Downloads the package; returns its file. If Debian's lists are missing or too old, root updates them."""
         try:
             return self._download_as_listed()
         except (Unavailable, subprocess.CalledProcessError) as error:
@@ -78,13 +78,13 @@ class Kernel:
             except (Unavailable, subprocess.CalledProcessError) as error:
                 reason = error
         said = (getattr(reason, 'stderr', '') or str(reason)).strip().splitlines()
-        raise Unavailable(f"Debian's kernel package can't be had: {said[-1] if said else reason}")
+        raise Unavailable(f"Debian's kernel package can't be downloaded: {said[-1] if said else reason}")
 
     def _download_as_listed(self):
         needed = [line.split()[1] for line in
                   run('apt-cache', 'depends', 'linux-image-amd64').splitlines() if 'Depends:' in line]
         if not needed:
-            raise Unavailable('linux-image-amd64 is not among the packages known here')
+            raise Unavailable("linux-image-amd64 is not in the machine's package lists")
         run('apt-get', '-qq', '-o', 'APT::Sandbox::User=root', 'download', needed[0], cwd=self.folder)
         return max(self.folder.glob(needed[0] + '_*.deb'), key=lambda f: f.stat().st_mtime)
 
@@ -93,7 +93,7 @@ class Kernel:
         shutil.rmtree(tree, ignore_errors=True)
         run('dpkg', '-x', package, tree)
         package.unlink()
-        # For the order in which modules need each other: a package's own scripts would make it.
+        # The dependencies of modules, which a package's own scripts would compute.
         run('depmod', '-b', tree, self._version())
         inflated = inflate((tree / 'boot' / f'vmlinuz-{self._version()}').read_bytes())
         unfinished = self.image.with_suffix('.new')
@@ -116,7 +116,7 @@ class Kernel:
             for line in run('modprobe', '-d', self.folder / 'tree', '-S', self._version(),
                             '--show-depends', module).splitlines():
                 kind, _, path = line.partition(' ')
-                if kind != 'insmod':  # part of the kernel itself
+                if kind != 'insmod':  # built into the kernel
                     continue
                 path = pathlib.Path(path.split()[0])
                 name = path.name[:-3] if path.suffix == '.xz' else path.name
@@ -137,8 +137,8 @@ class Kernel:
 
 
 def inflate(image):
-    """The kernel proper within a bootable image (its header is described in Linux' Documentation,
-    x86/boot.rst)."""
+    """The ELF kernel in a bootable image, whose header is described in the Linux documentation
+    (x86/boot.rst)."""
     setup_sectors = image[0x1f1] or 4
     offset, length = struct.unpack_from('<II', image, 0x248)
     begin = (setup_sectors + 1) * 512 + offset
@@ -148,7 +148,7 @@ def inflate(image):
     elif payload[:2] == b'\x1f\x8b':
         kernel = zlib.decompressobj(31).decompress(payload)
     else:
-        raise Unavailable('the kernel is compressed in a way that is not known here')
+        raise Unavailable('the compression of the kernel is not supported')
     if kernel[:4] != b'\x7fELF':
         raise Unavailable('the kernel package has no kernel that can be started directly')
     return kernel

@@ -1,7 +1,7 @@
-"""A run of one or two guests under QEMU, on emulated processors: no access to the host's is needed.
+"""Runs one or two guests under QEMU on emulated processors, so no access to hardware virtualization is needed.
 
-Each guest has a folder on the host, /mnt in the guest: settings and command in it, log and exit status
-out of it. Two guests are joined by a virtual Ethernet link.
+Each guest has a folder on the host, which is /mnt in the guest: it reads settings and command from it, and writes
+log and exit status to it. Two guests are connected by a virtual Ethernet link.
 """
 
 import pathlib
@@ -14,10 +14,10 @@ import kernel
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# no_timer_check: on a busy host an emulated timer may look broken. The rest saves time.
+# no_timer_check: on a busy host an emulated timer may seem broken. The other options save time.
 KERNEL_OPTIONS = ('console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr tsc=reliable '
                   'random.trust_cpu=on cryptomgr.notests audit=0')
-TIMED_OUT = 124  # as timeout(1) has it
+TIMED_OUT = 124  # as in timeout(1)
 NO_STATUS = 125
 
 
@@ -26,7 +26,7 @@ def address_of(node):
 
 
 class Guest:
-    """One virtual machine, from start() on."""
+    """One virtual machine; it runs from start() to stop()."""
 
     def __init__(self, system, folder, node, command, netem):
         self.system, self.folder, self.node = system, folder, node
@@ -37,14 +37,14 @@ class Guest:
         (folder / 'settings').write_text(f"node={node} address={address_of(node)} netem='{netem}'\n")
 
     def start(self, processors, megabytes, link):
-        """`link`: our end of the link to the other guest, or None."""
+        """`link`: the socket of this guest's end of the link to the other guest, or None."""
         words = [kernel.program('qemu-system-x86_64'), '-machine', 'q35', '-cpu', 'max',
                  '-accel', 'tcg,thread=multi', '-smp', str(processors), '-m', str(megabytes),
                  '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
                  '-serial', 'file:console',
                  '-kernel', self.system.image, '-initrd', self.system.first_files,
                  '-append', KERNEL_OPTIONS,
-                 # Inodes of several host file systems must not look alike.
+                 # Inode numbers of several file systems of the host must remain distinct.
                  '-fsdev', 'local,id=host,path=/,security_model=none,readonly=on,multidevs=remap',
                  '-device', 'virtio-9p-pci,fsdev=host,mount_tag=host',
                  '-fsdev', 'local,id=run,path=.,security_model=none',
@@ -73,9 +73,9 @@ class Guest:
 
 
 def run(system, folder, commands, seconds, netem='', processors=2, megabytes=3072):
-    """Runs one guest for each command (a shell script's text) until the first guest's has ended.
-    Prints its log. Returns its exit status; TIMED_OUT or NO_STATUS without one, having printed what
-    there is to know."""
+    """Runs one guest for each command (a shell script's text) until the first guest's command has ended.
+    Prints its log and returns its exit status, or TIMED_OUT or NO_STATUS. After a failure it prints the ends of all
+    logs."""
     begin = time.monotonic()
     guests = [Guest(system, pathlib.Path(folder) / f'guest{node}', node, command, netem)
               for node, command in enumerate(commands)]
@@ -88,7 +88,7 @@ def run(system, folder, commands, seconds, netem='', processors=2, megabytes=307
             started.append(guest)
             if link is not None:
                 link.close()
-        # The second guest serves until it is stopped: its end is as good as the first's.
+        # The second guest runs until it is stopped. If it ends earlier, the run ends, too.
         while not late and all(guest.process.poll() is None for guest in guests):
             time.sleep(0.05)
             late = time.monotonic() - begin > seconds
@@ -102,7 +102,7 @@ def run(system, folder, commands, seconds, netem='', processors=2, megabytes=307
         print(f'guest: exit status {status} after {took}')
     else:
         status = TIMED_OUT if late else NO_STATUS
-        print(f'guest: {"still busy" if late else "ended without a word"} after {took}')
+        print(f'guest: {"still running" if late else "ended without an exit status"} after {took}')
     if status != 0:
         for guest in guests:
             explain(guest)
@@ -111,7 +111,7 @@ def run(system, folder, commands, seconds, netem='', processors=2, megabytes=307
 
 
 def explain(guest):
-    """What else is known of a guest that has failed."""
+    """Prints the ends of the logs of a guest that has failed."""
     for name in ('qemu', 'console', 'dmesg') + (('log',) if guest.node > 0 else ()):
         lines = guest.text(name).splitlines()[-25:]
         if lines:

@@ -1,5 +1,5 @@
-"""Jobs across two guests, by MPICH's launcher: the first guest runs it, and the second what it is told
-by elsewhere.sh, which the launcher takes for ssh."""
+"""Jobs across two guests, started by MPICH's launcher in the first guest. The launcher uses elsewhere.sh
+instead of ssh, which sends commands to a shell in the second guest."""
 
 import pathlib
 
@@ -8,17 +8,17 @@ import machine
 HERE = pathlib.Path(__file__).resolve().parent
 PORT = 2222
 
-# One shell for each connection; busybox serves on until the guest is stopped.
+# Runs a shell for each connection until the guest is stopped.
 LISTEN = f'exec busybox nc -ll -p {PORT} -e /bin/sh\n'
 
 
 def commands(command, guests):
-    """What each guest is to do if the first runs `command`."""
+    """The command of each guest, if the first runs `command`."""
     return [command + '\n'] + [LISTEN] * (guests - 1)
 
 
 def launcher(ranks):
-    """Words that start `ranks` ranks of the program behind them, the first half in the first guest."""
+    """The words before a program that start `ranks` ranks of it, the first half of them in the first guest."""
     hosts = [machine.address_of(node) for node in range(2)]
     return ['mpiexec.hydra', '-launcher', 'ssh', '-launcher-exec', str(HERE / 'elsewhere.sh'),
             '-localhost', hosts[0], '-hosts', ','.join(hosts), '-ppn', str(ranks // 2), '-n', str(ranks)]

@@ -1,12 +1,12 @@
-"""The conformance suite over real verbs, and what else needs them: one configuration, which is one run of one or two guests.
+"""The conformance suite and other tests over real verbs: runs one configuration in one or two guests.
 
     python3 tests/vm/suite.py --list
     python3 tests/vm/suite.py 'ofi verbs' [--build build/release]
 
-Emulated processors are some 13 times slower than the host's, so each configuration takes the cases that
-say most about its network. LCI_TEST_VM_ALL=1 in the environment takes all that are about networks, for up
+Emulated processors are some 13 times slower than the host's, so each configuration runs the cases that
+depend most on its network. With LCI_TEST_VM_ALL=1 in the environment it runs all cases about networks, for up
 to an hour.
-Exit status 77: this machine can't do it, and the last line says why.
+Exit status 77: this machine can't run it; the last line gives the reason.
 """
 
 import argparse
@@ -33,43 +33,43 @@ PROTOCOLS = ('am', 'sendrecv', 'rma', 'signal', 'atomics', 'remote', 'stream', '
 SOME = ('am', 'sendrecv', 'rma', 'signal', 'remote')
 FEW = ('am', 'sendrecv', 'rma')
 LEAST = ('am', 'sendrecv')
-# What needs each rank to reach each other one, and little more.
+# Cases that need connections between all pairs of ranks, and little else.
 ALL_PAIRS = '"an active message reaches every rank*","tags of active messages*","messages of a burst*"'
 EVERYTHING = PROTOCOLS + ('coll', 'layout', 'handlers', 'counters', 'cancel', 'threads')
-# Cases that make many runtimes or threads.
+# Cases that allocate many runtimes or threads.
 LONG = ('[threads]', '"*through any object"', '"an active message of any size*"', '"*with signal tells the target*"',
         '"messages of one device all arrive*"', '"a device is freed with a flush*"')
 THREADS = ('"raw operations of several threads*","active messages of several threads*",'
            '"threads share lanes*"')
-# More than a guest has memory or time for.
+# Cases that need more memory or time than a guest has.
 BEYOND = ('[large]', '"more threads than there are*"', '"many devices one after the other*"',
           '"matching engines and packet pools*"')
 
 VERBS = {'LCI_ATTR_BACKEND': 'ofi', 'LCI_ATTR_OFI_PROVIDER_NAME': 'verbs;ofi_rxm'}
 TCP = {'LCI_ATTR_BACKEND': 'ofi', 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}
-AUTOMATIC = {'LCI_ATTR_BACKEND': 'auto'}  # shared memory within a guest, the best network between them
+AUTOMATIC = {'LCI_ATTR_BACKEND': 'auto'}  # shared memory within a guest, the best network between guests
 IBV = {'LCI_ATTR_BACKEND': 'ibv'}
-# To pin memory takes an emulated processor long, and each case begins with that: packets of ours, and
-# buffers of ofi_rxm, which are of 16 KiB by themselves.
+# Each case begins with pinning memory, which is slow on an emulated processor: LCI's packets, and the buffers of
+# ofi_rxm, whose default size is 16 KiB.
 SMALL = {'LCI_ATTR_NPACKETS': '1024', 'FI_OFI_RXM_MSG_RX_SIZE': '256', 'FI_OFI_RXM_BUFFER_SIZE': '2048',
          'LCI_TEST_TIMEOUT': '150'}
-BAD_LINK = 'delay 1ms loss 1%'  # what is lost is sent again, after half a second with ofi
+BAD_LINK = 'delay 1ms loss 1%'  # lost packets are sent again, with ofi after half a second
 
 
 def quick(tags):
-    """The cases of these tags, but for those that take long."""
+    """The cases of these tags except for those that take long."""
     without = ''.join('~' + case for case in (BEYOND if ALL else LONG))
     return ','.join(f'[{tag}]{without}' for tag in (EVERYTHING if ALL else tags))
 
 
 class Job:
-    """One start of a program of the build."""
+    """A run of a program of the build."""
 
     def __init__(self, network, ranks, *words):
         self.network, self.ranks, self.words = network, ranks, words
 
     def command(self, build, guests):
-        """A line of shell."""
+        """A shell command."""
         settings = {**SMALL, **self.network}
         if guests == 1:
             launcher = [str(build / 'lib' / 'tools' / 'lcirun' / 'lcirun'), '-n', str(self.ranks)]
@@ -86,12 +86,13 @@ class Job:
 
 
 def conformance(network, ranks, cases):
-    """`cases` as Catch2 wants them."""
+    """`cases`: a test specification of Catch2."""
     return Job(network, ranks, 'conformance/conformance', cases)
 
 
 class Unlike(Job):
-    """All ranks but the first find no card: then all take another network, though the first began with the card's."""
+    """All ranks but the first find no card, so all must choose another network, although the first has begun with the
+    card's."""
 
     HIDE = 'mount -t tmpfs none /dev/infiniband && exec "$@"'
 
@@ -101,7 +102,7 @@ class Unlike(Job):
 
 
 class Death(Job):
-    """A rank is killed in that situation, and the others must get to know it."""
+    """A rank is killed in the given situation, and the failure must be reported to the others."""
 
     def __init__(self, network, scene):
         super().__init__(network, 3, 'fault/peer_death', scene)
@@ -111,11 +112,11 @@ class Death(Job):
 
 
 def meeting(strategy):
-    """Threads get into each other's way in what is guarded by locks, until the counters say so."""
+    """Threads contend for locks until the counters prove it."""
     return Job({**IBV, 'LCI_ATTR_IBV_TD_STRATEGY': strategy, 'LCI_TEST_BUSY': 'send,recv,poll'}, 2, 'stress/contention')
 
 
-# The card counts how often it had no receive buffer for what came: with credits, never.
+# The card counts messages that found no receive buffer; with credits, there are none.
 NO_RNR = '''
 rnr=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/send_rnr_err)
 [ "$rnr" = 0 ] || { echo "receivers were not ready $rnr times"; status=1; }
@@ -125,7 +126,7 @@ rnr=$(cat /sys/class/infiniband/rxe0/ports/1/hw_counters/send_rnr_err)
 class Configuration:
     def __init__(self, jobs, guests=1, netem='', seconds=240, at_end=''):
         self.jobs, self.guests, self.netem, self.seconds = jobs, guests, netem, seconds
-        self.at_end = at_end  # of the commands: may set `status`
+        self.at_end = at_end  # shell commands after the jobs, which may set `status`
 
     def backend(self):
         return self.jobs[0].network['LCI_ATTR_BACKEND']
@@ -164,13 +165,13 @@ CONFIGURATIONS = {
 
 
 def check_build(build, configuration):
-    """Throws Unavailable if this build, or what is installed, can't do it."""
+    """Throws Unavailable if this build or the machine's packages can't run the configuration."""
     info = subprocess.run([build / 'lib' / 'tools' / 'lci_info', '--json'], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
     backend = configuration.backend()
     notes = {f['name']: f['note'] for f in json.loads(info)['fabrics']}
     if backend == 'auto':
-        backend = 'ofi'  # which every build may have
+        backend = 'ofi'  # any build can include it
     if notes.get(backend, 'not part of this build') == 'not part of this build':
         raise kernel.Unavailable(f'the backend {backend} is not part of this build')
     if not glob.glob('/usr/lib/*/libibverbs/librxe-rdmav*.so'):
@@ -189,7 +190,7 @@ def main():
     if args.list or args.name is None:
         print('\n'.join(CONFIGURATIONS))
         return 0
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without our guests
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that the guests are stopped, too
     configuration = CONFIGURATIONS[args.name]
     build = args.build.resolve()
     folder = build / 'tests' / 'vm'
