@@ -48,7 +48,7 @@ FAULTS = {
     "pmi long key": ("LCT_pmi_publish", "key has 255 bytes or more"),
     "pmi long value": ("LCT_pmi_publish", "value has 255 bytes or more"),
     "pmi rank": ("LCT_pmi_getname", "rank = 1, but must be 0..0"),
-    "pmi unpublished": ("LCT_pmi_getname", "key = 'key' of rank 0"),
+    "pmi unpublished": ("LCT_pmi_getname", "can't get key = 'key' of rank 0"),
     "pmi no barrier": ("LCT_pmi_getname", "LCT_pmi_barrier"),
     "argument null": ("LCT_args_parser_add", "ptr is NULL"),
     "argument twice": ("LCT_args_parser_add", "--n has been added before"),
@@ -112,7 +112,7 @@ class Misuse(unittest.TestCase):
     def test_the_fault_of_one_rank_ends_the_job(self):
         done = run("pmi unpublished", launcher=(LCIRUN, "-n", "3"))
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("lct: LCT_pmi_getname: key = 'key' of rank 0", done.stderr)
+        self.assertIn("lct: LCT_pmi_getname: can't get key = 'key' of rank 0", done.stderr)
 
     def test_a_push_that_waits_long_says_so(self):
         process = subprocess.Popen([MISUSE, "long wait"], stderr=subprocess.PIPE, text=True)
