@@ -197,7 +197,7 @@ TEST_CASE("a node that is completed as fatal fails its graph", "[graph]") {
 
 namespace {
 
-/// An operation whose copy fails for lack of memory.
+/// A graph node's function whose copy constructor throws std::bad_alloc.
 struct large_operation {
   large_operation() = default;
   large_operation(const large_operation&) { throw std::bad_alloc(); }

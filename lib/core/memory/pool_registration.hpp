@@ -45,7 +45,8 @@ class pool_registration {
   network::registration reg_;
 };
 
-/// The pools of one device. Thread-safe. The device's own pool, which it registers first, stays until clear().
+/// The pools of one device. Owns their registrations, not the pools. Thread-safe but for reserve() and clear(), which
+/// the device calls while no other thread knows it. The device's own pool, registered first, stays until clear().
 class registered_pools {
  public:
   /// So that add() of as many needs no memory.
@@ -54,7 +55,7 @@ class registered_pools {
     std::lock_guard guard(mutex_);
     pools_.push_back(std::move(made));
   }
-  /// The latest registration of the pool, but of the first `n_own` none. False: there is none.
+  /// Ends the latest registration of the pool. The first `n_own` registrations stay. False: there is no other one.
   bool remove(const packet_pool& pool, int n_own) {
     std::lock_guard guard(mutex_);
     const auto at = std::find_if(pools_.rbegin(), pools_.rend() - n_own,

@@ -1,4 +1,4 @@
-// Requests that the network refuses for now and that can't be returned to the user as `retry` (paper 4.1.5).
+// The backlog: requests that the network could not take yet, of callers that forbid `retry` (paper 4.1.5).
 #pragma once
 
 #include <algorithm>

@@ -23,8 +23,8 @@ class dependent : public comp_impl_t {
   virtual unfinished give_up() = 0;
 };
 
-/// Those of one device. Thread-safe. When the device is freed it deletes those that are left: nothing else will end
-/// them then.
+/// The dependent objects of one device. Thread-safe. The device, when it is freed, deletes those that are left, since
+/// nothing else will end them.
 class dependents {
  public:
   void add(dependent* c) {
