@@ -25,7 +25,8 @@ errorcode = Enum(
         V("retry_lock", "Another thread holds the resource."),
         V("retry_nopacket", "The packet pool is empty."),
         V("retry_nomem", "The network's send queue is full."),
-        V("retry_backlog", "Earlier requests to this peer still wait in the backlog, or a stream's window is full."),
+        V("retry_backlog", "Earlier requests of the device, to any peer, wait in its backlog, or the window of the "
+                           "stream is full."),
         V("retry_max", "Boundary marker, never returned."),
         V("fatal", "Of an outstanding operation: its peer has failed, or refuses the request. Posts throw instead."),
         V("cancelled", "Of an outstanding operation: it was cancelled, here or by its peer."),
@@ -196,7 +197,8 @@ def _algorithms(operation, *named, published=True):
                 tuple(V(name, doc) for name, doc in named), str_function=published)
 
 
-_TREE = ("tree", "Binomial tree or doubling, in log2(n) rounds: for small data and many ranks.")
+_TREE = ("tree", "Binomial trees, or recursive doubling for an allreduce of a power of two of ranks: the number of rounds "
+                 "grows as log2(n). For small data and many ranks.")
 _DIRECT = ("direct", "Messages between each pair of ranks that exchange data, all at once.")
 _RING = ("ring", "Pieces from each rank to the next: for large data.")
 broadcast_algorithm = _algorithms("broadcast", _DIRECT, _TREE, _RING)

@@ -12,8 +12,8 @@ runtime = Resource(
     source="3.2.2", children=("net_context", "device", "packet_pool", "matching_engine"), published=True,
     attributes=(
         A("packet_return_threshold", "size_t",
-          "Bytes written into a packet above which it returns to the pool of the thread that sent it; here packets "
-          "always return to the pool of the thread that frees them.",
+          "Published meaning: bytes written into a packet above which it returns to the free list of the thread that "
+          "sent it. Here each packet returns to the free list of the thread that frees it.",
           "4096", no_effect=True),
         A("imm_nbits_tag", "int",
           "Bits of immediate data for the tag. The wire format here has full tags, so the value only determines "

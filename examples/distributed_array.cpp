@@ -58,8 +58,8 @@ class distributed_array {
     read(at, &value, 1);
     return value;
   }
-  // Everything written before by any rank is visible afterwards to all ranks. (write() waits until its put is complete,
-  // which means at the target.)
+  // Everything written before by any rank is visible afterwards to all ranks: write() waits until its put is complete,
+  // and the data of a complete put is in the target's memory.
   void synchronise() { lci::barrier(); }
 
   T sum() {

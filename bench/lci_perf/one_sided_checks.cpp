@@ -12,7 +12,8 @@
 namespace lci_perf {
 namespace {
 
-// A put completes at its origin: its data may reach the target later.
+// Makes progress at the target of a put until its data has arrived. The origin learns of the completion, the target
+// does not.
 template <class Test>
 void await(actor& a, const std::string& what, Test test) {
   const double end = now_seconds() + 20;

@@ -10,8 +10,8 @@
 
 namespace peers {
 
-/// Thread-bound. `yield`: polls with MPI_Test and yields the core, for MPIs in which a thread that waits blocks the
-/// other one.
+/// Used by one thread. `yield`: polls with MPI_Testall and yields the core in between, for MPIs in which a thread that
+/// waits inside of the library hinders others, on the same core or in the same process.
 class mpi_end {
  public:
   using request = MPI_Request;

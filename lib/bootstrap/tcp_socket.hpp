@@ -34,11 +34,12 @@ struct meeting_point {
   std::string text() const { return host + ":" + port; }
 };
 
-/// Listens on `where`, if its address is one of this host's; else (the address is translated on its path to this host)
-/// on all addresses. Throws bootstrap_error.
+/// Listens on the first address of `where` that works. If there is none because they are not addresses of this host (as
+/// behind an address translation), listens on all addresses of this host. Throws bootstrap_error.
 socket_fd listen_at(const meeting_point& where, int backlog);
 
-/// Connects; retries for `timeout` seconds (0: for ever) while the connection fails. Throws bootstrap_error.
+/// Connects; for `timeout` seconds (0: for ever) repeats what fails, be it the resolution of the name or the connection.
+/// Throws bootstrap_error.
 socket_fd connect_to(const meeting_point& where, double timeout);
 
 /// "10.0.0.1:4711".

@@ -70,9 +70,10 @@ TEST_CASE("wait_drained waits for the backlog", "[drain]") {
 
 TEST_CASE("wait_drained waits for large active messages that others have begun to send", "[drain]") {
   on_ranks([](rank_env& env) {
-    constexpr int count = 16;  // more than a device receives at a time
+    constexpr int count = 16;  // more than a device accepts at a time from a peer (receive_window::most)
     const int from = 0, to = env.size - 1;
-    // A device without a progress thread: that might still be handling a message when this thread gets the next one.
+    // The default device. If the runtime has progress threads, one of them may still be handling an earlier message
+    // when this thread gets the next one.
     const lci::device_t device = env.devices(1, false)[0];
     auto arrivals = lci::alloc_counter_x().runtime(env.rt)();
     auto announced = lci::alloc_counter_x().runtime(env.rt)();

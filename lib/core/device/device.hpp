@@ -116,7 +116,7 @@ class device final : public network::event_sink,
   /// The same where no user code may run: objects that may post are signalled by a later progress().
   void signal_later(comp_impl_t* comp, const status_t& status);
   /// Opens the operation's gate: from now on packets may name it. Threads that handle them see all that its owner
-  /// wrote before. Afterwards the caller no longer owns it, unless it stays a visitor (`stay`).
+  /// wrote before. Afterwards the caller no longer owns it, unless it stays an accessor (`stay`).
   void open(operation* op, awaited_packets awaited, bool stay = false);
 
   /// Counts an operation that a post has just created as outstanding: flushes wait for it.
@@ -351,7 +351,7 @@ class device final : public network::event_sink,
   template <class Act>
   bool visit(uint32_t handle, uint8_t awaited, int peer, Act act);
   void leave(operation* op);
-  /// For a transfer whose pieces have completed, while the caller is still a visitor of its gate.
+  /// For a transfer whose pieces have completed, while the caller is still an accessor of its gate.
   void await_ack(operation* op);
   /// Most payload bytes of a message that carries a piece of a transfer.
   size_t piece_room() const { return eager_limit - sizeof(uint64_t) * 2; }

@@ -55,9 +55,9 @@ enum awaited_packets : uint8_t {
 /// lines.
 ///
 /// Thread safety. One thread at a time owns the operation, except while its gate is open: then threads that handle
-/// a packet for its device, or a failure of the peer, enter as visitors. Visitors read what was written before the
+/// a packet for its device, or a failure of the peer, enter as accessors. Accessors read what was written before the
 /// gate was opened; they write the user's memory and `left`, which is atomic. All else is written only by the
-/// visitor that closes the gate, between close() and leave(). `pieces` is atomic because several threads may poll
+/// accessor that closes the gate, between close() and leave(). `pieces` is atomic because several threads may poll
 /// the device.
 ///
 /// `dev` is atomic because a packet may arrive through another device than the operation's: it must not enter,
@@ -110,7 +110,7 @@ struct alignas(cache_line) operation {
   device* owner() const { return dev.load(std::memory_order_relaxed); }
   void belong_to(device* d) { dev.store(d, std::memory_order_relaxed); }
   uint32_t handle() const { return gate.handle(); }
-  /// Subtracts up to `n` from `left`. Returns the value before. Relaxed: the gate orders visitors.
+  /// Subtracts up to `n` from `left`. Returns the value before. Relaxed: the gate orders accessors.
   uint64_t take_from_left(uint64_t n) {
     uint64_t before = left.load(std::memory_order_relaxed);
     while (!left.compare_exchange_weak(before, before - std::min(before, n),

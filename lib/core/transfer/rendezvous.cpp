@@ -31,14 +31,14 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
   }
 }
 
-// Bytes. In a stream of messages, copying larger ones by both processes is no faster between near cores, and slower
-// between far ones.
+// Bytes. In a stream of larger messages, copies by both processes gain between near cores about what they lose between
+// far ones, and the library does not know the distance (docs/decisions/0022-both-ends-copy.md).
 constexpr size_t largest_copy_in_stream = 128 << 10;
 
-/// Chooses for a network that can read. A read is done by this thread alone, unless it needs the sender's polls: then
-/// the sender writes instead. A sender that polls can share the work: a message that fits into the caches is copied
-/// through the network's buffers, once by each side; of larger ones the sender writes some while this thread reads
-/// others.
+/// Chooses for a network that can read. If the sender may not poll soon, this thread reads. If a read would wait for the
+/// sender's polls, the sender writes. A sender that polls shares the work: a message that fits into the caches is copied
+/// through the network's buffers, once by each side. A larger one in a stream is written by the sender if the sender
+/// has had an empty poll since the last request, and read otherwise. A larger active message is read.
 choice choose_by(network::attention sender, operation* op, const network::limits& limits, receive_window& receive_window) {
   const choice write = limits.put_imm ? choice::write_imm : choice::write;
   if (sender == network::attention::unknown) return choice::read;
@@ -111,7 +111,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
 
 namespace {
 
-/// An action for visit(): ends the operation once all visitors have left.
+/// An action for visit(): ends the operation once all accessors have left.
 bool end(operation* op, uint8_t) { return op->gate.close(); }
 
 }  // namespace
@@ -297,7 +297,7 @@ errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) 
 
 bool device::try_advance(operation* op) {
   const bool writing = op->doing() == op_state::writing;
-  // An emulated put ends with its acknowledgements; this thread is a visitor of its gate until all is posted.
+  // An emulated put ends with its acknowledgements; this thread is an accessor of its gate until all is posted.
   const bool acknowledged = op->doing() == op_state::put && !limits.rma;
   const bool by_messages = acknowledged || (writing && op->transfer == wire::transfer::copy);
   const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
