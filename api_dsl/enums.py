@@ -197,8 +197,8 @@ def _algorithms(operation, *named, published=True):
                 tuple(V(name, doc) for name, doc in named), str_function=published)
 
 
-_TREE = ("tree", "Binomial trees, or recursive doubling for an allreduce of a power of two of ranks: the number of rounds "
-                 "grows as log2(n). For small data and many ranks.")
+_TREE = ("tree", "Binomial trees (allreduce: recursive doubling if the number of ranks is a power of two), in O(log n) "
+                 "rounds: for small data and many ranks.")
 _DIRECT = ("direct", "Messages between each pair of ranks that exchange data, all at once.")
 _RING = ("ring", "Pieces from each rank to the next: for large data.")
 broadcast_algorithm = _algorithms("broadcast", _DIRECT, _TREE, _RING)

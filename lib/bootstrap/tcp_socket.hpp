@@ -38,8 +38,8 @@ struct meeting_point {
 /// behind an address translation), listens on all addresses of this host. Throws bootstrap_error.
 socket_fd listen_at(const meeting_point& where, int backlog);
 
-/// Connects; for `timeout` seconds (0: for ever) repeats what fails, be it the resolution of the name or the connection.
-/// Throws bootstrap_error.
+/// Connects; for `timeout` seconds (0: for ever) repeats what fails, be it the resolution of the name or the
+/// connection. Throws bootstrap_error.
 socket_fd connect_to(const meeting_point& where, double timeout);
 
 /// "10.0.0.1:4711".

@@ -187,9 +187,9 @@ class world {
   std::vector<std::string> violations_;
 };
 
-/// Adds the caller as the next rank of the world that was joined last, if ranks are still missing there, or as rank 0 of
-/// a new one. Throws invalid_argument_error if the incomplete world has another size. A world keeps the seed of its rank
-/// 0: those of later ranks are ignored.
+/// Adds the caller as the next rank of the world that was joined last, if ranks are still missing there, or as rank 0
+/// of a new one. Throws invalid_argument_error if the incomplete world has another size. A world keeps the seed of its
+/// rank 0: those of later ranks are ignored.
 std::pair<std::shared_ptr<world>, int> join_world(size_t ranks, uint64_t seed);
 
 /// Adds the caller as a job of its own to the world that was joined last, or to a new one.

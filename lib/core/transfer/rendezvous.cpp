@@ -35,11 +35,12 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
 // far ones, and the library does not know the distance (docs/decisions/0022-both-ends-copy.md).
 constexpr size_t largest_copy_in_stream = 128 << 10;
 
-/// Chooses for a network that can read. If the sender may not poll soon, this thread reads. If a read would wait for the
-/// sender's polls, the sender writes. A sender that polls shares the work: a message that fits into the caches is copied
-/// through the network's buffers, once by each side. A larger one in a stream is written by the sender if the sender
-/// has had an empty poll since the last request, and read otherwise. A larger active message is read.
-choice choose_by(network::attention sender, operation* op, const network::limits& limits, receive_window& receive_window) {
+/// Chooses for a network that can read. If the sender may not poll soon, this thread reads. If a read would wait for
+/// the sender's polls, the sender writes. A sender that polls shares the work: a message that fits into the caches is
+/// copied through the network's buffers, once by each side. A larger one in a stream is written by the sender if the
+/// sender has had an empty poll since the last request, and read otherwise. A larger active message is read.
+choice choose_by(network::attention sender, operation* op, const network::limits& limits,
+                 receive_window& receive_window) {
   const choice write = limits.put_imm ? choice::write_imm : choice::write;
   if (sender == network::attention::unknown) return choice::read;
   if (sender == network::attention::needed) {
