@@ -74,11 +74,11 @@ int move_until_failure(const std::string& scene, int victim, std::vector<char>& 
 }  // namespace
 
 /// Scenes in which no rank has communicated with the victim, so none has mapped its memory.
-int strangers(const std::string& scene) {
+int unconnected(const std::string& scene) {
   const int me = lci::get_rank_me(), victim = lci::get_rank_n() - 1;
   auto counter = lci::alloc_counter();
   const auto rcomp = lci::register_rcomp(counter);
-  const auto leave = [&] {
+  const auto end_runtime = [&] {
     lci::deregister_rcomp(rcomp);
     lci::free_comp(&counter);
     lci::g_runtime_fina();
@@ -94,10 +94,10 @@ int strangers(const std::string& scene) {
   const auto post = [&] { return post_times(1000); };
   const auto post_once = [&] { return post_times(1); };
   if (me == victim) {
-    if (scene == "stranger dies" || scene == "nothing to watch by") std::raise(SIGKILL);
-    leave();
-    if (scene == "stranger leaves") return 0;
-    // "stranger becomes another": the numbers of its descriptors now belong to other files.
+    if (scene == "unconnected" || scene == "unconnected without descriptors left") std::raise(SIGKILL);
+    end_runtime();
+    if (scene == "unconnected that exits") return 0;
+    // "unconnected whose descriptors were reused": from now on their numbers belong to other files.
     std::vector<std::FILE*> files;
     for (int i = 0; i < 100; ++i) files.push_back(std::tmpfile());
     sleep(3);
@@ -115,7 +115,7 @@ int strangers(const std::string& scene) {
     const rlimit limit{n, files.rlim_max};
     expect(setrlimit(RLIMIT_NOFILE, &limit) == 0, "the limit can be set");
   };
-  if (scene == "nothing to watch by") open_files_at_most(3);
+  if (scene == "unconnected without descriptors left") open_files_at_most(3);
   expect(progress_until_failure(1) == -1, "progress() does not throw for a rank without a connection to this one");
   bool refused = post();
   // Posts to the victim may be done until its end is detected. From now on this rank has communicated with it.
@@ -127,14 +127,14 @@ int strangers(const std::string& scene) {
   }
   open_files_at_most(files.rlim_cur);
   expect(refused, "a post to a rank that has ended throws");
-  leave();
+  end_runtime();
   return failures == 0 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
   const std::string scene = argc > 1 ? argv[1] : "idle";
   lci::g_runtime_init();
-  if (scene.find(' ') != std::string::npos) return strangers(scene);
+  if (scene.rfind("unconnected", 0) == 0) return unconnected(scene);
   const int me = lci::get_rank_me(), n = lci::get_rank_n(), victim = n - 1;
   auto cq = lci::alloc_cq();
   auto counter = lci::alloc_counter();

@@ -53,7 +53,7 @@ IBV = {'LCI_ATTR_BACKEND': 'ibv'}
 # ofi_rxm, whose default size is 16 KiB.
 SMALL = {'LCI_ATTR_NPACKETS': '1024', 'FI_OFI_RXM_MSG_RX_SIZE': '256', 'FI_OFI_RXM_BUFFER_SIZE': '2048',
          'LCI_TEST_TIMEOUT': '150'}
-BAD_LINK = 'delay 1ms loss 1%'  # lost packets are sent again, with ofi after half a second
+LOSSY_LINK = 'delay 1ms loss 1%'  # lost packets are sent again, with ofi after half a second
 
 
 def quick(tags):
@@ -153,14 +153,14 @@ CONFIGURATIONS = {
     'automatic two guests': Configuration(
         [conformance(AUTOMATIC, 4, quick(LEAST)), conformance({**AUTOMATIC, 'LCI_ATTR_EAGER_ADDRESSES': '0'}, 4, ALL_PAIRS),
          Unlike({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', ALL_PAIRS)], guests=2),
-    'ofi verbs bad link': Configuration([conformance(VERBS, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
+    'ofi verbs lossy link': Configuration([conformance(VERBS, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
     'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
-    'ibv threads and deaths': Configuration(
+    'ibv threads and peer failures': Configuration(
         [meeting(strategy) for strategy in ('per_qp', 'all_qp', 'none')]
         + [Death(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'streaming', 'putting', 'getting',
                                            'waiting')], seconds=360),
     'ibv two guests': across(IBV),
-    'ibv bad link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=BAD_LINK),
+    'ibv lossy link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
 }
 
 
