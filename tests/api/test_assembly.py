@@ -60,7 +60,7 @@ class Assembly(unittest.TestCase):
             for name in sites:
                 yield f"{name} by {compiler}", instructions(result.stdout, name)
 
-    def test_a_call_site_is_stores_and_one_call(self):
+    def test_a_call_site_has_stores_and_one_call(self):
         for site, code in self.each(SITES):
             with self.subTest(site):
                 jumps = [i for i in code if i.startswith("j")]
@@ -71,19 +71,19 @@ class Assembly(unittest.TestCase):
                 self.assertEqual(len(calls) + len(tail), 1, code)
                 self.assertLessEqual(len(code), LIMIT, code)
 
-    def test_a_call_site_of_a_word_has_one_call_which_is_not_for_mapped_memory(self):
+    def test_a_call_site_for_a_word_calls_only_for_memory_that_is_not_mapped(self):
         for site, code in self.each(WORDS):
             with self.subTest(site):
                 self.assertEqual(len([i for i in code if i.startswith("call")]), 1, code)
                 self.assertLessEqual(len(code), WORD_LIMIT, code)
 
-    def test_a_call_site_of_a_message_has_two_calls(self):
+    def test_a_call_site_for_a_message_has_two_calls(self):
         for site, code in self.each(MESSAGES):
             with self.subTest(site):
                 self.assertEqual(len([i for i in code if i.startswith("call")]), 2, code)
                 self.assertLessEqual(len(code), MESSAGE_LIMIT, code)
 
-    def test_the_test_sees_jumps(self):
+    def test_the_test_detects_jumps(self):
         text = ('extern "C" int site_x(int* p) { if (p[0] > 3) { p[1] = 7; __builtin_trap(); } '
                 "return p[2]; }")
         result = compile_text("g++", text, "-O2", "-S", "-o", "-")

@@ -99,7 +99,7 @@ KEPT = """
 
 
 class Compile(unittest.TestCase):
-    def test_there_is_a_compiler(self):
+    def test_a_compiler_is_available(self):
         self.assertIn("g++", COMPILERS)
 
     def test_controls_compile(self):

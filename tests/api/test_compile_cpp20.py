@@ -134,7 +134,7 @@ class Compile(unittest.TestCase):
                     self.assertNotEqual(result.returncode, 0, "the mistake was not found")
                     self.assertRegex(result.stderr, MISTAKES[name][2])
 
-    def test_an_older_standard_is_told_what_is_missing(self):
+    def test_an_older_standard_gets_an_error_that_names_cpp20(self):
         for compiler in COMPILERS:
             with self.subTest(compiler=compiler):
                 result = compile_text(compiler, "#include <lci/cpp20.hpp>\n", *STRICT_17,

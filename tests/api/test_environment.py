@@ -45,13 +45,13 @@ class Environment(unittest.TestCase):
                 self.assertEqual(self.value("max_inject_size", LCI_ATTR_MAX_INJECT_SIZE=text),
                                  f"{value} (environment)")
 
-    def test_what_is_no_size_is_refused(self):
+    def test_invalid_sizes_are_refused(self):
         for text in (" 4", "4 ", "-1", "4kk", "k", "four", "4.5", "99999999999999999999",
                      "20000000T", "0x", "1e3", "+5"):
             with self.subTest(text=text):
                 self.refused("LCI_ATTR_MAX_INJECT_SIZE", text)
 
-    def test_truth_values(self):
+    def test_truth_values_are_accepted_or_refused(self):
         for text, value in {"1": "true", "on": "true", "ON": "true", "True": "true",
                             "yes": "true", "0": "false", "off": "false", "FALSE": "false",
                             "no": "false"}.items():
@@ -62,7 +62,7 @@ class Environment(unittest.TestCase):
             with self.subTest(text=text):
                 self.refused("LCI_ATTR_USE_REG_CACHE", text)
 
-    def test_whole_numbers(self):
+    def test_whole_numbers_are_accepted_or_refused(self):
         self.assertEqual(self.value("ibv_gid_idx", LCI_ATTR_IBV_GID_IDX="-1"), "-1 (environment)")
         self.assertEqual(self.value("ibv_gid_idx", LCI_ATTR_IBV_GID_IDX="3"), "3 (environment)")
         for text in ("-2", "1.0", "x", "2147483648", "99999999999"):
@@ -72,7 +72,7 @@ class Environment(unittest.TestCase):
                          "18446744073709551615 (environment)")
         self.refused("LCI_ATTR_SIM_SEED", "18446744073709551616")
 
-    def test_fractions(self):
+    def test_fractions_are_accepted_or_refused(self):
         self.assertEqual(self.value("bootstrap_timeout", LCI_ATTR_BOOTSTRAP_TIMEOUT="2.5"),
                          "2.5 (environment)")
         for text in ("nan", "inf", "1,5", "abc", " ", "-1"):
@@ -111,7 +111,7 @@ class Environment(unittest.TestCase):
             with self.subTest(text=text):
                 self.refused("LCI_NET_LOCK_MODE", text)
 
-    def test_the_attribute_wins_over_its_older_variable(self):
+    def test_the_attribute_overrides_its_older_variable(self):
         self.assertEqual(self.value("ofi_lock_mode", LCI_ATTR_OFI_LOCK_MODE="recv",
                                     LCI_NET_LOCK_MODE="mr"), "recv (environment)")
 
@@ -121,7 +121,7 @@ class Environment(unittest.TestCase):
         self.assertEqual(self.value("sim_retry_percent", LCI_ATTR_SIM_RETRY_PERCENT="90"),
                          "90 (environment)")
 
-    def test_setter_beats_program_beats_environment(self):
+    def test_a_setter_overrides_the_program_and_the_program_the_environment(self):
         result = run("--set", LCI_ATTR_NPACKETS="123", LCI_ATTR_PACKET_SIZE="4k")
         self.assertIn("npackets=77 (program)", result.stdout)
         self.assertIn("packet_size=4096 (environment)", result.stdout)
@@ -131,7 +131,7 @@ class Environment(unittest.TestCase):
         self.assertIn("functor.npackets=123\n", result.stdout)
         self.assertIn("setter.npackets=5\n", result.stdout)
 
-    def test_an_unknown_name_is_warned_of_once(self):
+    def test_an_unknown_name_gets_one_warning(self):
         result = run(LCI_ATTR_NPACKET="5")
         self.assertEqual(result.returncode, 0)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
@@ -139,12 +139,12 @@ class Environment(unittest.TestCase):
         self.assertIn("did you mean LCI_ATTR_NPACKETS?", result.stderr)
         self.assertIn("npackets=65536 (built-in)", result.stdout)
 
-    def test_a_name_like_no_other_gets_no_suggestion(self):
+    def test_a_name_unlike_all_others_gets_no_suggestion(self):
         result = run(LCI_SOMETHING_ELSE_ALTOGETHER="5")
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
         self.assertNotIn("did you mean", result.stderr)
 
-    def test_known_names_and_other_programs_names_bring_no_warning(self):
+    def test_known_names_and_names_of_other_programs_get_no_warning(self):
         result = run(LCI_LOG_LEVEL="info", LCI_TEST_ANYTHING="1", LCT_PMI_BACKEND="local",
                      XLCI_ATTR="1", LCIX="1")
         self.assertEqual(result.stderr, "")

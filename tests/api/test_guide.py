@@ -30,7 +30,7 @@ PAGES = sorted((SOURCE / "docs" / "guide").glob("*.md"))
 
 
 class Guide(unittest.TestCase):
-    def test_code_compiles(self):
+    def test_code_of_the_guide_compiles(self):
         self.assertGreaterEqual(len(PAGES), 7)
         for page in PAGES:
             blocks = re.findall(r"^```cpp\n(.*?)^```$", page.read_text(), re.M | re.S)
@@ -44,7 +44,7 @@ class Guide(unittest.TestCase):
                                     "-fsyntax-only")
                 self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_links_lead_somewhere(self):
+    def test_links_have_targets(self):
         for page in PAGES:
             prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
             for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", prose):

@@ -65,12 +65,12 @@ class Layout(unittest.TestCase):
         self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
         self.assertIn("compile it again", result.stdout)
 
-    def test_the_library_s_own_headers_fit(self):
+    def test_the_library_s_own_headers_are_accepted(self):
         for beginning in BEGINNINGS:
             result = self.run_program(*beginning)
             self.assertEqual((result.returncode, result.stdout), (0, "fits\n"), result.stderr)
 
-    def test_changed_headers_do_not(self):
+    def test_changed_headers_are_rejected(self):
         for what, change in CHANGES.items():
             with self.subTest(what):
                 before = (self.include / "lci" / change[0]).read_text()
@@ -78,7 +78,7 @@ class Layout(unittest.TestCase):
                 self.refused(BEGINNINGS[0])
                 (self.include / "lci" / change[0]).write_text(before)
 
-    def test_an_argument_more(self):
+    def test_headers_with_an_additional_argument_are_rejected(self):
         # As the generator would do.
         header = (self.include / "lci" / "operations.hpp").read_text()
         number = header[header.index("layout_of_headers(0x"):].split(")")[0]

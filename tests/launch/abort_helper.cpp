@@ -17,9 +17,9 @@ void abort_now() {
 
 void handle(lci::status_t) { abort_now(); }
 
-/// What is never reached: neither destructors nor functions for the end of the process run.
-struct told_at_end {
-  ~told_at_end() { std::fputs("destroyed\n", stderr); }
+/// abort() runs neither destructors nor functions registered by atexit(), so this is never printed.
+struct prints_at_exit {
+  ~prints_at_exit() { std::fputs("destroyed\n", stderr); }
 } at_end;
 
 }  // namespace
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   const lci::rcomp_t rcomp = lci::register_rcomp(handler);
   std::printf("rank %d waits\n", lci::get_rank_me());
   std::fflush(stdout);
-  lci::barrier();  // all have said so before the job ends
+  lci::barrier();  // all ranks have printed their line before the job ends
   if (lci::get_rank_me() == chosen) {
     if (place == "main") abort_now();
     if (place == "threads") {  // two at once: one of them wins, and the process ends

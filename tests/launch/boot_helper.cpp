@@ -70,8 +70,8 @@ void exchange(bootstrap& boot, int rounds) {
   std::printf("exchanged rank=%d\n", boot.rank());
 }
 
-/// What an exchange of addresses costs: values of 300 bytes, put, a fence, those of some ranks read one by one, and
-/// all values read.
+/// Measures an exchange of addresses: a put of 300 bytes by each rank, a fence, reading the values of some ranks one by
+/// one, and reading all values.
 void cost(bootstrap& boot, int rounds) {
   const auto seconds = [] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -122,12 +122,12 @@ void misuse(bootstrap& boot) {
       wrong("error does not name the key");
     }
   }
-  boot.fence();  // the session goes on after each of these errors
+  boot.fence();  // the session continues after each of these errors
   std::printf("misuse refused rank=%d\n", boot.rank());
 }
 
-/// Threads of the parent, and what their stacks pointed to, are leaks to a checker that runs at the end of a
-/// forked process.
+/// A leak checker at the end of a forked process would report the threads of the parent, and what their stacks pointed
+/// to.
 [[noreturn]] void end_forked(int code) {
 #ifdef __SANITIZE_ADDRESS__
   _exit(code);
@@ -173,7 +173,7 @@ int run(int argc, char** argv) {
   } else if (what == "fork") {
     from_fork(boot);
   } else if (what == "twice") {
-    // What two runtimes in a row do: ask again for the same session.
+    // As two consecutive runtimes do, requests the same session again.
     exchange(boot, 1);
     bootstrap& again = lci::network::process_bootstrap();
     if (&again != &boot) wrong("a second bootstrap");
@@ -187,7 +187,7 @@ int run(int argc, char** argv) {
   } else if (what == "abort") {
     if (chosen) boot.abort(argc > 3 ? std::atoi(argv[3]) : 3, "as the test wants");
     boot.fence();
-  } else if (what == "exit") {  // one rank leaves while the others wait for it
+  } else if (what == "exit") {  // one rank exits while the others wait for it
     if (chosen) return argc > 3 ? std::atoi(argv[3]) : 0;
     boot.fence();
   } else if (what == "signal") {
@@ -197,7 +197,7 @@ int run(int argc, char** argv) {
       raise(which);
     }
     boot.fence();
-  } else if (what == "late") {  // one rank comes to the fence only after a while
+  } else if (what == "late") {  // one rank enters the fence late
     if (chosen) usleep(useconds_t(std::atof(argv[3]) * 1e6));
     boot.fence();
     info(boot);

@@ -1,6 +1,6 @@
-// A rank that says what it has asked of the launcher: when its runtime is there, and when it has exchanged a message
-// with each of some peers. `exchange_helper [--devices N] XOR...`: the peers' numbers are its own with these bits
-// changed. `exchange_helper --during-fence`: see below.
+// A rank that prints how many fences and reads it has requested from the launcher: after the start of its runtime, and
+// after it has exchanged a message with each of some peers. `exchange_helper [--devices N] XOR...`: each peer's number
+// is the rank's own with these bits inverted. `exchange_helper --during-fence`: see exchange_during_fence().
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,8 +20,8 @@ void report(int rank, const char* when) {
               static_cast<unsigned long long>(so_far.reads));
 }
 
-/// A message each way.
-void meet(int rank, int peer, lci::device_t device) {
+/// Sends a message to the peer and receives one.
+void exchange(int rank, int peer, lci::device_t device) {
   int mine = rank, its = -1;
   lci::comp_t done = lci::alloc_sync_x().threshold(2)();
   const auto received = lci::post_recv_x(peer, &its, sizeof its, 7, done).device(device).allow_done(false)();
@@ -36,17 +36,18 @@ void meet(int rank, int peer, lci::device_t device) {
   if (its != peer) std::exit(5);
 }
 
-/// Rank 0 makes a device, which takes all ranks, while it meets the last rank, who comes only when it has.
-void meet_during_fence(int rank) {
+/// Rank 0 allocates a device, which is collective, while another of its threads connects to the last rank, which takes
+/// part in the allocation only after that.
+void exchange_during_fence(int rank) {
   const int last = lci::get_rank_n() - 1;
   std::thread other;
   if (rank == 0) {
     other = std::thread([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      meet(rank, last, lci::get_default_device());
+      exchange(rank, last, lci::get_default_device());
     });
   } else if (rank == last) {
-    meet(rank, 0, lci::get_default_device());
+    exchange(rank, 0, lci::get_default_device());
   }
   lci::device_t device = lci::alloc_device();
   if (other.joinable()) other.join();
@@ -66,17 +67,17 @@ int main(int argc, char** argv) try {
   const int rank = lci::get_rank_me();
   report(rank, "start");
   if (argc == 2 && std::strcmp(argv[1], "--during-fence") == 0) {
-    meet_during_fence(rank);
+    exchange_during_fence(rank);
     lci::g_runtime_fina();
     return 0;
   }
-  for (int i = first; i < argc; ++i) meet(rank, rank ^ std::atoi(argv[i]), lci::get_default_device());
+  for (int i = first; i < argc; ++i) exchange(rank, rank ^ std::atoi(argv[i]), lci::get_default_device());
   report(rank, "met");
   std::vector<lci::device_t> devices;
   for (int i = 0; i < more_devices; ++i) devices.push_back(lci::alloc_device());
   report(rank, "devices");
   for (lci::device_t& d : devices) {
-    for (int i = first; i < argc; ++i) meet(rank, rank ^ std::atoi(argv[i]), d);
+    for (int i = first; i < argc; ++i) exchange(rank, rank ^ std::atoi(argv[i]), d);
     lci::free_device(&d);
   }
   lci::g_runtime_fina();

@@ -1,5 +1,5 @@
-// A program that uses MPI and LCI: begins and ends them in the order of its argument, and checks after
-// each step that what should work does. Prints one line a rank. Exit code 9: an error of the library's.
+// A program that uses MPI and LCI: begins and ends them in the order of its argument, and checks after each step what
+// should work then. Each rank prints one line. Exit code 9: the library reported an error.
 #define OMPI_SKIP_MPICXX  // MPI's old C++ names need a library of their own
 #define MPICH_SKIP_MPICXX
 #include <mpi.h>
@@ -17,7 +17,7 @@ namespace {
   std::_Exit(8);
 }
 
-/// A number goes around among the ranks, by LCI.
+/// Passes a number around all ranks, by LCI.
 void use_lci() {
   const int me = lci::get_rank_me(), n = lci::get_rank_n();
   int number = -1;

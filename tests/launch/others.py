@@ -1,6 +1,6 @@
-"""What the tests of other launchers share: each runs the same programs, and is killed in the same ways.
+"""What the tests of other launchers share: each launcher runs the same programs, and ranks are killed in the same ways.
 
-A launcher is a list of words that come before the program's; paths of programs come in the environment.
+A launcher is a list of words before the program's. The paths of the programs are in the environment.
 """
 
 import os
@@ -17,9 +17,9 @@ SMOKE = '[am],[sendrecv]'
 
 
 class Launched(LaunchTest):
-    """`launcher(n)`: the words that start n ranks. `env`: what they need in the environment."""
+    """`launcher(n)`: the words that start n ranks. `env`: variables that they need."""
 
-    kind = ''  # of bootstrap that is expected
+    kind = ''  # the expected kind of bootstrap
     env = {}
     n = 4
 
@@ -35,7 +35,7 @@ class Launched(LaunchTest):
         return process
 
     def ran(self, n, *words, code=0, **env):
-        """Runs a job to its end, which must be that exit status; its output."""
+        """Runs a job, whose exit status must be `code`; returns its output."""
         process = self.begin(n, *words, **env)
         try:
             out, err = process.communicate(timeout=PATIENCE)
@@ -62,7 +62,7 @@ class Launched(LaunchTest):
 class Common:
     """The tests themselves, to be mixed into a Launched."""
 
-    def test_ranks_and_where_they_are(self):
+    def test_ranks_have_their_numbers_and_hosts(self):
         out = self.ran(self.n, HELPER, 'info')
         found = re.findall(r'kind=(\S+) rank=(\d+) size=(\d+) local=(\S+) job=(\S+)', out)
         self.assertEqual(sorted(int(f[1]) for f in found), list(range(self.n)), out)
@@ -71,45 +71,45 @@ class Common:
         self.assertNotIn('-1/-1', out)
         self.assertEqual(len({f[4] for f in found}), 1)
 
-    def test_values(self):
+    def test_values_reach_all_ranks(self):
         out = self.ran(self.n, HELPER, 'exchange', 2)
         self.assertEqual(out.count('exchanged'), self.n, out)
 
-    def test_misuse_and_a_second_runtime(self):
+    def test_misuse_is_refused_and_a_second_runtime_works(self):
         for what in ('misuse', 'twice'):
             self.ran(self.n, HELPER, what)
 
-    def test_messages(self):
+    def test_conformance_cases_pass(self):
         out = self.ran(self.n, CONFORMANCE, SMOKE, LCI_TEST_CONTROL=f'127.0.0.1:{free_ports(1)[0]}')
         self.assertRegex(out, r'cases: \d\d+ passed, 0 failed')
 
-    def test_speed(self):
+    def test_lci_perf_runs(self):
         if not LCI_PERF:
             self.skipTest('lci_perf was not built: CLI11 is missing (Debian: libcli11-dev)')
         out = self.ran(2, LCI_PERF, 'am', 'rate', '--seconds', '0.02', '--rounds', 1, '--no-bind')
         self.assertIn('msg/s', out)
 
-    def test_an_abort_ends_all(self):
-        # A launcher that ends the job at once may lose what the rank has said just before, if it takes it so late
-        # that the rank no longer waits for that.
+    def test_an_abort_ends_all_ranks(self):
+        # A launcher that ends the job at once may lose the rank's last output: the rank waits only for a limited time
+        # until it is read.
         for _ in range(3):
             process = self.begin(self.n, HELPER, 'abort', 1, 5)
             _, err = process.communicate(timeout=PATIENCE)
             self.assertNotEqual(process.returncode, 0)
             if 'rank 1: abort with code 5' in err:
                 return
-        self.fail('no abort was explained')
+        self.fail('no output has the reason of the abort')
 
-    def test_nobody_waits_for_ever_for_a_rank_that_has_gone(self):
+    def test_ranks_that_wait_for_a_rank_that_has_exited_are_ended(self):
         self.ran(self.n, HELPER, 'exit', 1, 5, code=None, LCI_ATTR_BOOTSTRAP_TIMEOUT=3)
 
-    def test_a_killed_rank(self):
+    def test_a_killed_rank_ends_the_job(self):
         process = self.begin(self.n, HELPER, 'late', 1, 600, LCI_ATTR_BOOTSTRAP_TIMEOUT=3)
         os.kill(self.ranks(self.n, process)[1], signal.SIGKILL)
         process.communicate(timeout=PATIENCE)
         self.assertNotEqual(process.returncode, 0)
 
-    def test_a_launcher_that_is_told_to_end(self):
+    def test_a_signal_to_the_launcher_ends_the_job(self):
         process = self.begin(self.n, HELPER, 'late', 1, 600)
         self.ranks(self.n, process)
         process.send_signal(signal.SIGTERM)

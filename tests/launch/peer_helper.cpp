@@ -1,6 +1,6 @@
-// A server, and clients of it, that nobody has started together. `server` prints its address and
-// serves until it is told to end; `client` connects some times, asks for everything that can be asked
-// for, and looks at the answers; others see below.
+// A server and its clients, which are started independently. `server` prints its address and serves until a client
+// requests the end; `client` connects several times, sends each kind of request and checks the answers. The other modes
+// are in run_client() and main().
 #include <dirent.h>
 #include <unistd.h>
 
@@ -18,10 +18,10 @@
 
 namespace {
 
-enum class wish : uint32_t { echo, send_back, window, report, end };
+enum class request_kind : uint32_t { echo, send_back, window, report, end };
 
 struct request {
-  wish what;
+  request_kind what;
   lci::rcomp_t answer_to;
   uint64_t size;
 };
@@ -72,8 +72,8 @@ class server {
       try {
         serve_one();
       } catch (const lci::peer_failure_error& e) {
-        // Also of clients that leave before they have their answer.
-        if (std::strstr(e.what(), "without a goodbye") != nullptr) {
+        // Also thrown for clients that disconnect before they have got their answer.
+        if (std::strstr(e.what(), "without a close notification") != nullptr) {
           ++report_.died;
           lci::disconnect(e.failed_rank());
         }
@@ -93,7 +93,7 @@ class server {
       void* p;
       ~freeing() { std::free(p); }
     } const at_end{s.buffer};
-    require(s.size >= sizeof(request), "a request is cut");
+    require(s.size >= sizeof(request), "a request is truncated");
     request r;
     std::memcpy(&r, s.buffer, sizeof r);
     answer(s.rank, r, static_cast<const char*>(s.buffer) + sizeof r, s.size - sizeof r);
@@ -102,29 +102,29 @@ class server {
 
   void answer(int client, const request& r, const char* data, size_t size) {
     switch (r.what) {
-      case wish::echo:
+      case request_kind::echo:
         lci::post_am(client, data, size, lci::COMP_NULL, r.answer_to);
         break;
-      case wish::send_back: {
+      case request_kind::send_back: {
         std::vector<char> buffer(r.size);
         const lci::status_t got = lci::post_recv(client, buffer.data(), buffer.size(), 7, lci::COMP_NULL);
-        require(got.size == r.size && got.rank == client, "a send came from somebody else");
+        require(got.size == r.size && got.rank == client, "a send has another peer or size");
         lci::post_send(client, buffer.data(), buffer.size(), 8, lci::COMP_NULL);
         break;
       }
-      case wish::window: {
+      case request_kind::window: {
         const lci::rmr_t rmr = lci::get_rmr(mr_);
         lci::post_am(client, &rmr, sizeof rmr, lci::COMP_NULL, r.answer_to);
         break;
       }
-      case wish::report:
+      case request_kind::report:
         report_.descriptors = descriptors();
         report_.mappings = mappings();
         report_.resident_kib = resident_kib();
         report_.drained = lci::test_drained().is_done();
         lci::post_am(client, &report_, sizeof report_, lci::COMP_NULL, r.answer_to);
         break;
-      case wish::end:
+      case request_kind::end:
         over_ = true;
         break;
     }
@@ -149,7 +149,7 @@ class client {
 
   void connect() {
     const lci::status_t s = lci::connect(address_);
-    require(s.is_done() && s.rank > 0, "connect() did not say done with an id");
+    require(s.is_done() && s.rank > 0, "connect() did not return done with an id");
     peer_ = s.rank;
   }
   void disconnect() {
@@ -163,21 +163,21 @@ class client {
     }
   }
 
-  void ask(wish what, const std::vector<char>& data = {}, uint64_t size = 0) {
+  void ask(request_kind what, const std::vector<char>& data = {}, uint64_t size = 0) {
     std::vector<char> message(sizeof(request) + data.size());
     const request r{what, answers_, size};
     std::memcpy(message.data(), &r, sizeof r);
     if (!data.empty()) std::memcpy(message.data() + sizeof r, data.data(), data.size());
     lci::post_am(peer_, message.data(), message.size(), lci::COMP_NULL, rcomp_);
   }
-  std::vector<char> hear() {
+  std::vector<char> receive() {
     lci::status_t s;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!(s = lci::cq_pop(cq_)).is_done()) {
       require(std::chrono::steady_clock::now() < end, "no answer");
       if (!lci::progress().is_done()) usleep(20);
     }
-    require(s.rank == peer_, "an answer came under another id");
+    require(s.rank == peer_, "an answer has another id");
     std::vector<char> data(static_cast<char*>(s.buffer), static_cast<char*>(s.buffer) + s.size);
     std::free(s.buffer);
     return data;
@@ -192,37 +192,37 @@ class client {
   void everything() {
     for (const size_t size : {8u, 500u, 5000u, 300000u}) {
       const auto data = pattern(size);
-      ask(wish::echo, data);
-      require(hear() == data, "an echo differs");
+      ask(request_kind::echo, data);
+      require(receive() == data, "an echo differs");
     }
     for (const size_t size : {16u, 4000u, 200000u}) {
       const auto data = pattern(size);
       std::vector<char> back(size);
-      ask(wish::send_back, {}, size);
+      ask(request_kind::send_back, {}, size);
       lci::post_send(peer_, data.data(), size, 7, lci::COMP_NULL);
       const auto s = lci::post_recv(peer_, back.data(), size, 8, lci::COMP_NULL);
-      require(s.size == size && s.rank == peer_ && back == data, "what was sent back differs");
+      require(s.size == size && s.rank == peer_ && back == data, "data that was sent back differs");
     }
-    ask(wish::window);
-    const auto raw = hear();
+    ask(request_kind::window);
+    const auto raw = receive();
     lci::rmr_t rmr;
-    require(raw.size() == sizeof rmr, "a registration is cut");
+    require(raw.size() == sizeof rmr, "a registration is truncated");
     std::memcpy(&rmr, raw.data(), sizeof rmr);
-    // Each client has a part of its own.
+    // Each client uses its own part of the window.
     const size_t part = 4096, offset = static_cast<size_t>(getpid()) % 256 * part;
     const auto data = pattern(part);
     std::vector<char> back(part);
     lci::post_put_x(peer_, data.data(), part, lci::COMP_NULL, offset, rmr)
         .comp_semantic(lci::comp_semantic_t::remote)();
     lci::post_get(peer_, back.data(), part, lci::COMP_NULL, offset, rmr);
-    require(back == data, "what was put is not what is got");
+    require(back == data, "a get returned other data than was put");
   }
 
   report look() {
-    ask(wish::report);
-    const auto raw = hear();
+    ask(request_kind::report);
+    const auto raw = receive();
     report r;
-    require(raw.size() == sizeof r, "a report is cut");
+    require(raw.size() == sizeof r, "a report is truncated");
     std::memcpy(&r, raw.data(), sizeof r);
     return r;
   }
@@ -246,21 +246,21 @@ int run_client(const std::string& mode, char** words, int times) {
       std::printf("%lu %lu %lu %lu %lu %lu\n", r.served, r.died, r.descriptors, r.mappings,
                   r.resident_kib, r.drained);
     }
-    if (mode == "end") c.ask(wish::end);
-    if (mode == "victim") {  // killed while it has much under way
+    if (mode == "end") c.ask(request_kind::end);
+    if (mode == "victim") {  // killed with many operations in flight
       std::puts("ready");
       std::fflush(stdout);
       const auto data = c.pattern(300000);
-      for (;;) c.ask(wish::echo, data), c.hear();
+      for (;;) c.ask(request_kind::echo, data), c.receive();
     }
-    if (mode != "leaver") c.disconnect();  // which lets the runtime's end part them
+    if (mode != "no_disconnect") c.disconnect();  // otherwise the end of the runtime disconnects
   }
-  // The server's end may come first; what it is told last must have left us.
+  // Sends what is still queued, such as the request to end the server.
   for (int i = 0; i < 10; ++i) lci::progress();
   return 0;
 }
 
-/// Addresses that lead nowhere: which exception, and its text.
+/// Prints which exception connect() throws for this address, and its text.
 int try_address(const char* address, double timeout) {
   try {
     lci::connect_x(address).timeout(timeout)();
@@ -283,7 +283,7 @@ int main(int argc, char** argv) {
   lci::g_runtime_init();
   int result = 97;
   if (mode == "server") result = server().run();
-  if (mode == "refused") {  // neither an address is to be had, nor can one be connected
+  if (mode == "refused") {  // get_address() and connect() must both throw
     int refused = 0;
     const auto count = [&](auto&& call) {
       try {
@@ -297,7 +297,7 @@ int main(int argc, char** argv) {
     count([&] { (void)lci::connect(argv[2]); });
     result = refused == 2 ? 0 : 4;
   }
-  if (mode == "address") {  // and no progress
+  if (mode == "address") {  // without making progress
     std::printf("%s 0\n", lci::get_address().c_str());
     std::fflush(stdout);
     pause();

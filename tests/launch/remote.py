@@ -1,6 +1,6 @@
-"""Jobs of several hosts, without any: what stands for ssh runs its command right here.
+"""Jobs of several hosts that all run on this one: a script in place of ssh runs its command here.
 
-Tests that need hosts with networks, processes and names of their own take tests/net/hosts.py.
+Tests that need hosts with their own networks, processes and names use tests/net/hosts.py.
 """
 
 import os
@@ -42,8 +42,10 @@ class RemoteTest(LaunchTest):
         return self.job(*self.on(hosts, *words), **kwargs)
 
     def proxies(self, process, hosts):
-        """For each host (guard's pid, pid of the process that runs its ranks), once all have ranks.
-        Below lcirun: the job's process, then an ssh for each host with its proxy below."""
+        """For each host (pid of its guard, pid of the process that runs its ranks), once all hosts have ranks.
+
+        The child of lcirun is the job's process; its children are an ssh for each host, whose child is the host's proxy.
+        """
         found = []
 
         def ready():
@@ -55,7 +57,7 @@ class RemoteTest(LaunchTest):
                             found.extend((guard, worker) for worker in children(guard))
                             break
             return len(found) == hosts and all(children(worker) for _, worker in found)
-        self.assertTrue(wait_until(ready), 'no proxies came up')
+        self.assertTrue(wait_until(ready), 'the proxies did not start')
         return list(found)
 
 

@@ -1,4 +1,4 @@
-"""A Slurm of a test's own: controller, nodes and munge in a temporary directory, all of this machine.
+"""A private Slurm for tests: controller, nodes and munge in a temporary directory, all on this machine.
 
 Nothing in /etc is read or written. Each node has mounts and a name of its own, so only root can make
 one; all that runs in it ends with the test, and so does the directory.
@@ -48,9 +48,9 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=
 
 
 def missing():
-    """Why there can be no Slurm here; empty if there can."""
+    """The reason why Slurm can't run here; empty if it can."""
     if os.geteuid() != 0:
-        return 'only root can make nodes of Slurm'
+        return 'only root can start nodes of Slurm'
     for tool in _TOOLS:
         if shutil.which(tool) is None:
             return f'no {tool} (Debian: slurmctld, slurmd, slurm-client, munge)'
@@ -71,15 +71,15 @@ def name_of(pid):
 
 
 class Slurm:
-    """To be closed. `env`: what its commands need in the environment."""
+    """The caller calls close(). `env`: variables that Slurm's commands need."""
 
     def __init__(self, n_nodes=2, cpus=4):
         self.top = tempfile.mkdtemp(prefix='lci-slurm-')
-        os.chmod(self.top, 0o755)  # munge's clients come in
+        os.chmod(self.top, 0o755)  # munge's clients need access
         self.nodes = [f'n{i + 1}' for i in range(n_nodes)]
         self.env = {'SLURM_CONF': f'{self.top}/slurm.conf'}
         self.daemons = []
-        self.resident = set()  # processes that are there without any job
+        self.resident = set()  # processes that run without any job
         try:
             self._configure(cpus)
             self._start()
@@ -88,7 +88,7 @@ class Slurm:
             raise
 
     def _configure(self, cpus):
-        # Where its PMIx plug-in has its sockets: one path, another directory for each node.
+        # The PMIx plug-in has its sockets in `pmix`, which is a different directory for each node.
         for folder in ('state', 'pmix', *(f'{kind}/{n}' for n in self.nodes for kind in ('spool', 'tmp'))):
             os.makedirs(f'{self.top}/{folder}', mode=0o755)
         host, ports = socket.gethostname().split('.')[0], free_ports(1 + len(self.nodes))
@@ -135,7 +135,7 @@ class Slurm:
                               timeout=60)
 
     def processes(self):
-        """Of its jobs and daemons: they have its configuration in their environment, or its mounts."""
+        """Those of jobs and daemons: their environment has this configuration, or they have the mounts of a node."""
         return (set(marked(self.top)) | set(self._of_nodes())) - {os.getpid()}
 
     def _of_nodes(self):
@@ -157,12 +157,12 @@ class Slurm:
         return found
 
     def job_processes(self):
-        """What is left of jobs: not the daemons."""
+        """Those of jobs, without the daemons."""
         return self.processes() - self.resident
 
     def end_leftovers(self):
-        """Kills what Slurm has left of jobs whose ranks have gone, and says so: in finalizing PMIx, Debian 12's
-        slurmstepd hangs or crashes now and then."""
+        """Kills processes of Slurm that remain after the ranks have ended, and prints them: Debian 12's slurmstepd
+        sometimes hangs or crashes while it finalizes PMIx."""
         left = []
         for pid in self.job_processes():
             name = name_of(pid)
@@ -175,7 +175,7 @@ class Slurm:
             print(f'processes of Slurm did not end by themselves: {left}', file=sys.stderr)
 
     def said(self, lines=15):
-        """The ends of what its daemons have written."""
+        """The last output of the daemons."""
         said = ''
         for name in sorted(os.listdir(self.top)):
             if name.endswith(('.out', '.log')):

@@ -1,6 +1,6 @@
-"""What the launcher's tests share: running lcirun, and looking for processes left behind.
+"""What the launcher's tests share: running lcirun, and finding processes that were left running.
 
-The paths of lcirun and of the helper program come in the environment (LCIRUN, BOOT_HELPER).
+The paths of lcirun and of the helper program are in the environment (LCIRUN, BOOT_HELPER).
 """
 
 import fcntl
@@ -25,11 +25,11 @@ PATIENCE = 120
 _DROPPED = ('PMI', 'PMIX_', 'OMPI_', 'SLURM_', 'MPI_LOCAL', 'HYDI', 'LCI_ATTR_BOOTSTRAP', 'LCI_TCP_',
             'LCT_', 'LCI_MASTER_',
             'MASTER_', 'RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'LOCAL_WORLD_SIZE',
-            'PYTHONUNBUFFERED')  # by which Python writes a line in two parts
+            'PYTHONUNBUFFERED')  # with it Python writes a line in two parts
 
 
 def clean_environment(**more):
-    """Our environment without traces of any launcher, with what is given on top."""
+    """This process's environment without variables of launchers, with `more` added."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(_DROPPED)}
     env.update({k: str(v) for k, v in more.items()})
     return env
@@ -60,7 +60,7 @@ def marked(mark):
 
 
 def wait_until(condition, seconds=30):
-    """True as soon as `condition()` is; False if it is not in time."""
+    """Waits until `condition()` is true; False after the time limit."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -70,8 +70,8 @@ def wait_until(condition, seconds=30):
 
 
 def free_ports(count):
-    """Ports that nobody has, of those that the kernel gives to nobody who does not ask for them by number: any other
-    may be a connection's, or a listener's, before the test has begun to listen there."""
+    """Free ports below the range from which the kernel assigns ports: it could assign one of that range to another
+    socket before the test listens there."""
     with open('/proc/sys/net/ipv4/ip_local_port_range') as f:
         first_given = int(f.read().split()[0])
     found = []
@@ -96,12 +96,12 @@ def children(pid):
 
 
 def default_signals():
-    """A shell's background job, or nohup, ignores signals: its children would not get them, either."""
+    """Children of a shell's background job, or of nohup, would inherit that signals are ignored."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
 
 
-# A rank that says how many interrupts it got: after the first it waits for more.
+# A rank that prints how many interrupts it got; after the first it waits for more.
 COUNT_INTERRUPTS = '''
 import signal, sys, time
 count = []
@@ -116,7 +116,7 @@ print("interrupts", len(count), flush=True)
 
 
 class LaunchTest(unittest.TestCase):
-    """Each test has a mark that all its processes carry; none may be left at its end."""
+    """All processes of a test have a variable of its own in their environment; none of them may be left at its end."""
 
     def setUp(self):
         self.mark = 'LCI_TEST_MARK_' + uuid.uuid4().hex
@@ -149,7 +149,7 @@ class LaunchTest(unittest.TestCase):
         return process
 
     def start_on_terminal(self, *words):
-        """Starts a job whose standard input is a terminal of its own. Returns (process, terminal's other end)."""
+        """Starts a job whose standard input is a terminal. Returns the process and the other end of the terminal."""
         main, other = os.openpty()
         self.addCleanup(os.close, main)
 

@@ -18,28 +18,28 @@ class Abort(LaunchTest):
         self.assertNotIn('destroyed', result.stderr)
         return result
 
-    def test_ranks_that_wait_are_ended(self):
+    def test_an_abort_ends_ranks_that_wait(self):
         result = self.ended('main', 1, 5, 5)
         self.assertEqual(sorted(result.stdout.splitlines()),
                          [f'rank {r} waits' for r in range(3)])
 
-    def test_in_a_handler(self):
+    def test_an_abort_in_a_handler_ends_the_job(self):
         self.ended('handler', 0, 7, 7)
 
-    def test_by_several_threads_at_once(self):
+    def test_concurrent_aborts_of_several_threads_end_the_job(self):
         self.ended('threads', 2, 9, 9)
 
-    def test_a_bad_code_never_becomes_a_good_one(self):
+    def test_a_code_out_of_range_does_not_become_0(self):
         self.ended('main', 0, 256, 1)
         self.ended('main', 0, -1, 255)
 
-    def test_success_ends_the_job_too(self):
+    def test_an_abort_with_code_0_ends_the_job(self):
         self.ended('main', 1, 0, 0)
 
-    def test_before_there_is_a_runtime(self):
+    def test_an_abort_before_a_runtime_exists_ends_the_job(self):
         self.assertEqual(self.job('-n', 2, HELPER, 'without_runtime', 0, 4).returncode, 4)
 
-    def test_without_a_launcher_the_process_ends_itself(self):
+    def test_an_abort_without_a_launcher_ends_the_process(self):
         for place in ('main', 'handler', 'threads', 'without_runtime'):
             result = run(HELPER, place, 0, 6)
             self.assertEqual(result.returncode, 6, place)

@@ -1,4 +1,4 @@
-"""The PMI-1 client against bad environments and against launchers that misbehave."""
+"""The PMI-1 client with invalid environments and with launchers that violate the protocol."""
 
 import os
 import random
@@ -18,7 +18,7 @@ class Environment(unittest.TestCase):
         for text in texts + ('lcirun',):  # the remedy
             self.assertIn(text, result.stderr)
 
-    def test_half_set(self):
+    def test_a_missing_variable_is_named(self):
         self.refused('PMI_FD', PMI_RANK=0)
         self.refused('PMI_FD', PMI_SIZE=2)
         self.refused('PMI_FD', 'PMI_RANK', 'PMI_SIZE', PMI_RANK=0, PMI_SIZE=1)
@@ -27,29 +27,29 @@ class Environment(unittest.TestCase):
         self.refused('PMI_ID', PMI_PORT='localhost:1')
         self.refused('PMI_PORT', PMI_ID=0)
 
-    def test_impossible_values(self):
+    def test_invalid_ranks_and_sizes_are_refused(self):
         for rank, size in ((2, 2), (-1, 2), (0, 0), ('x', 2), (0, '2x'), (0, 99999999999)):
             self.refused('PMI_', PMI_FD=0, PMI_RANK=rank, PMI_SIZE=size)
         self.refused('PMI_FD=x', PMI_FD='x', PMI_RANK=0, PMI_SIZE=1)
         self.refused('PMI_FD=-3', PMI_FD=-3, PMI_RANK=0, PMI_SIZE=1)
 
-    def test_a_descriptor_that_is_not_the_launcher_s(self):
+    def test_a_descriptor_that_is_not_a_socket_is_refused(self):
         self.refused('PMI_FD=77', 'not an open', PMI_FD=77, PMI_RANK=0, PMI_SIZE=1)
         self.refused('PMI_FD=1', 'not a socket', PMI_FD=1, PMI_RANK=0, PMI_SIZE=1)
 
-    def test_bad_ports(self):
+    def test_invalid_ports_are_refused(self):
         for port in ('nocolon', ':1', 'host:'):
             result = run(HELPER, 'info', PMI_PORT=port, PMI_ID=0)
             self.assertEqual(result.returncode, 9)
             self.assertIn('PMI_PORT', result.stderr)
-        with socket.socket() as s:  # a port where nobody listens
+        with socket.socket() as s:  # a port without a listener
             s.bind(('127.0.0.1', 0))
             port = s.getsockname()[1]
             result = run(HELPER, 'info', PMI_PORT=f'127.0.0.1:{port}', PMI_ID=0)
         self.assertEqual(result.returncode, 9)
         self.assertIn('refused', result.stderr)
 
-    def test_other_launchers_do_not_make_lonely_ranks(self):
+    def test_ranks_of_an_unsupported_launcher_do_not_become_jobs_of_one_rank(self):
         self.refused('OMPI_COMM_WORLD_SIZE=4', OMPI_COMM_WORLD_SIZE=4)
         self.refused('PMIX_NAMESPACE is not set', OMPI_COMM_WORLD_SIZE=4, PMIX_RANK=1)
         self.refused('SLURM_STEP_NUM_TASKS', SLURM_STEP_NUM_TASKS=4, SLURM_PROCID=1)
@@ -64,7 +64,7 @@ class Environment(unittest.TestCase):
             self.assertEqual(result.returncode, 0, (env, result.stderr))
             self.assertIn('size=1', result.stdout)
 
-    def test_bad_options_name_variable_and_choice(self):
+    def test_an_invalid_option_is_reported_with_its_variable_and_choices(self):
         result = run(HELPER, 'info', LCI_ATTR_BOOTSTRAP='pmi')
         self.assertEqual(result.returncode, 9)
         for text in ('LCI_ATTR_BOOTSTRAP=pmi', 'pmi1', 'local'):
@@ -90,8 +90,8 @@ GOOD = {
 
 
 class Server(threading.Thread):
-    """A launcher for one rank: answers as told, the rest as it should be. An answer of None is
-    silence, one of b'' closes the connection, a list is several in turn."""
+    """A launcher for one rank. It sends the given answers, and correct ones to all other requests. None: no answer;
+    b'': it closes the connection; a list: several answers, one after the other."""
 
     def __init__(self, sock, answers):
         super().__init__(daemon=True)
@@ -141,7 +141,7 @@ class Launcher(unittest.TestCase):
             self.assertIn(wanted, text)
         self.assertTrue(text.isprintable() or text.replace('\n', '').isprintable(), repr(text))
 
-    def test_a_good_launcher_and_its_farewell(self):
+    def test_a_correct_launcher_gets_finalize_at_the_end(self):
         code, text, _, server = self.talk('fence')
         self.assertEqual(code, 0, text)
         self.assertIn('rank=0 size=2 ', text)
@@ -149,14 +149,14 @@ class Launcher(unittest.TestCase):
         self.assertEqual([f['cmd'] for f in server.asked],
                          ['init', 'get_maxes', 'get_my_kvsname', 'barrier_in', 'finalize'])
 
-    def test_fields_in_any_order_and_unknown_ones(self):
+    def test_fields_may_come_in_any_order_and_unknown_ones_are_ignored(self):
         code, text, _, _ = self.talk(
             'fence', init='pmi_subversion=1 extra=7 pmi_version=1 rc=0 cmd=response_to_init\n',
             get_maxes='vallen_max=1024  keylen_max=64 kvsname_max=256 cmd=maxes \n',
             barrier_in='cmd=barrier_out\n')
         self.assertEqual(code, 0, text)
 
-    def test_an_answer_in_single_bytes(self):
+    def test_an_answer_may_arrive_byte_by_byte(self):
         ours, theirs = socket.socketpair()
         env = clean_environment(PMI_FD=theirs.fileno(), PMI_RANK=0, PMI_SIZE=1)
         process = subprocess.Popen([HELPER, 'fence'], env=env, pass_fds=[theirs.fileno()],
@@ -171,7 +171,7 @@ class Launcher(unittest.TestCase):
         ours.close()
         self.assertEqual(process.returncode, 0)
 
-    def test_garbled_answers(self):
+    def test_malformed_answers_are_errors(self):
         for garbage in ('hello\n', '\n', 'rc=0\n', 'cmd=\n', 'cmd response_to_init\n',
                         'cmd=response_to_init rc=0 rc=0\n', b'\xff\xfe\x01\x00\n',
                         b'cmd=response_to_init\0rc=0\n', '=\n', 'cmd=a ' + 'x=' * 5 + '\n',
@@ -179,17 +179,17 @@ class Launcher(unittest.TestCase):
             with self.subTest(garbage=garbage):
                 self.refused('info', 'init', init=garbage)
 
-    def test_the_answer_to_another_question(self):
+    def test_an_answer_to_another_request_is_an_error(self):
         self.refused('fence', 'cmd=barrier_out', 'fence', barrier_in='cmd=put_result rc=0\n')
         self.refused('info', 'cmd=maxes', get_maxes=GOOD['init'])
 
-    def test_a_refusal(self):
+    def test_a_refusal_is_reported_with_its_message(self):
         self.refused('info', 'too_old', init='cmd=response_to_init rc=-1 msg=too_old\n')
         self.refused('exchange 1', 'put', 'full', put='cmd=put_result rc=-1 msg=full\n')
         self.refused('fence', 'lost', barrier_in='cmd=barrier_out rc=-1 msg=lost\n')
         self.refused('info', 'init', init='cmd=response_to_init rc=zero\n')
 
-    def test_limits_that_are_too_small_or_absurd(self):
+    def test_limits_that_are_too_small_or_invalid_are_errors(self):
         for maxes in ('keylen_max=8 vallen_max=1024', 'keylen_max=64 vallen_max=16',
                       'keylen_max=64', 'keylen_max=64 vallen_max=99999999999999',
                       'keylen_max=-1 vallen_max=-1', 'keylen_max=x vallen_max=y'):
@@ -197,20 +197,20 @@ class Launcher(unittest.TestCase):
         self.refused('info', 'name', get_my_kvsname='cmd=my_kvsname kvsname=\n')
         self.refused('info', 'name', get_my_kvsname='cmd=my_kvsname kvsname=' + 'k' * 256 + '\n')
 
-    def test_a_closed_connection(self):
+    def test_a_closed_connection_is_an_error(self):
         self.refused('info', 'closed', init=b'')
         self.refused('fence', 'closed', 'fence', barrier_in=b'')
 
-    def test_a_truncated_line(self):
+    def test_a_truncated_line_is_an_error(self):
         self.refused('fence', 'within 0.5 s', timeout=0.5, barrier_in='cmd=barri')
         half = [b'cmd=barri', b'']
         self.refused('fence', 'closed', "unfinished line: 'cmd=barri'", barrier_in=half)
 
-    def test_a_line_too_long(self):
+    def test_a_line_that_is_too_long_is_an_error(self):
         self.refused('info', 'longer than', init='cmd=' + 'x' * 9000 + '\n')
         self.refused('info', 'longer than', init='x' * 100000)
 
-    def test_silence_ends_in_time(self):
+    def test_a_launcher_that_does_not_answer_times_out(self):
         for cmd in ('init', 'get_maxes', 'barrier_in', 'put'):
             code, text, seconds, _ = self.talk('exchange 1', timeout=0.5, **{cmd: None})
             self.assertEqual(code, 9, text)
@@ -219,14 +219,14 @@ class Launcher(unittest.TestCase):
             self.assertGreaterEqual(seconds, 0.5)
             self.assertLess(seconds, 20)
 
-    def test_no_answer_to_the_farewell_does_not_hang(self):
+    def test_a_missing_answer_to_finalize_is_no_error(self):
         code, text, seconds, _ = self.talk('info', timeout=0.5, finalize=None)
         self.assertEqual(code, 0, text)
         self.assertLess(seconds, 20)
         code, text, _, _ = self.talk('info', finalize=b'')
         self.assertEqual(code, 0, text)
 
-    def test_garbled_values(self):
+    def test_malformed_values_are_errors(self):
         for value in ('', 'x', '1.4.', '1.4', '.4.AAAA', '1.-4.AAAAAA', '0.4.AAAAAA', '1.4.AAAAA*',
                       '1.5.AAAAAA', '1.3.AAAAAA', '99999.4.AAAAAA', '1.99999999.AAAA',
                       '2.4.AAAAAA'):
@@ -234,14 +234,14 @@ class Launcher(unittest.TestCase):
                 self.refused('exchange 1', 'get', 'garbled',
                              get=f'cmd=get_result rc=0 value={value}\n')
 
-    def test_a_value_that_loses_a_part(self):
+    def test_a_missing_piece_of_a_value_is_an_error(self):
         def get(fields):
             if '+' in fields['key']:
                 return 'cmd=get_result rc=-1 msg=key_not_found\n'
             return 'cmd=get_result rc=0 value=2.0.\n'
         self.refused('exchange 1', 'lost a part', get=get)
 
-    def test_each_put_is_short_and_within_the_limits(self):
+    def test_each_put_is_within_the_launcher_s_limits(self):
         code, text, _, server = self.talk('exchange 1',
                                           get='cmd=get_result rc=-1 msg=key_not_found\n')
         self.assertEqual(code, 9)
@@ -253,7 +253,7 @@ class Launcher(unittest.TestCase):
             self.assertTrue(set(fields['value']) <= set(
                 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.'))
 
-    def test_small_limits_give_more_pieces(self):
+    def test_small_limits_split_values_into_more_pieces(self):
         store = {}
 
         def put(fields):
@@ -268,7 +268,7 @@ class Launcher(unittest.TestCase):
             get_maxes='cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=128\n')
         self.assertEqual(code, 0, text)
 
-    def test_random_damage_is_an_error_or_harmless_but_never_a_crash_or_a_hang(self):
+    def test_random_damage_to_answers_never_causes_a_crash_or_a_hang(self):
         refused = 0
         for seed in range(1, 151):
             chance = random.Random(seed)
@@ -295,8 +295,8 @@ class Launcher(unittest.TestCase):
         self.assertEqual(code, 42, text)
         self.assertEqual(server.asked[-1], {'cmd': 'abort', 'exitcode': '42'})
 
-    def test_an_abort_waits_a_moment_for_who_reads_its_reason(self):
-        # Launchers that are told to end a job at once forget what they have not read by then.
+    def test_an_abort_waits_until_its_reason_is_read_or_a_timeout(self):
+        # A launcher that gets an abort ends the job at once, and drops output that it has not read yet.
         ends = socket.socketpair()
         for reader, writer in (os.pipe(), (ends[0].detach(), ends[1].detach())):
             ours, theirs = socket.socketpair()
@@ -310,13 +310,13 @@ class Launcher(unittest.TestCase):
             os.close(writer)
             self.assertEqual(process.wait(PATIENCE), 42)
             server.join(10)
-            self.assertGreater(told[0] - began, 0.2)  # nobody reads
+            self.assertGreater(told[0] - began, 0.2)  # the output is not read
             self.assertIn(b'rank 0: abort with code 42', os.read(reader, 4096))
             os.close(reader)
 
 
 class Port(unittest.TestCase):
-    """PMI_PORT: the rank connects and is told who it is."""
+    """With PMI_PORT the rank connects, and the launcher sends its number."""
 
     def talk(self, hello, what='fence'):
         with socket.create_server(('127.0.0.1', 0)) as listener:
@@ -331,14 +331,14 @@ class Port(unittest.TestCase):
             server.join(10)
             return process.returncode, out + err, server
 
-    def test_it_works(self):
+    def test_a_rank_learns_rank_and_size_through_the_port(self):
         code, text, server = self.talk(
             'cmd=initack rc=0\ncmd=set size=4\ncmd=set rank=3\ncmd=set debug=0\n')
         self.assertEqual(code, 0, text)
         self.assertIn('rank=3 size=4', text)
         self.assertEqual(server.asked[0], {'cmd': 'initack', 'pmiid': '3'})
 
-    def test_bad_greetings(self):
+    def test_malformed_first_answers_are_errors(self):
         for hello in ('cmd=initack rc=-1\n', 'cmd=set size=4\n', b'', None,
                       'cmd=initack\ncmd=set size=x\n', 'cmd=initack\ncmd=set rank=1\n',
                       'cmd=initack\ncmd=set size=2\ncmd=set rank=2\ncmd=set debug=0\n',

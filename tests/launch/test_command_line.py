@@ -1,4 +1,4 @@
-"""What is written about lcirun's options agrees: --help, the manual page, completion of three shells."""
+"""lcirun's --help, its manual page and the completion of three shells have the same options."""
 
 import os
 import pathlib
@@ -40,14 +40,14 @@ class Words(unittest.TestCase):
                     self.assertIn(value, (LAUNCHER / path).read_text(), (path, option))
 
     @unittest.skipIf(shutil.which('man') is None, 'no man (Debian: man-db)')
-    def test_the_manual_page_is_formatted_without_complaints(self):
+    def test_the_manual_page_is_formatted_without_warnings(self):
         shown = subprocess.run(['man', '--warnings', '-l', LAUNCHER / 'lcirun.1'], capture_output=True, text=True,
                                env={**os.environ, 'MANWIDTH': '100', 'LC_ALL': 'C.UTF-8', 'MANPAGER': 'cat'})
         self.assertEqual((shown.returncode, shown.stderr), (0, ''))
         self.assertIn('Several hosts', shown.stdout)
 
     def completed(self, *words):
-        """What bash offers for the last of these words."""
+        """Bash's completions of the last of these words."""
         script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _lcirun; '
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         shown = subprocess.run(['bash', '--norc', '-c', script, 'bash', LAUNCHER / 'completion/lcirun.bash', *words],
@@ -88,11 +88,12 @@ class Words(unittest.TestCase):
 
 
 class Mistakes(unittest.TestCase):
-    def test_hosts_that_are_none(self):
+    def test_invalid_hosts_are_refused(self):
         for words, text in ((['--hosts', ''], "''"), (['--hosts', 'a,'], "''"), (['--hosts', 'a:0'], "'a:0'"),
                             (['--hosts', 'a:x'], "'a:x'"), (['--hosts', '-oProxyCommand=x'], '-oProxyCommand'),
                             (['--hosts', 'a b'], "'a b'"), (['--hosts', 'a;b'], "'a;b'"),
-                            (['--hostfile', '/no/such/file'], '/no/such/file'), (['--hostfile', '/dev/null'], 'no host'),
+                            (['--hostfile', '/no/such/file'], '/no/such/file'),
+                            (['--hostfile', '/dev/null'], 'no host'),
                             (['--hosts', 'a', '--ssh', ' '], '--ssh'), (['--hosts', 'a', '--host-timeout', '0'], '0'),
                             (['--hosts', 'a', '--hostfile', 'b'], '--host'), (['--output', 'x', '--label'], '--label'),
                             (['-q', '-v'], '--quiet')):

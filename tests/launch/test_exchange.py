@@ -1,5 +1,5 @@
-"""What ranks ask of the launcher so that they find each other: one fence for a start, and no address of a peer that
-is never met where that can wait."""
+"""The requests that ranks send to the launcher in order to connect: one fence at the start, and, where addresses are
+read on demand, none of a peer that no message goes to."""
 
 import os
 import re
@@ -16,7 +16,7 @@ WITHOUT_OFI = os.environ['WITH_OFI'] != 'true'
 
 class Exchange(LaunchTest):
     def counts(self, n_ranks, *words, **env):
-        """By moment, then by rank: (fences, values read)."""
+        """By phase, then by rank: (fences, values read)."""
         result = lcirun('-n', n_ranks, HELPER, *words, **env)
         self.assertEqual(result.returncode, 0, result.stderr)
         seen = {}
@@ -27,27 +27,27 @@ class Exchange(LaunchTest):
         return {when: [of[r] for r in range(n_ranks)] for when, of in seen.items()}
 
     def failed(self, n_ranks, changed, *words, rank=1, **env):
-        """Rank 1 alone has the variables `changed`. What the job says at its bad end."""
+        """Runs a job that must fail, in which only one rank has the variables `changed`. Returns its stderr."""
         change = ' '.join(f'{k}={v}' for k, v in changed.items())
         result = lcirun('-n', n_ranks, 'sh', '-c',
                         f'test $PMI_RANK != {rank} || export {change}; exec "$@"', 'sh', HELPER, *words, **env)
         self.assertNotEqual(result.returncode, 0)
         return result.stderr
 
-    def test_one_rank_asks_nothing(self):
+    def test_a_single_rank_sends_no_request(self):
         seen = self.counts(1, 0)
         self.assertEqual(seen['end'], [(0, 0)])
 
-    def test_a_host(self):
+    def test_ranks_of_one_host_need_one_fence(self):
         seen = self.counts(3)
         self.assertEqual(seen['start'], [(1, 2)] * 3)
         self.assertEqual(seen['end'], [(1, 2)] * 3)
 
-    def test_devices_of_a_host_cost_nothing(self):
+    def test_more_devices_on_one_host_need_no_exchange(self):
         self.assertEqual(self.counts(2, '--devices', 3, 1)['end'], [(1, 1)] * 2)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
-    def test_one_fence_for_a_start(self):
+    def test_ranks_without_shared_memory_need_one_fence(self):
         for how in ({'LCI_ATTR_BACKEND': 'ofi', **OFI}, TWO_HOSTS):
             with self.subTest(how):
                 seen = self.counts(4, 1, 2, 3, **how)
@@ -55,27 +55,27 @@ class Exchange(LaunchTest):
                 self.assertEqual(seen['end'], [(1, 3)] * 4)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
-    def test_a_launcher_that_knows_hosts(self):
-        # What it says is wrong: there is one host, and a network between hosts is made in vain.
+    def test_ranks_use_the_hosts_that_the_launcher_gives(self):
+        # The launcher's variables are wrong: there is one host, so the network between hosts is not needed.
         result = lcirun('-n', 4, 'sh', '-c', 'export MPI_LOCALRANKID=$((PMI_RANK % 2)) MPI_LOCALNRANKS=2; exec "$@"',
                         'sh', HELPER, 1, 2, **OFI)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.count('end fences=1 reads=3'), 4, result.stdout)
 
-    def test_a_launcher_that_knows_no_hosts(self):
+    def test_ranks_exchange_hosts_if_the_launcher_gives_none(self):
         result = lcirun('-n', 4, 'sh', '-c', 'unset MPI_LOCALRANKID MPI_LOCALNRANKS; exec "$@"', 'sh', HELPER, 1, 2)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.count('end fences=1 reads=3'), 4, result.stdout)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
-    def test_peers_never_met_are_not_asked_for(self):
+    def test_addresses_of_peers_that_do_not_communicate_are_not_read(self):
         seen = self.counts(4, LCI_ATTR_BACKEND='ofi', **OFI, **LAZY)
         self.assertEqual(seen['end'], [(1, 0)] * 4)
         seen = self.counts(4, 2, LCI_ATTR_BACKEND='ofi', **OFI, **LAZY)
         self.assertEqual(seen['end'], [(1, 1)] * 4)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
-    def test_peers_of_other_hosts_never_met_are_not_asked_for(self):
+    def test_addresses_of_peers_of_other_hosts_that_do_not_communicate_are_not_read(self):
         seen = self.counts(4, 2, **TWO_HOSTS, **LAZY)
         self.assertEqual(seen['start'], [(1, 1)] * 4)  # the other rank of the host
         self.assertEqual(seen['met'], [(1, 2)] * 4)
@@ -83,23 +83,23 @@ class Exchange(LaunchTest):
         self.assertEqual(self.counts(4, 1, 2, 3, **TWO_HOSTS, **LAZY)['end'], [(1, 3)] * 4)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
-    def test_near_ranks_that_do_not_follow_each_other_are_found_when_met(self):
+    def test_ranks_of_a_host_without_consecutive_numbers_connect_on_demand(self):
         result = lcirun('-n', 4, 'sh', '-c', 'export MPI_LOCALRANKID=$((PMI_RANK / 2)) MPI_LOCALNRANKS=2; exec "$@"',
                         'sh', HELPER, 2, **OFI, **LAZY)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.count('end fences=1 reads=2'), 4, result.stdout)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
-    def test_each_later_device_is_one_exchange(self):
+    def test_each_later_device_needs_one_exchange(self):
         seen = self.counts(4, '--devices', 2, 2, **TWO_HOSTS)
         self.assertEqual(seen['devices'], [(3, 9)] * 4)
-        # Before a further fence what is still unknown is read; of the last device, only who is met.
+        # Before a further fence the addresses that are still missing are read; of the last device, only those in use.
         seen = self.counts(4, '--devices', 2, 2, **TWO_HOSTS, **LAZY)
         self.assertEqual(seen['devices'], [(3, 6)] * 4)
         self.assertEqual(seen['end'], [(3, 7)] * 4)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
-    def test_a_thread_meets_a_peer_while_another_is_in_a_fence(self):
+    def test_a_thread_connects_to_a_peer_while_another_is_in_a_fence(self):
         for eager in ({}, LAZY):
             with self.subTest(eager):
                 result = lcirun('-n', 4, HELPER, '--during-fence', LCI_ATTR_BOOTSTRAP_TIMEOUT=20, **TWO_HOSTS, **eager)
@@ -107,23 +107,23 @@ class Exchange(LaunchTest):
                 self.assertEqual(result.stdout.count('through fences=2'), 4, result.stdout)
 
     @unittest.skipIf(WITHOUT_OFI, 'built without libfabric (Debian: libfabric-dev)')
-    def test_ranks_that_differ(self):
+    def test_ranks_with_different_settings_are_errors(self):
         between_hosts = {'LCI_ATTR_RANKS_PER_HOST': 1}
         small = {'LCI_ATTR_PACKET_SIZE': 4096}
-        # Few ranks look for what all can use; many are told when they meet.
+        # With eager addresses ranks choose a network that all can use; otherwise connecting throws.
         result = lcirun('-n', 2, 'sh', '-c', 'test $PMI_RANK = 0 || export FI_PROVIDER=shm; exec "$@"', 'sh',
                         HELPER, 1, **between_hosts, **OFI)
         self.assertEqual(result.returncode, 0, result.stderr)
         said = self.failed(2, {'FI_PROVIDER': 'shm'}, 1, **between_hosts, **OFI, **LAZY)
-        either_says = r'rank (1 uses {1}, but rank 0 {0}|0 uses {0}, but rank 1 {1}).*LCI_ATTR_BACKEND'
-        self.assertRegex(said, either_says.format('ofi', 'tcp'))
-        # libfabric's tcp is a last choice, but for who asks for it.
+        either_reports = r'rank (1 uses {1}, but rank 0 {0}|0 uses {0}, but rank 1 {1}).*LCI_ATTR_BACKEND'
+        self.assertRegex(said, either_reports.format('ofi', 'tcp'))
+        # libfabric's tcp is used only if there is no other network, or if it is requested.
         result = lcirun('-n', 2, 'sh', '-c', 'test $PMI_RANK = 0 || export LCI_ATTR_OFI_PROVIDER_NAME=tcp; exec "$@"',
                         'sh', HELPER, 1, **between_hosts)
         self.assertEqual(result.returncode, 0, result.stderr)
         said = self.failed(2, OFI, 1, **between_hosts, **LAZY)
-        self.assertRegex(said, either_says.format('tcp', 'ofi'))
-        # Few ranks agree on the smaller packets; many are told when they meet.
+        self.assertRegex(said, either_reports.format('tcp', 'ofi'))
+        # With eager addresses ranks agree on the smaller packets; otherwise connecting throws.
         result = lcirun('-n', 2, 'sh', '-c', 'test $PMI_RANK = 0 || export LCI_ATTR_PACKET_SIZE=4096; exec "$@"', 'sh',
                         HELPER, 1, **between_hosts, **OFI)
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -1,4 +1,4 @@
-"""Ranks of several hosts, which are namespaces of this one, meet over TCP."""
+"""Ranks of several hosts, which are namespaces of this one, connect over TCP."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ class Hosts(LaunchTest):
         self.addCleanup(self.network.close)
 
     def start(self, n, *words, timeout=30, **env):
-        """As many ranks on each host; rank 0 is on the first."""
+        """The same number of ranks on each host; rank 0 is on the first."""
         env = {'WORLD_SIZE': n, 'MASTER_ADDR': self.network.hosts[0].address, 'MASTER_PORT': 29500,
                'LCI_ATTR_BOOTSTRAP_TIMEOUT': timeout, 'LCI_TCP_KEY': 'a key that nobody guesses',
                self.mark: 1, **env}
@@ -38,20 +38,20 @@ class Hosts(LaunchTest):
             self.addCleanup(self._close, processes[-1])
         return processes
 
-    def test_values_cross_the_wire(self):
+    def test_ranks_of_different_hosts_exchange_values(self):
         for p in self.start(4, HELPER, 'exchange', 2):
             out, _ = p.communicate(timeout=PATIENCE)
             self.assertEqual(p.returncode, 0, out)
 
     @unittest.skipIf(NO_OFI, NO_OFI)
-    def test_a_program_that_communicates(self):
+    def test_ranks_of_different_hosts_communicate(self):
         said = ''
         for p in self.start(4, HELLO):
             out, _ = p.communicate(timeout=PATIENCE)
             said += out
             self.assertEqual(p.returncode, 0, said)
 
-    def test_a_host_that_is_cut_off_is_named(self):
+    def test_a_host_that_is_disconnected_is_named(self):
         processes = self.start(4, HELPER, 'late', 3, 4, timeout=3)
         self.network.cut(1)
         for p in processes[:2]:

@@ -1,4 +1,4 @@
-"""Jobs that go well: ranks, sizes, key-value store, output, input, arguments, start-up time."""
+"""Jobs that succeed: ranks, sizes, key-value store, output, input, arguments, start-up time."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ class Ranks(LaunchTest):
         ids = {infos(self.job('-n', 1, HELPER).stdout)[0]['job'] for _ in range(5)}
         self.assertEqual(len(ids), 5)
 
-    def test_alone_a_process_is_a_job_of_one_rank(self):
+    def test_a_process_without_a_launcher_is_a_job_of_one_rank(self):
         result = run(HELPER)
         self.assertEqual(result.returncode, 0, result.stderr)
         found = infos(result.stdout)[0]
@@ -76,20 +76,20 @@ class Ranks(LaunchTest):
         self.assertEqual(result.returncode, 9)
         self.assertIn('of 4 ranks these did not come within 1 s: 1;', result.stderr)
 
-    def test_two_jobs_at_once_do_not_meet(self):
+    def test_concurrent_jobs_do_not_mix(self):
         jobs = [self.start('-n', 4, HELPER, 'exchange', 5) for _ in range(2)]
         for job in jobs:
             out, err = self.finish(job)
             self.assertEqual(job.returncode, 0, err)
             self.assertEqual(out.count('exchanged'), 4)
 
-    def test_a_job_after_a_dead_job_works(self):
+    def test_a_job_after_a_killed_job_works(self):
         for _ in range(3):
             self.assertEqual(self.job('-n', 2, HELPER, 'signal', 1, 9).returncode, 137)
             result = self.job('-n', 2, HELPER, 'exchange', 1)
             self.assertEqual(result.returncode, 0, result.stderr)
 
-    def test_kind_can_be_forced(self):
+    def test_the_kind_of_bootstrap_can_be_chosen(self):
         result = self.job('-n', 2, HELPER, LCI_ATTR_BOOTSTRAP='local')
         self.assertEqual([f['size'] for f in infos(result.stdout)], ['1', '1'])
         result = self.job('-n', 2, HELPER, 'force', 'pmi1', LCI_ATTR_BOOTSTRAP='local')
@@ -100,13 +100,13 @@ class Ranks(LaunchTest):
                           LCI_ATTR_X='a b', SOME_VARIABLE='c', PMI_PORT='outer:1', PMI_ID='5')
         self.assertEqual(result.stdout, 'a b,c,.\n' * 2)
 
-    def test_ranks_have_no_descriptors_of_each_other(self):
-        # Python's own listing opens one more; standard streams are 3; the session's socket is 1.
+    def test_ranks_inherit_no_descriptors_of_other_ranks(self):
+        # Two: the socket of the session, and the directory that Python reads.
         code = 'import os; print(len([f for f in os.listdir("/proc/self/fd") if int(f) > 2]))'
         result = self.job('-n', 4, PYTHON, '-c', code)
         self.assertEqual(result.stdout.split(), ['2'] * 4)
 
-    def test_a_job_with_more_sockets_than_the_soft_limit(self):
+    def test_a_job_with_more_sockets_than_the_soft_limit_runs(self):
         script = (f'ulimit -Sn 64 && exec {LCIRUN} -n 100 --label '
                   'sh -c "ulimit -Sn; exit 0"')
         result = run('sh', '-c', script)
@@ -120,7 +120,7 @@ class Ranks(LaunchTest):
         result = run('sh', '-c', f"trap '' HUP; exec {LCIRUN} -n 1 {PYTHON} -c '{code}'")
         self.assertEqual(result.stdout, 'True 0\n', result.stderr)
 
-    def test_exit_codes_survive_an_ignored_sigchld(self):
+    def test_exit_codes_are_correct_although_sigchld_is_ignored(self):
         code = ('import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); '
                 'os.execv(sys.argv[1], sys.argv[1:])')
         self.assertEqual(run(PYTHON, '-c', code, LCIRUN, '-n', 2, 'sh', '-c', 'exit 6').returncode,
@@ -145,7 +145,7 @@ class Streams(LaunchTest):
                           input='some text')
         self.assertEqual(sorted(result.stdout.splitlines()), ['0:some text', '1:', '2:'])
 
-    def test_the_input_s_writer_notices_that_rank_0_has_closed_it(self):
+    def test_the_writer_of_the_input_gets_sigpipe_when_rank_0_closes_it(self):
         process = self.start('-n', 2, 'sh', '-c', 'exec <&-; echo closed; sleep 60',
                              stdin=subprocess.PIPE)
         for _ in range(2):
@@ -161,7 +161,7 @@ class Streams(LaunchTest):
         process.terminate()
         self.finish(process)
 
-    def test_without_label_ranks_write_to_the_very_same_file(self):
+    def test_without_label_ranks_inherit_the_output_file(self):
         code = 'import os; s = os.fstat(1); print(s.st_dev, s.st_ino)'
         path = f'/tmp/{self.mark}.out'
         self.addCleanup(os.unlink, path)
@@ -172,7 +172,7 @@ class Streams(LaunchTest):
         with open(path) as f:
             self.assertEqual(f.read(), f'{mine.st_dev} {mine.st_ino}\n' * 2)
 
-    def test_labels_stand_in_front_of_whole_lines(self):
+    def test_labels_precede_whole_lines(self):
         script = ('for i in $(seq 200); do printf "a%s " $i; printf "b\\n"; echo e$i >&2; done; '
                   'printf "no newline"')
         result = self.job('-n', 4, '--label', 'sh', '-c', script)
@@ -185,7 +185,7 @@ class Streams(LaunchTest):
             self.assertEqual(errors, [f'[{rank}] e{i}' for i in range(1, 201)])
         self.assertEqual(len(result.stdout.splitlines()), 4 * 201)
 
-    def test_labels_with_empty_and_very_long_lines(self):
+    def test_empty_and_very_long_lines_have_labels(self):
         code = 'import sys; sys.stdout.write("\\n" + "x" * 65536 + "\\n" + "y" * 200000 + "\\nz")'
         result = self.job('-n', 1, '--label', PYTHON, '-c', code)
         lines = result.stdout.splitlines()
@@ -194,7 +194,7 @@ class Streams(LaunchTest):
         self.assertEqual(lines[-1], '[0] z')
         self.assertEqual(''.join(line[4:] for line in lines[2:-1]), 'y' * 200000)
 
-    def test_label_into_a_file(self):
+    def test_labels_are_written_to_a_file(self):
         path = f'/tmp/{self.mark}.out'
         self.addCleanup(os.unlink, path)
         with open(path, 'w') as out:
@@ -206,17 +206,17 @@ class Streams(LaunchTest):
             mine = [line for line in lines if line.startswith(f'[{rank}] ')]
             self.assertEqual(mine, [f'[{rank}] {i}' for i in range(1, 10001)])
 
-    def test_a_reader_that_stops_holds_the_ranks_not_the_launcher(self):
+    def test_a_reader_that_stops_blocks_the_ranks_and_not_the_launcher(self):
         process = self.start('-n', 2, '--label', '--timeout', 3, 'sh', '-c',
                              f'[ $PMI_RANK = 0 ] && yes & {HELPER} exchange 2 >&2; sleep 60')
-        # Nobody reads stdout, which fills up; the ranks' session works nevertheless.
+        # The pipe of stdout is full, since it is not read; the ranks' session works nevertheless.
         seen = [process.stderr.readline() for _ in range(2)]
         self.assertEqual(sorted(seen), ['[0] exchanged rank=0\n', '[1] exchanged rank=1\n'])
         self.assertIn('--timeout', process.stderr.readline())
         process.wait(60)
         self.assertEqual(process.returncode, 124)
 
-    def test_a_reader_that_goes_away_ends_the_job_by_sigpipe(self):
+    def test_a_reader_that_exits_ends_the_job_by_sigpipe(self):
         for label in ([], ['--label']):
             script = f'{LCIRUN} -n 2 -q {" ".join(label)} yes | head -n 1; echo ${{PIPESTATUS[0]}}'
             result = run('bash', '-c', script)
@@ -224,14 +224,14 @@ class Streams(LaunchTest):
 
 
 class Arguments(LaunchTest):
-    def test_options_after_the_program_are_the_program_s(self):
+    def test_options_after_the_program_belong_to_the_program(self):
         for words in (['-n', 1], ['-n1', '--'], ['-n', 1, '--label', '--']):
             result = lcirun(*words, 'printf', '%s,', '-n', '3', '--timeout', '--', '', '[a,b]', 'x y')
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(result.stdout.strip().replace('[0] ', ''),
                              '-n,3,--timeout,--,,[a,b],x y,')
 
-    def test_wrong_usage(self):
+    def test_invalid_command_lines_are_refused(self):
         for words, text in (
                 ([], '-n'),
                 (['true'], '-n'),
@@ -252,7 +252,7 @@ class Arguments(LaunchTest):
                 self.assertIn('Usage', result.stderr)
                 self.assertEqual(result.stdout, '')
 
-    def test_help_and_version(self):
+    def test_help_and_version_are_printed(self):
         result = lcirun('--help')
         self.assertEqual(result.returncode, 0)
         for word in ('--bind', '--timeout', '--label', '--version', 'PMI_RANK', '124'):
@@ -261,7 +261,7 @@ class Arguments(LaunchTest):
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stdout, r'\d+\.\d+\.\d+')
 
-    def test_unknown_and_not_executable_programs(self):
+    def test_unknown_and_not_executable_programs_are_refused(self):
         for program, code in (('no-such-program-here', 127), ('/no/such/file', 127), ('', 127),
                               ('/etc/passwd', 126), ('/tmp', 126)):
             with self.subTest(program=program):
@@ -269,7 +269,7 @@ class Arguments(LaunchTest):
                 self.assertEqual(result.returncode, code, result.stderr)
                 self.assertIn(f"'{program}'", result.stderr)
 
-    def test_a_program_that_the_kernel_refuses(self):
+    def test_a_program_that_the_kernel_cannot_execute_is_refused(self):
         path = f'/tmp/{self.mark}.bin'
         self.addCleanup(os.unlink, path)
         with open(path, 'wb') as f:
@@ -281,7 +281,7 @@ class Arguments(LaunchTest):
 
 
 class Start(LaunchTest):
-    def test_start_up_time(self):
+    def test_the_start_up_time_is_within_limits(self):
         """Prints how long it takes from starting lcirun until ranks run; limits are generous."""
         for n, runs, limit in ((2, 20, 2.0), (64, 5, 10.0)):
             first, last, whole = [], [], []

@@ -1,4 +1,4 @@
-"""Jobs over libfabric: what is asked for in vain, and ranks that die."""
+"""Jobs over libfabric, and settings that can't be satisfied."""
 
 import os
 import re
@@ -19,25 +19,25 @@ class Libfabric(LaunchTest):
         self.assertEqual(len(said), 1, result.stderr)
         return said[0]
 
-    def test_a_job(self):
+    def test_a_job_over_libfabric_runs(self):
         result = lcirun('-n', 2, HELLO, LCI_ATTR_BACKEND='ofi')
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(len(result.stdout.splitlines()), 2)
 
-    def test_an_unknown_provider(self):
+    def test_an_unknown_provider_is_refused(self):
         said = self.refused('ofi_provider_name = foo', OFI_PROVIDER_NAME='foo')
         self.assertIn('must be one of: ', said)
         self.assertIn('tcp;ofi_rxm on lo', said)
 
-    def test_a_device_that_is_not_there(self):
+    def test_a_missing_network_device_is_refused(self):
         for provider in ('', 'tcp'):
             said = self.refused('device_name = eth77', DEVICE_NAME='eth77', OFI_PROVIDER_NAME=provider)
             self.assertIn(' on lo', said)
 
-    def test_an_unknown_way_to_register(self):
+    def test_an_unknown_registration_mode_is_refused(self):
         self.refused('ofi_mr_mode = odd, but must be basic, local', OFI_MR_MODE='odd')
 
-    def test_ranks_that_differ(self):
+    def test_ranks_with_different_settings_are_errors(self):
         result = lcirun('-n', 2, 'sh', '-c',
                         f'test $PMI_RANK = 0 || export LCI_ATTR_OFI_PROVIDER_NAME=shm; exec {HELLO}',
                         LCI_ATTR_BACKEND='ofi', LCI_ATTR_OFI_PROVIDER_NAME='tcp')

@@ -1,4 +1,4 @@
-"""Programs that use MPI and LCI: ranks are the same, and either may begin and end first."""
+"""Programs that use MPI and LCI: both give the same ranks, and either may begin and end first."""
 
 import os
 import re
@@ -12,7 +12,7 @@ ORDERS = ('MLlm', 'MLml', 'LMml', 'LMlm')
 
 
 class Programs:
-    # A rank that waits in MPI makes no progress for its LCI neighbours.
+    # A rank that waits in MPI makes no progress in LCI, for which other ranks may wait.
     env = {'LCI_ATTR_PROGRESS_THREAD': 'event'}
 
     def good(self, steps, n=2, **env):
@@ -20,20 +20,20 @@ class Programs:
         self.assertEqual(sorted(re.findall(r'good rank=(\d+) size=(\d+)', out)),
                          [(str(r), str(n)) for r in range(n)], out)
 
-    def test_any_order(self):
+    def test_mpi_and_lci_may_begin_and_end_in_any_order(self):
         for steps in ORDERS:
             with self.subTest(steps=steps):
                 self.good(steps)
 
-    def test_ranks_by_mpi_itself(self):
+    def test_ranks_can_be_taken_from_mpi(self):
         for steps in ('MLlm', 'MLml', 'MLdlm', 'Lil', 'Lli'):
             with self.subTest(steps=steps):
                 self.good(steps, LCI_ATTR_BOOTSTRAP='mpi')
 
-    def test_by_the_launcher_although_mpi_runs(self):
+    def test_ranks_can_be_taken_from_the_launcher_while_mpi_runs(self):
         self.good('MLml', LCI_ATTR_BOOTSTRAP=self.other)
 
-    def test_after_its_end_mpi_gives_no_ranks(self):
+    def test_ranks_cannot_be_taken_from_mpi_after_its_end(self):
         out = self.ran(2, self.program, 'MmL', code=None, LCI_ATTR_BOOTSTRAP='mpi')
         self.assertIn('MPI_Finalize has been called', out)
 

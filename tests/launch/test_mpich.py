@@ -17,7 +17,7 @@ class Descriptor(Common, Launched):
     def launcher(self, n):
         return [MPIEXEC, '-n', n]
 
-    def test_the_library_of_pmi2(self):
+    def test_ranks_can_use_the_pmi2_library(self):
         if not shutil.which('srun'):
             self.skipTest('there is no PMI-2 library (Debian: libpmi2-0)')
         out = self.ran(4, HELPER, 'exchange', 1, LCI_ATTR_BOOTSTRAP='pmi2')
@@ -29,7 +29,7 @@ class Port(Descriptor):
     def launcher(self, n):
         return [MPIEXEC, '-pmi-port', '-n', n]
 
-    test_the_library_of_pmi2 = None  # knows no ports
+    test_ranks_can_use_the_pmi2_library = None  # it does not support ports
 
 
 if __name__ == '__main__':

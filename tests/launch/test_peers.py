@@ -1,4 +1,4 @@
-"""Processes that nobody has started together: they connect, talk, leave and die as they like."""
+"""Processes that are started independently: they connect, communicate, disconnect, exit and are killed."""
 
 import os
 import re
@@ -23,7 +23,7 @@ class Peers(LaunchTest):
         super().tearDown()
 
     def begin(self, *words, **env):
-        """A process on its own, without lcirun."""
+        """A process without lcirun."""
         process = subprocess.Popen([HELPER] + [str(w) for w in words], text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE,
@@ -62,13 +62,13 @@ class Peers(LaunchTest):
 
     def assert_memory(self, before, after, **may_grow_by):
         if os.environ.get('SANITIZER', 'none') != 'none':
-            return  # it keeps what has been freed
+            return  # sanitizers keep freed memory
         for what, much in may_grow_by.items():
             self.assertLess(after[what], before[what] + much, what)
 
-    def visits(self, **env):
+    def connect_and_disconnect(self, **env):
         server = self.serve(**env)
-        for _ in range(3):  # what is made once is made
+        for _ in range(3):  # allocates what is allocated only once
             self.client('client', 2, **env)
         before = self.look()
         crowd = [self.begin('client', *self.where, 5, **env) for _ in range(4)]
@@ -76,17 +76,17 @@ class Peers(LaunchTest):
             self.ends_well(process)
         for _ in range(6):
             self.client('client', 1, **env)
-        self.client('leaver', **env)
+        self.client('no_disconnect', **env)
         after = self.look()
         self.assertEqual(after['drained'], 1)
         self.assertEqual(after['died'], 0)
-        # The one that asks may be watched by a descriptor already, or not yet.
+        # The server may or may not watch the reporting client by a descriptor already.
         self.assertLessEqual(after['descriptors'], before['descriptors'] + 1)
         # Allocators may map a little more; a connection would be two mappings, 30 of them 60.
         self.assert_memory(before, after, mappings=10, resident=6000)
         self.end(server)
 
-    def test_networks_that_connect_no_peers_say_so(self):
+    def test_networks_without_external_peers_refuse_them(self):
         server = self.serve()
         for backend in ('tcp', 'ofi') if os.environ['WITH_OFI'] == 'true' else ('tcp',):
             with self.subTest(backend):
@@ -97,29 +97,29 @@ class Peers(LaunchTest):
                     self.assertTrue(line.startswith(operation + ':'), line)
                     for word in ('net_context', backend, 'shared memory', 'LCI_ATTR_BACKEND'):
                         self.assertIn(word, line)
-        self.client('client')  # the server has noticed nothing
+        self.client('client')  # the server still works
         self.end(server)
 
-    def test_clients_come_and_go_and_nothing_is_left_of_them(self):
-        self.visits()
+    def test_clients_connect_and_disconnect_and_no_resources_are_left(self):
+        self.connect_and_disconnect()
 
-    def test_without_copies_by_the_kernel(self):
-        self.visits(LCI_ATTR_SHM_CMA=0)
+    def test_clients_without_cross_memory_attach(self):
+        self.connect_and_disconnect(LCI_ATTR_SHM_CMA=0)
 
-    def test_ids_are_used_again(self):
-        """With three ids, twenty connections one after the other."""
+    def test_ids_are_reused(self):
+        """Twenty successive connections with three ids."""
         server = self.serve(LCI_ATTR_MAX_PEERS=3)
         self.client('client', 20)
         self.end(server)
 
-    def test_killed_clients_cost_nothing(self):
+    def test_no_resources_are_left_of_killed_clients(self):
         server = self.serve()
         self.client('client', 2)
         before = self.look()
         for _ in range(4):
             victim = self.begin('victim', *self.where, 1)
             self.assertEqual(victim.stdout.readline(), 'ready\n')
-            self.client('client')  # in between
+            self.client('client')  # another client, while the victim communicates
             victim.send_signal(signal.SIGKILL)
             victim.wait()
         end = time.monotonic() + 20
@@ -127,12 +127,12 @@ class Peers(LaunchTest):
             pass
         self.assertEqual(after['died'], 4)
         self.assertEqual(after['drained'], 1)
-        # The one that asks may be watched by a descriptor already, or not yet.
+        # The server may or may not watch the reporting client by a descriptor already.
         self.assertLessEqual(after['descriptors'], before['descriptors'] + 1)
         self.assert_memory(before, after, mappings=6)
         self.end(server)
 
-    def test_a_killed_server_is_a_failure_of_its_client(self):
+    def test_a_client_gets_the_failure_of_a_killed_server(self):
         server = self.serve()
         victim = self.begin('victim', *self.where, 1)
         self.assertEqual(victim.stdout.readline(), 'ready\n')
@@ -143,26 +143,26 @@ class Peers(LaunchTest):
         self.assertIn('peer_failure_error', err)
         self.assertRegex(err, 'rank 1, a peer outside of the job, has failed')
 
-    def test_one_that_accepts_nobody(self):
+    def test_a_server_that_accepts_no_peers_refuses(self):
         self.serve(LCI_ATTR_ACCEPT_STRANGERS=0)
         said = self.once('try', self.where[0]).stdout
         self.assertRegex(said, '^resource_error .*refuses.*LCI_ATTR_ACCEPT_STRANGERS')
 
-    def test_one_that_is_full(self):
+    def test_a_server_without_free_ids_refuses(self):
         self.serve(LCI_ATTR_MAX_PEERS=1)
         victim = self.begin('victim', *self.where, 1)
         self.assertEqual(victim.stdout.readline(), 'ready\n')
         said = self.once('try', self.where[0]).stdout
         self.assertRegex(said, '^resource_error .*refuses.*LCI_ATTR_MAX_PEERS')
 
-    def test_one_that_makes_no_progress(self):
+    def test_a_server_that_makes_no_progress_times_out(self):
         process = self.begin('address')
         address = process.stdout.readline().split()[0]
         said = self.once('try', address, '0.3').stdout
         self.assertRegex(said, '^peer_failure_error .*did not answer in time')
         process.send_signal(signal.SIGKILL)
 
-    def test_one_that_has_ended(self):
+    def test_a_server_that_has_ended_is_a_peer_failure(self):
         for way in (signal.SIGKILL, None):
             server = self.serve()
             if way is None:
@@ -173,7 +173,7 @@ class Peers(LaunchTest):
             said = self.once('try', self.where[0]).stdout
             self.assertRegex(said, '^peer_failure_error .*has ended')
 
-    def test_one_that_ends_while_it_is_asked(self):
+    def test_a_server_that_ends_during_connect_is_a_peer_failure(self):
         process = self.begin('address')
         address = process.stdout.readline().split()[0]
         asking = self.begin('try', address)
@@ -189,7 +189,7 @@ class Peers(LaunchTest):
             said = self.once('try', bad).stdout
             self.assertRegex(said, '^invalid_argument_error connect: address = .*get_address',
                              bad)
-        # Of the right form, and not what this process has.
+        # Well-formed addresses that differ from the one of this process.
         numbers = good.split('.')
         for i in range(1, len(numbers) - 1):
             changed = numbers[:]
@@ -199,7 +199,7 @@ class Peers(LaunchTest):
         self.assertRegex(self.once('try', re.sub('shm://.', 'shm://f' if good[6] != 'f' else 'shm://e',
                                                  good)).stdout,
                          '^resource_error .*another host')
-        self.client('client')  # it has taken no harm
+        self.client('client')  # the server still works
 
     def test_ones_own_address(self):
         self.assertEqual(self.once('self').returncode, 0)

@@ -1,4 +1,4 @@
-"""What comes from the network to lcirun's port, and to a proxy on its standard input, is not trusted."""
+"""lcirun checks what it receives at its port, and a proxy what it reads from its standard input."""
 
 import os
 import random
@@ -10,7 +10,7 @@ import unittest
 from remote import RemoteTest
 from support import LCIRUN, clean_environment, marked, wait_until
 
-# Stands for ssh and proxy of a host: keeps the instructions, and stays as ssh does.
+# Replaces the ssh and the proxy of a host: stores the instructions, and keeps running as ssh does.
 KEEPER = '''#!/bin/sh
 exec cat > {folder}/$1.setup
 '''
@@ -58,13 +58,13 @@ STARTED, REQUESTS, OUTPUT, EXITED, GONE, DONE = 2, 3, 6, 8, 9, 10
 
 class Siphash(unittest.TestCase):
     def test_it_is_the_published_one(self):
-        """With which lcirun's agrees, since the handshakes below succeed."""
+        """So is lcirun's, since it agrees with this one: the handshakes of the tests below succeed."""
         self.assertEqual(siphash(bytes(range(16)), bytes(range(15))), struct.pack('<Q', 0xa129ca6149be45e5))
 
 
 class Launcher(RemoteTest):
     def begin(self):
-        """A job whose only host is played by this test."""
+        """A job whose only host is simulated by the test."""
         ssh = self.script('keeper', KEEPER.format(folder=self.folder))
         process = self.start('--hosts', 'a', '--ssh', ssh, '--host-timeout', 20, '-n', 2, 'some-program')
         path = f'{self.folder}/a.setup'
@@ -78,7 +78,7 @@ class Launcher(RemoteTest):
         self.assertTrue(wait_until(whole))
         with open(path, 'rb') as f:
             data = f.read()[5:]
-        at = 8 + struct.unpack('<q', data[:8])[0] + 8  # after version and host
+        at = 8 + struct.unpack('<q', data[:8])[0] + 8  # behind version and host
         self.assertEqual(struct.unpack('<q', data[at:at + 8])[0], 16)
         self.key = data[at + 8:at + 24]
         self.port = struct.unpack('<q', data[at + 24:at + 32])[0]
@@ -90,7 +90,7 @@ class Launcher(RemoteTest):
         return sock
 
     def join(self, key=None, host=0):
-        """Our side of the handshake; what it sends and whether lcirun has shown that it knows the key."""
+        """The proxy's side of the handshake. Returns the socket after lcirun has proved that it has the key."""
         sock = self.connect()
         hello = b'LCI1' + struct.pack('<I', host) + os.urandom(16)
         sock.sendall(hello)
@@ -123,7 +123,7 @@ class Launcher(RemoteTest):
         out, err = self.finish(process)
         self.assertEqual((process.returncode, out, err), (0, 'words\n', ''))
 
-    def test_strangers_are_turned_away_and_the_job_goes_on(self):
+    def test_unauthenticated_connections_are_refused_and_the_job_continues(self):
         process = self.begin()
         chance = random.Random(1)
         for text in (b'', b'GET / HTTP/1.0\r\n\r\n' + b'x' * 20, os.urandom(24), b'LCI1' + b'\xff' * 20,
@@ -134,7 +134,7 @@ class Launcher(RemoteTest):
                 self.assertTrue(self.closed(sock), text)
         for _ in range(20):
             self.assertTrue(self.closed(self.join(key=bytes(chance.randrange(256) for _ in range(16)))))
-        crowd = [self.connect() for _ in range(300)]  # who say nothing
+        crowd = [self.connect() for _ in range(300)]  # which send nothing
         self.assertIsNone(process.poll())
         sock = self.join()
         sock.sendall(frame(EXITED, 0, 5 << 8))
@@ -143,7 +143,7 @@ class Launcher(RemoteTest):
             each.close()
         process.kill()
 
-    def test_a_second_connection_with_the_key_is_turned_away(self):
+    def test_a_second_connection_with_the_key_is_refused(self):
         process = self.begin()
         first = self.join()
         first.sendall(frame(STARTED, 0, 4000))
@@ -155,7 +155,7 @@ class Launcher(RemoteTest):
         self.assertIsNone(process.poll())
         process.kill()
 
-    def test_frames_that_make_no_sense_end_the_job(self):
+    def test_malformed_frames_end_the_job(self):
         for bad in (b'\xff' * 5, frame(0), frame(99), frame(STARTED), frame(STARTED, 2, 1), frame(STARTED, -1, 1),
                     frame(STARTED, 0, -5), frame(STARTED, 0, 1, 1), frame(OUTPUT, 0, 3, b'x'),
                     frame(OUTPUT, 0, 1, b'x')[:-1] + b'', struct.pack('<IB', 16, OUTPUT) + b'\xff' * 16,
@@ -165,7 +165,7 @@ class Launcher(RemoteTest):
                 process = self.begin()
                 sock = self.join()
                 sock.sendall(bad)
-                sock.shutdown(socket.SHUT_WR)  # a frame that is cut short
+                sock.shutdown(socket.SHUT_WR)  # truncates the frame
                 _, err = self.finish(process)
                 self.assertEqual(process.returncode, 1)
                 self.assertRegex(err, 'host a is lost, and its ranks 0-1: the connection to its proxy broke')
@@ -177,7 +177,7 @@ class Launcher(RemoteTest):
         self.assertRegex(process.stderr.readline(), r'rank 1 \(pid 4001 on a\) sent a bad PMI request')
         process.kill()
 
-    def test_random_frames_neither_crash_it_nor_hang_it(self):
+    def test_random_frames_cause_no_crash_and_no_hang(self):
         chance = random.Random(7)
         for _ in range(25):
             process = self.begin()
@@ -192,7 +192,7 @@ class Launcher(RemoteTest):
                 pass
             sock.close()
             _, err = self.finish(process)
-            # Most make no sense; some say that a rank has exited, or died by a signal.
+            # Most are invalid; some report that a rank has exited or was killed.
             self.assertRegex(err, r'(?m)^lcirun: (host a is lost|rank [01] \()')
             self.assertGreater(process.returncode, 0, err)
             os.unlink(f'{self.folder}/a.setup')
@@ -203,7 +203,7 @@ class Instructions(RemoteTest):
         return subprocess.run([LCIRUN, '--run-as-proxy'], input=data, capture_output=True, timeout=60,
                               env=clean_environment(**{self.mark: 1}))
 
-    def test_garbage_is_refused(self):
+    def test_malformed_instructions_are_refused(self):
         chance = random.Random(3)
         for data in (b'', b'x', b'hello world', frame(1), frame(1, b'0.0.1'), frame(1, b'2.1.0', 0, b'short'),
                      frame(5, 1), b'\xff' * 100, struct.pack('<IB', 1 << 31, 1)):
@@ -221,14 +221,14 @@ class Instructions(RemoteTest):
             bad = bytearray(good)
             for _ in range(chance.randrange(1, 6)):
                 bad[chance.randrange(min(len(bad), 700))] = chance.randrange(256)
-            result = self.proxy(bytes(bad))  # nobody listens any more, so even a good one fails
+            result = self.proxy(bytes(bad))  # lcirun has ended, so even correct instructions fail
             self.assertEqual(result.returncode, 1)
         self.assertRegex(self.proxy(good).stderr.decode(), 'host a: cannot connect back to lcirun at port')
 
     def test_another_version_is_named(self):
         self.assertIn('of version 9.9.9', self.proxy(frame(1, b'9.9.9')).stderr.decode())
 
-    def test_one_who_listens_without_the_key_gets_no_ranks(self):
+    def test_a_listener_without_the_key_gets_no_ranks(self):
         path = f'{self.folder}/a.setup'
         ssh = self.script('keeper', KEEPER.format(folder=self.folder))
         process = self.start('--hosts', 'a', '--ssh', ssh, '-n', 2, 'touch', f'{self.folder}/ran')

@@ -1,5 +1,5 @@
-"""Variables of published programs and scripts: which way of starting they ask for, and processes that meet by a
-file."""
+"""Variables of published programs and scripts: the kind of bootstrap that they choose, and ranks that connect through
+a file."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ from support import HELPER, PATIENCE, LaunchTest, clean_environment, free_ports,
 
 
 class Started(LaunchTest):
-    """Ranks that are started one by one."""
+    """Ranks that are started separately."""
 
     def setUp(self):
         super().setUp()
@@ -36,7 +36,7 @@ class Started(LaunchTest):
 
 
 class Lists(Started):
-    def test_the_first_that_the_environment_speaks_of(self):
+    def test_the_first_kind_that_the_environment_has_is_used(self):
         port = free_ports(1)[0]
         tcp = {'RANK': 0, 'WORLD_SIZE': 1, 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': port}
         for kind, env in (('local', {'LCT_PMI_BACKEND': 'pmi1,pmi2,pmix,mpi,tcp,file,local'}),
@@ -49,11 +49,11 @@ class Lists(Started):
             with self.subTest(env=env):
                 self.assertIn(f'kind={kind} rank=0 size=1', self.end(self.begin('info', **env)))
 
-    def test_two_launchers_and_a_list_that_says_which(self):
+    def test_the_list_chooses_between_two_launchers(self):
         result = run(HELPER, 'info', PMI_RANK=0, PMI_SIZE=4, PMI_FD=99, LCT_PMI_BACKEND='local')
         self.assertIn('kind=local rank=0 size=1', result.stdout, result.stderr)
 
-    def test_what_cannot_be_had_is_said(self):
+    def test_unavailable_kinds_are_errors(self):
         for wanted, env in {
                 'LCT_PMI_BACKEND=smoke is not a kind of bootstrap': {'LCT_PMI_BACKEND': 'file,smoke'},
                 'LCT_PMI_BACKEND=tcp names no way': {'LCT_PMI_BACKEND': 'tcp'},
@@ -67,7 +67,7 @@ class Lists(Started):
             with self.subTest(wanted=wanted):
                 self.assertIn(wanted, self.end(self.begin('info', **env), 9))
 
-    def test_a_list_that_ends_as_a_job_of_one_is_not_silent(self):
+    def test_a_list_that_ends_as_a_job_of_one_rank_is_reported(self):
         said = self.end(self.begin('info', LCT_PMI_BACKEND='file,local'))
         self.assertIn('kind=local', said)
         self.assertIn('LCT_PMI_FILE_NRANKS is not set: this process is a job of one rank', said)
@@ -79,14 +79,14 @@ class Lists(Started):
                 self.assertIn('kind=local rank=0 size=1', said)
                 self.assertIn('has started 4 ranks: this process is a job of one rank', said)
         said = self.end(self.begin('info', LCT_PMI_BACKEND='local,pmi1', PMI_RANK=1, PMI_SIZE=4, PMI_FD=99))
-        self.assertNotIn('a job of one rank', said)  # as it was wanted
+        self.assertNotIn('a job of one rank', said)  # it was requested
 
 
 class Pairs(Started):
     def ranks(self, *words, **env):
         return [self.begin(*words, RANK=r, WORLD_SIZE=2, **env) for r in range(2)]
 
-    def test_each_pair_of_variables(self):
+    def test_each_pair_of_variables_gives_rank_and_size(self):
         for prefix in ('LCT_', 'LCI_', ''):
             with self.subTest(prefix=prefix):
                 env = {prefix + 'MASTER_ADDR': '127.0.0.1', prefix + 'MASTER_PORT': free_ports(1)[0],
@@ -94,7 +94,7 @@ class Pairs(Started):
                 for r, process in enumerate(self.ranks('info', **env)):
                     self.assertIn(f'kind=tcp rank={r} size=2', self.end(process))
 
-    def test_the_first_pair_is_taken(self):
+    def test_the_first_pair_has_precedence(self):
         good, bad = free_ports(2)
         env = {'LCT_MASTER_ADDR': '127.0.0.1', 'LCT_MASTER_PORT': good, 'MASTER_ADDR': 'no.such.host.invalid',
                'MASTER_PORT': bad}
@@ -111,7 +111,7 @@ class Pairs(Started):
                 self.assertEqual(result.returncode, 9)
                 self.assertIn(wanted, result.stderr)
 
-    def test_the_published_time_out(self):
+    def test_the_published_timeout_is_used(self):
         begin = time.monotonic()
         said = self.end(self.begin('info', RANK=0, WORLD_SIZE=2, MASTER_ADDR='127.0.0.1', MASTER_PORT=free_ports(1)[0],
                                    LCT_PMI_TCP_TIMEOUT_SEC=1, LCI_ATTR_BOOTSTRAP_TIMEOUT=None), 9)
@@ -130,14 +130,14 @@ class File(Started):
     def left(self):
         return sorted(p.name for p in self.folder.iterdir())
 
-    def test_ranks_by_order_of_arrival_and_values(self):
+    def test_ranks_are_numbered_in_order_of_arrival_and_exchange_values(self):
         for n in (1, 2, 5):
             said = ''.join(self.end(p) for p in self.ranks(n, 'exchange', 3))
             self.assertEqual(sorted(line for line in said.splitlines() if 'exchanged' in line),
                              [f'exchanged rank={r}' for r in range(n)])
             self.assertEqual(self.left(), [])  # the last one removes the file
 
-    def test_one_job_after_the_other_in_one_file(self):
+    def test_successive_jobs_use_one_file(self):
         ids = set()
         for _ in range(3):
             said = [self.end(p) for p in self.ranks(3, 'info')]
@@ -145,37 +145,37 @@ class File(Started):
             ids |= {s.split('job=')[1].split()[0] for s in said}
         self.assertEqual(len(ids), 3)
 
-    def test_without_a_name_in_the_folder_where_it_was_started(self):
+    def test_the_default_file_is_in_the_current_folder(self):
         for p in self.ranks(2, 'exchange', 1, LCT_PMI_FILE_NAME=None):
             self.end(p)
 
-    def test_misuse_a_second_runtime_and_forks(self):
+    def test_misuse_and_forks_are_refused_and_a_second_runtime_works(self):
         for what in ('misuse', 'twice', 'fork'):
             with self.subTest(what):
                 for p in self.ranks(3, what):
                     self.end(p)
 
-    def test_ranks_that_do_not_come_are_named(self):
+    def test_missing_ranks_are_named(self):
         env = {**self.env, 'LCT_PMI_FILE_NRANKS': 3, 'LCI_ATTR_BOOTSTRAP_TIMEOUT': 1}
         said = self.end(self.begin('info', **env), 9)
         self.assertIn('ranks 1 and 2 did not come', said)
-        for p in self.ranks(3, 'info'):  # what is left of that job disturbs no other
+        for p in self.ranks(3, 'info'):  # what is left of that job does not affect the next
             self.end(p)
 
-    def test_a_rank_that_dies_is_named(self):
+    def test_a_rank_that_ends_is_named(self):
         processes = self.ranks(3, 'signal', 1, signal.SIGKILL)
         said = [p.communicate(timeout=PATIENCE) for p in processes]
         codes = sorted(p.returncode for p in processes)
         self.assertEqual(codes, [-signal.SIGKILL, 9, 9], said)
         self.assertEqual(sum('rank 1 ended before the exchange' in err for _, err in said), 2, said)
 
-    def test_an_abort_reaches_those_that_exchange_something(self):
+    def test_an_abort_reaches_ranks_in_a_fence(self):
         processes = self.ranks(3, 'abort', 1, 5)
         said = [p.communicate(timeout=PATIENCE) for p in processes]
         self.assertEqual(sorted(p.returncode for p in processes), [5, 9, 9], said)
         self.assertEqual(sum('rank 1 has ended the job with code 5' in err for _, err in said), 2, said)
 
-    def test_a_job_too_many_waits_for_the_first_to_end(self):
+    def test_a_second_job_waits_for_the_first_to_end(self):
         first = self.ranks(2, 'late', 1, 2)
         self.assertTrue(wait_until(lambda: self.left() == ['job.job']))
         time.sleep(0.5)  # the first two have joined
@@ -183,7 +183,7 @@ class File(Started):
         for p in first + second:
             self.end(p)
 
-    def test_another_size_in_the_same_file(self):
+    def test_a_different_size_in_the_same_file_is_refused(self):
         first = self.begin('info', **self.env, LCT_PMI_FILE_NRANKS=2)
         self.assertTrue(wait_until(lambda: self.left() == ['job.job'] and (self.folder / 'job.job').stat().st_size > 0))
         time.sleep(0.5)
@@ -193,13 +193,13 @@ class File(Started):
         self.end(first)
         self.end(second)
 
-    def test_a_file_that_is_something_else(self):
+    def test_a_file_of_another_kind_is_refused(self):
         (self.folder / 'job.job').write_text('dear diary, ' * 100)
         said = self.end(self.begin('info', **self.env, LCT_PMI_FILE_NRANKS=1), 9)
         self.assertIn('not of LCI', said)
         self.assertTrue((self.folder / 'job.job').read_text().startswith('dear diary'))
 
-    def test_a_program_with_runtimes(self):
+    def test_a_program_with_runtimes_runs(self):
         hello = os.environ['HELLO']
         processes = [subprocess.Popen([hello], stdin=subprocess.DEVNULL, text=True, cwd=self.folder,
                                       env=clean_environment(**self.env, LCT_PMI_FILE_NRANKS=3, **{self.mark: 1}),

@@ -1,4 +1,4 @@
-"""Jobs on several hosts that go well: who runs where, streams, signals, environment."""
+"""Jobs on several hosts that succeed: placement, streams, signals, environment."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from test_jobs import infos
 
 
 class Ranks(RemoteTest):
-    def test_ranks_of_all_hosts_make_one_job(self):
+    def test_ranks_of_all_hosts_are_one_job(self):
         result = self.remote_job('a,b:3', HELPER)
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         found = infos(result.stdout)
@@ -22,7 +22,7 @@ class Ranks(RemoteTest):
         self.assertEqual({f['size'] for f in found}, {'4'})
         self.assertEqual(len({f['job'] for f in found}), 1)
 
-    def test_values_reach_all_ranks_and_barriers_join_them(self):
+    def test_values_reach_all_ranks_and_barriers_synchronise_them(self):
         result = self.remote_job('a,b,c', '-n', 6, HELPER, 'exchange', 5)
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         self.assertEqual(result.stdout.count('exchanged'), 6)
@@ -57,18 +57,18 @@ class Ranks(RemoteTest):
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         self.assertEqual(result.stdout.count('exchanged'), 3)
 
-    def test_many_ranks_on_many_hosts(self):
+    def test_many_ranks_run_on_many_hosts(self):
         hosts = ','.join(f'h{i}:4' for i in range(8))
         result = self.remote_job(hosts, HELPER, 'exchange', 2)
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         self.assertEqual(result.stdout.count('exchanged'), 32)
 
-    def test_ranks_have_no_descriptors_but_their_own(self):
+    def test_ranks_inherit_only_their_own_descriptors(self):
         code = 'import os; print(len([f for f in os.listdir("/proc/self/fd") if int(f) > 2]))'
         result = self.remote_job('a:2,b:2', PYTHON, '-c', code)
         self.assertEqual(result.stdout.split(), ['2'] * 4)
 
-    def test_programs_of_different_names_in_one_job(self):
+    def test_a_job_runs_different_programs(self):
         result = self.remote_job('a,b', '-n', 2, HELPER, 'info', ':', '-n', 1, '--env', 'X=y', 'sh',
                                  '-c', f'echo x=$X; exec {HELPER}')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
@@ -83,7 +83,7 @@ class Streams(RemoteTest):
         result = self.remote_job('a,b', 'sh', '-c', script, input=text)
         self.assertEqual(sorted(result.stdout.splitlines()), [f'0:{len(text)}', '1:0'])
 
-    def test_input_from_a_file(self):
+    def test_rank_0_reads_the_input_from_a_file(self):
         path = os.path.join(self.folder, 'input')
         with open(path, 'w') as f:
             f.write('x' * 300000)
@@ -92,7 +92,7 @@ class Streams(RemoteTest):
             out, err = self.finish(process)
         self.assertEqual(sorted(out.split()), ['0', '300000'], err)
 
-    def test_the_input_s_writer_notices_that_rank_0_has_closed_it(self):
+    def test_the_writer_of_the_input_gets_sigpipe_when_rank_0_closes_it(self):
         process = self.start(*self.on('a,b', 'sh', '-c', 'exec <&-; echo closed; sleep 60'),
                              stdin=subprocess.PIPE)
         for _ in range(2):
@@ -106,7 +106,7 @@ class Streams(RemoteTest):
         process.terminate()
         self.finish(process)
 
-    def test_all_output_comes_and_errors_apart(self):
+    def test_all_output_arrives_and_stderr_is_separate(self):
         script = 'seq 20000; echo error >&2'
         result = self.remote_job('a,b', '--label', 'sh', '-c', script)
         self.assertEqual(result.returncode, 0)
@@ -115,9 +115,9 @@ class Streams(RemoteTest):
             self.assertEqual(mine, [str(i) for i in range(1, 20001)])
         self.assertEqual(sorted(result.stderr.splitlines()), ['[0] error', '[1] error'])
 
-    def test_a_reader_that_is_slow_holds_the_ranks_and_loses_nothing(self):
+    def test_a_slow_reader_blocks_the_ranks_and_loses_nothing(self):
         process = self.start(*self.on('a,b', 'head', '-c', 5000000, '/dev/zero'))
-        time.sleep(2)  # longer than what ranks leave running would be given
+        time.sleep(2)  # longer than processes that ranks leave running may take
         out, err = self.finish(process)
         self.assertEqual((process.returncode, len(out), err), (0, 10000000, ''))
 
@@ -130,13 +130,13 @@ class Streams(RemoteTest):
         process.wait(60)
         self.assertEqual(process.returncode, 124)
 
-    def test_a_reader_that_goes_away_ends_the_job_by_sigpipe(self):
+    def test_a_reader_that_exits_ends_the_job_by_sigpipe(self):
         process = self.start(*self.on('a,b', '-q', 'yes'))
         process.stdout.readline()
         process.stdout.close()
         self.assertEqual(process.wait(60), 141)
 
-    def test_files_for_output_are_here(self):
+    def test_output_files_are_on_lcirun_s_host(self):
         result = self.remote_job('a:2,b', '--output', f'{self.folder}/%h.%r', 'sh', '-c',
                                  'echo out $PMI_RANK; sleep 0.1; echo error >&2')
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, '', ''))
@@ -146,8 +146,8 @@ class Streams(RemoteTest):
 
 
 class Environment(RemoteTest):
-    def test_variables_arguments_and_folder_are_as_here(self):
-        # In one write, also where Python does not buffer: lines of ranks may meet otherwise.
+    def test_variables_arguments_and_folder_are_those_of_lcirun(self):
+        # In one write, also where Python does not buffer: otherwise lines of ranks may be mixed.
         code = ('import json, os, sys; sys.stdout.write(json.dumps([os.environ.get("A_B"), os.getcwd(), '
                 'sys.argv[1:]]) + "\\n")')
         words = ['', 'a b', "it's", '"$HOME"', '\\', 'x\ny', '*']
@@ -159,14 +159,14 @@ class Environment(RemoteTest):
             self.assertEqual(json.loads(line), ["a 'b'\n$c", self.folder, words])
         self.assertEqual(len(out.splitlines()), 2)
 
-    def test_what_belongs_to_a_host_is_passed_on_only_if_asked_for(self):
+    def test_variables_of_a_host_are_passed_on_only_on_request(self):
         ssh = self.script('other-home', f'#!/bin/sh\nHOME=/there; export HOME\nexec {self.ssh} "$@"\n')
         for extra, home in (([], '/there'), (['--env', 'HOME'], '/here')):
             result = self.job('--hosts', 'a', '--ssh', ssh, *extra, 'sh', '-c', 'echo $HOME',
                               HOME='/here')
             self.assertEqual(result.stdout, home + '\n', result.stderr)
 
-    def test_another_folder_can_be_chosen_and_one_that_is_missing_is_named(self):
+    def test_another_folder_can_be_chosen_and_a_missing_one_is_named(self):
         result = self.remote_job('a', '--wdir', '/usr', 'pwd')
         self.assertEqual(result.stdout, '/usr\n')
         result = self.remote_job('a', '--wdir', '/no/such/folder', 'pwd')
@@ -175,7 +175,7 @@ class Environment(RemoteTest):
         self.assertIn('--wdir', result.stderr)
 
     def test_the_key_is_on_no_command_line(self):
-        """Neither on ssh's nor on any process's below: only the host and the program."""
+        """Neither on that of ssh nor on those of its child processes: these have only the host and the program."""
         process = self.start(*self.on('a,b', 'sleep', 600))
         for _, worker in self.proxies(process, hosts=2):
             self.assertEqual(command(worker), [os.path.realpath(LCIRUN), '--run-as-proxy'])
@@ -187,7 +187,7 @@ class Environment(RemoteTest):
 
 
 class Ends(RemoteTest):
-    def test_the_code_of_the_rank_that_fails_is_the_job_s(self):
+    def test_the_job_exits_with_the_code_of_the_rank_that_fails(self):
         result = self.remote_job('a,b', HELPER, 'exit', 1, 5)
         self.assertEqual(result.returncode, 5)
         self.assertRegex(result.stderr, r'rank 1 \(pid \d+ on b\) exited with code 5')
@@ -203,24 +203,24 @@ class Ends(RemoteTest):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r'rank 1 \(pid \d+ on b\) exited with code 0 without joining')
 
-    def test_timeout_ends_ranks_everywhere(self):
+    def test_a_timeout_ends_ranks_on_all_hosts(self):
         result = self.remote_job('a,b', '--timeout', 1.5, 'sleep', 600)
         self.assertEqual(result.returncode, 124)
         self.assertRegex(result.stderr, r'rank 0 \(pid \d+ on a\), rank 1 \(pid \d+ on b\)')
         self.assertEqual(marked(self.mark), [])
 
-    def test_what_ranks_leave_running_is_ended_everywhere(self):
+    def test_processes_that_ranks_leave_running_are_ended_on_all_hosts(self):
         result = self.remote_job('a,b', 'sh', '-c', 'setsid sleep 600 >/dev/null 2>&1 & exit 0')
         self.assertEqual(result.returncode, 0)
         self.assertIn('left running on a, b', result.stderr)
         self.assertEqual(marked(self.mark), [])
 
-    def test_unknown_programs(self):
+    def test_unknown_programs_are_refused(self):
         result = self.remote_job('a', 'no-such-program-here')
         self.assertEqual(result.returncode, 127)
         self.assertIn("cannot execute 'no-such-program-here' on a", result.stderr)
 
-    def test_signals_reach_ranks_everywhere(self):
+    def test_signals_reach_ranks_on_all_hosts(self):
         script = ('import signal, sys; n = getattr(signal, sys.argv[1]); '
                   'signal.pthread_sigmask(signal.SIG_BLOCK, [n]); print("up", flush=True); '
                   'signal.sigwait([n]); sys.stdout.write(f"got {n.name}\\n")')
@@ -233,7 +233,7 @@ class Ends(RemoteTest):
                 out, err = self.finish(process)
                 self.assertEqual((process.returncode, out, err), (0, f'got {name}\n' * 2, ''))
 
-    def test_an_interrupt_from_the_terminal_reaches_each_rank_once(self):
+    def test_an_interrupt_by_the_terminal_reaches_each_remote_rank_once(self):
         process, terminal = self.start_on_terminal(
             *self.on('localhost,b', PYTHON, '-c', COUNT_INTERRUPTS))
         for _ in range(2):
@@ -242,7 +242,7 @@ class Ends(RemoteTest):
         out, err = self.finish(process)
         self.assertEqual((process.returncode, out, err), (0, 'interrupts 1\n' * 2, ''))
 
-    def test_a_signal_while_hosts_are_waited_for_ends_the_job(self):
+    def test_a_signal_while_hosts_connect_ends_the_job(self):
         ssh = self.script('slow', '#!/bin/sh\nexec sleep 600\n')
         process = self.start('--hosts', 'a,b', '--ssh', ssh, 'true')
         self.assertTrue(wait_until(

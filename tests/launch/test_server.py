@@ -1,4 +1,4 @@
-"""lcirun's PMI server against ranks that send what they should not."""
+"""lcirun's PMI server with ranks that violate the protocol."""
 
 import os
 import unittest
@@ -36,7 +36,7 @@ class Server(LaunchTest):
         self.assertEqual(lines[3]['size'], '1')
         self.assertEqual(lines[5]['rc'], '-1')
 
-    def test_put_get_and_listing(self):
+    def test_put_get_and_getbyidx_are_answered(self):
         script = f'''
 import os, socket, sys
 s = socket.socket(fileno=int(os.environ["PMI_FD"])); f = s.makefile("rw")
@@ -77,7 +77,7 @@ print("good")
         result = self.job('-n', 1, PYTHON, '-c', script)
         self.assertEqual((result.returncode, result.stdout), (0, 'good\n'), result.stderr)
 
-    def test_bytes_may_come_in_any_portions(self):
+    def test_requests_may_arrive_in_any_pieces(self):
         result = self.talk('cmd=in', 'it pmi_ver', 'sion=1 pmi_subversion=1', '\\n', '@read',
                            'cmd=get_appnum\\ncmd=get_universe_size\\ncmd=get_m', '@read', '@read',
                            'axes\\n', '@read')
@@ -112,7 +112,7 @@ print("good")
                 self.assertRegex(result.stderr, r'rank 0 \(pid \d+\) sen(t|ds) .*PMI request')
                 self.assertTrue(result.stderr.isascii() and '\0' not in result.stderr)
 
-    def test_requests_from_within_a_barrier_end_the_job(self):
+    def test_requests_during_a_barrier_end_the_job(self):
         script = f'[ $PMI_RANK = 0 ] || exec sleep 600; exec {PYTHON} {RAW} "$@"'
         for second in ('cmd=barrier_in', 'cmd=get_appnum'):
             result = self.job('-n', 2, 'bash', '-c', script, 'sh', *INIT, 'cmd=barrier_in\\n',
@@ -125,14 +125,14 @@ print("good")
         self.assertEqual(result.returncode, 1)
         self.assertIn('without reading the answers', result.stderr)
 
-    def test_odd_aborts(self):
+    def test_aborts_with_invalid_codes_end_the_job(self):
         for words, code in ((['cmd=abort exitcode=7\\n'], 7), (['cmd=abort\\n'], 1),
                             (['cmd=abort exitcode=x\\n'], 1), (['cmd=abort exitcode=256\\n'], 1),
                             (['cmd=abort exitcode=-1\\n'], 255)):
             result = self.talk(*words, '@sleep')
             self.assertEqual(result.returncode, code, words)
 
-    def test_a_half_line_before_the_end_is_ignored(self):
+    def test_an_incomplete_last_line_is_ignored(self):
         result = self.talk(*INIT, 'cmd=barri')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
 

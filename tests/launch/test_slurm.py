@@ -12,8 +12,8 @@ from others import Common, Launched
 from support import HELPER, free_ports, wait_until
 
 WHY_NOT = slurm.missing()
-# What is said when Debian 12's slurmstepd has crashed or hung in finalizing PMIx; and when its PMIx server has got lost
-# in a fence, for which the ranks pay.
+# Output after Debian 12's slurmstepd has crashed or hung while it finalizes PMIx; and after its PMIx server has failed
+# in a fence, so that the ranks fail.
 STEP_FAILED = re.compile('io error with slurmstepd|Timed out waiting for job step|error reading header')
 RANK_FAILED = re.compile('Exited with exit code|Aborted|Segmentation|HUNG|FAILED')
 SERVER_FAILED = re.compile(r'PMIX ERROR: .* in file \S*/src/server/')
@@ -26,7 +26,7 @@ class OnSlurm(Launched):
 
     def setUp(self):
         super().setUp()
-        # One for all: it takes a second to come up.
+        # One for all tests: it takes a second to start.
         if OnSlurm.cluster is None:
             OnSlurm.cluster = slurm.Slurm()
             unittest.addModuleCleanup(OnSlurm.cluster.close)
@@ -34,14 +34,14 @@ class OnSlurm(Launched):
         self.assertTrue(wait_until(lambda: not self.cluster.job_processes()))
 
     def tearDown(self):
-        super().tearDown()  # no rank is left: what is, is Slurm's
+        super().tearDown()  # checks that no rank is left; what may remain belongs to Slurm
         if not wait_until(lambda: not self.cluster.job_processes(), 10):
             self.cluster.end_leftovers()
         self.assertTrue(wait_until(lambda: not self.cluster.job_processes()),
                         f'left: {[(p, slurm.name_of(p)) for p in self.cluster.job_processes()]}')
 
     def ran(self, n, *words, code=0, **env):
-        """As any launcher's; again where Slurm says that it has failed, and not the ranks."""
+        """As with any launcher, but repeated if Slurm reports that it has failed itself."""
         for attempt in (1, 2, 3):
             try:
                 return super().ran(n, *words, code=code, **env)
@@ -50,8 +50,9 @@ class OnSlurm(Launched):
                 step_failed = STEP_FAILED.search(said) and not RANK_FAILED.search(said)
                 if attempt == 3 or not (step_failed or SERVER_FAILED.search(said)):
                     raise AssertionError(f'{self.cluster.said()}\n{said}') from None
-                # Indented: nobody shall take what was said for this try's verdict.
-                print(f'\nREPEATED: {self.id()}: Slurm has failed, not the ranks\n{indent(said, "| ")}', file=sys.stderr)
+                # Indented, so that summary.py does not take it for a result of this test.
+                print(f'\nREPEATED: {self.id()}: Slurm has failed, not the ranks\n{indent(said, "| ")}',
+                      file=sys.stderr)
 
     def launcher(self, n):
         return ['srun', f'--mpi={self.mpi}', '--quiet', '-N2', f'-n{n}', '--ntasks-per-node', n // 2]
@@ -66,7 +67,7 @@ class Pmi2Plugin(Common, OnSlurm):
 class Pmi2Library(OnSlurm):
     mpi, env = 'pmi2', {'LCI_ATTR_BOOTSTRAP': 'pmi2'}
 
-    def test_ranks_values_and_misuse(self):
+    def test_ranks_exchange_values_and_misuse_is_refused(self):
         out = self.ran(4, HELPER, 'info')
         self.assertEqual(out.count('kind=pmi2'), 4, out)
         self.assertEqual(out.count('local=1/2'), 2, out)
@@ -74,12 +75,12 @@ class Pmi2Library(OnSlurm):
         self.ran(4, HELPER, 'misuse')
         self.ran(4, HELPER, 'fork')
 
-    def test_a_late_rank_is_not_waited_for_longer_than_said(self):
+    def test_a_late_rank_times_out_as_configured(self):
         out = self.ran(4, HELPER, 'late', 2, 6, code=None, LCI_ATTR_BOOTSTRAP_TIMEOUT=1)
         self.assertIn('PMI2_KVS_Fence has not returned in time', out)
         self.assertIn('LCI_ATTR_BOOTSTRAP_TIMEOUT', out)
 
-    def test_outside_of_a_step_it_is_refused(self):
+    def test_a_start_outside_of_a_step_is_refused(self):
         self.mpi = 'none'
         self.assertIn('PMI_RANK is not set', self.ran(2, HELPER, 'info', code=9))
 
@@ -91,17 +92,17 @@ class PmixPlugin(Common, OnSlurm):
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class NoPlugin(OnSlurm):
-    def test_ranks_do_not_take_themselves_for_jobs_of_one(self):
+    def test_ranks_without_a_pmi_plugin_do_not_become_jobs_of_one_rank(self):
         out = self.ran(4, HELPER, 'info', code=9)
         self.assertEqual(out.count('SLURM_STEP_NUM_TASKS=4'), 4, out)
         self.assertIn('--mpi=pmi2', out)
 
-    def test_they_meet_over_tcp_where_that_is_asked_for(self):
+    def test_ranks_connect_over_tcp_on_request(self):
         port = free_ports(1)[0]
         out = self.ran(4, HELPER, 'info', LCI_TCP_ROOT=f'127.0.0.1:{port}')
         self.assertEqual(out.count('kind=tcp'), 4, out)
 
-    def test_a_batch_script_is_no_parallel_job_and_can_start_some(self):
+    def test_a_batch_script_is_a_job_of_one_rank_and_can_start_jobs(self):
         output = f'{self.cluster.top}/batch'
         done = self.cluster.command('sbatch', '--wait', '-N2', '-n4', '-o', output, '--wrap',
                                     f'{HELPER} info; srun --mpi=pmi2 {HELPER} info')
@@ -116,12 +117,12 @@ class NoPlugin(OnSlurm):
 class Killed(OnSlurm):
     mpi = 'pmi2'
 
-    def test_srun_itself(self):
+    def test_nothing_is_left_of_a_killed_srun(self):
         process = self.begin(4, HELPER, 'late', 1, 600)
         self.ranks(4, process)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        # Slurm does not notice; its administrator, or the user, ends the job.
+        # Slurm does not detect that; the user, or the administrator, ends the job.
         self.cluster.command('scancel', '--full', '--user=root')
 
 

@@ -11,7 +11,7 @@ import unittest
 
 from remote import command
 from support import HELPER, PYTHON, LaunchTest, children, free_ports, marked, wait_until
-from test_remote_deaths import TALKATIVE
+from test_remote_failures import PRINTS_UP
 
 SSHD = shutil.which('sshd') or '/usr/sbin/sshd'
 CONFIG = '''Port {port}
@@ -32,7 +32,7 @@ def missing():
     if shutil.which('ssh') is None:
         return 'no ssh (Debian: openssh-client)'
     if os.geteuid() != 0:
-        return 'only root can start an sshd that lets users in'
+        return 'only root can start an sshd that accepts users'
     return ''
 
 
@@ -79,7 +79,7 @@ class Ssh(LaunchTest):
         super().tearDown()
 
     def up(self):
-        process = self.start(*self.words(PYTHON, '-c', TALKATIVE))
+        process = self.start(*self.words(PYTHON, '-c', PRINTS_UP))
         for _ in range(3):
             self.assertEqual(process.stdout.readline(), 'up\n')
         return process
@@ -97,26 +97,26 @@ class Ssh(LaunchTest):
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         self.assertEqual(result.stdout.count('exchanged'), 3)
 
-    def test_input_output_and_exit_code(self):
+    def test_input_output_and_exit_code_are_passed_on(self):
         result = self.job(*self.words('sh', '-c', '[ $PMI_RANK = 0 ] || exec sleep 600; cat; echo error >&2; exit 5'),
                           input='text\n' * 50000)
         self.assertEqual(result.returncode, 5)
         self.assertEqual(result.stdout, 'text\n' * 50000)
         self.assertIn('error\n', result.stderr)
 
-    def test_an_interrupt_ends_it(self):
+    def test_an_interrupt_ends_the_job(self):
         process = self.up()
         process.send_signal(signal.SIGINT)
         self.ends(process, 130, 'rank')
 
-    def test_a_rank_is_killed(self):
+    def test_a_killed_rank_ends_the_job_and_is_named(self):
         process = self.up()
-        ranks = [p for p in below(self.sshd.pid) if TALKATIVE in command(p)]
+        ranks = [p for p in below(self.sshd.pid) if PRINTS_UP in command(p)]
         self.assertEqual(len(ranks), 3)
         os.kill(ranks[0], signal.SIGKILL)
         self.ends(process, 137, r'rank \d \(pid \d+ on 127.0.0.[12]\) was killed by signal 9')
 
-    def test_a_proxy_is_killed(self):
+    def test_a_killed_proxy_ends_the_job_and_its_host_is_named(self):
         for which in (0, 1):
             process = self.up()
             proxies = [p for p in below(self.sshd.pid) if command(p)[1:] == ['--run-as-proxy']]
@@ -125,19 +125,19 @@ class Ssh(LaunchTest):
             os.kill([p for p in proxies if is_worker[p] == bool(which)][0], signal.SIGKILL)
             self.ends(process, 1, 'host 127.0.0.[12] is lost')
 
-    def test_ssh_is_killed(self):
+    def test_a_killed_ssh_ends_the_job_and_its_host_is_named(self):
         process = self.up()
         os.kill(children(children(process.pid)[0])[0], signal.SIGKILL)
-        # Either is seen first: that it has ended, or that its pipe to the other host has.
+        # lcirun may detect first that ssh has ended, or that its pipe is closed.
         self.ends(process, 1, 'host 127.0.0.1 is lost, and its ranks 0-1: '
                               '(.*was killed by signal 9|the connection through ssh has ended)')
 
-    def test_sshd_s_process_for_it_is_killed(self):
+    def test_a_killed_process_of_sshd_ends_the_job_and_its_host_is_named(self):
         process = self.up()
         os.kill(children(self.sshd.pid)[0], signal.SIGKILL)
         self.ends(process, 1, 'host 127.0.0.[12] is lost')
 
-    def test_lcirun_is_killed(self):
+    def test_nothing_is_left_of_a_killed_lcirun(self):
         process = self.up()
         both = [process.pid] + children(process.pid)
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -145,7 +145,7 @@ class Ssh(LaunchTest):
                 os.kill(pid, number)
         self.ends(process, -9, '^$')
 
-    def test_a_login_that_is_refused(self):
+    def test_a_refused_login_is_reported(self):
         process = self.start('--hosts', 'nobody-here@127.0.0.1', '--ssh', self.ssh, 'true')
         self.ends(process, 1, "(?s)Permission denied.*host nobody-here@127.0.0.1 is lost.*exited with code 255")
 

@@ -1,4 +1,4 @@
-"""Ranks without a launcher: they meet over TCP, and nobody else gets in."""
+"""Ranks without a launcher: they connect over TCP, and refuse all other processes."""
 
 import os
 import random
@@ -13,8 +13,8 @@ from support import HELPER, PATIENCE, LaunchTest, clean_environment, free_ports,
 
 NO_NETWORKS = subprocess.run(['unshare', '--net', 'ip', 'link'], capture_output=True, text=True).stderr.strip()
 KEY = 'a key that nobody guesses'
-(HELLO, CHALLENGE, PROOF, WELCOME, REFUSED, PUT, GET, VALUE, GET_ALL, VALUES, MISSING, FENCE, FENCED, FAILED,
- ABORT, GOODBYE) = range(1, 17)
+(HELLO, CHALLENGE, PROOF, JOINED, REFUSED, PUT, GET, VALUE, GET_ALL, VALUES, MISSING, FENCE, FENCED, FAILED,
+ ABORT, CLOSE) = range(1, 17)
 
 
 def frame(kind, body=b''):
@@ -60,7 +60,7 @@ class Tcp(LaunchTest):
         return said
 
     def connect(self):
-        """To the root, as soon as it is there."""
+        """Connects to the root, as soon as it listens."""
         end = time.monotonic() + 20
         while True:
             try:
@@ -81,18 +81,18 @@ class Tcp(LaunchTest):
 
 
 class Meeting(Tcp):
-    def test_values_with_and_without_key(self):
+    def test_ranks_exchange_values_with_and_without_a_key(self):
         for env in ({}, {'LCI_TCP_KEY': KEY}, {'LCI_TCP_ROOT': f'localhost:{self.port}', 'MASTER_ADDR': None}):
             with self.subTest(env=env):
                 said = self.ends(self.all_ranks(4, 'exchange', 2, **env))
                 self.assertEqual(sum('exchanged' in s for s in said), 4)
 
-    def test_one_job_id_and_places_on_the_host(self):
+    def test_ranks_have_one_job_id_and_their_number_on_the_host(self):
         said = self.ends([self.rank(r, 3, 'info', LOCAL_RANK=r, LOCAL_WORLD_SIZE=3) for r in range(3)])
         self.assertEqual(len({s.split('job=')[1].split()[0] for s in said}), 1)
         self.assertIn('kind=tcp rank=2 size=3 local=2/3', said[2])
 
-    def test_misuse_a_second_runtime_and_forks(self):
+    def test_misuse_and_forks_are_refused_and_a_second_runtime_works(self):
         for what in ('misuse', 'twice', 'fork'):
             self.ends(self.all_ranks(3, what))
 
@@ -102,8 +102,8 @@ class Meeting(Tcp):
         self.ends([self.rank(0, 3, 'exchange', 1)] + others)
 
     @unittest.skipIf(NO_NETWORKS, NO_NETWORKS)
-    def test_a_rank_does_not_take_itself_for_rank_0(self):
-        # In a network that has one port only to give, a connection to it meets itself until rank 0 listens there.
+    def test_a_rank_that_connects_to_itself_retries(self):
+        # In a network with only one port to assign, a connection to it connects to itself until rank 0 listens there.
         script = f'''
             ip link set lo up
             echo "{self.port} {self.port}" >/proc/sys/net/ipv4/ip_local_port_range
@@ -116,17 +116,17 @@ class Meeting(Tcp):
                               env=clean_environment(LCI_TCP_ROOT=f'127.0.0.1:{self.port}', **{self.mark: 1}))
         self.assertEqual((done.returncode, done.stdout.count('exchanged')), (0, 2), done.stdout + done.stderr)
 
-    def test_a_world_of_one_needs_nobody(self):
+    def test_a_job_of_one_rank_opens_no_connection(self):
         result = run(HELPER, 'info', RANK=0, WORLD_SIZE=1)
         self.assertIn('kind=local', result.stdout, result.stderr)
 
-    def test_an_abort_ends_all_wherever_they_are(self):
+    def test_an_abort_ends_ranks_inside_and_outside_of_fences(self):
         processes = [self.rank(r, 3, 'abort', 1, 5) if r != 2 else self.rank(r, 3, 'late', 2, 600)
                      for r in range(3)]
         said = self.ends(processes, 5)
         self.assertIn('rank 1 has aborted: as the test wants', said[2])
 
-    def test_half_set(self):
+    def test_a_missing_variable_is_named(self):
         for wanted, env in {
                 'RANK is not set': {'WORLD_SIZE': 2, 'MASTER_ADDR': 'x', 'MASTER_PORT': 1},
                 'WORLD_SIZE is not set': {'RANK': 0, 'MASTER_ADDR': 'x', 'MASTER_PORT': 1},
@@ -142,7 +142,7 @@ class Meeting(Tcp):
                 self.assertEqual(result.returncode, 9)
                 self.assertIn(wanted, result.stderr)
 
-    def test_contradictions_name_both_variables(self):
+    def test_contradictory_variables_are_named(self):
         tcp = {'RANK': 0, 'WORLD_SIZE': 2, 'LCI_TCP_ROOT': 'localhost:1'}
         for other, names in (({'PMI_FD': 7, 'PMI_RANK': 1, 'PMI_SIZE': 2}, ('PMI_RANK=1', ' RANK=0')),
                              ({'PMI_FD': 7, 'PMI_RANK': 0, 'PMI_SIZE': 4}, ('PMI_SIZE=4', 'WORLD_SIZE=2')),
@@ -154,14 +154,14 @@ class Meeting(Tcp):
 
 
 class Missing(Tcp):
-    def test_who_never_came_is_named(self):
+    def test_ranks_that_never_joined_are_named(self):
         began = time.monotonic()
         said = self.ends([self.rank(r, 5, 'info', timeout=2) for r in (0, 2)], 9)
         self.assertLess(time.monotonic() - began, 10)
         for s in said:
             self.assertIn('of 5 ranks, ranks 1, 3 and 4 never joined', s)
 
-    def test_who_never_came_is_named_also_by_a_root_that_was_late(self):
+    def test_ranks_that_never_joined_are_named_by_a_root_that_started_late(self):
         rank = self.rank(0, 3, 'info', timeout=2)
         time.sleep(1)
         rank.send_signal(signal.SIGSTOP)
@@ -169,18 +169,18 @@ class Missing(Tcp):
         rank.send_signal(signal.SIGCONT)
         self.assertIn('of 3 ranks, ranks 1 and 2 never joined', self.ends([rank], 9)[0])
 
-    def test_who_is_late_is_named(self):
-        # In the first fence, which is the join, all are there.
+    def test_a_rank_that_does_not_come_to_the_fence_is_named(self):
+        # The first fence, in which ranks join, is complete.
         said = [p.communicate(timeout=PATIENCE)
                 for p in self.all_ranks(3, 'late', 1, 4, timeout=2)]
         for r in (0, 2):
             self.assertIn('rank 1 joined, but did not come to the fence', said[r][1])
 
-    def test_without_a_root(self):
+    def test_a_missing_root_is_an_error(self):
         said = self.ends([self.rank(1, 2, 'info', timeout=1)], 9)
         self.assertIn("rank 0 can't be reached at 127.0.0.1", said[0])
 
-    def test_a_killed_rank_is_named_at_once(self):
+    def test_a_killed_rank_is_named(self):
         processes = self.all_ranks(3, 'late', 1, 600)
         time.sleep(1)
         processes[1].send_signal(signal.SIGKILL)
@@ -191,14 +191,14 @@ class Missing(Tcp):
             self.assertIn('rank 1 of 3', s)
             self.assertIn('has died or lost its connection', s)
 
-    def test_a_killed_root(self):
+    def test_a_killed_root_is_named(self):
         processes = self.all_ranks(3, 'late', 1, 2)
         time.sleep(1)
         processes[0].send_signal(signal.SIGKILL)
         for s in self.ends(processes[1:], 9):
             self.assertIn('(rank 0) has ended', s)
 
-    def test_a_taken_port(self):
+    def test_a_port_in_use_is_an_error(self):
         with socket.socket() as s:
             s.bind(('127.0.0.1', self.port))
             s.listen()
@@ -208,7 +208,7 @@ class Missing(Tcp):
 
 
 class Strangers(Tcp):
-    def test_ranks_that_do_not_belong_here_are_told(self):
+    def test_ranks_of_other_jobs_get_the_reason_of_the_refusal(self):
         root = self.rank(0, 3, 'info', timeout=20, LCI_TCP_KEY=KEY)
         for env, wanted in (({'LCI_TCP_KEY': 'quite another key'}, 'has another LCI_TCP_KEY'),
                             ({}, 'rank 0 has a LCI_TCP_KEY'),
@@ -220,7 +220,7 @@ class Strangers(Tcp):
         self.assertIn('there is a RANK=2 already', self.ends([self.rank(2, 3, 'info', LCI_TCP_KEY=KEY)], 9)[0])
         self.ends([root, first, self.rank(1, 3, 'info', LCI_TCP_KEY=KEY)])
 
-    def test_a_root_without_the_key_is_not_believed(self):
+    def test_a_root_without_the_key_is_rejected(self):
         with socket.socket() as s:
             s.bind(('127.0.0.1', self.port))
             s.listen()
@@ -229,10 +229,10 @@ class Strangers(Tcp):
             with ours:
                 self.assertEqual(self.read_frame(ours)[0], HELLO)
                 ours.sendall(frame(CHALLENGE, text('LCI tcp 1') + text(b'r' * 32) + text(b'p' * 32)))
-                self.assertEqual(ours.recv(1), b'')  # it does not go on, nor show a proof
+                self.assertEqual(ours.recv(1), b'')  # it closes the connection without sending its proof
         self.assertIn('another LCI_TCP_KEY', self.ends([rank], 9)[0])
 
-    def test_a_proof_can_not_be_used_again(self):
+    def test_a_proof_cannot_be_replayed(self):
         root = self.rank(0, 2, 'info', LCI_TCP_KEY=KEY)
         s = self.connect()
         s.sendall(hello(keyed=1))
@@ -243,7 +243,7 @@ class Strangers(Tcp):
         self.assertEqual((kind, self.read_frame(s)[0]), (REFUSED, None))
         self.ends([root, self.rank(1, 2, 'info', LCI_TCP_KEY=KEY)])
 
-    def test_garbage_is_thrown_out_and_the_job_goes_on(self):
+    def test_malformed_connections_are_closed_and_the_job_continues(self):
         rng = random.Random(7)
         size = 3
         root = self.rank(0, size, 'exchange', 1, timeout=60)
@@ -264,8 +264,8 @@ class Strangers(Tcp):
             s.close()
         self.ends([root] + [self.rank(r, size, 'exchange', 1, timeout=60) for r in (1, 2)])
 
-    def test_a_rank_that_sends_garbage_after_joining_is_named(self):
-        for bytes_ in (frame(99), frame(WELCOME, text('x')), frame(PUT, b'xx'), frame(GET_ALL),
+    def test_a_rank_that_sends_malformed_data_after_joining_is_named(self):
+        for bytes_ in (frame(99), frame(JOINED, text('x')), frame(PUT, b'xx'), frame(GET_ALL),
                        frame(FENCE), struct.pack('<IB', 1 << 21, PUT),
                        frame(PUT, text('k' * 49) + text('v'))):
             with self.subTest(bytes=bytes_[:20]):
@@ -275,14 +275,14 @@ class Strangers(Tcp):
                 s.sendall(hello())
                 self.assertEqual(self.read_frame(s)[0], CHALLENGE)
                 s.sendall(frame(PROOF, text(b'')))
-                self.assertEqual(self.read_frame(s)[0], WELCOME)
+                self.assertEqual(self.read_frame(s)[0], JOINED)
                 s.sendall(bytes_)
                 said = self.ends([root], 9)[0]
                 self.assertIn('rank 1 (127.0.0.1', said)
 
 
 class Roots(Tcp):
-    """A rank whose root sends what it should not."""
+    """A rank whose root violates the protocol."""
 
     def answered(self, *answers):
         with socket.socket() as s:
@@ -296,22 +296,22 @@ class Roots(Tcp):
                     ours.sendall(answer)
                 return self.ends([rank], 9)[0]
 
-    def test_garbled_answers_end_in_an_error(self):
+    def test_malformed_answers_of_the_root_are_errors(self):
         challenge = frame(CHALLENGE, text('LCI tcp 1') + text(b'r' * 32) + text(b''))
-        welcome = frame(WELCOME, text('job'))
+        welcome = frame(JOINED, text('job'))
         for answers in ((b'HTTP/1.0 400 Bad Request\r\n\r\n',), (frame(99),), (frame(VALUE),),
                         (frame(CHALLENGE),), (frame(CHALLENGE, b'\xff' * 40),),
-                        (challenge, frame(WELCOME)), (challenge, frame(FENCED)),
+                        (challenge, frame(JOINED)), (challenge, frame(FENCED)),
                         (challenge, welcome, frame(VALUES, number(7))),
                         (challenge, welcome, frame(FAILED, b'\xff\xff')),
-                        (challenge, struct.pack('<IB', 1 << 28, WELCOME))):
+                        (challenge, struct.pack('<IB', 1 << 28, JOINED))):
             with self.subTest(answers=[a[:20] for a in answers]):
                 self.port = free_ports(1)[0]
                 said = self.answered(*answers)
                 self.assertIn('rank 1 of 2', said)
                 self.assertTrue(said.replace('\n', '').isprintable())
 
-    def test_a_silent_root(self):
+    def test_a_root_that_does_not_answer_times_out(self):
         self.assertIn('no answer from the root', self.answered())
 
 

@@ -1,4 +1,4 @@
-"""Options about single ranks: variables, binding, files, debuggers, programs of several names."""
+"""Options for single ranks: variables, binding, files, debuggers, several programs."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ class Environment(Tools):
 
 
 class Programs(Tools):
-    def test_several_programs_are_one_job(self):
+    def test_several_programs_run_as_one_job(self):
         result = self.job('-n', 2, HELPER, 'exchange', 2, ':', '-n', 1, '--env', 'X=5', 'sh', '-c',
                           f'echo $PMI_RANK $X; exec {HELPER} exchange 2')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
@@ -50,10 +50,10 @@ class Programs(Tools):
         result = self.job('-n', 1, PYTHON, '-c', script, ':', '-n', 2, PYTHON, '-c', script)
         self.assertEqual(sorted(result.stdout.splitlines()), ['0 0', '1 1', '2 1'], result.stderr)
 
-    def test_a_colon_that_is_the_program_s_stays_its_own(self):
+    def test_a_colon_among_the_program_s_arguments_is_passed_on(self):
         self.assertEqual(self.job('-n', 1, 'echo', ':', 'a').stdout, ': a\n')
 
-    def test_mistakes_in_a_part_are_told(self):
+    def test_mistakes_in_a_part_are_reported(self):
         for words, text in ((['-n', 1, 'true', ':', '-n', 2], 'no program'),
                             (['-n', 1, 'true', ':', '-n', 0, 'true'], '0'),
                             (['-n', 1, 'true', ':', '-n', 1, '--label', 'true'], '--label'),
@@ -69,23 +69,23 @@ class Files(Tools):
         with open(f'{self.folder}/{name}') as f:
             return f.read()
 
-    def test_each_rank_has_its_file(self):
+    def test_each_rank_writes_its_own_file(self):
         result = self.job('-n', 3, '--output', f'{self.folder}/o.%r.100%%', 'sh', '-c', 'echo $PMI_RANK; echo e >&2')
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, '', ''))
         for rank in range(3):
             self.assertEqual(self.read(f'o.{rank}.100%'), f'{rank}\ne\n')
 
-    def test_errors_may_go_to_another(self):
+    def test_stderr_can_have_a_file_of_its_own(self):
         self.job('-n', 2, '--output', f'{self.folder}/o', '--error', f'{self.folder}/e.%r', 'sh', '-c',
                  'echo out; echo error >&2')
         self.assertEqual((self.read('o'), self.read('e.0'), self.read('e.1')), ('out\n' * 2, 'error\n', 'error\n'))
 
-    def test_old_contents_are_gone(self):
+    def test_existing_files_are_overwritten(self):
         for _ in range(2):
             self.job('-n', 1, '--output', f'{self.folder}/o', 'echo', 'once')
         self.assertEqual(self.read('o'), 'once\n')
 
-    def test_what_is_wrong_with_a_pattern_is_told_before_any_rank_runs(self):
+    def test_an_invalid_pattern_is_reported_before_any_rank_runs(self):
         result = self.job('-n', 1, '--output', f'{self.folder}/%x', 'touch', f'{self.folder}/ran')
         self.assertEqual(result.returncode, 2)
         self.assertIn('%r', result.stderr.replace('r (rank)', '%r'))
@@ -103,7 +103,7 @@ class Binding(Tools):
         rows = sorted([int(w) for w in line.split()] for line in result.stdout.splitlines())
         return [row[1:] for row in rows], result.stderr
 
-    def test_cores_are_taken_in_turn_and_told(self):
+    def test_ranks_are_bound_to_consecutive_cores_and_the_binding_is_printed(self):
         allowed = set(os.sched_getaffinity(0))
         places, report = self.bound('core', 2 * len(allowed) + 1)
         for rank, place in enumerate(places):
@@ -111,26 +111,26 @@ class Binding(Tools):
             self.assertIn(f'rank {rank} is bound to processor', report)
         cores = {tuple(place) for place in places}
         self.assertEqual(set().union(*map(set, cores)), allowed)
-        self.assertEqual(sum(len(core) for core in cores), len(allowed))  # none is in two
+        self.assertEqual(sum(len(core) for core in cores), len(allowed))  # the cores are disjoint
         for rank in range(len(places) - len(cores)):
             self.assertEqual(places[rank], places[rank + len(cores)])
 
-    def test_sockets_are_shared_by_neighbours(self):
+    def test_consecutive_ranks_share_a_socket(self):
         places, report = self.bound('socket', 4)
         self.assertEqual(set().union(*map(set, places)), set(os.sched_getaffinity(0)))
         self.assertEqual(places, sorted(places))
         self.assertIn('socket 0', report)
 
-    def test_processors_that_lcirun_may_not_use_are_left_alone(self):
+    def test_only_processors_that_lcirun_may_use_are_used(self):
         one = min(os.sched_getaffinity(0))
         result = run('taskset', '-c', one, LCIRUN, '-n', 2, '--bind', 'core', PYTHON, '-c', AFFINITY)
         self.assertEqual(sorted(result.stdout.splitlines()), [f'0 {one}', f'1 {one}'], result.stderr)
 
-    def test_without_binding_it_is_said(self):
+    def test_a_missing_binding_is_reported(self):
         result = self.job('-n', 1, '--report-bindings', 'true')
         self.assertEqual(result.stderr, 'lcirun: rank 0 is not bound\n')
 
-    def test_without_hwloc_it_is_refused(self):
+    def test_binding_without_hwloc_is_refused(self):
         alone = shutil.copy(LCIRUN, self.folder)
         result = run(alone, '-n', 1, '--bind', 'core', 'true')
         self.assertEqual(result.returncode, 2)
@@ -140,7 +140,7 @@ class Binding(Tools):
 @unittest.skipIf(shutil.which('gdb') is None, 'no gdb')
 @unittest.skipIf(os.environ.get('SANITIZER', 'none') != 'none', 'sanitizers and debuggers disagree')
 class Gdb(Tools):
-    def test_a_crash_shows_its_stacks(self):
+    def test_a_crash_under_gdb_prints_stacks(self):
         result = self.job('-n', 2, '--gdb', '1', '--label', HELPER, 'signal', 1, 11, DISPLAY='')
         self.assertEqual(result.returncode, 139, result.stdout + result.stderr)
         lines = [line for line in result.stdout.splitlines() if line.startswith('[1] ')]
@@ -148,13 +148,13 @@ class Gdb(Tools):
         self.assertTrue(any('main (' in line for line in lines), result.stdout)
         self.assertNotIn('[0] Program', result.stdout)
 
-    def test_a_good_end_is_as_without(self):
+    def test_a_normal_exit_under_gdb_is_as_without_it(self):
         result = self.job('-n', 2, '--gdb', 'all', HELPER, 'exchange', 2, DISPLAY='')
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.count('exchanged'), 2)
         self.assertEqual(self.job('-n', 1, '--gdb', '0', 'sh', '-c', 'exit 6', DISPLAY='').returncode, 6)
 
-    def test_with_a_display_each_has_a_window(self):
+    def test_with_a_display_each_rank_has_a_terminal_with_gdb(self):
         path = os.path.join(self.folder, 'xterm')
         with open(path, 'w') as f:
             f.write('#!/bin/sh\necho "$@"\n')
@@ -164,14 +164,14 @@ class Gdb(Tools):
                          [f'-T rank {r} -e gdb --args {shutil.which("true")}' for r in range(2)])
 
     @unittest.skipIf(shutil.which('gdbserver') is None, 'no gdbserver (Debian: gdbserver)')
-    def test_a_server_says_its_port(self):
+    def test_gdbserver_prints_its_port(self):
         process = self.start('-n', 1, '--gdb', 'all', '--gdb-mode', 'server', 'true')
         said = process.stderr.readline() + process.stderr.readline()
         self.assertRegex(said, r'Listening on port \d+')
         process.terminate()
         self.finish(process)
 
-    def test_ranks_that_are_not_there_are_refused(self):
+    def test_ranks_out_of_range_are_refused(self):
         for words, text in ((['--gdb', '2'], '0 to 1'), (['--gdb', 'x'], "'x'"), (['--gdb', '1-0'], "'1-0'"),
                             (['--valgrind', '0,'], "'0,'"), (['--gdb', '0', '--valgrind', 'all'], 'rank 0'),
                             (['--gdb-mode', 'other'], 'other')):
@@ -183,7 +183,7 @@ class Gdb(Tools):
 @unittest.skipIf(shutil.which('valgrind') is None, 'no valgrind')
 @unittest.skipIf(os.environ.get('SANITIZER', 'none') != 'none', 'sanitizers and valgrind disagree')
 class Valgrind(Tools):
-    def test_chosen_ranks_have_a_log(self):
+    def test_chosen_ranks_run_under_valgrind_with_a_log(self):
         result = self.job('-n', 2, '--valgrind', '1', '--wdir', self.folder, '/bin/true')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
         self.assertEqual(os.listdir(self.folder), ['valgrind.1.log'])

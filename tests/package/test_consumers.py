@@ -40,7 +40,7 @@ class Consumers(InstalledCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(sorted(ran.stdout.splitlines()), ["rank 0 of 2: right", "rank 1 of 2: right"])
 
-    def test_pkg_config_knows_each_library_by_both_names(self):
+    def test_pkg_config_finds_each_library_by_both_names(self):
         folder = self.project("pkg_config", "pkg_config_names")
         for names in (("lci", "lct"), ("liblci", "liblct")):
             with self.subTest(names=names):
@@ -50,7 +50,7 @@ class Consumers(InstalledCase):
                 self.assertEqual(len(versions), 1)
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
-    def test_a_cmake_project_with_lct_by_every_name(self):
+    def test_a_cmake_project_finds_lct_by_every_name(self):
         folder = self.project("cmake_lct")
         for lci, lct in (("LCI::LCI", "LCI::LCT"), ("LCI::lci", "LCI::lct")):
             with self.subTest(lci=lci, lct=lct):
@@ -63,7 +63,7 @@ class Consumers(InstalledCase):
                 self.assertEqual(run(build / "header_consumer", env=self.env).returncode, 0)
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
-    def test_a_cmake_project_in_c_alone(self):
+    def test_a_cmake_project_in_c_builds_and_runs(self):
         folder = self.project("cmake_lct", "cmake_c")
         (folder / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads REQUIRED)\n"
@@ -73,20 +73,20 @@ class Consumers(InstalledCase):
         self.do("cmake", "--build", folder / "build")
         self.assertEqual(run(folder / "build" / "lct_consumer", env=self.env).returncode, 0)
 
-    def test_a_pkg_config_project(self):
+    def test_a_pkg_config_project_builds_and_runs(self):
         folder = self.project("pkg_config")
         self.do("sh", "build.sh", cwd=folder)
         self.greets_its_neighbour(folder / "consumer")
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
-    def test_a_cmake_project(self):
+    def test_a_cmake_project_builds_and_runs(self):
         folder = self.project("cmake")
         self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
                 f"-DCMAKE_PREFIX_PATH={self.root}")
         self.do("cmake", "--build", folder / "build")
         self.greets_its_neighbour(folder / "build" / "consumer")
 
-    def test_a_meson_project_with_the_installed_library(self):
+    def test_a_meson_project_builds_with_the_installed_library(self):
         folder = self.project("meson", "meson_installed")
         said = self.do("meson", "setup", folder / "build", folder, "--wrap-mode=nofallback")
         self.assertIn("dependency lci found: YES", said)
@@ -95,7 +95,7 @@ class Consumers(InstalledCase):
         self.greets_its_neighbour(folder / "build" / "consumer")
         self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
 
-    def test_a_meson_project_with_a_subproject(self):
+    def test_a_meson_project_builds_with_a_subproject(self):
         folder = self.project("meson", "meson_subproject")
         (folder / "subprojects").mkdir()
         (folder / "subprojects" / "lci").symlink_to(SOURCE, target_is_directory=True)
@@ -111,7 +111,7 @@ class Consumers(InstalledCase):
             self.assertNotIn(f'"name": "{ours}"', targets)
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
-    def test_cmake_gets_what_it_asks_for_or_nothing(self):
+    def test_cmake_finds_only_compatible_versions(self):
         answers = {"": True, "2.0.0": True, "2": True, "2.0...<3": True, f"{VERSION} EXACT": True,
                    "1.7": False, "2.99": False, "3": False, "3.0...4": False, "2.0...2.0.5": False}
         folder = self.folder / "cmake_versions"

@@ -24,7 +24,7 @@ class Install(InstalledCase):
         if built.returncode:
             raise RuntimeError(built.stderr)
 
-    def test_the_tools_are_installed_and_answer(self):
+    def test_the_tools_are_installed_and_run(self):
         for tool in ("lcirun", "lci_info", "lci_perf"):
             with self.subTest(tool=tool):
                 path = self.root / "bin" / tool
@@ -44,7 +44,7 @@ class Install(InstalledCase):
         else:
             self.assertIn("hwloc", bound.stderr)
 
-    def test_headers_are_installed_the_generated_ones_too(self):
+    def test_headers_are_installed_with_the_generated_ones(self):
         include = self.root / "include"
         for name in ("lci.hpp", "lci/types.hpp", "lci/attributes.hpp", "lci/handles.hpp",
                      "lci/operations.hpp", "lci/completion.hpp", "lci/errors.hpp", "lct.h", "lct_config.h"):
@@ -53,11 +53,11 @@ class Install(InstalledCase):
                                                                     or "lib" in p.parts)]
         self.assertEqual(inner, [])
 
-    def test_pkg_config_knows_the_version(self):
+    def test_pkg_config_has_the_version(self):
         version = run("pkg-config", "--modversion", "lci", env=self.env)
         self.assertRegex(version.stdout, r"^\d+\.\d+\.\d+$")
 
-    def test_a_program_built_against_it_runs_alone(self):
+    def test_a_program_built_against_the_library_runs(self):
         ran = run(self.consumer, env=self.env)
         self.assertEqual((ran.returncode, ran.stdout), (0, "rank 0 of 1 got 100 from 0\n"),
                          ran.stderr)

@@ -46,7 +46,7 @@ class Summary(unittest.TestCase):
                 self.assertIn(word, line)
         return lines
 
-    def test_a_good_end(self):
+    def test_counts_of_a_program_that_passes(self):
         lines = self.check([ending("well")], "3 passed, 0 failed, 1 skipped")
         self.assertIn("  skipped: second: nothing to see", lines)
 
@@ -54,32 +54,32 @@ class Summary(unittest.TestCase):
         self.check([ending("otherwise")], "2 passed, 1 failed, 1 skipped",
                    ["some/program: the end"])
 
-    def test_signals(self):
+    def test_a_program_that_ends_by_a_signal_has_failed(self):
         # Catch2 handles the first signal and names the case; the second can't be handled.
         self.check([ending("segmentation fault")], "2 passed, 1 failed, 1 skipped",
                    ["some/program: the end"], ["some/program", "SIGSEGV"])
         self.check([ending("kill")], "2 passed, 1 failed, 1 skipped", ["some/program", "SIGKILL"])
 
-    def test_an_exit_amid_the_cases(self):
+    def test_an_exit_during_the_cases_is_a_failure(self):
         self.check([ending("exit")], "2 passed, 1 failed, 1 skipped",
                    ["some/program", "exit status 3"])
 
-    def test_a_hang_names_its_case(self):
+    def test_a_case_that_hangs_is_named(self):
         self.check([ending("hang")], "2 passed, 1 failed, 1 skipped",
                    ["some/program", "SIGABRT", "HUNG", "'the end'"])
 
-    def test_a_signal_that_a_launcher_reports(self):
+    def test_a_signal_that_a_launcher_reports_is_a_failure(self):
         e = ending("kill")
         e["returncode"] = 128 + 11
         self.check([e], "2 passed, 1 failed, 1 skipped", ["some/program", "SIGSEGV"])
 
-    def test_a_sanitizer_that_reports_at_the_end(self):
+    def test_a_sanitizer_that_reports_at_the_end_is_a_failure(self):
         e = ending("well")
         e.update(result="FAIL", returncode=66, stderr="SUMMARY: ThreadSanitizer: data race x.cpp:1")
         self.check([e], "3 passed, 1 failed, 1 skipped",
                    ["some/program", "66", "ThreadSanitizer: data race x.cpp:1"])
 
-    def test_a_time_out_of_python_tests(self):
+    def test_a_timeout_of_python_tests_is_a_failure(self):
         script = ("import os, unittest\n"
                   "class A(unittest.TestCase):\n"
                   "  def test_1(self): pass\n"
@@ -90,7 +90,7 @@ class Summary(unittest.TestCase):
         self.check([entry("script", done, "TIMEOUT")], "1 passed, 1 failed, 0 skipped",
                    ["some/script", "timed out"])
 
-    def test_failures_of_python_tests(self):
+    def test_failures_of_python_tests_are_named(self):
         script = ("import unittest\n"
                   "class A(unittest.TestCase):\n"
                   "  def test_1(self): pass\n"
@@ -129,7 +129,7 @@ class Summary(unittest.TestCase):
         lines = self.check([entry("python", done, "OK")], "1 passed, 0 failed, 0 skipped")
         self.assertIn("  repeated: test_1: no luck", lines)
 
-    def test_several_programs_add_up(self):
+    def test_counts_of_several_programs_are_added(self):
         self.check([ending("well"), ending("exit"), ending("well")],
                    "8 passed, 1 failed, 3 skipped", ["exit status 3"])
 

@@ -34,7 +34,7 @@ class Listing(unittest.TestCase):
         self.assertGreater(len(expected), 40)
         self.assertEqual(sorted((a["resource"], a["name"]) for a in listed), expected)
 
-    def test_each_attribute_tells_its_variable_type_values_and_meaning(self):
+    def test_each_attribute_has_its_variable_type_values_and_meaning(self):
         for name, attribute in attributes().items():
             with self.subTest(attribute=name):
                 self.assertEqual(attribute["variable"], "LCI_ATTR_" + name.upper())
@@ -43,7 +43,7 @@ class Listing(unittest.TestCase):
                 for key in ("type", "accepted", "doc"):
                     self.assertNotEqual(attribute[key], "")
 
-    def test_verbose_adds_what_an_attribute_means(self):
+    def test_verbose_adds_the_meaning_of_attributes(self):
         plain, verbose = run(INFO), run(INFO, "--verbose")
         self.assertEqual(verbose.returncode, 0)
         doc = attributes()["packet_size"]["doc"]
@@ -59,7 +59,7 @@ class Listing(unittest.TestCase):
                     self.assertNotEqual(fabric["note"], "")
         self.assertEqual([f["name"] for f in fabrics if f["in_use"]], ["shm"])
 
-    def test_one_network_serves_between_hosts_and_who_asks_for_a_provider_gets_libfabric(self):
+    def test_one_network_is_used_between_hosts_and_a_provider_selects_libfabric(self):
         def between_hosts(**env):
             listed = json.loads(run(INFO, "--json", **env).stdout)["fabrics"]
             return {f["name"]: f for f in listed}, [f["name"] for f in listed if "between hosts" in f["note"]]
@@ -71,11 +71,11 @@ class Listing(unittest.TestCase):
             self.assertEqual(best, ["tcp"])
             self.assertEqual(between_hosts(LCI_ATTR_OFI_PROVIDER_NAME="tcp")[1], ["ofi"])
 
-    def test_a_fabric_that_is_asked_for_is_the_one_in_use(self):
+    def test_a_fabric_that_is_selected_is_the_one_in_use(self):
         fabrics = json.loads(run(INFO, "--json", LCI_ATTR_BACKEND="sim").stdout)["fabrics"]
         self.assertEqual([f["name"] for f in fabrics if f["in_use"]], ["sim"])
 
-    def test_whether_registrations_can_be_kept_is_told_with_a_reason_if_not(self):
+    def test_whether_registrations_can_be_cached_is_printed_with_the_reason_if_not(self):
         done = run(INFO)
         self.assertRegex(done.stdout, r"\nwatches of mappings, .*\n  userfaultfd +(not )?usable")
         watch, = json.loads(run(INFO, "--json").stdout)["mapping_watches"]
@@ -85,7 +85,7 @@ class Listing(unittest.TestCase):
         else:
             self.assertIn("LCI_ATTR_REG_CACHE_TRUST", watch["note"])
 
-    def test_a_launcher_is_seen(self):
+    def test_a_launcher_is_detected(self):
         done = run(INFO, "--json", PMI_FD="3", PMI_RANK="0", PMI_SIZE="1")
         self.assertEqual(done.returncode, 0, done.stderr)
         used = [b["name"] for b in json.loads(done.stdout)["bootstraps"] if b["in_use"]]
@@ -118,13 +118,13 @@ class Environment(unittest.TestCase):
                 self.assertIn(f"{variable}={value}", done.stderr)
                 self.assertIn(accepted, done.stderr)
 
-    def test_an_unknown_variable_brings_a_warning_and_a_suggestion(self):
+    def test_an_unknown_variable_gets_a_warning_and_a_suggestion(self):
         done = run(INFO, LCI_ATTR_NPACKET="5")
         self.assertEqual(done.returncode, 0)
         self.assertIn("LCI_ATTR_NPACKET ", done.stderr)
         self.assertIn("did you mean LCI_ATTR_NPACKETS?", done.stderr)
 
-    def test_an_unknown_variable_that_is_like_none_brings_no_suggestion(self):
+    def test_an_unknown_variable_unlike_all_others_gets_no_suggestion(self):
         done = run(INFO, LCI_SOMETHING_ELSE_ALTOGETHER="5")
         self.assertEqual(done.returncode, 0)
         self.assertIn("LCI_SOMETHING_ELSE_ALTOGETHER", done.stderr)
@@ -132,7 +132,7 @@ class Environment(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    def test_help_and_version_are_no_errors(self):
+    def test_help_and_version_exit_with_0(self):
         done = run(INFO, "--help")
         self.assertEqual(done.returncode, 0)
         self.assertIn("--json", done.stdout)

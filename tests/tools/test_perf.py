@@ -48,7 +48,7 @@ class Measuring(unittest.TestCase):
                         for entry, size in zip(out, (8, 3000, 100000)):
                             self.check(entry, op, metric, size, comp)
 
-    def test_one_rank_talks_to_itself(self):
+    def test_one_rank_communicates_with_itself(self):
         for op in ("am", "orderedam", "putsignal", "getsignal", "sendrecv"):
             for metric in ("latency", "rate"):
                 with self.subTest(op=op, metric=metric):
@@ -107,7 +107,7 @@ class Measuring(unittest.TestCase):
                 for entry, size in zip(out, (8, 100000) if sizes else (2097152,)):
                     self.check(entry, op, "bidirectional", size, comp)
 
-    def test_counters_tell_of_what_needs_no_payload(self):
+    def test_counters_count_operations_without_payload(self):
         for ranks in ("1", "2"):
             for op in ("sendrecv", "putsignal", "getsignal"):
                 for metric in ("latency", "rate"):
@@ -127,14 +127,14 @@ class Measuring(unittest.TestCase):
                 self.check(out[0], op, metric, 8)
                 self.assertEqual((out[0]["ranks"], out[0]["mode"]), (int(ranks), "processes"))
 
-    def test_collectives_are_of_any_number_of_ranks(self):
+    def test_collectives_run_on_any_number_of_ranks(self):
         for op in ("barrier", "allreduce"):
             with self.subTest(op=op):
                 out = lines(run(LCIRUN, "-n", "3", PERF, op, "latency", "--json", *SHORT))
                 self.check(out[0], op, "latency", 8)
                 self.assertEqual(out[0]["ranks"], 3)
 
-    def test_percentiles_of_single_round_trips(self):
+    def test_percentiles_are_those_of_single_round_trips(self):
         for op in ("am", "sendrecv", "putsignal"):
             with self.subTest(op=op):
                 entry = lines(run(LCIRUN, "-n", "2", PERF, op, "latency", "--percentiles", "--json",
@@ -145,7 +145,7 @@ class Measuring(unittest.TestCase):
                 # A mean lies between the shortest and the longest.
                 self.assertLess(entry["min"], values[-1])
 
-    def test_comma_separated_values(self):
+    def test_values_can_be_separated_by_commas(self):
         done = run(LCIRUN, "-n", "2", PERF, "am", "rate", "--size", "8,64", "--csv", *SHORT)
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = list(csv.DictReader(io.StringIO(done.stdout)))
@@ -154,14 +154,14 @@ class Measuring(unittest.TestCase):
         self.assertTrue(KEYS <= set(rows[0]))
         self.assertGreater(float(rows[1]["median"]), 0)
 
-    def test_messages_as_packets(self):
+    def test_messages_can_be_posted_as_packets(self):
         for comp in ("cq", "sync"):
             with self.subTest(comp=comp):
                 out = lines(run(LCIRUN, "-n", "2", PERF, "am", "rate", "--comp", comp,
                                 "--zero-copy", "--size", "8,20000", "--json", *SHORT))
                 self.assertEqual([entry["zero_copy"] for entry in out], [True, True])
 
-    def test_a_round_may_be_given_a_length_instead_of_a_count(self):
+    def test_a_round_can_have_a_duration_instead_of_a_count(self):
         out = lines(run(LCIRUN, "-n", "2", PERF, "am", "latency", "--seconds", "0.01", "--rounds",
                         "3", "--json"))
         self.check(out[0], "am", "latency", 8, rounds=3)
@@ -171,7 +171,7 @@ class Measuring(unittest.TestCase):
                         *SHORT))
         self.assertEqual(out[0]["window"], 4)
 
-    def test_the_table_says_how_it_was_measured(self):
+    def test_the_table_has_the_settings_of_the_measurement(self):
         done = run(LCIRUN, "-n", "2", PERF, "am", "rate", "--comp", "cq", "--rounds", "2",
                    "--iterations", "128")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -193,7 +193,7 @@ class LargeMessages(unittest.TestCase):
         return collections.Counter(e["name"] for e in trace["traceEvents"])
 
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "a sender polls while its receiver runs: on two cores")
-    def test_a_sender_that_polls_copies_its_part(self):
+    def test_a_sender_that_polls_copies_its_share(self):
         for op in ("am", "sendrecv"):
             with self.subTest(op=op):
                 # Others may have the second core for a while.
@@ -201,7 +201,7 @@ class LargeMessages(unittest.TestCase):
 
 
 class Resource(unittest.TestCase):
-    def test_each_by_one_thread_and_by_several(self):
+    def test_each_resource_is_measured_with_one_thread_and_several(self):
         for metric in ("cq", "matching", "packet", "registration", "atomic", "ownatomic", "lockedqueue",
                        "malloc"):
             for threads in (1, 3):
@@ -213,7 +213,7 @@ class Resource(unittest.TestCase):
                                      ("resource", metric, threads, "op/s"))
                     self.assertGreater(entry["min"], 0)
 
-    def test_a_cache_that_is_not_there_is_said(self):
+    def test_a_missing_cache_is_reported(self):
         done = run(PERF, "resource", "registration", "--reg-cache", *SHORT)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, "with a cache")
@@ -254,7 +254,7 @@ class Floor(unittest.TestCase):
 
 
 class Misuse(unittest.TestCase):
-    def test_help_is_no_error_and_names_the_options(self):
+    def test_help_exits_with_0_and_names_the_options(self):
         done = run(PERF, "--help")
         self.assertEqual(done.returncode, 0)
         for option in ("--size", "--threads", "--devices", "--comp", "--window", "--rounds",
@@ -262,7 +262,7 @@ class Misuse(unittest.TestCase):
                        "orderedam", "lockedqueue"):
             self.assertIn(option, done.stdout)
 
-    def test_a_bad_command_line_is_refused_with_its_reason(self):
+    def test_an_invalid_command_line_is_refused_with_the_reason(self):
         for arguments, reason in (
                 ((), "OP is required"),
                 (("am",), "METRIC is required"),
@@ -305,7 +305,7 @@ class Misuse(unittest.TestCase):
                 self.assertEqual(done.stdout, "")
                 self.assertIn(reason, done.stderr)
 
-    def test_a_wrong_number_of_ranks_is_refused_once_for_all(self):
+    def test_a_wrong_number_of_ranks_is_refused_by_one_message(self):
         done = run(LCIRUN, "-n", "3", PERF, "am", "latency")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("3 ranks", done.stderr)
@@ -318,7 +318,7 @@ class Misuse(unittest.TestCase):
         self.assertEqual(alone.returncode, 2)
         self.assertIn("both directions need 2", alone.stderr)
 
-    def test_a_bad_variable_of_the_environment_is_named(self):
+    def test_an_invalid_environment_variable_is_named(self):
         done = run(PERF, "am", "rate", LCI_ATTR_PACKET_SIZE="huge")
         self.assertEqual(done.returncode, 1)
         self.assertIn("LCI_ATTR_PACKET_SIZE=huge", done.stderr)

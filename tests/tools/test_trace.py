@@ -35,7 +35,7 @@ class Traced(unittest.TestCase):
 
 
 class Content(Traced):
-    def test_every_event_has_what_the_format_asks_for(self):
+    def test_every_event_has_the_fields_that_the_format_requires(self):
         traces, _ = self.traced()
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()),
                          [f"run.{r}.json" for r in range(RANKS)])
@@ -54,7 +54,7 @@ class Content(Traced):
                     self.assertGreaterEqual(event["dur"], 0)
             self.assertEqual(set(seen), {"M", "X", "b", "e", "s", "f"})
 
-    def test_posts_arrivals_and_counters_agree(self):
+    def test_traced_posts_and_arrivals_agree_with_counters(self):
         traces, counters = self.traced()
         for kind in ("am", "send"):
             for rank in range(RANKS):
@@ -76,7 +76,7 @@ class Content(Traced):
             self.assertEqual(len(self.slices(trace, ARRIVALS["signal"])), 1)
             self.assertEqual(counters[rank]["signal_received"], [1, 1000])
 
-    def test_what_was_posted_is_completed_once(self):
+    def test_each_post_is_completed_once(self):
         for trace in self.traced()[0]:
             for kind in ("am", "send", "recv", "put", "get"):
                 posted = [e for e in self.slices(trace, {f"post_{kind}"})
@@ -103,7 +103,7 @@ class Content(Traced):
             self.assertEqual((len(post), len(arrival)), (2, 2))
             self.assertLess(min(e["ts"] for e in post), min(e["ts"] for e in arrival))
 
-    def test_arrows_lead_from_posts_to_arrivals(self):
+    def test_flow_events_connect_posts_to_arrivals(self):
         traces, _ = self.traced()
         starts = {}
         for trace in traces:
@@ -128,7 +128,7 @@ class Content(Traced):
                 led_to += arrival["name"] in ARRIVALS["am"] | ARRIVALS["send"]
             self.assertEqual(led_to, len(self.slices(trace, ARRIVALS["am"] | ARRIVALS["send"])))
 
-    def test_a_rank_without_a_trace_understands_one_that_takes_one(self):
+    def test_ranks_with_and_without_a_trace_communicate(self):
         for traced in range(RANKS):
             parts = [("env", f"LCI_TRACE={self.folder / 'run'}", TRACED) if r == traced else (TRACED,)
                      for r in range(RANKS)]

@@ -21,13 +21,13 @@ class Exports(unittest.TestCase):
         self.assertGreater(len(declared), 50)
         self.assertEqual(shown, declared)
 
-    def test_nothing_of_the_core_is_in_it(self):
+    def test_the_library_contains_nothing_of_the_core(self):
         """Its bootstrap must be the one that the process's runtimes use."""
         inside = [line for line in output("nm", "-C", LIBRARY).splitlines()
                   if re.search(r" [TtBbDd] .*\blci::(?:core|network)::", line)]
         self.assertEqual(inside, [])
 
-    def test_it_needs_only_lci_the_language_and_the_system(self):
+    def test_the_library_needs_only_lci_and_system_libraries(self):
         needed = re.findall(r"\(NEEDED\)\s+Shared library: \[(.+?)\]", output("readelf", "-d", LIBRARY))
         self.assertIn("liblci.so.2", needed)
         allowed = ("liblci.so.2", "libstdc++.so", "libgcc_s.so", "libc.so", "libm.so", "ld-linux", "libpthread.so",

@@ -71,7 +71,7 @@ def run(case, launcher=(), **variables):
 
 
 class Misuse(unittest.TestCase):
-    def test_each_fault_is_named(self):
+    def test_each_misuse_is_named(self):
         for case, (function, words) in FAULTS.items():
             with self.subTest(case=case):
                 done = run(case)
@@ -79,7 +79,7 @@ class Misuse(unittest.TestCase):
                 self.assertRegex(done.stderr, rf"^lct: {function}: .*\n\Z")
                 self.assertIn(words, done.stderr)
 
-    def test_wrong_options_are_told_and_end_the_program(self):
+    def test_invalid_options_are_reported_and_end_the_program(self):
         for case, words in OPTIONS.items():
             with self.subTest(case=case):
                 done = run(case)
@@ -93,10 +93,10 @@ class Misuse(unittest.TestCase):
         self.assertEqual(done.stdout, "program\n  --n N (default: 0)\n  --which a (default: 0)\n"
                                       "  --flag (default: 0)\n")
 
-    def test_options_are_printed_in_one_line_or_with_names(self):
+    def test_options_are_printed_as_numbers_or_names(self):
         self.assertEqual(run("print").stdout, "--n 0 --which 1\n--n 0\n--which a\n")
 
-    def test_a_false_assertion_aborts_with_what_it_was(self):
+    def test_a_false_assertion_aborts_and_prints_its_expression(self):
         done = run("assert")
         self.assertEqual(done.returncode, -signal.SIGABRT)
         self.assertRegex(done.stderr, r":assert::misuse\.cpp:.*:\d+: 'number == 1' is false: number is 0\n")
@@ -104,17 +104,17 @@ class Misuse(unittest.TestCase):
         self.assertEqual(done.returncode, -signal.SIGABRT)
         self.assertIn("'number == 1' is false: number is 0\n", done.stdout)
 
-    def test_half_an_environment_is_told(self):
+    def test_an_incomplete_environment_is_reported(self):
         done = run("pmi environment", LCI_ATTR_BOOTSTRAP="nonsense")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, "^lct: LCT_pmi_initialize: LCI_ATTR_BOOTSTRAP=nonsense .*\n\\Z")
 
-    def test_the_fault_of_one_rank_ends_the_job(self):
+    def test_misuse_by_one_rank_ends_the_job(self):
         done = run("pmi unpublished", launcher=(LCIRUN, "-n", "3"))
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("lct: LCT_pmi_getname: can't get key = 'key' of rank 0", done.stderr)
 
-    def test_a_push_that_waits_long_says_so(self):
+    def test_a_push_that_waits_long_prints_a_warning(self):
         process = subprocess.Popen([MISUSE, "long wait"], stderr=subprocess.PIPE, text=True)
         try:
             self.assertRegex(process.stderr.readline(), "LCT_queue_push has waited for 10 s: the queue is full")
@@ -122,7 +122,7 @@ class Misuse(unittest.TestCase):
             process.kill()
             process.communicate()
 
-    def test_no_case_is_left_out(self):
+    def test_all_cases_are_tested(self):
         listed = subprocess.run([MISUSE], capture_output=True, text=True, timeout=60).stdout.split("\n")
         asked = {*FAULTS, *OPTIONS, "option help", "print", "assert", "assert in a file",
                  "pmi environment", "long wait"}

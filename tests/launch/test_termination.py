@@ -1,4 +1,4 @@
-"""How jobs end: exit codes, deaths, aborts, time-outs, signals, and that nothing is left."""
+"""How jobs end: exit codes, killed ranks, aborts, time-outs, signals; and that no process is left."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import unittest
 from support import (COUNT_INTERRUPTS, HELPER, LCIRUN, PYTHON, LaunchTest, children, clean_environment,
                      marked, run, wait_until)
 
-# Ignores all polite signals and has a child that has left the session: hard to get rid of.
+# Ignores SIGTERM, SIGINT and SIGHUP, and has a child in another session, which ignores them, too.
 STUBBORN = '''
 import os, signal, sys, time
 for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -27,24 +27,24 @@ time.sleep(600)
 
 
 class ExitCodes(LaunchTest):
-    def test_the_code_of_the_rank_that_fails_is_the_job_s(self):
+    def test_the_job_exits_with_the_code_of_the_rank_that_fails(self):
         result = self.job('-n', 3, HELPER, 'exit', 1, 5)
         self.assertEqual(result.returncode, 5)
         self.assertRegex(result.stderr, r'rank 1 \(pid \d+\) exited with code 5')
         self.assertEqual(result.stderr.count('lcirun:'), 1)
 
-    def test_the_first_bad_code_counts(self):
+    def test_the_job_exits_with_the_first_code_that_is_not_0(self):
         script = 'case $PMI_RANK in 0) sleep 1; exit 3;; 1) trap "exit 4" TERM; sleep 5 & wait;; ' \
                  '2) sleep 0.2; exit 7;; esac'
         self.assertEqual(self.job('-n', 3, 'sh', '-c', script).returncode, 7)
 
-    def test_a_rank_that_dies_by_a_signal(self):
+    def test_a_rank_that_ends_by_a_signal_is_named(self):
         for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT):
             result = self.job('-n', 3, HELPER, 'signal', 2, int(number))
             self.assertEqual(result.returncode, 128 + number)
             self.assertRegex(result.stderr, rf'rank 2 \(pid \d+\) was killed by signal {number:d} ')
 
-    def test_a_rank_killed_from_outside(self):
+    def test_a_rank_killed_by_another_process_ends_the_job(self):
         process = self.start('-n', 3, 'sleep', 600)
         os.kill(self.ranks_of(process, 3)[1], signal.SIGKILL)
         _, err = self.finish(process)
@@ -58,7 +58,7 @@ class ExitCodes(LaunchTest):
             self.assertIn(f'rank 2: abort with code {code}: as the test wants', result.stderr)
             self.assertRegex(result.stderr, r'rank 2 \(pid \d+\) aborted the job')
 
-    def test_abort_alone(self):
+    def test_an_abort_without_a_launcher_exits_with_its_code(self):
         result = run(HELPER, 'abort', 0, 6)
         self.assertEqual(result.returncode, 6)
         self.assertIn('as the test wants', result.stderr)
@@ -75,7 +75,7 @@ class ExitCodes(LaunchTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn('without joining the barrier', result.stderr)
 
-    def test_a_living_rank_that_closes_its_connection_is_named(self):
+    def test_a_running_rank_that_closes_its_connection_is_named(self):
         script = f'[ $PMI_RANK = 1 ] && eval "exec $PMI_FD>&-" && sleep 600; exec {HELPER} fence'
         began = time.monotonic()
         result = self.job('-n', 2, 'bash', '-c', script)
@@ -83,11 +83,11 @@ class ExitCodes(LaunchTest):
         self.assertRegex(result.stderr, r'rank 1 \(pid \d+\) closed its PMI connection')
         self.assertLess(time.monotonic() - began, 60)
 
-    def test_ranks_that_never_ask_for_anything_may_exit_at_any_time(self):
+    def test_ranks_without_a_pmi_session_may_exit_at_any_time(self):
         result = self.job('-n', 3, 'sh', '-c', 'sleep 0.$PMI_RANK')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
 
-    def test_quiet_says_nothing(self):
+    def test_quiet_suppresses_messages(self):
         result = self.job('-n', 2, '-q', 'sh', '-c', 'exit 3')
         self.assertEqual((result.returncode, result.stderr), (3, ''))
 
@@ -102,17 +102,17 @@ class Timeouts(LaunchTest):
         self.assertGreaterEqual(time.monotonic() - began, 0.5)
         self.assertLess(time.monotonic() - began, 30)
 
-    def test_timeout_of_ranks_that_ignore_sigterm(self):
+    def test_a_timeout_kills_ranks_that_ignore_sigterm(self):
         began = time.monotonic()
         result = self.job('-n', 2, '--timeout', '0.5', PYTHON, '-c', STUBBORN)
         self.assertEqual(result.returncode, 124)
         self.assertGreaterEqual(time.monotonic() - began, 2.5)  # 2 s of grace
 
-    def test_a_job_in_time_is_not_disturbed(self):
+    def test_a_job_that_ends_before_its_timeout_is_unaffected(self):
         result = self.job('-n', 2, '--timeout', '100', 'true')
         self.assertEqual((result.returncode, result.stderr), (0, ''))
 
-    def test_stopped_ranks_are_ended_too(self):
+    def test_stopped_ranks_are_ended(self):
         result = self.job('-n', 2, '--timeout', '0.5', 'sh', '-c', 'kill -STOP $$')
         self.assertEqual(result.returncode, 124)
 
@@ -137,7 +137,7 @@ sys.stdout.write(f"got {n.name}\\n")
                 self.assertEqual(out, f'got {name}\n' * 3)
                 self.assertEqual((process.returncode, err), (0, ''))
 
-    def test_ranks_that_die_of_the_signal_give_its_code(self):
+    def test_ranks_that_end_by_the_signal_give_its_exit_code(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             process = self.start('-n', 3, 'sleep', 600)
             self.ranks_of(process, 3)
@@ -158,7 +158,7 @@ sys.stdout.write(f"got {n.name}\\n")
         self.assertEqual(process.returncode, 130)
         self.assertLess(time.monotonic() - began, 20)
 
-    def test_interrupts_are_ignored_where_whoever_started_lcirun_ignores_them(self):
+    def test_interrupts_are_ignored_if_the_parent_of_lcirun_ignores_them(self):
         process = subprocess.Popen(['sh', '-c', f"trap '' INT; exec {LCIRUN} -n 2 sleep 2"],
                                    env=clean_environment(**{self.mark: 1}))
         self.ranks_of(process, 2)
@@ -167,7 +167,7 @@ sys.stdout.write(f"got {n.name}\\n")
             time.sleep(0.4)
         self.assertEqual(process.wait(60), 0)
 
-    def test_an_interrupt_from_the_terminal_reaches_ranks_once(self):
+    def test_an_interrupt_by_the_terminal_reaches_each_rank_once(self):
         process, terminal = self.start_on_terminal('-n', 2, PYTHON, '-c', COUNT_INTERRUPTS)
         for _ in range(2):
             self.assertEqual(process.stdout.readline(), 'up\n')
@@ -181,32 +181,32 @@ sys.stdout.write(f"got {n.name}\\n")
         out, _ = self.finish(process)
         self.assertEqual(sorted(out.split()), ['0-hello', '1-'])
 
-    def test_timeout_1_ends_it(self):
+    def test_timeout_1_ends_lcirun(self):
         result = run('timeout', '1', LCIRUN, '-n', 2, 'sleep', 600, **{self.mark: 1})
         self.assertEqual(result.returncode, 124)
 
 
 class NothingIsLeft(LaunchTest):
-    """Beyond what each test's tearDown checks: the hard ways to end."""
+    """In addition to the checks of each test's tearDown: SIGKILL, and processes in other sessions."""
 
     def up(self, *words):
         process = self.start('-n', 3, *words, PYTHON, '-c', STUBBORN)
         for _ in range(3):
             self.assertTrue(process.stdout.readline().endswith('up\n'))
-        # guard, job, 3 ranks, 3 daemons of theirs
+        # guard, job, 3 ranks, 3 daemons of the ranks
         self.assertEqual(len(marked(self.mark)), 8)
         return process
 
-    def assert_all_gone(self):
+    def assert_none_left(self):
         self.assertTrue(wait_until(lambda: not marked(self.mark), 20), marked(self.mark))
 
-    def test_after_kill_9_of_lcirun(self):
+    def test_nothing_is_left_after_sigkill_of_lcirun(self):
         for words in ([], ['--label']):
             process = self.up(*words)
             process.kill()
-            self.assert_all_gone()
+            self.assert_none_left()
 
-    def test_after_kill_9_of_the_process_that_runs_the_job(self):
+    def test_nothing_is_left_after_sigkill_of_the_process_that_runs_the_job(self):
         process = self.up()
         os.kill(children(process.pid)[0], signal.SIGKILL)
         _, err = self.finish(process)
@@ -214,7 +214,7 @@ class NothingIsLeft(LaunchTest):
         self.assertIn('was killed by signal 9', err)
         self.assertEqual(marked(self.mark), [])
 
-    def test_after_kill_9_of_both_at_once_no_rank_is_left(self):
+    def test_no_rank_is_left_after_sigkill_of_both_processes(self):
         process = self.start('-n', 3, PYTHON, '-c',
                              'import time; print("up", flush=True); time.sleep(600)')
         for _ in range(3):
@@ -224,18 +224,18 @@ class NothingIsLeft(LaunchTest):
             os.kill(pid, signal.SIGSTOP)
         for pid in (process.pid, job):
             os.kill(pid, signal.SIGKILL)
-        self.assert_all_gone()
+        self.assert_none_left()
 
-    def test_after_kill_9_while_the_ranks_start(self):
+    def test_nothing_is_left_after_sigkill_while_the_ranks_start(self):
         for i in range(10):
             process = self.start('-n', 32, 'sleep', 600)
             time.sleep(0.001 * i)
             process.kill()
             process.wait()
-            self.assert_all_gone()
+            self.assert_none_left()
 
-    def test_when_lcirun_returns_all_are_gone(self):
-        # Not only soon after: a script's next line may count on it.
+    def test_all_processes_have_ended_when_lcirun_returns(self):
+        # When it returns, not soon after: the next command of a script may rely on it.
         for words in (['--timeout', '0.3', PYTHON, '-c', STUBBORN],
                       ['sh', '-c', 'setsid sleep 600 & exit 3'],
                       ['sh', '-c', 'setsid sleep 600 & exit 0']):
@@ -245,7 +245,7 @@ class NothingIsLeft(LaunchTest):
                 self.assertEqual(result.returncode, 0)
                 self.assertIn('2 process(es) that ranks have left running', result.stderr)
 
-    def test_what_ends_soon_by_itself_is_left_alone(self):
+    def test_processes_that_end_soon_are_not_killed(self):
         path = f'/tmp/{self.mark}.out'
         self.addCleanup(os.unlink, path)
         result = self.job('-n', 1, 'sh', '-c', f'(sleep 0.2; echo done > {path}) & exit 0')
@@ -253,7 +253,7 @@ class NothingIsLeft(LaunchTest):
         with open(path) as f:
             self.assertEqual(f.read(), 'done\n')
 
-    def test_many_jobs_that_die_at_once(self):
+    def test_nothing_is_left_of_many_jobs_that_are_killed_at_once(self):
         jobs = [self.start('-n', 4, HELPER, 'signal', i % 4, 9) for i in range(12)]
         for job in jobs:
             self.finish(job)
