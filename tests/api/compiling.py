@@ -1,4 +1,4 @@
-"""Compiling small pieces of C++ against the public headers, with each compiler that is there."""
+"""Compiling small pieces of C++ against the public headers, with each available compiler."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-// Values to try setters with: the n-th of a type differs from all its others and from defaults.
+// Values for setters: the n-th value of a type differs from all its others and from defaults.
 #pragma once
 
 #include <cstdint>

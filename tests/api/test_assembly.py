@@ -1,6 +1,5 @@
-"""What a call site of a functor compiles to: one call, no jump, few instructions. Optional
-arguments must cost stores and nothing else. Functors that look for a short way have tests and no more
-than the calls that they need."""
+"""What a call site of a functor compiles to: one call, no jump, few instructions. Optional arguments must cost stores
+and nothing else. Functors with an inlined fast path have tests, and no more calls than they need."""
 
 import re
 import unittest

@@ -1,11 +1,11 @@
-// Where a process learns its rank from: the attribute goes before the environment.
+// The source of a process's rank: the attribute precedes the environment.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <string>
 
 #include <lci.hpp>
 
-TEST_CASE("the bootstrap that an attribute names is the one that is used") {
+TEST_CASE("the attribute bootstrap selects the bootstrap") {
   using Catch::Contains;
   REQUIRE(setenv("LCI_ATTR_BOOTSTRAP", "nonsense", 1) == 0);
   CHECK_THROWS_WITH(lci::alloc_runtime(), Contains("nonsense") && Contains("pmi1"));

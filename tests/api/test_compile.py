@@ -1,5 +1,5 @@
-"""What compiles and what does not. Each mistake stands beside a control that differs from it in
-the mistake only, and that must compile: a test whose control fails proves nothing."""
+"""What compiles and what does not. Each mistake has a control that differs from it in the mistake only, and that must
+compile: otherwise the test would prove nothing."""
 
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ def framed(statement, name="use"):
     return FRAME.format(statement=statement, name=name)
 
 
-# name: (control, mistake, what the compilers say about the mistake)
+# name: (control, mistake, the compilers' error for the mistake)
 MISTAKES = {
     "another handle as completion object": (
         "lci::post_send(1, buffer, 8, 0, comp);",
@@ -85,7 +85,7 @@ MISTAKES = {
         r"a node must be a functor"),
 }
 
-# Forms that look unusual but are right: a kept functor, changed in place.
+# Unusual but valid forms: a functor that is kept and changed in place.
 KEPT = """
   auto post = lci::post_send_x(1, buffer, 8, 0, comp);
   if (buffer) post.device(device);

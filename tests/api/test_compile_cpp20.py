@@ -1,5 +1,4 @@
-"""What compiles and what does not of lci/cpp20.hpp, as test_compile.py has it of lci.hpp: each mistake
-beside a control."""
+"""What compiles with lci/cpp20.hpp and what does not: each mistake has a control, as in test_compile.py."""
 
 import unittest
 from concurrent.futures import ThreadPoolExecutor
@@ -25,13 +24,13 @@ lci::task<> {name}(lci::unique_handle<lci::device_t>& owner, lci::comp_t comp, l
 }}
 """
 
-# name: (control, mistake, what the compilers say about the mistake)
+# name: (control, mistake, the compilers' error for the mistake)
 MISTAKES = {
     "a copy of an owner": (
         "auto other = std::move(owner);",
         "auto other = owner;",
         r"deleted|implicitly-deleted"),
-    "a handle of an owner that is gone": (
+    "a handle of a temporary owner": (
         "lci::progress_x().device(owner)();",
         "lci::progress_x().device(lci::unique_handle(lci::alloc_device()))();",
         r"deleted"),
@@ -43,7 +42,7 @@ MISTAKES = {
         "lci::unique_handle h{lci::alloc_graph()};",
         "lci::unique_handle h{lci::graph_node_t()};",
         r"class template argument deduction failed|no viable constructor|constraint"),
-    "an owner that is forgotten at once": (
+    "an owner that is discarded at once": (
         "lci::unique_handle h{lci::alloc_sync()};",
         "take(std::move(owner));",
         r"nodiscard|unused"),
@@ -51,7 +50,7 @@ MISTAKES = {
         "lci::buffer(numbers);",
         "std::vector<int*> v; lci::buffer(v);",
         r"no matching function|constraints"),
-    "a buffer of what is no bytes": (
+    "a buffer of objects that are not trivially copyable": (
         "lci::buffer(numbers);",
         "std::vector<std::string> v; lci::buffer(v);",
         r"no matching function|constraints"),
@@ -91,11 +90,11 @@ MISTAKES = {
         "auto t = answer(); co_await std::move(t);",
         "auto t = answer(); co_await t;",
         r"discards qualifiers|await_ready|no viable|no match|not viable"),
-    "a task that nobody awaits": (
+    "a task that is not awaited": (
         "co_await answer();",
         "answer();",
         r"nodiscard|unused"),
-    "several of which one does not post": (
+    "when_all with a functor that does not post": (
         "co_await lci::when_all(lci::post_send_x(1, lci::buffer(numbers), 0, comp));",
         "co_await lci::when_all(lci::barrier_x());",
         r"no matching function|constraint"),

@@ -8,7 +8,7 @@
 
 #include <lci.hpp>
 
-TEST_CASE("threads that make the first runtimes of a process do not meet") {
+TEST_CASE("several threads may allocate the first runtimes of a process at the same time") {
   constexpr int n = 8;
   for (int round = 0; round < 20; ++round) {
     std::latch ready(n);

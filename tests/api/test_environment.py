@@ -1,5 +1,5 @@
-"""Options from the environment: what is understood, what is refused, what is warned of. Runs
-options_probe, since a process reads its environment once."""
+"""Options from the environment: what is accepted, what is refused, and what gets a warning. Runs options_probe, since a
+process reads its environment once."""
 
 import os
 import subprocess

@@ -15,7 +15,7 @@ PRELUDE = """
 #include <mutex>
 #include <thread>
 #include <vector>
-// What the guide takes for granted.
+// Declarations that the code of the guide uses.
 extern int rank;
 extern void* buffer;
 extern size_t size;

@@ -1,4 +1,4 @@
-// Handles and names of enumerations: what users do with them, without a runtime.
+// Uses of handles and of names of enumerations, without a runtime.
 #include <catch2/catch.hpp>
 #include <string>
 #include <unordered_set>
@@ -13,7 +13,7 @@ struct silent_comp : lci::comp_impl_t {
 
 }  // namespace
 
-TEST_CASE("an empty handle has no object, and says so by name") {
+TEST_CASE("an empty handle has no object, and the error names it") {
   CHECK(lci::device_t().is_empty());
   CHECK(lci::device_t() == lci::device_t(nullptr));
   CHECK_THROWS_AS(lci::device_t().get_impl(), lci::invalid_argument_error);
@@ -21,7 +21,7 @@ TEST_CASE("an empty handle has no object, and says so by name") {
   CHECK_THROWS_AS(lci::runtime_t().get_attr_max_tag(), lci::invalid_argument_error);
 }
 
-TEST_CASE("constants are no objects either") {
+TEST_CASE("constants of handles are empty") {
   CHECK(lci::COMP_NULL.is_empty());
   CHECK(lci::COMP_NULL == lci::COMP_NULL_EXPECT_DONE);
   CHECK(lci::COMP_NULL_RETRY.is_empty());
@@ -38,7 +38,7 @@ TEST_CASE("constants are no objects either") {
   CHECK(lci::GRAPH_START != lci::GRAPH_END);
 }
 
-TEST_CASE("an object of the user is a completion object") {
+TEST_CASE("an object of the program can be a completion object") {
   silent_comp object;
   object.attr.am_in_place = true;
   object.attr.user_context = &object;
@@ -54,13 +54,13 @@ TEST_CASE("an object of the user is a completion object") {
   CHECK(other == comp);
 }
 
-TEST_CASE("a handle passes through an untyped pointer") {
+TEST_CASE("a handle converts to an untyped pointer and back") {
   silent_comp object;
   void* untyped = lci::comp_t(&object).get_impl();
   CHECK(lci::comp_t(static_cast<lci::comp_impl_t*>(untyped)).get_impl() == &object);
 }
 
-TEST_CASE("handles are keys of hash tables") {
+TEST_CASE("handles can be keys of hash tables") {
   silent_comp a, b;
   std::unordered_set<lci::comp_t> set{&a, &b, &a, nullptr};
   CHECK(set.size() == 3);
@@ -79,15 +79,15 @@ TEST_CASE("values of enumerations have names") {
   CHECK(lci::get_errorcode_str(lci::errorcode_t::posted) == std::string("posted"));
 }
 
-TEST_CASE("attributes out of range are refused at allocation, by name") {
-  // No runtime is needed to find that out for completion objects.
+TEST_CASE("attributes out of range are refused at allocation, and the error names them") {
+  // Completion objects need no runtime.
   CHECK_THROWS_WITH(lci::alloc_sync_x().threshold(0)(),
                     Catch::Contains("alloc_sync") && Catch::Contains("sync_threshold") &&
                         Catch::Contains("1 to"));
   CHECK_THROWS_AS(lci::alloc_cq_x().default_length(-5)(), lci::invalid_argument_error);
 }
 
-TEST_CASE("without a default runtime, operations say what is missing") {
+TEST_CASE("without a default runtime, operations throw an error that says what is missing") {
   REQUIRE(lci::get_g_runtime().is_empty());
   CHECK(lci::get_rank_me() == -1);
   CHECK(lci::get_rank_n() == -1);

@@ -1,4 +1,4 @@
-"""A program compiled with headers that do not fit the library is told so, before anything is done."""
+"""A program compiled with headers that do not fit the library gets an error at its first call."""
 
 import os
 import pathlib
@@ -29,8 +29,9 @@ int main() {
 BEGINNINGS = (("auto r = lci::alloc_runtime_x().alloc_default_device(false)()", "free_runtime(&r)"),
               ("lci::g_runtime_init()", "g_runtime_fina()"),
               ("lci::global_initialize()", "global_finalize()"))
-CHANGES = {  # what an older or newer header may have: file, text, its replacement
-    "a member of a device's front": ("direct.hpp", "  unsigned shared_place = 0; ", "  unsigned more = 0, shared_place = 0; "),
+CHANGES = {  # differences of an older or newer header: file, text, its replacement
+    "a member of a device's front": ("direct.hpp", "  unsigned shared_place = 0; ",
+                                     "  unsigned more = 0, shared_place = 0; "),
     "the order of its members": ("direct.hpp", "  size_t direct_end = 0;    ///< messages of fewer bytes may take "
                                  "the direct path\n  uintptr_t packets = 0; ",
                                  "  uintptr_t packets = 0;\n  size_t direct_end = 0; "),
@@ -79,7 +80,7 @@ class Layout(unittest.TestCase):
                 (self.include / "lci" / change[0]).write_text(before)
 
     def test_headers_with_an_additional_argument_are_rejected(self):
-        # As the generator would do.
+        # As the generator would change it.
         header = (self.include / "lci" / "operations.hpp").read_text()
         number = header[header.index("layout_of_headers(0x"):].split(")")[0]
         self.change("operations.hpp", number, "layout_of_headers(0x1234")

@@ -1,4 +1,4 @@
-// What published programs do with a runtime, as they do it.
+// What published programs do with a runtime, in their way.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -19,7 +19,7 @@ void wait_for(lci::comp_t sync, lci::status_t posted) {
   if (posted.is_posted()) lci::sync_wait(sync, nullptr);
 }
 
-/// Sends and receives as a program of operations would: posts once, and signals the graph by itself.
+/// An operation of the program as a node: sends and receives, and signals the graph itself.
 class exchange_op {
  public:
   exchange_op(uint64_t* out, uint64_t* in) : out_(out), in_(in) {}
@@ -56,7 +56,7 @@ struct answer_op {
   int operator()() const { return ++*runs; }
 };
 
-/// Says retry twice.
+/// Returns retry twice.
 struct hesitant_op {
   int* runs;
   void* node = nullptr;
@@ -85,7 +85,7 @@ struct with_comp_op {
 
 }  // namespace
 
-TEST_CASE("messages to a registered empty object are dropped") {
+TEST_CASE("messages to a registered empty completion object are dropped") {
   lci::g_runtime_init();
   const lci::rcomp_t nobody = lci::register_rcomp(lci::comp_t());
   lci::comp_t queue = lci::alloc_cq();
@@ -114,7 +114,7 @@ TEST_CASE("messages to a registered empty object are dropped") {
   lci::g_runtime_fina();
 }
 
-TEST_CASE("functors of a program are nodes") {
+TEST_CASE("functors of a program can be nodes") {
   lci::g_runtime_init();
   uint64_t out = static_cast<uint64_t>(lci::get_rank_me()) + 100, in = 0;
   int counted = 0, answered = 0, hesitated = 0;
@@ -135,13 +135,13 @@ TEST_CASE("functors of a program are nodes") {
     CHECK(answered == run);
     CHECK(in == static_cast<uint64_t>(left()) + 100);
   }
-  CHECK(hesitated == 4);  // thrice, then once
+  CHECK(hesitated == 4);  // three times, then once
   lci::free_comp(&graph);
   lci::barrier();
   lci::g_runtime_fina();
 }
 
-TEST_CASE("a device without a packet pool serves what needs no packet, and says what does") {
+TEST_CASE("a device without a packet pool does operations that need no packet, and refuses the others") {
   using Catch::Contains;
   lci::g_runtime_init_x().alloc_default_packet_pool(false)();
   const lci::device_t device = lci::get_default_device();
@@ -186,7 +186,7 @@ TEST_CASE("a device without a packet pool serves what needs no packet, and says 
   }
   lci::barrier();
 
-  // With a pool, what needs a packet goes; without, it is refused before anything is posted.
+  // With a pool, operations that need a packet are possible; without, they are refused before anything is posted.
   lci::packet_pool_t pool = lci::alloc_packet_pool();
   lci::register_packet_pool(pool, device);
   const size_t needs_packet = lci::get_max_bcopy_size_x().packet_pool(pool)();
@@ -209,7 +209,7 @@ TEST_CASE("a device without a packet pool serves what needs no packet, and says 
   const auto receive = lci::post_recv(lci::get_rank_me(), in.data(), needs_packet, 2, sync);
   wait_for(sync, receive);
   CHECK(std::memcmp(in.data(), out.data(), needs_packet) == 0);
-  // Shared memory takes such a message without a packet.
+  // Shared memory needs no packet for such a message.
   CHECK(refused == (lci::get_default_net_context().get_attr_backend() != lci::attr_backend_t::shm));
   lci::barrier();
   lci::free_comp(&sync);

@@ -1,11 +1,11 @@
-// How published programs start and end: alone, and as ranks of a job.
+// Start and end of published programs: as a single process, and as ranks of a job.
 #include <catch2/catch.hpp>
 
 #include <lci.hpp>
 
 namespace {
 
-/// Ranks hear of each other: a barrier over the default runtime.
+/// A barrier over the default runtime: all ranks are connected.
 void meet() { lci::barrier(); }
 
 bool valid_ranks() {
@@ -42,7 +42,7 @@ TEST_CASE("attributes that are set between global_initialize and g_runtime_init 
   lci::global_finalize();
 }
 
-TEST_CASE("a runtime without a default device, devices of the program") {
+TEST_CASE("a runtime without a default device, with devices of the program") {
   lci::global_initialize();
   const int rank = lci::get_rank_me();
   lci::g_runtime_init_x().alloc_default_device(false)();
@@ -58,7 +58,7 @@ TEST_CASE("a runtime without a default device, devices of the program") {
   CHECK(lci::get_rank_me() == -1);
 }
 
-TEST_CASE("g_runtime_init alone, and again") {
+TEST_CASE("g_runtime_init may be called without global_initialize, and twice") {
   const lci::runtime_t runtime = lci::g_runtime_init();
   CHECK(valid_ranks());
   CHECK(lci::g_runtime_init() == runtime);  // with a warning
@@ -71,7 +71,7 @@ TEST_CASE("g_runtime_init alone, and again") {
   CHECK(lci::get_rank_me() == -1);
 }
 
-TEST_CASE("global_initialize and a runtime of one's own") {
+TEST_CASE("global_initialize may be followed by a runtime of the program") {
   lci::global_initialize();
   lci::runtime_t runtime = lci::alloc_runtime();
   CHECK(lci::get_g_runtime().is_empty());

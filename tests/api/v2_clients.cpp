@@ -1,5 +1,5 @@
-// How published programs name things beyond the tables: classes behind handles, untyped pointers, text of
-// enumerations, macros, types that they take for granted. It only has to compile.
+// What published programs use beyond the tables: classes behind handles, untyped pointers, texts of enumerations,
+// macros, and types. It only has to compile.
 #include <lci.hpp>
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace lci;
 
-// --- the class behind a handle, its attributes, and handles from pointers without asking ---
+// --- the class behind a handle, its attributes, and implicit conversion of pointers to handles ---
 
 template <class Handle, class Impl, class Attr>
 constexpr bool usual_handle =
@@ -44,7 +44,7 @@ struct kept_by_a_program {
 
 static_assert(sizeof(rmr_t) == 24 && std::is_trivially_copyable_v<rmr_t>);
 
-// --- what a status gives ---
+// --- members of a status ---
 
 static_assert(std::is_same_v<decltype(std::declval<const status_t&>().get_buffer()), void*>);
 static_assert(std::is_same_v<decltype(std::declval<const status_t&>().get_size()), size_t>);

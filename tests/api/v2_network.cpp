@@ -1,6 +1,6 @@
 // The published v2 raw network operations, with each of their setters.
-// It only has to compile, with each compiler and as strictly as clients do. Written from the
-// published tables, not from our description, so that a name lost there is missed here.
+// It only has to compile, with each compiler and the strictest warnings of clients. Written from the published tables,
+// not from api_dsl, so that a name that is missing there is an error here.
 // clang-format off: tables, not code.
 #include "tests/api/v2_values.hpp"
 

@@ -1,4 +1,4 @@
-// Arguments for the calls that try the published names.
+// Arguments for the calls of the published names.
 #pragma once
 
 #include <lci.hpp>

@@ -1,4 +1,4 @@
-// A user's program in C++ with LCI and LCT: numbers come through LCI, and go through a queue of LCT.
+// A user's program in C++ with LCI and LCT: receives numbers with LCI and pushes them to a queue of LCT.
 #include <cstdio>
 #include <lci.hpp>
 #include <lct.h>

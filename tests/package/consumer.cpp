@@ -1,4 +1,4 @@
-// A user's program: each rank greets its right neighbour. Built from an installed LCI.
+// A user's program: each rank sends a number to its right neighbour. Built with an installed LCI.
 #include <cstdio>
 #include <lci.hpp>
 

@@ -1,4 +1,4 @@
-"""A tree that `meson install` has made, in a temporary folder: what a user has."""
+"""A tree that `meson install` has created in a temporary folder, as users have it."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ def run(*command, timeout=120, **kwargs):
 
 
 class InstalledCase(unittest.TestCase):
-    """Its class has `root` (the prefix), `folder` (to write to) and `env`, in which it is found."""
+    """The class has `root` (the prefix), `folder` (to write to) and `env`, with which the installed files are found."""
 
     @classmethod
     def setUpClass(cls):

@@ -14,7 +14,7 @@ int main(void) {
   LCT_pmi_publish(key, value);
   LCT_pmi_barrier();
   LCT_pmi_getname(next, key, value);
-  printf("rank %d of %d hears: %s\n", rank, LCT_pmi_get_size(), value);
+  printf("rank %d of %d reads: %s\n", rank, LCT_pmi_get_size(), value);
   LCT_pmi_barrier();
   LCT_pmi_finalize();
   LCT_fina();

@@ -24,7 +24,7 @@ class Consumers(InstalledCase):
         self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
-    def greets_its_neighbour(self, program):
+    def runs_on_two_ranks(self, program):
         ran = self.launch(2, program)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(sorted(ran.stdout.splitlines()),
@@ -35,7 +35,7 @@ class Consumers(InstalledCase):
         ran = self.launch(2, c_program)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(sorted(ran.stdout.splitlines()),
-                         ["rank 0 of 2 hears: I am 1", "rank 1 of 2 hears: I am 0"])
+                         ["rank 0 of 2 reads: I am 1", "rank 1 of 2 reads: I am 0"])
         ran = self.launch(2, both)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(sorted(ran.stdout.splitlines()), ["rank 0 of 2: right", "rank 1 of 2: right"])
@@ -76,7 +76,7 @@ class Consumers(InstalledCase):
     def test_a_pkg_config_project_builds_and_runs(self):
         folder = self.project("pkg_config")
         self.do("sh", "build.sh", cwd=folder)
-        self.greets_its_neighbour(folder / "consumer")
+        self.runs_on_two_ranks(folder / "consumer")
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_builds_and_runs(self):
@@ -84,7 +84,7 @@ class Consumers(InstalledCase):
         self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
                 f"-DCMAKE_PREFIX_PATH={self.root}")
         self.do("cmake", "--build", folder / "build")
-        self.greets_its_neighbour(folder / "build" / "consumer")
+        self.runs_on_two_ranks(folder / "build" / "consumer")
 
     def test_a_meson_project_builds_with_the_installed_library(self):
         folder = self.project("meson", "meson_installed")
@@ -92,18 +92,18 @@ class Consumers(InstalledCase):
         self.assertIn("dependency lci found: YES", said)
         self.assertIn("dependency lct found: YES", said)
         self.do("meson", "compile", "-C", folder / "build")
-        self.greets_its_neighbour(folder / "build" / "consumer")
+        self.runs_on_two_ranks(folder / "build" / "consumer")
         self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
 
     def test_a_meson_project_builds_with_a_subproject(self):
         folder = self.project("meson", "meson_subproject")
         (folder / "subprojects").mkdir()
         (folder / "subprojects" / "lci").symlink_to(SOURCE, target_is_directory=True)
-        # What matters is that it builds, not how fast it is.
+        # Without optimization, which takes less time to build.
         self.do("meson", "setup", folder / "build", folder, "--wrap-mode=forcefallback",
                 "-Dbuildtype=plain")
         self.do("ninja", "-C", folder / "build", "consumer", "lct_consumer", "both_consumer", timeout=600)
-        self.greets_its_neighbour(folder / "build" / "consumer")
+        self.runs_on_two_ranks(folder / "build" / "consumer")
         self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
         targets = self.do("meson", "introspect", "--targets", folder / "build")
         self.assertIn('"name": "lcirun"', targets)

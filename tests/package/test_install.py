@@ -1,4 +1,4 @@
-"""Installs into a temporary prefix and looks at what is there."""
+"""Installs into a temporary prefix and checks the files."""
 
 import os
 import re

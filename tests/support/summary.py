@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 
 PASSED = re.compile(r"(?:PASSED|SKIPPED) |=+$|~+$")
 CASES = re.compile(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", re.M)
-CASE = re.compile(r"^(PASSED|FAILED|SKIPPED) (?!\(\w[\w ]*=\d)(.+)$", re.M)  # not unittest's verdict
+CASE = re.compile(r"^(PASSED|FAILED|SKIPPED) (?!\(\w[\w ]*=\d)(.+)$", re.M)  # not the last line of unittest
 RAN = re.compile(r"^Ran (\d+) tests? in ", re.M)
 VERDICT = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.M)
 UNITTEST_CASE = re.compile(r" \.\.\. (ok|FAIL|ERROR|skipped) ?.*$", re.M)

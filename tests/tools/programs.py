@@ -1,4 +1,4 @@
-"""Runs the tools under test: paths come from the build, through the environment."""
+"""Runs the tools under test, whose paths are in the environment."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ INFO, PERF, LCIRUN = (os.environ.get(name, "") for name in ("INFO", "PERF", "LCI
 
 
 def clean_environment(**variables):
-    """Ours, without what the caller's shell or launcher says to LCI."""
+    """This process's environment without variables of LCI and of launchers."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("LCI_", "PMI_"))}
     return {**kept, **variables}
 

@@ -1,4 +1,4 @@
-"""lci_info: lists all there is, says where values come from, and rejects what makes no sense."""
+"""lci_info lists networks, bootstraps and attributes with the origin of their values, and rejects invalid ones."""
 
 import json
 import unittest

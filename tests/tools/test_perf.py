@@ -1,4 +1,4 @@
-"""lci_perf: each kind of measurement runs and reports as it says; misuse is told clearly."""
+"""lci_perf: each kind of measurement runs and prints its results; misuse is refused with the reason."""
 
 import collections
 import csv
@@ -142,7 +142,7 @@ class Measuring(unittest.TestCase):
                 values = [entry[key] for key in ("p50", "p90", "p99", "p99.9", "longest")]
                 self.assertEqual(values, sorted(values))
                 self.assertGreater(values[0], 0)
-                # A mean lies between the shortest and the longest.
+                # The mean of a round is below the longest round trip.
                 self.assertLess(entry["min"], values[-1])
 
     def test_values_can_be_separated_by_commas(self):
@@ -183,7 +183,7 @@ class Measuring(unittest.TestCase):
 
 
 class LargeMessages(unittest.TestCase):
-    """Which process copies them does not show in the figures' meaning, but in the trace."""
+    """The trace shows which process copies them."""
 
     def arrivals(self, op):
         with tempfile.TemporaryDirectory() as folder:
@@ -196,7 +196,7 @@ class LargeMessages(unittest.TestCase):
     def test_a_sender_that_polls_copies_its_share(self):
         for op in ("am", "sendrecv"):
             with self.subTest(op=op):
-                # Others may have the second core for a while.
+                # Other processes may use the second core for some time.
                 self.assertTrue(any(self.arrivals(op)["arrive fragment"] > 0 for _ in range(5)))
 
 

@@ -1,4 +1,4 @@
-"""The message trace: valid for the viewers, complete, bounded, and absent unless asked for."""
+"""The message trace: valid for viewers, complete, bounded, and only written on request."""
 
 import collections
 import json
@@ -113,10 +113,10 @@ class Content(Traced):
         for trace in traces:
             ends = [e for e in trace["traceEvents"] if e["ph"] == "f"]
             self.assertEqual(len({e["id"] for e in ends}), len(ends))
-            led_to = 0
+            n_arrows = 0
             for end in ends:
                 arrival = self.slice_at(trace, end, "arrival")
-                if end["id"] not in starts:  # a barrier's, which nobody has posted
+                if end["id"] not in starts:  # of a barrier, which has no post
                     self.assertEqual(arrival["name"], "arrive signal")
                     continue
                 start, post = starts[end["id"]]
@@ -125,8 +125,8 @@ class Content(Traced):
                 self.assertEqual(post["args"]["peer"], arrival["pid"])
                 for what in ("size", "tag"):
                     self.assertEqual(post["args"][what], arrival["args"][what])
-                led_to += arrival["name"] in ARRIVALS["am"] | ARRIVALS["send"]
-            self.assertEqual(led_to, len(self.slices(trace, ARRIVALS["am"] | ARRIVALS["send"])))
+                n_arrows += arrival["name"] in ARRIVALS["am"] | ARRIVALS["send"]
+            self.assertEqual(n_arrows, len(self.slices(trace, ARRIVALS["am"] | ARRIVALS["send"])))
 
     def test_ranks_with_and_without_a_trace_communicate(self):
         for traced in range(RANKS):
@@ -147,7 +147,7 @@ class Content(Traced):
 
     @staticmethod
     def within(inner, outer):
-        slack = 0.001  # the last digit, lost in a float
+        slack = 0.001  # the rounding of the last digit
         return (inner["tid"] == outer["tid"] and inner["ts"] >= outer["ts"] - slack and
                 inner["ts"] + inner["dur"] <= outer["ts"] + outer["dur"] + slack)
 

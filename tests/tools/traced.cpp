@@ -1,5 +1,5 @@
-// A rank that communicates in all ways with its right neighbour, and prints what its device has
-// counted as JSON. Run with counters and a trace on. Exit code 9: an error, with its text on stderr.
+// A rank that uses all operations with its right neighbour, and prints the counters of its device as JSON. Run with
+// counters and a trace. Exit code 9: an error, with its text on stderr.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace {
 
-/// More than any network takes without asking first.
+/// Larger than any network sends without a handshake.
 constexpr size_t large = 300'000;
 
 void ignore(lci::status_t status) { std::free(status.buffer); }
@@ -52,7 +52,7 @@ void communicate(int me, int n) {
   finish(sync, [&] { return lci::post_get(right, in.data(), 500, sync, 0, there); });
   while (lci::counter_get(signals) < 1) lci::progress();
   lci::barrier();
-  // The last of all, to oneself.
+  // The last operation, to this rank itself.
   auto last = lci::alloc_counter();
   const auto to_last = lci::register_rcomp(last);
   finish(sync, [&] { return lci::post_am_x(me, out.data(), 7, sync, to_last).tag(4242)(); });

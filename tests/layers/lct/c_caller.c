@@ -1,4 +1,4 @@
-/* Each part of LCT, called from C: compiled as C99 and as C11. What the parts do in detail, the C++ tests ask. */
+/* Calls each part of LCT from C, compiled as C99 and as C11. The C++ tests check the parts in detail. */
 #include <lct.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Does one thing wrong: its name is the first argument. What is said of it, test_misuse.py asks.
+// Misuses LCT in the way that the first argument names. test_misuse.py checks the error.
 #include <lct.h>
 
 #include <cstdio>

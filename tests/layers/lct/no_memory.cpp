@@ -1,5 +1,5 @@
-// The n-th allocation fails, for every n that a scenario reaches: NULL with ENOMEM where a function allocates, else
-// a line and status 1. Each n in a child process of its own.
+// The n-th allocation fails, for every n that a scenario reaches: functions that allocate return NULL with ENOMEM, all
+// others print a line and exit with status 1. Each n has its own child process.
 #include <lct.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ namespace {
 
 constexpr int succeeded = 0, refused = 1, was_null = 2, wrong = 3;
 
-/// What becomes of `body(fails from now on)` in a child whose n-th allocation and those after it fail.
+/// The exit status and the output of `body()` in a child whose n-th allocation and all later ones fail.
 struct outcome {
   int status;
   std::string said;
@@ -92,7 +92,7 @@ outcome with_failure_at(long n, F body) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), said};
 }
 
-/// Tries every n until nothing fails any more. Returns how many there were.
+/// Tries n = 0, 1, ... until no allocation fails. Returns the number of allocations.
 template <class F>
 long sweep(const char* name, bool may_refuse, F body) {
   for (long n = 0; n < 1000; ++n) {
@@ -107,16 +107,16 @@ long sweep(const char* name, bool may_refuse, F body) {
       CHECK(o.status == was_null);
     }
   }
-  FAIL(name << " needs memory without end");
+  FAIL(name << " allocates more than 1000 times");
   return -1;
 }
 
-/// The status to end with, by what an allocation gave.
+/// The exit status for the result of an allocation.
 int status_of(const void* allocated) { return allocated != nullptr ? succeeded : errno == ENOMEM ? was_null : wrong; }
 
 }  // namespace
 
-TEST_CASE("an allocation that fails is NULL and ENOMEM", "[memory]") {
+TEST_CASE("functions that allocate return NULL with ENOMEM without memory", "[memory]") {
   if (lci_test::sanitized) LCI_SKIP("sanitizers bring their own malloc()");
   for (int type = LCT_QUEUE_ARRAY_ATOMIC_FAA; type <= LCT_QUEUE_LAZY_INDEX; ++type) {
     const long n = sweep("queue", false, [=] {
@@ -140,7 +140,7 @@ TEST_CASE("an allocation that fails is NULL and ENOMEM", "[memory]") {
   }) >= 3);
 }
 
-TEST_CASE("where nothing can be returned a failed allocation ends the process with a line", "[memory]") {
+TEST_CASE("functions that return no pointer end the process with a message without memory", "[memory]") {
   if (lci_test::sanitized) LCI_SKIP("sanitizers bring their own malloc()");
   static int item = 0;
   for (int type = LCT_QUEUE_ARRAY_ATOMIC_FAA; type <= LCT_QUEUE_LAZY_INDEX; ++type) {
@@ -151,7 +151,7 @@ TEST_CASE("where nothing can be returned a failed allocation ends the process wi
         if (LCT_queue_pop(q) != &item) return wrong;
       return succeeded;
     });
-    CHECK((n > 0) == (type >= LCT_QUEUE_STD));  // arrays have all that they need
+    CHECK((n > 0) == (type >= LCT_QUEUE_STD));  // arrays allocate everything at the start
     LCT_queue_free(&q);
   }
   CHECK(sweep("counter", true, [] {
@@ -177,7 +177,7 @@ TEST_CASE("where nothing can be returned a failed allocation ends the process wi
   }) >= 3);
 }
 
-TEST_CASE("a line of the log that there is no memory for is cut short", "[memory]") {
+TEST_CASE("a log line is truncated without memory", "[memory]") {
   if (lci_test::sanitized) LCI_SKIP("sanitizers bring their own malloc()");
   static const std::string text(3000, 'x');
   const outcome o = with_failure_at(0, [] {

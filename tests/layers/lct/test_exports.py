@@ -1,4 +1,4 @@
-"""The library shows LCT_* and nothing else, and needs only LCI, the language and the system."""
+"""The library exports LCT_* and nothing else, and needs only LCI, the language and the system."""
 
 import os
 import re
@@ -22,7 +22,7 @@ class Exports(unittest.TestCase):
         self.assertEqual(shown, declared)
 
     def test_the_library_contains_nothing_of_the_core(self):
-        """Its bootstrap must be the one that the process's runtimes use."""
+        """LCT must use the bootstrap of the process's runtimes, not a copy."""
         inside = [line for line in output("nm", "-C", LIBRARY).splitlines()
                   if re.search(r" [TtBbDd] .*\blci::(?:core|network)::", line)]
         self.assertEqual(inside, [])

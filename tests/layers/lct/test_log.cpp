@@ -1,4 +1,4 @@
-// Which lines a log prints, where, and that those of many threads stay whole.
+// Which lines a log prints, where, and that lines of many threads are not mixed.
 #include <lct.h>
 #include <unistd.h>
 
@@ -64,7 +64,7 @@ void log_list(LCT_log_ctx_t ctx, const char* format, ...) {
 
 }  // namespace
 
-TEST_CASE("lines up to the level are printed, with where they come from", "[log]") {
+TEST_CASE("lines up to the level are printed with file and line", "[log]") {
   log_to_file log(nullptr);
   CHECK(LCT_log_get_level(log) == LCT_LOG_INFO);
   LCT_Log(log, LCT_LOG_INFO, "tag", "number %d", 7);
@@ -82,7 +82,7 @@ TEST_CASE("lines up to the level are printed, with where they come from", "[log]
   CHECK(ends_with(lines[2], ": of arguments"));
 }
 
-TEST_CASE("the arguments of a line that is not printed are not computed", "[log]") {
+TEST_CASE("the arguments of a line that is not printed are not evaluated", "[log]") {
   log_to_file log("error");
   int computed = 0;
   LCT_Log(log, LCT_LOG_WARN, "tag", "%d", ++computed);
@@ -93,13 +93,13 @@ TEST_CASE("the arguments of a line that is not printed are not computed", "[log]
   CHECK(log.lines().empty());
 }
 
-TEST_CASE("a level is known by name, of any case; another name is the default", "[log]") {
+TEST_CASE("levels have names in any case, and an unknown name selects the default", "[log]") {
   CHECK(LCT_log_get_level(log_to_file("TRACE")) == LCT_LOG_TRACE);
   CHECK(LCT_log_get_level(log_to_file("")) == LCT_LOG_INFO);
   CHECK(LCT_log_get_level(log_to_file("loud")) == LCT_LOG_INFO);
 }
 
-TEST_CASE("tags are chosen by a whitelist and left out by a blacklist", "[log]") {
+TEST_CASE("a whitelist selects tags and a blacklist suppresses them", "[log]") {
   log_to_file white("info", "net, am"), black("info", nullptr, "net");
   for (const log_to_file* log : {&white, &black})
     for (const char* tag : {"net", "am", "network"}) LCT_Log(*log, LCT_LOG_INFO, tag, "%s!", tag);
@@ -115,7 +115,7 @@ TEST_CASE("tags are chosen by a whitelist and left out by a blacklist", "[log]")
   CHECK(ends_with(lines[1], " network!"));
 }
 
-TEST_CASE("long lines are printed whole", "[log]") {
+TEST_CASE("long lines are printed completely", "[log]") {
   log_to_file log(nullptr);
   for (size_t n : {300, 400, 500, 511, 512, 513, 5000, 100000})
     LCT_Log(log, LCT_LOG_INFO, "t", "%s", std::string(n, 'x').c_str());
@@ -125,7 +125,7 @@ TEST_CASE("long lines are printed whole", "[log]") {
     CHECK(ends_with(lines.at(i++), ": " + std::string(n, 'x')));
 }
 
-TEST_CASE("lines of many threads stay whole", "[log][threads]") {
+TEST_CASE("lines of many threads are not mixed", "[log][threads]") {
   log_to_file log(nullptr);
   constexpr int threads = 4, each = 500;
   lci_test::in_threads(threads, [&](int me) {
@@ -138,7 +138,7 @@ TEST_CASE("lines of many threads stay whole", "[log][threads]") {
   CHECK(said.count("line 499 of 3") == 1);
 }
 
-TEST_CASE("a log that can't be written goes to standard error, and the default log has a life", "[log]") {
+TEST_CASE("a log whose file can't be opened is written to stderr; the default log is allocated and freed", "[log]") {
   char name[] = "/nowhere/at/all";
   LCT_log_ctx_t log = LCT_log_ctx_alloc(names, LCT_LOG_MAX, LCT_LOG_INFO, "lost", name, nullptr, nullptr, nullptr);
   LCT_Log(log, LCT_LOG_INFO, "t", "to standard error");

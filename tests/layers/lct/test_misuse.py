@@ -1,4 +1,4 @@
-"""What makes no sense ends with a line that says what is wrong, and status 1: never by a signal, never in a wait."""
+"""Misuse ends the program with a message and status 1, never by a signal, and never blocks."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import unittest
 MISUSE = os.environ["LCT_MISUSE"]
 LCIRUN = os.environ["LCIRUN"]
 
-# case -> function that is named, and words of its line
+# case -> function that is named, and words of its message
 FAULTS = {
     "queue null": ("LCT_queue_push", "NULL is not a queue"),
     "queue pop null": ("LCT_queue_pop", "NULL is not a queue"),
@@ -53,7 +53,7 @@ FAULTS = {
     "argument null": ("LCT_args_parser_add", "ptr is NULL"),
     "argument twice": ("LCT_args_parser_add", "--n has been added before"),
 }
-# case -> words; said with the program's name, as usual for a command line
+# case -> words; the message begins with the name of the program, as usual for a command line
 OPTIONS = {
     "option unknown": "--m",
     "option no value": "--n",
@@ -100,7 +100,7 @@ class Misuse(unittest.TestCase):
         done = run("assert")
         self.assertEqual(done.returncode, -signal.SIGABRT)
         self.assertRegex(done.stderr, r":assert::misuse\.cpp:.*:\d+: 'number == 1' is false: number is 0\n")
-        done = run("assert in a file")  # whatever the level, and before the buffers are lost
+        done = run("assert in a file")  # at any level, and before the buffers are lost
         self.assertEqual(done.returncode, -signal.SIGABRT)
         self.assertIn("'number == 1' is false: number is 0\n", done.stdout)
 

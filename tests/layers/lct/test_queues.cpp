@@ -1,4 +1,4 @@
-// Every kind of queue, by one thread and, those that allow it, by many.
+// Every kind of queue with one thread, and with many where the kind allows it.
 #include <lct.h>
 
 #include <algorithm>
@@ -55,13 +55,13 @@ constexpr uint64_t each = lci_test::thread_sanitizer ? 3000 : 20000;
 
 }  // namespace
 
-TEST_CASE("one thread gets back what it has pushed, in order, and then NULL", "[queue]") {
+TEST_CASE("one thread pops what it has pushed in order, and then NULL", "[queue]") {
   for (const kind& k : kinds) {
     INFO(k.name);
     queue q(k, 300);
     CHECK(LCT_queue_pop(q) == nullptr);
     uint64_t in = 0, out = 0;
-    for (int round = 0; round < 20; ++round) {  // far more than its length, but never at once
+    for (int round = 0; round < 20; ++round) {  // more than its length in total, but not at a time
       for (int i = 0; i < 300; ++i) LCT_queue_push(q, as_item(++in));
       bool right = true;
       for (int i = 0; i < 300; ++i) right = right && as_number(LCT_queue_pop(q)) == ++out;
@@ -71,7 +71,7 @@ TEST_CASE("one thread gets back what it has pushed, in order, and then NULL", "[
   }
 }
 
-TEST_CASE("an array holds its length; other queues hold what is pushed", "[queue]") {
+TEST_CASE("an array holds as many items as its length, other queues any number", "[queue]") {
   for (const kind& k : kinds)
     for (size_t length : {size_t{1}, size_t{7}, size_t{1000}}) {
       INFO(k.name << ", " << length);
@@ -84,18 +84,18 @@ TEST_CASE("an array holds its length; other queues hold what is pushed", "[queue
     }
 }
 
-TEST_CASE("what is left in a queue is not touched when it is freed", "[queue]") {
+TEST_CASE("freeing a queue does not access its items", "[queue]") {
   for (const kind& k : kinds) {
     LCT_queue_t q = LCT_queue_alloc(k.type, 8);
     REQUIRE(q != nullptr);
-    LCT_queue_push(q, as_item(8));  // no memory is there
+    LCT_queue_push(q, as_item(8));  // not the address of memory
     LCT_queue_free(&q);
     CHECK(q == nullptr);
-    LCT_queue_free(&q);  // freeing nothing is nothing
+    LCT_queue_free(&q);  // freeing NULL has no effect
   }
 }
 
-TEST_CASE("many producers and consumers lose nothing, and keep each producer's order", "[queue][threads]") {
+TEST_CASE("many producers and consumers lose nothing and preserve the order of each producer", "[queue][threads]") {
   for (const kind& k : kinds) {
     if (!k.shared) continue;
     INFO(k.name);
@@ -139,7 +139,7 @@ TEST_CASE("many producers and consumers lose nothing, and keep each producer's o
   }
 }
 
-TEST_CASE("what one thread has pushed before another did comes first", "[queue][threads]") {
+TEST_CASE("items are popped in the order of pushes by different threads", "[queue][threads]") {
   for (const kind& k : kinds) {
     if (!k.shared) continue;
     INFO(k.name);
@@ -169,7 +169,7 @@ TEST_CASE("what one thread has pushed before another did comes first", "[queue][
           continue;
         }
         popped.fetch_add(1, std::memory_order_relaxed);
-        disordered += item <= last;  // of the one order each consumer sees a part
+        disordered += item <= last;  // each consumer gets a part of the one order
         last = item;
       }
       return disordered;
@@ -203,7 +203,7 @@ TEST_CASE("a push to an array that is full waits until there is room", "[queue][
   }
 }
 
-TEST_CASE("a queue that no machine has memory for is NULL and ENOMEM", "[queue]") {
+TEST_CASE("a queue larger than any memory is NULL with ENOMEM", "[queue]") {
   if (lci_test::sanitized) LCI_SKIP("sanitizers end a program that asks for so much");
   for (const kind& k : kinds) {
     if (!k.array) continue;

@@ -1,4 +1,4 @@
-// The job: alone, and among ranks that lcirun has started; together with LCI's own runtime.
+// Ranks of LCT: without a launcher, with lcirun, and together with a runtime of LCI.
 #include <lct.h>
 
 #include <catch2/catch.hpp>
@@ -34,7 +34,7 @@ std::vector<std::string> expected(const std::string& begin) {
 
 }  // namespace
 
-TEST_CASE("ranks tell each other texts under keys", "[ranks]") {
+TEST_CASE("ranks exchange texts by keys", "[ranks]") {
   CHECK(!LCT_pmi_initialized());
   LCT_pmi_initialize();
   CHECK(LCT_pmi_initialized());
@@ -58,17 +58,17 @@ TEST_CASE("ranks tell each other texts under keys", "[ranks]") {
   LCT_pmi_barrier();
   CHECK(of_all("second") == expected("round "));
   CHECK(of_all("key") == expected("value "));
-  LCT_pmi_barrier();  // nobody is gone yet
+  LCT_pmi_barrier();  // no rank has ended yet
   LCT_pmi_finalize();
   CHECK(!LCT_pmi_initialized());
 }
 
-TEST_CASE("calls are counted, and a new session has keys of its own", "[ranks]") {
+TEST_CASE("initializations are counted, and a new session has its own keys", "[ranks]") {
   LCT_pmi_initialize();
   LCT_pmi_initialize();
   LCT_pmi_finalize();
   CHECK(LCT_pmi_initialized());
-  publish("key", "new " + std::to_string(LCT_pmi_get_rank()));  // published in the session before, too
+  publish("key", "new " + std::to_string(LCT_pmi_get_rank()));  // also published in the session before
   LCT_pmi_barrier();
   CHECK(of_all("key") == expected("new "));
   LCT_pmi_barrier();
@@ -76,7 +76,7 @@ TEST_CASE("calls are counted, and a new session has keys of its own", "[ranks]")
   CHECK(!LCT_pmi_initialized());
 }
 
-TEST_CASE("the runtime of LCI and LCT share the process's job", "[ranks]") {
+TEST_CASE("a runtime of LCI and LCT share the bootstrap of the process", "[ranks]") {
   LCT_pmi_initialize();
   publish("before", "a" + std::to_string(LCT_pmi_get_rank()));
   lci::g_runtime_init();
@@ -87,7 +87,7 @@ TEST_CASE("the runtime of LCI and LCT share the process's job", "[ranks]") {
   CHECK(of_all("before") == expected("a"));
   CHECK(of_all("within") == expected("b"));
 
-  // Threads meet peers for the first time, and ask for names, while the launcher is busy with a barrier.
+  // Threads communicate with peers for the first time, and read names, while the launcher serves a barrier.
   const int n = lci::get_rank_n(), right = (lci::get_rank_me() + 1) % n;
   const auto wrong = lci_test::in_threads(3, [&](int i) {
     int bad = 0;

@@ -1,4 +1,4 @@
-// Time, texts, dictionaries, files, arguments: what needs no second thread.
+// The parts that need no second thread: time, texts, dictionaries, files, arguments.
 #include <lct.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ class command_line {
 
 }  // namespace
 
-TEST_CASE("time does not go back, and its units are what they say", "[time]") {
+TEST_CASE("time does not decrease, and its units are right", "[time]") {
   const LCT_time_t a = LCT_now();
   usleep(2000);
   const LCT_time_t passed = LCT_now() - a;
@@ -52,17 +52,17 @@ TEST_CASE("time does not go back, and its units are what they say", "[time]") {
   CHECK(LCT_time_to_ms(passed) == Approx(LCT_time_to_s(passed) * 1e3));
 }
 
-TEST_CASE("replacing: the first, all, and nothing", "[text]") {
+TEST_CASE("one or all occurrences of a text are replaced", "[text]") {
   CHECK(taken(LCT_str_replace_one("a-b-c", "-", "++")) == "a++b-c");
   CHECK(taken(LCT_str_replace_all("a-b-c", "-", "++")) == "a++b++c");
-  CHECK(taken(LCT_str_replace_all("aaa", "aa", "a")) == "aa");  // what was put in is not looked at again
+  CHECK(taken(LCT_str_replace_all("aaa", "aa", "a")) == "aa");  // the replacement is not searched
   CHECK(taken(LCT_str_replace_all("abc", "abc", "")) == "");
   CHECK(taken(LCT_str_replace_all("abc", "x", "y")) == "abc");
   CHECK(taken(LCT_str_replace_all("abc", "", "y")) == "abc");
   CHECK(taken(LCT_str_replace_one("", "x", "y")) == "");
 }
 
-TEST_CASE("a dictionary says whether it has a key, and gives the default if not", "[text]") {
+TEST_CASE("a search reports whether a dictionary has the key, and else gives the default", "[text]") {
   int value = 0;
   CHECK(LCT_str_int_search(colours, 4, "green", 7, &value));
   CHECK(value == 2);
@@ -76,7 +76,7 @@ TEST_CASE("a dictionary says whether it has a key, and gives the default if not"
   CHECK(!LCT_str_int_search(nullptr, 0, "red", 7, &value));
 }
 
-TEST_CASE("a list of keys becomes the bits of all", "[text]") {
+TEST_CASE("a list of keys is parsed to the union of their bits", "[text]") {
   CHECK(LCT_parse_arg(colours, 3, "red,blue", ",") == 5);
   CHECK(LCT_parse_arg(colours, 3, "blue", ",") == 4);
   CHECK(LCT_parse_arg(colours, 3, "green;red;green", ";") == 3);
@@ -89,7 +89,7 @@ TEST_CASE("a list of keys becomes the bits of all", "[text]") {
   CHECK(LCT_parse_arg(all, 1, "all", ",") == ~uint64_t{0});
 }
 
-TEST_CASE("a file is read up to the room there is, and ends with a 0", "[files]") {
+TEST_CASE("a file is read up to the size of the buffer and terminated by 0", "[files]") {
   char name[] = "/tmp/lct-test-XXXXXX";
   const int fd = mkstemp(name);
   REQUIRE(fd >= 0);
@@ -128,7 +128,7 @@ TEST_CASE("options set integers, flags and values of dictionaries", "[arguments]
   CHECK(flag == 1);
   CHECK(colour == 4);
   CHECK(other == 8);
-  command_line second = {"program", "--n", "5"};  // from the begin again
+  command_line second = {"program", "--n", "5"};  // parsed from the beginning again
   LCT_args_parser_parse(parser, second.argc(), second.argv());
   CHECK(n == 5);
   command_line none = {"program"};

@@ -1,4 +1,4 @@
-// Numbers of threads, the barrier of threads, and counters that many threads add to.
+// Numbers of threads, the barrier of threads, and counters with many threads.
 #include <lct.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace {
 
-/// What a dump says.
+/// The text of a dump.
 std::string dumped(LCT_pcounter_ctx_t ctx) {
   char* text = nullptr;
   size_t size = 0;
@@ -36,7 +36,7 @@ long long number_after(const std::string& text, const std::string& begin) {
 
 }  // namespace
 
-TEST_CASE("each thread has a number of its own, which it keeps", "[threads]") {
+TEST_CASE("each thread has a constant number of its own", "[threads]") {
   const int before = LCT_get_nthreads();
   auto ids = lci_test::in_threads(8, [](int) {
     const int id = LCT_get_thread_id();
@@ -50,7 +50,7 @@ TEST_CASE("each thread has a number of its own, which it keeps", "[threads]") {
   CHECK(LCT_get_thread_id() == LCT_get_thread_id());
 }
 
-TEST_CASE("nobody passes a barrier of threads before all have arrived", "[barrier][threads]") {
+TEST_CASE("no thread passes a barrier before all threads have arrived", "[barrier][threads]") {
   for (int n : {1, 2, 5}) {
     LCT_tbarrier_t barrier = LCT_tbarrier_alloc(n);
     REQUIRE(barrier != nullptr);
@@ -68,7 +68,7 @@ TEST_CASE("nobody passes a barrier of threads before all have arrived", "[barrie
           bad += !LCT_tbarrier_test(barrier, ticket);
         }
         for (int other : written) bad += other != round;
-        LCT_tbarrier_arrive_and_wait(barrier);  // before anybody writes again
+        LCT_tbarrier_arrive_and_wait(barrier);  // before any thread writes again
       }
       return bad;
     });
@@ -78,7 +78,7 @@ TEST_CASE("nobody passes a barrier of threads before all have arrived", "[barrie
   }
 }
 
-TEST_CASE("a ticket of a barrier can be tested before all are there, and waited for by others", "[barrier][threads]") {
+TEST_CASE("a ticket of a barrier can be tested early, and other threads can wait for it", "[barrier][threads]") {
   LCT_tbarrier_t barrier = LCT_tbarrier_alloc(3);
   const int64_t first = LCT_tbarrier_arrive(barrier);
   CHECK(!LCT_tbarrier_test(barrier, first));
@@ -101,7 +101,7 @@ TEST_CASE("a ticket of a barrier can be tested before all are there, and waited 
   LCT_tbarrier_free(&barrier);
 }
 
-TEST_CASE("who waits at a barrier for long sleeps", "[barrier][threads]") {
+TEST_CASE("a thread that waits long at a barrier sleeps", "[barrier][threads]") {
   LCT_tbarrier_t barrier = LCT_tbarrier_alloc(2);
   double used = 0;
   std::thread sleeper([&] {
@@ -115,7 +115,7 @@ TEST_CASE("who waits at a barrier for long sleeps", "[barrier][threads]") {
   LCT_tbarrier_free(&barrier);
 }
 
-TEST_CASE("counters add up what all threads add", "[counter][threads]") {
+TEST_CASE("counters are the sums of all threads", "[counter][threads]") {
   LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("many");
   const auto sum = LCT_pcounter_register(ctx, "sum", LCT_PCOUNTER_COUNTER);
   const auto timer = LCT_pcounter_register(ctx, "timer", LCT_PCOUNTER_TIMER);
@@ -148,7 +148,7 @@ TEST_CASE("counters add up what all threads add", "[counter][threads]") {
   CHECK(ctx == nullptr);
 }
 
-TEST_CASE("a dump while timers start and end says what time has passed", "[counter][threads]") {
+TEST_CASE("a dump while timers start and end gives a possible time", "[counter][threads]") {
   LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("busy");
   const auto timer = LCT_pcounter_register(ctx, "timer", LCT_PCOUNTER_TIMER);
   constexpr int threads = 3;
@@ -159,7 +159,7 @@ TEST_CASE("a dump while timers start and end says what time has passed", "[count
     long long wrong = 0, least = 0, most = 0;
     for (int i = 0; i < 5000; ++i) {
       const long long sum = number_after(dumped(ctx), line);
-      // A start in one part may be missed, and its end in another seen: then a little less than nothing.
+      // The dump may miss a start in one part and include its end in another: then the sum is slightly negative.
       const long long longest = (LCT_now() - begin) * threads;
       if (sum < -longest || sum > longest) ++wrong;
       least = std::min(least, sum);
@@ -180,7 +180,7 @@ TEST_CASE("a dump while timers start and end says what time has passed", "[count
   LCT_pcounter_ctx_free(&ctx);
 }
 
-TEST_CASE("counters: names, kinds, timers and trends", "[counter]") {
+TEST_CASE("counters have names, kinds, timers and trends", "[counter]") {
   LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("few");
   const auto a = LCT_pcounter_register(ctx, "a", LCT_PCOUNTER_COUNTER);
   const auto again = LCT_pcounter_register(ctx, "a", LCT_PCOUNTER_COUNTER);
@@ -223,7 +223,7 @@ TEST_CASE("counters: names, kinds, timers and trends", "[counter]") {
   LCT_pcounter_ctx_free(&ctx);
 }
 
-TEST_CASE("a timer that runs counts until now", "[counter]") {
+TEST_CASE("a dump includes timers that are running", "[counter]") {
   LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("open");
   const auto timer = LCT_pcounter_register(ctx, "timer", LCT_PCOUNTER_TIMER);
   const LCT_time_t begin = LCT_now();
@@ -232,7 +232,7 @@ TEST_CASE("a timer that runs counts until now", "[counter]") {
   const long long ns = number_after(dumped(ctx), "timer,timer,");
   CHECK(ns >= 2000000);
   CHECK(ns <= LCT_now() - begin);
-  LCT_pcounter_end(ctx, timer);  // another thread than the one that has started it
+  LCT_pcounter_end(ctx, timer);  // not the thread that has started it
   const std::string text = dumped(ctx);
   CHECK(number_after(text, "timer,timer,") >= ns);
   LCT_pcounter_ctx_free(&ctx);
