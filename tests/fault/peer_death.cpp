@@ -1,5 +1,5 @@
 // A process of the job is killed during communication: the others get its rank, and continue without it. Started as
-// `lcirun -n 3 sh survivors.sh peer_death`: the shell in between hides the death from the launcher, which would end
+// `lcirun -n 3 sh survivors.sh peer_death`: the shell in between hides the failure from the launcher, which would end
 // the whole job.
 #include <sys/resource.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ int progress_until_failure(double seconds) {
 }
 
 /// The scenes "putting" and "getting": rank 0 moves long pieces into or out of the memory of the victim, which
-/// dies during some of them. Returns the rank whose failure progress() has reported.
+/// is killed during some of them. Returns the rank whose failure progress() has reported.
 int move_until_failure(const std::string& scene, int victim, std::vector<char>& here, lci::rmr_t there,
                        lci::rcomp_t rcomp) {
   auto ended = lci::alloc_cq();
@@ -57,9 +57,9 @@ int move_until_failure(const std::string& scene, int victim, std::vector<char>& 
       expect(e.failed_rank() == victim, "the post names the failed rank");
       refused = true;
     }
-    const int told = progress_until_failure(0.001);
-    expect(told < 0 || failed < 0, "a failure is reported once");
-    if (told >= 0) failed = told;
+    const int reported = progress_until_failure(0.001);
+    expect(reported < 0 || failed < 0, "a failure is reported once");
+    if (reported >= 0) failed = reported;
     for (lci::status_t s = lci::cq_pop(ended); !s.is_retry(); s = lci::cq_pop(ended)) {
       expect(s.is_done() || s.error.errorcode == lci::errorcode_t::fatal, "an operation is done or has failed");
       expect(s.rank == victim, "its status names the peer");
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
     if (s.is_posted()) lci::sync_wait(sync, nullptr);
   }
 
-  // The victim waits until all others are connected, since a death may be reported before messages that were sent
+  // The victim waits until all others are connected, since a failure may be reported before messages that were sent
   // earlier.
   if (me == victim) {
     for (int r = 0; r < victim; ++r) {
@@ -235,15 +235,15 @@ int main(int argc, char** argv) {
     do t = lci::post_send_x(r, large.data(), large.size(), 9, sent).allow_done(false)();
     while (t.is_retry());
     if (s.is_posted())
-      expect(lci::sync_wait_for(sync, 20.0, &s), "a message of a living rank arrives");
-    expect(lci::sync_wait_for(sent, 20.0, nullptr), "a message to a living rank is delivered");
+      expect(lci::sync_wait_for(sync, 20.0, &s), "a message of a running rank arrives");
+    expect(lci::sync_wait_for(sent, 20.0, nullptr), "a message to a running rank is delivered");
     expect(s.rank == r && s.size == large.size(), "it is the right message");
     do t = lci::post_am_x(r, large.data(), large.size(), sent, among_survivors).allow_done(false)();
     while (t.is_retry());
-    expect(lci::sync_wait_for(sent, 20.0, nullptr), "an active message to a living rank is delivered");
+    expect(lci::sync_wait_for(sent, 20.0, nullptr), "an active message to a running rank is delivered");
     const double late = now() + 20;
     while (lci::counter_get(survived) == 0 && now() < late) lci::progress();
-    expect(lci::counter_get(survived) == 1, "an active message of a living rank arrives");
+    expect(lci::counter_get(survived) == 1, "an active message of a running rank arrives");
     lci::free_comp(&sent);
   }
   const double begin = now();

@@ -1,4 +1,4 @@
-// Memory of a living rank can't be accessed: puts and gets there fail with the system's error, and no peer
+// Memory of a running rank can't be accessed: puts and gets there fail with the system's error, and no peer
 // failure is reported. Started as `lcirun -n 2 shm_refused` with LCI_ATTR_RDV_CHUNK_SIZE=65536.
 #include <sys/mman.h>
 #include <sys/uio.h>

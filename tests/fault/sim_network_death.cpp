@@ -1,4 +1,4 @@
-// The simulated network keeps the contract of network/fabric.hpp when a rank dies.
+// The simulated network keeps the contract of network/fabric.hpp when a rank fails.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -7,7 +7,7 @@
 
 using namespace sim_test;
 
-TEST_CASE("every operation to a dead peer ends once, and its death is reported once to each device") {
+TEST_CASE("every operation to a failed peer ends once, and its failure is reported once to each device") {
   int completed = 0, failed = 0, arrived = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     INFO("seed " << seed);
@@ -38,7 +38,7 @@ TEST_CASE("every operation to a dead peer ends once, and its death is reported o
         }
     job.world->kill(victim);
     job.world->kill(victim);  // the second call has no effect
-    // The memory of the dead rank may disappear with it.
+    // The memory of the failed rank may disappear with it.
     std::fill(local[victim].begin(), local[victim].end(), std::byte{0});
     std::vector<std::byte>().swap(local[victim]);
     for (int r = 0; r < 4; ++r)
@@ -85,14 +85,14 @@ TEST_CASE("every operation to a dead peer ends once, and its death is reported o
   REQUIRE(arrived > 0);
 }
 
-TEST_CASE("no message arrives from a peer after its death was reported") {
+TEST_CASE("no message arrives from a peer after its failure was reported") {
   struct ordered final : lci::network::event_sink {
-    void on_recv(int, const std::byte*, size_t, void*) override { late += told; }
+    void on_recv(int, const std::byte*, size_t, void*) override { late += reported; }
     void on_complete(void*) override {}
-    void on_remote_write(int, uint32_t) override { late += told; }
-    void on_peer_failure(int, const char*) override { told = true; }
+    void on_remote_write(int, uint32_t) override { late += reported; }
+    void on_peer_failure(int, const char*) override { reported = true; }
     void on_operation_failure(void*, int) override {}
-    bool told = false;
+    bool reported = false;
     int late = 0;
   };
   for (uint64_t seed = 1; seed <= 50; ++seed) {
@@ -105,12 +105,12 @@ TEST_CASE("no message arrives from a peer after its death was reported") {
     job.world->kill(0);
     ordered sink;
     for (int i = 0; i < 2000; ++i) job.device(1).poll(sink, 8);
-    REQUIRE(sink.told);
+    REQUIRE(sink.reported);
     REQUIRE(sink.late == 0);
   }
 }
 
-TEST_CASE("a device that is made after a peer's death reports it") {
+TEST_CASE("a device that is made after a peer's failure reports it") {
   net_job job(net_job::net_attr(2, 3));
   job.world->kill(1);
   auto late = job.nodes[0].context->create_device(net_job::device_attr(), 4096);

@@ -1,5 +1,5 @@
-// A rank dies during a random mix of all operations: the others get its number, their operations with it end, all
-// other operations continue, and all resources are released. The dead rank, disconnected from all others, continues
+// A rank fails during a random mix of all operations: the others get its number, their operations with it end, all
+// other operations continue, and all resources are released. The failed rank, disconnected from all others, continues
 // its operations with itself.
 #include <catch2/catch.hpp>
 
@@ -7,7 +7,7 @@
 
 using namespace sim_test;
 
-TEST_CASE("ranks survive the death of one of them, and learn which") {
+TEST_CASE("ranks continue after the failure of one of them, and get its number") {
   run_seeds(10, [](uint64_t seed) {
     mixed_options o = mixed_options::from_seed(seed);
     if (o.ranks < 2) o.ranks = 3;

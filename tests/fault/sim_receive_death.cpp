@@ -1,4 +1,4 @@
-// Receives when a rank dies: those that name it end, others remain posted, and messages that it had sent can
+// Receives when a rank fails: those that name it end, others remain posted, and messages that it had sent can
 // still be received.
 #include <catch2/catch.hpp>
 #include <array>
@@ -36,17 +36,17 @@ class two_ranks {
   void progress(size_t rank) { lci::progress_x().runtime(runtimes[rank]).device(devices[rank])(); }
   /// Makes progress on rank 0, which must throw the failure exactly once.
   void learn() {
-    bool told = false;
+    bool reported = false;
     for (int i = 0; i < 1000; ++i) {
       try {
         progress(0);
       } catch (const lci::peer_failure_error& e) {
         CHECK(e.failed_rank() == dead);
-        CHECK_FALSE(told);
-        told = true;
+        CHECK_FALSE(reported);
+        reported = true;
       }
     }
-    REQUIRE(told);
+    REQUIRE(reported);
   }
   lci::status_t receive(int rank, lci::tag_t tag, lci::comp_t comp) {
     return lci::post_recv_x(rank, buffer.data(), buffer.size(), tag, comp)
@@ -65,7 +65,7 @@ class two_ranks {
 
 }  // namespace
 
-TEST_CASE("a receive from a rank that dies ends as failed, with its rank") {
+TEST_CASE("a receive from a rank that fails ends as failed, with its rank") {
   two_ranks job;
   REQUIRE(job.receive(dead, 7, job.sync).is_posted());
   job.kill();
@@ -79,7 +79,7 @@ TEST_CASE("a receive from a rank that dies ends as failed, with its rank") {
   CHECK(lci::test_drained_x().runtime(job.runtimes[0]).device(job.devices[0])().is_done());
 }
 
-TEST_CASE("a blocking receive from a rank that dies, or is dead, throws") {
+TEST_CASE("a blocking receive from a rank that fails, or has failed, throws") {
   two_ranks job;
   job.kill();
   for (int i = 0; i < 3; ++i)
@@ -88,7 +88,7 @@ TEST_CASE("a blocking receive from a rank that dies, or is dead, throws") {
   CHECK(lci::test_drained_x().runtime(job.runtimes[0]).device(job.devices[0])().is_done());
 }
 
-TEST_CASE("messages that a rank sent before it died can still be received") {
+TEST_CASE("messages that a rank sent before it failed can still be received") {
   two_ranks job;
   char out = 'x';
   REQUIRE(lci::post_send_x(0, &out, 1, 7, lci::COMP_NULL).runtime(job.runtimes[1])
@@ -102,7 +102,7 @@ TEST_CASE("messages that a rank sent before it died can still be received") {
   CHECK(job.buffer[0] == 'x');
 }
 
-TEST_CASE("receives that do not name the dead rank remain posted") {
+TEST_CASE("receives that do not name the failed rank remain posted") {
   two_ranks job;
   REQUIRE(job.receive(lci::ANY_SOURCE, 7, job.sync).is_posted());
   job.kill();

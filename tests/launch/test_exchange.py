@@ -114,25 +114,25 @@ class Exchange(LaunchTest):
         result = lcirun('-n', 2, 'sh', '-c', 'test $PMI_RANK = 0 || export FI_PROVIDER=shm; exec "$@"', 'sh',
                         HELPER, 1, **between_hosts, **OFI)
         self.assertEqual(result.returncode, 0, result.stderr)
-        said = self.failed(2, {'FI_PROVIDER': 'shm'}, 1, **between_hosts, **OFI, **LAZY)
+        output = self.failed(2, {'FI_PROVIDER': 'shm'}, 1, **between_hosts, **OFI, **LAZY)
         either_reports = r'rank (1 uses {1}, but rank 0 {0}|0 uses {0}, but rank 1 {1}).*LCI_ATTR_BACKEND'
-        self.assertRegex(said, either_reports.format('ofi', 'tcp'))
+        self.assertRegex(output, either_reports.format('ofi', 'tcp'))
         # libfabric's tcp is used only if there is no other network, or if it is requested.
         result = lcirun('-n', 2, 'sh', '-c', 'test $PMI_RANK = 0 || export LCI_ATTR_OFI_PROVIDER_NAME=tcp; exec "$@"',
                         'sh', HELPER, 1, **between_hosts)
         self.assertEqual(result.returncode, 0, result.stderr)
-        said = self.failed(2, OFI, 1, **between_hosts, **LAZY)
-        self.assertRegex(said, either_reports.format('tcp', 'ofi'))
+        output = self.failed(2, OFI, 1, **between_hosts, **LAZY)
+        self.assertRegex(output, either_reports.format('tcp', 'ofi'))
         # With eager addresses ranks agree on the smaller packets; otherwise connecting throws.
         result = lcirun('-n', 2, 'sh', '-c', 'test $PMI_RANK = 0 || export LCI_ATTR_PACKET_SIZE=4096; exec "$@"', 'sh',
                         HELPER, 1, **between_hosts, **OFI)
         self.assertEqual(result.returncode, 0, result.stderr)
-        said = self.failed(2, small, 1, **between_hosts, **OFI, **LAZY)
-        self.assertRegex(said, r'rank 1 takes messages of \d+ bytes at most.*LCI_ATTR_PACKET_SIZE')
-        said = self.failed(2, {'LCI_ATTR_OFI_PROVIDER_NAME': 'shm'}, 1, LCI_ATTR_BACKEND='ofi', **OFI, **LAZY)
-        self.assertRegex(said, r'ofi: rank \d uses (shm|tcp;ofi_rxm), but rank \d (shm|tcp;ofi_rxm)')
-        said = self.failed(2, {'LCI_ATTR_BACKEND': 'ofi'}, 1, **OFI)
-        self.assertRegex(said, 'has published its address in another format|these did not come|lost')
+        output = self.failed(2, small, 1, **between_hosts, **OFI, **LAZY)
+        self.assertRegex(output, r'rank 1 takes messages of \d+ bytes at most.*LCI_ATTR_PACKET_SIZE')
+        output = self.failed(2, {'LCI_ATTR_OFI_PROVIDER_NAME': 'shm'}, 1, LCI_ATTR_BACKEND='ofi', **OFI, **LAZY)
+        self.assertRegex(output, r'ofi: rank \d uses (shm|tcp;ofi_rxm), but rank \d (shm|tcp;ofi_rxm)')
+        output = self.failed(2, {'LCI_ATTR_BACKEND': 'ofi'}, 1, **OFI)
+        self.assertRegex(output, 'has published its address in another format|these did not come|lost')
 
 
 if __name__ == '__main__':

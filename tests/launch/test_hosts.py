@@ -45,11 +45,11 @@ class Hosts(LaunchTest):
 
     @unittest.skipIf(NO_OFI, NO_OFI)
     def test_ranks_of_different_hosts_communicate(self):
-        said = ''
+        output = ''
         for p in self.start(4, HELLO):
             out, _ = p.communicate(timeout=PATIENCE)
-            said += out
-            self.assertEqual(p.returncode, 0, said)
+            output += out
+            self.assertEqual(p.returncode, 0, output)
 
     def test_a_host_that_is_disconnected_is_named(self):
         processes = self.start(4, HELPER, 'late', 3, 4, timeout=3)

@@ -15,9 +15,9 @@ class Libfabric(LaunchTest):
         env = {'LCI_ATTR_' + name: value for name, value in attributes.items()}
         result = run(HELLO, LCI_ATTR_BACKEND='ofi', **env)
         self.assertNotEqual(result.returncode, 0)
-        said = [line for line in result.stderr.splitlines() if re.search(pattern, line)]
-        self.assertEqual(len(said), 1, result.stderr)
-        return said[0]
+        output = [line for line in result.stderr.splitlines() if re.search(pattern, line)]
+        self.assertEqual(len(output), 1, result.stderr)
+        return output[0]
 
     def test_a_job_over_libfabric_runs(self):
         result = lcirun('-n', 2, HELLO, LCI_ATTR_BACKEND='ofi')
@@ -25,14 +25,14 @@ class Libfabric(LaunchTest):
         self.assertEqual(len(result.stdout.splitlines()), 2)
 
     def test_an_unknown_provider_is_refused(self):
-        said = self.refused('ofi_provider_name = foo', OFI_PROVIDER_NAME='foo')
-        self.assertIn('must be one of: ', said)
-        self.assertIn('tcp;ofi_rxm on lo', said)
+        output = self.refused('ofi_provider_name = foo', OFI_PROVIDER_NAME='foo')
+        self.assertIn('must be one of: ', output)
+        self.assertIn('tcp;ofi_rxm on lo', output)
 
     def test_a_missing_network_device_is_refused(self):
         for provider in ('', 'tcp'):
-            said = self.refused('device_name = eth77', DEVICE_NAME='eth77', OFI_PROVIDER_NAME=provider)
-            self.assertIn(' on lo', said)
+            output = self.refused('device_name = eth77', DEVICE_NAME='eth77', OFI_PROVIDER_NAME=provider)
+            self.assertIn(' on lo', output)
 
     def test_an_unknown_registration_mode_is_refused(self):
         self.refused('ofi_mr_mode = odd, but must be basic, local', OFI_MR_MODE='odd')

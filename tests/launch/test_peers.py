@@ -92,8 +92,8 @@ class Peers(LaunchTest):
             with self.subTest(backend):
                 result = self.once('refused', self.where[0], LCI_ATTR_BACKEND=backend, FI_PROVIDER='tcp')
                 self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-                said = result.stdout.splitlines()
-                for line, operation in zip(said, ('get_address', 'connect')):
+                output = result.stdout.splitlines()
+                for line, operation in zip(output, ('get_address', 'connect')):
                     self.assertTrue(line.startswith(operation + ':'), line)
                     for word in ('net_context', backend, 'shared memory', 'LCI_ATTR_BACKEND'):
                         self.assertIn(word, line)
@@ -145,21 +145,21 @@ class Peers(LaunchTest):
 
     def test_a_server_that_accepts_no_peers_refuses(self):
         self.serve(LCI_ATTR_ACCEPT_STRANGERS=0)
-        said = self.once('try', self.where[0]).stdout
-        self.assertRegex(said, '^resource_error .*refuses.*LCI_ATTR_ACCEPT_STRANGERS')
+        output = self.once('try', self.where[0]).stdout
+        self.assertRegex(output, '^resource_error .*refuses.*LCI_ATTR_ACCEPT_STRANGERS')
 
     def test_a_server_without_free_ids_refuses(self):
         self.serve(LCI_ATTR_MAX_PEERS=1)
         victim = self.begin('victim', *self.where, 1)
         self.assertEqual(victim.stdout.readline(), 'ready\n')
-        said = self.once('try', self.where[0]).stdout
-        self.assertRegex(said, '^resource_error .*refuses.*LCI_ATTR_MAX_PEERS')
+        output = self.once('try', self.where[0]).stdout
+        self.assertRegex(output, '^resource_error .*refuses.*LCI_ATTR_MAX_PEERS')
 
     def test_a_server_that_makes_no_progress_times_out(self):
         process = self.begin('address')
         address = process.stdout.readline().split()[0]
-        said = self.once('try', address, '0.3').stdout
-        self.assertRegex(said, '^peer_failure_error .*did not answer in time')
+        output = self.once('try', address, '0.3').stdout
+        self.assertRegex(output, '^peer_failure_error .*did not answer in time')
         process.send_signal(signal.SIGKILL)
 
     def test_a_server_that_has_ended_is_a_peer_failure(self):
@@ -170,8 +170,8 @@ class Peers(LaunchTest):
             else:
                 server.send_signal(way)
                 server.wait()
-            said = self.once('try', self.where[0]).stdout
-            self.assertRegex(said, '^peer_failure_error .*has ended')
+            output = self.once('try', self.where[0]).stdout
+            self.assertRegex(output, '^peer_failure_error .*has ended')
 
     def test_a_server_that_ends_during_connect_is_a_peer_failure(self):
         process = self.begin('address')
@@ -186,16 +186,16 @@ class Peers(LaunchTest):
         good = self.where[0]
         for bad in ('', 'shm://', 'tcp://host:1', good + ' ', good[:-1] + 'x', good[1:],
                     good.replace('/', '//', 1), '\u00e4' * 500):
-            said = self.once('try', bad).stdout
-            self.assertRegex(said, '^invalid_argument_error connect: address = .*get_address',
+            output = self.once('try', bad).stdout
+            self.assertRegex(output, '^invalid_argument_error connect: address = .*get_address',
                              bad)
         # Well-formed addresses that differ from the one of this process.
         numbers = good.split('.')
         for i in range(1, len(numbers) - 1):
             changed = numbers[:]
             changed[i] = {'3': '4'}.get(changed[i], changed[i][:-1] + ('1' if changed[i][-1] != '1' else '2'))
-            said = self.once('try', '.'.join(changed), '2').stdout
-            self.assertRegex(said, '^(peer_failure|resource|invalid_argument)_error', i)
+            output = self.once('try', '.'.join(changed), '2').stdout
+            self.assertRegex(output, '^(peer_failure|resource|invalid_argument)_error', i)
         self.assertRegex(self.once('try', re.sub('shm://.', 'shm://f' if good[6] != 'f' else 'shm://e',
                                                  good)).stdout,
                          '^resource_error .*another host')
@@ -217,8 +217,8 @@ class Peers(LaunchTest):
         self.started.append(server)
         where = server.stdout.readline().strip()
         for numbers, sum_of_them in ((('3', '4'), '7'), (('0.5',), '0.5'), (('1',) * 1000, '1000')):
-            said = run(service, where, *numbers, **{self.mark: 1})
-            self.assertEqual((said.returncode, said.stdout), (0, sum_of_them + '\n'), said.stderr)
+            output = run(service, where, *numbers, **{self.mark: 1})
+            self.assertEqual((output.returncode, output.stdout), (0, sum_of_them + '\n'), output.stderr)
         self.assertEqual(run(service, where, **{self.mark: 1}).returncode, 0)
         self.ends_well(server)
 

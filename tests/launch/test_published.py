@@ -68,18 +68,18 @@ class Lists(Started):
                 self.assertIn(wanted, self.end(self.begin('info', **env), 9))
 
     def test_a_list_that_ends_as_a_job_of_one_rank_is_reported(self):
-        said = self.end(self.begin('info', LCT_PMI_BACKEND='file,local'))
-        self.assertIn('kind=local', said)
-        self.assertIn('LCT_PMI_FILE_NRANKS is not set: this process is a job of one rank', said)
+        output = self.end(self.begin('info', LCT_PMI_BACKEND='file,local'))
+        self.assertIn('kind=local', output)
+        self.assertIn('LCT_PMI_FILE_NRANKS is not set: this process is a job of one rank', output)
         for env in ({'LCT_PMI_BACKEND': 'pmix,local', 'PMI_RANK': 1, 'PMI_SIZE': 4, 'PMI_FD': 99},
                     {'LCT_PMI_BACKEND': 'pmix,local', 'PMI_RANK': 1, 'PMI_SIZE': 4, 'PMI_PORT': '127.0.0.1:9'},
                     {'LCT_PMI_BACKEND': 'tcp;local', 'PMI_RANK': 1, 'PMI_SIZE': 4, 'PMI_FD': 99}):
             with self.subTest(env=env):
-                said = self.end(self.begin('info', **env))
-                self.assertIn('kind=local rank=0 size=1', said)
-                self.assertIn('has started 4 ranks: this process is a job of one rank', said)
-        said = self.end(self.begin('info', LCT_PMI_BACKEND='local,pmi1', PMI_RANK=1, PMI_SIZE=4, PMI_FD=99))
-        self.assertNotIn('a job of one rank', said)  # it was requested
+                output = self.end(self.begin('info', **env))
+                self.assertIn('kind=local rank=0 size=1', output)
+                self.assertIn('has started 4 ranks: this process is a job of one rank', output)
+        output = self.end(self.begin('info', LCT_PMI_BACKEND='local,pmi1', PMI_RANK=1, PMI_SIZE=4, PMI_FD=99))
+        self.assertNotIn('a job of one rank', output)  # it was requested
 
 
 class Pairs(Started):
@@ -113,9 +113,10 @@ class Pairs(Started):
 
     def test_the_published_timeout_is_used(self):
         begin = time.monotonic()
-        said = self.end(self.begin('info', RANK=0, WORLD_SIZE=2, MASTER_ADDR='127.0.0.1', MASTER_PORT=free_ports(1)[0],
-                                   LCT_PMI_TCP_TIMEOUT_SEC=1, LCI_ATTR_BOOTSTRAP_TIMEOUT=None), 9)
-        self.assertIn('rank 1', said)
+        output = self.end(self.begin('info', RANK=0, WORLD_SIZE=2, MASTER_ADDR='127.0.0.1',
+                                     MASTER_PORT=free_ports(1)[0],
+                                     LCT_PMI_TCP_TIMEOUT_SEC=1, LCI_ATTR_BOOTSTRAP_TIMEOUT=None), 9)
+        self.assertIn('rank 1', output)
         self.assertLess(time.monotonic() - begin, 30)
 
 
@@ -132,17 +133,17 @@ class File(Started):
 
     def test_ranks_are_numbered_in_order_of_arrival_and_exchange_values(self):
         for n in (1, 2, 5):
-            said = ''.join(self.end(p) for p in self.ranks(n, 'exchange', 3))
-            self.assertEqual(sorted(line for line in said.splitlines() if 'exchanged' in line),
+            output = ''.join(self.end(p) for p in self.ranks(n, 'exchange', 3))
+            self.assertEqual(sorted(line for line in output.splitlines() if 'exchanged' in line),
                              [f'exchanged rank={r}' for r in range(n)])
             self.assertEqual(self.left(), [])  # the last one removes the file
 
     def test_successive_jobs_use_one_file(self):
         ids = set()
         for _ in range(3):
-            said = [self.end(p) for p in self.ranks(3, 'info')]
-            self.assertEqual(sorted(s.split('rank=')[1].split()[0] for s in said), ['0', '1', '2'])
-            ids |= {s.split('job=')[1].split()[0] for s in said}
+            output = [self.end(p) for p in self.ranks(3, 'info')]
+            self.assertEqual(sorted(s.split('rank=')[1].split()[0] for s in output), ['0', '1', '2'])
+            ids |= {s.split('job=')[1].split()[0] for s in output}
         self.assertEqual(len(ids), 3)
 
     def test_the_default_file_is_in_the_current_folder(self):
@@ -157,23 +158,23 @@ class File(Started):
 
     def test_missing_ranks_are_named(self):
         env = {**self.env, 'LCT_PMI_FILE_NRANKS': 3, 'LCI_ATTR_BOOTSTRAP_TIMEOUT': 1}
-        said = self.end(self.begin('info', **env), 9)
-        self.assertIn('ranks 1 and 2 did not come', said)
+        output = self.end(self.begin('info', **env), 9)
+        self.assertIn('ranks 1 and 2 did not come', output)
         for p in self.ranks(3, 'info'):  # what is left of that job does not affect the next
             self.end(p)
 
     def test_a_rank_that_ends_is_named(self):
         processes = self.ranks(3, 'signal', 1, signal.SIGKILL)
-        said = [p.communicate(timeout=PATIENCE) for p in processes]
+        output = [p.communicate(timeout=PATIENCE) for p in processes]
         codes = sorted(p.returncode for p in processes)
-        self.assertEqual(codes, [-signal.SIGKILL, 9, 9], said)
-        self.assertEqual(sum('rank 1 ended before the exchange' in err for _, err in said), 2, said)
+        self.assertEqual(codes, [-signal.SIGKILL, 9, 9], output)
+        self.assertEqual(sum('rank 1 ended before the exchange' in err for _, err in output), 2, output)
 
     def test_an_abort_reaches_ranks_in_a_fence(self):
         processes = self.ranks(3, 'abort', 1, 5)
-        said = [p.communicate(timeout=PATIENCE) for p in processes]
-        self.assertEqual(sorted(p.returncode for p in processes), [5, 9, 9], said)
-        self.assertEqual(sum('rank 1 has ended the job with code 5' in err for _, err in said), 2, said)
+        output = [p.communicate(timeout=PATIENCE) for p in processes]
+        self.assertEqual(sorted(p.returncode for p in processes), [5, 9, 9], output)
+        self.assertEqual(sum('rank 1 has ended the job with code 5' in err for _, err in output), 2, output)
 
     def test_a_second_job_waits_for_the_first_to_end(self):
         first = self.ranks(2, 'late', 1, 2)
@@ -187,16 +188,16 @@ class File(Started):
         first = self.begin('info', **self.env, LCT_PMI_FILE_NRANKS=2)
         self.assertTrue(wait_until(lambda: self.left() == ['job.job'] and (self.folder / 'job.job').stat().st_size > 0))
         time.sleep(0.5)
-        said = self.end(self.begin('info', **self.env, LCT_PMI_FILE_NRANKS=3), 9)
-        self.assertIn('is of a job of 2', said)
+        output = self.end(self.begin('info', **self.env, LCT_PMI_FILE_NRANKS=3), 9)
+        self.assertIn('is of a job of 2', output)
         second = self.begin('info', **self.env, LCT_PMI_FILE_NRANKS=2)
         self.end(first)
         self.end(second)
 
     def test_a_file_of_another_kind_is_refused(self):
         (self.folder / 'job.job').write_text('dear diary, ' * 100)
-        said = self.end(self.begin('info', **self.env, LCT_PMI_FILE_NRANKS=1), 9)
-        self.assertIn('not of LCI', said)
+        output = self.end(self.begin('info', **self.env, LCT_PMI_FILE_NRANKS=1), 9)
+        self.assertIn('not of LCI', output)
         self.assertTrue((self.folder / 'job.job').read_text().startswith('dear diary'))
 
     def test_a_program_with_runtimes_runs(self):

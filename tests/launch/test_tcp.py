@@ -52,12 +52,12 @@ class Tcp(LaunchTest):
         return [self.rank(r, size, *words, **env) for r in reversed(range(size))][::-1]
 
     def ends(self, processes, code=0):
-        said = []
+        output = []
         for p in processes:
             out, err = p.communicate(timeout=PATIENCE)
-            said.append(out + err)
-            self.assertEqual(p.returncode, code, said)
-        return said
+            output.append(out + err)
+            self.assertEqual(p.returncode, code, output)
+        return output
 
     def connect(self):
         """Connects to the root, as soon as it listens."""
@@ -84,13 +84,13 @@ class Meeting(Tcp):
     def test_ranks_exchange_values_with_and_without_a_key(self):
         for env in ({}, {'LCI_TCP_KEY': KEY}, {'LCI_TCP_ROOT': f'localhost:{self.port}', 'MASTER_ADDR': None}):
             with self.subTest(env=env):
-                said = self.ends(self.all_ranks(4, 'exchange', 2, **env))
-                self.assertEqual(sum('exchanged' in s for s in said), 4)
+                output = self.ends(self.all_ranks(4, 'exchange', 2, **env))
+                self.assertEqual(sum('exchanged' in s for s in output), 4)
 
     def test_ranks_have_one_job_id_and_their_number_on_the_host(self):
-        said = self.ends([self.rank(r, 3, 'info', LOCAL_RANK=r, LOCAL_WORLD_SIZE=3) for r in range(3)])
-        self.assertEqual(len({s.split('job=')[1].split()[0] for s in said}), 1)
-        self.assertIn('kind=tcp rank=2 size=3 local=2/3', said[2])
+        output = self.ends([self.rank(r, 3, 'info', LOCAL_RANK=r, LOCAL_WORLD_SIZE=3) for r in range(3)])
+        self.assertEqual(len({s.split('job=')[1].split()[0] for s in output}), 1)
+        self.assertIn('kind=tcp rank=2 size=3 local=2/3', output[2])
 
     def test_misuse_and_forks_are_refused_and_a_second_runtime_works(self):
         for what in ('misuse', 'twice', 'fork'):
@@ -123,8 +123,8 @@ class Meeting(Tcp):
     def test_an_abort_ends_ranks_inside_and_outside_of_fences(self):
         processes = [self.rank(r, 3, 'abort', 1, 5) if r != 2 else self.rank(r, 3, 'late', 2, 600)
                      for r in range(3)]
-        said = self.ends(processes, 5)
-        self.assertIn('rank 1 has aborted: as the test wants', said[2])
+        output = self.ends(processes, 5)
+        self.assertIn('rank 1 has aborted: as the test wants', output[2])
 
     def test_a_missing_variable_is_named(self):
         for wanted, env in {
@@ -156,9 +156,9 @@ class Meeting(Tcp):
 class Missing(Tcp):
     def test_ranks_that_never_joined_are_named(self):
         began = time.monotonic()
-        said = self.ends([self.rank(r, 5, 'info', timeout=2) for r in (0, 2)], 9)
+        output = self.ends([self.rank(r, 5, 'info', timeout=2) for r in (0, 2)], 9)
         self.assertLess(time.monotonic() - began, 10)
-        for s in said:
+        for s in output:
             self.assertIn('of 5 ranks, ranks 1, 3 and 4 never joined', s)
 
     def test_ranks_that_never_joined_are_named_by_a_root_that_started_late(self):
@@ -171,23 +171,23 @@ class Missing(Tcp):
 
     def test_a_rank_that_does_not_come_to_the_fence_is_named(self):
         # The first fence, in which ranks join, is complete.
-        said = [p.communicate(timeout=PATIENCE)
-                for p in self.all_ranks(3, 'late', 1, 4, timeout=2)]
+        output = [p.communicate(timeout=PATIENCE)
+                  for p in self.all_ranks(3, 'late', 1, 4, timeout=2)]
         for r in (0, 2):
-            self.assertIn('rank 1 joined, but did not come to the fence', said[r][1])
+            self.assertIn('rank 1 joined, but did not come to the fence', output[r][1])
 
     def test_a_missing_root_is_an_error(self):
-        said = self.ends([self.rank(1, 2, 'info', timeout=1)], 9)
-        self.assertIn("rank 0 can't be reached at 127.0.0.1", said[0])
+        output = self.ends([self.rank(1, 2, 'info', timeout=1)], 9)
+        self.assertIn("rank 0 can't be reached at 127.0.0.1", output[0])
 
     def test_a_killed_rank_is_named(self):
         processes = self.all_ranks(3, 'late', 1, 600)
         time.sleep(1)
         processes[1].send_signal(signal.SIGKILL)
         began = time.monotonic()
-        said = self.ends([processes[0], processes[2]], 9)
+        output = self.ends([processes[0], processes[2]], 9)
         self.assertLess(time.monotonic() - began, 10)
-        for s in said:
+        for s in output:
             self.assertIn('rank 1 of 3', s)
             self.assertIn('has died or lost its connection', s)
 
@@ -202,9 +202,9 @@ class Missing(Tcp):
         with socket.socket() as s:
             s.bind(('127.0.0.1', self.port))
             s.listen()
-            said = self.ends([self.rank(0, 2, 'info')], 9)
-        self.assertIn('LCI_TCP_ROOT', said[0])
-        self.assertIn('in use', said[0])
+            output = self.ends([self.rank(0, 2, 'info')], 9)
+        self.assertIn('LCI_TCP_ROOT', output[0])
+        self.assertIn('in use', output[0])
 
 
 class Strangers(Tcp):
@@ -277,8 +277,8 @@ class Strangers(Tcp):
                 s.sendall(frame(PROOF, text(b'')))
                 self.assertEqual(self.read_frame(s)[0], JOINED)
                 s.sendall(bytes_)
-                said = self.ends([root], 9)[0]
-                self.assertIn('rank 1 (127.0.0.1', said)
+                output = self.ends([root], 9)[0]
+                self.assertIn('rank 1 (127.0.0.1', output)
 
 
 class Roots(Tcp):
@@ -307,9 +307,9 @@ class Roots(Tcp):
                         (challenge, struct.pack('<IB', 1 << 28, JOINED))):
             with self.subTest(answers=[a[:20] for a in answers]):
                 self.port = free_ports(1)[0]
-                said = self.answered(*answers)
-                self.assertIn('rank 1 of 2', said)
-                self.assertTrue(said.replace('\n', '').isprintable())
+                output = self.answered(*answers)
+                self.assertIn('rank 1 of 2', output)
+                self.assertTrue(output.replace('\n', '').isprintable())
 
     def test_a_root_that_does_not_answer_times_out(self):
         self.assertIn('no answer from the root', self.answered())

@@ -55,9 +55,9 @@ class Consumers(InstalledCase):
         for lci, lct in (("LCI::LCI", "LCI::LCT"), ("LCI::lci", "LCI::lct")):
             with self.subTest(lci=lci, lct=lct):
                 build = folder / f"build-{lct[-1]}"
-                said = self.do("cmake", "-G", "Ninja", "-S", folder, "-B", build, f"-DCMAKE_PREFIX_PATH={self.root}",
-                               f"-DLCI={lci}", f"-DLCT={lct}")
-                self.assertRegex(said, r"-- LCI_FOUND is 1, LCI_VERSION is 2\.\d+\.\d+\n")
+                output = self.do("cmake", "-G", "Ninja", "-S", folder, "-B", build, f"-DCMAKE_PREFIX_PATH={self.root}",
+                                 f"-DLCI={lci}", f"-DLCT={lct}")
+                self.assertRegex(output, r"-- LCI_FOUND is 1, LCI_VERSION is 2\.\d+\.\d+\n")
                 self.do("cmake", "--build", build)
                 self.lct_works(build / "lct_consumer", build / "both_consumer")
                 self.assertEqual(run(build / "header_consumer", env=self.env).returncode, 0)
@@ -88,9 +88,9 @@ class Consumers(InstalledCase):
 
     def test_a_meson_project_builds_with_the_installed_library(self):
         folder = self.project("meson", "meson_installed")
-        said = self.do("meson", "setup", folder / "build", folder, "--wrap-mode=nofallback")
-        self.assertIn("dependency lci found: YES", said)
-        self.assertIn("dependency lct found: YES", said)
+        output = self.do("meson", "setup", folder / "build", folder, "--wrap-mode=nofallback")
+        self.assertIn("dependency lci found: YES", output)
+        self.assertIn("dependency lct found: YES", output)
         self.do("meson", "compile", "-C", folder / "build")
         self.runs_on_two_ranks(folder / "build" / "consumer")
         self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
@@ -120,9 +120,9 @@ class Consumers(InstalledCase):
             "cmake_minimum_required(VERSION 3.19)\nproject(versions CXX)\n" +
             "".join(f"find_package(LCI {v} QUIET)\nmessage(STATUS \"asked '{v}': ${{LCI_FOUND}}\")\n"
                     "unset(LCI_DIR CACHE)\n" for v in answers))
-        said = self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
-                       f"-DCMAKE_PREFIX_PATH={self.root}")
-        found = {v: answer == "1" for v, answer in re.findall(r"-- asked '(.*)': (\d)", said)}
+        output = self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
+                         f"-DCMAKE_PREFIX_PATH={self.root}")
+        found = {v: answer == "1" for v, answer in re.findall(r"-- asked '(.*)': (\d)", output)}
         self.assertEqual(found, answers)
 
     def test_the_readme_shows_these_projects(self):

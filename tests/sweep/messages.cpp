@@ -11,7 +11,7 @@ namespace {
 void mark(lci::status_t s) {
   const int i = static_cast<int>(s.tag);
   if (i >= n_messages) fail("a message with tag %d", i);
-  if (s.is_done() && !is_content(i, s.buffer, s.size)) fail("message %d has come damaged", i);
+  if (s.is_done() && !is_content(i, s.buffer, s.size)) fail("message %d has wrong content", i);
   page->outcomes[1][static_cast<size_t>(i)].store(s.is_done() ? outcome::good : outcome::failed);
 }
 

@@ -126,9 +126,9 @@ void engine() {
             .is_done();
       });
     });
-  until("all to meet", [&] {
+  until("all messages to match", [&] {
     for (lci::status_t s; !(s = lci::cq_pop(received)).is_retry();) ++come;
-    return come + page->told[static_cast<size_t>(me)].load() >= many;
+    return come + page->thrown[static_cast<size_t>(me)].load() >= many;
   });
   disarm();
   meet();
@@ -233,17 +233,19 @@ void cancelling() {
           if (to_name != nullptr) receive.operation(to_name);
           return !(posted = receive()).is_retry();
         });
-        if (!posted.is_posted()) fail("a receive that nothing can meet is not posted");
+        if (!posted.is_posted()) fail("a receive without a matching message does not return posted");
       });
     };
     post("post_recv with a name", &name, i % 2 == 0 ? 100 : -1);
     insist("cancel", [&] { (void)lci::cancel(name); });
     lci::status_t s;
     until("a cancelled receive to end", [&] { return !(s = lci::cq_pop(cq)).is_retry(); });
-    if (s.error.errorcode != lci::errorcode_t::cancelled) fail("cancelled, it ends as %d", static_cast<int>(s.error.errorcode));
+    if (s.error.errorcode != lci::errorcode_t::cancelled)
+      fail("a cancelled receive ends as %d", static_cast<int>(s.error.errorcode));
     post("post_recv with a deadline", nullptr, 0.001);
-    until("a receive to be late", [&] { return !(s = lci::cq_pop(cq)).is_retry(); });
-    if (s.error.errorcode != lci::errorcode_t::timed_out) fail("late, it ends as %d", static_cast<int>(s.error.errorcode));
+    until("a receive to time out", [&] { return !(s = lci::cq_pop(cq)).is_retry(); });
+    if (s.error.errorcode != lci::errorcode_t::timed_out)
+      fail("a receive beyond its deadline ends as %d", static_cast<int>(s.error.errorcode));
   }
   insist("free_comp", [&] { lci::free_comp(&cq); });
   disarm();

@@ -77,8 +77,8 @@ class Kernel:
                 return self._download_as_listed()
             except (Unavailable, subprocess.CalledProcessError) as error:
                 reason = error
-        said = (getattr(reason, 'stderr', '') or str(reason)).strip().splitlines()
-        raise Unavailable(f"Debian's kernel package can't be downloaded: {said[-1] if said else reason}")
+        output = (getattr(reason, 'stderr', '') or str(reason)).strip().splitlines()
+        raise Unavailable(f"Debian's kernel package can't be downloaded: {output[-1] if output else reason}")
 
     def _download_as_listed(self):
         needed = [line.split()[1] for line in

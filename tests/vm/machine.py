@@ -52,9 +52,9 @@ class Guest:
         if link is not None:
             words += ['-netdev', f'socket,id=link,fd={link.fileno()}',
                       '-device', f'virtio-net-pci,netdev=link,mac=52:54:00:00:00:{self.node + 1:02x}']
-        with open(self.folder / 'qemu', 'wb') as said:
+        with open(self.folder / 'qemu', 'wb') as output:
             self.process = subprocess.Popen(words, cwd=self.folder, stdin=subprocess.DEVNULL,
-                                            stdout=said, stderr=said,
+                                            stdout=output, stderr=output,
                                             pass_fds=[link.fileno()] if link else [])
 
     def stop(self):
