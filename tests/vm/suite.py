@@ -90,7 +90,7 @@ def conformance(network, ranks, cases):
     return Job(network, ranks, 'conformance/conformance', cases)
 
 
-class Unlike(Job):
+class OneCard(Job):
     """All ranks but the first find no card, so all must choose another network, although the first has begun with the
     card's."""
 
@@ -101,17 +101,17 @@ class Unlike(Job):
                 *super().program(build)]
 
 
-class Death(Job):
+class KilledRank(Job):
     """A rank is killed in the given situation, and the failure must be reported to the others."""
 
     def __init__(self, network, scene):
-        super().__init__(network, 3, 'fault/peer_death', scene)
+        super().__init__(network, 3, 'fault/peer_failure', scene)
 
     def program(self, build):
         return ['sh', str(SOURCE / 'tests' / 'fault' / 'survivors.sh')] + super().program(build)
 
 
-def meeting(strategy):
+def contention(strategy):
     """Threads contend for locks until the counters prove it."""
     return Job({**IBV, 'LCI_ATTR_IBV_TD_STRATEGY': strategy, 'LCI_TEST_BUSY': 'send,recv,poll'}, 2, 'stress/contention')
 
@@ -147,17 +147,17 @@ def across(network):
 
 CONFIGURATIONS = {
     'ofi verbs': within(VERBS, conformance(VERBS, 2, THREADS),
-                        *[Death(VERBS, scene) for scene in ('waiting', 'putting', 'getting')]),
+                        *[KilledRank(VERBS, scene) for scene in ('waiting', 'putting', 'getting')]),
     'ofi verbs two guests': across(VERBS),
     'ofi tcp two guests': Configuration([conformance(TCP, 2, quick(LEAST))], guests=2),
     'automatic two guests': Configuration(
         [conformance(AUTOMATIC, 4, quick(LEAST)), conformance({**AUTOMATIC, 'LCI_ATTR_EAGER_ADDRESSES': '0'}, 4, ALL_PAIRS),
-         Unlike({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', ALL_PAIRS)], guests=2),
+         OneCard({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', ALL_PAIRS)], guests=2),
     'ofi verbs lossy link': Configuration([conformance(VERBS, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
     'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
     'ibv threads and peer failures': Configuration(
-        [meeting(strategy) for strategy in ('per_qp', 'all_qp', 'none')]
-        + [Death(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'streaming', 'putting', 'getting',
+        [contention(strategy) for strategy in ('per_qp', 'all_qp', 'none')]
+        + [KilledRank(IBV, scene) for scene in ('idle', 'sending', 'flooding', 'streaming', 'putting', 'getting',
                                            'waiting')], seconds=360),
     'ibv two guests': across(IBV),
     'ibv lossy link': Configuration([conformance(IBV, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),

@@ -1,5 +1,5 @@
 // A process of the job is killed during communication: the others get its rank, and continue without it. Started as
-// `lcirun -n 3 sh survivors.sh peer_death`: the shell in between hides the failure from the launcher, which would end
+// `lcirun -n 3 sh survivors.sh peer_failure`: the shell in between hides the failure from the launcher, which would end
 // the whole job.
 #include <sys/resource.h>
 #include <unistd.h>
