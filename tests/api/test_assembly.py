@@ -23,7 +23,7 @@ WORDS = {
            ".device(device)().is_done()",
 }
 WORD_LIMIT = 110
-# Messages, words with a signal, progress: tests, one call for what can go at once, and one for all else.
+# Messages, words with a signal, progress: tests, one call for the fast path, and one for all other cases.
 MESSAGES = {
     "send": "lci::post_send_x(rank, buffer, size, tag, comp).device(device)().is_done()",
     "am": "lci::post_am_x(rank, buffer, size, comp, 3).tag(tag).device(device)().is_done()",

@@ -1,5 +1,5 @@
-// A rank for the launcher's tests: does what its arguments say, through lib/bootstrap only, and
-// prints what it sees. Exit code 9: an error that the library reported, with its text on stderr.
+// A rank for the launcher's tests: does what its arguments request, with lib/bootstrap only, and prints the results.
+// Exit code 9: the library reported an error, whose text is on stderr.
 #include <sys/wait.h>
 #include <unistd.h>
 

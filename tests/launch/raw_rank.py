@@ -1,5 +1,5 @@
-"""A rank that speaks PMI-1 by hand: each argument is sent as it is (Python escapes are understood),
-and what comes back is printed. `@read` reads one line, `@drain` reads until the launcher closes,
+"""A rank that sends raw PMI-1 messages: each argument is sent unchanged (after Python's escapes are replaced), and the
+answers are printed. `@read` reads one line, `@drain` reads until the launcher closes,
 `@sleep` waits for ever, `@flood` sends without reading, `@close` closes the connection."""
 
 import os

@@ -1,5 +1,5 @@
 """The requests that ranks send to the launcher in order to connect: one fence at the start, and, where addresses are
-read on demand, none of a peer that no message goes to."""
+read on demand, no read of the address of a peer without messages."""
 
 import os
 import re

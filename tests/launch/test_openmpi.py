@@ -1,4 +1,4 @@
-"""Jobs under Open MPI's own launcher, which speaks PMIx."""
+"""Jobs under Open MPI's own launcher, which uses PMIx."""
 
 import os
 import shutil

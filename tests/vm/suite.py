@@ -151,8 +151,10 @@ CONFIGURATIONS = {
     'ofi verbs two guests': across(VERBS),
     'ofi tcp two guests': Configuration([conformance(TCP, 2, quick(LEAST))], guests=2),
     'automatic two guests': Configuration(
-        [conformance(AUTOMATIC, 4, quick(LEAST)), conformance({**AUTOMATIC, 'LCI_ATTR_EAGER_ADDRESSES': '0'}, 4, ALL_PAIRS),
-         OneCard({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', ALL_PAIRS)], guests=2),
+        [conformance(AUTOMATIC, 4, quick(LEAST)),
+         conformance({**AUTOMATIC, 'LCI_ATTR_EAGER_ADDRESSES': '0'}, 4, ALL_PAIRS),
+         OneCard({**AUTOMATIC, 'LCI_ATTR_OFI_PROVIDER_NAME': 'tcp'}, 4, 'conformance/conformance', ALL_PAIRS)],
+        guests=2),
     'ofi verbs lossy link': Configuration([conformance(VERBS, 2, quick(LEAST))], guests=2, netem=LOSSY_LINK),
     'ibv': within(IBV, conformance({**IBV, 'LCI_ATTR_NPACKETS': '2048'}, 2, THREADS), seconds=360, at_end=NO_RNR),
     'ibv threads and peer failures': Configuration(
