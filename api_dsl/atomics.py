@@ -29,7 +29,8 @@ OPERATIONS = (
           "atomic_type_t::uint64"),
         A("compare", "const void*", "`compare_swap`: the value to compare with, read before the call returns. Any "
                                     "alignment.", "nullptr"),
-        _of_post["user_context"], _of_post["operation"], _of_post["deadline"], _of_post["allow_done"], _of_post["allow_posted"],
+        _of_post["user_context"], _of_post["operation"], _of_post["deadline"], _of_post["allow_done"],
+        _of_post["allow_posted"],
         _of_post["allow_retry"]),
        source="ours", group="Communication",
        result="`done`, `posted` (`local_comp` will be signalled once), or a retry code (nothing happened). "

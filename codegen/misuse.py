@@ -268,8 +268,10 @@ class Cases:
                 continue
             whole = a.type != "double"
             if a.minimum is not None and not (a.minimum == 0 and a.type in ("size_t", "uint64_t")):
-                yield case("one too few" if whole else "too small", repr(int(a.minimum) - 1 if whole else a.minimum - 1))
+                yield case("one too few" if whole else "too small",
+                           repr(int(a.minimum) - 1 if whole else a.minimum - 1))
             if a.maximum is not None:
-                yield case("one too many" if whole else "too large", repr(int(a.maximum) + 1 if whole else a.maximum + 1))
+                yield case("one too many" if whole else "too large",
+                           repr(int(a.maximum) + 1 if whole else a.maximum + 1))
                 if a.type in ("size_t", "uint64_t"):
                     yield case("2^63", "two_to_63")

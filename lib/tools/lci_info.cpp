@@ -47,7 +47,8 @@ std::vector<facility> list_fabrics(const std::string& wanted, const std::string&
     entry.in_use = entry.usable && (automatic ? of_host : wanted == f.name);
     if (entry.usable && of_tests) entry.note = "for tests: only if LCI_ATTR_BACKEND asks for it";
     if (entry.usable && automatic && of_host) entry.note = "within a host";
-    if (entry.usable && automatic && here.last_choice) entry.note = "if nothing else can be used: it leads over TCP only";
+    if (entry.usable && automatic && here.last_choice)
+      entry.note = "if nothing else can be used: it leads over TCP only";
     if (entry.usable && !of_host && !of_tests) {
       size_t& found = here.last_choice ? last_choice : best;
       found = std::min(found, all.size());
@@ -167,7 +168,8 @@ std::string json_of(const std::vector<option_info_t>& options) {
 
 int run(bool json, bool verbose) {
   const std::vector<option_info_t> options = get_options();
-  const std::vector<facility> fabrics = list_fabrics(value_of(options, "backend"), value_of(options, "ofi_provider_name"));
+  const std::vector<facility> fabrics =
+      list_fabrics(value_of(options, "backend"), value_of(options, "ofi_provider_name"));
   const std::vector<facility> bootstraps = list_bootstraps(value_of(options, "bootstrap"));
   const std::vector<facility> watches = {registration_cache()};
   if (json) {

@@ -34,7 +34,8 @@ class credits {
   uint32_t open() {
     const int64_t buffers = posted_.load(std::memory_order_relaxed);
     const auto n = static_cast<int64_t>(n_peers_);
-    window_ = static_cast<uint32_t>(std::max({(buffers - buffers / 8) / n, std::min(smallest_window, buffers), int64_t{1}}));
+    window_ =
+        static_cast<uint32_t>(std::max({(buffers - buffers / 8) / n, std::min(smallest_window, buffers), int64_t{1}}));
     granted_ = std::min(buffers, window_ * n);
     return window_;
   }

@@ -56,7 +56,7 @@ void device::look_after_lost_messages() {
   }
   // The receiver of this message would wait for ever.
   const std::string reason = "a message was lost because receiving it failed: " + error_text(error) + " (" +
-                             std::to_string(error) + "); libfabric does not say whose, so all peers count as " 
+                             std::to_string(error) + "); libfabric does not say whose, so all peers count as "
                              "failed; FI_LOG_LEVEL=warn makes libfabric say more";
   for (int rank = 0; rank < context_.size(); ++rank)
     if (peers_[static_cast<size_t>(rank)].met.load(std::memory_order_relaxed)) fail_peer(rank, reason);

@@ -60,7 +60,8 @@ memory_file& memory_file::operator=(memory_file&& other) noexcept {
 
 file_name memory_file::name() const {
   struct stat s {};
-  if (fstat(fd_, &s) != 0) throw resource_error("shm: fstat of own memory failed: " + std::string(std::strerror(errno)));
+  if (fstat(fd_, &s) != 0)
+    throw resource_error("shm: fstat of own memory failed: " + std::string(std::strerror(errno)));
   return {fd_, size_, s.st_dev, s.st_ino};
 }
 

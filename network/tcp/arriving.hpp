@@ -19,7 +19,8 @@ class arriving {
   enum class kind : uint8_t { nothing, put, data };
 
   arriving() = default;
-  arriving(kind what, std::byte* to, size_t size, size_t padding) : what_(what), to_(to), left_(size), padding_(padding) {}
+  arriving(kind what, std::byte* to, size_t size, size_t padding)
+      : what_(what), to_(to), left_(size), padding_(padding) {}
 
   kind what() const { return what_; }
   size_t size() const { return left_; }  ///< bytes still to be read

@@ -259,7 +259,8 @@ int device::report_deferred(event_sink& sink) {
   // First the failures of peers, then the operations that failed because of them.
   const auto has_ended = [&](int rank) { return link_if_any(rank)->ended.load(std::memory_order_acquire); };  // E2
   told += deferred_.report_failures(sink, has_ended);
-  return told + deferred_.report(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
+  return told +
+         deferred_.report(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
 }
 
 void device::finish(connection& c, event_sink& sink, int& told) {

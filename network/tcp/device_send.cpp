@@ -274,7 +274,8 @@ bool device::flush_if_unattended() {
     std::array<epoll_event, 16> events;
     const int n = epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < n; ++i)
-      if (const uint64_t mark = events[static_cast<size_t>(i)].data.u64; handshakes::is_ours(mark)) handshakes_->handle(mark);
+      if (const uint64_t mark = events[static_cast<size_t>(i)].data.u64; handshakes::is_ours(mark))
+        handshakes_->handle(mark);
     flush_all();
   }
   return n_waiting_.load(std::memory_order_relaxed) != 0;

@@ -241,7 +241,8 @@ class Configurations(unittest.TestCase):
                 self.assertTrue(f.ours())
                 self.assertEqual(bool(f.peers()), not f.key.startswith("resources-"))
                 self.assertEqual(len({v.name for v in f.variants}), len(f.variants))
-                self.assertLessEqual({v.library for v in f.peers()}, {*compare_configs.PACKAGES, compare_configs.OWN_PROCESSES})
+                self.assertLessEqual({v.library for v in f.peers()},
+                                     {*compare_configs.PACKAGES, compare_configs.OWN_PROCESSES})
 
 
 if __name__ == "__main__":

@@ -121,7 +121,8 @@ TEST_CASE("puts and gets reach segments of several registrations in one operatio
       size_t passed = 0;
       for (const auto& m : mine) {
         if (m.size == 0) continue;
-        EXPECT(std::memcmp(reinterpret_cast<const char*>(m.rmr.base) + m.offset, expected.data() + passed, m.size) == 0);
+        EXPECT(std::memcmp(reinterpret_cast<const char*>(m.rmr.base) + m.offset, expected.data() + passed, m.size) ==
+               0);
         passed += m.size;
       }
       for (window* w : all)

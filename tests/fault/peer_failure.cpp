@@ -184,7 +184,8 @@ int main(int argc, char** argv) {
       for (int i = 0; i < 100'000; ++i)
         if (lci::post_am(0, large.data(), 100, lci::COMP_NULL_RETRY, rcomp).is_retry()) break;
     if (scene == "streaming") {  // large messages, of which some are in flight and others wait
-      for (int i = 0; i < 24; ++i) (void)lci::post_am_x(0, large.data(), large.size(), counter, rcomp).allow_done(false)();
+      for (int i = 0; i < 24; ++i)
+        (void)lci::post_am_x(0, large.data(), large.size(), counter, rcomp).allow_done(false)();
       while (lci::counter_get(counter) < 4) lci::progress();
     }
     if (rma)
@@ -222,7 +223,8 @@ int main(int argc, char** argv) {
   };
   refused("an active message to the failed rank throws",
           [&] { return lci::post_am(victim, large.data(), 8, lci::COMP_NULL_RETRY, rcomp); });
-  refused("a send to the failed rank throws", [&] { return lci::post_send(victim, &byte, 1, 3, lci::COMP_NULL_RETRY); });
+  refused("a send to the failed rank throws",
+          [&] { return lci::post_send(victim, &byte, 1, 3, lci::COMP_NULL_RETRY); });
   refused("a large send to the failed rank throws",
           [&] { return lci::post_send(victim, large.data(), large.size(), 3, cq); });
 

@@ -127,8 +127,9 @@ int deliver(fake_qp& to, const std::string* bytes, const ibv_send_wr& wr, uint32
   wc.byte_len = size;
   wc.opcode = bytes != nullptr ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM;
   if (wr.opcode != IBV_WR_SEND) wc.wc_flags = IBV_WC_WITH_IMM, wc.imm_data = wr.imm_data;
-  if (bytes != nullptr && (bytes->size() > buffer.length ||
-                           (!bytes->empty() && !covers(buffer.lkey, buffer.addr, bytes->size(), IBV_ACCESS_LOCAL_WRITE)))) {
+  if (bytes != nullptr &&
+      (bytes->size() > buffer.length ||
+       (!bytes->empty() && !covers(buffer.lkey, buffer.addr, bytes->size(), IBV_ACCESS_LOCAL_WRITE)))) {
     wc.status = IBV_WC_LOC_PROT_ERR;
     ++card.mistakes;
   } else if (bytes != nullptr) {

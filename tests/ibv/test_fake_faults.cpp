@@ -115,7 +115,8 @@ class conversation {
       std::vector<char>&out = keep(size, 'x'), &there = keep(size, 0), &back = keep(size, 0);
       if (result_.told) break;
       attempt([&] {
-        operation("an active message", sent, [&] { return lci::post_am_x(0, out.data(), size, sent, to).runtime(rt)(); });
+        operation("an active message", sent,
+                  [&] { return lci::post_am_x(0, out.data(), size, sent, to).runtime(rt)(); });
         lci::status_t s;
         until("its arrival", [&] { return (s = lci::cq_pop_x(received).runtime(rt)()).is_done(); });
         if (!s.is_done()) return;

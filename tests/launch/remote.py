@@ -44,7 +44,7 @@ class RemoteTest(LaunchTest):
     def proxies(self, process, hosts):
         """For each host (pid of its guard, pid of the process that runs its ranks), once all hosts have ranks.
 
-        The child of lcirun is the job's process; its children are an ssh for each host, whose child is the host's proxy.
+        The child of lcirun is the job's process. Its children are an ssh for each host, whose child is the proxy.
         """
         found = []
 

@@ -44,7 +44,8 @@ class Lists(Started):
                           ('file', {'LCT_PMI_BACKEND': 'file,local', 'LCT_PMI_FILE_NRANKS': 1}),
                           ('local', {'LCT_PMI_BACKEND': 'local,file', 'LCT_PMI_FILE_NRANKS': 1}),
                           ('file', {'LCT_PMI_FILE_NRANKS': 1}),
-                          ('local', {'LCT_PMI_BACKEND': 'file', 'LCT_PMI_FILE_NRANKS': 1, 'LCI_ATTR_BOOTSTRAP': 'local'}),
+                          ('local', {'LCT_PMI_BACKEND': 'file', 'LCT_PMI_FILE_NRANKS': 1,
+                                      'LCI_ATTR_BOOTSTRAP': 'local'}),
                           ('file', {'LCT_PMI_BACKEND': 'pmix,file', 'LCT_PMI_FILE_NRANKS': 1, **tcp})):
             with self.subTest(env=env):
                 self.assertIn(f'kind={kind} rank=0 size=1', self.end(self.begin('info', **env)))
@@ -62,7 +63,8 @@ class Lists(Started):
                 'LCT_PMI_FILE_NRANKS=0 is not a number from 1': {'LCT_PMI_FILE_NRANKS': 0},
                 'LCT_PMI_FILE_NRANKS=two is not a number': {'LCT_PMI_FILE_NRANKS': 'two'},
                 'LCT_PMI_FILE_NRANKS is not set': {'LCI_ATTR_BOOTSTRAP': 'file'},
-                'folder that all ranks may write to': {'LCT_PMI_FILE_NRANKS': 1, 'LCT_PMI_FILE_NAME': '/no/such/folder/x'},
+                'folder that all ranks may write to': {'LCT_PMI_FILE_NRANKS': 1,
+                                                       'LCT_PMI_FILE_NAME': '/no/such/folder/x'},
                 }.items():
             with self.subTest(wanted=wanted):
                 self.assertIn(wanted, self.end(self.begin('info', **env), 9))

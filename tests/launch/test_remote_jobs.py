@@ -246,7 +246,8 @@ class Ends(RemoteTest):
         ssh = self.script('slow', '#!/bin/sh\nexec sleep 600\n')
         process = self.start('--hosts', 'a,b', '--ssh', ssh, 'true')
         self.assertTrue(wait_until(
-            lambda: sum(command(p)[:2] == ['sleep', '600'] for job in children(process.pid) for p in children(job)) == 2))
+            lambda: sum(command(p)[:2] == ['sleep', '600']
+                        for job in children(process.pid) for p in children(job)) == 2))
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, err = self.finish(process)

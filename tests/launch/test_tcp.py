@@ -112,7 +112,8 @@ class Meeting(Tcp):
             sleep 0.3
             echo "{self.port - 9} {self.port - 1}" >/proc/sys/net/ipv4/ip_local_port_range
             RANK=0 {HELPER} exchange 1 && wait $other'''
-        done = subprocess.run(['unshare', '--net', 'sh', '-c', script], text=True, capture_output=True, timeout=PATIENCE,
+        done = subprocess.run(['unshare', '--net', 'sh', '-c', script], text=True, capture_output=True,
+                              timeout=PATIENCE,
                               env=clean_environment(LCI_TCP_ROOT=f'127.0.0.1:{self.port}', **{self.mark: 1}))
         self.assertEqual((done.returncode, done.stdout.count('exchanged')), (0, 2), done.stdout + done.stderr)
 

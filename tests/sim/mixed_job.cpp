@@ -340,14 +340,14 @@ std::string mixed_job::text(const operation& op) const {
   static const char* const names[] = {"am",  "echo",       "send", "recv",
                                       "put", "put_signal", "get",  "get_signal"};
   std::ostringstream s;
-  s << names[static_cast<int>(op.what)] << " #" << op.id << " (rank " << op.rank << ", peer "
-    << op.peer << ", device " << op.device << ", " << op.size << " bytes of " << op.capacity
-    << ", policy " << static_cast<int>(op.policy) << ", tag " << op.tag << ", completion "
-    << static_cast<int>(op.how) << (op.allow_done ? "" : ", not done")
+  s << names[static_cast<int>(op.what)] << " #" << op.id << " (rank " << op.rank << ", peer " << op.peer << ", device "
+    << op.device << ", " << op.size << " bytes of " << op.capacity << ", policy " << static_cast<int>(op.policy)
+    << ", tag " << op.tag << ", completion " << static_cast<int>(op.how) << (op.allow_done ? "" : ", not done")
     << (op.allow_retry ? "" : ", not retry") << (op.atomic ? ", atomic" : "")
     << (op.stream < 0 ? "" : ", stream " + std::to_string(op.stream))
     << (op.semantic == lci::comp_semantic_t::memory ? "" : ", ")
-    << (op.semantic == lci::comp_semantic_t::memory ? "" : lci::to_string(op.semantic)) << (op.mr.is_empty() ? "" : ", registered") << ")";
+    << (op.semantic == lci::comp_semantic_t::memory ? "" : lci::to_string(op.semantic))
+    << (op.mr.is_empty() ? "" : ", registered") << ")";
   return s.str();
 }
 

@@ -75,7 +75,8 @@ TEST_CASE("a post to a stream that fails for lack of memory uses no sequence num
       for (const size_t size : {size_t{9}, size_t{700}, size_t{50'000}}) {
         long good = 0;
         for (bool more = true; more && good < 50; ++good) {
-          INFO("size " << size << ", acked " << acked << ", the window is full " << window_is_full << ", after " << good);
+          INFO("size " << size << ", acked " << acked << ", the window is full " << window_is_full << ", after "
+                       << good);
           more = post_some(acked, window_is_full, size, good);
         }
         CHECK(good > 1);

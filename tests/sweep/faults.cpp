@@ -81,7 +81,8 @@ void read_plan() {
   const char* colon = std::strchr(text, ':');
   if (colon == nullptr) reject(text);
   for (size_t i = 0; i < n_calls; ++i)
-    if (std::strlen(names[i]) == static_cast<size_t>(colon - text) && std::memcmp(names[i], text, std::strlen(names[i])) == 0)
+    if (std::strlen(names[i]) == static_cast<size_t>(colon - text) &&
+        std::memcmp(names[i], text, std::strlen(names[i])) == 0)
       wanted.which = i;
   char* end;
   wanted.first = wanted.last = std::strtol(colon + 1, &end, 10);
@@ -110,8 +111,9 @@ pause::pause() : was_armed_(armed.exchange(false)) {}
 pause::~pause() { armed.store(was_armed_); }
 
 bool breaks_connections() {
-  const bool of_sockets = wanted.which == static_cast<size_t>(call::send) || wanted.which == static_cast<size_t>(call::sendmsg) ||
-                          wanted.which == static_cast<size_t>(call::recv) || wanted.which == static_cast<size_t>(call::recvmsg);
+  const bool of_sockets =
+      wanted.which == static_cast<size_t>(call::send) || wanted.which == static_cast<size_t>(call::sendmsg) ||
+      wanted.which == static_cast<size_t>(call::recv) || wanted.which == static_cast<size_t>(call::recvmsg);
   return of_sockets && (wanted.error == EPIPE || wanted.error == ECONNRESET || wanted.error == ETIMEDOUT);
 }
 

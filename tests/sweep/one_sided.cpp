@@ -95,7 +95,8 @@ void get_by(bool signal) {
   struct at_end {
     ~at_end() {
       for (int i = 0; me == 0 && n_ranks == 2 && i < n_messages; ++i)
-        if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good && !is_content(i, buffer_for(i), size_of(i)))
+        if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good &&
+            !is_content(i, buffer_for(i), size_of(i)))
           fail("get %d is done without its data", i);
     }
   } const look;

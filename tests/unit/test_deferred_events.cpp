@@ -81,7 +81,11 @@ TEST_CASE("deferred_events: unreported events come before later ones, and so do 
   CHECK(list == std::vector<int>{2, 3});
   // Also if the handler throws at the last event of a list.
   n.begin_report();
-  CHECK_THROWS_AS(n.report(list, [](int i) { if (i == 3) throw std::runtime_error("of a handler"); }), std::runtime_error);
+  CHECK_THROWS_AS(n.report(list,
+                           [](int i) {
+                             if (i == 3) throw std::runtime_error("of a handler");
+                           }),
+                  std::runtime_error);
   CHECK(list.empty());
   CHECK(n.any());
   listener last;

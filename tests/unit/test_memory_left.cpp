@@ -15,7 +15,8 @@ struct host {
 
   host() {
     REQUIRE(mkdtemp(root.data()) != nullptr);
-    write("/proc/meminfo", "MemTotal:       16000 kB\nMemFree:         1000 kB\nMemAvailable:    8000 kB\nSwapFree: 500 kB\n");
+    write("/proc/meminfo",
+          "MemTotal:       16000 kB\nMemFree:         1000 kB\nMemAvailable:    8000 kB\nSwapFree: 500 kB\n");
   }
   ~host() { std::filesystem::remove_all(root); }
   void write(const std::string& file, const std::string& text) const {

@@ -211,7 +211,9 @@ TEST_CASE("puts over a socket write the right bytes, in order with messages, whe
   p.until([&] { return p.sink.messages.size() == contents.size(); });
   CHECK(memory == expected);
   CHECK(p.sink.written == std::vector<uint32_t>{0, 2, 4, 6, 8});
-  CHECK(p.hear(4 * frame_room(0)).compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) == 0);
+  CHECK(
+      p.hear(4 * frame_room(0)).compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) ==
+      0);
   CHECK(p.sink.failures.empty());
 }
 
@@ -231,7 +233,8 @@ TEST_CASE("an access to memory that is not registered ends the connection, or is
     if (what == 0) continue;
     p.say(put_frame(at, key, std::string(size, 'p')));
     p.until([&] { return !p.sink.failures.empty(); });
-    CHECK(p.sink.failures == std::vector<std::string>{"1tcp: it writes to memory that is not registered here, or not mapped any more"});
+    CHECK(p.sink.failures ==
+          std::vector<std::string>{"1tcp: it writes to memory that is not registered here, or not mapped any more"});
     CHECK(memory == std::string(1000, '-'));
     char none;
     p.until([&] { return recv(p.peer.get(), &none, 1, MSG_DONTWAIT) == 0; });  // the connection is closed
@@ -243,7 +246,8 @@ TEST_CASE("data that was not requested, or of another size, is an invalid frame"
     pair p;
     std::string memory(100, '-');
     int context = 0;
-    if (what > 2) CHECK(p.own.post(operation(verb::get, memory.data(), memory.size(), &context)) == lci::errorcode_t::posted);
+    if (what > 2)
+      CHECK(p.own.post(operation(verb::get, memory.data(), memory.size(), &context)) == lci::errorcode_t::posted);
     const std::string bad[] = {framed("data", frame_kind::data),  framed("", frame_kind::refusal),
                                framed("", frame_kind::landed),    framed(std::string(101, 'x'), frame_kind::data),
                                framed("", frame_kind::landed),    framed("x", frame_kind::get)};
@@ -327,7 +331,8 @@ TEST_CASE("puts that are copied fit, however small buffers and packets are", "[u
   std::string content(4000, 'c');
   int context = 0;
   size_t posted = 0;
-  while (p.own.post(operation(verb::put, content.data(), content.size(), &context)) == lci::errorcode_t::posted) ++posted;
+  while (p.own.post(operation(verb::put, content.data(), content.size(), &context)) == lci::errorcode_t::posted)
+    ++posted;
   CHECK(posted == connection::most_asked);
   std::string all(posted * frame_room(sizeof(put_head) + content.size()), '\0');
   CHECK(p.hear(all.size()).compare(sizeof(frame_head) + sizeof(put_head), content.size(), content) == 0);
@@ -347,7 +352,8 @@ TEST_CASE("puts that wait and gets without an answer fail with their peer", "[un
   std::vector<int> contexts(40);
   size_t posted = 0;
   for (; posted < 30; ++posted)
-    if (p.own.post(operation(verb::put, content.data(), content.size(), &contexts[posted])) != lci::errorcode_t::posted) break;
+    if (p.own.post(operation(verb::put, content.data(), content.size(), &contexts[posted])) != lci::errorcode_t::posted)
+      break;
   CHECK(posted >= connection::most_waiting);
   CHECK(posted <= connection::most_waiting + 1);
   p.peer = socket_handle();

@@ -316,7 +316,8 @@ bool device::must_wait(const receive_window::request& r) {
 
 bool device::start_waiting_requests() {
   bool any = false;
-  for (receive_window::request r; receive_window.take(r, [this](const auto& oldest) { return !must_wait(oldest); }); any = true) {
+  for (receive_window::request r; receive_window.take(r, [this](const auto& oldest) { return !must_wait(oldest); });
+       any = true) {
     struct ending {  // also if a handler throws
       std::atomic<int64_t>& pending;
       ~ending() { pending.fetch_sub(1, std::memory_order_release); }
