@@ -38,7 +38,7 @@ class Environment(unittest.TestCase):
         self.assertIn("npackets=65536 (built-in)", result.stdout)
         self.assertIn("ofi_lock_mode=none (built-in)", result.stdout)
 
-    def test_sizes_take_suffixes(self):
+    def test_sizes_accept_suffixes(self):
         for text, value in {"4096": 4096, "64k": 65536, "64K": 65536, "2M": 2 << 20, "3m": 3 << 20,
                             "1G": 1 << 30, "0x100": 256, "2T": 2 << 40}.items():
             with self.subTest(text=text):
@@ -79,7 +79,7 @@ class Environment(unittest.TestCase):
             with self.subTest(text=text):
                 self.refused("LCI_ATTR_BOOTSTRAP_TIMEOUT", text)
 
-    def test_enumerations_take_their_names(self):
+    def test_enumerations_accept_their_names(self):
         for name in ("none", "shm", "sim", "SHM"):
             self.assertEqual(self.value("backend", LCI_ATTR_BACKEND=name),
                              f"{name.lower()} (environment)")
@@ -88,7 +88,7 @@ class Environment(unittest.TestCase):
             self.assertIn(name, message)
         self.refused("LCI_ATTR_BACKEND", "1")
 
-    def test_texts_are_taken_as_they_are(self):
+    def test_texts_are_used_unchanged(self):
         self.assertEqual(self.value("device_name", LCI_ATTR_DEVICE_NAME="mlx5 0 "),
                          "mlx5 0  (environment)")
 

@@ -31,7 +31,7 @@ class Words(unittest.TestCase):
         named = {word for line in tagged for word in re.findall(r'(?<![\w-])--?[a-z][a-z-]*', line)}
         self.assertEqual(named, self.options)
 
-    def test_values_that_can_be_chosen_from_are_the_same_everywhere(self):
+    def test_values_of_options_are_the_same_everywhere(self):
         text = lcirun('--help').stdout
         for option in ('--bind', '--gdb-mode'):
             values = re.search(rf'{option} \S*\{{(.*?)\}}', text).group(1).split(',')
@@ -64,7 +64,7 @@ class Words(unittest.TestCase):
         self.assertIn('lcirun.1', self.completed('lcirun', '-n', '2', '--', 'cat', 'lcirun'))
         self.assertEqual(self.completed('lcirun', '-n', '2', 'cat', '--la'), [])
 
-    def test_zsh_knows_the_same_options(self):
+    def test_zsh_completes_the_same_options(self):
         text = (LAUNCHER / 'completion/_lcirun').read_text()
         named = {word for line in text.splitlines()[3:]
                  for word in re.findall(r"(?<![\w-])--?[a-z][a-z-]*(?=[\[,}])", line)}
@@ -74,7 +74,7 @@ class Words(unittest.TestCase):
         checked = subprocess.run(['zsh', '-n', LAUNCHER / 'completion/_lcirun'], capture_output=True, text=True)
         self.assertEqual((checked.returncode, checked.stderr), (0, ''))
 
-    def test_fish_offers_the_same_options(self):
+    def test_fish_completes_the_same_options(self):
         text = (LAUNCHER / 'completion/lcirun.fish').read_text()
         named = {f'--{word}' for word in re.findall(r' -l (\S+)', text)}
         named |= {f'-{word}' for word in re.findall(r' -s (\S+)', text)}

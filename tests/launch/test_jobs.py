@@ -16,7 +16,7 @@ def infos(text):
 
 
 class Ranks(LaunchTest):
-    def test_each_rank_runs_once_and_knows_rank_and_size(self):
+    def test_each_rank_runs_once_and_has_rank_and_size(self):
         for n in (1, 2, 3, 64):
             with self.subTest(n=n):
                 result = self.job('-n', n, HELPER)
@@ -46,7 +46,7 @@ class Ranks(LaunchTest):
             self.assertEqual(result.stdout.count('exchanged'), n)
         self.assertEqual(run(HELPER, 'exchange', 3).returncode, 0)  # and without a launcher
 
-    def test_misuse_is_refused_and_the_session_goes_on(self):
+    def test_misuse_is_refused_and_the_session_continues(self):
         for result in (self.job('-n', 2, HELPER, 'misuse'), run(HELPER, 'misuse')):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn('misuse refused', result.stdout)
@@ -65,13 +65,13 @@ class Ranks(LaunchTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(len(infos(result.stdout)), 4)
 
-    def test_a_late_rank_is_waited_for(self):
+    def test_a_fence_waits_for_a_late_rank(self):
         result = self.job('-n', 3, HELPER, 'late', 1, 0.5)
         self.assertEqual(result.returncode, 0, result.stderr)
         times = [float(f['time']) for f in infos(result.stdout)]
         self.assertEqual(len(times), 3)
 
-    def test_ranks_that_do_not_come_in_time_are_named(self):
+    def test_missing_ranks_are_named_after_the_timeout(self):
         result = self.job('-n', 4, HELPER, 'late', 1, 60, LCI_ATTR_BOOTSTRAP_TIMEOUT=1)
         self.assertEqual(result.returncode, 9)
         self.assertIn('of 4 ranks these did not come within 1 s: 1;', result.stderr)
@@ -95,7 +95,7 @@ class Ranks(LaunchTest):
         result = self.job('-n', 2, HELPER, 'force', 'pmi1', LCI_ATTR_BOOTSTRAP='local')
         self.assertEqual([f['size'] for f in infos(result.stdout)], ['2', '2'])
 
-    def test_the_environment_passes_through(self):
+    def test_ranks_inherit_the_environment(self):
         result = self.job('-n', 2, 'sh', '-c', 'echo "$LCI_ATTR_X,$SOME_VARIABLE,$PMI_PORT."',
                           LCI_ATTR_X='a b', SOME_VARIABLE='c', PMI_PORT='outer:1', PMI_ID='5')
         self.assertEqual(result.stdout, 'a b,c,.\n' * 2)
@@ -140,7 +140,7 @@ class Ranks(LaunchTest):
 
 
 class Streams(LaunchTest):
-    def test_rank_0_alone_reads_the_input(self):
+    def test_only_rank_0_reads_the_input(self):
         result = self.job('-n', 3, 'sh', '-c', 'printf "%s:%s\\n" "$PMI_RANK" "$(cat)"',
                           input='some text')
         self.assertEqual(sorted(result.stdout.splitlines()), ['0:some text', '1:', '2:'])

@@ -103,7 +103,7 @@ class Peers(LaunchTest):
     def test_clients_connect_and_disconnect_and_no_resources_are_left(self):
         self.connect_and_disconnect()
 
-    def test_clients_without_cross_memory_attach(self):
+    def test_clients_connect_and_disconnect_without_cross_memory_attach(self):
         self.connect_and_disconnect(LCI_ATTR_SHM_CMA=0)
 
     def test_ids_are_reused(self):
@@ -181,7 +181,7 @@ class Peers(LaunchTest):
         process.wait()
         self.assertRegex(self.ends_well(asking), '^peer_failure_error .*has ended')
 
-    def test_what_is_no_address(self):
+    def test_invalid_addresses_are_refused(self):
         self.serve()
         good = self.where[0]
         for bad in ('', 'shm://', 'tcp://host:1', good + ' ', good[:-1] + 'x', good[1:],
@@ -201,15 +201,15 @@ class Peers(LaunchTest):
                          '^resource_error .*another host')
         self.client('client')  # the server still works
 
-    def test_ones_own_address(self):
+    def test_connecting_to_the_own_address_gives_the_own_rank(self):
         self.assertEqual(self.once('self').returncode, 0)
 
-    def test_without_room_for_peers(self):
+    def test_get_address_is_refused_if_max_peers_is_0(self):
         result = self.once('self', LCI_ATTR_MAX_PEERS=0)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn('get_address: max_peers = 0', result.stderr)
 
-    def test_the_example(self):
+    def test_the_example_service_adds_numbers(self):
         service = os.environ['SERVICE']
         server = subprocess.Popen([service], text=True, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -57,7 +57,7 @@ STARTED, REQUESTS, OUTPUT, EXITED, GONE, DONE = 2, 3, 6, 8, 9, 10
 
 
 class Siphash(unittest.TestCase):
-    def test_it_is_the_published_one(self):
+    def test_siphash_is_the_published_function(self):
         """So is lcirun's, since it agrees with this one: the handshakes of the tests below succeed."""
         self.assertEqual(siphash(bytes(range(16)), bytes(range(15))), struct.pack('<Q', 0xa129ca6149be45e5))
 
@@ -111,7 +111,7 @@ class Launcher(RemoteTest):
         except ConnectionError:
             return True
 
-    def test_one_who_knows_the_key_is_let_in_once_and_is_believed(self):
+    def test_a_proxy_with_the_key_is_accepted_and_its_reports_are_used(self):
         process = self.begin()
         sock = self.join()
         for rank in (0, 1):

@@ -45,7 +45,7 @@ class Lists(Started):
                           ('local', {'LCT_PMI_BACKEND': 'local,file', 'LCT_PMI_FILE_NRANKS': 1}),
                           ('file', {'LCT_PMI_FILE_NRANKS': 1}),
                           ('local', {'LCT_PMI_BACKEND': 'file', 'LCT_PMI_FILE_NRANKS': 1,
-                                      'LCI_ATTR_BOOTSTRAP': 'local'}),
+                                     'LCI_ATTR_BOOTSTRAP': 'local'}),
                           ('file', {'LCT_PMI_BACKEND': 'pmix,file', 'LCT_PMI_FILE_NRANKS': 1, **tcp})):
             with self.subTest(env=env):
                 self.assertIn(f'kind={kind} rank=0 size=1', self.end(self.begin('info', **env)))

@@ -51,7 +51,7 @@ class Ranks(RemoteTest):
             f.write('# two machines\na slots=2\n\nb:1  # the other\n')
         self.assertEqual([host for host, _, _ in self.places('--hostfile', path)], ['a', 'a', 'b'])
 
-    def test_this_machine_needs_no_ssh(self):
+    def test_ranks_on_this_host_need_no_ssh(self):
         result = self.job('--hosts', 'localhost:2,' + os.uname().nodename, '--ssh', '/bin/false',
                           HELPER, 'exchange', 1)
         self.assertEqual((result.returncode, result.stderr), (0, ''))
@@ -198,7 +198,7 @@ class Ends(RemoteTest):
         self.assertEqual(result.returncode, 7)
         self.assertRegex(result.stderr, r'rank 2 \(pid \d+ on b\) aborted the job with code 7')
 
-    def test_a_rank_that_leaves_while_others_wait_is_named(self):
+    def test_a_rank_that_exits_while_others_wait_is_named(self):
         result = self.remote_job('a,b,c', HELPER, 'exit', 1, 0)
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r'rank 1 \(pid \d+ on b\) exited with code 0 without joining')

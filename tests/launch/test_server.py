@@ -120,7 +120,7 @@ print("good")
             self.assertEqual(result.returncode, 1)
             self.assertIn('within a barrier', result.stderr)
 
-    def test_a_flood_of_requests_without_reading_ends_the_job(self):
+    def test_many_requests_without_reading_the_answers_end_the_job(self):
         result = self.talk(*INIT, '@flood')
         self.assertEqual(result.returncode, 1)
         self.assertIn('without reading the answers', result.stderr)

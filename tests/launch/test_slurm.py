@@ -80,7 +80,7 @@ class Pmi2Library(OnSlurm):
         self.assertIn('PMI2_KVS_Fence has not returned in time', out)
         self.assertIn('LCI_ATTR_BOOTSTRAP_TIMEOUT', out)
 
-    def test_a_start_outside_of_a_step_is_refused(self):
+    def test_a_start_without_the_pmi2_plugin_is_refused(self):
         self.mpi = 'none'
         self.assertIn('PMI_RANK is not set', self.ran(2, HELPER, 'info', code=9))
 

@@ -80,7 +80,7 @@ class Tcp(LaunchTest):
         return kind, s.recv(size, socket.MSG_WAITALL)
 
 
-class Meeting(Tcp):
+class Joining(Tcp):
     def test_ranks_exchange_values_with_and_without_a_key(self):
         for env in ({}, {'LCI_TCP_KEY': KEY}, {'LCI_TCP_ROOT': f'localhost:{self.port}', 'MASTER_ADDR': None}):
             with self.subTest(env=env):
@@ -208,7 +208,7 @@ class Missing(Tcp):
         self.assertIn('in use', output[0])
 
 
-class Strangers(Tcp):
+class Refusals(Tcp):
     def test_ranks_of_other_jobs_get_the_reason_of_the_refusal(self):
         root = self.rank(0, 3, 'info', timeout=20, LCI_TCP_KEY=KEY)
         for env, wanted in (({'LCI_TCP_KEY': 'quite another key'}, 'has another LCI_TCP_KEY'),

@@ -63,13 +63,13 @@ class ExitCodes(LaunchTest):
         self.assertEqual(result.returncode, 6)
         self.assertIn('as the test wants', result.stderr)
 
-    def test_a_rank_that_leaves_while_others_wait_is_named(self):
+    def test_a_rank_that_exits_while_others_wait_is_named(self):
         result = self.job('-n', 3, HELPER, 'exit', 1, 0)
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, r'rank 1 \(pid \d+\) exited with code 0 without joining '
                                         r'the barrier; waiting in it: rank [02] \(pid')
 
-    def test_a_rank_that_waits_after_another_has_left_is_named(self):
+    def test_a_rank_that_has_exited_before_others_wait_is_named(self):
         script = f'[ $PMI_RANK = 0 ] && exit 0; sleep 0.3; exec {HELPER} fence'
         result = self.job('-n', 2, 'sh', '-c', script)
         self.assertEqual(result.returncode, 1)

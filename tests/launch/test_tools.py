@@ -138,7 +138,7 @@ class Binding(Tools):
 
 
 @unittest.skipIf(shutil.which('gdb') is None, 'no gdb')
-@unittest.skipIf(os.environ.get('SANITIZER', 'none') != 'none', 'sanitizers and debuggers disagree')
+@unittest.skipIf(os.environ.get('SANITIZER', 'none') != 'none', 'sanitizers and debuggers are incompatible')
 class Gdb(Tools):
     def test_a_crash_under_gdb_prints_stacks(self):
         result = self.job('-n', 2, '--gdb', '1', '--label', HELPER, 'signal', 1, 11, DISPLAY='')
@@ -181,7 +181,7 @@ class Gdb(Tools):
 
 
 @unittest.skipIf(shutil.which('valgrind') is None, 'no valgrind')
-@unittest.skipIf(os.environ.get('SANITIZER', 'none') != 'none', 'sanitizers and valgrind disagree')
+@unittest.skipIf(os.environ.get('SANITIZER', 'none') != 'none', 'sanitizers and valgrind are incompatible')
 class Valgrind(Tools):
     def test_chosen_ranks_run_under_valgrind_with_a_log(self):
         result = self.job('-n', 2, '--valgrind', '1', '--wdir', self.folder, '/bin/true')

@@ -15,7 +15,7 @@ def attributes(**variables):
 
 
 class Listing(unittest.TestCase):
-    def test_the_plain_form_names_version_fabrics_bootstraps_and_attributes(self):
+    def test_the_default_listing_has_version_fabrics_bootstraps_and_attributes(self):
         done = run(INFO)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr, "")

@@ -107,7 +107,7 @@ class Measuring(unittest.TestCase):
                 for entry, size in zip(out, (8, 100000) if sizes else (2097152,)):
                     self.check(entry, op, "bidirectional", size, comp)
 
-    def test_counters_count_operations_without_payload(self):
+    def test_operations_without_payload_are_measured_with_counters(self):
         for ranks in ("1", "2"):
             for op in ("sendrecv", "putsignal", "getsignal"):
                 for metric in ("latency", "rate"):
@@ -213,7 +213,7 @@ class Resource(unittest.TestCase):
                                      ("resource", metric, threads, "op/s"))
                     self.assertGreater(entry["min"], 0)
 
-    def test_a_missing_cache_is_reported(self):
+    def test_the_table_says_whether_there_is_a_cache(self):
         done = run(PERF, "resource", "registration", "--reg-cache", *SHORT)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, "with a cache")
