@@ -101,7 +101,8 @@ class event_sink {
   /// the last message, on a device that has exchanged something with it. (If `peer` is not a rank of the job,
   /// on_peer_departure() is called instead.)
   virtual void on_device_end(int peer) { (void)peer; }
-  /// A posted operation failed because of its peer; called before or after on_peer_failure().
+  /// A posted operation failed because of its peer; called before or after on_peer_failure(), but after on_device_end()
+  /// if the peer has freed its device: the core reports such an operation as cancelled.
   virtual void on_operation_failure(void* context, int peer) = 0;
 
  protected:

@@ -78,7 +78,7 @@ class layout_transfer final : public dependent {
 
   /// True if the transfer has ended: then the caller still owns it. False: it ends and deletes itself.
   bool start() { return post_pieces() && let_go(); }
-  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  bool failed() const { return failed_.load(std::memory_order_relaxed) != failure::none; }
   /// Signals the target, if that was asked for and nothing failed.
   void tell_target() {
     if (signal_ != 0 && !failed())
@@ -92,7 +92,7 @@ class layout_transfer final : public dependent {
 
   /// Ends one piece.
   void signal(status_t status) override {
-    if (!status.is_done()) failed_.store(true, std::memory_order_relaxed);
+    if (!status.is_done()) fail_as(failure_in(status));
     if (let_go()) end();
   }
 
@@ -103,7 +103,7 @@ class layout_transfer final : public dependent {
       device& of;
       ~ending() { of.end_task(); }
     } const at_end{t->device_};
-    if (t->device_.closing()) t->failed_.store(true, std::memory_order_relaxed);
+    if (t->device_.closing()) t->fail_as(failure::cancelled);
     if (t->post_pieces() && t->let_go()) t->end();
     return true;
   }
@@ -111,7 +111,7 @@ class layout_transfer final : public dependent {
   bool post_pieces() {
     for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
       if (ticket_ != nullptr && ticket_->stop()) {
-        failed_.store(true, std::memory_order_relaxed);
+        fail_as(failure::cancelled);
         break;
       }
       piece_.local_buffer =
@@ -125,10 +125,12 @@ class layout_transfer final : public dependent {
         Args a = piece_;  // a post may change its arguments
         status = post_piece(a);
       } catch (const peer_failure_error&) {  // misuse is thrown to the caller, by the first piece
-        failed_.store(true, std::memory_order_relaxed);
-        status = errorcode_t::done;
+        // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
+        const failure how = device_.failures.with(status_.rank);
+        if (how != failure::none) fail_as(how);
+        status = how != failure::none ? errorcode_t::done : errorcode_t::retry;
       } catch (const resource_error&) {
-        failed_.store(true, std::memory_order_relaxed);
+        fail_as(failure::fatal);
         status = errorcode_t::done;
       }
       if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
@@ -142,12 +144,17 @@ class layout_transfer final : public dependent {
     }
     return true;
   }
+  /// The first failure decides; pieces end in any order.
+  void fail_as(failure how) {
+    failure none = failure::none;
+    failed_.compare_exchange_strong(none, how, std::memory_order_relaxed, std::memory_order_relaxed);
+  }
   /// True for the last one. A1: pairs with itself, so that it sees what all others did.
   bool let_go() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);
     tell_target();
-    if (failed()) status_.error = device_.closing() ? errorcode_t::cancelled : errorcode_t::fatal;
+    if (failed()) status_.error = error_of(failed_.load(std::memory_order_relaxed));
     user_->signal(status_);
   }
 
@@ -163,7 +170,7 @@ class layout_transfer final : public dependent {
   const uint64_t disp_;
   void* const base_;
   const uint64_t signalled_;  // the address that a signal reports
-  std::atomic<bool> failed_{false};
+  std::atomic<failure> failed_{failure::none};
   std::atomic<int64_t> pieces_{1};  // outstanding, and one for the thread that posts them
 };
 
