@@ -77,10 +77,10 @@ class layout_transfer final : public dependent {
   }
 
   /// True if the transfer has ended: then the caller still owns it. False: it ends and deletes itself.
-  bool start() { return post_pieces() && let_go(); }
+  bool start() { return post_pieces() && release_piece(); }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
   /// Signals the target, if that was asked for and nothing failed.
-  void tell_target() {
+  void signal_target() {
     if (signal_ != 0 && !failed())
       device_.send_signal(status_.rank, signal_, status_.tag, signalled_, status_.size);
   }
@@ -93,7 +93,7 @@ class layout_transfer final : public dependent {
   /// Ends one piece.
   void signal(status_t status) override {
     if (!status.is_done()) failed_.store(true, std::memory_order_relaxed);
-    if (let_go()) end();
+    if (release_piece()) end();
   }
 
  private:
@@ -104,7 +104,7 @@ class layout_transfer final : public dependent {
       ~ending() { of.end_task(); }
     } const at_end{t->device_};
     if (t->device_.closing()) t->failed_.store(true, std::memory_order_relaxed);
-    if (t->post_pieces() && t->let_go()) t->end();
+    if (t->post_pieces() && t->release_piece()) t->end();
     return true;
   }
   /// False if a piece has to be retried: deferred work calls run(), which continues.
@@ -142,11 +142,12 @@ class layout_transfer final : public dependent {
     }
     return true;
   }
-  /// True for the last one. A1: pairs with itself, so that it sees what all others did.
-  bool let_go() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  /// Ends a piece, or the posting of pieces. True if it was the last. A1: pairs with itself, so that the last one sees
+  /// what all others wrote.
+  bool release_piece() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);
-    tell_target();
+    signal_target();
     if (failed()) status_.error = device_.closing() ? errorcode_t::cancelled : errorcode_t::fatal;
     user_->signal(status_);
   }
@@ -190,7 +191,7 @@ status_t post_pieces(const char* what, device& d, Args& a) {
     named->retire();
   }
   if (transfer->failed()) d.failures.throw_fatal(a.rank);
-  transfer->tell_target();
+  transfer->signal_target();
   return wait.result(answer_done(d, a, buffer_of(a)));
 }
 
