@@ -92,7 +92,7 @@ class runtime : public object_memory<runtime, false> {
   mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
   progress_bells bells;                      // thread-safe
   std::unique_ptr<collective_check> collectives;  // thread-safe; null: collective calls are not compared
-  std::unique_ptr<progress_thread> service;  // null unless progress_threads asks for it
+  std::unique_ptr<progress_thread> service;  // null unless the attribute `progress_thread` asks for it
   std::unique_ptr<core::external_peers> external_peers;      // thread-safe; null: no peers outside the job
   network::address_exchange& exchange() { return *exchange_; }
 
