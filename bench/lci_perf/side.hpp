@@ -22,8 +22,8 @@ namespace lci_perf {
 /// again before its batch has been taken.
 constexpr int syncs_per_side = 4;
 
-/// The buffers, completion objects and counters of one thread of a pair. Threads that run
-/// handlers write the first part; only the side's own thread uses the rest.
+/// The buffers, completion objects and counters of one thread of a pair. Threads that run handlers write the first
+/// part; the rest belongs to the side's own thread.
 struct alignas(128) side {
   std::atomic<uint64_t> arrived{0};  ///< messages delivered to the handler
   std::atomic<uint64_t> acked{0};    ///< messages the partner has acknowledged

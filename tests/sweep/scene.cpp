@@ -52,7 +52,7 @@ void accept(const char* where, const std::exception& e) {
   if (may_lose_peer && dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr) {
     std::fprintf(stderr, "rank %d: has lost its launcher, without which no collective setup is possible\n", me);
     std::fflush(nullptr);
-    _exit(told_code);
+    _exit(reported_code);
   }
   if (is_loss(e) && page->lost[static_cast<size_t>(me)].exchange(1) == 0) throw peer_lost();
 }
