@@ -34,7 +34,7 @@ int run_lci(const options& o) {
   int code = 0;
   if (!wrong.empty()) {
     if (rank == 0) std::fprintf(stderr, "lci_perf: %s\n", wrong.c_str());
-    lci::barrier();  // the launcher ends the round_plan when a rank fails: print the reason first
+    lci::barrier();  // the launcher ends the job when a rank fails: print the reason first
     code = 2;
   } else if (o.op == op_kind::resource) {
     run_resource(o);
