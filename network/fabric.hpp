@@ -192,7 +192,7 @@ class external_peer_book {
   /// Allocates an id for a connection that is about to be made; -1 if all are in use.
   virtual int admit() = 0;
   /// The connection is established: the program may now post to the id.
-  virtual void welcome(int peer) = 0;
+  virtual void on_connected(int peer) = 0;
   /// The connection has ended, all devices have reported it, and nothing more will arrive from it.
   virtual void retire(int peer, departure how) = 0;
 

@@ -1,6 +1,6 @@
 // The published v2 types, constants, attributes and error codes, used as clients use them.
-// It only has to compile, with each compiler and as strictly as clients do. Written from the
-// published tables, not from our description, so that a name lost there is missed here.
+// It only has to compile, with each compiler and as strictly as clients do. It lists the published
+// names independently of api_dsl/, so that it no longer compiles if api_dsl/ loses one.
 // clang-format off: tables, not code.
 #include "tests/api/v2_values.hpp"
 

@@ -115,7 +115,7 @@ class Streams(RemoteTest):
             self.assertEqual(mine, [str(i) for i in range(1, 20001)])
         self.assertEqual(sorted(result.stderr.splitlines()), ['[0] error', '[1] error'])
 
-    def test_a_reader_that_is_slow_holds_the_ranks_and_loses_nothing(self):
+    def test_a_slow_reader_blocks_the_ranks_and_loses_nothing(self):
         process = self.start(*self.on('a,b', 'head', '-c', 5000000, '/dev/zero'))
         time.sleep(2)  # longer than what ranks leave running would be given
         out, err = self.finish(process)
@@ -130,7 +130,7 @@ class Streams(RemoteTest):
         process.wait(60)
         self.assertEqual(process.returncode, 124)
 
-    def test_a_reader_that_goes_away_ends_the_job_by_sigpipe(self):
+    def test_a_job_whose_output_is_closed_ends_by_sigpipe(self):
         process = self.start(*self.on('a,b', '-q', 'yes'))
         process.stdout.readline()
         process.stdout.close()

@@ -126,9 +126,9 @@ void engine() {
             .is_done();
       });
     });
-  until("all to meet", [&] {
+  until("all sends to match", [&] {
     for (lci::status_t s; !(s = lci::cq_pop(received)).is_retry();) ++come;
-    return come + page->told[static_cast<size_t>(me)].load() >= many;
+    return come + page->exceptions[static_cast<size_t>(me)].load() >= many;
   });
   disarm();
   meet();

@@ -35,7 +35,7 @@ void fail(const char* format, ...) {
 bool is_loss(const std::exception& e) {
   const auto* failure = dynamic_cast<const lci::peer_failure_error*>(&e);
   if (failure == nullptr || !may_lose_peer) return false;
-  if (failure->failed_rank() != peer()) fail("the failure of rank %d is told: %s", failure->failed_rank(), e.what());
+  if (failure->failed_rank() != peer()) fail("the failure of rank %d is reported as: %s", failure->failed_rank(), e.what());
   return true;
 }
 
@@ -52,7 +52,7 @@ void accept(const char* where, const std::exception& e) {
   if (may_lose_peer && dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr) {
     std::fprintf(stderr, "rank %d: has lost its launcher, without which no collective setup is possible\n", me);
     std::fflush(nullptr);
-    _exit(told_code);
+    _exit(reported_code);
   }
   if (is_loss(e) && page->lost[static_cast<size_t>(me)].exchange(1) == 0) throw peer_lost();
 }
@@ -70,16 +70,16 @@ double now() {
 deadline::deadline() : end_(now() + timeout_s * lci_test::time_scale) {}
 bool deadline::is_over() const { return now() > end_; }
 
-constexpr int told_for_good = 50;
+constexpr int exceptions_of_a_broken_network = 50;
 
 void turn() {
   try {
     if (!lci::progress().is_done()) sched_yield();
   } catch (const std::exception& e) {
     accept("progress", e);
-    const int told = page->told[static_cast<size_t>(me)].fetch_add(1) + 1;
+    const int exceptions = page->exceptions[static_cast<size_t>(me)].fetch_add(1) + 1;
     // A real program would have ended by now.
-    if (told >= told_for_good && may_cost_peers()) disarm(), page->broken.store(1);
+    if (exceptions >= exceptions_of_a_broken_network && may_cost_peers()) disarm(), page->broken.store(1);
   }
 }
 
@@ -167,7 +167,7 @@ void expect_loss() {
   page->ended[mine].store(1);
   page->arrived[mine].store(1 << 20);
   if (me == 0) page->posted.store(1);
-  until("the other rank to be told of the failure, too", [] { return has_lost(peer()); });
+  until("the other rank to get the failure, too", [] { return has_lost(peer()); });
   until("a post to the failed peer to be refused", [] {
     try {
       if (lci::post_send_x(peer(), content_of(0), size_of(0), 900, lci::COMP_NULL_RETRY)().is_retry()) return false;

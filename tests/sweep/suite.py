@@ -23,7 +23,7 @@ import zlib
 
 import plans
 
-TOLD = 3  # told_code of scene.hpp: the runtime did not start, or has lost its launcher, and has reported why
+REPORTED = 3  # reported_code of scene.hpp: the runtime did not start, or has lost its launcher, and has reported why
 LIMIT = 60  # seconds. A job takes less than one, and its own time-out is shorter; with sanitizers jobs are slower.
 
 
@@ -112,8 +112,8 @@ class Sweep:
             os.killpg(job.pid, signal.SIGKILL)
             said, _ = job.communicate()
             wrong = f"did not end within {LIMIT} s"
-        told = TOLD if scenario in ("start", "device") and fault else 0
-        if not wrong and job.returncode not in (0, told):
+        reported = REPORTED if scenario in ("start", "device") and fault else 0
+        if not wrong and job.returncode not in (0, reported):
             wrong = f"exit status {job.returncode}"
         if wrong:
             line = " ".join([f"{k}={v}" for k, v in environment.items()] + command)
