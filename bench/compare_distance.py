@@ -1,4 +1,4 @@
-"""Measures how far apart the two cores of a benchmark are, on a virtual machine whose cores move."""
+"""Measures how far apart the two cores of a benchmark are, on a virtual machine whose host moves virtual cores."""
 
 import json
 import subprocess
@@ -10,7 +10,8 @@ PAUSE = 0.02     # seconds between two measurements
 
 
 class Distance:
-    """Measures a hand-off of a cache line, in a few milliseconds. On a machine whose cores don't move, all is near."""
+    """The distance as the time of a hand-off of a cache line, measured in a few milliseconds, relative to the shortest
+    one seen. Where the host doesn't move virtual cores, each measurement counts as near."""
 
     def __init__(self, perf):
         self.command = [str(perf), "floor", "handoff", "--seconds", "0.002", "--rounds", "3", "--json"]
@@ -21,7 +22,7 @@ class Distance:
         return json.loads(done.stdout.splitlines()[0])["median"]
 
     def learn(self, seconds=3):
-        """Finds the shortest hand-off: without this the first place counts as near until a nearer one is found."""
+        """Finds the shortest hand-off: without this the first distance counts as near until a shorter one is seen."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.are_near()

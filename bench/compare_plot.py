@@ -22,7 +22,7 @@ UNITS = {"op/s": "operations a second", "s": "seconds", "ns": "nanoseconds", "ms
 
 
 def line_of(axes, xs, values, name, ours):
-    """Medians as a line, smallest to largest launch as a band."""
+    """Medians over launches as a line, smallest to largest as a band. `values`: for each x a dict, launch to figure."""
     kept = [(x, list(v.values())) for x, v in zip(xs, values) if v]
     if not kept:
         return

@@ -28,7 +28,7 @@ def environment(**more):
 
 
 def launch(command):
-    """The lines of JSON that a job's ranks print; None if it fails."""
+    """Runs a job and returns what its ranks print as JSON, one object per rank. Exits if the job fails."""
     env = environment(START_TIME_NS=time.clock_gettime_ns(time.CLOCK_MONOTONIC))
     done = subprocess.run([str(w) for w in command], env=env, capture_output=True, text=True, timeout=120)
     if done.returncode != 0:
@@ -37,7 +37,7 @@ def launch(command):
 
 
 def last(ranks, what):
-    """The time at which the last rank got there."""
+    """The time, in ms since the launch, at which the last rank reached this point."""
     return max(r[what] for r in ranks)
 
 
@@ -46,6 +46,7 @@ def describe(samples):
 
 
 def left_behind(mark):
+    """Counts processes with this variable in their environment, LCI's files in /dev/shm, and lcirun's sockets."""
     found = 0
     for pid in filter(str.isdigit, os.listdir('/proc')):
         try:
@@ -65,7 +66,7 @@ def kill_one(lcirun, program, whom):
                            env=environment(**{mark: 1}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(1)
     victim = job.pid
-    if whom == 'rank':
+    if whom == 'rank':  # job.pid is lcirun's guard; its child runs the job, and the ranks are children of that
         below = pathlib.Path(f'/proc/{job.pid}/task/{job.pid}/children').read_text().split()[0]
         victim = int(pathlib.Path(f'/proc/{below}/task/{below}/children').read_text().split()[3])
     os.kill(victim, signal.SIGKILL)

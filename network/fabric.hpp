@@ -101,7 +101,8 @@ class event_sink {
   /// the last message, on a device that has exchanged something with it. (If `peer` is not a rank of the job,
   /// on_peer_departure() is called instead.)
   virtual void on_device_end(int peer) { (void)peer; }
-  /// A posted operation failed because of its peer; called before or after on_peer_failure().
+  /// A posted operation failed because of its peer; called before or after on_peer_failure(), but after on_device_end()
+  /// if the peer has freed its device: the core reports such an operation as cancelled.
   virtual void on_operation_failure(void* context, int peer) = 0;
 
  protected:
@@ -191,7 +192,7 @@ class external_peer_book {
   /// Allocates an id for a connection that is about to be made; -1 if all are in use.
   virtual int admit() = 0;
   /// The connection is established: the program may now post to the id.
-  virtual void welcome(int peer) = 0;
+  virtual void on_connected(int peer) = 0;
   /// The connection has ended, all devices have reported it, and nothing more will arrive from it.
   virtual void retire(int peer, departure how) = 0;
 

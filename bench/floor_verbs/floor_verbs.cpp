@@ -31,8 +31,9 @@ constexpr size_t size = 8, buffer_size = 64;
 }
 
 /// What each process publishes for the other, in shared memory.
-struct end {
-  std::atomic<int> stage{0};  // 1: the queue pair has a number, 2: it can receive
+struct shared_state {
+  // 1: the queue pair has a number; 2: it can receive; 3, of the measuring process: it has all answers
+  std::atomic<int> stage{0};
   uint32_t number = 0;
   ibv_gid gid{};
   uint16_t lid = 0;
@@ -42,13 +43,13 @@ void await(const std::atomic<int>& stage, int value) {
   while (stage.load(std::memory_order_acquire) < value) sched_yield();
 }
 
-/// One of the two processes.
-class half {
+/// One of the two processes: its queue pair, and the resources that this needs.
+class endpoint {
  public:
-  explicit half(const std::string& device) {
+  explicit endpoint(const std::string& device) {
     open(device);
-    domain_ = ibv_alloc_pd(card_);
-    completions_ = ibv_create_cq(card_, n_receives + n_sends, nullptr, nullptr, 0);
+    domain_ = ibv_alloc_pd(context_);
+    completions_ = ibv_create_cq(context_, n_receives + n_sends, nullptr, nullptr, 0);
     ibv_srq_init_attr receives{};
     receives.attr = {n_receives, 1, 0};
     receives_ = ibv_create_srq(domain_, &receives);
@@ -64,7 +65,7 @@ class half {
     for (uint32_t i = 0; i < n_receives; ++i) receive(i);
   }
 
-  void connect(end& mine, end& other) {
+  void connect(shared_state& mine, shared_state& other) {
     mine.number = pair_->qp_num;
     mine.gid = gid_;
     mine.lid = port_.lid;
@@ -138,14 +139,14 @@ class half {
   void open(const std::string& wanted) {
     int n = 0;
     ibv_device** const list = ibv_get_device_list(&n);
-    for (int i = 0; i < n && card_ == nullptr; ++i)
-      if (wanted.empty() || wanted == ibv_get_device_name(list[i])) card_ = ibv_open_device(list[i]);
-    if (card_ == nullptr) fail("floor_verbs: no such RDMA device");
-    if (ibv_query_port(card_, 1, &port_) != 0) fail("floor_verbs: ibv_query_port");
+    for (int i = 0; i < n && context_ == nullptr; ++i)
+      if (wanted.empty() || wanted == ibv_get_device_name(list[i])) context_ = ibv_open_device(list[i]);
+    if (context_ == nullptr) fail("floor_verbs: no such RDMA device");
+    if (ibv_query_port(context_, 1, &port_) != 0) fail("floor_verbs: ibv_query_port");
     if (port_.link_layer != IBV_LINK_LAYER_ETHERNET) return;
     for (int i = 0; i < port_.gid_tbl_len && gid_index_ < 0; ++i) {
       ibv_gid_entry entry{};
-      if (ibv_query_gid_ex(card_, 1, static_cast<uint32_t>(i), &entry, 0) != 0) continue;
+      if (ibv_query_gid_ex(context_, 1, static_cast<uint32_t>(i), &entry, 0) != 0) continue;
       if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 || entry.gid.raw[0] == 0xfe) continue;
       gid_ = entry.gid;
       gid_index_ = i;
@@ -161,7 +162,7 @@ class half {
     if (ibv_post_srq_recv(receives_, &work, &bad) != 0) fail("floor_verbs: ibv_post_srq_recv");
   }
 
-  ibv_context* card_ = nullptr;  // freed when the process ends
+  ibv_context* context_ = nullptr;  // freed when the process ends
   ibv_port_attr port_{};
   ibv_gid gid_{};
   int gid_index_ = -1;
@@ -190,16 +191,16 @@ int main(int argc, char** argv) {
   const int count = argc > 2 ? std::max(std::atoi(argv[2]), 1) : 10'000;
   void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) fail("floor_verbs: mmap");
-  end* const ends = new (shared) end[2];
+  shared_state* const states = new (shared) shared_state[2];
   const pid_t pid = fork();  // before any use of libibverbs, whose objects can't be shared
   if (pid < 0) fail("floor_verbs: fork");
   const int me = pid == 0;
   bind(me);
-  static half mine(device);
-  mine.connect(ends[me], ends[1 - me]);
+  static endpoint mine(device);
+  mine.connect(states[me], states[1 - me]);
   if (pid == 0) {
     for (int i = 0; i < rounds * count; ++i) mine.await_message(), mine.send();
-    await(ends[0].stage, 3);  // the last answer may still be in flight
+    await(states[0].stage, 3);  // the last answer may still be in flight
     return 0;
   }
   std::array<double, rounds> microseconds;
@@ -209,7 +210,7 @@ int main(int argc, char** argv) {
     const std::chrono::duration<double, std::micro> all = std::chrono::steady_clock::now() - start;
     time = all.count() / count / 2;
   }
-  ends[0].stage.store(3, std::memory_order_release);
+  states[0].stage.store(3, std::memory_order_release);
   std::sort(microseconds.begin(), microseconds.end());
   std::printf("%.3f us (from %.3f to %.3f)\n", microseconds[rounds / 2], microseconds[0],
               microseconds[rounds - 1]);

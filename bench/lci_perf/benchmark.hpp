@@ -7,9 +7,9 @@ namespace lci_perf {
 
 /// The three parts of a round. Each is run concurrently by every thread of its role.
 struct benchmark {
-  void (*prepare)(seat&, const job&);  ///< receiver, before the clock starts
-  void (*receive)(seat&, const job&, payload_kind);
-  void (*send)(seat&, const job&, payload_kind);  ///< sender; the clock runs while it does
+  void (*prepare)(side&, const round_plan&);  ///< receiver, before the clock starts
+  void (*receive)(side&, const round_plan&, payload_kind);
+  void (*send)(side&, const round_plan&, payload_kind);  ///< sender; the clock runs while it does
 };
 
 // What a message is: see post_message(). Messages notify the target by a completion object.
@@ -24,9 +24,9 @@ benchmark sendrecv_duplex(comp_kind comp);
 benchmark message_checked(op_kind op, comp_kind comp);
 benchmark sendrecv_checked(comp_kind comp);
 
-/// Makes `count` round trips. Times each one if the seat's log is enabled.
+/// Makes `count` round trips. Times each one if the side's log is enabled.
 template <class Trip>
-inline void round_trips(seat& s, uint64_t count, Trip trip) {
+inline void round_trips(side& s, uint64_t count, Trip trip) {
   if (!s.log.wanted()) {
     for (uint64_t k = 0; k < count; ++k) trip(k);
     return;
@@ -41,28 +41,26 @@ inline void round_trips(seat& s, uint64_t count, Trip trip) {
 }
 
 /// Acknowledges `count` more of the other end's messages, by an active message to a handler.
-void post_ack(seat& s, uint64_t count);
+void post_ack(side& s, uint64_t count);
 
 /// The acknowledgements that the sending end has received in a round.
 class ack_count {
  public:
   // A1: pairs with A2 in the acknowledgement's handler
-  explicit ack_count(const seat& s) : seat_(s), base_(s.acked.load(std::memory_order_acquire)) {}
-  uint64_t get() const {
-    return seat_.acked.load(std::memory_order_acquire) - base_;
-  }  // A1: pairs with A2
+  explicit ack_count(const side& s) : side_(s), base_(s.acked.load(std::memory_order_acquire)) {}
+  uint64_t get() const { return side_.acked.load(std::memory_order_acquire) - base_; }  // A1: pairs with A2
 
  private:
-  const seat& seat_;
+  const side& side_;
   const uint64_t base_;
 };
 
 /// Sends the receiving end's acknowledgements of a round, one per batch.
 class ack_giver {
  public:
-  void give(seat& s, const job& j, uint64_t taken) {
-    if (taken - acked_ < j.batch) return;
-    const uint64_t n = (taken - acked_) / j.batch * j.batch;
+  void give(side& s, const round_plan& plan, uint64_t taken) {
+    if (taken - acked_ < plan.batch) return;
+    const uint64_t n = (taken - acked_) / plan.batch * plan.batch;
     post_ack(s, n);
     acked_ += n;
   }
@@ -74,31 +72,31 @@ class ack_giver {
 /// Sends a round's messages with at most a window of them unacknowledged. `post(k)` sends message k. Makes progress
 /// once per window and while the window is full.
 template <class Post>
-inline void stream(seat& s, const job& j, Post post) {
+inline void stream(side& s, const round_plan& plan, Post post) {
   const ack_count acks(s);
   uint64_t sent = 0, acked = 0;
-  while (sent < j.count) {
-    const uint64_t limit = acked + j.window < j.count ? acked + j.window : j.count;
+  while (sent < plan.count) {
+    const uint64_t limit = acked + plan.window < plan.count ? acked + plan.window : plan.count;
     while (sent < limit) post(sent++);
     s.progress();
     acked = acks.get();
   }
-  while (acks.get() < j.count) s.progress();
+  while (acks.get() < plan.count) s.progress();
   s.drain();
 }
 
 /// Takes and acknowledges a round's messages. Calls `took(n)` after each n of them.
 template <comp_kind C, class Took>
-inline void take_stream(seat& s, const job& j, payload_kind payload, Took took) {
-  inbox<C> box(s, j, payload);
+inline void take_stream(side& s, const round_plan& plan, payload_kind payload, Took took) {
+  inbox<C> box(s, plan, payload);
   ack_giver acks;
   uint64_t taken = 0;
-  while (taken < j.count) {
+  while (taken < plan.count) {
     s.progress();
     const uint64_t n = box.take();
     taken += n;
     took(n);
-    acks.give(s, j, taken);
+    acks.give(s, plan, taken);
   }
   s.drain();
 }

@@ -7,17 +7,19 @@
 
 namespace lci_perf {
 
-/// The number of cores this process may use.
+/// The number of cores that this process may use. The first call of a function of this file reads the affinity mask: it
+/// must be made before any thread is pinned. Thread-safe.
 int core_count();
 
-/// Pins the calling thread. Returns the core's number, or -1 if nothing was pinned.
+/// Pins the calling thread: `thread` is its number within the rank. Returns the core's number, or -1 if nothing was
+/// pinned.
 int bind_thread(bind_kind how, int rank, int threads_per_rank, int thread);
 
 /// For the header of the output: "rank 0 on core 0; rank 1 on core 1", or that threads are not bound.
 std::string describe_binding(bind_kind how, int ranks, int threads_per_rank);
 
-/// For loops that wait for another thread: yields every 16th turn if there are more threads than cores, since the
-/// other thread may need this core.
+/// For loops that wait for another thread: if there are more threads than cores (`crowded`), yields the core in every
+/// 16th turn, since the other thread may need it. Thread-bound.
 class waiter {
  public:
   explicit waiter(bool crowded) : crowded_(crowded) {}

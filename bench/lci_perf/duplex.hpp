@@ -6,17 +6,16 @@
 namespace lci_perf {
 
 /// Sends and receives a round's messages concurrently; in each direction at most a window of them is unacknowledged.
-/// `post(k)` sends message k; `took(n)` is called after each n messages taken. The answering end starts to send after
-/// it has received a message: by then the other end is prepared.
+/// `post(k)` sends message k; `took(n)` is called after each n messages taken. If `answers`, the side starts
+/// to send only after it has received a message: by then the other side is prepared.
 template <comp_kind C, class Post, class Took>
-inline void duplex(seat& s, const job& j, payload_kind payload, bool answers, Post post,
-                   Took took) {
-  inbox<C> box(s, j, payload);
+inline void duplex(side& s, const round_plan& plan, payload_kind payload, bool answers, Post post, Took took) {
+  inbox<C> box(s, plan, payload);
   const ack_count acks(s);
   ack_giver giver;
   uint64_t sent = 0, acked = 0, taken = 0;
-  while (taken < j.count || acked < j.count) {
-    const uint64_t limit = acked + j.window < j.count ? acked + j.window : j.count;
+  while (taken < plan.count || acked < plan.count) {
+    const uint64_t limit = acked + plan.window < plan.count ? acked + plan.window : plan.count;
     if (taken > 0 || !answers) {
       while (sent < limit) post(sent++);
     }
@@ -24,7 +23,7 @@ inline void duplex(seat& s, const job& j, payload_kind payload, bool answers, Po
     const uint64_t n = box.take();
     taken += n;
     took(n);
-    giver.give(s, j, taken);
+    giver.give(s, plan, taken);
     acked = acks.get();
   }
   s.drain();

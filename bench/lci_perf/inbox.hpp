@@ -4,12 +4,12 @@
 #include <cstdlib>
 #include <vector>
 
-#include "bench/lci_perf/seat.hpp"
+#include "bench/lci_perf/side.hpp"
 
 namespace lci_perf {
 
-/// Messages of one round, for each pair.
-struct job {
+/// What each pair does in one round.
+struct round_plan {
   uint64_t count = 0;
   uint64_t size = 0;
   uint64_t batch = 1;   ///< messages a synchronizer waits for, and between acknowledgements
@@ -25,15 +25,15 @@ inline void read_through(const void* data, size_t size) {
 }
 
 /// Who owns a message's payload: `freed` (allocated; to be freed), `packet` (to be returned to the pool), or `ours`
-/// (the program's own memory; nothing to do).
+/// (the benchmark's own memory; nothing to do).
 enum class payload_kind { freed, packet, ours };
 
-/// Takes arrived messages from a seat's completion objects. Thread-bound.
+/// Takes arrived messages from the completion objects of a side, which must outlive it. Thread-bound.
 template <comp_kind C>
 class inbox {
  public:
-  inbox(seat& s, const job& j, payload_kind payload) : seat_(s), payload_(payload) {
-    if constexpr (C == comp_kind::sync) statuses_.resize(j.batch);
+  inbox(side& s, const round_plan& plan, payload_kind payload) : side_(s), payload_(payload) {
+    if constexpr (C == comp_kind::sync) statuses_.resize(plan.batch);
   }
 
   /// Returns the number of messages that have arrived since the last call. Calls see(status) for each one whose
@@ -41,20 +41,20 @@ class inbox {
   template <class See>
   uint64_t take(See see) {
     if constexpr (C == comp_kind::handler) {
-      return since(seat_.arrived.load(std::memory_order_acquire));  // S1: pairs with S2
+      return since(side_.arrived.load(std::memory_order_acquire));  // S1: pairs with S2
     } else if constexpr (C == comp_kind::counter) {
-      return since(static_cast<uint64_t>(lci::counter_get(seat_.counter)));
+      return since(static_cast<uint64_t>(lci::counter_get(side_.counter)));
     } else if constexpr (C == comp_kind::cq) {
       uint64_t n = 0;
       while (true) {
-        const lci::status_t status = lci::cq_pop(seat_.cq);
+        const lci::status_t status = lci::cq_pop(side_.cq);
         if (status.is_retry()) return n;
         see(status);
         give_back(status);
         ++n;
       }
     } else {
-      if (!lci::sync_test(seat_.syncs[turn_ % syncs_per_seat], statuses_.data())) return 0;
+      if (!lci::sync_test(side_.syncs[turn_ % syncs_per_side], statuses_.data())) return 0;
       ++turn_;
       for (const lci::status_t& status : statuses_) {
         see(status);
@@ -69,13 +69,13 @@ class inbox {
 
   /// Waits for one message and takes it. Not with batches.
   void wait_one() {
-    while (take() == 0) seat_.progress();
+    while (take() == 0) side_.progress();
   }
 
  private:
   uint64_t since(uint64_t now) {
-    const uint64_t n = now - seat_.seen;
-    seat_.seen = now;
+    const uint64_t n = now - side_.seen;
+    side_.seen = now;
     return n;
   }
   void give_back(const lci::status_t& status) {
@@ -88,7 +88,7 @@ class inbox {
     }
   }
 
-  seat& seat_;
+  side& side_;
   const payload_kind payload_;
   uint64_t turn_ = 0;
   std::vector<lci::status_t> statuses_;

@@ -22,7 +22,7 @@ std::string wrong_ranks(const options& o, int ranks) {
   if (ranks > 2 && !o.processes && !is_collective(o.op))
     return has + "it runs on 2 (lcirun -n 2 " + words +
            ") or on 1, to itself; on more with --processes";
-  if (ranks == 1 && o.metric == metric_kind::bidirectional && !is_told(o.op))
+  if (ranks == 1 && o.metric == metric_kind::bidirectional && !notifies_target(o.op))
     return has + "both directions need 2: lcirun -n 2 " + words;
   return {};
 }
@@ -38,7 +38,7 @@ int run_lci(const options& o) {
     code = 2;
   } else if (o.op == op_kind::resource) {
     run_resource(o);
-  } else if (is_told(o.op)) {
+  } else if (notifies_target(o.op)) {
     session(o, ranks, rank).run();
   } else {
     one_sided(o, ranks, rank).run();

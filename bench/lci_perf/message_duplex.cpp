@@ -8,15 +8,14 @@ template <op_kind Op>
 struct both_ways {
   template <comp_kind C>
   struct by {
-    static void prepare(seat&, const job&) {}
-    static void receive(seat& s, const job& j, payload_kind payload) { run(s, j, payload, true); }
-    static void send(seat& s, const job& j, payload_kind payload) { run(s, j, payload, false); }
+    static void prepare(side&, const round_plan&) {}
+    static void receive(side& s, const round_plan& plan, payload_kind payload) { run(s, plan, payload, true); }
+    static void send(side& s, const round_plan& plan, payload_kind payload) { run(s, plan, payload, false); }
 
    private:
-    static void run(seat& s, const job& j, payload_kind payload, bool answers) {
+    static void run(side& s, const round_plan& plan, payload_kind payload, bool answers) {
       duplex<C>(
-          s, j, payload, answers, [&](uint64_t k) { post_message<Op, C>(s, j, k); },
-          [](uint64_t) {});
+          s, plan, payload, answers, [&](uint64_t k) { post_message<Op, C>(s, plan, k); }, [](uint64_t) {});
     }
   };
 };

@@ -1,4 +1,4 @@
-// Ping-pong of messages that notify the target. Answers are sent from the waiting loop, not from the handler.
+// Ping-pong of messages that notify the target. The thread that waits for a message sends the answer, not the handler.
 #include "bench/lci_perf/benchmark.hpp"
 
 namespace lci_perf {
@@ -8,21 +8,21 @@ template <op_kind Op>
 struct ping_pong {
   template <comp_kind C>
   struct by {
-    static void prepare(seat&, const job&) {}
+    static void prepare(side&, const round_plan&) {}
 
-    static void receive(seat& s, const job& j, payload_kind payload) {
-      inbox<C> box(s, j, payload);
-      for (uint64_t k = 0; k < j.count; ++k) {
+    static void receive(side& s, const round_plan& plan, payload_kind payload) {
+      inbox<C> box(s, plan, payload);
+      for (uint64_t k = 0; k < plan.count; ++k) {
         box.wait_one();
-        post_message<Op, C>(s, j, k);
+        post_message<Op, C>(s, plan, k);
       }
       s.drain();
     }
 
-    static void send(seat& s, const job& j, payload_kind payload) {
-      inbox<C> box(s, j, payload);
-      round_trips(s, j.count, [&](uint64_t k) {
-        post_message<Op, C>(s, j, k);
+    static void send(side& s, const round_plan& plan, payload_kind payload) {
+      inbox<C> box(s, plan, payload);
+      round_trips(s, plan.count, [&](uint64_t k) {
+        post_message<Op, C>(s, plan, k);
         box.wait_one();
       });
       s.drain();

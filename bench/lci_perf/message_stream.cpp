@@ -8,14 +8,14 @@ template <op_kind Op>
 struct one_way {
   template <comp_kind C>
   struct by {
-    static void prepare(seat&, const job&) {}
+    static void prepare(side&, const round_plan&) {}
 
-    static void receive(seat& s, const job& j, payload_kind payload) {
-      take_stream<C>(s, j, payload, [](uint64_t) {});
+    static void receive(side& s, const round_plan& plan, payload_kind payload) {
+      take_stream<C>(s, plan, payload, [](uint64_t) {});
     }
 
-    static void send(seat& s, const job& j, payload_kind) {
-      stream(s, j, [&](uint64_t k) { post_message<Op, C>(s, j, k); });
+    static void send(side& s, const round_plan& plan, payload_kind) {
+      stream(s, plan, [&](uint64_t k) { post_message<Op, C>(s, plan, k); });
     }
   };
 };

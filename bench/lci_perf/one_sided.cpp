@@ -12,7 +12,7 @@
 namespace lci_perf {
 namespace {
 
-int threads_of(const options& o, bool works) { return works || o.dedicated ? o.threads : 1; }
+int threads_of(const options& o, bool posts) { return posts || o.dedicated ? o.threads : 1; }
 
 }  // namespace
 
@@ -41,11 +41,11 @@ one_sided::one_sided(const options& o, int ranks, int rank)
     : options_(o),
       ranks_(ranks),
       rank_(rank),
-      works_(rank < workers(o, ranks)),
-      n_threads_(threads_of(o, works_)),
+      posts_(rank < posting_ranks(o, ranks)),
+      n_threads_(threads_of(o, posts_)),
       crowded_(ranks * o.threads > core_count()),
       kind_(one_sided_kind_of(o.op)),
-      way_(std::make_unique<handoff>(o.with_handoff && ranks == 2, rank)),
+      handoff_(std::make_unique<handoff>(o.with_handoff && ranks == 2, rank)),
       barrier_(n_threads_, crowded_) {
   make_actors();
 }
@@ -65,7 +65,7 @@ void one_sided::make_actors() {
         options_.dedicated ? own_devices_.back() : lci::get_default_device(), bytes, rank_, peer,
         is_collective(options_.op)));
   }
-  const roles r = {works_, peer < workers(options_, ranks_)};
+  const roles r = {posts_, peer < posting_ranks(options_, ranks_)};
   for (const size_t size : options_.sizes) {
     for (const auto& a : actors_) {
       if (kind_.check != nullptr) kind_.check(*a, size, r);
@@ -86,7 +86,7 @@ void one_sided::lead() {
   bind_thread(options_.bind, 0, options_.threads, 0);
   const options& o = options_;
   reporter out(o, ranks_, notes());
-  const double at_once = is_collective(o.op) ? o.threads : o.threads * workers(o, ranks_);
+  const double at_once = is_collective(o.op) ? o.threads : o.threads * posting_ranks(o, ranks_);
   for (const size_t size : o.sizes) {
     uint64_t n = 0;
     std::vector<double> times = measure(o, 1, &n, [&](uint64_t count) {
@@ -97,7 +97,7 @@ void one_sided::lead() {
     const double messages =
         static_cast<double>(n) * (o.metric == metric_kind::latency ? 0.5 : at_once);
     for (double& t : times) t = figure_of(o.metric, t, messages, size);
-    out.add({size, times, way_->figures(o.rounds), {}});
+    out.add({size, times, handoff_->figures(o.rounds), {}});
   }
   round(0, {});
 }
@@ -126,16 +126,16 @@ bool one_sided::round(int i, round_order order) {
   meet(a);
   order = order_;
   if (order.count == 0) return false;
-  if (i == 0) rank_ == 0 ? way_->lead() : way_->answer();
+  if (i == 0) rank_ == 0 ? handoff_->lead() : handoff_->answer();
   if (has_device(i)) lci::barrier_x().device(a.device)();
   meet(a);
   const double start = now_seconds();
-  if (works_) {
+  if (posts_) {
     const bool one_by_one = options_.metric == metric_kind::latency;
     kind_.operate(a, order.count, order.size, one_by_one ? 1 : options_.window);
     meet(a);
   }
-  if (i == 0) seconds_ = works_ ? now_seconds() - start : 0;
+  if (i == 0) seconds_ = posts_ ? now_seconds() - start : 0;
   if (has_device(i)) end_together(i);
   return true;
 }

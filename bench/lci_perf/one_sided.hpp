@@ -17,8 +17,8 @@ struct round_order {
   uint64_t size = 0;
 };
 
-/// The number of ranks that post: those with lower ranks than this. The others are targets only.
-inline int workers(const options& o, int ranks) {
+/// The number of ranks that post: the lower ranks. The others are targets only.
+inline int posting_ranks(const options& o, int ranks) {
   const bool all = is_collective(o.op) || o.metric == metric_kind::bidirectional;
   return all ? ranks : std::max(1, ranks / 2);
 }
@@ -46,13 +46,13 @@ class one_sided {
 
   const options& options_;
   const int ranks_, rank_;
-  const bool works_;     // whether this rank posts
+  const bool posts_;     // whether this rank posts
   const int n_threads_;  // at this rank
   const bool crowded_;
   const one_sided_kind kind_;
   std::vector<lci::device_t> own_devices_;
   std::vector<std::unique_ptr<actor>> actors_;
-  std::unique_ptr<handoff> way_;
+  std::unique_ptr<handoff> handoff_;
   spin_barrier barrier_;
   round_order order_;   // written by the first thread before a barrier
   double seconds_ = 0;  // duration of the last round at the slowest rank

@@ -1,4 +1,4 @@
-// A thread that accesses another rank's memory, or the target memory of such a thread.
+// What a thread needs to access another rank's memory, and for its own memory to be accessed.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace lci_perf {
 
-/// Thread-bound, except for its construction, which is collective.
+/// One thread's memory, buffers and completion objects, paired with those of the same thread at another rank. Which of
+/// the two posts depends on the rank: see `roles`. Construction and destruction are collective; otherwise thread-bound.
 struct actor {
   actor(lci::device_t on, size_t bytes, int my_rank, int peer_rank, bool collective);
   ~actor();
@@ -21,22 +22,22 @@ struct actor {
   lci::symmetric_t memory;
   char* const mine;          ///< memory that the peer accesses
   const lci::rmr_t target;   ///< the memory of `peer`
-  lci::comp_t local, ended;  ///< counter: operations that have ended; synchronizer: collectives
+  lci::comp_t local, ended;  ///< a counter of operations that have ended; a synchronizer for collectives
   int64_t posted = 0;        ///< the counter's value once all operations have ended
   const page_buffer buffer, result;  ///< `result`: for collectives
 };
 
-/// A rank's roles in a check: it may post, be a target of its peer, or both.
+/// A rank's roles: it may post, be the target of its peer's posts, or both.
 struct roles {
-  bool works, worked_on;
+  bool posts, is_target;
 };
 
 /// How an operation is measured.
 struct one_sided_kind {
   /// Posts `count` operations with at most `window` outstanding; 1: each completes before the next is posted.
   void (*operate)(actor&, uint64_t count, size_t size, int64_t window);
-  /// Ends the process if the operation is wrong. Called by all ranks, for one actor after the other. Null for barriers,
-  /// which need no check: they end together or not at all.
+  /// Ends the process if the operation moves wrong data. All ranks call it, for one actor after the other. Null for
+  /// barriers, which move no data.
   void (*check)(actor&, size_t size, roles r);
   const char* what;
 };
@@ -51,7 +52,8 @@ void check_block_get(actor& a, roles r, one_operation once);
 void check_atomic(actor& a, roles r, lci::atomic_op_t op);
 void check_allreduce(actor& a, size_t size, one_operation once);
 
-/// Posts an atomic operation on the peer's first word. Without `comp`, waits until it is complete.
+/// Posts an atomic operation on the first word of the peer's memory. If `comp` is COMP_NULL, waits until it is
+/// complete.
 __attribute__((always_inline)) inline lci::status_t post_one_atomic(actor& a, lci::atomic_op_t op,
                                                                     const uint64_t& operand,
                                                                     const uint64_t& compare,

@@ -47,8 +47,8 @@ void check_put(actor& a, size_t size, roles r, one_operation once) {
   std::memset(a.mine, 0, size);
   fill_pattern(a.buffer.get(), size, a.rank);
   meet_on(a.device);
-  if (r.works) once(a, size);
-  if (r.worked_on) await(a, "a put", [&] { return has_pattern(a.mine, size, a.peer); });
+  if (r.posts) once(a, size);
+  if (r.is_target) await(a, "a put", [&] { return has_pattern(a.mine, size, a.peer); });
   meet_on(a.device);
 }
 
@@ -56,7 +56,7 @@ void check_get(actor& a, size_t size, roles r, one_operation once) {
   fill_pattern(a.mine, size, a.rank);
   std::memset(a.buffer.get(), 0, size);
   meet_on(a.device);
-  if (r.works) {
+  if (r.posts) {
     once(a, size);
     if (!has_pattern(a.buffer.get(), size, a.peer))
       give_up("a get has returned wrong data");
@@ -68,8 +68,8 @@ void check_block_put(actor& a, roles r, one_operation once) {
   std::memset(a.mine, 0, matrix_bytes);
   fill_pattern(a.buffer.get(), matrix_bytes, a.rank);
   meet_on(a.device);
-  if (r.works) once(a, block_bytes);
-  if (r.worked_on) await(a, "a put of a block", [&] { return is_block(a.mine, a.peer); });
+  if (r.posts) once(a, block_bytes);
+  if (r.is_target) await(a, "a put of a block", [&] { return is_block(a.mine, a.peer); });
   meet_on(a.device);
 }
 
@@ -77,7 +77,7 @@ void check_block_get(actor& a, roles r, one_operation once) {
   fill_pattern(a.mine, matrix_bytes, a.rank);
   std::memset(a.buffer.get(), 0, matrix_bytes);
   meet_on(a.device);
-  if (r.works) {
+  if (r.posts) {
     once(a, block_bytes);
     if (!is_block(a.buffer.get(), a.peer))
       give_up("a get of a block has returned wrong data");
@@ -89,7 +89,7 @@ void check_atomic(actor& a, roles r, lci::atomic_op_t op) {
   constexpr uint64_t count = 100, step = 3;
   first_word(a).store(0, std::memory_order_relaxed);
   meet_on(a.device);
-  for (uint64_t now = 0; r.works && now < count * step; now += step) {
+  for (uint64_t now = 0; r.posts && now < count * step; now += step) {
     const uint64_t operand = op == lci::atomic_op_t::add ? step : now + step;
     uint64_t before = ~uint64_t{0};
     post_one_atomic(a, op, operand, now, before, lci::COMP_NULL);
@@ -99,7 +99,7 @@ void check_atomic(actor& a, roles r, lci::atomic_op_t op) {
     if (before != operand) give_up("a compare-and-swap has returned a wrong previous value");
   }
   meet_on(a.device);
-  if (r.worked_on && first_word(a).load(std::memory_order_relaxed) != count * step)
+  if (r.is_target && first_word(a).load(std::memory_order_relaxed) != count * step)
     give_up("atomic operations have left a wrong sum at the target");
   first_word(a).store(0, std::memory_order_relaxed);
   meet_on(a.device);

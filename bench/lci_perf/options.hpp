@@ -55,7 +55,7 @@ enum class comp_kind { handler, cq, sync, counter };
 enum class bind_kind { pack, cross, none };
 
 /// Whether the target is notified of each operation.
-inline bool is_told(op_kind op) { return op <= op_kind::sendrecv; }
+inline bool notifies_target(op_kind op) { return op <= op_kind::sendrecv; }
 /// Whether it also puts into or gets from the other rank's memory.
 inline bool has_memory(op_kind op) { return op == op_kind::putsignal || op == op_kind::getsignal; }
 inline bool is_collective(op_kind op) { return op == op_kind::barrier || op == op_kind::allreduce; }

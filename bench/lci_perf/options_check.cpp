@@ -4,7 +4,7 @@
 namespace lci_perf {
 namespace {
 
-// The metrics that an operation can measure.
+// The metrics that an operation can measure, for an error text.
 std::string metrics_of(const options& o) {
   if (o.op == op_kind::floor) return "handoff, ring64, cma, memcpy, atomic, strided";
   if (o.op == op_kind::resource)
@@ -12,6 +12,7 @@ std::string metrics_of(const options& o) {
   if (is_atomic(o.op) || is_collective(o.op)) return "latency, rate";
   return "latency, rate, bandwidth, bidirectional";
 }
+// Depends on the order of metric_kind: `atomic` belongs to floor and resource.
 bool fits(op_kind op, metric_kind m) {
   if (op == op_kind::floor) return m >= metric_kind::handoff && m <= metric_kind::atomic;
   if (op == op_kind::resource) return m >= metric_kind::atomic;
@@ -30,7 +31,7 @@ std::string about_metric(const options& o) {
     return op + " has no bandwidth; it measures " + metrics_of(o);
   if (o.with_handoff && o.metric != metric_kind::latency)
     return "--with-handoff: " + metric + ": only a latency can be compared with it";
-  if (o.percentiles && (o.metric != metric_kind::latency || !is_told(o.op)))
+  if (o.percentiles && (o.metric != metric_kind::latency || !notifies_target(o.op)))
     return "--percentiles: only the latency of messages has single round trips (am, orderedam, "
            "sendrecv, "
            "putsignal, getsignal)";
@@ -60,9 +61,9 @@ std::string about_size(const options& o) {
   return {};
 }
 
-std::string about_arrival(const options& o) {
+std::string about_completion(const options& o) {
   const std::string op = name_of(o.op);
-  if (!is_told(o.op) && o.comp != comp_kind::handler)
+  if (!notifies_target(o.op) && o.comp != comp_kind::handler)
     return "--comp: there is no notification of " + op + ", which is complete with its call";
   if (o.comp == comp_kind::counter && (o.op == op_kind::am || o.op == op_kind::orderedam))
     return "--comp counter: a counter provides no payload, and " + op +
@@ -70,7 +71,7 @@ std::string about_arrival(const options& o) {
            "have their own buffers";
   if (o.zero_copy &&
       ((o.op != op_kind::am && o.op != op_kind::orderedam) || o.comp == comp_kind::handler)) {
-    return "--zero-copy: needs `am` with --comp cq or --comp sync (handlers read messages in "
+    return "--zero-copy: needs `am` or `orderedam` with --comp cq or --comp sync (handlers read messages in "
            "place anyway, receives name their own buffer)";
   }
   return {};
@@ -104,7 +105,7 @@ std::string about_numbers(const options& o) {
 }  // namespace
 
 std::string contradiction(const options& o) {
-  for (const auto about : {about_metric, about_size, about_arrival, about_threads, about_numbers}) {
+  for (const auto about : {about_metric, about_size, about_completion, about_threads, about_numbers}) {
     std::string wrong = about(o);
     if (!wrong.empty()) return wrong;
   }

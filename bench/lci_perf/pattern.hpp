@@ -8,7 +8,7 @@
 
 namespace lci_perf {
 
-/// Byte `i` of a message from the end with this seed.
+/// Byte `i` of a message from the side with this seed.
 inline char pattern_byte(size_t i, int seed) {
   return static_cast<char>(i * 37 + (i >> 8) * 11 + static_cast<size_t>(seed) * 91 + 1);
 }
@@ -22,12 +22,12 @@ inline bool has_pattern(const void* at, size_t size, int seed) {
   return true;
 }
 
-/// In a checking round, the tag also contains the message's number.
+/// The tag of message `k` of pair `index` in a checking round.
 inline lci::tag_t numbered_tag(int index, uint64_t k) {
   return static_cast<lci::tag_t>(index) | k << 8;
 }
 
-/// What one end of a pair has received in a checking round. look() may be called by several threads concurrently.
+/// What one side of a pair has received in a checking round. look() may be called by several threads concurrently.
 struct message_check {
   uint64_t size = 0;
   int seed = 0;

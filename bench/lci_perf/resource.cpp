@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "bench/lci_perf/contest.hpp"
+#include "bench/lci_perf/contention.hpp"
 #include "bench/lci_perf/page_buffer.hpp"
 #include "bench/lci_perf/resource_floor.hpp"
 #include "bench/lci_perf/team.hpp"
@@ -15,7 +15,7 @@ namespace lci_perf {
 namespace {
 
 /// Each thread pushes, then pops a status, perhaps one that another thread has pushed.
-class queue final : public contest {
+class queue final : public contended_object {
  public:
   queue() : cq_(lci::alloc_cq()) {}
   ~queue() override { lci::free_comp(&cq_); }
@@ -49,7 +49,7 @@ class queue final : public contest {
 };
 
 /// Each thread uses its own keys: only the table is shared.
-class matching final : public contest {
+class matching final : public contended_object {
  public:
   matching() : engine_(lci::alloc_matching_engine()) {}
   ~matching() override { lci::free_matching_engine(&engine_); }
@@ -61,19 +61,19 @@ class matching final : public contest {
           lci::matching_engine_insert(engine_, key, &values[0], lci::matching_entry_type_t::recv);
       void* const match =
           lci::matching_engine_insert(engine_, key, &values[1], lci::matching_entry_type_t::send);
-      if (before != nullptr || match != &values[0]) give_up("a send has not met its receive");
+      if (before != nullptr || match != &values[0]) give_up("a send has not matched its receive");
     }
   }
   std::string what() const override {
-    return "a receive and the send that meets it, into one matching engine; keys of each thread's "
-           "own";
+    return "a receive and the send that matches it, into one matching engine; keys of each "
+           "thread's own";
   }
 
  private:
   lci::matching_engine_t engine_;
 };
 
-class packets final : public contest {
+class packets final : public contended_object {
  public:
   void work(int t, uint64_t count) override {
     for (uint64_t i = 0; i < count; ++i) {
@@ -88,7 +88,7 @@ class packets final : public contest {
 };
 
 /// Each thread registers its own memory, with one shared device.
-class registrations final : public contest {
+class registrations final : public contended_object {
  public:
   explicit registrations(const options& o)
       : device_(lci::alloc_device_x().use_reg_cache(o.reg_cache)()), cached_(o.reg_cache) {
@@ -123,7 +123,7 @@ class registrations final : public contest {
   size_t size_ = 0;
 };
 
-std::unique_ptr<contest> make_contest(const options& o) {
+std::unique_ptr<contended_object> make_object(const options& o) {
   switch (o.metric) {
     case metric_kind::cq:
       return std::make_unique<queue>();
@@ -134,12 +134,12 @@ std::unique_ptr<contest> make_contest(const options& o) {
     case metric_kind::registration:
       return std::make_unique<registrations>(o);
     default:
-      return make_floor_contest(o);
+      return make_floor_object(o);
   }
 }
 
 }  // namespace
 
-void run_resource(const options& o) { run_contest(o, *make_contest(o)); }
+void run_resource(const options& o) { run_contention(o, *make_object(o)); }
 
 }  // namespace lci_perf

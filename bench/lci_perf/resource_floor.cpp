@@ -15,7 +15,8 @@ struct alignas(128) word {
   std::atomic<uint64_t> value{0};
 };
 
-class words final : public contest {
+// One word for all threads, or one for each.
+class words final : public contended_object {
  public:
   words(int threads, bool own)
       : words_(std::make_unique<word[]>(static_cast<size_t>(threads))),
@@ -42,7 +43,7 @@ class words final : public contest {
   uint64_t expected_ = 0;
 };
 
-class locked_queue final : public contest {
+class locked_queue final : public contended_object {
  public:
   void work(int, uint64_t count) override {
     for (uint64_t i = 0; i < count; ++i) {
@@ -71,7 +72,7 @@ class locked_queue final : public contest {
   std::deque<lci::status_t> queue_;
 };
 
-class allocations final : public contest {
+class allocations final : public contended_object {
  public:
   void begin(size_t size) override { size_ = size; }
   void work(int t, uint64_t count) override {
@@ -91,7 +92,7 @@ class allocations final : public contest {
 
 }  // namespace
 
-std::unique_ptr<contest> make_floor_contest(const options& o) {
+std::unique_ptr<contended_object> make_floor_object(const options& o) {
   switch (o.metric) {
     case metric_kind::lockedqueue:
       return std::make_unique<locked_queue>();

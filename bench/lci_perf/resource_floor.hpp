@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "bench/lci_perf/contest.hpp"
+#include "bench/lci_perf/contention.hpp"
 
 namespace lci_perf {
 
-std::unique_ptr<contest> make_floor_contest(const options& o);
+std::unique_ptr<contended_object> make_floor_object(const options& o);
 
 }  // namespace lci_perf

@@ -9,12 +9,13 @@
 
 namespace lci_perf {
 
-/// Calls `round(n)`, which moves n messages and returns the seconds that took. First warms up, doubling n until a round
-/// is long enough to choose the final n; then calls `warm()`; then measures o.rounds rounds. Returns the seconds of the
-/// measured rounds, and their n through `messages`. n is a multiple of `step`.
-template <class Round, class Warm>
+/// Calls `round(n)`, which moves n messages and returns the seconds that took. First warms up: unless o.iterations sets
+/// n, doubles it until a round is long enough to choose the final n. Then calls `before_measured()`, once, and measures
+/// o.rounds rounds. Returns the seconds of the measured rounds, and their n through `messages`. n is a multiple of
+/// `step`, and at least that.
+template <class Round, class BeforeMeasured>
 std::vector<double> measure(const options& o, uint64_t step, uint64_t* messages, Round round,
-                            Warm warm) {
+                            BeforeMeasured before_measured) {
   const auto whole = [step](uint64_t n) { return std::max(step, n / step * step); };
   uint64_t n = o.iterations != 0 ? whole(o.iterations) : whole(64);
   if (o.iterations != 0) {
@@ -27,7 +28,7 @@ std::vector<double> measure(const options& o, uint64_t step, uint64_t* messages,
     }
     n = whole(static_cast<uint64_t>(static_cast<double>(n) * o.seconds / seconds));
   }
-  warm();
+  before_measured();
   std::vector<double> out;
   for (int i = 0; i < o.rounds; ++i) out.push_back(round(n));
   *messages = n;

@@ -8,38 +8,37 @@ namespace {
 
 template <comp_kind C>
 struct checked {
-  static void prepare(seat& s, const job& j) {
-    std::memset(s.in.get(), 0, j.size);
-    for (uint64_t k = 0; k < j.count; ++k)
-      post_one_recv<C>(s, j, k, static_cast<lci::tag_t>(s.partner_seed));
+  static void prepare(side& s, const round_plan& plan) {
+    std::memset(s.in.get(), 0, plan.size);
+    for (uint64_t k = 0; k < plan.count; ++k) post_one_recv<C>(s, plan, k, static_cast<lci::tag_t>(s.partner_seed));
   }
 
-  static void receive(seat& s, const job& j, payload_kind payload) {
-    take_all(s, j, payload);
-    send_all(s, j);
+  static void receive(side& s, const round_plan& plan, payload_kind payload) {
+    take_all(s, plan, payload);
+    send_all(s, plan);
   }
 
-  static void send(seat& s, const job& j, payload_kind payload) {
-    prepare(s, j);
-    send_all(s, j);
-    take_all(s, j, payload);
+  static void send(side& s, const round_plan& plan, payload_kind payload) {
+    prepare(s, plan);
+    send_all(s, plan);
+    take_all(s, plan, payload);
   }
 
  private:
-  static void send_all(seat& s, const job& j) {
-    for (uint64_t k = 0; k < j.count; ++k) post_one_send(s, j, static_cast<lci::tag_t>(s.seed));
+  static void send_all(side& s, const round_plan& plan) {
+    for (uint64_t k = 0; k < plan.count; ++k) post_one_send(s, plan, static_cast<lci::tag_t>(s.seed));
     s.drain();
   }
 
-  static void take_all(seat& s, const job& j, payload_kind payload) {
-    inbox<C> box(s, j, payload);
+  static void take_all(side& s, const round_plan& plan, payload_kind payload) {
+    inbox<C> box(s, plan, payload);
     uint64_t taken = 0;
-    while (taken < j.count) {
+    while (taken < plan.count) {
       s.progress();
       taken += box.take();
     }
-    if (!has_pattern(s.in.get(), j.size, s.partner_seed))
-      give_up("receives of " + std::to_string(j.size) + " bytes have received wrong data");
+    if (!has_pattern(s.in.get(), plan.size, s.partner_seed))
+      give_up("receives of " + std::to_string(plan.size) + " bytes have received wrong data");
   }
 };
 

@@ -6,28 +6,27 @@ namespace {
 
 template <comp_kind C>
 struct both_ways {
-  static void prepare(seat& s, const job& j) {
-    for (uint64_t k = 0; k < j.window && k < j.count; ++k) receive_one(s, j, k);
+  static void prepare(side& s, const round_plan& plan) {
+    for (uint64_t k = 0; k < plan.window && k < plan.count; ++k) receive_one(s, plan, k);
   }
-  static void receive(seat& s, const job& j, payload_kind payload) { run(s, j, payload, true); }
-  static void send(seat& s, const job& j, payload_kind payload) {
-    prepare(s, j);
-    run(s, j, payload, false);
+  static void receive(side& s, const round_plan& plan, payload_kind payload) { run(s, plan, payload, true); }
+  static void send(side& s, const round_plan& plan, payload_kind payload) {
+    prepare(s, plan);
+    run(s, plan, payload, false);
   }
 
  private:
   // With one rank, the tag distinguishes the two ends.
-  static void receive_one(seat& s, const job& j, uint64_t k) {
-    post_one_recv<C>(s, j, k, static_cast<lci::tag_t>(s.partner_seed));
+  static void receive_one(side& s, const round_plan& plan, uint64_t k) {
+    post_one_recv<C>(s, plan, k, static_cast<lci::tag_t>(s.partner_seed));
   }
 
-  static void run(seat& s, const job& j, payload_kind payload, bool answers) {
-    uint64_t posted = j.window < j.count ? j.window : j.count;
+  static void run(side& s, const round_plan& plan, payload_kind payload, bool answers) {
+    uint64_t posted = plan.window < plan.count ? plan.window : plan.count;
     duplex<C>(
-        s, j, payload, answers,
-        [&](uint64_t) { post_one_send(s, j, static_cast<lci::tag_t>(s.seed)); },
+        s, plan, payload, answers, [&](uint64_t) { post_one_send(s, plan, static_cast<lci::tag_t>(s.seed)); },
         [&](uint64_t n) {
-          for (; n > 0 && posted < j.count; --n) receive_one(s, j, posted++);
+          for (; n > 0 && posted < plan.count; --n) receive_one(s, plan, posted++);
         });
   }
 };

@@ -4,28 +4,28 @@
 namespace lci_perf {
 namespace {
 
-lci::tag_t ping(const seat& s) { return static_cast<lci::tag_t>(2 * s.index); }
-lci::tag_t pong(const seat& s) { return static_cast<lci::tag_t>(2 * s.index + 1); }
+lci::tag_t ping(const side& s) { return static_cast<lci::tag_t>(2 * s.index); }
+lci::tag_t pong(const side& s) { return static_cast<lci::tag_t>(2 * s.index + 1); }
 
 template <comp_kind C>
 struct ping_pong {
-  static void prepare(seat& s, const job& j) { post_one_recv<C>(s, j, 0, ping(s)); }
+  static void prepare(side& s, const round_plan& plan) { post_one_recv<C>(s, plan, 0, ping(s)); }
 
-  static void receive(seat& s, const job& j, payload_kind payload) {
-    inbox<C> box(s, j, payload);
-    for (uint64_t k = 0; k < j.count; ++k) {
+  static void receive(side& s, const round_plan& plan, payload_kind payload) {
+    inbox<C> box(s, plan, payload);
+    for (uint64_t k = 0; k < plan.count; ++k) {
       box.wait_one();
-      if (k + 1 < j.count) post_one_recv<C>(s, j, k + 1, ping(s));
-      post_one_send(s, j, pong(s));
+      if (k + 1 < plan.count) post_one_recv<C>(s, plan, k + 1, ping(s));
+      post_one_send(s, plan, pong(s));
     }
     s.drain();
   }
 
-  static void send(seat& s, const job& j, payload_kind payload) {
-    inbox<C> box(s, j, payload);
-    round_trips(s, j.count, [&](uint64_t k) {
-      post_one_recv<C>(s, j, k, pong(s));
-      post_one_send(s, j, ping(s));
+  static void send(side& s, const round_plan& plan, payload_kind payload) {
+    inbox<C> box(s, plan, payload);
+    round_trips(s, plan.count, [&](uint64_t k) {
+      post_one_recv<C>(s, plan, k, pong(s));
+      post_one_send(s, plan, ping(s));
       box.wait_one();
     });
     s.drain();

@@ -5,24 +5,24 @@
 namespace lci_perf {
 namespace {
 
-lci::tag_t tag_of(const seat& s) { return static_cast<lci::tag_t>(2 * s.index); }
+lci::tag_t tag_of(const side& s) { return static_cast<lci::tag_t>(2 * s.index); }
 
 template <comp_kind C>
 struct one_way {
-  static void prepare(seat& s, const job& j) {
-    for (uint64_t k = 0; k < j.window && k < j.count; ++k) post_one_recv<C>(s, j, k, tag_of(s));
+  static void prepare(side& s, const round_plan& plan) {
+    for (uint64_t k = 0; k < plan.window && k < plan.count; ++k) post_one_recv<C>(s, plan, k, tag_of(s));
   }
 
-  static void receive(seat& s, const job& j, payload_kind payload) {
-    uint64_t posted = j.window < j.count ? j.window : j.count;
-    take_stream<C>(s, j, payload, [&](uint64_t n) {
-      for (; n > 0 && posted < j.count; --n) post_one_recv<C>(s, j, posted++, tag_of(s));
+  static void receive(side& s, const round_plan& plan, payload_kind payload) {
+    uint64_t posted = plan.window < plan.count ? plan.window : plan.count;
+    take_stream<C>(s, plan, payload, [&](uint64_t n) {
+      for (; n > 0 && posted < plan.count; --n) post_one_recv<C>(s, plan, posted++, tag_of(s));
     });
   }
 
-  static void send(seat& s, const job& j, payload_kind) {
+  static void send(side& s, const round_plan& plan, payload_kind) {
     const lci::tag_t tag = tag_of(s);
-    stream(s, j, [&](uint64_t) { post_one_send(s, j, tag); });
+    stream(s, plan, [&](uint64_t) { post_one_send(s, plan, tag); });
   }
 };
 

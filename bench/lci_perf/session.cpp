@@ -9,7 +9,7 @@ namespace lci_perf {
 namespace {
 
 /// Sends a small active message to the partner. `s.index` is its tag.
-void tell(seat& s, lci::rcomp_t handler, const void* what, size_t size) {
+void tell(side& s, lci::rcomp_t handler, const void* what, size_t size) {
   while (lci::post_am_x(s.partner_rank, what, size, lci::COMP_NULL_RETRY, handler)
              .device(s.to_partner)
              .tag(static_cast<lci::tag_t>(s.index))()
@@ -20,18 +20,18 @@ void tell(seat& s, lci::rcomp_t handler, const void* what, size_t size) {
 
 }  // namespace
 
-void post_ack(seat& s, uint64_t count) { tell(s, s.ack_handler, &count, sizeof(count)); }
+void post_ack(side& s, uint64_t count) { tell(s, s.ack_handler, &count, sizeof(count)); }
 
-job session::make_job(const command& c) const {
-  job j;
-  j.count = c.count;
-  j.size = c.size;
-  j.check = c.check;
+round_plan session::plan_of(const command& c) const {
+  round_plan plan;
+  plan.count = c.count;
+  plan.size = c.size;
+  plan.check = c.check;
   if (is_stream_) {
-    j.window = static_cast<uint64_t>(options_.window);
-    j.batch = j.window / syncs_per_seat;
+    plan.window = static_cast<uint64_t>(options_.window);
+    plan.batch = plan.window / syncs_per_side;
   }
-  return j;
+  return plan;
 }
 
 payload_kind session::payload_of(size_t size) const {
@@ -56,56 +56,56 @@ void session::run() {
   for (std::thread& t : threads) t.join();
 }
 
-void session::meet(spin_barrier& barrier, seat& s) const {
+void session::meet(spin_barrier& barrier, side& s) const {
   if (!options_.dedicated) return barrier.wait();
   barrier.wait([&] { s.progress(); });
 }
 
 void session::receiver_thread(int i) {
   bind_thread(options_.bind, 1, options_.threads, i);
-  seat& s = state.receivers[i];
+  side& s = state.receivers[i];
   for (uint64_t serial = 1;; ++serial) {
     if (i == 0) {
       // C1: pairs with C2
       while (state.commanded.load(std::memory_order_acquire) < serial) s.progress();
-      receiver_job_ = make_job(state.last_command);
+      receiver_plan_ = plan_of(state.last_command);
     }
     meet(receiver_barrier_, s);
-    const job j = receiver_job_;
-    if (j.count == 0) break;
-    part(j).prepare(s, j);
+    const round_plan plan = receiver_plan_;
+    if (plan.count == 0) break;
+    part(plan).prepare(s, plan);
     meet(receiver_barrier_, s);
     if (i == 0) tell(s, ready_handler_, &serial, sizeof(serial));
-    if (i == 0 && !j.check) way_->answer();
-    part(j).receive(s, j, payload_of(j.size));
+    if (i == 0 && !plan.check) handoff_->answer();
+    part(plan).receive(s, plan, payload_of(plan.size));
     meet(receiver_barrier_, s);
   }
 }
 
 void session::sender_thread(int i) {
   bind_thread(options_.bind, 0, options_.threads, i);
-  seat& s = state.senders[i];
+  side& s = state.senders[i];
   while (true) {
     meet(sender_barrier_, s);
-    const job j = sender_job_;
-    if (j.count == 0) break;
-    part(j).send(s, j, payload_of(j.size));
+    const round_plan plan = sender_plan_;
+    if (plan.count == 0) break;
+    part(plan).send(s, plan, payload_of(plan.size));
     meet(sender_barrier_, s);
   }
 }
 
 double session::round(command c) {
-  seat& s = state.senders[0];
+  side& s = state.senders[0];
   c.serial = ++serial_;
   tell(s, command_handler_, &c, sizeof(c));
   // C3: pairs with C4
   while (c.count != 0 && state.ready.load(std::memory_order_acquire) < serial_) s.progress();
-  sender_job_ = make_job(c);
-  if (c.count != 0 && !c.check) way_->lead();
+  sender_plan_ = plan_of(c);
+  if (c.count != 0 && !c.check) handoff_->lead();
   meet(sender_barrier_, s);
   if (c.count == 0) return 0;
   const double start = now_seconds();
-  part(sender_job_).send(s, sender_job_, payload_of(c.size));
+  part(sender_plan_).send(s, sender_plan_, payload_of(c.size));
   meet(sender_barrier_, s);
   return now_seconds() - start;
 }
@@ -122,7 +122,7 @@ void session::measure_sizes(const std::function<double(command)>& round) {
   for (int i = 0; o.percentiles && i < o.threads; ++i) state.senders[i].log.want();
   const double tick = o.percentiles ? nanoseconds_of_tick() : 0;
   for (const size_t size : o.sizes) {
-    round({0, syncs_per_seat * make_job({}).batch, size, true});
+    round({0, syncs_per_side * plan_of({}).batch, size, true});
     uint64_t n = 0;
     std::vector<double> figures = measure(
         o, step, &n,
@@ -136,7 +136,7 @@ void session::measure_sizes(const std::function<double(command)>& round) {
     if (is_stream_) messages *= pairs_;
     if (o.metric == metric_kind::bidirectional) messages *= 2;
     for (double& t : figures) t = figure_of(o.metric, t, messages, size);
-    result r = {size, figures, way_->figures(o.rounds), {}};
+    result r = {size, figures, handoff_->figures(o.rounds), {}};
     if (o.percentiles) {
       for (int i = 1; i < o.threads; ++i) state.senders[0].log.add(state.senders[i].log);
       r.quantiles = state.senders[0].log.quantiles(tick / 2);

@@ -37,10 +37,10 @@ class session {
   bool has_two_devices() const {
     return ranks_ == 1 && options_.dedicated && !has_memory(options_.op);
   }
-  void make_seats();
+  void make_sides();
   void make_handlers();
-  int new_seat_objects(seat& s);
-  void give_memory(seat& sender, seat& receiver, size_t bytes);
+  int new_side_objects(side& s);
+  void give_memory(side& sender, side& receiver, size_t bytes);
   void release();
 
   void sender_thread(int i);
@@ -49,10 +49,10 @@ class session {
   void run_processes();
   double round_together(command c);
   void measure_sizes(const std::function<double(command)>& round);
-  void meet(spin_barrier& barrier, seat& s) const;
+  void meet(spin_barrier& barrier, side& s) const;
   double round(command c);
-  job make_job(const command& c) const;
-  const benchmark& part(const job& j) const { return j.check ? checked_ : benchmark_; }
+  round_plan plan_of(const command& c) const;
+  const benchmark& part(const round_plan& plan) const { return plan.check ? checked_ : benchmark_; }
   payload_kind payload_of(size_t size) const;
   std::vector<std::string> notes() const;
 
@@ -63,7 +63,7 @@ class session {
   const bool crowded_;
   const benchmark benchmark_, checked_;
   const bool is_stream_;
-  std::unique_ptr<handoff> way_;
+  std::unique_ptr<handoff> handoff_;
   size_t max_eager_ = 0;
   std::vector<lci::device_t> own_devices_;
   std::vector<lci::comp_t> comps_;
@@ -72,7 +72,7 @@ class session {
   lci::rcomp_t command_handler_ = 0, ready_handler_ = 0;
   uint64_t serial_ = 0;            // serial number of the last command
   bool ended_ = false;             // pairs of processes: the stop command has arrived
-  job sender_job_, receiver_job_;  // written by a role's first thread before the start barrier
+  round_plan sender_plan_, receiver_plan_;  // written by a role's first thread before the start barrier
   spin_barrier sender_barrier_, receiver_barrier_;
 };
 

@@ -14,8 +14,8 @@ std::vector<std::string> session::notes() const {
   if (!o.processes) line += o.dedicated ? "a device each" : "one shared device";
   if (options_.metric == metric_kind::bidirectional) line += ", both ways at once";
   if (is_stream_) {
-    line += ", window " + std::to_string(o.window) + ", acknowledged every " +
-            std::to_string(o.window / syncs_per_seat);
+    line +=
+        ", window " + std::to_string(o.window) + ", acknowledged every " + std::to_string(o.window / syncs_per_side);
   }
   out.push_back(line);
   if (o.op == op_kind::orderedam) out.push_back("a stream for each pair: messages come in order");

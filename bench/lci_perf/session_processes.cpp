@@ -16,15 +16,15 @@ double session::round_together(command c) {
   lci::broadcast(&c, sizeof(c), 0);
   ended_ = c.count == 0;
   if (ended_) return 0;
-  const job j = make_job(c);
-  const payload_kind payload = payload_of(j.size);
-  if (!sends_) part(j).prepare(state.receivers[0], j);
+  const round_plan plan = plan_of(c);
+  const payload_kind payload = payload_of(plan.size);
+  if (!sends_) part(plan).prepare(state.receivers[0], plan);
   lci::barrier();
   const double start = now_seconds();
   if (sends_) {
-    part(j).send(state.senders[0], j, payload);
+    part(plan).send(state.senders[0], plan, payload);
   } else {
-    part(j).receive(state.receivers[0], j, payload);
+    part(plan).receive(state.receivers[0], plan, payload);
   }
   const double mine = sends_ ? now_seconds() - start : 0;
   double longest = 0;

@@ -1,4 +1,4 @@
-// Resources and handlers of a run. Handlers find the seats through the process-wide `state`.
+// Resources and handlers of a run. Handlers find the sides through the process-wide `state`.
 #include <algorithm>
 
 #include "bench/lci_perf/session_state.hpp"
@@ -10,7 +10,7 @@ process_state state;
 
 namespace {
 
-// For seats whose handlers run in one thread only: no locked instruction is needed.
+// For sides whose handlers run in one thread only: no locked instruction is needed.
 void bump(std::atomic<uint64_t>& word, uint64_t n) {
   // S2: pairs with S1 and A1
   word.store(word.load(std::memory_order_relaxed) + n, std::memory_order_release);
@@ -21,7 +21,7 @@ void bump_shared(std::atomic<uint64_t>& word, uint64_t n) {
 
 template <void (*Bump)(std::atomic<uint64_t>&, uint64_t)>
 struct handlers {
-  static void take(seat& s, const lci::status_t& status) {
+  static void take(side& s, const lci::status_t& status) {
     if (status.size <= state.max_eager) read_through(status.buffer, status.size);
     Bump(s.arrived, 1);
   }
@@ -32,10 +32,8 @@ struct handlers {
     Bump(state.receivers[status.tag].arrived, 1);
   }
   static void signal_sender(lci::status_t status) { Bump(state.senders[status.tag].arrived, 1); }
-  static void received(lci::status_t status) {
-    Bump(static_cast<seat*>(status.user_context)->arrived, 1);
-  }
-  static void acknowledge(seat& s, const lci::status_t& status) {
+  static void received(lci::status_t status) { Bump(static_cast<side*>(status.user_context)->arrived, 1); }
+  static void acknowledge(side& s, const lci::status_t& status) {
     uint64_t count = 0;
     std::memcpy(&count, status.buffer, sizeof(count));
     Bump(s.acked, count);  // A2: pairs with A1
@@ -91,16 +89,16 @@ session::session(const options& o, int ranks, int rank)
       is_stream_(o.metric != metric_kind::latency),
       sender_barrier_(o.threads, crowded_),
       receiver_barrier_(o.threads, crowded_) {
-  way_ = std::make_unique<handoff>(o.with_handoff && ranks == 2, rank);
+  handoff_ = std::make_unique<handoff>(o.with_handoff && ranks == 2, rank);
   max_eager_ = state.max_eager = lci::get_max_bcopy_size();
   make_handlers();
-  make_seats();
+  make_sides();
 }
 
 session::~session() { release(); }
 
 void session::make_handlers() {
-  // If a device is polled by one thread only, no other thread writes to its seat.
+  // If a device is polled by one thread only, no other thread writes to its side.
   const bool alone = ranks_ > 1 ? options_.threads == 1 || options_.dedicated : has_two_devices();
   const auto add = [this](lci::comp_handler_t f) {
     comps_.push_back(lci::alloc_handler_x(f).am_in_place(true)());
@@ -126,7 +124,7 @@ void session::make_handlers() {
   comps_.push_back(state.on_recv);
 }
 
-int session::new_seat_objects(seat& s) {
+int session::new_side_objects(side& s) {
   const int first = static_cast<int>(rcomps_.size());
   s.on_recv = state.on_recv;
   s.local = lci::alloc_counter();
@@ -148,12 +146,12 @@ int session::new_seat_objects(seat& s) {
   return first;
 }
 
-void session::make_seats() {
+void session::make_sides() {
   const int n = options_.threads;
   size_t bytes = 0;
   for (const size_t size : options_.sizes) bytes = std::max(bytes, size);
-  state.senders = std::make_unique<seat[]>(static_cast<size_t>(n));
-  state.receivers = std::make_unique<seat[]>(static_cast<size_t>(n));
+  state.senders = std::make_unique<side[]>(static_cast<size_t>(n));
+  state.receivers = std::make_unique<side[]>(static_cast<size_t>(n));
   for (int i = 0; i < n; ++i) {
     const auto device = [this] {
       if (!options_.dedicated) return lci::get_default_device();
@@ -162,14 +160,14 @@ void session::make_seats() {
     };
     const lci::device_t of_receiving = device();
     const lci::device_t of_sending = has_two_devices() ? device() : of_receiving;
-    seat& sender = state.senders[i];
-    seat& receiver = state.receivers[i];
-    const int of_sender = new_seat_objects(sender);
-    const int of_receiver = new_seat_objects(receiver);
-    const auto connect = [&](seat& from, int objects_of_partner, lci::device_t own, lci::device_t other) {
+    side& sender = state.senders[i];
+    side& receiver = state.receivers[i];
+    const int of_sender = new_side_objects(sender);
+    const int of_receiver = new_side_objects(receiver);
+    const auto connect = [&](side& from, int objects_of_partner, lci::device_t own, lci::device_t other) {
       from.to_partner_cq = rcomps_[objects_of_partner];
       from.to_partner_counter = rcomps_[objects_of_partner + 1];
-      for (int k = 0; k < syncs_per_seat; ++k) {
+      for (int k = 0; k < syncs_per_side; ++k) {
         from.to_partner_syncs[k] = rcomps_[objects_of_partner + 2 + k];
       }
       from.device = own;
@@ -198,14 +196,14 @@ void session::make_seats() {
   meet_on(state.senders[0].device);  // no rank may access memory before it is filled
 }
 
-void session::give_memory(seat& sender, seat& receiver, size_t bytes) {
+void session::give_memory(side& sender, side& receiver, size_t bytes) {
   const size_t pitch = (bytes + 4095) / 4096 * 4096;  // whole pages, like the other buffers
   memories_.push_back(alloc_pages(2 * pitch, sender.device));
   const lci::symmetric_t memory = memories_.back();
   char* const mine = static_cast<char*>(lci::get_symmetric_address(memory, rank_));
-  const auto own = [&](seat& s, size_t at, size_t of_partner) {
-    s.home = mine + at;
-    fill_pattern(s.home, bytes, s.seed);
+  const auto own = [&](side& s, size_t at, size_t of_partner) {
+    s.own_memory = mine + at;
+    fill_pattern(s.own_memory, bytes, s.seed);
     s.remote = lci::get_symmetric_rmr(memory, s.partner_rank);
     s.remote_disp = of_partner;
   };
@@ -216,7 +214,7 @@ void session::give_memory(seat& sender, seat& receiver, size_t bytes) {
 void session::release() {
   for (size_t i = 0; i < memories_.size(); ++i) free_pages(memories_[i], state.senders[i].device);
   for (int i = 0; i < options_.threads; ++i) {
-    for (seat* s : {&state.senders[i], &state.receivers[i]}) {
+    for (side* s : {&state.senders[i], &state.receivers[i]}) {
       if (!s->stream.is_empty()) lci::free_stream(&s->stream);
     }
   }

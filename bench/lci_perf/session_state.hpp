@@ -10,7 +10,7 @@
 namespace lci_perf {
 
 struct process_state {
-  std::unique_ptr<seat[]> senders, receivers;
+  std::unique_ptr<side[]> senders, receivers;
   lci::rcomp_t to_receiver = 0, to_sender = 0, ack_receiver = 0, ack_sender = 0;
   lci::rcomp_t check_receiver = 0, check_sender = 0;
   lci::comp_t on_recv;

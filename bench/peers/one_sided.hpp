@@ -19,17 +19,17 @@ inline size_t window_bytes(const options& o) {
 /// fetch_add, put_block (strided), complete() (all operations are complete at the target), put_signal and await_signal,
 /// and sync() (the target may read its memory).
 template <class Window>
-class one_sided : public play {
+class one_sided : public workload {
  public:
   one_sided(const options& o, job& all, Window& memory) : options_(o), all_(all), memory_(memory) {
     std::memset(memory.local(), 1, window_bytes(o));
     std::memset(memory.mine(), 0, window_bytes(o));
   }
 
-  int seats() const override { return 1; }
-  void sit(int) override { lci_perf::bind_thread(options_.bind, all_.rank, 1, 0); }
+  int threads() const override { return 1; }
+  void bind(int) override { lci_perf::bind_thread(options_.bind, all_.rank, 1, 0); }
   void prepare(int, const round&) override {}
-  void perform(int, const round& r) override {
+  void run(int, const round& r) override {
     if (r.check) return check(r);
     if (options_.op == op_kind::putsignal) return ping_pong(r);
     if (all_.rank == 0) operate(r);

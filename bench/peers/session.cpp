@@ -16,13 +16,13 @@ namespace {
 
 class session {
  public:
-  session(const program& who, const options& o, job& all, play& what)
-      : who_(who), options_(o), all_(all), play_(what), barrier_(what.seats(), is_crowded(o)) {}
+  session(const program& who, const options& o, job& all, workload& what)
+      : who_(who), options_(o), all_(all), workload_(what), barrier_(what.threads(), is_crowded(o)) {}
 
   void run() {
     std::vector<std::thread> threads;
-    for (int i = 1; i < play_.seats(); ++i) threads.emplace_back([this, i] { sit(i); });
-    play_.sit(0);
+    for (int i = 1; i < workload_.threads(); ++i) threads.emplace_back([this, i] { work(i); });
+    workload_.bind(0);
     if (all_.rank == 0) {
       lead();
     } else {
@@ -32,15 +32,15 @@ class session {
   }
 
  private:
-  void sit(int seat) {
-    play_.sit(seat);
+  void work(int thread) {
+    workload_.bind(thread);
     for (;;) {
       barrier_.wait();
       if (round_.count == 0) return;
-      play_.prepare(seat, round_);
+      workload_.prepare(thread, round_);
       barrier_.wait();
       barrier_.wait();
-      play_.perform(seat, round_);
+      workload_.run(thread, round_);
       barrier_.wait();
     }
   }
@@ -50,12 +50,12 @@ class session {
     all_.broadcast(round_);
     barrier_.wait();
     if (round_.count == 0) return -1;
-    play_.prepare(0, round_);
+    workload_.prepare(0, round_);
     barrier_.wait();
     all_.barrier();
     barrier_.wait();
     const double start = lci_perf::now_seconds();
-    play_.perform(0, round_);
+    workload_.run(0, round_);
     barrier_.wait();
     return lci_perf::now_seconds() - start;
   }
@@ -86,14 +86,14 @@ class session {
   const program& who_;
   const options& options_;
   job& all_;
-  play& play_;
+  workload& workload_;
   lci_perf::spin_barrier barrier_;
   round round_;  // written by the main thread before the first barrier of a round
 };
 
 }  // namespace
 
-void run(const program& who, const options& o, job& all, play& what) { session(who, o, all, what).run(); }
+void run(const program& who, const options& o, job& all, workload& what) { session(who, o, all, what).run(); }
 
 bool is_crowded(const options& o) { return 2 * o.threads > lci_perf::core_count(); }
 

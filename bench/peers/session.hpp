@@ -24,20 +24,20 @@ class job {
   const int rank, ranks;
 };
 
-/// The work of this process's threads in a round. Seat 0 is the main thread's.
-class play {
+/// What the threads of this process do in a round. Thread 0 is the main thread.
+class workload {
  public:
-  virtual ~play() = default;
-  virtual int seats() const = 0;
-  /// Called first by the thread of `seat`: binds it to its core.
-  virtual void sit(int seat) = 0;
+  virtual ~workload() = default;
+  virtual int threads() const = 0;
+  /// Called first, by the thread itself: binds it to its core.
+  virtual void bind(int thread) = 0;
   /// Called before the clock starts: posts receives.
-  virtual void prepare(int seat, const round& r) = 0;
-  virtual void perform(int seat, const round& r) = 0;
+  virtual void prepare(int thread, const round& r) = 0;
+  virtual void run(int thread, const round& r) = 0;
 };
 
 /// Runs rounds of each size until there are enough figures, which rank 0 prints.
-void run(const program& who, const options& o, job& all, play& what);
+void run(const program& who, const options& o, job& all, workload& what);
 
 /// Whether there are more threads than cores.
 bool is_crowded(const options& o);

@@ -31,7 +31,7 @@ inline void compare(const char* data, size_t size, uint64_t number) {
 /// which block; post_ack and wait_ack for empty messages in the opposite direction of a stream; and optionally keep(),
 /// which selects whether messages are stored in the buffer.
 template <class End>
-class two_sided : public play {
+class two_sided : public workload {
  public:
   /// `make(place)` returns a pointer to an End. Called sequentially for each place.
   template <class Make>
@@ -41,8 +41,8 @@ class two_sided : public play {
     for (const bool sends : {true, false}) {
       if (all.ranks == 2 && sends != (all.rank == 0)) continue;
       for (int pair = 0; pair < o.threads; ++pair) {
-        seats_.push_back(std::make_unique<seat>());
-        seat& s = *seats_.back();
+        sides_.push_back(std::make_unique<side>());
+        side& s = *sides_.back();
         s.where = {sends, pair};
         s.end = make(s.where);
         s.requests.resize(static_cast<size_t>(o.window));
@@ -52,19 +52,19 @@ class two_sided : public play {
     }
   }
 
-  int seats() const override { return static_cast<int>(seats_.size()); }
-  void sit(int i) override {
-    const place where = seats_[static_cast<size_t>(i)]->where;
+  int threads() const override { return static_cast<int>(sides_.size()); }
+  void bind(int i) override {
+    const place where = sides_[static_cast<size_t>(i)]->where;
     lci_perf::bind_thread(options_.bind, where.sends ? 0 : 1, options_.threads, where.pair);
   }
   void prepare(int i, const round& r) override {
-    seat& s = *seats_[static_cast<size_t>(i)];
+    side& s = *sides_[static_cast<size_t>(i)];
     if constexpr (requires { s.end->keep(true, nullptr); }) s.end->keep(r.check, s.in.get());
     if (s.where.sends || r.check || options_.metric == metric_kind::latency) return;
     for (uint64_t batch = 0; batch < in_flight; ++batch) post_batch(s, batch, r.size);
   }
-  void perform(int i, const round& r) override {
-    seat& s = *seats_[static_cast<size_t>(i)];
+  void run(int i, const round& r) override {
+    side& s = *sides_[static_cast<size_t>(i)];
     if (r.check) {
       s.where.sends ? check_as_sender(s, r) : check_as_receiver(s, r);
     } else if (options_.metric == metric_kind::latency) {
@@ -77,7 +77,7 @@ class two_sided : public play {
  private:
   static constexpr uint64_t in_flight = 4;  // batches, each a quarter of a window
 
-  struct alignas(128) seat {
+  struct alignas(128) side {
     place where;
     std::unique_ptr<End> end;
     std::vector<typename End::request> requests;
@@ -85,10 +85,10 @@ class two_sided : public play {
   };
 
   size_t batch_size() const { return static_cast<size_t>(options_.window) / in_flight; }
-  typename End::request* requests_of(seat& s, uint64_t batch) const {
+  typename End::request* requests_of(side& s, uint64_t batch) const {
     return s.requests.data() + batch % in_flight * batch_size();
   }
-  void post_batch(seat& s, uint64_t batch, size_t size) {
+  void post_batch(side& s, uint64_t batch, size_t size) {
     typename End::request* const at = requests_of(s, batch);
     for (size_t i = 0; i < batch_size(); ++i) {
       if (s.where.sends) {
@@ -99,7 +99,7 @@ class two_sided : public play {
     }
   }
 
-  void send_stream(seat& s, const round& r) {
+  void send_stream(side& s, const round& r) {
     const uint64_t batches = r.count / batch_size();  // at least in_flight: whole windows
     for (uint64_t batch = 0; batch < batches; ++batch) {
       if (batch >= in_flight) {
@@ -111,7 +111,7 @@ class two_sided : public play {
     s.end->wait(s.requests.data(), s.requests.size());
     for (uint64_t i = 0; i < in_flight; ++i) s.end->wait_ack();
   }
-  void receive_stream(seat& s, const round& r) {
+  void receive_stream(side& s, const round& r) {
     const uint64_t batches = r.count / batch_size();
     for (uint64_t batch = 0; batch < batches; ++batch) {
       s.end->wait(requests_of(s, batch), batch_size());
@@ -120,27 +120,27 @@ class two_sided : public play {
     }
   }
 
-  void ping(seat& s, const round& r) {
+  void ping(side& s, const round& r) {
     for (uint64_t i = 0; i < r.count; ++i) {
       s.end->send_now(s.out.get(), r.size);
       s.end->recv_now(s.in.get(), r.size);
     }
   }
-  void pong(seat& s, const round& r) {
+  void pong(side& s, const round& r) {
     for (uint64_t i = 0; i < r.count; ++i) {
       s.end->recv_now(s.in.get(), r.size);
       s.end->send_now(s.out.get(), r.size);
     }
   }
 
-  void check_as_sender(seat& s, const round& r) {
+  void check_as_sender(side& s, const round& r) {
     for (uint64_t i = 0; i < r.count; ++i) {
       fill(s.out.get(), r.size, i);
       s.end->send_now(s.out.get(), r.size);
       s.end->wait_ack();  // the receiver's buffer is reused
     }
   }
-  void check_as_receiver(seat& s, const round& r) {
+  void check_as_receiver(side& s, const round& r) {
     for (uint64_t i = 0; i < r.count; ++i) {
       s.end->recv_now(s.in.get(), r.size);
       compare(s.in.get(), r.size, i);
@@ -149,7 +149,7 @@ class two_sided : public play {
   }
 
   const options& options_;
-  std::vector<std::unique_ptr<seat>> seats_;
+  std::vector<std::unique_ptr<side>> sides_;
 };
 
 }  // namespace peers

@@ -57,11 +57,10 @@ void device::take_lane_away(int peer) {
 
 void device::adopt_external_lanes() {
   std::lock_guard guard(mutex_);
-  context_.external_peers()->for_each_connected(
-      [&](int peer, seat_number here) { adopt_announced(peer, here); });
+  context_.external_peers()->for_each_connected([&](int peer, slot_number here) { adopt_announced(peer, here); });
 }
 
-void device::adopt_announced(int peer, seat_number here) {
+void device::adopt_announced(int peer, slot_number here) {
   const uint32_t lane = context_.external_peers()->connection_area().announced_lane(here, place_.entry);
   if (lane == 0 || lane > context_.own().header().n_lanes) return;  // not trusted
   if (external_lane_of(peer) == nullptr) adopt_external_lane(peer, lane - 1);
@@ -139,9 +138,8 @@ bool device::check_external_peers(event_sink& sink) {
 void device::leave_external_peers() {
   if (context_.external_peers() == nullptr) return;
   adopt_external_lanes();
-  context_.external_peers()->for_each_connected([&](int, seat_number here) {
-    context_.external_peers()->connection_area().unlist(here, place_.entry);
-  });
+  context_.external_peers()->for_each_connected(
+      [&](int, slot_number here) { context_.external_peers()->connection_area().unlist(here, place_.entry); });
   for (in_lane* lane : external_in_)
     if (lane->source() >= 0) {
       lane->end();

@@ -63,7 +63,7 @@ external_peers::~external_peers() {
   for (int i = 0; i < n_seen_; ++i) {
     external_peer& g = all_[static_cast<size_t>(i)];
     const phase now = g.now.load(std::memory_order_relaxed);
-    if (now == phase::knocking || now == phase::connected) part(g);
+    if (now == phase::requesting || now == phase::connected) part(g);
   }
 }
 
@@ -74,7 +74,7 @@ void external_peers::need_room_for(size_t eager_size) {
 
 // --- connecting ---
 
-int external_peers::seat_for(const external_address& where, external_memory memory) {
+int external_peers::slot_for(const external_address& where, external_memory memory) {
   const int peer = book_.admit();
   if (peer < 0) return -1;
   n_seen_ = std::max(n_seen_, peer - book_.first() + 1);
@@ -84,7 +84,7 @@ int external_peers::seat_for(const external_address& where, external_memory memo
   g.here = {static_cast<uint32_t>(peer - book_.first()), next_connection_++};
   g.there = {};
   g.watch = std::make_unique<process_watch>();
-  g.at_door = nullptr;
+  g.request = nullptr;
   g.result = {};
   g.dismissed = false;
   return peer;
@@ -106,48 +106,49 @@ int external_peers::connect(const std::string& text) {
     if (fault == refusal::no_attach && is_without_memory(to.where)) throw_gone(to);
     throw resource_error("connect: address = \"" + text + "\": " + explain(fault));
   }
-  const int peer = seat_for(to, std::move(memory));
+  const int peer = slot_for(to, std::move(memory));
   if (peer < 0)
     throw resource_error("connect: all " + std::to_string(book_.capacity()) +
                          " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
   external_peer& g = at(peer);
-  g.now.store(phase::knocking, std::memory_order_release);
-  try_to_knock(g);
+  g.now.store(phase::requesting, std::memory_order_release);
+  try_to_request(g);
   return peer;
 }
 
-void external_peers::try_to_knock(external_peer& g) {
+void external_peers::try_to_request(external_peer& g) {
   const connection_area_view there(g.memory.connection_area.base());
   const int me = getpid();
-  for (knock& k : there.header().knocks) {
+  for (connection_request& k : there.header().requests) {
     uint64_t free = k.state.load(std::memory_order_relaxed);
-    if (knock::phase_of(free) != knock::empty ||
-        !k.state.compare_exchange_strong(free, knock::pack(knock::writing, me),
+    if (connection_request::phase_of(free) != connection_request::empty ||
+        !k.state.compare_exchange_strong(free, connection_request::pack(connection_request::writing, me),
                                          std::memory_order_acquire, std::memory_order_relaxed))
       continue;
     k.from = mine_;
     k.there = g.here;
-    g.at_door = &k;
-    k.state.store(knock::pack(knock::waiting, me), std::memory_order_release);  // R3: A3
+    g.request = &k;
+    k.state.store(connection_request::pack(connection_request::waiting, me), std::memory_order_release);  // R3: A3
     wake_devices(segment_view(g.memory.segment.base()), there);
     return;
   }
 }
 
-void external_peers::hear_answer(int peer, external_peer& g) {
-  if (g.at_door == nullptr) try_to_knock(g);
-  if (g.at_door != nullptr) {
-    knock& k = *g.at_door;
-    const knock::phase said = knock::phase_of(k.state.load(std::memory_order_acquire));  // A4: R4
-    if (said == knock::accepted || said == knock::refused) {
-      const seat_number there = k.here;
+void external_peers::read_answer(int peer, external_peer& g) {
+  if (g.request == nullptr) try_to_request(g);
+  if (g.request != nullptr) {
+    connection_request& k = *g.request;
+    const connection_request::phase said =
+        connection_request::phase_of(k.state.load(std::memory_order_acquire));  // A4: R4
+    if (said == connection_request::accepted || said == connection_request::refused) {
+      const slot_number there = k.here;
       const refusal why = k.why;
-      k.state.store(knock::pack(knock::empty, 0), std::memory_order_release);
-      g.at_door = nullptr;
-      if (said == knock::accepted &&
-          there.seat < connection_area_view(g.memory.connection_area.base()).header().capacity) {
+      k.state.store(connection_request::pack(connection_request::empty, 0), std::memory_order_release);
+      g.request = nullptr;
+      if (said == connection_request::accepted &&
+          there.slot < connection_area_view(g.memory.connection_area.base()).header().capacity) {
         g.there = there;
-        return welcome(peer, g);
+        return complete(peer, g);
       }
       g.result = {contact::state::refused, "the runtime at that address refuses the connection: " + explain(why)};
     }
@@ -163,9 +164,9 @@ void external_peers::hear_answer(int peer, external_peer& g) {
 contact external_peers::contact_with(int peer) {
   std::lock_guard guard(mutex_);
   external_peer& g = at(peer);
-  if (g.now.load(std::memory_order_relaxed) == phase::knocking) hear_answer(peer, g);
+  if (g.now.load(std::memory_order_relaxed) == phase::requesting) read_answer(peer, g);
   switch (g.now.load(std::memory_order_relaxed)) {
-    case phase::knocking:
+    case phase::requesting:
       return {};
     case phase::unsuccessful: {
       const contact result = g.result;
@@ -182,13 +183,13 @@ contact external_peers::contact_with(int peer) {
   return {contact::state::gone, "disconnect() has closed the connection"};
 }
 
-void external_peers::welcome(int peer, external_peer& g) {
+void external_peers::complete(int peer, external_peer& g) {
   g.pid.store(g.where.where.pid, std::memory_order_relaxed);
   g.now.store(phase::connected, std::memory_order_release);
-  book_.welcome(peer);
+  book_.on_connected(peer);
 }
 
-refusal external_peers::accept(const external_address& from, seat_number there, seat_number& here) {
+refusal external_peers::accept(const external_address& from, slot_number there, slot_number& here) {
   if (!book_.accepts_strangers()) return refusal::no_strangers;
   external_memory memory;
   try {
@@ -196,30 +197,31 @@ refusal external_peers::accept(const external_address& from, seat_number there, 
   } catch (const std::runtime_error&) {
     return refusal::unreachable;
   }
-  if (there.connection == 0 || there.seat >= connection_area_view(memory.connection_area.base()).header().capacity)
+  if (there.connection == 0 || there.slot >= connection_area_view(memory.connection_area.base()).header().capacity)
     return refusal::unreachable;
   if (const refusal fault = fault_of(from, memory); fault != refusal::none) return fault;
-  const int peer = seat_for(from, std::move(memory));
+  const int peer = slot_for(from, std::move(memory));
   if (peer < 0) return refusal::full;
   external_peer& g = at(peer);
   g.there = there;
   here = g.here;
-  welcome(peer, g);
+  complete(peer, g);
   return refusal::none;
 }
 
-void external_peers::answer(knock& k, int pid) {
+void external_peers::answer(connection_request& k, int pid) {
   const external_address from = k.from;  // copied, as the requester might change it
-  seat_number here;
+  slot_number here;
   const refusal why = from.where.pid == pid ? accept(from, k.there, here) : refusal::unreachable;
   k.here = here;
   k.why = why;
-  uint64_t state = knock::pack(knock::waiting, pid);
+  uint64_t state = connection_request::pack(connection_request::waiting, pid);
   const bool heard = k.state.compare_exchange_strong(
-      state, knock::pack(why == refusal::none ? knock::accepted : knock::refused, pid),
+      state,
+      connection_request::pack(why == refusal::none ? connection_request::accepted : connection_request::refused, pid),
       std::memory_order_acq_rel);  // R4: pairs with A4
   if (why != refusal::none) return;
-  const int peer = book_.first() + static_cast<int>(here.seat);
+  const int peer = book_.first() + static_cast<int>(here.slot);
   external_peer& g = at(peer);
   if (heard)
     wake_devices(segment_view(g.memory.segment.base()), connection_area_view(g.memory.connection_area.base()));
@@ -230,14 +232,15 @@ void external_peers::answer(knock& k, int pid) {
 bool external_peers::look() {
   std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return false;
-  for (knock& k : connection_area().header().knocks) {
+  for (connection_request& k : connection_area().header().requests) {
     const uint64_t state = k.state.load(std::memory_order_acquire);  // A3: pairs with R3
-    if (knock::phase_of(state) == knock::waiting) answer(k, knock::pid_of(state));
+    if (connection_request::phase_of(state) == connection_request::waiting)
+      answer(k, connection_request::pid_of(state));
   }
   for (int i = 0; i < n_seen_; ++i) {
     external_peer& g = all_[static_cast<size_t>(i)];
     const phase now = g.now.load(std::memory_order_relaxed);
-    if (now == phase::knocking) hear_answer(book_.first() + i, g);
+    if (now == phase::requesting) read_answer(book_.first() + i, g);
     if (now == phase::connected && connection_area().has_left(g.here))
       begin_end(book_.first() + i, g, departure::left);
   }
@@ -256,22 +259,22 @@ bool external_peers::find_route(int peer, route& r) {
 
 void external_peers::part(external_peer& g) {
   const connection_area_view there(g.memory.connection_area.base());
-  if (g.at_door != nullptr) {
-    uint64_t state = knock::pack(knock::waiting, getpid());
-    knock& k = *g.at_door;
-    g.at_door = nullptr;
-    if (k.state.compare_exchange_strong(state, knock::pack(knock::empty, 0),
+  if (g.request != nullptr) {
+    uint64_t state = connection_request::pack(connection_request::waiting, getpid());
+    connection_request& k = *g.request;
+    g.request = nullptr;
+    if (k.state.compare_exchange_strong(state, connection_request::pack(connection_request::empty, 0),
                                         std::memory_order_acq_rel))
       return;
     // It has just been answered.
-    const seat_number given = k.here;
-    const bool accepted = knock::phase_of(state) == knock::accepted;
-    k.state.store(knock::pack(knock::empty, 0), std::memory_order_release);
-    if (!accepted || given.seat >= there.header().capacity) return;
+    const slot_number given = k.here;
+    const bool accepted = connection_request::phase_of(state) == connection_request::accepted;
+    k.state.store(connection_request::pack(connection_request::empty, 0), std::memory_order_release);
+    if (!accepted || given.slot >= there.header().capacity) return;
     g.there = given;
   }
   if (g.there.connection == 0) return;
-  there.say_goodbye(g.there);
+  there.send_close(g.there);
   wake_devices(segment_view(g.memory.segment.base()), there);
 }
 
@@ -281,7 +284,7 @@ void external_peers::disconnect(int peer) {
   switch (g.now.load(std::memory_order_relaxed)) {
     case phase::idle:
       return;
-    case phase::knocking:
+    case phase::requesting:
       part(g);
       return finish(peer, departure::dismissed);
     case phase::unsuccessful:
@@ -304,7 +307,7 @@ void external_peers::begin_end(int peer, external_peer& g, departure how) {
   if (n_devices_ == 0) return finish(peer, how);
   endings_.push_back({next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time,
                       n_devices_});
-  tell_devices();
+  notify_devices();
 }
 
 void external_peers::finish(int peer, departure how) {
@@ -318,10 +321,10 @@ void external_peers::finish(int peer, departure how) {
 void external_peers::forget_memory(external_peer& g) {
   g.memory = {};
   g.watch.reset();
-  g.at_door = nullptr;
+  g.request = nullptr;
 }
 
-void external_peers::tell_devices() { wake_devices(context_.own(), connection_area()); }
+void external_peers::notify_devices() { wake_devices(context_.own(), connection_area()); }
 
 uint64_t external_peers::add_device() {
   std::lock_guard guard(mutex_);
@@ -375,12 +378,13 @@ void external_peers::watch() {
     begin_end(book_.first() + i, g, connection_area().has_left(g.here) ? departure::left : departure::died);
   }
   // Requests whose processes have died, and the senders' ends of their lanes.
-  for (knock& k : connection_area().header().knocks) {
+  for (connection_request& k : connection_area().header().requests) {
     uint64_t state = k.state.load(std::memory_order_relaxed);
-    if (knock::phase_of(state) == knock::empty ||
-        !process_watch().has_ended(knock::pid_of(state), 0))
+    if (connection_request::phase_of(state) == connection_request::empty ||
+        !process_watch().has_ended(connection_request::pid_of(state), 0))
       continue;
-    k.state.compare_exchange_strong(state, knock::pack(knock::empty, 0), std::memory_order_acq_rel);
+    k.state.compare_exchange_strong(state, connection_request::pack(connection_request::empty, 0),
+                                    std::memory_order_acq_rel);
   }
   std::erase_if(orphans_, [&](const orphan& o) {
     const lane_header& lane = context_.own().lane(o.lane);

@@ -195,7 +195,7 @@ int device::poll(event_sink& sink, int max_events) {
       if (!lock) return n > 0 ? n : -1;
       if (n == 0) {
         world_->advance();
-        world_->answer_knocks(rank_);
+        world_->answer_requests(rank_);
         if (world_->random_.percent(temper_.retry_percent / 2)) return -1;
         if (temper_.max_poll > 0) limit = std::min(limit, world_->random_.up_to(temper_.max_poll));
       }
@@ -221,6 +221,7 @@ bool device::next_event(event& out) {
       continue;  // no buffer posted: stays in the network
     const bool is_last = it->second.what == event::kind::departure || it->second.what == event::kind::device_end;
     if (is_last && anything_from(it->second.peer)) continue;
+    if (it->second.what == event::kind::operation_failure && device_end_is_due(it->second.peer)) continue;
     out = std::move(inbox_.extract(it).mapped());
     switch (out.what) {
       case event::kind::recv:
@@ -394,6 +395,12 @@ bool device::anything_from(int peer) const {
     const event& e = entry.second;
     return e.peer == peer &&
            (e.what == event::kind::recv || e.what == event::kind::remote_write);
+  });
+}
+
+bool device::device_end_is_due(int peer) const {
+  return std::any_of(inbox_.begin(), inbox_.end(), [=](const auto& entry) {
+    return entry.second.peer == peer && entry.second.what == event::kind::device_end;
   });
 }
 

@@ -4,7 +4,7 @@ compile: otherwise the test would prove nothing."""
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from compiling import COMPILERS, SOURCE, STRICT, compile_text
+from compiling import COMPILERS, SOURCE, STRICT, compile_text, precompiled
 
 FRAME = """
 #include <lci.hpp>
@@ -113,8 +113,10 @@ class Compile(unittest.TestCase):
     def test_mistakes_are_found(self):
         cases = [(c, name) for c in COMPILERS for name in MISTAKES]
 
+        headers = {c: precompiled(c, "lci.hpp", *STRICT) for c in COMPILERS}
+
         def attempt(case):
-            return compile_text(case[0], framed(MISTAKES[case[1]][1]), *STRICT, "-fsyntax-only")
+            return compile_text(case[0], framed(MISTAKES[case[1]][1]), *STRICT, *headers[case[0]], "-fsyntax-only")
 
         with ThreadPoolExecutor(2) as pool:
             for (compiler, name), result in zip(cases, pool.map(attempt, cases)):

@@ -3,7 +3,7 @@
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from compiling import COMPILERS, STRICT as STRICT_17, compile_text
+from compiling import COMPILERS, STRICT as STRICT_17, compile_text, precompiled
 
 STRICT = ("-std=c++20", *STRICT_17[1:])
 FRAME = """
@@ -123,9 +123,11 @@ class Compile(unittest.TestCase):
     def test_mistakes_are_found(self):
         cases = [(c, name) for c in COMPILERS for name in MISTAKES]
 
+        headers = {c: precompiled(c, "lci/cpp20.hpp", *STRICT) for c in COMPILERS}
+
         def attempt(case):
             text = FRAME.format(name="use", statement=MISTAKES[case[1]][1])
-            return compile_text(case[0], text, *STRICT, "-fsyntax-only")
+            return compile_text(case[0], text, *STRICT, *headers[case[0]], "-fsyntax-only")
 
         with ThreadPoolExecutor(2) as pool:
             for (compiler, name), result in zip(cases, pool.map(attempt, cases)):

@@ -1,4 +1,4 @@
-// Whoever reads however much of a file: together all ranks and threads find each k-mer once.
+// However ranks and threads share a file, together they find each k-mer once.
 
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -27,7 +27,7 @@ counts read_by_all(const std::string& path, const input_options& options, int nr
         ++ended;
         continue;
       }
-      if (found != input_share::result::block) FAIL("busy, though nobody else is at it");
+      if (found != input_share::result::block) FAIL("busy, though no other thread reads");
       ended = 0;
       ++blocks;
       text_counts records;
@@ -85,7 +85,7 @@ TEST_CASE("however a file is cut, each k-mer is found once", "[app]") {
   }
 }
 
-TEST_CASE("the number of k-mers is foretold from the input", "[app]") {
+TEST_CASE("the number of k-mers is estimated from the input, and exact for small files", "[app]") {
   const fastx_cases::scratch_folder folder;
   for (const auto& c : fastx_cases::all(7)) {
     uint64_t n = 0;
@@ -96,7 +96,7 @@ TEST_CASE("the number of k-mers is foretold from the input", "[app]") {
     CHECK(input_set({folder.write("a", c.text)}, options).expected_kmers() == n);
     CHECK(input_set({folder.write("a.gz", c.text, 1)}, options).expected_kmers() == n);
   }
-  // A file that is larger than what is looked at.
+  // A file that is larger than the part from which the number is estimated.
   std::string big;
   while (big.size() < 5'000'000) big += "@r\nACGTTGCAACCGGTTAGCATC\n+\nIIIIIIIIIIIIIIIIIIIII\n";
   const double kmers = static_cast<double>(big.size()) / 49 * 7;
@@ -109,7 +109,7 @@ TEST_CASE("the number of k-mers is foretold from the input", "[app]") {
   }
 }
 
-TEST_CASE("threads that find a stream taken are told so, and nothing is lost", "[app]") {
+TEST_CASE("one thread reads all streams of a rank if the others read none", "[app]") {
   const fastx_cases::scratch_folder folder;
   const auto cases = fastx_cases::all(5);
   const auto& c = cases[10];

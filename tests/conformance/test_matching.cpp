@@ -30,13 +30,13 @@ TEST_CASE("a send matches a receive of the same policy if what the policy compar
   const auto p = GENERATE(policy::none, policy::rank_only, policy::tag_only, policy::rank_tag);
   INFO(policy_names[static_cast<int>(p)]);
   on_ranks([p](rank_env& env) {
-    const bool looks_at_rank = p == policy::rank_only || p == policy::rank_tag;
-    const bool looks_at_tag = p == policy::tag_only || p == policy::rank_tag;
+    const bool compares_rank = p == policy::rank_only || p == policy::rank_tag;
+    const bool compares_tag = p == policy::tag_only || p == policy::rank_tag;
     inbox box(env, inbox_kind::queue_lcrq, 1, false);
     sent_value v{-1, 0};
     // Rank and tag differ on the two sides where the policy ignores them.
-    auto received = lci::post_recv_x(looks_at_rank ? env.left() : (env.left() + 1) % env.size, &v,
-                                     sizeof v, looks_at_tag ? 11 : 12, box.comp())
+    auto received = lci::post_recv_x(compares_rank ? env.left() : (env.left() + 1) % env.size, &v,
+                                     sizeof v, compares_tag ? 11 : 12, box.comp())
                         .matching_policy(p)
                         .runtime(env.rt)();
     EXPECT(!received.is_retry());
@@ -85,9 +85,9 @@ TEST_CASE("ANY_SOURCE and ANY_TAG match sends with the policy of the wildcard", 
   });
 }
 
-TEST_CASE("a receive for any tag of rank 7 leaves tag 7 of rank 0 alone", "[matching]") {
+TEST_CASE("a receive for any tag of rank n does not match rank 0's messages with tag n", "[matching]") {
   on_ranks([](rank_env& env) {
-    // Rank `other` takes the part of rank 7, which may not exist: its number is the tag of the other message.
+    // `other` is n.
     const int other = env.size - 1;
     inbox wild(env, inbox_kind::queue_lcrq, 1, false);
     inbox plain(env, inbox_kind::queue_lcrq, 1, false);

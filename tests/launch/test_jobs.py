@@ -1,4 +1,4 @@
-"""Jobs that succeed: ranks, sizes, key-value store, output, input, arguments, start-up time."""
+"""Jobs in which no rank fails: ranks, sizes, key-value store, output, input, arguments, start-up time."""
 
 import contextlib
 import os
@@ -12,6 +12,7 @@ from support import (HELPER, LCIRUN, PYTHON, LaunchTest, clean_environment, lcir
 
 
 def infos(text):
+    """The fields that each rank of HELPER prints on a line: rank=0 size=2 ..."""
     return [dict(word.split('=', 1) for word in line.split()) for line in text.splitlines()]
 
 
@@ -71,12 +72,12 @@ class Ranks(LaunchTest):
         times = [float(f['time']) for f in infos(result.stdout)]
         self.assertEqual(len(times), 3)
 
-    def test_missing_ranks_are_named_after_the_timeout(self):
+    def test_ranks_that_do_not_join_in_time_are_named(self):
         result = self.job('-n', 4, HELPER, 'late', 1, 60, LCI_ATTR_BOOTSTRAP_TIMEOUT=1)
         self.assertEqual(result.returncode, 9)
         self.assertIn('of 4 ranks these did not come within 1 s: 1;', result.stderr)
 
-    def test_concurrent_jobs_do_not_mix(self):
+    def test_concurrent_jobs_do_not_exchange_values(self):
         jobs = [self.start('-n', 4, HELPER, 'exchange', 5) for _ in range(2)]
         for job in jobs:
             out, err = self.finish(job)
@@ -206,7 +207,7 @@ class Streams(LaunchTest):
             mine = [line for line in lines if line.startswith(f'[{rank}] ')]
             self.assertEqual(mine, [f'[{rank}] {i}' for i in range(1, 10001)])
 
-    def test_a_reader_that_stops_blocks_the_ranks_and_not_the_launcher(self):
+    def test_a_reader_that_stops_blocks_the_ranks_but_not_the_launcher(self):
         process = self.start('-n', 2, '--label', '--timeout', 3, 'sh', '-c',
                              f'[ $PMI_RANK = 0 ] && yes & {HELPER} exchange 2 >&2; sleep 60')
         # The pipe of stdout is full, since it is not read; the ranks' session works nevertheless.
@@ -216,7 +217,7 @@ class Streams(LaunchTest):
         process.wait(60)
         self.assertEqual(process.returncode, 124)
 
-    def test_a_reader_that_exits_ends_the_job_by_sigpipe(self):
+    def test_a_job_whose_output_is_closed_ends_by_sigpipe(self):
         for label in ([], ['--label']):
             script = f'{LCIRUN} -n 2 -q {" ".join(label)} yes | head -n 1; echo ${{PIPESTATUS[0]}}'
             result = run('bash', '-c', script)
@@ -282,7 +283,7 @@ class Arguments(LaunchTest):
 
 class Start(LaunchTest):
     def test_the_start_up_time_is_within_limits(self):
-        """Prints how long it takes from starting lcirun until ranks run; limits are generous."""
+        """Prints how long it takes from starting lcirun until ranks have their session; limits are generous."""
         for n, runs, limit in ((2, 20, 2.0), (64, 5, 10.0)):
             first, last, whole = [], [], []
             for _ in range(runs):

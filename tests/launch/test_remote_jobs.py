@@ -130,7 +130,7 @@ class Streams(RemoteTest):
         process.wait(60)
         self.assertEqual(process.returncode, 124)
 
-    def test_a_reader_that_exits_ends_the_job_by_sigpipe(self):
+    def test_a_job_whose_output_is_closed_ends_by_sigpipe(self):
         process = self.start(*self.on('a,b', '-q', 'yes'))
         process.stdout.readline()
         process.stdout.close()

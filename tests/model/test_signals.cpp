@@ -21,12 +21,12 @@ using cell = lci::signal_cell<uint64_t, atom, futex>;
 using array = lci::signal_array<uint64_t, atom, futex>;
 using counter = lci::signal_counter<atom, futex>;
 
-/// Memory that is kept after the object in it was destroyed, so that late accesses are detected.
+/// An object whose memory is kept after its destruction, so that the scheduler detects late accesses.
 template <class T>
-struct mortal {
+struct kept_memory {
   template <class... Args>
-  explicit mortal(Args... args) : object(new (memory) T(args...)) {}
-  ~mortal() {
+  explicit kept_memory(Args... args) : object(new (memory) T(args...)) {}
+  ~kept_memory() {
     if (object) object->~T();
   }
   void destroy() {
@@ -123,7 +123,7 @@ TEST_CASE("model: counter wakes its sleepers when it is set") {
 
 TEST_CASE("model: a fiber that has taken the last signal may destroy the object") {
   CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
-          auto m = std::make_shared<mortal<cell>>();
+          auto m = std::make_shared<kept_memory<cell>>();
           cell* c = m->object;
           for (int p = 0; p < 2; ++p) s.spawn([=] { c->put(1); });
           s.spawn([=] {
@@ -133,7 +133,7 @@ TEST_CASE("model: a fiber that has taken the last signal may destroy the object"
           return {};
         }) == "");
   CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
-          auto m = std::make_shared<mortal<array>>(size_t{2});
+          auto m = std::make_shared<kept_memory<array>>(size_t{2});
           array* a = m->object;
           for (int p = 0; p < 2; ++p) s.spawn([=] { a->put(1); });
           s.spawn([=] {
@@ -143,7 +143,7 @@ TEST_CASE("model: a fiber that has taken the last signal may destroy the object"
           return {};
         }) == "");
   CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
-          auto m = std::make_shared<mortal<counter>>();
+          auto m = std::make_shared<kept_memory<counter>>();
           counter* c = m->object;
           for (int p = 0; p < 2; ++p) s.spawn([=] { c->add_one(); });
           s.spawn([=] {
@@ -156,8 +156,8 @@ TEST_CASE("model: a fiber that has taken the last signal may destroy the object"
 
 namespace {
 
-/// Checks for sleepers after it has set `ready`, when the object may be destroyed.
-struct looks_back {
+/// Reads `sleepers` after it has set `ready`, when the object may have been destroyed.
+struct late_reader {
   void put() {
     ready.store(1);
     if (sleepers.load() != 0) futex::wake_all(&ready);
@@ -167,10 +167,10 @@ struct looks_back {
 
 }  // namespace
 
-TEST_CASE("model: the scheduler finds a signaller that looks back too late") {
+TEST_CASE("model: the scheduler finds a signaller that reads the object after it may be destroyed") {
   CHECK(explore(schedules, [](scheduler& s) -> std::function<std::string()> {
-          auto m = std::make_shared<mortal<looks_back>>();
-          looks_back* o = m->object;
+          auto m = std::make_shared<kept_memory<late_reader>>();
+          late_reader* o = m->object;
           s.spawn([=] { o->put(); });
           s.spawn([=] {
             while (!o->ready.load()) scheduler::step();

@@ -10,7 +10,7 @@ If a program did not finish (a crash, a time-out), the cases that it had reporte
 counts as one more failure. So does a bad exit status without a failed case. A test that repeats a job because
 software below it failed prints a line "REPEATED: what".
 
-Prints a table, the reasons of skips, the repeated jobs, each failure with an excerpt of its program's output, so
+Prints a table, the slowest programs, the reasons of skips, the repeated jobs, each failure with an excerpt of its program's output, so
 that the end of a log is enough, and last the line "N passed, N failed, N skipped". The exit status is 1 if anything
 failed or nothing was run.
 """
@@ -37,6 +37,7 @@ REPEATED = re.compile(r"^REPEATED: (.+)$", re.M)
 STOP_REASON = re.compile(r"^(?:HUNG: .+|SUMMARY: \w+Sanitizer: .+)$", re.M)
 SANITIZER_STATUS = 66  # see tests/run.sh
 EXCERPT = 30  # lines of output shown for a failure
+SLOWEST = 12  # programs shown with their times
 
 
 @dataclass
@@ -165,12 +166,13 @@ def main():
                         help="a suite that was not run on purpose: counts as one skip")
     args = parser.parse_args()
 
-    suites = {}
+    suites, times = {}, []
     for log in args.logs:
         if log.exists():
             for line in log.read_text(errors="replace").splitlines():
                 entry = json.loads(line)
                 suites.setdefault(suite_of(entry), Counts()).add(count_program(entry))
+                times.append((entry.get("duration", 0.0), suite_of(entry), entry["name"].split(" / ")[-1]))
     for left in args.left_out:
         name, _, reason = left.partition("=")
         suites.setdefault(name, Counts()).add(Counts(skipped=1, reasons=[f"suite {name}: {reason}"]))
@@ -180,9 +182,11 @@ def main():
         c = suites[name]
         total.add(c)
         print(f"{name:<14} {c.line():<42} {c.seconds:7.1f} s")
+    for seconds, suite, name in sorted(times, reverse=True)[:SLOWEST]:
+        print(f"  slow: {suite}/{name} {seconds:.1f} s")
     for kind, said in (("skipped", total.reasons), ("repeated", total.repeated)):
-        for what, times in collections.Counter(said).items():
-            print(f"  {kind}: {what}" + (f" ({times} times)" if times > 1 else ""))
+        for what, number in collections.Counter(said).items():
+            print(f"  {kind}: {what}" + (f" ({number} times)" if number > 1 else ""))
     for title, said in total.failures:
         print(f"  FAILED: {title}")
         for line in said:

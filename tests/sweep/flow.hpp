@@ -30,7 +30,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
   const int sender = 0, receiver = n_ranks - 1;
   const auto mine = static_cast<size_t>(me);
   page->ended[mine].store(0);
-  page->thrown[mine].store(0);
+  page->exceptions[mine].store(0);
   if (me == sender) page->posted.store(0);
   for (int i = 0; i < n_messages; ++i) {
     if (me == sender) at(0, i).store(outcome::none);
@@ -73,14 +73,14 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
         for (int i = 0; i < 20; ++i) turn();
         prepare();
       }
-      until("all messages of the sender to arrive", [&] {
+      until("all messages to come that the sender has sent", [&] {
         arrive();
         if (page->ended[0].load() == 0) return false;
         int missing = 0;
         for (int i = 0; i < n_messages; ++i)
           missing += at(0, i).load() == outcome::good && at(1, i).load() == outcome::none;
         return missing == 0 || is_broken() ||
-               (what == promise::buffer_is_free && page->thrown[1].load() >= missing);
+               (what == promise::buffer_is_free && page->exceptions[1].load() >= missing);
       });
       page->ended[1].store(1);
     }
@@ -95,7 +95,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
     if (me == sender) until("all that was posted to a failed peer to end", all_ended);
     page->posted.store(1);
     page->ended[mine].store(1);
-    until("the other rank, after a peer failure", [&] {
+    until("the other rank, of a lost peer", [&] {
       const bool all_is_posted = page->ended[0].load() == 1;
       if (me == receiver) arrive();
       return all_is_posted;

@@ -24,13 +24,13 @@ void start(bool armed) {
   if (sweep::attempt("g_runtime_init", [] { lci::g_runtime_init(); })) return sweep::disarm();
   sweep::disarm();
   sweep::expect_no_objects();
-  if (sweep::n_ranks > 1) _exit(sweep::cannot_run_code);
+  if (sweep::n_ranks > 1) _exit(sweep::reported_code);
   // A single rank can try again, unless it has lost its launcher.
   try {
     lci::g_runtime_init();
   } catch (const std::exception& e) {
     sweep::accept("g_runtime_init, again,", e);
-    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(sweep::cannot_run_code);
+    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(sweep::reported_code);
     sweep::fail("the runtime does not start although the fault is over");
   }
 }
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   std::signal(SIGALRM, end_hung);
   alarm(static_cast<unsigned>(longest * lci_test::time_scale));
   start(at_start);
-  if (number("LCI_TEST_SWEEP_MET", 0) != 0) sweep::expect_health();  // connects the ranks
+  if (number("LCI_TEST_SWEEP_CONNECTED", 0) != 0) sweep::expect_health();  // connects the ranks
   bool good = true;
   if (!at_start && !at_end) {
     const sweep::scenario play = sweep::find_scenario(scenario);

@@ -1,4 +1,8 @@
-"""The plans of sweeps: which calls fail in which scenarios, and how many of them in a short run."""
+"""The plans of sweeps: which calls fail in which scenarios, and how many of them in a short run.
+
+A call's faults are texts that follow its name and number in LCI_TEST_SWEEP (faults.hpp): "" or "+N": that call, or N
+calls from that one on; ":EIO": the errno with which it fails; "!": the fault may break the connection with the peer.
+"""
 
 # If there are more calls of one kind than this, a sample of them is tried even with --all.
 WHOLE = 2000
@@ -93,7 +97,7 @@ FABRIC = {
     "fi_close": named("EBUSY"),
 }
 
-# Errors that may break the connection: "!". All later calls fail for a broken queue: "+".
+# Errors that may break the connection. "+9999": a broken queue, for which all later calls fail as well.
 FABRIC_LASTING = {
     "fi_av_insert": [":EINVAL!"],
     "fi_recv": [":EIO!", "+9999:EIO!"],
@@ -129,8 +133,7 @@ FABRIC_AT_START = {
 
 
 def both(*tables):
-    return {call: [how for t in tables for how in t.get(call, [])]
-            for call in dict.fromkeys(c for t in tables for c in t)}
+    return {call: [how for t in tables for how in t.get(call, [])] for call in dict.fromkeys(c for t in tables for c in t)}
 
 
 PLANS = {
@@ -154,12 +157,12 @@ PLANS = {
     },
     "libfabric": {
         # Before the ranks are connected, and afterwards.
-        "networks": ["ofi", "ofi met"],
-        "all_scenarios": ["start", "am", "am_queue", "send_late", "send_remote", "put", "put_signal", "get",
-                          "registration", "end"],
+        "networks": ["ofi", "ofi connected"],
+        "all_scenarios": ["start", "am", "am_queue", "send_late", "send_remote", "put", "put_signal", "get", "registration",
+                          "end"],
         # For short runs.
         "scenarios": {"ofi": ["start", "am", "get"],
-                      "ofi met": ["am_queue", "send_late", "send_remote", "put", "get", "registration", "end"]},
+                      "ofi connected": ["am_queue", "send_late", "send_remote", "put", "get", "registration", "end"]},
         "most": 4,  # limit of faults in a scenario, evenly spread over those chosen by the sample
         "calls": both(FABRIC, FABRIC_LASTING),
         "calls_at_start": FABRIC_AT_START,
@@ -168,7 +171,7 @@ PLANS = {
         "calls_at_send_remote": FABRIC,
         "calls_at_put_signal": FABRIC,
         "calls_at_end": {**both(FABRIC, FABRIC_LASTING), "fi_close": [":EBUSY!"]},
-        "sample": {"ofi": 2, "ofi met": 2},
+        "sample": {"ofi": 2, "ofi connected": 2},
     },
 }
 
@@ -177,5 +180,5 @@ NETWORKS = {
     "shm": {"LCI_ATTR_BACKEND": "shm"},
     "tcp": {"LCI_ATTR_BACKEND": "tcp"},
     "ofi": {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "tcp", "LCI_ATTR_EAGER_ADDRESSES": "0"},
-    "ofi met": {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "tcp", "LCI_TEST_SWEEP_MET": "1"},
+    "ofi connected": {"LCI_ATTR_BACKEND": "ofi", "LCI_ATTR_OFI_PROVIDER_NAME": "tcp", "LCI_TEST_SWEEP_CONNECTED": "1"},
 }

@@ -35,7 +35,7 @@ void fail(const char* format, ...) {
 bool is_loss(const std::exception& e) {
   const auto* failure = dynamic_cast<const lci::peer_failure_error*>(&e);
   if (failure == nullptr || !may_lose_peer) return false;
-  if (failure->failed_rank() != peer()) fail("rank %d is reported as failed: %s", failure->failed_rank(), e.what());
+  if (failure->failed_rank() != peer()) fail("the failure of rank %d is reported as: %s", failure->failed_rank(), e.what());
   return true;
 }
 
@@ -52,7 +52,7 @@ void accept(const char* where, const std::exception& e) {
   if (may_lose_peer && dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr) {
     std::fprintf(stderr, "rank %d: has lost its launcher, without which no collective setup is possible\n", me);
     std::fflush(nullptr);
-    _exit(cannot_run_code);
+    _exit(reported_code);
   }
   if (is_loss(e) && page->lost[static_cast<size_t>(me)].exchange(1) == 0) throw peer_lost();
 }
@@ -70,30 +70,30 @@ double now() {
 deadline::deadline() : end_(now() + timeout_s * lci_test::time_scale) {}
 bool deadline::is_over() const { return now() > end_; }
 
-constexpr int too_many_exceptions = 50;
+constexpr int exceptions_of_a_broken_network = 50;
 
 void turn() {
   try {
     if (!lci::progress().is_done()) sched_yield();
   } catch (const std::exception& e) {
     accept("progress", e);
-    const int thrown = page->thrown[static_cast<size_t>(me)].fetch_add(1) + 1;
-    // A real program would have given up by now.
-    if (thrown >= too_many_exceptions && may_cost_peers()) disarm(), page->broken.store(1);
+    const int exceptions = page->exceptions[static_cast<size_t>(me)].fetch_add(1) + 1;
+    // A real program would have ended by now.
+    if (exceptions >= exceptions_of_a_broken_network && may_cost_peers()) disarm(), page->broken.store(1);
   }
 }
 
 void meet() {
   if (n_ranks == 1) return;
   const int mine = page->arrived[static_cast<size_t>(me)].fetch_add(1) + 1;
-  until("the peer to reach the same point",
+  until("the peer to come to the same place",
         [&] { return page->arrived[static_cast<size_t>(peer())].load() >= mine || is_broken(); });
 }
 
 namespace {
 
 constexpr std::array<size_t, n_messages> sizes = {8, 1000, 5000, 20000, 100000, 1200000, 0, 3000, 8, 70000, 300000, 16};
-constexpr size_t largest = 1200000 + 64;  // some more bytes than the largest message
+constexpr size_t largest = 1200000 + 64;  // with some room behind
 
 std::unique_ptr<char[]> make_contents() {
   std::unique_ptr<char[]> all(new char[n_messages * largest]);
@@ -147,7 +147,7 @@ void expect_health() {
       --to_come;
       if (!s.is_done() && may_cost_peers()) continue;  // progress() will throw the reason
       if (!s.is_done() || !is_content(static_cast<int>(s.tag - base), s.buffer, s.size))
-        fail("afterwards message %d arrives with error %d, size %zu", static_cast<int>(s.tag - base),
+        fail("afterwards message %d comes with error %d, size %zu", static_cast<int>(s.tag - base),
              static_cast<int>(s.error.errorcode), s.size);
     }
     return (to_end == 0 && to_come == 0) || is_broken();
@@ -167,7 +167,7 @@ void expect_loss() {
   page->ended[mine].store(1);
   page->arrived[mine].store(1 << 20);
   if (me == 0) page->posted.store(1);
-  until("the failure to be reported to the other rank", [] { return has_lost(peer()); });
+  until("the other rank to get the failure, too", [] { return has_lost(peer()); });
   until("a post to the failed peer to be refused", [] {
     try {
       if (lci::post_send_x(peer(), content_of(0), size_of(0), 900, lci::COMP_NULL_RETRY)().is_retry()) return false;

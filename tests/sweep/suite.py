@@ -23,7 +23,7 @@ import zlib
 
 import plans
 
-CANNOT_RUN = 3  # as in scene.hpp: the runtime did not start, or has lost its launcher, and has reported why
+REPORTED = 3  # reported_code of scene.hpp: the runtime did not start, or has lost its launcher, and has reported why
 LIMIT = 60  # seconds. A job takes less than one, and its own time-out is shorter; with sanitizers jobs are slower.
 
 
@@ -79,8 +79,7 @@ def readable(text):
             if at >= 0:
                 line = f"    {table[at][1]}"
         elif frame:
-            name = subprocess.run(["c++filt", frame["name"]], capture_output=True, text=True,
-                                  check=False).stdout.strip()
+            name = subprocess.run(["c++filt", frame["name"]], capture_output=True, text=True, check=False).stdout.strip()
             line = f"    {name}"
         lines.append(line)
     return "\n".join(lines)
@@ -113,8 +112,8 @@ class Sweep:
             os.killpg(job.pid, signal.SIGKILL)
             said, _ = job.communicate()
             wrong = f"did not end within {LIMIT} s"
-        allowed = CANNOT_RUN if scenario in ("start", "device") and fault else 0
-        if not wrong and job.returncode not in (0, allowed):
+        reported = REPORTED if scenario in ("start", "device") and fault else 0
+        if not wrong and job.returncode not in (0, reported):
             wrong = f"exit status {job.returncode}"
         if wrong:
             line = " ".join([f"{k}={v}" for k, v in environment.items()] + command)

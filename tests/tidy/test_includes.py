@@ -24,13 +24,13 @@ RULES = {
 }
 FABRIC = PUBLIC + ("lib/base/", "lib/concurrent/", "network/fabric.hpp", "network/common/")
 
-# The rooms of the core, from the lowest to the highest: a header takes rooms below its own. Sources may, besides, take
-# what they implement a part of (a class of a higher room), or call: see lib/core/README.md.
+# The layers of the core, from the lowest to the highest: a header includes layers below its own. Sources may also
+# include headers of higher layers of which they implement a part, or which they call: see lib/core/README.md.
 CORE = PUBLIC + ("lib/base/", "lib/concurrent/", "lib/comp/", "network/fabric.hpp", "generated/")
-ROOMS = ("wire", "memory", "match", "operation", "observe", "transfer", "stream", "checking", "runtime", "device", "post",
-         "raw", "api")
+LAYERS = ("wire", "memory", "match", "operation", "observe", "transfer", "stream", "checking", "runtime", "device",
+          "post", "raw", "api")
 OPENS_NETWORKS = ("network/open.hpp", "lib/bootstrap/bootstrap.hpp")
-OPENERS = ("runtime", "api")  # rooms that open networks, and ask where ranks come from
+OPENERS = ("runtime", "api")  # layers that open networks, and ask where ranks come from
 MORE_OF_SOURCES = {
     "operation": ("device",),
     "observe": ("device",),
@@ -90,14 +90,14 @@ class Includes(unittest.TestCase):
 
     def test_a_room_of_the_core_includes_only_lower_rooms(self):
         folders = {p.name for p in (tree.SOURCE / "lib/core").iterdir() if p.is_dir()}
-        self.assertEqual(folders, set(ROOMS))
+        self.assertEqual(folders, set(LAYERS))
         self.assertEqual([str(p) for p in tree.files("lib/core") if len(p.parts) == 3], [])
         wrong, seen = [], 0
-        for place, room in enumerate(ROOMS):
-            for path in tree.files(f"lib/core/{room}"):
-                lower = ROOMS[:place] if path.suffix == ".hpp" else ROOMS[:place] + MORE_OF_SOURCES.get(room, ())
-                allowed = CORE + tuple(f"lib/core/{r}/" for r in (*lower, room))
-                if room in OPENERS:
+        for place, layer in enumerate(LAYERS):
+            for path in tree.files(f"lib/core/{layer}"):
+                lower = LAYERS[:place] if path.suffix == ".hpp" else LAYERS[:place] + MORE_OF_SOURCES.get(layer, ())
+                allowed = CORE + tuple(f"lib/core/{r}/" for r in (*lower, layer))
+                if layer in OPENERS:
                     allowed += OPENS_NETWORKS
                 for _, name in tree.includes(path):
                     seen += 1

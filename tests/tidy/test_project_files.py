@@ -75,7 +75,8 @@ class ProjectFiles(unittest.TestCase):
 
     def test_links_of_the_files_at_the_root_lead_somewhere(self):
         for path in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/packaging/spack/README.md"):
-            for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", tree.text(path)):
+            prose = re.sub(r"```.*?```", "", tree.text(path), flags=re.S)  # a lambda looks like a link
+            for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
                 if "://" not in link:
                     with self.subTest(file=path, link=link):
                         self.assertTrue((tree.SOURCE / path).parent.joinpath(link).exists())

@@ -1,3 +1,4 @@
+// The matching engine, compared with a reference implementation, also for keys that share a bucket.
 #include <catch2/catch.hpp>
 #include <deque>
 #include <map>

@@ -34,7 +34,7 @@ std::string get_from_job(const std::string& key, int owner) {
 
 void fence_of_job() {
   core::exchange_guard guard;
-  guard.read_what_others_may_wait_for();
+  guard.read_unread_records();
   bootstrap_of_job().fence();
 }
 

@@ -52,7 +52,7 @@ net_context_t alloc_net_context(alloc_net_context_args& a) {
                                                rt.n_peers());
   if (rt.external_peers != nullptr) context->net->open_to_external_peers(*rt.external_peers);
   context->attr.backend = opened.backend;
-  if (!rt.default_device_follows) {
+  if (!rt.defers_address_exchange) {
     context->net->open();
     context->learn_backend();
   }

@@ -7,12 +7,12 @@ namespace lci::core {
 
 bool cancel(cancel_args& a) {
   if (a.operation.is_empty()) return false;
-  return static_cast<ticket*>(a.operation.impl)->ask(a.operation.serial, errorcode_t::cancelled);
+  return static_cast<ticket*>(a.operation.impl)->cancel(a.operation.serial, errorcode_t::cancelled);
 }
 
 bool device::end_what_is_due() {
   const auto due = deadlines.take_due();
-  for (const timers::entry& e : due) e.who->ask(e.serial, errorcode_t::timed_out);
+  for (const timers::entry& e : due) e.who->cancel(e.serial, errorcode_t::timed_out);
   return !due.empty();
 }
 

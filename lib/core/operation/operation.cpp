@@ -37,12 +37,12 @@ operation* operation_table::allocate_slowly() {
 void operation_table::release_slowly(operation* op) {
   std::unique_lock<spinlock> shared_guard;
   cache* const c = local(shared_guard);
-  if (LCI_UNLIKELY(c == nullptr)) return give_to_all(op);
+  if (LCI_UNLIKELY(c == nullptr)) return release_to_shared_list(op);
   give(*c, op);
   if (c->count > 2 * batch) spill(*c);
 }
 
-void operation_table::give_to_all(operation* op) {
+void operation_table::release_to_shared_list(operation* op) {
   std::lock_guard guard(lock_);
   cache alone;
   give(alone, op);

@@ -226,8 +226,12 @@ class operation_table {
   LCI_NOINLINE void release_slowly(operation* op);
   /// The calling thread's cache, allocated at need; null without memory.
   cache* local(std::unique_lock<spinlock>& shared_guard);
-  void give_to_all(operation* op);
+  /// For a thread that can't allocate a cache.
+  void release_to_shared_list(operation* op);
+  /// Moves a batch from the shared list to the cache, allocating a slab if the list is empty. False: no memory, or as
+  /// many slabs as an index can name.
   bool refill(cache& c);
+  /// Moves all but a batch from the cache to the shared list.
   void spill(cache& c);
 
   mpmc_array<cache*> caches_;     // by thread index

@@ -22,11 +22,11 @@ void ticket::end() {
   engine_ = nullptr;
 }
 
-ticket::farewell ticket::early_farewell() {
-  if (asked_ == errorcode_t::done || holders_ > 0 || told_) return {};
-  told_ = true;
-  farewell f{behind_, status_};
-  f.status.error = asked_;
+ticket::early_signal ticket::take_early_signal() {
+  if (cancelled_as_ == errorcode_t::done || holders_ > 0 || signalled_) return {};
+  signalled_ = true;
+  early_signal f{behind_, status_};
+  f.status.error = cancelled_as_;
   f.status.size = 0;
   return f;
 }
@@ -37,9 +37,9 @@ void ticket::signal(status_t status) {
   comp_impl_t* comp = nullptr;
   {
     std::lock_guard guard(lock_);
-    if (!told_) comp = behind_;
+    if (!signalled_) comp = behind_;
     if (stopped_ && !status.is_done()) {
-      status.error = asked_;
+      status.error = cancelled_as_;
       status.size = 0;
     }
     end();
@@ -49,36 +49,36 @@ void ticket::signal(status_t status) {
 }
 
 comp_impl_t* ticket::retire() {
-  comp_impl_t* untold;
+  comp_impl_t* not_signalled;
   {
     std::lock_guard guard(lock_);
-    untold = told_ ? nullptr : behind_;
+    not_signalled = signalled_ ? nullptr : behind_;
     end();
   }
   pool_->put(this);
-  return untold;
+  return not_signalled;
 }
 
 bool ticket::hold() {
   std::lock_guard guard(lock_);
-  if (asked_ != errorcode_t::done) return false;
+  if (cancelled_as_ != errorcode_t::done) return false;
   ++holders_;
   return true;
 }
 
-void ticket::let_go(device& d) {
-  farewell f;
+void ticket::release(device& d) {
+  early_signal f;
   {
     std::lock_guard guard(lock_);
     --holders_;
-    f = early_farewell();
+    f = take_early_signal();
   }
   if (f.comp != nullptr) d.signal_later(f.comp, f.status);
 }
 
 bool ticket::stop() {
   std::lock_guard guard(lock_);
-  if (asked_ == errorcode_t::done) return false;
+  if (cancelled_as_ == errorcode_t::done) return false;
   stopped_ = true;
   return true;
 }
@@ -106,7 +106,7 @@ void ticket::arm(uint64_t serial, double seconds) {
   {
     std::lock_guard guard(lock_);
     d = device_;
-    if (serial_ != serial || told_ || d == nullptr) return;
+    if (serial_ != serial || signalled_ || d == nullptr) return;
     timed_ = true;
     if (!d->deadlines.add(this, serial, when)) return;
   }
@@ -131,27 +131,27 @@ bool ticket::take_out_of(matching_engine& engine, matching_entry_key_t key) {
   return found != nullptr;
 }
 
-bool ticket::ask(uint64_t serial, errorcode_t why) {
+bool ticket::cancel(uint64_t serial, errorcode_t why) {
   device* d;
   matching_engine* engine;
   matching_entry_key_t key;
   wire::framed<wire::ack_body> withdrawal;
-  farewell f;
+  early_signal f;
   {
     std::lock_guard guard(lock_);
-    if (serial_ != serial || told_ || asked_ != errorcode_t::done) return false;
-    asked_ = why;
+    if (serial_ != serial || signalled_ || cancelled_as_ != errorcode_t::done) return false;
+    cancelled_as_ = why;
     d = device_;
     engine = engine_;
     key = key_;
     withdrawal = withdrawal_;
-    f = early_farewell();
+    f = take_early_signal();
   }
   if (engine != nullptr && take_out_of(*engine, key)) {
     // The operation was released without signal(), so this thread ends the ticket.
     std::lock_guard guard(lock_);
     holders_ = 0;
-    f = early_farewell();
+    f = take_early_signal();
     end();
   } else {
     engine = nullptr;
@@ -197,8 +197,8 @@ ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status)
   t->engine_ = nullptr;
   t->withdrawal_ = {};
   t->holders_ = 1;
-  t->asked_ = errorcode_t::done;
-  t->told_ = t->stopped_ = t->timed_ = false;
+  t->cancelled_as_ = errorcode_t::done;
+  t->signalled_ = t->stopped_ = t->timed_ = false;
   return t;
 }
 

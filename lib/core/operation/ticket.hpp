@@ -26,18 +26,18 @@ class ticket_pool;
 /// case the operation itself continues to its end, so that its peer's answers resolve to it; only then are the
 /// operation and the ticket reused. Owned by its ticket_pool.
 ///
-/// A thread that accesses the user's memory holds the ticket (hold()), and so does the post that makes it. An
-/// operation whose ticket is held stops only where the core calls stop(), or by removal from a matching engine.
+/// A thread that accesses the user's memory holds the ticket (hold(), release()), and so does the post that makes it.
+/// An operation whose ticket is held stops only where the core calls stop(), or by removal from a matching engine.
 ///
-/// Thread-safe: all that changes does so under `lock_`, which is held for a few instructions and under
-/// which only `timers` is called. So the first of end, cancel and deadline takes effect and
-/// the others see that they are late, and the thread that signals the user's object sees what was written to the
-/// user's memory before a let_go(). Names carry a serial number of 64 bits that changes with each use, so a stale
-/// one never matches again.
+/// Thread-safe: every member that changes does so under `lock_`, which is held for a few instructions and under which
+/// only `timers` is called. So the first of end, cancel and deadline takes effect, and the others find that the ticket
+/// has signalled. The thread that signals the user's object sees what was written to the user's memory before a
+/// release(). A name contains a serial number of 64 bits that changes with each use, so a stale name never matches
+/// again.
 ///
-/// After a cancel has released the lock, the operation may have been reused. So the cancel
-/// looks for entries, of the engine or the backlog, whose completion object is this ticket: the
-/// operation of such an entry is alive, and has no other ticket.
+/// Once a cancel has released the lock, the operation may end and be reused. So the cancel looks for entries, of the
+/// engine or the backlog, whose completion object is this ticket: the operation of such an entry is alive, and has no
+/// other ticket.
 class ticket final : public comp_impl_t {
  public:
   static constexpr size_t no_timer = ~size_t{0};
@@ -50,14 +50,15 @@ class ticket final : public comp_impl_t {
   comp_impl_t* retire();
   /// False if the operation was cancelled: then the caller must not touch the user's memory.
   bool hold();
-  /// Releases the hold taken by hold(), or by get(). Signals the user's object if a cancel waited for that.
-  void let_go(device& d);
+  /// Releases the hold taken by hold(), or by get(). Signals the user's object if the operation was cancelled meanwhile
+  /// and this was the last hold.
+  void release(device& d);
   /// Whether the operation was cancelled. If so, the caller fails the operation, and signal() reports that failure as
   /// `cancelled` or `timed_out`.
   bool stop();
-  /// Tells a cancel where the posted receive is filed.
+  /// Records the engine and key of the posted receive, by which a cancel finds it.
   void filed_in(matching_engine& engine, matching_entry_key_t key);
-  /// The message that a cancel sends to the receiver of a rendezvous.
+  /// Sets the message that a cancel sends to the receiver of a rendezvous.
   void withdrawn_by(const wire::framed<wire::ack_body>& withdrawal);
   wire::framed<wire::ack_body> withdrawal();
   /// What an RTS carries beside the operation's handle, to tell reuses apart. To be called by the post only.
@@ -74,17 +75,18 @@ class ticket final : public comp_impl_t {
   // --- cancel and deadline ---
 
   /// Cancels the operation with status `why`. False if it has ended, or was cancelled before.
-  bool ask(uint64_t serial, errorcode_t why);
+  bool cancel(uint64_t serial, errorcode_t why);
 
   size_t timer_at = no_timer;  // under the lock of the device's timers
 
  private:
   friend class ticket_pool;
-  struct farewell {
+  struct early_signal {
     comp_impl_t* comp = nullptr;  // null: nothing to signal
     status_t status;
   };
-  farewell early_farewell();
+  /// Under lock_: what to signal before the operation ends, once: if it was cancelled and nobody holds the ticket.
+  early_signal take_early_signal();
   void end();
   bool take_out_of(matching_engine& engine, matching_entry_key_t key);
 
@@ -101,8 +103,8 @@ class ticket final : public comp_impl_t {
   matching_entry_key_t key_ = 0;
   wire::framed<wire::ack_body> withdrawal_;
   int holders_ = 0;
-  errorcode_t asked_ = errorcode_t::done;  // once cancelled: cancelled or timed_out
-  bool told_ = false;
+  errorcode_t cancelled_as_ = errorcode_t::done;  // once cancelled: cancelled or timed_out
+  bool signalled_ = false;  // the user's object has been, or is about to be, signalled before the end
   bool stopped_ = false;
   bool timed_ = false;
 };

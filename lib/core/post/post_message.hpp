@@ -1,4 +1,5 @@
-// What sends and active messages, also those of streams, share: copies, packets, requests to send.
+// What the posts of sends and active messages (also those of streams) share: copies into the backlog, eager messages,
+// requests to send (RTS).
 #pragma once
 
 #include <cstring>
@@ -35,6 +36,7 @@ backlog::item room_for(const Args& a, size_t front) {
   item.message.resize(front + a.size);
   return item;
 }
+/// Copies the header, or what else `front` is, and the payload into the item.
 template <class Front, class Args>
 void fill(backlog::item& item, const Args& a, const Front& front) {
   std::memcpy(item.message.data(), &front, sizeof front);
@@ -61,6 +63,7 @@ void check_packet(const char* what, const Args& a) {
     reject_packet(what, a.size, pool);
 }
 
+/// Returns the user's packet to its pool, if the buffer is one.
 template <class Args>
 void give_back_packet(const Args& a) {
   class packet_pool& pool = *a.packet_pool.p_impl;
@@ -92,19 +95,19 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
   return result;
 }
 
-/// Makes an RTS that its sender can cancel alone: without a remote key the receiver can't read, but must answer with an
-/// RTR, and then learns of the cancellation.
+/// Names the operation of an RTS, so that its sender can cancel it. The RTS then has no remote key: the receiver can't
+/// read the sender's memory, but must answer with an RTR, after which the sender can refuse to transfer.
 LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, wire::rts_body& rts) {
   ticket& t = name_operation(d, op, name);
   rts.rkey = 0;
   rts.operation |= t.wire_word();
-  t.let_go(d);
+  t.release(d);
 }
 
 /// Makes the operation await the target's acknowledgement of an eager message.
 template <class Args>
 wire::ack_body expect_ack(device& d, operation* op, const Args& a) {
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).release(d);
   op->become(op_state::await_ack);
   op->acknowledged = true;
   op->left.store(1, std::memory_order_relaxed);

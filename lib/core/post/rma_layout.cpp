@@ -77,10 +77,10 @@ class layout_transfer final : public dependent {
   }
 
   /// True if the transfer has ended: then the caller still owns it. False: it ends and deletes itself.
-  bool start() { return post_pieces() && let_go(); }
-  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  bool start() { return post_pieces() && release_piece(); }
+  bool failed() const { return failed_.load(std::memory_order_relaxed) != failure::none; }
   /// Signals the target, if that was asked for and nothing failed.
-  void tell_target() {
+  void signal_target() {
     if (signal_ != 0 && !failed())
       device_.send_signal(status_.rank, signal_, status_.tag, signalled_, status_.size);
   }
@@ -92,8 +92,8 @@ class layout_transfer final : public dependent {
 
   /// Ends one piece.
   void signal(status_t status) override {
-    if (!status.is_done()) failed_.store(true, std::memory_order_relaxed);
-    if (let_go()) end();
+    if (!status.is_done()) fail_as(failure_in(status));
+    if (release_piece()) end();
   }
 
  private:
@@ -103,15 +103,15 @@ class layout_transfer final : public dependent {
       device& of;
       ~ending() { of.end_task(); }
     } const at_end{t->device_};
-    if (t->device_.closing()) t->failed_.store(true, std::memory_order_relaxed);
-    if (t->post_pieces() && t->let_go()) t->end();
+    if (t->device_.closing()) t->fail_as(failure::cancelled);
+    if (t->post_pieces() && t->release_piece()) t->end();
     return true;
   }
   /// False if a piece has to be retried: deferred work calls run(), which continues.
   bool post_pieces() {
     for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
       if (ticket_ != nullptr && ticket_->stop()) {
-        failed_.store(true, std::memory_order_relaxed);
+        fail_as(failure::cancelled);
         break;
       }
       piece_.local_buffer =
@@ -125,10 +125,12 @@ class layout_transfer final : public dependent {
         Args a = piece_;  // a post may change its arguments
         status = post_piece(a);
       } catch (const peer_failure_error&) {  // misuse is thrown to the caller, by the first piece
-        failed_.store(true, std::memory_order_relaxed);
-        status = errorcode_t::done;
+        // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
+        const failure how = device_.failures.with(status_.rank);
+        if (how != failure::none) fail_as(how);
+        status = how != failure::none ? errorcode_t::done : errorcode_t::retry;
       } catch (const resource_error&) {
-        failed_.store(true, std::memory_order_relaxed);
+        fail_as(failure::fatal);
         status = errorcode_t::done;
       }
       if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
@@ -142,12 +144,17 @@ class layout_transfer final : public dependent {
     }
     return true;
   }
+  /// The first failure decides; pieces end in any order.
+  void fail_as(failure how) {
+    failure none = failure::none;
+    failed_.compare_exchange_strong(none, how, std::memory_order_relaxed, std::memory_order_relaxed);
+  }
   /// True for the last one. A1: pairs with itself, so that it sees what all others did.
-  bool let_go() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  bool release_piece() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);
     tell_target();
-    if (failed()) status_.error = device_.closing() ? errorcode_t::cancelled : errorcode_t::fatal;
+    if (failed()) status_.error = error_of(failed_.load(std::memory_order_relaxed));
     user_->signal(status_);
   }
 
@@ -163,7 +170,7 @@ class layout_transfer final : public dependent {
   const uint64_t disp_;
   void* const base_;
   const uint64_t signalled_;  // the address that a signal reports
-  std::atomic<bool> failed_{false};
+  std::atomic<failure> failed_{failure::none};
   std::atomic<int64_t> pieces_{1};  // outstanding, and one for the thread that posts them
 };
 
@@ -172,25 +179,31 @@ status_t post_pieces(const char* what, device& d, Args& a) {
   const bool retry_allowed = may_retry(a);
   if (!d.backlog.empty() && retry_allowed) return errorcode_t::retry_backlog;
   blocking_guard wait(what, d, a);
-  ticket* named = nullptr;
-  if (a.operation != nullptr) {
-    named = d.rt.tickets.get(d, a.local_comp.p_impl, done_status(a, buffer_of(a)));
-    *a.operation = named->name();
-  }
   const comp_t given = a.local_comp;
-  if (named != nullptr) a.local_comp = comp_t(named);
+  struct name_guard {
+    Args& a;
+    ticket* named;
+    // Unless the transfer has begun: it has no name.
+    ~name_guard() {
+      if (named == nullptr) return;
+      *a.operation = {};
+      named->retire();
+    }
+  } name{a, nullptr};
+  if (a.operation != nullptr) {
+    name.named = d.rt.tickets.get(d, given.p_impl, done_status(a, buffer_of(a)));
+    *a.operation = name.named->name();
+    a.local_comp = comp_t(name.named);
+  }
   auto transfer = std::make_unique<layout_transfer<Args>>(a);
   if (!transfer->start()) {
+    name.named = nullptr;
     (void)transfer.release();
     return wait.result(errorcode_t::posted);
   }
   a.local_comp = given;
-  if (named != nullptr) {
-    *a.operation = {};
-    named->retire();
-  }
   if (transfer->failed()) d.failures.throw_fatal(a.rank);
-  transfer->tell_target();
+  transfer->signal_target();
   return wait.result(answer_done(d, a, buffer_of(a)));
 }
 

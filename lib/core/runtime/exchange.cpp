@@ -218,7 +218,7 @@ class lone_exchange final : public address_exchange {
 
 exchange_guard::exchange_guard() { bootstrap_mutex.lock(); }
 exchange_guard::~exchange_guard() { bootstrap_mutex.unlock(); }
-void exchange_guard::read_what_others_may_wait_for() { read_half_read(); }
+void exchange_guard::read_unread_records() { read_half_read(); }
 
 exchange_counts count_exchanges() {
   return {fences_so_far.load(std::memory_order_relaxed), reads_so_far.load(std::memory_order_relaxed)};

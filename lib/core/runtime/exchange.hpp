@@ -12,8 +12,8 @@ namespace lci::core {
 /// The `bootstrap` of a runtime that is a job of its own.
 constexpr const char* no_bootstrap = "none";
 
-/// The exchange of a runtime whose fabric has none of its own. All exchanges of a process use one bootstrap,
-/// created from the options of the first call.
+/// The exchange of a runtime whose backend has none of its own. All exchanges of a process share one bootstrap, which
+/// the first call creates from its options.
 std::unique_ptr<network::address_exchange> bootstrap_exchange(
     const network::bootstrap_options& options);
 
@@ -25,15 +25,16 @@ class exchange_guard {
   exchange_guard(const exchange_guard&) = delete;
   exchange_guard& operator=(const exchange_guard&) = delete;
 
-  /// Call this before a fence. Otherwise a thread that connects to a peer would have to wait for the fence, which
-  /// other ranks may not enter before that thread has sent its message.
-  void read_what_others_may_wait_for();
+  /// Reads the records that earlier rounds have left unread. Call this before a fence: a thread that needs such a record
+  /// to connect to a peer could not read it during the fence, and another rank may enter the fence only after it has
+  /// received that thread's message.
+  void read_unread_records();
 };
 
 /// Requests of this process to its launcher so far.
 struct exchange_counts {
   uint64_t fences = 0;
-  uint64_t reads = 0;  ///< of other ranks' records; a record holds all parts of a round
+  uint64_t reads = 0;  ///< of other ranks' records; a record holds all that its rank published at a time
 };
 exchange_counts count_exchanges();
 

@@ -34,7 +34,7 @@ int external_peers::admit() {
   return peer;
 }
 
-void external_peers::welcome(int peer) { at(peer).store(state::connected, std::memory_order_seq_cst); }
+void external_peers::on_connected(int peer) { at(peer).store(state::connected, std::memory_order_seq_cst); }
 
 void external_peers::end(int peer, network::departure how) {
   constexpr state becomes[] = {state::dismissed, state::left, state::died};

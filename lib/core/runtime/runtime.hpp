@@ -64,17 +64,18 @@ class runtime : public object_memory<runtime, false> {
     LCI_LIKELY(a == nullptr) ? std::free(p) : a->deallocate(p);
   }
 
-  // Declared before the members whose destructors free memory.
+  // Declared before the members whose destructors free payloads with it.
   std::atomic<allocator_base_t*> allocator_{nullptr};
 
   /// Malformed packets of the job's other ranks, which were dropped. Thread-safe.
   std::atomic<uint64_t> rejected_packets{0};
 
   std::unique_ptr<tracer> trace;  // null: no trace
-  watched_comps watched;  // here, since a receive may outlive the device that it was posted to; thread-safe
+  watched_comps watched;  // not the device's, since a receive may outlive the device that it was posted to; thread-safe
   runtime_attr_t attr;
   net_context_t default_net_context;
-  bool default_device_follows = false;  // a context being allocated leaves its address exchange to that device
+  /// While the default context is allocated: the default device will exchange the addresses of both.
+  bool defers_address_exchange = false;
   device_t default_device;
   packet_pool_t default_packet_pool;
   const std::unique_ptr<packet_pool> no_packets;  // empty pool of devices allocated without a pool
@@ -91,7 +92,7 @@ class runtime : public object_memory<runtime, false> {
   mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
   progress_bells bells;                      // thread-safe
   std::unique_ptr<collective_check> collectives;  // thread-safe; null: collective calls are not compared
-  std::unique_ptr<progress_thread> service;  // null unless the attribute asks for it
+  std::unique_ptr<progress_thread> service;  // null unless the attribute `progress_thread` asks for it
   std::unique_ptr<core::external_peers> external_peers;      // thread-safe; null: no peers outside the job
   network::address_exchange& exchange() { return *exchange_; }
 

@@ -36,9 +36,9 @@ void allocate_defaults(runtime_t rt, const net_context_attr_t& net_attr) {
   runtime& r = *rt.p_impl;
   auto context = alloc_net_context_x().runtime(rt);
   // Context and device share one address exchange.
-  r.default_device_follows = r.attr.alloc_default_device;
+  r.defers_address_exchange = r.attr.alloc_default_device;
   r.default_net_context = context.attr(net_attr)();
-  r.default_device_follows = false;
+  r.defers_address_exchange = false;
   if (r.attr.alloc_default_packet_pool) r.default_packet_pool = alloc_packet_pool_x().runtime(rt)();
   if (r.attr.alloc_default_matching_engine) {
     r.default_matching_engine = alloc_matching_engine_x().runtime(rt)();

@@ -94,7 +94,7 @@ bool device::receive_atomic_reply(int peer, wire::message& m) {
       op->fail_as(failure::fatal);
     } else if (op->status.buffer != nullptr && (!op->named || ticket_of(op).hold())) {
       std::memcpy(op->status.buffer, &body.value, op->status.size);
-      if (op->named) ticket_of(op).let_go(*this);
+      if (op->named) ticket_of(op).release(*this);
     }
     return true;
   });

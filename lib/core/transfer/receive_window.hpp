@@ -14,15 +14,14 @@
 
 namespace lci::core {
 
-/// Limits how many large active messages are received at a time. Each needs its own buffer. A few in flight keep
-/// both processes busy; more would touch memory that is in no cache, or whose pages have yet to be
-/// faulted in. The window admits `most` messages of one peer at a time. Further requests of that peer wait here; those
-/// of other peers start outside of the window. Thread-safe.
+/// Limits how many large active messages of a peer are received at a time. Each needs its own buffer. A few in flight
+/// keep both processes busy; more would touch memory that is in no cache, or whose pages have yet to be faulted in.
+/// The window admits messages of one peer at a time, at most `most` of them. Further requests of that peer wait here;
+/// messages of other peers are received without being counted. Owned by a device. Thread-safe.
 class receive_window {
  public:
-  /// Messages in the window; bytes of the largest message that gets a buffer of the cache.
-  static constexpr int most = 4;
-  static constexpr size_t largest = size_t{1} << 20;
+  static constexpr int most = 4;                       ///< messages in the window
+  static constexpr size_t largest = size_t{1} << 20;  ///< bytes of the largest message that enters the window
 
   struct request {
     int peer;
@@ -31,10 +30,10 @@ class receive_window {
     wire::rts_body rts;
   };
 
-  /// `attention` is raised by one while requests wait.
+  /// `attention` counts the device's reasons to do more than poll; this class adds one while requests wait.
   explicit receive_window(std::atomic<int>& attention) : attention_(attention) {}
 
-  /// Admits one more message of `peer`, until end(). False: the window is full, or in use by another peer.
+  /// Admits one more message of `peer`; end() removes it. False: the window is full, or in use by another peer.
   bool begin(int peer) {
     state before = state_.load(std::memory_order_relaxed);
     do {

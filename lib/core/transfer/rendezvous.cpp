@@ -196,7 +196,7 @@ bool device::receive_fragment(int peer, wire::message& m) {
         op->shape->scatter(op->status.buffer, body.offset, m.data, m.size);
       else
         std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
-      if (held) ticket_of(op).let_go(*this);
+      if (held) ticket_of(op).release(*this);
     }
     if (op->take_from_left(m.size) <= m.size) (void)op->gate.close();
     return true;
@@ -338,7 +338,7 @@ bool device::try_advance(operation* op) {
     const uint64_t unposted = pieces_of(op->total - op->next_offset);
     if (op->take_from_left(unposted) <= unposted) (void)op->gate.close();
   }
-  if (acknowledged && LCI_UNLIKELY(op->named)) ticket_of(op).let_go(*this);
+  if (acknowledged && LCI_UNLIKELY(op->named)) ticket_of(op).release(*this);
   acknowledged ? leave(op) : on_complete(op);
   return true;
 }
@@ -374,7 +374,7 @@ void device::on_complete(void* context) {
 
 void device::await_ack(operation* op) {
   op->become(op_state::await_ack);
-  if (LCI_UNLIKELY(op->named)) ticket_of(op).let_go(*this);
+  if (LCI_UNLIKELY(op->named)) ticket_of(op).release(*this);
   leave(op);
 }
 

@@ -20,7 +20,7 @@ errorcode_t device::start_rma(operation* op) {
     request.head.tag = op->handle();
     request.body = {op->remote_addr, op->remote_key, op->total};
     const int peer = op->status.rank;
-    if (op->named) ticket_of(op).let_go(*this);  // receive_fragment() holds it for each fragment
+    if (op->named) ticket_of(op).release(*this);  // receive_fragment() holds it for each fragment
     open(op, awaits_fragments);
     send_request(peer, static_cast<uint32_t>(request.head.tag), awaits_fragments, request);
     return errorcode_t::posted;

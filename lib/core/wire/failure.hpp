@@ -16,6 +16,13 @@ inline errorcode_t error_of(failure how) {
                                      : errorcode_t::fatal;
 }
 
+/// Why an operation of this status failed.
+inline failure failure_in(const status_t& status) {
+  return status.error.errorcode == errorcode_t::cancelled   ? failure::cancelled
+         : status.error.errorcode == errorcode_t::no_memory ? failure::no_memory
+                                                            : failure::fatal;
+}
+
 /// The policy of a `fin` or `ack` that reports the failure to the peer. Any other value becomes `refused`.
 inline uint8_t answer_of(failure how) {
   return how == failure::cancelled   ? wire::cancelled

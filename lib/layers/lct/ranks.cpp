@@ -1,4 +1,4 @@
-// The functions LCT_pmi_*, over the session of LCI with the launcher, the only one of the process.
+// The functions LCT_pmi_*. They use LCI's session with the launcher: a process can have only one.
 #include <lct.h>
 
 #include <cstdint>
@@ -41,9 +41,9 @@ class in_session {
   std::unique_lock<std::mutex> guard_;
 };
 
-/// The launcher's key, which may have at most 48 characters from a small set: the rank, and 128 bits of a hash of
-/// session and user's key, since all ranks and sessions share one name space. The user's whole key is stored with the
-/// value.
+/// The key for the launcher, which accepts at most 48 characters from a small set. All ranks and sessions share one
+/// name space, so it consists of the rank and a 128-bit hash of session and user's key. The value contains the user's
+/// whole key, by which a reader detects a collision.
 std::string short_key(int generation, int rank, const std::string& user_key) {
   const std::string key = std::to_string(generation) + ":" + user_key;
   std::string text = "lct-" + std::to_string(rank) + "-";

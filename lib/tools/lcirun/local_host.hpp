@@ -12,14 +12,15 @@
 
 namespace lci::launcher {
 
-/// Its process must be a child subreaper with SIGCHLD blocked. Ranks die with the thread that started them.
+/// Owns the processes of the ranks and its ends of their sockets and pipes. Its process must be a child subreaper with
+/// SIGCHLD blocked. The kernel kills the ranks when the thread that started them ends. Not thread-safe.
 class local_host : public host {
  public:
   /// How ranks' streams are connected.
   struct streams {
-    bool capture = false;                 // report their output as events
-    const output_files* files = nullptr;  // else, if set, write it to files
-    int input = -1;                       // of rank 0; -1: standard input
+    bool capture = false;                 // report output and error as events
+    const output_files* files = nullptr;  // else, if set, the files that they are written to
+    int input = -1;                       // descriptor that rank 0 reads; -1: standard input
   };
 
   local_host(event_loop& loop, host_events& events, const launch_options& options, host_share share,
@@ -39,7 +40,7 @@ class local_host : public host {
   struct rank_state {
     int rank = -1;
     pid_t pid = -1;
-    int pmi = -1;
+    int pmi = -1;  // socket for PMI requests
     bool running = false;
   };
   struct pipe_end {
@@ -47,7 +48,7 @@ class local_host : public host {
   };
 
   rank_state& at(int rank) { return ranks_[size_t(rank - share().first)]; }
-  /// Handles one portion of a rank's requests. False: there was none.
+  /// Reads one portion of a rank's requests and reports it. False: there was none.
   bool read_requests(rank_state& rank);
   void read(pipe_end& from);
   void close(pipe_end& from);
@@ -55,13 +56,13 @@ class local_host : public host {
   event_loop& loop_;
   host_events& events_;
   const streams streams_;
-  const bool report_;  // how ranks are bound
+  const bool report_;  // whether to report how ranks are bound
   const spawner spawn_;
   std::vector<rank_state> ranks_;
   std::deque<pipe_end> pipes_;  // a deque: handlers refer to elements
   bool reading_[3] = {true, true, true};
-  int signals_ = -1;
-  bool reap_ = false;
+  int signals_ = -1;  // signalfd for SIGCHLD
+  bool reap_ = false;  // SIGCHLD has arrived since the last update()
   bool children_ = true;  // there may be descendants
 };
 

@@ -9,12 +9,12 @@
 
 namespace lci_perf {
 
-/// An object, and the operation that each thread does with it. An operation leaves the object as it was: whatever is
-/// taken is put back.
-class contest {
+/// An object that several threads use concurrently, and the operation that each of them repeats. An operation leaves
+/// the object as it was: whatever it takes it puts back.
+class contended_object {
  public:
-  virtual ~contest() = default;
-  /// Sets the size of the following operations, if they have one.
+  virtual ~contended_object() = default;
+  /// Sets the bytes of the following operations, if they have a size. No thread is in work() meanwhile.
   virtual void begin(size_t size) {}
   /// `count` operations by thread `t`. Thread-safe.
   virtual void work(int t, uint64_t count) = 0;
@@ -25,6 +25,6 @@ class contest {
 };
 
 /// Runs rounds with `o.threads` threads and reports the operations per second of all threads together.
-void run_contest(const options& o, contest& c);
+void run_contention(const options& o, contended_object& c);
 
 }  // namespace lci_perf

@@ -1,4 +1,4 @@
-#include "bench/lci_perf/contest.hpp"
+#include "bench/lci_perf/contention.hpp"
 
 #include <atomic>
 #include <thread>
@@ -12,7 +12,7 @@
 
 namespace lci_perf {
 
-void run_contest(const options& o, contest& c) {
+void run_contention(const options& o, contended_object& c) {
   core_count();  // reads the affinity mask before this thread is pinned
   const bool crowded = o.threads > core_count();
   spin_barrier barrier(o.threads, crowded);
