@@ -73,7 +73,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
         for (int i = 0; i < 20; ++i) turn();
         prepare();
       }
-      until("all messages to come that the sender has sent", [&] {
+      until("all messages of the sender to arrive", [&] {
         arrive();
         if (page->ended[0].load() == 0) return false;
         int missing = 0;
@@ -95,7 +95,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
     if (me == sender) until("all that was posted to a failed peer to end", all_ended);
     page->posted.store(1);
     page->ended[mine].store(1);
-    until("the other rank, of a lost peer", [&] {
+    until("the other rank, after a peer failure", [&] {
       const bool all_is_posted = page->ended[0].load() == 1;
       if (me == receiver) arrive();
       return all_is_posted;

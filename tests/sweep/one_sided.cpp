@@ -72,7 +72,7 @@ void put_to(bool signal) {
       [&] {
         for (lci::status_t s; !(s = lci::cq_pop(notified.queue)).is_retry();) {
           const int i = static_cast<int>(s.tag);
-          if (!is_content(i, buffer_for(i), s.size)) fail("the signal of put %d comes before its data", i);
+          if (!is_content(i, buffer_for(i), s.size)) fail("the signal of put %d arrives before its data", i);
           mark(i, true);
         }
         if (signal && !is_broken()) return;
@@ -95,7 +95,8 @@ void get_by(bool signal) {
   struct at_end {
     ~at_end() {
       for (int i = 0; me == 0 && n_ranks == 2 && i < n_messages; ++i)
-        if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good && !is_content(i, buffer_for(i), size_of(i)))
+        if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good &&
+            !is_content(i, buffer_for(i), size_of(i)))
           fail("get %d is done without its data", i);
     }
   } const look;

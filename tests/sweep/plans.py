@@ -133,7 +133,8 @@ FABRIC_AT_START = {
 
 
 def both(*tables):
-    return {call: [how for t in tables for how in t.get(call, [])] for call in dict.fromkeys(c for t in tables for c in t)}
+    return {call: [how for t in tables for how in t.get(call, [])]
+            for call in dict.fromkeys(c for t in tables for c in t)}
 
 
 PLANS = {
@@ -158,8 +159,8 @@ PLANS = {
     "libfabric": {
         # Before the ranks are connected, and afterwards.
         "networks": ["ofi", "ofi connected"],
-        "all_scenarios": ["start", "am", "am_queue", "send_late", "send_remote", "put", "put_signal", "get", "registration",
-                          "end"],
+        "all_scenarios": ["start", "am", "am_queue", "send_late", "send_remote", "put", "put_signal", "get",
+                          "registration", "end"],
         # For short runs.
         "scenarios": {"ofi": ["start", "am", "get"],
                       "ofi connected": ["am_queue", "send_late", "send_remote", "put", "get", "registration", "end"]},

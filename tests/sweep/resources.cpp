@@ -31,7 +31,8 @@ void resources() {
   come_and_go("alloc_handler", [] { return lci::alloc_handler(nothing); }, free_comp);
   come_and_go("alloc_graph", [] { return lci::alloc_graph(); }, free_comp);
   come_and_go("alloc_stream", [] { return lci::alloc_stream(); }, [](lci::stream_t* s) { lci::free_stream(s); });
-  come_and_go("alloc_endpoint", [] { return lci::alloc_endpoint(); }, [](lci::endpoint_t* e) { lci::free_endpoint(e); });
+  come_and_go(
+      "alloc_endpoint", [] { return lci::alloc_endpoint(); }, [](lci::endpoint_t* e) { lci::free_endpoint(e); });
   come_and_go("alloc_packet_pool", [] { return lci::alloc_packet_pool_x().npackets(100)(); },
               [](lci::packet_pool_t* p) { lci::free_packet_pool(p); });
   come_and_go("alloc_matching_engine", [] { return lci::alloc_matching_engine(); },
@@ -42,7 +43,8 @@ void resources() {
   lci::comp_t queue;
   insist("alloc_cq", [&] { queue = lci::alloc_cq(); });
   constexpr int many = 3000;
-  for (int i = 0; i < many; ++i) insist("comp_signal", [&] { lci::comp_signal(queue, lci::status_t(lci::errorcode_t::done)); });
+  for (int i = 0; i < many; ++i)
+    insist("comp_signal", [&] { lci::comp_signal(queue, lci::status_t(lci::errorcode_t::done)); });
   int popped = 0;
   for (; lci::cq_pop(queue).is_done(); ++popped) {
   }
@@ -152,10 +154,12 @@ void collectives() {
     if (root != 1) fail("broadcast is wrong");
     large.fill(mine);
     insist("allreduce", [&] {
-      lci::allreduce(large.data(), sum.data(), large.size(), sizeof(uint64_t), [](const void* a, const void* b, void* r, size_t n) {
-        for (size_t i = 0; i < n; ++i)
-          static_cast<uint64_t*>(r)[i] = static_cast<const uint64_t*>(a)[i] + static_cast<const uint64_t*>(b)[i];
-      });
+      lci::allreduce(large.data(), sum.data(), large.size(), sizeof(uint64_t),
+                     [](const void* a, const void* b, void* r, size_t n) {
+                       for (size_t i = 0; i < n; ++i)
+                         static_cast<uint64_t*>(r)[i] =
+                             static_cast<const uint64_t*>(a)[i] + static_cast<const uint64_t*>(b)[i];
+                     });
     });
     for (const uint64_t s : sum)
       if (s != total) fail("allreduce is wrong");
@@ -176,8 +180,10 @@ void graph() {
   for (int i = 0; i < 100 && !built; ++i) {
     insist("alloc_graph", [&] { g = lci::alloc_graph(); });
     built = attempt("building a graph", [&] {
-      const auto receive = lci::graph_add_node_op(g, lci::post_recv_x(peer(), in.data(), in.size(), 600, lci::COMP_NULL));
-      const auto send = lci::graph_add_node_op(g, lci::post_send_x(peer(), content_of(0), in.size(), 600, lci::COMP_NULL));
+      const auto receive =
+          lci::graph_add_node_op(g, lci::post_recv_x(peer(), in.data(), in.size(), 600, lci::COMP_NULL));
+      const auto send =
+          lci::graph_add_node_op(g, lci::post_send_x(peer(), content_of(0), in.size(), 600, lci::COMP_NULL));
       const auto count = lci::graph_add_node(g, [](void*) -> lci::status_t {
         ++runs;
         return lci::errorcode_t::done;
@@ -233,17 +239,19 @@ void cancelling() {
           if (to_name != nullptr) receive.operation(to_name);
           return !(posted = receive()).is_retry();
         });
-        if (!posted.is_posted()) fail("a receive that nothing can meet is not posted");
+        if (!posted.is_posted()) fail("a receive without a matching message does not return posted");
       });
     };
     post("post_recv with a name", &name, i % 2 == 0 ? 100 : -1);
     insist("cancel", [&] { (void)lci::cancel(name); });
     lci::status_t s;
     until("a cancelled receive to end", [&] { return !(s = lci::cq_pop(cq)).is_retry(); });
-    if (s.error.errorcode != lci::errorcode_t::cancelled) fail("cancelled, it ends as %d", static_cast<int>(s.error.errorcode));
+    if (s.error.errorcode != lci::errorcode_t::cancelled)
+      fail("a cancelled receive ends as %d", static_cast<int>(s.error.errorcode));
     post("post_recv with a deadline", nullptr, 0.001);
-    until("a receive to be late", [&] { return !(s = lci::cq_pop(cq)).is_retry(); });
-    if (s.error.errorcode != lci::errorcode_t::timed_out) fail("late, it ends as %d", static_cast<int>(s.error.errorcode));
+    until("a receive to time out", [&] { return !(s = lci::cq_pop(cq)).is_retry(); });
+    if (s.error.errorcode != lci::errorcode_t::timed_out)
+      fail("a receive beyond its deadline ends as %d", static_cast<int>(s.error.errorcode));
   }
   insist("free_comp", [&] { lci::free_comp(&cq); });
   disarm();

@@ -35,7 +35,8 @@ void fail(const char* format, ...) {
 bool is_loss(const std::exception& e) {
   const auto* failure = dynamic_cast<const lci::peer_failure_error*>(&e);
   if (failure == nullptr || !may_lose_peer) return false;
-  if (failure->failed_rank() != peer()) fail("the failure of rank %d is reported as: %s", failure->failed_rank(), e.what());
+  if (failure->failed_rank() != peer())
+    fail("the failure of rank %d is reported as: %s", failure->failed_rank(), e.what());
   return true;
 }
 
@@ -78,7 +79,7 @@ void turn() {
   } catch (const std::exception& e) {
     accept("progress", e);
     const int exceptions = page->exceptions[static_cast<size_t>(me)].fetch_add(1) + 1;
-    // A real program would have ended by now.
+    // A real program would have given up by now.
     if (exceptions >= exceptions_of_a_broken_network && may_cost_peers()) disarm(), page->broken.store(1);
   }
 }
@@ -86,14 +87,14 @@ void turn() {
 void meet() {
   if (n_ranks == 1) return;
   const int mine = page->arrived[static_cast<size_t>(me)].fetch_add(1) + 1;
-  until("the peer to come to the same place",
+  until("the peer to reach the same point",
         [&] { return page->arrived[static_cast<size_t>(peer())].load() >= mine || is_broken(); });
 }
 
 namespace {
 
 constexpr std::array<size_t, n_messages> sizes = {8, 1000, 5000, 20000, 100000, 1200000, 0, 3000, 8, 70000, 300000, 16};
-constexpr size_t largest = 1200000 + 64;  // with some room behind
+constexpr size_t largest = 1200000 + 64;  // some more bytes than the largest message
 
 std::unique_ptr<char[]> make_contents() {
   std::unique_ptr<char[]> all(new char[n_messages * largest]);
@@ -147,7 +148,7 @@ void expect_health() {
       --to_come;
       if (!s.is_done() && may_cost_peers()) continue;  // progress() will throw the reason
       if (!s.is_done() || !is_content(static_cast<int>(s.tag - base), s.buffer, s.size))
-        fail("afterwards message %d comes with error %d, size %zu", static_cast<int>(s.tag - base),
+        fail("afterwards message %d arrives with error %d, size %zu", static_cast<int>(s.tag - base),
              static_cast<int>(s.error.errorcode), s.size);
     }
     return (to_end == 0 && to_come == 0) || is_broken();

@@ -79,7 +79,8 @@ def readable(text):
             if at >= 0:
                 line = f"    {table[at][1]}"
         elif frame:
-            name = subprocess.run(["c++filt", frame["name"]], capture_output=True, text=True, check=False).stdout.strip()
+            name = subprocess.run(["c++filt", frame["name"]], capture_output=True, text=True,
+                                  check=False).stdout.strip()
             line = f"    {name}"
         lines.append(line)
     return "\n".join(lines)

@@ -25,9 +25,9 @@ class exchange_guard {
   exchange_guard(const exchange_guard&) = delete;
   exchange_guard& operator=(const exchange_guard&) = delete;
 
-  /// Reads the records that earlier rounds have left unread. Call this before a fence: a thread that needs such a record
-  /// to connect to a peer could not read it during the fence, and another rank may enter the fence only after it has
-  /// received that thread's message.
+  /// Reads the records that earlier rounds have left unread. Call this before a fence: a thread that needs such a
+  /// record to connect to a peer could not read it during the fence, and another rank may enter the fence only after it
+  /// has received that thread's message.
   void read_unread_records();
 };
 
