@@ -139,7 +139,8 @@ class Network:
         describe several hosts, or one."""
         per_host = n_ranks // len(self.hosts)
         place = ' '.join(f'{i}) host={h.first_process()};;' for i, h in enumerate(self.hosts))
-        knows = f'export MPI_LOCALRANKID=$((PMI_RANK % {per_host})) MPI_LOCALNRANKS={per_host}; ' if launcher_knows else ''
+        knows = (f'export MPI_LOCALRANKID=$((PMI_RANK % {per_host})) MPI_LOCALNRANKS={per_host}; '
+                 if launcher_knows else '')
         script = (f'{knows}case $((PMI_RANK / {per_host})) in {place} esac; '
                   'exec nsenter --target $host --net --pid --mount --uts --ipc -- "$@"')
         full = {**os.environ, **{k: str(v) for k, v in env.items()}}

@@ -10,9 +10,9 @@ If a program did not finish (a crash, a time-out), the cases that it had reporte
 counts as one more failure. So does a bad exit status without a failed case. A test that repeats a job because
 software below it failed prints a line "REPEATED: what".
 
-Prints a table, the slowest programs, the reasons of skips, the repeated jobs, each failure with an excerpt of its program's output, so
-that the end of a log is enough, and last the line "N passed, N failed, N skipped". The exit status is 1 if anything
-failed or nothing was run.
+Prints a table, the slowest programs, the reasons of skips, the repeated jobs, each failure with an excerpt of its
+program's output, so that the end of a log is enough, and last the line "N passed, N failed, N skipped". The exit status
+is 1 if anything failed or nothing was run.
 """
 
 import argparse
