@@ -34,7 +34,8 @@ clock::duration duration_of(double seconds) {
 
 /// Seconds without any event after which what the program has posted and can't be sent is given up.
 constexpr double longest_rest = 10;
-/// The same where only answers of ours are left; networks wait so long for answers to their goodbye.
+/// The same if only answers of this device are outstanding. Networks wait as long for answers to their close
+/// notifications.
 constexpr double longest_last_rest = 2;
 
 /// What the sender of a message is told that no receive will meet.
