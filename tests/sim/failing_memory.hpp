@@ -12,6 +12,7 @@
 
 #include "lci.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/direct_paths.hpp"
 #include "network/fabric.hpp"
 
 namespace sim_test {
@@ -113,7 +114,7 @@ class closing_network final : public lci::network::device {
     auto made = std::make_unique<closing_network>(std::move(d.net));
     closing_network& it = *made;
     d.net = std::move(made);
-    d.close_direct_ways();
+    lci::core::close_direct_paths(d);
     return it;
   }
   explicit closing_network(std::unique_ptr<lci::network::device> behind) : behind_(std::move(behind)) {

@@ -20,7 +20,7 @@ class net_context : public object_memory<net_context, true> {
       : attr(a), runtime(rt), net(std::move(n)), heap(*net, rank, n_ranks) {}
 
   /// Which network leads to other hosts is agreed with the first device, or when the context is opened.
-  void learn_backend() {
+  void update_backend() {
     const attr_backend_t now = net->backend();
     if (now != attr_backend_t::none && now != attr.backend) attr.backend = now;
   }

@@ -9,6 +9,7 @@
 #include "lib/base/log.hpp"
 #include "lib/core/device/argument_checks.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/net_context.hpp"
 #include "lib/core/device/progress_backoff.hpp"
 #include "lib/core/operation/make_status.hpp"
@@ -33,7 +34,7 @@ struct attempt {
   network::contact look() const {
     network::contact now = net().contact_with(peer);
     if (now.what != network::contact::state::under_way) return now;
-    if (clock::now() < deadline && !by.closing()) return now;
+    if (clock::now() < deadline && !by.lifetime.closing()) return now;
     net().disconnect(peer);
     return {network::contact::state::gone,
             "the runtime at that address did not answer in time: it must make progress; raise "
@@ -55,11 +56,11 @@ struct attempt {
       device& of;
       ~ending() {
         of.pending.fetch_sub(1, std::memory_order_release);
-        of.end_task();
+        of.lifetime.end_task();
       }
     } const at_end{a->by};
     const errorcode_t code = made                ? errorcode_t::done
-                             : a->by.closing() ? errorcode_t::cancelled
+                             : a->by.lifetime.closing() ? errorcode_t::cancelled
                                                : errorcode_t::fatal;
     a->comp->signal(make_status(code, a->peer, nullptr, 0, 0, a->user_context));
     return true;
@@ -129,7 +130,7 @@ status_t connect(connect_args& a) {
     return done;
   }
   d.pending.fetch_add(1, std::memory_order_relaxed);
-  d.begin_task();
+  d.lifetime.begin_task();
   d.rt.deferred.push({attempt::run, new attempt(way)});
   return errorcode_t::posted;
 }

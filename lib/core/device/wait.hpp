@@ -11,6 +11,7 @@
 #include "lib/base/check.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 
 namespace lci::core {
 

@@ -52,7 +52,7 @@ void watched_comp::signal(status_t status) {
   if (times_ != nullptr && status.is_done()) times_->add(what_, status.size, e.begin - begin_);
   comp_impl_t& behind = *behind_;
   tracer* const to = trace_;
-  let_go();
+  release();
   // A destructor, so that the event is recorded also if a handler throws.
   struct ending {
     tracer* to;
@@ -68,16 +68,16 @@ void watched_comp::signal(status_t status) {
 
 void watched_comp::posted(uint64_t when) {
   posted_.store(when, std::memory_order_relaxed);
-  let_go();
+  release();
 }
 
 void watched_comp::cancel() {
   // If a handler has thrown out of the post, signal() has already released its reference.
   if (holders_.load(std::memory_order_acquire) == 2) holders_.store(1, std::memory_order_relaxed);
-  let_go();
+  release();
 }
 
-void watched_comp::let_go() {
+void watched_comp::release() {
   // A1: pairs with itself: the last holder sees what the other one wrote.
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) pool_.put(this);
 }

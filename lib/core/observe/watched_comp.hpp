@@ -31,7 +31,7 @@ class watched_comp final : public comp_impl_t {
 
  private:
   friend class watched_comps;
-  void let_go();
+  void release();
 
   watched_comps& pool_;
   tracer* trace_ = nullptr;           // null: no trace

@@ -5,6 +5,8 @@
 
 #include "lib/base/check.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/sending.hpp"
+#include "lib/core/device/signals.hpp"
 
 namespace lci::core {
 
@@ -22,10 +24,10 @@ void ticket::end() {
   engine_ = nullptr;
 }
 
-ticket::farewell ticket::early_farewell() {
-  if (asked_ == errorcode_t::done || holders_ > 0 || told_) return {};
-  told_ = true;
-  farewell f{behind_, status_};
+ticket::early_signal ticket::take_early_signal() {
+  if (asked_ == errorcode_t::done || holders_ > 0 || signalled_) return {};
+  signalled_ = true;
+  early_signal f{behind_, status_};
   f.status.error = asked_;
   f.status.size = 0;
   return f;
@@ -37,7 +39,7 @@ void ticket::signal(status_t status) {
   comp_impl_t* comp = nullptr;
   {
     std::lock_guard guard(lock_);
-    if (!told_) comp = behind_;
+    if (!signalled_) comp = behind_;
     if (stopped_ && !status.is_done()) {
       status.error = asked_;
       status.size = 0;
@@ -49,14 +51,14 @@ void ticket::signal(status_t status) {
 }
 
 comp_impl_t* ticket::retire() {
-  comp_impl_t* untold;
+  comp_impl_t* unsignalled;
   {
     std::lock_guard guard(lock_);
-    untold = told_ ? nullptr : behind_;
+    unsignalled = signalled_ ? nullptr : behind_;
     end();
   }
   pool_->put(this);
-  return untold;
+  return unsignalled;
 }
 
 bool ticket::hold() {
@@ -66,14 +68,14 @@ bool ticket::hold() {
   return true;
 }
 
-void ticket::let_go(device& d) {
-  farewell f;
+void ticket::release(device& d) {
+  early_signal f;
   {
     std::lock_guard guard(lock_);
     --holders_;
-    f = early_farewell();
+    f = take_early_signal();
   }
-  if (f.comp != nullptr) d.signal_later(f.comp, f.status);
+  if (f.comp != nullptr) signal_later(d, f.comp, f.status);
 }
 
 bool ticket::stop() {
@@ -106,7 +108,7 @@ void ticket::arm(uint64_t serial, double seconds) {
   {
     std::lock_guard guard(lock_);
     d = device_;
-    if (serial_ != serial || told_ || d == nullptr) return;
+    if (serial_ != serial || signalled_ || d == nullptr) return;
     timed_ = true;
     if (!d->deadlines.add(this, serial, when)) return;
   }
@@ -136,30 +138,30 @@ bool ticket::ask(uint64_t serial, errorcode_t why) {
   matching_engine* engine;
   matching_entry_key_t key;
   wire::framed<wire::ack_body> withdrawal;
-  farewell f;
+  early_signal f;
   {
     std::lock_guard guard(lock_);
-    if (serial_ != serial || told_ || asked_ != errorcode_t::done) return false;
+    if (serial_ != serial || signalled_ || asked_ != errorcode_t::done) return false;
     asked_ = why;
     d = device_;
     engine = engine_;
     key = key_;
     withdrawal = withdrawal_;
-    f = early_farewell();
+    f = take_early_signal();
   }
   if (engine != nullptr && take_out_of(*engine, key)) {
     // The operation was released without signal(), so this thread ends the ticket.
     std::lock_guard guard(lock_);
     holders_ = 0;
-    f = early_farewell();
+    f = take_early_signal();
     end();
   } else {
     engine = nullptr;
   }
   if (d != nullptr && engine == nullptr) {
-    d->backlog.hurry(this);
+    d->backlog.move_to_front(this);
     if (f.comp != nullptr && withdrawal.head.what != wire::kind::none)
-      d->send_or_queue(f.status.rank, withdrawal);
+      send_or_queue(*d, f.status.rank, withdrawal);
   }
   if (engine != nullptr) pool_->put(this);
   if (f.comp == nullptr) return true;
@@ -167,9 +169,9 @@ bool ticket::ask(uint64_t serial, errorcode_t why) {
   if (d == nullptr)
     f.comp->signal(f.status);
   else if (why == errorcode_t::timed_out)
-    d->signal_later(f.comp, f.status);
+    signal_later(*d, f.comp, f.status);
   else
-    d->signal_from_post(f.comp, f.status);
+    signal_from_post(*d, f.comp, f.status);
   return true;
 }
 
@@ -198,7 +200,7 @@ ticket* ticket_pool::get(device& d, comp_impl_t* behind, const status_t& status)
   t->withdrawal_ = {};
   t->holders_ = 1;
   t->asked_ = errorcode_t::done;
-  t->told_ = t->stopped_ = t->timed_ = false;
+  t->signalled_ = t->stopped_ = t->timed_ = false;
   return t;
 }
 

@@ -32,7 +32,7 @@ class ticket_pool;
 /// Thread-safe: all that changes does so under `lock_`, which is held for a few instructions and under
 /// which only `timers` is called. So the first of end, cancel and deadline takes effect and
 /// the others see that they are late, and the thread that signals the user's object sees what was written to the
-/// user's memory before a let_go(). Names carry a serial number of 64 bits that changes with each use, so a stale
+/// user's memory before a release(). Names carry a serial number of 64 bits that changes with each use, so a stale
 /// one never matches again.
 ///
 /// After a cancel has released the lock, the operation may have been reused. So the cancel
@@ -51,7 +51,7 @@ class ticket final : public comp_impl_t {
   /// False if the operation was cancelled: then the caller must not touch the user's memory.
   bool hold();
   /// Releases the hold taken by hold(), or by get(). Signals the user's object if a cancel waited for that.
-  void let_go(device& d);
+  void release(device& d);
   /// Whether the operation was cancelled. If so, the caller fails the operation, and signal() reports that failure as
   /// `cancelled` or `timed_out`.
   bool stop();
@@ -80,11 +80,11 @@ class ticket final : public comp_impl_t {
 
  private:
   friend class ticket_pool;
-  struct farewell {
+  struct early_signal {
     comp_impl_t* comp = nullptr;  // null: nothing to signal
     status_t status;
   };
-  farewell early_farewell();
+  early_signal take_early_signal();
   void end();
   bool take_out_of(matching_engine& engine, matching_entry_key_t key);
 
@@ -102,7 +102,7 @@ class ticket final : public comp_impl_t {
   wire::framed<wire::ack_body> withdrawal_;
   int holders_ = 0;
   errorcode_t asked_ = errorcode_t::done;  // once cancelled: cancelled or timed_out
-  bool told_ = false;
+  bool signalled_ = false;
   bool stopped_ = false;
   bool timed_ = false;
 };

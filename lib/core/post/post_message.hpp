@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "lib/core/device/sending.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
 
@@ -86,7 +87,7 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
     }
     p->head = head;
     if (!user_packet) std::memcpy(p->payload(), a.local_buffer, a.size);
-    result = d.send_packet(a.rank, p, a.size);
+    result = send_packet(d, a.rank, p, a.size);
     if (result != errorcode_t::done && !user_packet) pool.put(p);
   }
   return result;
@@ -98,13 +99,13 @@ LCI_COLD inline void name_request(device& d, operation* op, operation_t& name, w
   ticket& t = name_operation(d, op, name);
   rts.rkey = 0;
   rts.operation |= t.wire_word();
-  t.let_go(d);
+  t.release(d);
 }
 
 /// Makes the operation await the target's acknowledgement of an eager message.
 template <class Args>
 wire::ack_body expect_ack(device& d, operation* op, const Args& a) {
-  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).let_go(d);
+  if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation).release(d);
   op->become(op_state::await_ack);
   op->acknowledged = true;
   op->left.store(1, std::memory_order_relaxed);

@@ -1,10 +1,15 @@
 // Posting receives: each is inserted into the matching engine, unless a message that has arrived matches it.
 #include <new>
 
+#include "lib/core/device/device_visit.hpp"
+#include "lib/core/device/signals.hpp"
+#include "lib/core/device/unexpected_messages.hpp"
+#include "lib/core/match/unexpected.hpp"
 #include "lib/core/operation/fill_receive.hpp"
 #include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
+#include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
 
@@ -18,7 +23,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
     {
       const device_visit via(d.rt, u->device_uid, &d);
       free_unexpected(via.get(), u);
-      if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via.get() != nullptr)) via.get()->send_ack(status.rank, ack);
+      if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via.get() != nullptr)) send_ack(*via.get(), status.rank, ack);
     }
     comp_impl_t* comp = op->comp;
     const bool named = op->named;
@@ -27,7 +32,7 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
       if (named) static_cast<ticket*>(comp)->retire();
       return status;
     }
-    d.signal_from_post(comp, status);
+    signal_from_post(d, comp, status);
     return errorcode_t::posted;
   }
   // The device through which the RTS arrived sends the answer, unless it has been freed.
@@ -38,9 +43,9 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
   const bool cancelled = u->cancelled;
   free_unexpected(via.get(), u);
   if (LCI_UNLIKELY(cancelled || via.get() == nullptr))
-    d.cancel_receive(op, peer, tag);
+    cancel_receive(d, op, peer, tag);
   else
-    via.get()->start_receive(op, peer, tag, rts);
+    start_receive(*via.get(), op, peer, tag, rts);
   return errorcode_t::posted;
 }
 

@@ -7,6 +7,7 @@
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
+#include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
 
@@ -77,15 +78,15 @@ class layout_transfer final : public dependent {
   }
 
   /// True if the transfer has ended: then the caller still owns it. False: it ends and deletes itself.
-  bool start() { return post_pieces() && let_go(); }
+  bool start() { return post_pieces() && release(); }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
   /// Signals the target, if that was asked for and nothing failed.
-  void tell_target() {
+  void signal_remote() {
     if (signal_ != 0 && !failed())
-      device_.send_signal(status_.rank, signal_, status_.tag, signalled_, status_.size);
+      send_signal(device_, status_.rank, signal_, status_.tag, signalled_, status_.size);
   }
 
-  unfinished give_up() override {
+  unfinished abandon() override {
     status_.error = errorcode_t::cancelled;
     return {ticket_ != nullptr ? ticket_->retire() : user_, status_};
   }
@@ -93,7 +94,7 @@ class layout_transfer final : public dependent {
   /// Ends one piece.
   void signal(status_t status) override {
     if (!status.is_done()) failed_.store(true, std::memory_order_relaxed);
-    if (let_go()) end();
+    if (release()) end();
   }
 
  private:
@@ -101,10 +102,10 @@ class layout_transfer final : public dependent {
     auto* t = static_cast<layout_transfer*>(self);
     struct ending {
       device& of;
-      ~ending() { of.end_task(); }
+      ~ending() { of.lifetime.end_task(); }
     } const at_end{t->device_};
-    if (t->device_.closing()) t->failed_.store(true, std::memory_order_relaxed);
-    if (t->post_pieces() && t->let_go()) t->end();
+    if (t->device_.lifetime.closing()) t->failed_.store(true, std::memory_order_relaxed);
+    if (t->post_pieces() && t->release()) t->end();
     return true;
   }
   /// False if a piece has to be retried: deferred work calls run(), which continues.
@@ -133,7 +134,7 @@ class layout_transfer final : public dependent {
       }
       if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
       if (status.is_retry()) {
-        device_.begin_task();
+        device_.lifetime.begin_task();
         device_.rt.deferred.push({run, this});
         return false;
       }
@@ -143,11 +144,11 @@ class layout_transfer final : public dependent {
     return true;
   }
   /// True for the last one. A1: pairs with itself, so that it sees what all others did.
-  bool let_go() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  bool release() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);
-    tell_target();
-    if (failed()) status_.error = device_.closing() ? errorcode_t::cancelled : errorcode_t::fatal;
+    signal_remote();
+    if (failed()) status_.error = device_.lifetime.closing() ? errorcode_t::cancelled : errorcode_t::fatal;
     user_->signal(status_);
   }
 
@@ -190,7 +191,7 @@ status_t post_pieces(const char* what, device& d, Args& a) {
     named->retire();
   }
   if (transfer->failed()) d.failures.throw_fatal(a.rank);
-  transfer->tell_target();
+  transfer->signal_remote();
   return wait.result(answer_done(d, a, buffer_of(a)));
 }
 
@@ -215,7 +216,7 @@ status_t post_rma_layout(const char* what, Args& a, Copy copy) {
       remote(a.remote_layout != nullptr ? *a.remote_layout : whole, a.size);
   copy(at, remote, local);
   if (a.remote_comp != 0)
-    d.send_signal(a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
+    send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
   return answer_done(d, a, buffer_of(a));
 }
 
