@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/call_watch.hpp"
+#include "lib/core/device/device.hpp"
 
 namespace lci::coll {
 

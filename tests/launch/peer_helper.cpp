@@ -73,7 +73,7 @@ class server {
         serve_one();
       } catch (const lci::peer_failure_error& e) {
         // Also of clients that leave before they have their answer.
-        if (std::strstr(e.what(), "without a goodbye") != nullptr) {
+        if (std::strstr(e.what(), "without a close notification") != nullptr) {
           ++report_.died;
           lci::disconnect(e.failed_rank());
         }

@@ -1,4 +1,4 @@
-// Connecting with peers outside of the job, and parting from them.
+// Connections with peers outside of the job: connect, disconnect, and the address to connect to.
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// A connection that is being made. The device progresses it; its context makes it.
+/// A connection attempt. The device's context connects; progress of the device checks the state.
 struct attempt {
   device& by;
   int peer;
@@ -30,20 +30,20 @@ struct attempt {
 
   network::context& net() const { return *by.net_context.p_impl->net; }
 
-  /// What has become of it. If time has run out, it is withdrawn.
-  network::contact look() const {
+  /// The state of the connection. After the deadline the attempt is withdrawn.
+  network::contact state() const {
     network::contact now = net().contact_with(peer);
     if (now.what != network::contact::state::under_way) return now;
     if (clock::now() < deadline && !by.lifetime.closing()) return now;
     net().disconnect(peer);
     return {network::contact::state::gone,
             "the runtime at that address did not answer in time: it must make progress; raise "
-            "connect's timeout, or look whether the process hangs"};
+            "connect's timeout, or check whether the process hangs"};
   }
 
   static bool run(void* self) {
     std::unique_ptr<attempt> a(static_cast<attempt*>(self));
-    const network::contact now = a->look();
+    const network::contact now = a->state();
     if (now.what == network::contact::state::under_way) {
       device& d = a->by;
       d.rt.deferred.push({run, a.release()});
@@ -66,10 +66,10 @@ struct attempt {
     return true;
   }
 
-  /// Waits for the end of it.
+  /// Waits until it has succeeded; throws if it fails.
   void wait() const {
     for (progress_backoff rounds(by);;) {
-      const network::contact now = look();
+      const network::contact now = state();
       if (now.what == network::contact::state::made) return;
       if (now.what == network::contact::state::refused) throw resource_error("connect: " + now.reason);
       if (now.what == network::contact::state::gone)

@@ -55,12 +55,12 @@ class ticket final : public comp_impl_t {
   /// Whether the operation was cancelled. If so, the caller fails the operation, and signal() reports that failure as
   /// `cancelled` or `timed_out`.
   bool stop();
-  /// Tells a cancel where the posted receive is filed.
+  /// Records where the posted receive is filed, for a cancel.
   void filed_in(matching_engine& engine, matching_entry_key_t key);
   /// The message that a cancel sends to the receiver of a rendezvous.
   void withdrawn_by(const wire::framed<wire::ack_body>& withdrawal);
   wire::framed<wire::ack_body> withdrawal();
-  /// What an RTS carries beside the operation's handle, to tell reuses apart. To be called by the post only.
+  /// What an RTS carries beside the operation's handle, to distinguish reuses. To be called by the post only.
   uint64_t wire_word() const { return serial_ << 33; }
 
   comp_impl_t* behind() const { return behind_; }  // the user's object; valid while the operation is alive

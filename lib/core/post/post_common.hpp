@@ -68,12 +68,13 @@ static inline operation* make_operation(device& d, const Args& a) {
 
 /// Gives an operation that no other thread can reach yet a ticket, and returns the ticket's name in `name`. The ticket
 /// is held: if the operation does not access the user's memory at first, the caller calls release().
-/// Without memory it releases the operation and throws.
+/// Without memory it releases the operation, with its registration, and throws.
 LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& name) {
   ticket* t;
   try {
     t = d.rt.tickets.get(d, op->comp, op->status);
   } catch (...) {
+    if (op->registered) d.registrations.release(op->reg);
     d.rt.operations.release(op);
     throw;
   }

@@ -94,7 +94,7 @@ void external_peers::check(int peer) const {
       throw peer_failure_error(peer, who + ", a peer outside of the job, has disconnected");
     case state::died:
       throw peer_failure_error(peer, who + ", a peer outside of the job, has failed: its process has "
-                                           "ended without a goodbye; disconnect() frees the id");
+                                           "ended without a close notification; disconnect() frees the id");
   }
 }
 

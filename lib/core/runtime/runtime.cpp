@@ -5,9 +5,9 @@
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
-#include "lib/core/device/argument_checks.hpp"
 #include "lib/core/device/device_visit.hpp"
 #include "lib/core/device/unexpected_messages.hpp"
+#include "lib/core/match/matching_engine.hpp"
 #include "lib/core/match/unexpected.hpp"
 #include "lib/core/memory/packet_pool.hpp"
 #include "lib/core/runtime/exchange.hpp"
