@@ -1,5 +1,6 @@
 #include "lib/core/stream/stream_order.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -46,6 +47,7 @@ void incoming_stream::begin_anew() {
     ++connection_;
     next_ = 0;
     bytes_ = 0;
+    lost_ = {};
     delivering_ = false;  // a thread that is delivering sees the new connection_ and stops
   }
   for (const auto& [number, m] : lost) drop(m);
@@ -62,12 +64,48 @@ bool incoming_stream::keep_copy(ordered_message& m) {
   return true;
 }
 
-bool incoming_stream::arrive_without_memory(device& d, uint32_t number, const ordered_message& m) {
+resource_error incoming_stream::report_lost(device& d, const ordered_message& m) {
   const resource_error lost = count_lost(d, "a message of a stream", peer_, m.size);
-  if (m.acked) send_ack(d, peer_, m.operation, wire::no_memory);
+  if (!m.acked) return lost;
+  const device_visit by(d.rt, m.device_uid, &d);
+  if (by.get() != nullptr) send_ack(*by.get(), peer_, m.operation, wire::no_memory);
+  return lost;
+}
+
+bool incoming_stream::arrive_without_memory(device& d, uint32_t number, const ordered_message& m) {
+  const resource_error lost = report_lost(d, m);
   if (!arrive(d, number, turn_of(m))) return false;
   if (!m.acked) throw lost;
   return true;
+}
+
+bool incoming_stream::is_lost(uint32_t number) const {
+  return std::any_of(lost_.begin(), lost_.end(), [=](const lost_turns& l) { return number - l.first < l.count; });
+}
+
+bool incoming_stream::note_lost(uint32_t number, const ordered_message& m) {
+  const auto takes = [=](const lost_turns& l) { return l.count > 0 && l.first + l.count == number; };
+  auto at = std::find_if(lost_.begin(), lost_.end(), takes);
+  if (at == lost_.end()) {
+    at = std::find_if(lost_.begin(), lost_.end(), [](const lost_turns& l) { return l.count == 0; });
+    if (at == lost_.end()) return false;
+    *at = {number, 0, 0, false};
+  }
+  ++at->count;
+  at->bytes += m.size;
+  at->asks |= m.asks;
+  return true;
+}
+
+bool incoming_stream::pass_lost() {
+  bool asks = false;
+  const auto is_next = [this](const lost_turns& l) { return l.count > 0 && l.first == next_; };
+  for (auto l = lost_.begin(); (l = std::find_if(lost_.begin(), lost_.end(), is_next)) != lost_.end(); *l = {}) {
+    next_ += l->count;
+    bytes_ += l->bytes;
+    asks |= l->asks;
+  }
+  return asks;
 }
 
 void incoming_stream::drop(const ordered_message& m) {
@@ -85,11 +123,20 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
     }
     if (!is_turn(number)) {
       // The number that is being delivered now is not expected either.
-      const bool expected = number - next_ < furthest && !(delivering_ && number == next_);
-      if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
+      const bool expected = number - next_ < furthest && !(delivering_ && number == next_) && !is_lost(number);
+      bool counted = false;
+      try {
+        if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
+      } catch (const std::bad_alloc&) {
+        counted = note_lost(number, m);
+        if (!counted) throw;
+      }
       guard.unlock();
       drop(m);
-      return false;
+      if (!counted || m.comp == 0) return counted;
+      const resource_error lost = report_lost(d, m);
+      if (!m.acked) throw lost;
+      return true;
     }
     delivering_ = true;
     connection = connection_;
@@ -111,13 +158,14 @@ void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connecti
         d.failures.add_exception(std::current_exception());
       }
     }
-    const bool asks = m.asks;
+    bool asks = m.asks;
     wire::header credit;
     {
       std::lock_guard guard(lock_);
       if (connection != connection_) break;
       ++next_;
       bytes_ += m.size;
+      asks |= pass_lost();
       credit.word = next_;
       credit.tag = bytes_;
       const auto waiting = waiting_.find(next_);
