@@ -1,5 +1,8 @@
 #include "generated/core_operations.hpp"
 #include "lib/coll/plan.hpp"
+#include "lib/core/device/barrier_rounds.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 
 namespace lci::coll {
 namespace {
@@ -20,7 +23,7 @@ void barrier_at_once(const scope& s) {
                   "pass .comp(), which is signalled at its end");
   core::device& d = *s.device.p_impl;
   const int me = d.rt.rank(), n = d.rt.size();
-  const uint64_t number = d.begin_barrier();
+  const uint64_t number = core::begin_barrier(d);
   const char nothing = 0;
   each_round(me, n, [&](int to, int from, size_t round) {
     // Retried without memory: the barrier has begun, and other ranks wait for this message.
@@ -28,8 +31,8 @@ void barrier_at_once(const scope& s) {
       post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round).tag(round).runtime(s.runtime)
           .device(s.device).endpoint(s.endpoint)();
     });
-    d.await_barrier(from, round, number);
-    d.await_sent(to);
+    core::await_barrier(d, from, round, number);
+    core::await_sent(d, to);
   });
 }
 
@@ -37,9 +40,9 @@ void barrier_in_parts(plan& p) {
   plan::node before;
   each_round(p.me(), p.n(), [&](int to, int from, size_t round) {
     p.send(to, nullptr, 0, round, {before});
-    const auto heard = p.receive(from, nullptr, 0, round);
+    const auto arrived = p.receive(from, nullptr, 0, round);
     // The next round begins when the messages of this one and all before have arrived.
-    before = round == 0 ? heard : p.then([] {}, {before, heard});
+    before = round == 0 ? arrived : p.then([] {}, {before, arrived});
   });
   p.run();
 }

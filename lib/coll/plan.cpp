@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/base/call_watch.hpp"
+#include "lib/core/device/device.hpp"
 
 namespace lci::coll {
 
@@ -41,7 +42,7 @@ plan::~plan() {
 void plan::discard() {
   if (!graph_.is_empty()) free_comp(&graph_);
   if (scope_.comp.is_empty()) free_comp(&done_);
-  if (number_) scope_.device.p_impl->take_back_collective(*number_);
+  if (number_) scope_.device.p_impl->collective_numbers.take_back(*number_);
 }
 
 tag_t tag_of_operation(device_t device, uint32_t number) {
@@ -49,7 +50,7 @@ tag_t tag_of_operation(device_t device, uint32_t number) {
 }
 
 tag_t plan::tag_of(size_t step) {
-  if (!number_) number_ = scope_.device.p_impl->next_collective();
+  if (!number_) number_ = scope_.device.p_impl->collective_numbers.next();
   return tag_of_operation(scope_.device, *number_) | (step & 0xfff);
 }
 

@@ -15,7 +15,6 @@
 #include "lib/base/check.hpp"
 #include "lib/base/memory.hpp"
 #include "lib/base/range.hpp"
-#include "lib/core/device/device.hpp"
 
 namespace lci::coll {
 

@@ -12,6 +12,7 @@
 
 #include "lci.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/direct_paths.hpp"
 #include "network/fabric.hpp"
 
 namespace sim_test {
@@ -104,7 +105,7 @@ class small_job {
   std::vector<lci::runtime_t> ranks_;
 };
 
-/// A device of the network that refuses all posts while `closed` is set.
+/// A device of the network that refuses all posts while `closed` is set, and counts registrations made through it.
 class closing_network final : public lci::network::device {
  public:
   /// Puts one in front of the network device of the rank's default device, which owns it.
@@ -113,7 +114,8 @@ class closing_network final : public lci::network::device {
     auto made = std::make_unique<closing_network>(std::move(d.net));
     closing_network& it = *made;
     d.net = std::move(made);
-    d.close_direct_ways();
+    d.registrations.open(*d.net);
+    lci::core::close_direct_paths(d);
     return it;
   }
   explicit closing_network(std::unique_ptr<lci::network::device> behind) : behind_(std::move(behind)) {
@@ -124,15 +126,21 @@ class closing_network final : public lci::network::device {
   }
   int poll(lci::network::event_sink& sink, int max_events) override { return behind_->poll(sink, max_events); }
   lci::network::registration register_memory(void* base, size_t size) override {
-    return behind_->register_memory(base, size);
+    const lci::network::registration made = behind_->register_memory(base, size);
+    ++registrations;
+    return made;
   }
-  void deregister_memory(const lci::network::registration& reg) override { behind_->deregister_memory(reg); }
+  void deregister_memory(const lci::network::registration& reg) override {
+    behind_->deregister_memory(reg);
+    --registrations;
+  }
   void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
   lci::network::attention attention_of(int peer) override { return behind_->attention_of(peer); }
   bool has_met(int peer) override { return behind_->has_met(peer); }
   bool flushed() override { return behind_->flushed(); }
 
   bool closed = false;
+  int registrations = 0;  // alive
 
  private:
   const std::unique_ptr<lci::network::device> behind_;

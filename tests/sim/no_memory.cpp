@@ -105,6 +105,69 @@ TEST_CASE("a send does not end as delivered if its receive can't be signalled") 
   CHECK(lci::cq_pop_x(pair.queue).runtime(pair.job[1])().is_done());
 }
 
+TEST_CASE("a send that came before its receive does not end as delivered if the receive can't be signalled") {
+  two_ranks pair;
+  char in[8];
+  const auto receive = [&] {
+    return lci::post_recv_x(0, in, sizeof in, 5, pair.queue).allow_done(false).runtime(pair.job[1])();
+  };
+  const auto send = [&] {
+    const lci::status_t s = lci::post_send_x(1, "message", 8, 5, pair.sync)
+                                .comp_semantic(lci::comp_semantic_t::remote)
+                                .runtime(pair.job[0])();
+    for (int i = 0; i < 100; ++i) pair.job.turn();
+    return s;
+  };
+  lci::status_t s = send();
+  {
+    const failing_memory none(segment_of_a_queue);
+    CHECK_THROWS_AS(receive(), lci::resource_error);
+  }
+  CHECK(pair.job.end_of(0, s, pair.sync).error.errorcode == lci::errorcode_t::no_memory);
+  s = send();
+  CHECK(receive().is_posted());
+  CHECK(pair.job.end_of(0, s, pair.sync).is_done());
+  CHECK(lci::cq_pop_x(pair.queue).runtime(pair.job[1])().is_done());
+}
+
+TEST_CASE("a named send that fails for lack of memory leaves no registration of its buffer") {
+  small_job job(2);
+  closing_network& net = closing_network::before(job[0]);
+  std::vector<char> out(50'000), in(out.size());
+  auto sync = lci::alloc_sync_x().runtime(job[0])();
+  auto received = lci::alloc_sync_x().runtime(job[1])();
+  int thrown = 0;
+  for (long good = 0; good < 50; ++good) {
+    INFO("after " << good);
+    lci::operation_t name;
+    lci::status_t s;
+    bool posted = true;
+    net.closed = true;  // the message waits in the backlog: the simulated network itself needs memory to send it
+    {
+      const failing_memory none(0, good, 1);
+      try {
+        s = lci::post_send_x(1, out.data(), out.size(), 5, sync).operation(&name).allow_retry(false).runtime(job[0])();
+      } catch (const lci::resource_error&) {
+        posted = false;
+      }
+    }
+    net.closed = false;
+    if (!posted) {
+      ++thrown;
+      CHECK(net.registrations == 0);
+      continue;
+    }
+    const lci::status_t r = lci::post_recv_x(0, in.data(), in.size(), 5, received).runtime(job[1])();
+    CHECK(job.end_of(1, r, received).is_done());
+    CHECK(job.end_of(0, s, sync).is_done());
+    if (failing_memory::failures() == 0) break;
+  }
+  CHECK(thrown > 0);
+  CHECK(net.registrations == 0);
+  lci::free_comp_x(&received).runtime(job[1])();
+  lci::free_comp_x(&sync).runtime(job[0])();
+}
+
 TEST_CASE("a send fails with no_memory if a synchronizer drops its signal") {
   two_ranks pair;
   auto untested = lci::alloc_sync_x().runtime(pair.job[1])();

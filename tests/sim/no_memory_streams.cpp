@@ -1,6 +1,8 @@
 // Posts that run out of memory at any point: they have no effect, or their operations end.
 #include <string>
 
+#include "lib/core/runtime/runtime.hpp"
+#include "lib/core/stream/stream_order.hpp"
 #include "tests/sim/failing_memory.hpp"
 
 using namespace sim_test;
@@ -150,7 +152,53 @@ TEST_CASE("an operation whose message can be neither sent nor queued ends as no_
   }
 }
 
-TEST_CASE("a peer that was asked to pause resumes, also if there was no memory to tell it so") {
+TEST_CASE("a stream continues after early messages that could not be stored for lack of memory") {
+  small_job job(2);
+  lci::core::device& d = *lci::get_default_device_x().runtime(job[1])().p_impl;
+  auto queue = lci::alloc_cq_x().runtime(job[1])();
+  const auto rcomp = lci::register_rcomp_x(queue).runtime(job[1])();
+  lci::core::incoming_stream& in = job[1].p_impl->streams.incoming(0, 0);
+  char payload[8] = {};
+  const auto arrive = [&](uint32_t number) {
+    lci::core::ordered_message m;
+    m.comp = rcomp;
+    m.tag = number;
+    m.data = payload;
+    m.size = sizeof payload;
+    m.device_uid = d.attr.uid;
+    return in.arrive(d, number, m);
+  };
+  const auto is_lost = [&](uint32_t number) {
+    const failing_memory none;
+    try {
+      (void)arrive(number);
+      return false;
+    } catch (const lci::resource_error&) {
+      return true;
+    }
+  };
+  const auto pop = [&] {
+    const lci::status_t s = lci::cq_pop_x(queue).runtime(job[1])();
+    if (!s.is_done()) return -1;
+    std::free(s.buffer);
+    return static_cast<int>(s.tag);
+  };
+  CHECK(arrive(0));
+  CHECK(pop() == 0);
+  CHECK(is_lost(2));
+  CHECK(is_lost(3));
+  CHECK(is_lost(5));
+  CHECK(arrive(4));
+  CHECK_FALSE(arrive(3));  // its number has been counted
+  CHECK(pop() == -1);
+  CHECK(arrive(1));
+  CHECK(arrive(6));
+  for (const int expected : {1, 4, 6, -1}) CHECK(pop() == expected);
+  lci::deregister_rcomp_x(rcomp).runtime(job[1])();
+  lci::free_comp_x(&queue).runtime(job[1])();
+}
+
+TEST_CASE("a peer that was asked to pause resumes, also if there was no memory for that message") {
   small_job job(2, [](lci::global_attr_t& attr) { attr.unexpected_bytes = 2000; });
   char message[100] = {}, in[100];
   closing_network& net = closing_network::before(job[1]);

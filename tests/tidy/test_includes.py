@@ -11,7 +11,8 @@ RULES = {
     "lib/base": ("lci/config.hpp", "lci/errors.hpp"),
     "lib/concurrent": PUBLIC + ("lib/base/",),
     "lib/comp": PUBLIC + ("lib/base/", "lib/concurrent/", "generated/"),
-    "lib/coll": PUBLIC + ("lib/base/", "lib/core/device/device.hpp", "generated/"),
+    "lib/coll": PUBLIC + ("lib/base/", "lib/core/device/barrier_rounds.hpp", "lib/core/device/device.hpp",
+                          "lib/core/device/in_progress.hpp", "generated/"),
     # Of the blocks below the core those that are headers: liblci shows none of their functions.
     "lib/layers": PUBLIC + ("lib/base/cpu.hpp", "lib/concurrent/"),
     "lib/tools": PUBLIC + ("lib/base/", "network/fabric.hpp", "lib/bootstrap/"),
@@ -24,21 +25,24 @@ RULES = {
 }
 FABRIC = PUBLIC + ("lib/base/", "lib/concurrent/", "network/fabric.hpp", "network/common/")
 
-# The layers of the core, from the lowest to the highest: a header includes layers below its own. Sources may also
-# include headers of higher layers of which they implement a part, or which they call: see lib/core/README.md.
+# The layers of the core, from the lowest to the highest: a header takes layers below its own. Sources may, besides, take
+# the headers of higher layers listed here: the device on which their functions work, or what they call. See
+# lib/core/README.md.
 CORE = PUBLIC + ("lib/base/", "lib/concurrent/", "lib/comp/", "network/fabric.hpp", "generated/")
 LAYERS = ("wire", "memory", "match", "operation", "observe", "transfer", "stream", "checking", "runtime", "device",
           "post", "raw", "api")
 OPENS_NETWORKS = ("network/open.hpp", "lib/bootstrap/bootstrap.hpp")
 OPENERS = ("runtime", "api")  # layers that open networks, and ask where ranks come from
 MORE_OF_SOURCES = {
-    "operation": ("device",),
-    "observe": ("device",),
-    "transfer": ("device",),
-    "stream": ("device",),
-    "checking": ("device", "post", "runtime"),
-    "runtime": ("device",),
-    "device": ("raw",),
+    "operation": ("device/device.hpp", "device/sending.hpp", "device/signals.hpp"),
+    "transfer": ("device/device.hpp", "device/device_visit.hpp", "device/gates.hpp", "device/internal_ids.hpp",
+                 "device/receive.hpp", "device/sending.hpp", "device/signals.hpp", "device/unexpected_messages.hpp"),
+    "stream": ("device/device.hpp", "device/device_visit.hpp", "device/receive.hpp", "device/sending.hpp",
+               "device/signals.hpp"),
+    "checking": ("device/argument_checks.hpp", "device/device.hpp", "device/endpoint.hpp", "device/net_context.hpp",
+                 "post/post_layout.hpp", "runtime/runtime.hpp"),
+    "runtime": ("device/device.hpp", "device/device_visit.hpp", "device/direct_paths.hpp", "device/in_progress.hpp",
+                "device/net_context.hpp", "device/unexpected_messages.hpp"),
 }
 # Headers of a vendor's network or of a launcher: for the one folder that wraps them.
 VENDOR = ("infiniband/", "rdma/", "ucp/", "uct/", "ucs/", "mpi.h", "pmi.h", "pmi2.h", "pmix")
@@ -88,15 +92,17 @@ class Includes(unittest.TestCase):
         self.assertGreater(seen, 50)
         self.assertEqual(wrong, [])
 
-    def test_a_room_of_the_core_includes_only_lower_rooms(self):
+    def test_a_layer_of_the_core_includes_only_lower_layers(self):
         folders = {p.name for p in (tree.SOURCE / "lib/core").iterdir() if p.is_dir()}
         self.assertEqual(folders, set(LAYERS))
         self.assertEqual([str(p) for p in tree.files("lib/core") if len(p.parts) == 3], [])
-        wrong, seen = [], 0
+        wrong, seen, taken = [], 0, set()
         for place, layer in enumerate(LAYERS):
             for path in tree.files(f"lib/core/{layer}"):
-                lower = LAYERS[:place] if path.suffix == ".hpp" else LAYERS[:place] + MORE_OF_SOURCES.get(layer, ())
-                allowed = CORE + tuple(f"lib/core/{r}/" for r in (*lower, layer))
+                allowed = CORE + tuple(f"lib/core/{r}/" for r in LAYERS[:place + 1])
+                if path.suffix == ".cpp":
+                    taken |= {(layer, name.removeprefix("lib/core/")) for _, name in tree.includes(path)}
+                    allowed += tuple(f"lib/core/{header}" for header in MORE_OF_SOURCES.get(layer, ()))
                 if layer in OPENERS:
                     allowed += OPENS_NETWORKS
                 for _, name in tree.includes(path):
@@ -105,6 +111,12 @@ class Includes(unittest.TestCase):
                         wrong.append(f"{path}: {name}")
         self.assertGreater(seen, 500)
         self.assertEqual(wrong, [])
+        listed = {(layer, header) for layer, headers in MORE_OF_SOURCES.items() for header in headers}
+        self.assertEqual(sorted(listed - taken), [], "listed, and not included any more")
+
+    def test_the_device_is_a_composition_of_parts(self):
+        """What happens with its operations belongs beside their subject, not into its class."""
+        self.assertLess(len(tree.text(tree.SOURCE / "lib/core/device/device.hpp").splitlines()), 150)
 
     def test_what_lies_above_the_fabrics_takes_each_by_its_one_header(self):
         """The files of network/ itself: the contract takes no fabric; who opens networks, one header of each."""

@@ -34,26 +34,26 @@ TEST_CASE("without a limit no peer is asked to pause") {
 
 TEST_CASE("the request of a peer with the highest number counts, in any order of arrival") {
   unexpected_flow f(2, 1000);
-  CHECK(f.hear(1, {2, false}) == 0);
-  CHECK(f.hear(1, {1, true}) == 0);  // older than the one before
+  CHECK(f.receive(1, {2, false}) == 0);
+  CHECK(f.receive(1, {1, true}) == 0);  // older than the one before
   CHECK_FALSE(f.is_paused_by(1));
-  CHECK(f.hear(1, {3, true}) == 1);
-  CHECK(f.hear(1, {5, true}) == 0);
+  CHECK(f.receive(1, {3, true}) == 1);
+  CHECK(f.receive(1, {5, true}) == 0);
   CHECK(f.is_paused_by(1));
   CHECK_FALSE(f.is_paused_by(0));
-  CHECK(f.hear(1, {4, false}) == 0);
+  CHECK(f.receive(1, {4, false}) == 0);
   CHECK(f.is_paused_by(1));
   CHECK(f.forget(1) == -1);
   CHECK_FALSE(f.is_paused_by(1));
-  CHECK(f.hear(1, {1, true}) == 1);  // the id belongs to another peer now
+  CHECK(f.receive(1, {1, true}) == 1);  // the id belongs to another peer now
 }
 
 TEST_CASE("numbers of pause requests may wrap around") {
   unexpected_flow f(1, 1000);
-  CHECK(f.hear(0, {0x7fffffff, true}) == 1);
-  CHECK(f.hear(0, {0xfffffffe, false}) == -1);
-  CHECK(f.hear(0, {1, true}) == 1);
-  CHECK(f.hear(0, {0xffffffff, false}) == 0);
+  CHECK(f.receive(0, {0x7fffffff, true}) == 1);
+  CHECK(f.receive(0, {0xfffffffe, false}) == -1);
+  CHECK(f.receive(0, {1, true}) == 1);
+  CHECK(f.receive(0, {0xffffffff, false}) == 0);
 }
 
 TEST_CASE("a rank that is paused by a peer that it has paused grants the peer the limit once more") {
@@ -80,7 +80,7 @@ TEST_CASE("the last refusal that closes a cycle begins a search, which each rank
   };
   CHECK(f.note_refusal(1) == 0);  // the peer has not asked this rank to pause
   CHECK(passed_on(3, 1).empty());
-  CHECK(f.hear(1, {1, true}) == 1);
+  CHECK(f.receive(1, {1, true}) == 1);
   CHECK(passed_on(3, 2).empty());  // no send of this rank was refused
   CHECK(f.note_refusal(1) == 0);   // no peer waits for this rank
   CHECK(passed_on(3, 3) == std::vector<int>{1});
@@ -88,12 +88,12 @@ TEST_CASE("the last refusal that closes a cycle begins a search, which each rank
   CHECK(passed_on(3, 2).empty());
   CHECK(f.add(2, 1001).number == 1);
   CHECK(f.note_refusal(1) == 0);  // this refusal is recorded already
-  CHECK(f.hear(1, {2, false}) == -1);
+  CHECK(f.receive(1, {2, false}) == -1);
   CHECK(passed_on(3, 4).empty());
-  CHECK(f.hear(1, {3, true}) == 1);
+  CHECK(f.receive(1, {3, true}) == 1);
   CHECK(f.note_refusal(1) == 1);
   CHECK(f.note_refusal(1) == 0);
-  CHECK(f.hear(0, {1, true}) == 1);
+  CHECK(f.receive(0, {1, true}) == 1);
   CHECK(f.note_refusal(0) == 2);
   CHECK(passed_on(3, 5) == std::vector<int>{0, 1});
   f.forget_refusal(0);
@@ -108,23 +108,23 @@ TEST_CASE("a pause request that could not be sent is sent later, with the state 
   unexpected_flow f(2, 1000);
   const auto unsaid = [&] {
     std::vector<unexpected_flow::word> words;
-    f.for_each_unsaid([&](int peer, unexpected_flow::word w) {
+    f.for_each_unsent([&](int peer, unexpected_flow::word w) {
       CHECK(peer == 1);
       words.push_back(w);
     });
     return words;
   };
   const auto pause = f.add(1, 1001);
-  f.keep_unsaid(1, pause);
+  f.keep_unsent(1, pause);
   const auto go_on = f.remove(1, 1001);
   CHECK(go_on.number == 2);
-  f.keep_unsaid(1, pause);
+  f.keep_unsent(1, pause);
   const auto words = unsaid();
   REQUIRE(words.size() == 1);
   CHECK(words[0].number == 3);
   CHECK_FALSE(words[0].pause);
   CHECK(unsaid().empty());
-  f.keep_unsaid(1, go_on);  // a later one exists
+  f.keep_unsent(1, go_on);  // a later one exists
   CHECK(unsaid().empty());
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("threads that add and remove messages concurrently never leave a peer 
     // The latest request, as the peer sees it.
     unexpected_flow peer(1, 100);
     const auto tell = [&](unexpected_flow::word w) {
-      if (w.number != 0) (void)peer.hear(0, w);
+      if (w.number != 0) (void)peer.receive(0, w);
     };
     std::atomic<int> kept{0};
     std::vector<std::thread> threads;

@@ -3,7 +3,7 @@
 
 #include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
-#include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/runtime/progress_thread.hpp"
 
 namespace lci::core {

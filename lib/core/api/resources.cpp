@@ -8,8 +8,11 @@
 #include "lib/base/memory.hpp"
 #include "lib/base/memory_left.hpp"
 #include "lib/base/objects.hpp"
+#include "lib/core/device/close_device.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/direct_paths.hpp"
 #include "lib/core/device/endpoint.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/net_context.hpp"
 #include "lib/core/device/progress_backoff.hpp"
 #include "network/open.hpp"
@@ -54,7 +57,7 @@ net_context_t alloc_net_context(alloc_net_context_args& a) {
   context->attr.backend = opened.backend;
   if (!rt.defers_address_exchange) {
     context->net->open();
-    context->learn_backend();
+    context->update_backend();
   }
   return context.release();
 }
@@ -129,7 +132,7 @@ device_t alloc_device(alloc_device_args& a) {
   auto d = std::make_unique<device>(rt, *a.net_context.p_impl, pool, a.attr);
   memory.learn();
   d->net_context.p_impl->attr.support_putimm = d->limits.put_imm;
-  d->net_context.p_impl->learn_backend();
+  d->net_context.p_impl->update_backend();
   if (usual != nullptr) {
     usual->device = d.get();
     d->progress_endpoint = d->default_endpoint = usual.release();
@@ -138,7 +141,7 @@ device_t alloc_device(alloc_device_args& a) {
     of_progress->device = d.get();
     d->progress_endpoint = of_progress.release();
   }
-  d->open_direct_ways();
+  open_direct_paths(*d);
   if (d->rt.service != nullptr) insist_on_memory([&] { d->rt.service->add("alloc_device", *d); });
   return d.release();
 }
@@ -165,11 +168,11 @@ void free_device(free_device_args& a) {
     }
   } const here(d);
   if (progress_thread* service = d->service.load(std::memory_order_acquire)) service->remove(*d);
-  // close() sends what waits for room in the network, and bounds the wait for answers of peers. Handlers run
+  // close_device() sends what waits for room in the network, and bounds the wait for answers of peers. Handlers run
   // meanwhile and may post, so the user's handle is emptied afterwards.
-  d->close();
+  close_device(*d);
   *a.device = device_t();
-  d->destroy();
+  destroy_device(d);
 }
 
 endpoint_t alloc_endpoint(alloc_endpoint_args& a) {
@@ -218,11 +221,12 @@ void free_packet_pool(free_packet_pool_args& a) {
 }
 
 void register_packet_pool(register_packet_pool_args& a) {
-  a.device.p_impl->register_pool(*a.packet_pool.p_impl);
+  device& d = *a.device.p_impl;
+  d.supply.add(*a.packet_pool.p_impl, *d.net);
 }
 
 void deregister_packet_pool(deregister_packet_pool_args& a) {
-  a.device.p_impl->deregister_pool(*a.packet_pool.p_impl);
+  a.device.p_impl->supply.remove(*a.packet_pool.p_impl);
 }
 
 void* get_upacket(get_upacket_args& a) {

@@ -45,9 +45,9 @@ class collective_check::comparison final : public comp_impl_t {
 };
 
 /// The completion object of a send, and its buffer. Deletes itself.
-class collective_check::telling final : public comp_impl_t {
+class collective_check::outgoing final : public comp_impl_t {
  public:
-  explicit telling(std::string text) : text(std::move(text)) {}
+  explicit outgoing(std::string text) : text(std::move(text)) {}
   void signal(status_t) override { delete this; }
   const std::string text;
 };
@@ -86,8 +86,8 @@ void collective_check::expect(device& d, int from, tag_t tag, const std::string&
   }
 }
 
-void collective_check::tell(device& d, int neighbour, tag_t tag, const std::string& mine) {
-  auto message = std::make_unique<telling>(mine);
+void collective_check::send(device& d, int neighbour, tag_t tag, const std::string& mine) {
+  auto message = std::make_unique<outgoing>(mine);
   try {
     // Must not wait: the neighbour may do anything else before it makes its call.
     const status_t s = post_send_x(neighbour, message->text.data(), mine.size(), tag, comp_t(message.get()))
@@ -111,8 +111,8 @@ void collective_check::compare(device& d, const std::string& what) {
   }
   const tag_t tag = (static_cast<tag_t>(d.attr.uid) & 0xff) << 24 | (number & 0xffffff);
   const int before = (me + n - 1) % n, after = (me + 1) % n;
-  tell(d, before, tag, mine);
-  if (before != after) tell(d, after, tag, mine);
+  send(d, before, tag, mine);
+  if (before != after) send(d, after, tag, mine);
   // Both sends come before the first receive, since that may throw if its message has arrived.
   expect(d, before, tag, mine, number);
   if (before != after) expect(d, after, tag, mine, number);

@@ -34,9 +34,9 @@ class collective_check {
 
  private:
   class comparison;
-  class telling;
+  class outgoing;
   void forget(comparison* c);
-  void tell(device& d, int neighbour, tag_t tag, const std::string& mine);
+  void send(device& d, int neighbour, tag_t tag, const std::string& mine);
   void expect(device& d, int from, tag_t tag, const std::string& mine, uint64_t number);
 
   runtime& rt_;

@@ -4,12 +4,10 @@
 #include "lci/operations.hpp"
 #include "lib/base/check.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/match/matching_engine.hpp"
 #include "lib/core/memory/memory_region.hpp"
 
 namespace lci::core {
-
-/// A matching key holds 2 bits of policy, 30 of rank and 32 of tag.
-constexpr tag_t max_tag = 0xffffffffu;
 
 /// False for COMP_NULL and the constants beside it, which are no objects.
 inline bool can_signal(comp_t comp) { return !comp.is_empty(); }
@@ -27,7 +25,7 @@ inline bool ends_with_copy(const device& d, const Args& a) {
          (a.comp_semantic == comp_semantic_t::network && d.limits.sends_land_at_once);
 }
 
-/// What a receive from anywhere or of any tag looks at.
+/// The policy of a receive from any source or of any tag: what remains to be compared.
 inline matching_policy_t wildcard_policy(int rank, tag_t tag, matching_policy_t policy) {
   auto bits = static_cast<unsigned>(policy);
   if (rank == ANY_SOURCE) bits &= ~static_cast<unsigned>(matching_policy_t::rank_only);

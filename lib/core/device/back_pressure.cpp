@@ -1,11 +1,12 @@
-// Threads that post make progress when too much waits in the backlog, or while a peer asks them to pause their sends.
+#include "lib/core/device/back_pressure.hpp"
+
 #include "lib/core/device/device.hpp"
 
 namespace lci::core {
 
 namespace {
 
-/// Until `over()`: progress, and sleep where nothing happens.
+/// Makes progress until `over()`, and sleeps in the network while nothing happens.
 template <class F>
 void make_progress_until(device& d, F over) {
   for (int idle = 0; !over();) {
@@ -16,12 +17,12 @@ void make_progress_until(device& d, F over) {
 
 }  // namespace
 
-void device::await_backlog(int peer) {
-  make_progress_until(*this, [&] { return backlog.bytes_for(peer) <= attr.backlog_bytes; });
+void await_backlog(device& d, int peer) {
+  make_progress_until(d, [&] { return d.backlog.bytes_for(peer) <= d.attr.backlog_bytes; });
 }
 
-void device::await_end_of_pause(int peer) {
-  make_progress_until(*this, [&] { return !sends_pause(peer); });
+void await_end_of_pause(device& d, int peer) {
+  make_progress_until(d, [&] { return !d.sends_pause(peer); });
 }
 
 }  // namespace lci::core

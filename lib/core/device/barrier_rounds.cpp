@@ -5,18 +5,18 @@
 
 namespace lci::core {
 
-uint64_t device::begin_barrier() { return barriers->begin(); }
+uint64_t begin_barrier(device& d) { return d.barriers->begin(); }
 
-void device::await_barrier(int from, size_t round, uint64_t barrier) {
-  for (progress_backoff rounds(*this); !barriers->heard(round, barrier);) {
-    failures.check(from);
+void await_barrier(device& d, int from, size_t round, uint64_t barrier) {
+  for (progress_backoff rounds(d); !d.barriers->has_arrived(round, barrier);) {
+    d.failures.check(from);
     rounds.next();
   }
 }
 
-void device::await_sent(int to) {
-  for (progress_backoff rounds(*this); backlog.bytes_for(to) != 0;) {
-    failures.check(to);
+void await_sent(device& d, int to) {
+  for (progress_backoff rounds(d); d.backlog.bytes_for(to) != 0;) {
+    d.failures.check(to);
     rounds.next();
   }
 }

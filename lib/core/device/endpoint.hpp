@@ -1,4 +1,4 @@
-// An endpoint: a name for one way into a device.
+// An endpoint: a handle of the public interface for the send resources of a device.
 #pragma once
 
 #include "lci/operations.hpp"
@@ -6,7 +6,8 @@
 
 namespace lci::core {
 
-/// Fabrics keep their send resources apart by thread, so an endpoint has no state of its own.
+/// Networks have send resources for each thread, so an endpoint has no state of its own. Owned by the program, or by the
+/// device if that allocated it. Immutable.
 class endpoint : public object_memory<endpoint, true> {
  public:
   explicit endpoint(device_t d, const endpoint_attr_t& a) : attr(a), device(d) {}

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/sending.hpp"
 
 namespace lci::core {
 
@@ -22,7 +23,7 @@ void flow_control::send_search(int peer, int begun_by, uint32_t number) {
   head.policy = wire::search;
   head.word = number;
   head.tag = static_cast<uint64_t>(begun_by);
-  if (!device_.send_or_queue(peer, head)) window_.forget_refusal(peer);
+  if (!send_or_queue(device_, peer, head)) window_.forget_refusal(peer);
 }
 
 bool flow_control::receive_search(int peer, const wire::message& m) {
@@ -42,23 +43,23 @@ void flow_control::send_pause(int peer, unexpected_flow::word w) {
   head.what = wire::kind::send_pause;
   head.policy = w.pause ? wire::pause : wire::go_on;
   head.word = w.number;
-  if (device_.send_or_queue(peer, head)) return;
+  if (send_or_queue(device_, peer, head)) return;
   // A peer that may resume would wait for ever: progress() tries again.
-  window_.keep_unsaid(peer, w);
+  window_.keep_unsent(peer, w);
   if (!waiting_.exchange(true, std::memory_order_acq_rel)) device_.attention.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool flow_control::send_waiting() {
   if (!waiting_.exchange(false, std::memory_order_acq_rel)) return false;
   device_.attention.fetch_sub(1, std::memory_order_relaxed);
-  window_.for_each_unsaid([this](int peer, unexpected_flow::word w) { send_pause(peer, w); });
+  window_.for_each_unsent([this](int peer, unexpected_flow::word w) { send_pause(peer, w); });
   return true;
 }
 
 bool flow_control::receive(int peer, const wire::message& m) {
   if (m.head.policy > wire::search) return false;
   if (m.head.policy == wire::search) return receive_search(peer, m);
-  count_pauses(window_.hear(peer, {m.head.word, m.head.policy == wire::pause}));
+  count_pauses(window_.receive(peer, {m.head.word, m.head.policy == wire::pause}));
   return true;
 }
 

@@ -1,4 +1,4 @@
-// A network context: one opened fabric of a runtime.
+// A network context: one network of a runtime, opened.
 #pragma once
 
 #include <atomic>
@@ -11,21 +11,23 @@
 
 namespace lci::core {
 
-/// Immutable after allocation, but for what is atomic, and the heap, which is thread-safe. Owns the fabric's context;
-/// devices made from it must go first.
+/// Owns the network's context and the heap of the memory that peers of the host share. Devices made from it must be
+/// freed before it. Thread-safe: immutable after allocation except the atomic members and the heap, which is thread-safe.
 class net_context : public object_memory<net_context, true> {
  public:
   net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n,
               int rank, int n_ranks)
       : attr(a), runtime(rt), net(std::move(n)), heap(*net, rank, n_ranks) {}
 
-  /// Which network leads to other hosts is agreed with the first device, or when the context is opened.
-  void learn_backend() {
+  /// Copies the network's backend to `attr`: which one connects hosts is agreed when the context is opened, or with the
+  /// first device.
+  void update_backend() {
     const attr_backend_t now = net->backend();
     if (now != attr_backend_t::none && now != attr.backend) attr.backend = now;
   }
 
-  /// The least memory that a device has taken; 0: not known. Others allocate, too, while one is made.
+  /// Bytes: the least that the process has grown by while a device was allocated, since other threads allocate meanwhile.
+  /// 0: not known.
   std::atomic<size_t> memory_of_device{0};
   net_context_attr_t attr;
   runtime_t runtime;

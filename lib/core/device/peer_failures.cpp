@@ -18,7 +18,7 @@ bool peer_failures::add(int peer, const char* reason, bool report) {
     failures_.push_back({peer, "rank " + std::to_string(peer) + " has failed: " + reason, report});
   }
   any_rank_.store(true, std::memory_order_seq_cst);
-  look_.store(true, std::memory_order_seq_cst);  // see device::open()
+  look_.store(true, std::memory_order_seq_cst);  // see open_gate()
   if (report) unreported_.store(true, std::memory_order_release);
   return true;
 }
@@ -27,8 +27,8 @@ void peer_failures::add_external(int peer) {
   std::lock_guard guard(mutex_);
   failures_.push_back({peer,
                        "rank " + std::to_string(peer) +
-                           ", a peer outside of the job, has failed: its process has ended "
-                           "without a close notification; disconnect() frees the id",
+                           ", a peer outside of the job, has failed: its process has ended without a close "
+                           "notification; disconnect() frees the id",
                        true});
   unreported_.store(true, std::memory_order_release);
 }
@@ -60,7 +60,7 @@ void peer_failures::add_device_end(int peer, uint8_t how) {
     uint8_t& known = device_ends_[peer];
     known = std::max(known, how);
   }
-  look_.store(true, std::memory_order_seq_cst);  // see device::open()
+  look_.store(true, std::memory_order_seq_cst);  // see open_gate()
 }
 
 void peer_failures::add_exception(std::exception_ptr thrown) {

@@ -1,4 +1,4 @@
-// Connecting with peers outside of the job, and parting from them.
+// Connections with peers outside of the job: connect, disconnect, and the address to connect to.
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -9,6 +9,7 @@
 #include "lib/base/log.hpp"
 #include "lib/core/device/argument_checks.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/net_context.hpp"
 #include "lib/core/device/progress_backoff.hpp"
 #include "lib/core/operation/make_status.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// A connection that is being made. The device progresses it; its context makes it.
+/// A connection attempt. The device's context connects; progress of the device checks the state.
 struct attempt {
   device& by;
   int peer;
@@ -29,20 +30,20 @@ struct attempt {
 
   network::context& net() const { return *by.net_context.p_impl->net; }
 
-  /// What has become of it. If time has run out, it is withdrawn.
-  network::contact look() const {
+  /// The state of the connection. After the deadline the attempt is withdrawn.
+  network::contact state() const {
     network::contact now = net().contact_with(peer);
     if (now.what != network::contact::state::under_way) return now;
-    if (clock::now() < deadline && !by.closing()) return now;
+    if (clock::now() < deadline && !by.lifetime.closing()) return now;
     net().disconnect(peer);
     return {network::contact::state::gone,
             "the runtime at that address did not answer in time: it must make progress; raise "
-            "connect's timeout, or look whether the process hangs"};
+            "connect's timeout, or check whether the process hangs"};
   }
 
   static bool run(void* self) {
     std::unique_ptr<attempt> a(static_cast<attempt*>(self));
-    const network::contact now = a->look();
+    const network::contact now = a->state();
     if (now.what == network::contact::state::under_way) {
       device& d = a->by;
       d.rt.deferred.push({run, a.release()});
@@ -55,20 +56,20 @@ struct attempt {
       device& of;
       ~ending() {
         of.pending.fetch_sub(1, std::memory_order_release);
-        of.end_task();
+        of.lifetime.end_task();
       }
     } const at_end{a->by};
     const errorcode_t code = made                ? errorcode_t::done
-                             : a->by.closing() ? errorcode_t::cancelled
+                             : a->by.lifetime.closing() ? errorcode_t::cancelled
                                                : errorcode_t::fatal;
     a->comp->signal(make_status(code, a->peer, nullptr, 0, 0, a->user_context));
     return true;
   }
 
-  /// Waits for the end of it.
+  /// Waits until it has succeeded; throws if it fails.
   void wait() const {
     for (progress_backoff rounds(by);;) {
-      const network::contact now = look();
+      const network::contact now = state();
       if (now.what == network::contact::state::made) return;
       if (now.what == network::contact::state::refused) throw resource_error("connect: " + now.reason);
       if (now.what == network::contact::state::gone)
@@ -129,7 +130,7 @@ status_t connect(connect_args& a) {
     return done;
   }
   d.pending.fetch_add(1, std::memory_order_relaxed);
-  d.begin_task();
+  d.lifetime.begin_task();
   d.rt.deferred.push({attempt::run, new attempt(way)});
   return errorcode_t::posted;
 }

@@ -9,8 +9,8 @@
 
 namespace lci::core {
 
-/// For loops that wait for what progress on one device brings about. A message that comes ends a pause at
-/// once. What another thread does does not, so pauses begin short, and are never long.
+/// For loops that wait for an effect of progress on one device. Used by one thread. A message that arrives ends a pause
+/// at once; what another thread does does not end it, so pauses begin short, and are never long.
 class progress_backoff {
  public:
   explicit progress_backoff(device& d) : device_(d) {}
@@ -31,7 +31,7 @@ class progress_backoff {
   static constexpr int64_t longest_pause_us = 2000;
 
   void pause() {
-    // What waits here goes out when the peer makes room, which need not wake us.
+    // Messages in the backlog are sent when the peer has made room, which may not end the pause.
     if (!device_.backlog.empty()) pause_us_ = shortest_pause_us;
     const int64_t due_us = device_.deadlines.left() / 1000;
     device_.net->wait(std::max<int64_t>(std::min(pause_us_, due_us), 1));

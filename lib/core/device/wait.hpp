@@ -1,4 +1,4 @@
-// What all waits for completion objects have in common: when to spin, to sleep, to give up.
+// What all waits for completion objects share: when they spin, sleep, and return without success.
 #pragma once
 
 #include <sched.h>
@@ -11,6 +11,7 @@
 #include "lib/base/check.hpp"
 #include "lib/base/cpu.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 
 namespace lci::core {
 
@@ -30,18 +31,18 @@ LCI_COLD inline void reject_timeout(const char* operation) {
   throw_invalid(operation, "timeout", "nan", "a number of seconds", "a negative one means for ever");
 }
 
-/// Waits until ready() is true, or the time has run out: then it returns false. `sleep(ns)` must
-/// sleep at most that long (negative: for ever), and wake when another thread makes it ready.
+/// Waits until ready() is true. False: the timeout has passed. `sleep(ns)` must sleep at most that long (negative: for
+/// ever), and wake when another thread makes it ready.
 ///
-/// With progress the sleep is that of the network device, which other threads' signals do not
-/// end; so it is cut into pieces, short ones first. Where a progress thread serves the device the
-/// sleep is sleep()'s; now and then we look whether that thread has something to tell.
+/// A thread that makes progress sleeps in the network device, which the signals of other threads do not wake: it sleeps
+/// for short times first. Where a progress thread serves the device, the waiting thread uses sleep(), and wakes from time
+/// to time to throw the failures that the progress thread has recorded.
 template <class Ready, class Sleep>
 bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
   using clock = std::chrono::steady_clock;
   using std::chrono::nanoseconds;
   constexpr nanoseconds spin = std::chrono::microseconds(20);
-  // A wait that makes progress lets others run meanwhile before it sleeps: what comes soon is had sooner so.
+  // A thread that makes progress yields for a while before it sleeps: a message that comes soon is handled sooner.
   const nanoseconds awake = std::chrono::microseconds(policy.progressed != nullptr ? 100 : 20);
   constexpr nanoseconds shortest = std::chrono::microseconds(100);
 
@@ -85,7 +86,7 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
       sleep(std::min(slice, left).count());
       slice = std::min(2 * slice, longest);
     } else if (policy.progressed) {
-      // What waits here goes out when the peer makes room, which need not wake us.
+      // Messages in the backlog are sent when the peer has made room, which may not end the sleep.
       if (!policy.progressed->backlog.empty()) slice = shortest;
       const nanoseconds due(policy.progressed->deadlines.left());
       policy.progressed->net->wait(

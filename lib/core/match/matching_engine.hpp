@@ -15,6 +15,9 @@
 
 namespace lci::core {
 
+/// A matching key holds 2 bits of policy, 30 of rank and 32 of tag.
+constexpr tag_t max_tag = 0xffffffffu;
+
 /// A matching engine. Thread-safe: one lock per bucket, held for a few instructions. A bucket stores up to three keys
 /// with up to two entries each inline, the first entries in its first cache line, so that at low
 /// load an insertion costs one cache miss; further entries of a key go to a queue, further keys to a

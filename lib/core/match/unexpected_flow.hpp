@@ -85,24 +85,24 @@ class unexpected_flow {
   }
 
   /// The word could not be sent: it is sent later, unless there is a newer one by then.
-  LCI_COLD void keep_unsaid(int peer, word w) {
+  LCI_COLD void keep_unsent(int peer, word w) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
-    if (e.number == w.number) e.unsaid = true;
+    if (e.number == w.number) e.unsent = true;
   }
-  /// Calls tell(peer, word) for each peer with such a word.
+  /// Calls send(peer, word) for each peer with such a word.
   template <class F>
-  LCI_COLD void for_each_unsaid(F tell) {
+  LCI_COLD void for_each_unsent(F send) {
     for (int peer = 0; peer < n_peers_; ++peer) {
       word w;
       {
         entry& e = of(peer);
         std::lock_guard guard(e.lock);
-        if (!e.unsaid) continue;
-        e.unsaid = false;
+        if (!e.unsent) continue;
+        e.unsent = false;
         w = {++e.number, e.paused.load(std::memory_order_relaxed)};
       }
-      tell(peer, w);
+      send(peer, w);
     }
   }
 
@@ -113,11 +113,11 @@ class unexpected_flow {
     return peers_.get()[peer].paused_by.load(std::memory_order_relaxed);
   }
   /// Receives a word from the peer. Returns by how much the number of peers that pause this device has changed.
-  LCI_COLD int hear(int peer, word w) {
+  LCI_COLD int receive(int peer, word w) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
-    if (static_cast<int32_t>(w.number - e.heard) <= 0) return 0;  // a later one has overtaken it
-    e.heard = w.number;
+    if (static_cast<int32_t>(w.number - e.received) <= 0) return 0;  // a later one has overtaken it
+    e.received = w.number;
     return set_paused_by(e, w.pause);
   }
   /// A send to the peer was refused. Returns the number of the search to begin; 0: none.
@@ -162,12 +162,12 @@ class unexpected_flow {
       peer = next;
     }
   }
-  /// The peer sends no more words, and its id may be reused. Returns as hear().
+  /// The peer sends no more words, and its id may be reused. Returns as receive().
   LCI_COLD int forget(int peer) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
-    e.number = e.heard = 0;
-    e.unsaid = false;
+    e.number = e.received = 0;
+    e.unsent = false;
     e.more.store(0, std::memory_order_relaxed);
     if (e.paused.exchange(false, std::memory_order_relaxed)) count_paused(-1);
     return set_paused_by(e, false);
@@ -181,8 +181,8 @@ class unexpected_flow {
     std::atomic<bool> paused_by;  // the peer has paused this device; changed under lock
     spinlock lock;
     uint32_t number;  // of the latest word to the peer; under lock
-    uint32_t heard;   // number of the latest word from it; under lock
-    bool unsaid;      // the latest word has yet to be sent; under lock
+    uint32_t received;  // number of the latest word from it; under lock
+    bool unsent;      // the latest word has yet to be sent; under lock
     bool refused;     // a send was refused since the peer's latest pause; under circle_lock_
     bool listed;      // a send to it was refused at some time; under circle_lock_
     int next_listed;  // another such peer, or -1; does not change once listed

@@ -98,18 +98,18 @@ packet* packet_pool::refill(deque& mine) {
   for (size_t i = 0; i < n; ++i) {
     deque* victim = deques_.get((start + i) % n);
     if (victim == nullptr || victim == &mine) continue;
-    packet* loot[64];
+    packet* stolen[64];
     size_t taken = 0;
     {
       if (!victim->lock.try_lock()) return nullptr;
       std::lock_guard guard(victim->lock, std::adopt_lock);
       if (victim->size() == 0) continue;
-      taken = std::min<size_t>((victim->size() + 1) / 2, std::size(loot));
-      for (size_t k = 0; k < taken; ++k) loot[k] = victim->pop_head();
+      taken = std::min<size_t>((victim->size() + 1) / 2, std::size(stolen));
+      for (size_t k = 0; k < taken; ++k) stolen[k] = victim->pop_head();
     }
     std::lock_guard guard(mine.lock);
-    for (size_t k = 1; k < taken; ++k) mine.push(loot[k]);
-    return loot[0];
+    for (size_t k = 1; k < taken; ++k) mine.push(stolen[k]);
+    return stolen[0];
   }
   return nullptr;
 }

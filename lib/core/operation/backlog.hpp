@@ -69,7 +69,7 @@ class backlog {
 
   /// Moves the item of the cancelled operation with completion object `of` to the front of its queue, so that the
   /// operation ends soon.
-  void hurry(const comp_impl_t* of) {
+  void move_to_front(const comp_impl_t* of) {
     if (empty()) return;
     const auto is_its = [of](const item& i) {
       const operation* op = i.what == item::type::resume ? i.resume : i.completes;

@@ -20,7 +20,7 @@ struct unfinished {
 class dependent : public comp_impl_t {
  public:
   /// Called when the operations will never complete. Returns what to signal; the caller then deletes this object.
-  virtual unfinished give_up() = 0;
+  virtual unfinished abandon() = 0;
 };
 
 /// The dependent objects of one device. Thread-safe. The device, when it is freed, deletes those that are left, since

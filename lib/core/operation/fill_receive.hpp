@@ -33,4 +33,13 @@ inline status_t fill_receive(operation& op, int peer, tag_t tag, const void* dat
   return make_status(code, peer, wanted.buffer, size, tag, wanted.user_context);
 }
 
+/// Ends a posted receive that has matched an eager message: fills its buffer, and signals.
+LCI_ALWAYS_INLINE inline void end_receive(operation_table& operations, operation* op, int peer, tag_t tag,
+                                          const std::byte* data, size_t size) {
+  const status_t status = fill_receive(*op, peer, tag, data, size);
+  comp_impl_t* comp = op->comp;
+  operations.release(op);
+  if (comp != nullptr) comp->signal(status);
+}
+
 }  // namespace lci::core

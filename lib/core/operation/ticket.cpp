@@ -5,6 +5,8 @@
 
 #include "lib/base/check.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/sending.hpp"
+#include "lib/core/device/signals.hpp"
 
 namespace lci::core {
 
@@ -73,7 +75,7 @@ void ticket::release(device& d) {
     --holders_;
     f = take_early_signal();
   }
-  if (f.comp != nullptr) d.signal_later(f.comp, f.status);
+  if (f.comp != nullptr) signal_later(d, f.comp, f.status);
 }
 
 bool ticket::stop() {
@@ -157,9 +159,9 @@ bool ticket::cancel(uint64_t serial, errorcode_t why) {
     engine = nullptr;
   }
   if (d != nullptr && engine == nullptr) {
-    d->backlog.hurry(this);
+    d->backlog.move_to_front(this);
     if (f.comp != nullptr && withdrawal.head.what != wire::kind::none)
-      d->send_or_queue(f.status.rank, withdrawal);
+      send_or_queue(*d, f.status.rank, withdrawal);
   }
   if (engine != nullptr) pool_->put(this);
   if (f.comp == nullptr) return true;
@@ -167,9 +169,9 @@ bool ticket::cancel(uint64_t serial, errorcode_t why) {
   if (d == nullptr)
     f.comp->signal(f.status);
   else if (why == errorcode_t::timed_out)
-    d->signal_later(f.comp, f.status);
+    signal_later(*d, f.comp, f.status);
   else
-    d->signal_from_post(f.comp, f.status);
+    signal_from_post(*d, f.comp, f.status);
   return true;
 }
 

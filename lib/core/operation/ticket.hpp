@@ -61,7 +61,7 @@ class ticket final : public comp_impl_t {
   /// Sets the message that a cancel sends to the receiver of a rendezvous.
   void withdrawn_by(const wire::framed<wire::ack_body>& withdrawal);
   wire::framed<wire::ack_body> withdrawal();
-  /// What an RTS carries beside the operation's handle, to tell reuses apart. To be called by the post only.
+  /// What an RTS carries beside the operation's handle, to distinguish reuses. To be called by the post only.
   uint64_t wire_word() const { return serial_ << 33; }
 
   comp_impl_t* behind() const { return behind_; }  // the user's object; valid while the operation is alive

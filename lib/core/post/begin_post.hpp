@@ -8,6 +8,7 @@
 #include <new>
 
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/operation/ticket.hpp"
 #include "lib/core/post/observe_post.hpp"
 

@@ -8,6 +8,7 @@
 #include "lib/base/check.hpp"
 #include "lib/core/device/argument_checks.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/progress_backoff.hpp"
 #include "lib/core/operation/ticket.hpp"
 

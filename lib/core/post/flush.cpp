@@ -3,6 +3,7 @@
 #include <memory>
 #include <new>
 
+#include "lib/core/device/signals.hpp"
 #include "lib/core/operation/flush_tracker.hpp"
 #include "lib/core/post/post_common.hpp"
 
@@ -40,7 +41,7 @@ struct waiting_flush {
   static bool run(void* self) {
     std::unique_ptr<waiting_flush> flush(static_cast<waiting_flush*>(self));
     device& d = flush->of;
-    if (LCI_UNLIKELY(d.closing())) {
+    if (LCI_UNLIKELY(d.lifetime.closing())) {
       flush->status.error = errorcode_t::cancelled;
     } else if (!d.flushes.flushed(flush->status.rank, flush->generation)) {
       d.rt.deferred.push({run, flush.release()});
@@ -54,7 +55,7 @@ struct waiting_flush {
       device& of;
       ~ending() {
         of.pending.fetch_sub(1, std::memory_order_release);
-        of.end_task();
+        of.lifetime.end_task();
       }
     } const at_end{d};
     if (flush->comp != nullptr) flush->comp->signal(flush->status);
@@ -62,11 +63,17 @@ struct waiting_flush {
   }
 };
 
-void device::signal_when_flushed(comp_impl_t* comp, const status_t& status, uint64_t generation) {
-  pending.fetch_add(1, std::memory_order_relaxed);
-  begin_task();
-  rt.deferred.push({waiting_flush::run, new waiting_flush{*this, comp, status, generation}});
+namespace {
+
+/// Signals once all operations to `status.rank` (negative: to all ranks) that began before `generation` was read
+/// have ended.
+void signal_when_flushed(device& d, comp_impl_t* comp, const status_t& status, uint64_t generation) {
+  d.pending.fetch_add(1, std::memory_order_relaxed);
+  d.lifetime.begin_task();
+  d.rt.deferred.push({waiting_flush::run, new waiting_flush{d, comp, status, generation}});
 }
+
+}  // namespace
 
 status_t post_flush(post_flush_args& a) {
   device& d = *a.device.p_impl;
@@ -78,11 +85,11 @@ status_t post_flush(post_flush_args& a) {
   const status_t done = make_status(errorcode_t::done, a.rank, nullptr, 0, 0, a.user_context);
   if (d.flushes.flushed(a.rank, generation)) {
     if (a.allow_done || !can_signal(a.local_comp)) return done;
-    d.signal_from_post(a.local_comp.p_impl, done);
+    signal_from_post(d, a.local_comp.p_impl, done);
     return errorcode_t::posted;
   }
   blocking_guard wait("post_flush", d, a);
-  d.signal_when_flushed(a.local_comp.p_impl, done, generation);
+  signal_when_flushed(d, a.local_comp.p_impl, done, generation);
   return wait.result(errorcode_t::posted);
 }
 

@@ -1,5 +1,8 @@
 // Posting atomic operations: executed at once where the memory is mapped in this process, else requested from
 // the target.
+#include "lib/core/device/gates.hpp"
+#include "lib/core/device/sending.hpp"
+#include "lib/core/device/signals.hpp"
 #include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
@@ -69,7 +72,7 @@ status_t apply_here(device& d, const post_atomic_args& a, void* at) {
   if (a.result != nullptr) std::memcpy(a.result, &before, size_of(a.type));
   if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp)))
     return atomic_status(a, errorcode_t::done);
-  d.signal_from_post(a.local_comp.p_impl, atomic_status(a, errorcode_t::done));
+  signal_from_post(d, a.local_comp.p_impl, atomic_status(a, errorcode_t::done));
   return errorcode_t::posted;
 }
 
@@ -92,8 +95,8 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
   message.head.tag = op->handle();
   message.body = {a.rmr.base + a.remote_disp, a.rmr.opaque_rkey, operand_of(a), compare_of(a)};
   d.count_in(op);
-  d.open(op, awaits_reply);
-  d.send_request(a.rank, static_cast<uint32_t>(message.head.tag), awaits_reply, message);
+  open_gate(d, op, awaits_reply);
+  send_request(d, a.rank, static_cast<uint32_t>(message.head.tag), awaits_reply, message);
   return wait.result(errorcode_t::posted);
 }
 

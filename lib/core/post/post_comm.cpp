@@ -1,7 +1,6 @@
 // The generic post: direction, remote buffer and remote completion choose the operation (paper, Table 1).
 #include "generated/core_operations.hpp"
 #include "lib/base/check.hpp"
-#include "lib/core/device/device.hpp"
 
 namespace lci::core {
 

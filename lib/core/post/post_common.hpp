@@ -5,7 +5,10 @@
 
 #include "lib/base/check.hpp"
 #include "lib/core/device/argument_checks.hpp"
+#include "lib/core/device/back_pressure.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/signals.hpp"
 #include "lib/core/memory/memory_region.hpp"
 #include "lib/core/operation/make_status.hpp"
 #include "lib/core/operation/ticket.hpp"
@@ -25,7 +28,7 @@ inline status_t answer_done(device& d, const Args& a, void* buffer,
   status_t status = done_status(a, buffer, code);
   if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return status;
   status.error = errorcode_t::done;
-  d.signal_from_post(a.local_comp.p_impl, status);
+  signal_from_post(d, a.local_comp.p_impl, status);
   return errorcode_t::posted;
 }
 
@@ -38,7 +41,7 @@ inline void* buffer_of(const Args& a) {
 /// thread first makes progress, unless it runs a handler.
 template <class Args>
 inline void await_room(device& d, const Args& a) {
-  if (LCI_UNLIKELY(!d.backlog.empty()) && !tls_in_progress) d.await_backlog(a.rank);
+  if (LCI_UNLIKELY(!d.backlog.empty()) && !tls_in_progress) await_backlog(d, a.rank);
 }
 
 /// Returns a retry, or throws if the caller forbids that.
@@ -65,12 +68,13 @@ static inline operation* make_operation(device& d, const Args& a) {
 
 /// Gives an operation that no other thread can reach yet a ticket, and returns the ticket's name in `name`. The ticket
 /// is held: if the operation does not access the user's memory at first, the caller calls release().
-/// Without memory it releases the operation and throws.
+/// Without memory it releases the operation, with its registration, and throws.
 LCI_COLD inline ticket& name_operation(device& d, operation* op, operation_t& name) {
   ticket* t;
   try {
     t = d.rt.tickets.get(d, op->comp, op->status);
   } catch (...) {
+    if (op->registered) d.registrations.release(op->reg);
     d.rt.operations.release(op);
     throw;
   }

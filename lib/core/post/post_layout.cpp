@@ -1,5 +1,5 @@
 // Sends, active messages and receives of layouts, and the checks of layouts that puts and gets share. A short message
-// is packed on posting. A longer one is gathered fragment by fragment as it is sent (rendezvous.cpp), and scattered as
+// is packed on posting. A longer one is gathered fragment by fragment as it is sent (fragments.cpp), and scattered as
 // it arrives: neither side allocates a buffer for the whole of it.
 #include "lib/core/post/post_layout.hpp"
 

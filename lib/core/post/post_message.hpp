@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "lib/core/device/sending.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
 
@@ -89,7 +90,7 @@ errorcode_t try_eager(device& d, const Args& a, const wire::header& head) {
     }
     p->head = head;
     if (!user_packet) std::memcpy(p->payload(), a.local_buffer, a.size);
-    result = d.send_packet(a.rank, p, a.size);
+    result = send_packet(d, a.rank, p, a.size);
     if (result != errorcode_t::done && !user_packet) pool.put(p);
   }
   return result;

@@ -1,33 +1,61 @@
 // Posting receives: each is inserted into the matching engine, unless a message that has arrived matches it.
 #include <new>
 
+#include "lib/core/device/device_visit.hpp"
+#include "lib/core/device/signals.hpp"
+#include "lib/core/device/unexpected_messages.hpp"
+#include "lib/core/match/unexpected.hpp"
 #include "lib/core/operation/fill_receive.hpp"
 #include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
+#include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
 
 namespace {
+
+/// Signals a receive whose message the device `uid` is to acknowledge, as `no_memory` if the status can't be stored.
+LCI_COLD void signal_and_acknowledge(device& d, int uid, comp_impl_t* comp, const status_t& status, uint64_t operation) {
+  const auto acknowledge = [&](uint8_t policy) {
+    const device_visit via(d.rt, uid, &d);
+    if (via.get() != nullptr) send_ack(*via.get(), status.rank, operation, policy);
+  };
+  const bool keeps_status = !may_post(comp->attr.comp_type);
+  if (!keeps_status) acknowledge(0);  // a handler has the message, whatever it throws
+  try {
+    signal_from_post(d, comp, status);
+  } catch (...) {
+    if (keeps_status) acknowledge(wire::no_memory);
+    throw;
+  }
+  if (keeps_status) acknowledge(0);
+}
 
 /// Completes a receive that matched an unexpected message, or begins its rendezvous.
 LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_done, unexpected* u) {
   if (!u->rendezvous) {
     const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
     const uint64_t ack = u->rts.operation;
-    {
-      const device_visit via(d.rt, u->device_uid, &d);
-      free_unexpected(via.get(), u);
-      if (LCI_UNLIKELY((ack & wire::wants_ack) != 0 && via.get() != nullptr)) via.get()->send_ack(status.rank, ack);
-    }
+    const int uid = u->device_uid;
     comp_impl_t* comp = op->comp;
+    const bool signals = !allow_done && comp != nullptr;
+    const bool acknowledges = LCI_UNLIKELY((ack & wire::wants_ack) != 0);
+    {
+      const device_visit via(d.rt, uid, &d);
+      free_unexpected(via.get(), u);
+      if (acknowledges && !signals && via.get() != nullptr) send_ack(*via.get(), status.rank, ack);
+    }
     const bool named = op->named;
     d.rt.operations.release(op);
-    if (allow_done || comp == nullptr) {
+    if (!signals) {
       if (named) static_cast<ticket*>(comp)->retire();
       return status;
     }
-    d.signal_from_post(comp, status);
+    if (acknowledges)
+      signal_and_acknowledge(d, uid, comp, status, ack);
+    else
+      signal_from_post(d, comp, status);
     return errorcode_t::posted;
   }
   // The device through which the RTS arrived sends the answer, unless it has been freed.
@@ -38,9 +66,9 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
   const bool cancelled = u->cancelled;
   free_unexpected(via.get(), u);
   if (LCI_UNLIKELY(cancelled || via.get() == nullptr))
-    d.cancel_receive(op, peer, tag);
+    cancel_receive(d, op, peer, tag);
   else
-    via.get()->start_receive(op, peer, tag, rts);
+    start_receive(*via.get(), op, peer, tag, rts);
   return errorcode_t::posted;
 }
 

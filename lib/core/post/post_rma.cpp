@@ -3,6 +3,7 @@
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
+#include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
 
@@ -10,7 +11,7 @@ namespace {
 
 template <class Args>
 void signal_target(device& d, const Args& a) {
-  d.send_signal(a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
+  send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
 }
 
 /// A put or get through the network, including its signal.
@@ -35,9 +36,9 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
   d.count_in(op);
   errorcode_t result;
   try {
-    result = d.start_rma(op);
+    result = start_rma(d, op);
   } catch (...) {
-    d.forget(op);
+    forget_operation(d, op);
     throw;
   }
   switch (result) {
@@ -46,18 +47,18 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
       return wait.result(result);
     case errorcode_t::done:
       if (a.remote_comp != 0) signal_target(d, a);
-      d.forget(op);
+      forget_operation(d, op);
       return wait.result(answer_done(d, a, buffer_of(a)));
     case errorcode_t::fatal:
-      d.forget(op);
+      forget_operation(d, op);
       throw_peer_failure(a.rank);
     default:
       if (retry_allowed) {
-        d.forget(op);
+        forget_operation(d, op);
         return result;
       }
       op->pieces.store(1, std::memory_order_relaxed);
-      d.resume_later(op);
+      resume_later(d, op);
       return wait.result(errorcode_t::posted_backlog);
   }
 }

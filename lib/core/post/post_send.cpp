@@ -3,11 +3,16 @@
 // the caller forbids that, puts the message into the backlog.
 #include <cstring>
 
+#include "lib/core/device/back_pressure.hpp"
+#include "lib/core/device/gates.hpp"
+#include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/sending.hpp"
 #include "lib/core/post/begin_post.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
 #include "lib/core/post/post_message.hpp"
 #include "lib/core/stream/stream.hpp"
+#include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
 
@@ -29,12 +34,12 @@ status_t send_tracked(device& d, Args& a, const wire::header& head, const char* 
   op->pieces.store(1, std::memory_order_relaxed);
   d.count_in(op);
   item.completes = op;
-  if (!at_once || !d.submit(item)) {
+  if (!at_once || !submit(d, item)) {
     if (retry_allowed) {
-      d.forget(op);
+      forget_operation(d, op);
       return errorcode_t::retry_nomem;
     }
-    d.queue(std::move(item));
+    enqueue(d, std::move(item));
   }
   give_back_packet(a);
   return wait.result(errorcode_t::posted);
@@ -57,9 +62,9 @@ status_t send_acked(device& d, Args& a, const wire::header& head, const char* wh
   item.handle = op->handle();
   item.awaited = awaits_acks;
   d.count_in(op);
-  d.open(op, awaits_acks);
+  open_gate(d, op, awaits_acks);
   // From here on the message will be sent, and its ack may end the operation at any time.
-  if (!at_once || !d.submit(item)) d.queue(std::move(item));
+  if (!at_once || !submit(d, item)) enqueue(d, std::move(item));
   give_back_packet(a);
   return wait.result(errorcode_t::posted);
 }
@@ -106,8 +111,8 @@ status_t send_rendezvous(device& d, Args& a, wire::header head, const char* what
   rts.body = expect_receiver(d, op, a, wants_ack(a));
   if (LCI_UNLIKELY(op->named)) make_withdrawable(op, rts);
   d.count_in(op);
-  d.open(op, awaits_receiver);
-  d.send_request(a.rank, static_cast<uint32_t>(rts.body.operation), awaits_receiver, rts);
+  open_gate(d, op, awaits_receiver);
+  send_request(d, a.rank, static_cast<uint32_t>(rts.body.operation), awaits_receiver, rts);
   return wait.result(errorcode_t::posted);
 }
 
@@ -154,7 +159,7 @@ bool is_to_pause(device& d, const post_send_args& a) {
   // Collective checks need no pause: their target has posted its receives, or will before it makes its own call.
   if (a.matching_engine.p_impl->id == wire::check_engine) return false;
   if (may_retry(a)) return true;
-  if (!tls_in_progress) d.await_end_of_pause(a.rank);
+  if (!tls_in_progress) await_end_of_pause(d, a.rank);
   return false;
 }
 

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "lib/base/check.hpp"
+#include "lib/core/device/gates.hpp"
+#include "lib/core/device/sending.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_message.hpp"
 #include "lib/core/stream/stream.hpp"
@@ -22,15 +24,6 @@ void free_stream(free_stream_args& a) {
 
 namespace {
 
-/// Sets asks_credit in the header of a message that is about to be released, if it is to ask.
-void ask_credit(outgoing_stream& out, std::vector<std::byte>& message, size_t size) {
-  if (!out.asks_credit(size)) return;
-  wire::header head;
-  std::memcpy(&head, message.data(), sizeof head);
-  head.policy |= wire::asks_credit;
-  std::memcpy(message.data(), &head, sizeof head);
-}
-
 /// Numbers the message and sends it; or holds it, in `place`, until the window has room. Does not throw, since its
 /// operation is outstanding.
 void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::header head,
@@ -41,10 +34,10 @@ void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::hea
     head.tag = wire::pack_number(out.next++, head.tag);
     std::memcpy(item.message.data(), &head, sizeof head);
     if (!out.has_room()) return out.hold(d, std::move(item), size, place);
-    ask_credit(out, item.message, size);
+    out.ask_credit(item.message, size);
     out.release(size);
   }
-  d.submit_or_queue(std::move(item));
+  submit_or_enqueue(d, std::move(item));
 }
 
 status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::header head) {
@@ -121,7 +114,7 @@ status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::he
   }
   item.handle = op->handle();
   d.count_in(op);
-  d.open(op, item.awaited);
+  open_gate(d, op, item.awaited);
   // From here on the message will be sent, even if the window has filled up meanwhile, and its answer
   // may end the operation at any time.
   send_in_turn(d, out, std::move(item), head, a.size, place);
@@ -146,34 +139,6 @@ status_t post_in_stream(post_am_args& a) {
   const bool acked = a.comp_semantic != comp_semantic_t::memory && !ends_with_copy(d, a);
   if (!acked && goes_whole(d, a, false)) return post_eager(d, a, out, head);
   return post_tracked(d, a, out, head, acked);
-}
-
-bool device::receive_credit(int peer, const wire::message& m) {
-  outgoing_stream* out = rt.streams.find_outgoing(m.head.engine, peer);
-  if (out == nullptr) return false;
-  outgoing_stream::held_list released;
-  {
-    std::lock_guard guard(out->lock);
-    out->catch_up();
-    const auto newly_delivered = static_cast<int32_t>(m.head.word - out->delivered);
-    if (newly_delivered <= 0) return true;  // a later credit has overtaken this one
-    if (static_cast<uint32_t>(newly_delivered) > out->sent - out->delivered ||
-        m.head.tag - out->delivered_bytes > out->sent_bytes - out->delivered_bytes)
-      return false;
-    out->delivered = m.head.word;
-    out->delivered_bytes = m.head.tag;
-    while (!out->held.empty() && out->is_open()) {
-      outgoing_stream::held_message& next = out->held.front();
-      ask_credit(*out, next.item.message, next.size);
-      out->release(next.size);
-      released.splice(released.end(), out->held, out->held.begin());
-    }
-  }
-  for (outgoing_stream::held_message& each : released) {
-    each.by->submit_or_queue(std::move(each.item));
-    each.end();
-  }
-  return true;
 }
 
 }  // namespace lci::core

@@ -7,6 +7,7 @@
 #include "lib/core/post/direct.hpp"
 #include "lib/core/post/post_common.hpp"
 #include "lib/core/post/post_layout.hpp"
+#include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
 
@@ -82,10 +83,10 @@ class layout_transfer final : public dependent {
   /// Signals the target, if that was asked for and nothing failed.
   void signal_target() {
     if (signal_ != 0 && !failed())
-      device_.send_signal(status_.rank, signal_, status_.tag, signalled_, status_.size);
+      send_signal(device_, status_.rank, signal_, status_.tag, signalled_, status_.size);
   }
 
-  unfinished give_up() override {
+  unfinished abandon() override {
     status_.error = errorcode_t::cancelled;
     return {ticket_ != nullptr ? ticket_->retire() : user_, status_};
   }
@@ -101,9 +102,9 @@ class layout_transfer final : public dependent {
     auto* t = static_cast<layout_transfer*>(self);
     struct ending {
       device& of;
-      ~ending() { of.end_task(); }
+      ~ending() { of.lifetime.end_task(); }
     } const at_end{t->device_};
-    if (t->device_.closing()) t->fail_as(failure::cancelled);
+    if (t->device_.lifetime.closing()) t->fail_as(failure::cancelled);
     if (t->post_pieces() && t->release_piece()) t->end();
     return true;
   }
@@ -135,7 +136,7 @@ class layout_transfer final : public dependent {
       }
       if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
       if (status.is_retry()) {
-        device_.begin_task();
+        device_.lifetime.begin_task();
         device_.rt.deferred.push({run, this});
         return false;
       }
@@ -153,7 +154,7 @@ class layout_transfer final : public dependent {
   bool release_piece() { return pieces_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);
-    tell_target();
+    signal_target();
     if (failed()) status_.error = error_of(failed_.load(std::memory_order_relaxed));
     user_->signal(status_);
   }
@@ -228,7 +229,7 @@ status_t post_rma_layout(const char* what, Args& a, Copy copy) {
       remote(a.remote_layout != nullptr ? *a.remote_layout : whole, a.size);
   copy(at, remote, local);
   if (a.remote_comp != 0)
-    d.send_signal(a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
+    send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
   return answer_done(d, a, buffer_of(a));
 }
 

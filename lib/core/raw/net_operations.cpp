@@ -5,8 +5,11 @@
 #include <memory>
 
 #include "generated/core_operations.hpp"
+#include "lib/core/device/in_progress.hpp"
+#include "lib/core/device/raw_network.hpp"
+#include "lib/core/device/sending.hpp"
 #include "lib/core/post/post_common.hpp"
-#include "lib/core/raw/raw_network.hpp"
+#include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
 
@@ -84,11 +87,11 @@ errorcode_t send_copy(device& d, const Args& a) {
   } else {
     packet_pool& pool = *d.packet_pool.p_impl;
     packet* p = pool.get();
-    if (p == nullptr && pool.is_hollow()) p = d.reserved_packet();
+    if (p == nullptr && pool.is_hollow()) p = d.supply.reserved();
     if (p == nullptr) return errorcode_t::retry_nopacket;
     p->head = wire::unpack(head);
     std::memcpy(p->payload(), a.buffer, a.size);
-    result = d.send_packet(a.rank, p, a.size);
+    result = send_packet(d, a.rank, p, a.size);
     if (result != errorcode_t::done) p->pool->put(p);
   }
   if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
@@ -152,7 +155,7 @@ errorcode_t inject_put(device& d, const post_put_args& put) {
   const errorcode_t result = d.net->post(op);
   if (result == errorcode_t::fatal) throw_peer_failure(put.rank);
   if (result == errorcode_t::done && put.remote_comp != 0)
-    d.send_signal(put.rank, put.remote_comp, put.tag, op.remote_addr, put.size);
+    send_signal(d, put.rank, put.remote_comp, put.tag, op.remote_addr, put.size);
   return result;
 }
 
@@ -160,7 +163,7 @@ error_t put_copy(device& d, post_put_args put) {
   const bool in_order = put.remote_comp == 0 || d.limits.put_then_send_ordered;
   if (d.limits.rma && put.size > 0 && put.size <= d.limits.max_inject && in_order)
     return inject_put(d, put);
-  raw_network& raw = d.raw();
+  raw_network& raw = raw_of(d);
   auto made = std::make_unique<copied_put>(raw, put.local_buffer, put.size);
   copied_put* const copy = made.get();
   raw.keep(std::move(made));
@@ -186,14 +189,14 @@ size_t net_poll_cq(net_poll_cq_args& a) {
   device& d = *a.device.p_impl;
   // Before statuses are taken, which would be lost if progress() throws.
   if (!tls_in_progress) (void)d.progress();
-  return d.raw().take(a.max_polls, a.statuses);
+  return raw_of(d).take(a.max_polls, a.statuses);
 }
 
 error_t net_post_recv(net_post_recv_args& a) {
   device& d = *a.device.p_impl;
   check_buffer("net_post_recv", a.buffer, a.size);
   check_registration("net_post_recv", d, a);
-  raw_network& raw = d.raw();
+  raw_network& raw = raw_of(d);
   post_recv_args recv;
   recv.rank = ANY_SOURCE;
   recv.local_buffer = a.buffer;
@@ -220,7 +223,7 @@ error_t net_post_send(net_post_send_args& a) {
   device& d = *a.device.p_impl;
   check_target("net_post_send", d, a);
   check_registration("net_post_send", d, a);
-  raw_network& raw = d.raw();
+  raw_network& raw = raw_of(d);
   if (a.size <= largest_copy(d)) {
     const errorcode_t result = send_copy(d, a);
     if (result != errorcode_t::done) return result;
@@ -267,7 +270,7 @@ error_t net_post_put(net_post_put_args& a) {
   check_target("net_post_put", d, a);
   check_registration("net_post_put", d, a);
   check_range("net_post_put", d, a);
-  raw_network& raw = d.raw();
+  raw_network& raw = raw_of(d);
   auto put = remote_access<post_put_args>(a, &raw.written);
   put.mr = a.mr;
   return answer(raw, net_opcode_t::WRITE, post_put(put));
@@ -278,7 +281,7 @@ error_t net_post_putImm(net_post_putImm_args& a) {
   check_target("net_post_putImm", d, a);
   check_registration("net_post_putImm", d, a);
   check_range("net_post_putImm", d, a);
-  raw_network& raw = d.raw();
+  raw_network& raw = raw_of(d);
   auto put = remote_access<post_put_args>(a, &raw.written);
   put.mr = a.mr;
   with_imm(put, a.imm_data);
@@ -290,7 +293,7 @@ error_t net_post_get(net_post_get_args& a) {
   check_target("net_post_get", d, a);
   check_registration("net_post_get", d, a);
   check_range("net_post_get", d, a);
-  raw_network& raw = d.raw();
+  raw_network& raw = raw_of(d);
   auto get = remote_access<post_get_args>(a, &raw.got);
   get.mr = a.mr;
   return answer(raw, net_opcode_t::READ, post_get(get));

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "lib/base/check.hpp"
-#include "lib/core/device/device.hpp"
+#include "lib/core/device/device_visit.hpp"
+#include "lib/core/match/unexpected.hpp"
 #include "lib/core/runtime/runtime.hpp"
 
 namespace lci::core {

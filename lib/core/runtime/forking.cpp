@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/base/call_watch.hpp"
-#include "lib/core/device/device.hpp"
+#include "lib/core/device/direct_paths.hpp"
 
 namespace lci::core {
 
@@ -28,7 +28,7 @@ void in_parent() { listed().mutex.unlock(); }
 void in_child() {
   call_watch.fetch_or(process_was_forked, std::memory_order_relaxed);
   detail::default_device.store(nullptr, std::memory_order_relaxed);
-  for (device* d : listed().devices) d->close_direct_ways();
+  for (device* d : listed().devices) close_direct_paths(*d);
   listed().mutex.unlock();
 }
 

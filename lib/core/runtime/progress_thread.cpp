@@ -108,7 +108,7 @@ void progress_worker::park(int64_t& slice) {
   device& d = *devices_.front();
   d.bell.announce();
   const bool idle = d.backlog.empty() && !d.receive_window.has_requests() &&
-                    d.rt.deferred.count.load(std::memory_order_acquire) == 0 && !d.lacks_receives();
+                    d.rt.deferred.count.load(std::memory_order_acquire) == 0 && !d.supply.lack_receives();
   // Wakes for the next deadline as well; a deadline added meanwhile rings the bell.
   const int64_t longest = std::min(idle ? longest_sleep : slice, d.deadlines.left() / 1000 + 1);
   if (!stop_.load(std::memory_order_relaxed) && longest > 0) d.net->park(longest);

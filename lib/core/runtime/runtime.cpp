@@ -5,7 +5,10 @@
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
-#include "lib/core/device/argument_checks.hpp"
+#include "lib/core/device/device_visit.hpp"
+#include "lib/core/device/unexpected_messages.hpp"
+#include "lib/core/match/matching_engine.hpp"
+#include "lib/core/match/unexpected.hpp"
 #include "lib/core/memory/packet_pool.hpp"
 #include "lib/core/runtime/exchange.hpp"
 #include "network/open.hpp"
@@ -80,7 +83,7 @@ void runtime::discard_entries(matching_engine& engine) {
     } else {
       auto* u = static_cast<unexpected*>(entry);
       const device_visit via(*this, u->device_uid);
-      if (via.get() != nullptr) via.get()->answer_discarded(*u);
+      if (via.get() != nullptr) answer_discarded(*via.get(), *u);
       free_unexpected(via.get(), u);
     }
   });

@@ -11,6 +11,7 @@
 #include "lib/base/objects.hpp"
 #include "lib/core/checking/inspection.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/net_context.hpp"
 #include "lib/core/runtime/process.hpp"
 #include "lib/core/runtime/runtime.hpp"

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <vector>
 
 #include "lci/operations.hpp"
 #include "lib/base/cpu.hpp"
@@ -55,6 +56,8 @@ struct outgoing_stream {
   bool asks_credit(size_t size) const {
     return (unasked + 1) * 4 >= window || (unasked_bytes + size) * 4 >= window_bytes;
   }
+  /// Sets the flag in the header of a message that is about to be released, if it is to ask.
+  void ask_credit(std::vector<std::byte>& message, size_t size) const;
   void release(size_t size) {
     const bool asks = asks_credit(size);
     ++sent;

@@ -1,5 +1,6 @@
 #include "lib/core/stream/stream_order.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -8,7 +9,13 @@
 #include "lib/base/memory.hpp"
 #include "lib/concurrent/sharded_queue.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/device_visit.hpp"
+#include "lib/core/device/receive.hpp"
+#include "lib/core/device/sending.hpp"
+#include "lib/core/device/signals.hpp"
 #include "lib/core/operation/make_status.hpp"
+#include "lib/core/stream/handlers.hpp"
+#include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
 
@@ -40,6 +47,7 @@ void incoming_stream::begin_anew() {
     ++connection_;
     next_ = 0;
     bytes_ = 0;
+    lost_ = {};
     delivering_ = false;  // a thread that is delivering sees the new connection_ and stops
   }
   for (const auto& [number, m] : lost) drop(m);
@@ -56,12 +64,48 @@ bool incoming_stream::keep_copy(ordered_message& m) {
   return true;
 }
 
+resource_error incoming_stream::report_lost(device& d, const ordered_message& m) {
+  const resource_error lost = count_lost(d, "a message of a stream", peer_, m.size);
+  if (!m.acked) return lost;
+  const device_visit by(d.rt, m.device_uid, &d);
+  if (by.get() != nullptr) send_ack(*by.get(), peer_, m.operation, wire::no_memory);
+  return lost;
+}
+
 bool incoming_stream::arrive_without_memory(device& d, uint32_t number, const ordered_message& m) {
-  const resource_error lost = d.lost("a message of a stream", peer_, m.size);
-  if (m.acked) d.send_ack(peer_, m.operation, wire::no_memory);
+  const resource_error lost = report_lost(d, m);
   if (!arrive(d, number, turn_of(m))) return false;
   if (!m.acked) throw lost;
   return true;
+}
+
+bool incoming_stream::is_lost(uint32_t number) const {
+  return std::any_of(lost_.begin(), lost_.end(), [=](const lost_turns& l) { return number - l.first < l.count; });
+}
+
+bool incoming_stream::note_lost(uint32_t number, const ordered_message& m) {
+  const auto takes = [=](const lost_turns& l) { return l.count > 0 && l.first + l.count == number; };
+  auto at = std::find_if(lost_.begin(), lost_.end(), takes);
+  if (at == lost_.end()) {
+    at = std::find_if(lost_.begin(), lost_.end(), [](const lost_turns& l) { return l.count == 0; });
+    if (at == lost_.end()) return false;
+    *at = {number, 0, 0, false};
+  }
+  ++at->count;
+  at->bytes += m.size;
+  at->asks |= m.asks;
+  return true;
+}
+
+bool incoming_stream::pass_lost() {
+  bool asks = false;
+  const auto is_next = [this](const lost_turns& l) { return l.count > 0 && l.first == next_; };
+  for (auto l = lost_.begin(); (l = std::find_if(lost_.begin(), lost_.end(), is_next)) != lost_.end(); *l = {}) {
+    next_ += l->count;
+    bytes_ += l->bytes;
+    asks |= l->asks;
+  }
+  return asks;
 }
 
 void incoming_stream::drop(const ordered_message& m) {
@@ -79,11 +123,20 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
     }
     if (!is_turn(number)) {
       // The number that is being delivered now is not expected either.
-      const bool expected = number - next_ < furthest && !(delivering_ && number == next_);
-      if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
+      const bool expected = number - next_ < furthest && !(delivering_ && number == next_) && !is_lost(number);
+      bool counted = false;
+      try {
+        if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
+      } catch (const std::bad_alloc&) {
+        counted = note_lost(number, m);
+        if (!counted) throw;
+      }
       guard.unlock();
       drop(m);
-      return false;
+      if (!counted || m.comp == 0) return counted;
+      const resource_error lost = report_lost(d, m);
+      if (!m.acked) throw lost;
+      return true;
     }
     delivering_ = true;
     connection = connection_;
@@ -105,13 +158,14 @@ void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connecti
         d.failures.add_exception(std::current_exception());
       }
     }
-    const bool asks = m.asks;
+    bool asks = m.asks;
     wire::header credit;
     {
       std::lock_guard guard(lock_);
       if (connection != connection_) break;
       ++next_;
       bytes_ += m.size;
+      asks |= pass_lost();
       credit.word = next_;
       credit.tag = bytes_;
       const auto waiting = waiting_.find(next_);
@@ -126,7 +180,7 @@ void incoming_stream::take_turns(device& d, ordered_message m, uint32_t connecti
     if (!asks) continue;
     credit.what = wire::kind::stream_credit;
     credit.engine = id_;
-    d.send_or_queue(peer_, credit);
+    send_or_queue(d, peer_, credit);
   }
   if (thrown != nullptr) std::rethrow_exception(thrown);
 }
@@ -143,7 +197,7 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
     ~answer() {
       if (!m.acked) return;
       const device_visit by(d.rt, m.device_uid, &d);
-      if (by.get() != nullptr) by.get()->send_ack(peer, m.operation, policy);
+      if (by.get() != nullptr) send_ack(*by.get(), peer, m.operation, policy);
     }
   } at_end{d, peer_, m, comp != nullptr ? uint8_t{0} : wire::refused};
   if (comp == nullptr) return drop(m);
@@ -151,7 +205,7 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
   const bool runs_code = may_post(comp->attr.comp_type);
   const auto lose = [&] {
     at_end.policy = wire::no_memory;
-    const resource_error lost = d.lost("a message of a stream", peer_, m.size);
+    const resource_error lost = count_lost(d, "a message of a stream", peer_, m.size);
     if (!m.acked) throw lost;
   };
   struct release {
@@ -164,7 +218,7 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
   try {
     if (m.owned || comp->attr.am_in_place)
       comp->signal(make_status(errorcode_t::done, peer_, m.data, m.size, m.tag, nullptr));
-    else if (LCI_UNLIKELY(!d.deliver_copy(to, peer_, m.tag, static_cast<const std::byte*>(m.data), m.size)))
+    else if (LCI_UNLIKELY(!deliver_copy(d, to, peer_, m.tag, static_cast<const std::byte*>(m.data), m.size)))
       lose();
   } catch (const std::bad_alloc&) {
     if (runs_code) throw;
@@ -174,7 +228,7 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
     if (runs_code || at_end.policy != 0) throw;
     after.m = &m;
     at_end.policy = wire::no_memory;
-    d.count_undelivered(peer_, m.size);
+    count_undelivered(d, peer_, m.size);
     if (!m.acked) throw;
   }
 }
@@ -193,13 +247,13 @@ void ordered_transfer::signal(status_t status) {
   (void)in_.arrive(device_, number_, message_);
 }
 
-bool device::receive_ordered(int peer, wire::message& m) {
+bool receive_ordered(device& d, int peer, wire::message& m) {
   ordered_message message;
   const uint32_t number = wire::number_of(m.head);
   message.comp = m.head.word;
   message.tag = static_cast<uint32_t>(m.head.tag);
   message.asks = (m.head.policy & wire::asks_credit) != 0;
-  message.device_uid = attr.uid;
+  message.device_uid = d.attr.uid;
   wire::ack_body ack;
   if ((m.head.policy & wire::ack_follows) != 0) {
     if (!wire::take_body(m, ack)) return false;
@@ -208,47 +262,47 @@ bool device::receive_ordered(int peer, wire::message& m) {
   }
   message.data = const_cast<std::byte*>(m.data);
   message.size = m.size;
-  return insist_on_memory([&]() -> incoming_stream& { return rt.streams.incoming(peer, m.head.engine); })
-      .arrive(*this, number, message);
+  return insist_on_memory([&]() -> incoming_stream& { return d.rt.streams.incoming(peer, m.head.engine); })
+      .arrive(d, number, message);
 }
 
-bool device::receive_ordered_rts(int peer, wire::message& m) {
+bool receive_ordered_rts(device& d, int peer, wire::message& m) {
   wire::rts_body body;
   if (!wire::take_body(m, body)) return false;
   incoming_stream& in =
-      insist_on_memory([&]() -> incoming_stream& { return rt.streams.incoming(peer, m.head.engine); });
+      insist_on_memory([&]() -> incoming_stream& { return d.rt.streams.incoming(peer, m.head.engine); });
   ordered_message message;
   message.comp = m.head.word;
   message.tag = static_cast<uint32_t>(m.head.tag);
   message.size = body.size;
   message.asks = (m.head.policy & wire::asks_credit) != 0;
-  message.device_uid = attr.uid;
+  message.device_uid = d.attr.uid;
   const uint32_t number = wire::number_of(m.head);
-  const rcomp_table::target to = rt.rcomps.find_target(m.head.word);
+  const rcomp_table::target to = d.rt.rcomps.find_target(m.head.word);
   const bool wanted = to.comp != nullptr;
-  operation* op = wanted ? rt.operations.allocate() : nullptr;
+  operation* op = wanted ? d.rt.operations.allocate() : nullptr;
   message.acked = (body.operation & wire::wants_ack) != 0;
   message.operation = static_cast<uint32_t>(body.operation);
   message.allocator = to.allocator;
   void* buffer = nullptr;
   std::unique_ptr<ordered_transfer> transfer;
   if (op != nullptr) try {
-      transfer = insist_on_memory([&] { return std::make_unique<ordered_transfer>(*this, in, number, message); });
-      buffer = rt.allocate(body.size, to.allocator);
+      transfer = insist_on_memory([&] { return std::make_unique<ordered_transfer>(d, in, number, message); });
+      buffer = d.rt.allocate(body.size, to.allocator);
     } catch (const std::bad_alloc&) {
     }
   if (buffer == nullptr) {
-    if (op != nullptr) rt.operations.release(op);
-    if (wanted) count_undelivered(peer, body.size);
-    (void)refuse(peer, body.operation, wanted ? wire::no_memory : wire::refused);
-    return in.arrive(*this, number, turn_of(message));  // so that later messages do not wait for ever
+    if (op != nullptr) d.rt.operations.release(op);
+    if (wanted) count_undelivered(d, peer, body.size);
+    (void)refuse(d, peer, body.operation, wanted ? wire::no_memory : wire::refused);
+    return in.arrive(d, number, turn_of(message));  // so that later messages do not wait for ever
   }
   op->comp = transfer.release();
   op->status.buffer = buffer;
   op->status.size = body.size;
   op->allocator = to.allocator;
   op->allocated = op->ordered = true;
-  start_receive(op, peer, message.tag, body);
+  start_receive(d, op, peer, message.tag, body);
   return true;
 }
 

@@ -1,10 +1,12 @@
 // Ordered active messages at their target: delivery by sequence number.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 
+#include "lci/errors.hpp"
 #include "lci/operations.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/wire/wire.hpp"
@@ -39,7 +41,8 @@ class incoming_stream {
   incoming_stream& operator=(const incoming_stream&) = delete;
 
   /// Delivers the message and those that waited for it, or stores it until its turn. If `number` is not valid now,
-  /// drops the message and returns false.
+  /// drops the message and returns false. A message that can't be stored for want of memory is lost, which is reported;
+  /// the stream continues after it.
   bool arrive(device& d, uint32_t number, ordered_message m);
 
   /// The peer's id has been given to another peer: drops what waits, and restarts the numbers.
@@ -49,9 +52,24 @@ class incoming_stream {
   bool is_turn(uint32_t number) const { return number == next_ && !delivering_; }
   /// Copies the payload, so that the message can wait. False: no memory.
   bool keep_copy(ordered_message& m);
-  /// Reports the loss of a message that can't be stored; its number is still counted, so that later messages are
+  /// Acknowledges the loss of a message to its sender. Returns the exception to throw here if the sender waits for no
+  /// acknowledgement.
+  resource_error report_lost(device& d, const ordered_message& m);
+  /// arrive() of a message that can't be stored: it is lost, but its number is counted, so that later messages are
   /// delivered.
   bool arrive_without_memory(device& d, uint32_t number, const ordered_message& m);
+  /// Numbers of lost messages that follow each other. Counted when their turn comes; needs no memory.
+  struct lost_turns {
+    uint32_t first = 0, count = 0;
+    uint64_t bytes = 0;
+    bool asks = false;  // one of them, for credit
+  };
+  // Under lock_:
+  bool is_lost(uint32_t number) const;
+  /// False: there are too many gaps between lost messages.
+  bool note_lost(uint32_t number, const ordered_message& m);
+  /// Counts the lost messages whose turn has come. True if one of them asked for credit.
+  bool pass_lost();
   void take_turns(device& d, ordered_message m, uint32_t connection);
   void deliver(device& d, const ordered_message& m);
   void drop(const ordered_message& m);
@@ -65,6 +83,7 @@ class incoming_stream {
   bool delivering_ = false;  // under lock_
   uint32_t connection_ = 0;  // how often the peer's id has been reused; under lock_
   std::map<uint32_t, ordered_message> waiting_;  // by number; under lock_
+  std::array<lost_turns, 4> lost_;               // under lock_
 };
 
 /// Completion object of a stream's large message during its rendezvous. Deletes itself.

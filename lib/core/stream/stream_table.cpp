@@ -2,24 +2,10 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "lib/base/check.hpp"
-#include "lib/core/device/device.hpp"
 
 namespace lci::core {
-
-void outgoing_stream::hold(device& d, backlog::item item, size_t size, held_list& place) {
-  d.pending.fetch_add(1, std::memory_order_relaxed);
-  d.begin_task();
-  place.front() = {&d, std::move(item), size};
-  held.splice(held.end(), place, place.begin());
-}
-
-void outgoing_stream::held_message::end() const {
-  by->pending.fetch_sub(1, std::memory_order_release);
-  by->end_task();
-}
 
 uint16_t stream_table::add(const stream_attr_t& attr) {
   constexpr size_t most = 1 << 16;  // 16 bits in a header
@@ -75,10 +61,5 @@ void stream_table::begin_anew(int peer) {
   outgoing_.for_each_with(peer, [](outgoing_stream& out) { out.begin_anew(); });
   incoming_.for_each_with(peer, [](incoming_stream& in) { in.begin_anew(); });
 }
-
-stream::stream(runtime_t rt, const stream_attr_t& attributes)
-    : runtime(rt), attr(attributes), id(rt.p_impl->streams.add(attributes)) {}
-
-stream::~stream() { runtime.p_impl->streams.remove(id); }
 
 }  // namespace lci::core

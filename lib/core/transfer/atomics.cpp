@@ -6,7 +6,10 @@
 #include <type_traits>
 
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/gates.hpp"
+#include "lib/core/device/sending.hpp"
 #include "lib/core/operation/ticket.hpp"
+#include "lib/core/transfer/handlers.hpp"
 
 namespace lci::core {
 
@@ -68,33 +71,33 @@ uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t ope
                             : apply_to_bits<uint32_t>(op, at, operand, compare);
 }
 
-bool device::receive_atomic(int peer, wire::message& m) {
+bool receive_atomic(device& d, int peer, wire::message& m) {
   wire::atomic_body body;
   if (!wire::take_body(m, body)) return false;
   const atomic_op_t op = wire::atomic_op_of(m.head);
   const atomic_type_t type = wire::atomic_type_of(m.head);
   const bool good = is_supported(op, type) && body.addr % size_of(type) == 0;
-  void* at = good ? rt.check_region(body.rkey, body.addr, size_of(type)) : nullptr;
+  void* at = good ? d.rt.check_region(body.rkey, body.addr, size_of(type)) : nullptr;
   wire::framed<wire::atomic_result> reply;
   reply.head.what = wire::kind::atomic_reply;
   reply.head.tag = m.head.tag;
   reply.head.policy = at == nullptr ? wire::refused : 0;
   reply.body.value = at == nullptr ? 0 : apply_atomic(op, type, at, body.operand, body.compare);
-  send_or_queue(peer, reply);
+  send_or_queue(d, peer, reply);
   return at != nullptr;
 }
 
-bool device::receive_atomic_reply(int peer, wire::message& m) {
+bool receive_atomic_reply(device& d, int peer, wire::message& m) {
   wire::atomic_result body;
   if (!wire::take_body(m, body)) return false;
   const bool refused = m.head.policy == wire::refused;
-  return visit(static_cast<uint32_t>(m.head.tag), awaits_reply, peer, [&](operation* op, uint8_t) {
+  return visit_operation(d, static_cast<uint32_t>(m.head.tag), awaits_reply, peer, [&](operation* op, uint8_t) {
     if (!op->gate.close()) return false;
     if (refused) {
       op->fail_as(failure::fatal);
     } else if (op->status.buffer != nullptr && (!op->named || ticket_of(op).hold())) {
       std::memcpy(op->status.buffer, &body.value, op->status.size);
-      if (op->named) ticket_of(op).release(*this);
+      if (op->named) ticket_of(op).release(d);
     }
     return true;
   });

@@ -1,17 +1,67 @@
-// Rendezvous: messages too large for an eager protocol begin with a handshake. The receiver chooses the transfer:
-// it reads the sender's memory, or answers with an RTR, upon which the sender writes to the receiver's buffer (and
-// sends a FIN or an immediate) or, for one without remote access, sends fragments that the receiver copies.
+// Rendezvous, and the pieces and the completion of all transfers. Messages too large for an eager protocol begin with a
+// handshake. The receiver chooses the transfer: it reads the sender's memory, or answers with an RTR, upon which the
+// sender writes to the receiver's buffer (and sends a FIN or an immediate) or, for one without remote access, sends
+// fragments that the receiver copies.
+#include "lib/core/transfer/transfers.hpp"
+
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <new>
 
 #include "lib/base/check.hpp"
 #include "lib/core/device/device.hpp"
+#include "lib/core/device/device_visit.hpp"
+#include "lib/core/device/gates.hpp"
+#include "lib/core/device/internal_ids.hpp"
+#include "lib/core/device/receive.hpp"
+#include "lib/core/device/sending.hpp"
+#include "lib/core/device/signals.hpp"
+#include "lib/core/device/unexpected_messages.hpp"
+#include "lib/core/match/unexpected.hpp"
 #include "lib/core/memory/memory_region.hpp"
 #include "lib/core/operation/ticket.hpp"
+#include "lib/core/transfer/handlers.hpp"
 
 namespace lci::core {
+
+// --- the receiver: RTS ---
+
+bool receive_rts(device& d, int peer, wire::message& m) {
+  wire::rts_body body;
+  if (!wire::take_body(m, body)) return false;
+  if (m.head.what == wire::kind::rts_am) {
+    const receive_window::request request{peer, wire::tag_of(m.head), m.head.word, body};
+    if (!must_wait(d, request)) return start_large_am(d, request);
+    d.pending.fetch_add(1, std::memory_order_relaxed);  // a drained device has delivered what had come
+    d.receive_window.wait(request);
+    return true;
+  }
+  matching_engine* engine = d.rt.engines.get(m.head.engine);
+  if (engine == nullptr) engine = unlisted_engine(d, m.head.engine);
+  if (engine == nullptr) return refuse(d, peer, body.operation);
+  const auto policy = static_cast<matching_policy_t>(m.head.policy);
+  const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), policy);
+  const auto refuse_for_lack_of_memory = [&] {
+    count_undelivered(d, peer, body.size);
+    (void)refuse(d, peer, body.operation, wire::no_memory);
+    return true;
+  };
+  unexpected* const u = allocate_unexpected(0);
+  if (LCI_UNLIKELY(u == nullptr)) return refuse_for_lack_of_memory();
+  const bool late = d.lifetime.closing() || (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.is_closing(peer));
+  *u = {peer, wire::tag_of(m.head), body.size, true, late, d.attr.uid, body};
+  d.flow.count(peer, u->memory());
+  void* match = nullptr;
+  if (LCI_UNLIKELY(!file_unexpected(d, *engine, key, u, match))) return refuse_for_lack_of_memory();
+  if (LCI_UNLIKELY(late)) {
+    (void)refuse(d, peer, body.operation, wire::cancelled);
+    if (match != nullptr) cancel_receive(d, static_cast<operation*>(match), peer, wire::tag_of(m.head));
+  }
+  if (match == nullptr) return true;
+  free_unexpected(&d, u);
+  if (LCI_UNLIKELY(late)) return true;
+  start_receive(d, static_cast<operation*>(match), peer, wire::tag_of(m.head), body);
+  return true;
+}
 
 namespace {
 
@@ -60,10 +110,10 @@ choice choose_by(network::attention sender, operation* op, const network::limits
 
 }  // namespace
 
-void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
+void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
   const size_t capacity = op->status.size;
-  if (op->owner() != this) op->reg = {};  // the user registered the buffer with another device
-  op->belong_to(this);
+  if (op->owner() != &d) op->reg = {};  // the user registered the buffer with another device
+  op->belong_to(&d);
   op->status.rank = peer;
   op->status.tag = tag;
   op->status.size = std::min<size_t>(capacity, rts.size);
@@ -73,17 +123,17 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
   op->acknowledges = (rts.operation & wire::wants_ack) != 0;
   op->total = op->status.size;
   op->next_offset = 0;
-  pending.fetch_add(1, std::memory_order_relaxed);
+  d.pending.fetch_add(1, std::memory_order_relaxed);
   // A receive may match an RTS whose sender has failed since: there is no peer to answer.
-  if (LCI_UNLIKELY(failures.may_be_any()) && failures.has_failed(peer))
-    return fail(op);
+  if (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.has_failed(peer))
+    return fail_operation(d, op);
 
-  choice how = op->shaped ? choice::copy : choose(rt.attr.rdv_protocol, limits, rts.rkey != 0);
-  if (how == choice::read && rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select)
-    how = choose_by(net->attention_of(peer), op, limits, receive_window);
+  choice how = op->shaped ? choice::copy : choose(d.rt.attr.rdv_protocol, d.limits, rts.rkey != 0);
+  if (how == choice::read && d.rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select)
+    how = choose_by(d.net->attention_of(peer), op, d.limits, d.receive_window);
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     try {
-      op->reg = registrations.acquire(op->status.buffer, op->total);
+      op->reg = d.registrations.acquire(op->status.buffer, op->total);
       op->registered = true;
     } catch (const resource_error&) {
       how = choice::copy;  // needs no registration
@@ -94,7 +144,7 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
     op->remote_addr = rts.addr;
     op->remote_key = rts.rkey;
     op->pieces.store(1, std::memory_order_relaxed);
-    advance(op);
+    advance(d, op);
     return;
   }
   op->become(op_state::await_data);
@@ -106,36 +156,31 @@ void device::start_receive(operation* op, int peer, tag_t tag, const wire::rts_b
                                                                     : wire::transfer::copy);
   rtr.head.tag = rts.operation;
   rtr.body = {op->total, reinterpret_cast<uint64_t>(op->status.buffer), op->reg.rkey, op->handle()};
-  open(op, awaits_data);
-  send_request(peer, static_cast<uint32_t>(rtr.body.operation), awaits_data, rtr);
+  open_gate(d, op, awaits_data);
+  send_request(d, peer, static_cast<uint32_t>(rtr.body.operation), awaits_data, rtr);
 }
 
-namespace {
+// --- the sender: RTR ---
 
-/// An action for visit(): ends the operation once all accessors have left.
-bool end(operation* op, uint8_t) { return op->gate.close(); }
-
-}  // namespace
-
-bool device::receive_rtr(int peer, wire::message& m) {
+bool receive_rtr(device& d, int peer, wire::message& m) {
   wire::rtr_body body;
   if (!wire::take_body(m, body) || m.head.policy > static_cast<uint8_t>(wire::transfer::last))
     return false;
-  return visit(static_cast<uint32_t>(m.head.tag), awaits_receiver, peer, [&](operation* op, uint8_t) {
+  return visit_operation(d, static_cast<uint32_t>(m.head.tag), awaits_receiver, peer, [&](operation* op, uint8_t) {
     if (body.size > op->total) return false;
-    if (LCI_UNLIKELY(closing()) || (LCI_UNLIKELY(op->named) && !ticket_of(op).hold())) {
+    if (LCI_UNLIKELY(d.lifetime.closing()) || (LCI_UNLIKELY(op->named) && !ticket_of(op).hold())) {
       op->fail_as(failure::cancelled);
       // A receiver that was asked for an ack answers the FIN with one, and that ends the operation.
       if (!op->acknowledged && !op->gate.close()) return false;
-      send_fin(peer, body.operation, wire::cancelled);
+      send_fin(d, peer, body.operation, wire::cancelled);
       return true;
     }
     if (!op->gate.close()) return false;
     op->become(op_state::writing);
     op->transfer = static_cast<wire::transfer>(m.head.policy);
     // The receiver may have chosen a transfer that this side can't do.
-    if (!limits.rma || op->shaped) op->transfer = wire::transfer::copy;
-    if (op->transfer == wire::transfer::write_imm && !limits.put_imm)
+    if (!d.limits.rma || op->shaped) op->transfer = wire::transfer::copy;
+    if (op->transfer == wire::transfer::write_imm && !d.limits.put_imm)
       op->transfer = wire::transfer::write;
     op->total = body.size;
     op->remote_addr = body.addr;
@@ -146,31 +191,43 @@ bool device::receive_rtr(int peer, wire::message& m) {
   });
 }
 
-void device::send_fin(int peer, uint64_t operation, uint8_t policy) {
+// --- the end of the data: FIN, or an immediate ---
+
+void send_fin(device& d, int peer, uint64_t operation, uint8_t policy) {
   wire::header fin;
   fin.what = wire::kind::fin;
   fin.policy = policy;
   fin.tag = operation;
-  send_or_queue(peer, fin);
+  send_or_queue(d, peer, fin);
 }
 
-void device::send_broken_fin(operation* op) {
+bool refuse(device& d, int peer, uint64_t operation, uint8_t policy) {
+  send_fin(d, peer, operation, policy);
+  return false;
+}
+
+namespace {
+
+/// Sends a FIN to the receiver of a transfer that failed at its sender.
+LCI_COLD void send_broken_fin(device& d, operation* op) {
   const bool by_messages = op->transfer == wire::transfer::copy;
   wire::framed<wire::fin_body> fin;
   fin.head.what = wire::kind::fin;
   fin.head.policy = answer_of(op->failed.load(std::memory_order_relaxed));
   fin.head.tag = op->peer_operation;
   fin.body.unsent = op->total - (by_messages ? op->next_offset : 0);
-  send_or_queue(op->status.rank, fin);
+  send_or_queue(d, op->status.rank, fin);
 }
 
-bool device::receive_fin(int peer, wire::message& m) {
-  if (LCI_UNLIKELY(m.head.policy == wire::not_found)) return receive_not_found(peer, m.head.tag);
+}  // namespace
+
+bool receive_fin(device& d, int peer, wire::message& m) {
+  if (LCI_UNLIKELY(m.head.policy == wire::not_found)) return receive_not_found(d, peer, m.head.tag);
   const failure how = failure_said_by(m.head.policy);
   wire::fin_body body{~uint64_t{0}};
   if (how != failure::none) (void)wire::take_body(m, body);
   const uint8_t awaited = awaits_receiver | awaits_data | (how != failure::none ? awaits_fragments : 0);
-  return visit(static_cast<uint32_t>(m.head.tag), awaited, peer, [&](operation* op, uint8_t kind) {
+  return visit_operation(d, static_cast<uint32_t>(m.head.tag), awaited, peer, [&](operation* op, uint8_t kind) {
     if (how == failure::none) return op->gate.close();
     if (kind == awaits_receiver) {
       if (!op->gate.close()) return false;
@@ -184,84 +241,14 @@ bool device::receive_fin(int peer, wire::message& m) {
   });
 }
 
-bool device::receive_fragment(int peer, wire::message& m) {
-  wire::fragment_body body;
-  if (!wire::take_body(m, body)) return false;
-  const auto copy = [&](operation* op, uint8_t) {
-    if (body.offset > op->total || m.size > op->total - body.offset) return false;
-    // Later fragments of a cancelled get are counted but not copied. (A receive waits for all of them.)
-    const bool held = op->named && op->doing() == op_state::get;
-    if (m.size > 0 && (!held || ticket_of(op).hold())) {
-      if (op->shaped)
-        op->shape->scatter(op->status.buffer, body.offset, m.data, m.size);
-      else
-        std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
-      if (held) ticket_of(op).release(*this);
-    }
-    if (op->take_from_left(m.size) <= m.size) (void)op->gate.close();
-    return true;
-  };
-  return visit(static_cast<uint32_t>(m.head.tag), awaits_data | awaits_fragments, peer, copy);
-}
-
 void device::on_remote_write(int peer, uint32_t imm) {
-  if (!visit(imm, awaits_data, peer, end)) reject();
+  const auto end = [](operation* op, uint8_t) { return op->gate.close(); };  // once all accessors have left
+  if (!visit_operation(*this, imm, awaits_data, peer, end)) count_rejected(*this);
 }
 
-namespace {
-// Bytes of a buffer with a layout that are gathered at a time: few enough to stay in the cache until they are sent.
-constexpr size_t largest_gathered = 8192;
-}  // namespace
+// --- pieces ---
 
-errorcode_t device::send_piece(operation* op, size_t size) {
-  struct {
-    wire::header head;
-    uint64_t body[2];
-  } front{};
-  size_t front_size;
-  if (op->doing() == op_state::put) {
-    front.head.what = wire::kind::put_data;
-    front.head.tag = op->handle();
-    front.body[0] = op->remote_addr + op->next_offset;
-    front.body[1] = op->remote_key;
-    front_size = sizeof(wire::framed<wire::put_body>);
-  } else {
-    front.head.what = wire::kind::fragment;
-    front.head.tag = op->peer_operation;
-    front.body[0] = op->next_offset;
-    front_size = sizeof(wire::framed<wire::fragment_body>);
-  }
-  network::net_op piece;
-  piece.peer = op->status.rank;
-  auto* const base = static_cast<std::byte*>(op->status.buffer);
-  if (front_size + size <= limits.max_inject) {
-    std::array<std::byte, largest_gathered> gathered;
-    std::byte* from = base + op->next_offset;
-    if (op->shaped) {
-      op->shape->gather(gathered.data(), base, op->next_offset, size);
-      from = gathered.data();
-    }
-    piece.inject = true;
-    piece.n_segments = size > 0 ? 2 : 1;
-    piece.segments = {network::segment{&front, front_size, 0}, network::segment{from, size, 0}};
-    return net->post(piece);
-  }
-  packet* p = reserved_packet();
-  if (p == nullptr) return errorcode_t::retry_nopacket;
-  p->head = front.head;
-  std::memcpy(p->payload(), front.body, front_size - sizeof(wire::header));
-  std::byte* const to = p->payload() + front_size - sizeof(wire::header);
-  if (op->shaped)
-    op->shape->gather(to, base, op->next_offset, size);
-  else
-    std::memcpy(to, base + op->next_offset, size);
-  const errorcode_t result =
-      send_packet(op->status.rank, p, front_size - sizeof(wire::header) + size);
-  if (!error_t(result).is_done()) p->pool->put(p);
-  return result;
-}
-
-errorcode_t device::post_piece(operation* op, size_t offset, size_t size) {
+errorcode_t post_piece(device& d, operation* op, size_t offset, size_t size) {
   const op_state doing = op->doing();
   const bool writes = doing == op_state::writing || doing == op_state::put;
   network::net_op piece;
@@ -278,15 +265,18 @@ errorcode_t device::post_piece(operation* op, size_t offset, size_t size) {
     piece.has_imm = true;
     piece.imm = op->peer_operation;
   }
-  return net->post(piece);
+  return d.net->post(piece);
 }
 
-errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) {
+namespace {
+
+/// The same for an operation already posted: if the network refuses the piece, records why and returns `fatal`.
+errorcode_t post_later_piece(device& d, operation* op, size_t offset, size_t size) {
   try {
-    return post_piece(op, offset, size);
+    return post_piece(d, op, offset, size);
   } catch (const resource_error& e) {
     // The thread that makes progress may not be the one that posted, so it records the reason and does not throw.
-    failures.add_refusal(op->status.rank, e.what());
+    d.failures.add_refusal(op->status.rank, e.what());
     op->fail_as(failure::fatal);
     return errorcode_t::fatal;
   } catch (const peer_failure_error&) {
@@ -296,15 +286,17 @@ errorcode_t device::post_later_piece(operation* op, size_t offset, size_t size) 
   }
 }
 
-bool device::try_advance(operation* op) {
+}  // namespace
+
+bool try_advance(device& d, operation* op) {
   const bool writing = op->doing() == op_state::writing;
   // An emulated put ends with its acknowledgements; this thread is an accessor of its gate until all is posted.
-  const bool acknowledged = op->doing() == op_state::put && !limits.rma;
+  const bool acknowledged = op->doing() == op_state::put && !d.limits.rma;
   const bool by_messages = acknowledged || (writing && op->transfer == wire::transfer::copy);
   const bool by_imm = writing && op->transfer == wire::transfer::write_imm;
-  const size_t largest = op->shaped    ? std::min(piece_room(), largest_gathered)
-                         : by_messages ? piece_room()
-                                       : std::min<size_t>(rt.attr.rdv_chunk_size, limits.max_rma);
+  const size_t largest = op->shaped    ? std::min(piece_room(d), largest_gathered)
+                         : by_messages ? piece_room(d)
+                                       : std::min<size_t>(d.rt.attr.rdv_chunk_size, d.limits.max_rma);
   // A receiver that waits for an immediate or fragments must get one, even for 0 bytes.
   bool first = writing && op->total == 0 && op->transfer != wire::transfer::write;
   while (op->next_offset < op->total || first) {
@@ -320,13 +312,13 @@ bool device::try_advance(operation* op) {
     if (last && by_imm && op->pieces.load(std::memory_order_acquire) > 1) return false;
     op->pieces.fetch_add(1, std::memory_order_relaxed);
     const errorcode_t result =
-        by_messages ? send_piece(op, size) : post_later_piece(op, op->next_offset, size);
+        by_messages ? send_piece(d, op, size) : post_later_piece(d, op, op->next_offset, size);
     if (result != errorcode_t::posted) op->pieces.fetch_sub(1, std::memory_order_relaxed);
     if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {
       if (op->has_failed()) break;  // refused
       // If it is not known yet whether the peer failed or freed its device, retry: a later poll reports it.
-      const failure how = failures.with(op->status.rank);
+      const failure how = d.failures.with(op->status.rank);
       if (how == failure::none) return false;
       op->fail_as(how);
       break;
@@ -335,90 +327,88 @@ bool device::try_advance(operation* op) {
   }
   if (acknowledged && op->next_offset < op->total) {
     // Posted pieces are still ended by acknowledgements or by the peer's failure; the others are subtracted here.
-    const uint64_t unposted = pieces_of(op->total - op->next_offset);
+    const uint64_t unposted = pieces_of(d, op->total - op->next_offset);
     if (op->take_from_left(unposted) <= unposted) (void)op->gate.close();
   }
-  if (acknowledged && LCI_UNLIKELY(op->named)) ticket_of(op).release(*this);
-  acknowledged ? leave(op) : on_complete(op);
+  if (acknowledged && LCI_UNLIKELY(op->named)) ticket_of(op).release(d);
+  acknowledged ? leave_gate(d, op) : end_piece(d, op);
   return true;
 }
 
-void device::advance(operation* op) {
-  if (!try_advance(op)) resume_later(op);
+void advance(device& d, operation* op) {
+  if (!try_advance(d, op)) resume_later(d, op);
 }
 
-void device::resume_later(operation* op) {
+void resume_later(device& d, operation* op) {
   backlog::item item;
   item.peer = op->status.rank;
   item.what = backlog::item::type::resume;
   item.resume = op;
-  queue(std::move(item));
+  enqueue(d, std::move(item));
 }
 
-void device::end_queued(int peer, std::exception_ptr& thrown) {
-  try {
-    // An operation that ends may queue an answer, so repeat.
-    while (backlog.drain([&](backlog::item& item) { return item.peer == peer && submit(item); })) {
-    }
-  } catch (...) {
-    if (thrown == nullptr) thrown = std::current_exception();
-  }
-}
-
-void device::on_complete(void* context) {
-  auto* op = static_cast<operation*>(context);
+void end_piece(device& d, operation* op) {
   // A2: pairs with itself: the thread that ends the last piece sees what the others did.
   if (op->pieces.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  finish(op);
+  finish_transfer(d, op);
 }
 
-void device::await_ack(operation* op) {
+void device::on_complete(void* context) { end_piece(*this, static_cast<operation*>(context)); }
+
+// --- completion ---
+
+namespace {
+
+/// For a transfer whose pieces have completed, while the caller is still an accessor of its gate.
+void await_ack(device& d, operation* op) {
   op->become(op_state::await_ack);
-  if (LCI_UNLIKELY(op->named)) ticket_of(op).release(*this);
-  leave(op);
+  if (LCI_UNLIKELY(op->named)) ticket_of(op).release(d);
+  leave_gate(d, op);
 }
 
-void device::finish(operation* op) {
+}  // namespace
+
+void finish_transfer(device& d, operation* op) {
   if (const failure how = op->failed.load(std::memory_order_relaxed);
       LCI_UNLIKELY(how != failure::none)) {
     if (op->doing() == op_state::writing) {
-      send_broken_fin(op);
+      send_broken_fin(d, op);
       if (op->acknowledged) {  // its gate is open: unless the receiver has failed, it still sends its ack
         if (how == failure::fatal) (void)op->gate.close();
-        return await_ack(op);
+        return await_ack(d, op);
       }
     }
-    return fail(op);
+    return fail_operation(d, op);
   }
   switch (op->doing()) {
     case op_state::reading:
-      if (!op->acknowledges) send_fin(op->status.rank, op->peer_operation);
+      if (!op->acknowledges) send_fin(d, op->status.rank, op->peer_operation);
       break;
     case op_state::writing:
-      if (op->transfer == wire::transfer::write) send_fin(op->status.rank, op->peer_operation);
-      if (op->acknowledged) return await_ack(op);
+      if (op->transfer == wire::transfer::write) send_fin(d, op->status.rank, op->peer_operation);
+      if (op->acknowledged) return await_ack(d, op);
       break;
     case op_state::put:
     case op_state::get:
       if (op->signals)
-        send_signal(op->status.rank, op->remote_comp, op->status.tag, op->remote_addr, op->total);
+        send_signal(d, op->status.rank, op->remote_comp, op->status.tag, op->remote_addr, op->total);
       break;
     default:
       break;
   }
-  complete(op);
+  complete_operation(d, op);
 }
 
-void device::forget(operation* op) {
+void forget_operation(device& d, operation* op) {
   if (op->named) ticket_of(op).retire();
   if (op->shaped) op->shape.reset();
-  if (op->registered) registrations.release(op->reg);
-  if (op->counted) flushes.end(op->status.rank, op->parity);
-  rt.operations.release(op);
-  pending.fetch_sub(1, std::memory_order_release);
+  if (op->registered) d.registrations.release(op->reg);
+  if (op->counted) d.flushes.end(op->status.rank, op->parity);
+  d.rt.operations.release(op);
+  d.pending.fetch_sub(1, std::memory_order_release);
 }
 
-void device::fail(operation* op) {
+void fail_operation(device& d, operation* op) {
   const failure how = op->failed.load(std::memory_order_relaxed);
   op->status.error = error_of(how);
   if (how == failure::cancelled) op->status.size = 0;
@@ -429,8 +419,8 @@ void device::fail(operation* op) {
   }
   // A failed read also needs a FIN to its sender, unless an ack reports the failure.
   if (op->doing() == op_state::reading && !op->acknowledges)
-    send_fin(op->status.rank, op->peer_operation, answer_of(how));
-  complete(op);
+    send_fin(d, op->status.rank, op->peer_operation, answer_of(how));
+  complete_operation(d, op);
 }
 
 namespace {
@@ -449,7 +439,7 @@ uint8_t policy_of(const status_t& status) {
 
 }  // namespace
 
-void device::complete(operation* op) {
+void complete_operation(device& d, operation* op) {
   device& owner = *op->owner();
   if (op->registered) owner.registrations.release(op->reg);
   if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
@@ -466,8 +456,8 @@ void device::complete(operation* op) {
     uint32_t peer_operation;
     uint8_t answer;
     ~ending() {
-      if (buffer != nullptr) owner.free_payload(buffer, allocator);
-      if (acknowledges) owner.send_ack(peer, peer_operation, answer);
+      if (buffer != nullptr) free_payload(owner, buffer, allocator);
+      if (acknowledges) send_ack(owner, peer, peer_operation, answer);
       if (counted) owner.flushes.end(peer, parity);
       if (in_window) owner.receive_window.end();
       owner.pending.fetch_sub(1, std::memory_order_release);
@@ -477,7 +467,7 @@ void device::complete(operation* op) {
            op->parity,  op->acknowledges && !op->ordered,
            op->in_window,   op->peer_operation, policy_of(status)};
   void* const payload = op->allocated ? status.buffer : nullptr;
-  rt.operations.release(op);
+  d.rt.operations.release(op);
   if (comp == nullptr) return;
   const bool keeps_status = !may_post(comp->attr.comp_type);  // read now: signal() may free `comp`
   try {

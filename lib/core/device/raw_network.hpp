@@ -7,11 +7,14 @@
 #include <mutex>
 
 #include "lci/completion.hpp"
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/segmented_queue.hpp"
 #include "lib/core/match/matching_engine.hpp"
 #include "lib/core/runtime/runtime.hpp"
 
 namespace lci::core {
+
+class device;
 
 /// Raw operations are the core's operations with completion objects that queue statuses here, so they share device,
 /// progress, backlog and failure handling with all others. Raw messages are sends of a matching engine of their own,
@@ -58,5 +61,8 @@ class raw_network {
   reporter remotely_written{*this, net_opcode_t::REMOTE_WRITE};
   reporter got{*this, net_opcode_t::READ};
 };
+
+/// The device's; created at its first use, or when the first raw message arrives. Thread-safe.
+LCI_COLD raw_network& raw_of(device& d);
 
 }  // namespace lci::core

@@ -1,9 +1,8 @@
-#include "lib/core/raw/raw_network.hpp"
+#include "lib/core/device/raw_network.hpp"
 
 #include <memory>
 #include <utility>
 
-#include "lib/core/device/barrier_rounds.hpp"
 #include "lib/core/device/device.hpp"
 
 namespace lci::core {
@@ -53,25 +52,14 @@ void raw_network::drop(comp_impl_t* comp) {
   kept_.erase(comp);
 }
 
-raw_network& device::raw() {
-  raw_network* there = raw_.load(std::memory_order_acquire);  // A1
+raw_network& raw_of(device& d) {
+  raw_network* there = d.raw.load(std::memory_order_acquire);  // A1
   if (there != nullptr) return *there;
-  auto made = std::make_unique<raw_network>(rt);
+  auto made = std::make_unique<raw_network>(d.rt);
   // R1: pairs with A1. If several threads create one, the first wins.
-  if (raw_.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel,
-                                   std::memory_order_acquire))
+  if (d.raw.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel, std::memory_order_acquire))
     return *made.release();
   return *there;
-}
-
-matching_engine* device::unlisted_engine(uint16_t id) {
-  if (id == wire::check_engine && rt.collectives != nullptr) return &rt.collectives->engine;
-  return id == wire::raw_engine ? &raw().engine : nullptr;
-}
-
-comp_impl_t* device::unlisted_comp(uint32_t rcomp) {
-  if (rcomp == wire::barrier_round) return barriers.get();
-  return rcomp == wire::raw_signal ? &raw().remotely_written : nullptr;
 }
 
 }  // namespace lci::core

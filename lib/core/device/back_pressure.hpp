@@ -1,0 +1,15 @@
+// Waits of posting threads: for room in the backlog, and for the end of a pause.
+#pragma once
+
+#include "lib/base/cpu.hpp"
+
+namespace lci::core {
+
+class device;
+
+/// Makes progress until the backlog holds at most attr.backlog_bytes for the peer. Not in handlers.
+LCI_COLD void await_backlog(device& d, int peer);
+/// Makes progress until the peer ends its pause of sends. Not in handlers.
+LCI_COLD void await_end_of_pause(device& d, int peer);
+
+}  // namespace lci::core

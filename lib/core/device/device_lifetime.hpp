@@ -1,0 +1,40 @@
+// What a device must know to end: whether it is being freed, and what has yet to end before.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "lib/base/memory.hpp"
+#include "lib/core/operation/dependent.hpp"
+
+namespace lci::core {
+
+/// Part of a device. Thread-safe except collect_in() and note(), which the thread that destroys the device calls.
+class device_lifetime {
+ public:
+  /// Counts the device's entries in the runtime's list of deferred work; freeing the device lets them run a last time.
+  void begin_task() { tasks_.fetch_add(1, std::memory_order_relaxed); }
+  void end_task() { tasks_.fetch_sub(1, std::memory_order_release); }  // last access: the device may be freed
+  bool has_tasks() const { return tasks_.load(std::memory_order_acquire) != 0; }
+
+  void begin_to_close() { closing_.store(true, std::memory_order_release); }
+  /// Whether the device is being freed: work that waits for a peer's answer must end without it.
+  bool closing() const { return closing_.load(std::memory_order_acquire); }
+  /// True once: progress was refused while the device closes, and that has not been logged.
+  bool is_first_refusal() { return !refusal_logged_.exchange(true, std::memory_order_relaxed); }
+
+  /// From now on note() appends to `rest`, which must outlive the device.
+  void collect_in(std::vector<unfinished>& rest) { rest_ = &rest; }
+  /// An operation that never completed, to be signalled once the device is gone.
+  void note(const unfinished& u) {
+    if (rest_ != nullptr && u.comp != nullptr) insist_on_memory([&] { rest_->push_back(u); });
+  }
+
+ private:
+  std::atomic<int> tasks_{0};
+  std::atomic<bool> closing_{false};
+  std::atomic<bool> refusal_logged_{false};
+  std::vector<unfinished>* rest_ = nullptr;
+};
+
+}  // namespace lci::core

@@ -1,0 +1,37 @@
+#include "lib/core/device/gates.hpp"
+
+#include "lib/core/transfer/transfers.hpp"
+
+namespace lci::core {
+
+void open_gate(device& d, operation* op, awaited_packets awaited, bool stay) {
+  const uint32_t handle = op->handle();
+  const int peer = op->status.rank;
+  op->gate.open(awaited, stay);
+  // Either the thread that handles the peer's end finds the gate open, or this one finds the end here.
+  if (LCI_LIKELY(!d.failures.may_be_any())) return;
+  const failure how = d.failures.with(peer);
+  if (how != failure::none) end_awaiting(d, peer, handle, awaited, how);
+}
+
+void leave_gate(device& d, operation* op) {
+  if (!op->gate.leave()) return;
+  // Closed, and no other visitor: this thread owns the operation.
+  if (op->doing() == op_state::writing && !op->has_failed()) {
+    // The ack may come before the network has reported the last piece, so this thread stays a visitor until then.
+    if (op->acknowledged) open_gate(d, op, awaits_acks, true);
+    advance(d, op);
+  } else {
+    finish_transfer(d, op);
+  }
+}
+
+void end_awaiting(device& d, int peer, uint32_t handle, awaited_packets awaited, failure how) {
+  (void)visit_operation(d, handle, awaited, peer, [how](operation* op, uint8_t) {
+    if (!op->gate.close()) return false;
+    op->fail_as(how);
+    return true;
+  });
+}
+
+}  // namespace lci::core

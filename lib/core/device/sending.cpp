@@ -1,0 +1,204 @@
+#include "lib/core/device/sending.hpp"
+
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "lib/base/log.hpp"
+#include "lib/base/memory.hpp"
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/gates.hpp"
+#include "lib/core/operation/ticket.hpp"
+#include "lib/core/transfer/transfers.hpp"
+
+namespace lci::core {
+
+errorcode_t send_packet(device& d, int peer, packet* p, size_t size, operation* completes) {
+  operation* op = completes;
+  if (op == nullptr) {
+    op = d.rt.operations.allocate();
+    if (op == nullptr) return errorcode_t::retry_nomem;
+    op->belong_to(&d);
+    op->become(op_state::send);
+    op->status.rank = peer;
+    op->pieces.store(1, std::memory_order_relaxed);
+    d.pending.fetch_add(1, std::memory_order_relaxed);
+  }
+  op->carrier = p;
+  network::net_op request;
+  request.peer = peer;
+  request.n_segments = 1;
+  request.segments[0] = {&p->head, sizeof(wire::header) + size, d.supply.lkey_of(*p->pool)};
+  request.context = op;
+  const errorcode_t result = d.net->post(request);
+  if (result == errorcode_t::posted) return errorcode_t::done;  // the packet is on its way
+  if (result == errorcode_t::done) {
+    end_piece(d, op);
+    return errorcode_t::done;
+  }
+  op->carrier = nullptr;
+  if (completes != nullptr) return result;
+  d.pending.fetch_sub(1, std::memory_order_relaxed);
+  d.rt.operations.release(op);
+  return result;
+}
+
+// --- the backlog ---
+
+namespace {
+
+bool submit_network_op(device& d, backlog::item& item) {
+  const errorcode_t result = d.net->post(item.op);
+  if (error_t(result).is_retry()) return false;
+  if (item.op.context == nullptr) return true;
+  if (result == errorcode_t::fatal)
+    d.on_operation_failure(item.op.context, item.peer);
+  else if (error_t(result).is_done())
+    end_piece(d, static_cast<operation*>(item.op.context));
+  return true;
+}
+
+bool submit_message(device& d, backlog::item& item) {
+  if (operation* const op = item.completes; LCI_UNLIKELY(op != nullptr && op->named) && ticket_of(op).stop()) {
+    op->fail_as(failure::cancelled);
+    end_piece(d, op);
+    return true;
+  }
+  network::net_op op;
+  op.peer = item.peer;
+  op.urgent = item.completes == nullptr;
+  op.n_segments = 1;
+  op.segments[0] = {item.message.data(), item.message.size(), 0};
+  errorcode_t result;
+  if (item.message.size() <= d.limits.max_inject && (item.completes == nullptr || d.limits.sends_land_at_once)) {
+    op.inject = true;
+    result = d.net->post(op);
+    if (error_t(result).is_done() && item.completes != nullptr) end_piece(d, item.completes);
+  } else {
+    packet* p = d.supply.reserved();
+    if (p == nullptr) return false;
+    std::memcpy(&p->head, item.message.data(), item.message.size());
+    result = send_packet(d, item.peer, p, item.message.size() - sizeof(wire::header), item.completes);
+    if (!error_t(result).is_done()) p->pool->put(p);
+  }
+  // Of a message of the library's own: the network reports why the peer can't be reached, which ends what waits for it.
+  if (result == errorcode_t::fatal && item.completes != nullptr) d.on_operation_failure(item.completes, item.peer);
+  return !error_t(result).is_retry();
+}
+
+LCI_COLD void log_out_of_memory(int peer) {
+  try {
+    log_warning("out of memory: a message of the library to rank " + std::to_string(peer) +
+                " can't be kept, and is lost");
+  } catch (const std::bad_alloc&) {
+    // The text needs memory, too.
+  }
+}
+
+}  // namespace
+
+bool submit(device& d, backlog::item& item) {
+  switch (item.what) {
+    case backlog::item::type::taken:
+      return true;
+    case backlog::item::type::resume:
+      return try_advance(d, item.resume);
+    case backlog::item::type::op:
+      return submit_network_op(d, item);
+    case backlog::item::type::message:
+      return submit_message(d, item);
+  }
+  return true;
+}
+
+void enqueue(device& d, backlog::item item) {
+  for (int n = 0; n < memory_tries; ++n) {
+    if (n > 0) await_memory();
+    try {
+      return d.backlog.push(std::move(item));  // without memory the item stays here
+    } catch (const std::bad_alloc&) {
+      if (submit(d, item)) return;
+    }
+  }
+  log_out_of_memory(item.peer);
+  end_unsent(d, item, failure::no_memory);
+}
+
+void submit_or_enqueue(device& d, backlog::item item) {
+  if (!d.backlog.empty() || !submit(d, item)) enqueue(d, std::move(item));
+}
+
+void end_unsent(device& d, backlog::item& item, failure how) {
+  switch (item.what) {
+    case backlog::item::type::resume:
+      item.resume->fail_as(how);
+      (void)try_advance(d, item.resume);  // which ends it
+      break;
+    case backlog::item::type::message:
+      if (item.awaited != 0) end_awaiting(d, item.peer, item.handle, item.awaited, how);
+      if (item.completes == nullptr) break;
+      item.completes->fail_as(how);
+      end_piece(d, item.completes);
+      break;
+    case backlog::item::type::op:
+      if (item.op.context == nullptr) break;
+      static_cast<operation*>(item.op.context)->fail_as(how);
+      end_piece(d, static_cast<operation*>(item.op.context));
+      break;
+    case backlog::item::type::taken:
+      break;
+  }
+}
+
+void end_queued(device& d, int peer, std::exception_ptr& thrown) {
+  try {
+    // An operation that ends may queue an answer, so repeat.
+    while (d.backlog.drain([&](backlog::item& item) { return item.peer == peer && submit(d, item); })) {
+    }
+  } catch (...) {
+    if (thrown == nullptr) thrown = std::current_exception();
+  }
+}
+
+// --- the library's own messages ---
+
+namespace {
+
+bool try_inject(device& d, int peer, const void* message, size_t size) {
+  network::net_op op;
+  op.inject = true;
+  op.urgent = true;
+  op.peer = peer;
+  op.n_segments = 1;
+  op.segments[0] = {const_cast<void*>(message), size, 0};
+  // After `fatal`, the network reports why, and the report ends what waits for the peer.
+  return !error_t(d.net->post(op)).is_retry();
+}
+
+}  // namespace
+
+bool send_or_queue(device& d, int peer, const void* message, size_t size) {
+  if (LCI_LIKELY(d.backlog.empty() && size <= d.limits.max_inject && try_inject(d, peer, message, size))) return true;
+  for (int n = 0; n < memory_tries; ++n) {
+    if (n > 0) await_memory();
+    try {
+      backlog::item item;
+      item.peer = peer;
+      const auto* bytes = static_cast<const std::byte*>(message);
+      item.message.assign(bytes, bytes + size);
+      d.backlog.push(std::move(item));
+      return true;
+    } catch (const std::bad_alloc&) {
+      // Out of order rather than not at all: the library's own messages have no order.
+      if (size <= d.limits.max_inject && try_inject(d, peer, message, size)) return true;
+    }
+  }
+  log_out_of_memory(peer);
+  return false;
+}
+
+void send_request(device& d, int peer, uint32_t handle, awaited_packets awaited, const void* message, size_t size) {
+  if (LCI_UNLIKELY(!send_or_queue(d, peer, message, size))) end_awaiting(d, peer, handle, awaited, failure::no_memory);
+}
+
+}  // namespace lci::core

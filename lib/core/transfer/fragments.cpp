@@ -1,0 +1,87 @@
+// Pieces of transfers as messages, which the target copies: fragments of a rendezvous or of a get's data, and puts of
+// networks (or kernels) without remote access.
+#include <array>
+#include <cstring>
+
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/gates.hpp"
+#include "lib/core/device/sending.hpp"
+#include "lib/core/operation/ticket.hpp"
+#include "lib/core/transfer/handlers.hpp"
+#include "lib/core/transfer/transfers.hpp"
+
+namespace lci::core {
+
+size_t piece_room(const device& d) { return d.eager_limit - sizeof(uint64_t) * 2; }
+
+uint64_t pieces_of(const device& d, uint64_t size) { return (size + piece_room(d) - 1) / piece_room(d); }
+
+errorcode_t send_piece(device& d, operation* op, size_t size) {
+  struct {
+    wire::header head;
+    uint64_t body[2];
+  } front{};
+  size_t front_size;
+  if (op->doing() == op_state::put) {
+    front.head.what = wire::kind::put_data;
+    front.head.tag = op->handle();
+    front.body[0] = op->remote_addr + op->next_offset;
+    front.body[1] = op->remote_key;
+    front_size = sizeof(wire::framed<wire::put_body>);
+  } else {
+    front.head.what = wire::kind::fragment;
+    front.head.tag = op->peer_operation;
+    front.body[0] = op->next_offset;
+    front_size = sizeof(wire::framed<wire::fragment_body>);
+  }
+  network::net_op piece;
+  piece.peer = op->status.rank;
+  auto* const base = static_cast<std::byte*>(op->status.buffer);
+  if (front_size + size <= d.limits.max_inject) {
+    std::array<std::byte, largest_gathered> gathered;
+    std::byte* from = base + op->next_offset;
+    if (op->shaped) {
+      op->shape->gather(gathered.data(), base, op->next_offset, size);
+      from = gathered.data();
+    }
+    piece.inject = true;
+    piece.n_segments = size > 0 ? 2 : 1;
+    piece.segments = {network::segment{&front, front_size, 0}, network::segment{from, size, 0}};
+    return d.net->post(piece);
+  }
+  packet* p = d.supply.reserved();
+  if (p == nullptr) return errorcode_t::retry_nopacket;
+  p->head = front.head;
+  std::memcpy(p->payload(), front.body, front_size - sizeof(wire::header));
+  std::byte* const to = p->payload() + front_size - sizeof(wire::header);
+  if (op->shaped)
+    op->shape->gather(to, base, op->next_offset, size);
+  else
+    std::memcpy(to, base + op->next_offset, size);
+  const errorcode_t result =
+      send_packet(d, op->status.rank, p, front_size - sizeof(wire::header) + size);
+  if (!error_t(result).is_done()) p->pool->put(p);
+  return result;
+}
+
+bool receive_fragment(device& d, int peer, wire::message& m) {
+  wire::fragment_body body;
+  if (!wire::take_body(m, body)) return false;
+  const auto copy = [&](operation* op, uint8_t) {
+    if (body.offset > op->total || m.size > op->total - body.offset) return false;
+    // Later fragments of a cancelled get are counted but not copied. (A receive waits for all of them.)
+    const bool held = op->named && op->doing() == op_state::get;
+    if (m.size > 0 && (!held || ticket_of(op).hold())) {
+      if (op->shaped)
+        op->shape->scatter(op->status.buffer, body.offset, m.data, m.size);
+      else
+        std::memcpy(static_cast<std::byte*>(op->status.buffer) + body.offset, m.data, m.size);
+      if (held) ticket_of(op).release(d);
+    }
+    if (op->take_from_left(m.size) <= m.size) (void)op->gate.close();
+    return true;
+  };
+  return visit_operation(d, static_cast<uint32_t>(m.head.tag), awaits_data | awaits_fragments, peer, copy);
+}
+
+}  // namespace lci::core

@@ -1,0 +1,72 @@
+// Large active messages at their target: their buffers, and the window in which they are received.
+#include "lib/core/device/device.hpp"
+#include "lib/core/device/receive.hpp"
+#include "lib/core/transfer/transfers.hpp"
+
+namespace lci::core {
+
+namespace {
+
+/// Memory for an active message, which its completion object reads `in_place`, or which the program will own.
+void* allocate_payload(device& d, size_t size, bool in_place, allocator_base_t* allocator) {
+  // With an allocator of its own the program decides where payloads lie.
+  const bool own = allocator != nullptr || d.rt.allocator() != nullptr;
+  void* kept = in_place && !own ? d.buffer_cache.take(size) : nullptr;
+  return kept != nullptr ? kept : d.rt.allocate(size, allocator);
+}
+
+}  // namespace
+
+void free_payload(device& d, void* buffer, allocator_base_t* allocator) {
+  if (!d.buffer_cache.give_back(buffer)) d.rt.deallocate(buffer, allocator);
+}
+
+bool must_wait(device& d, const receive_window::request& r) {
+  return d.receive_window.is_full_of(r.peer) && d.net->attention_of(r.peer) != network::attention::unknown;
+}
+
+bool start_large_am(device& d, const receive_window::request& r) {
+  const rcomp_table::target to = d.rt.rcomps.find_target(r.comp);
+  if (to.comp == nullptr) return refuse(d, r.peer, r.rts.operation);
+  operation* op = d.rt.operations.allocate();
+  if (op != nullptr) {
+    op->comp = to.comp;
+    op->in_place = to.comp->attr.am_in_place;
+    op->allocator = to.allocator;
+    op->status.buffer = allocate_payload(d, r.rts.size, op->in_place, to.allocator);
+  }
+  if (op == nullptr || op->status.buffer == nullptr) {
+    if (op != nullptr) d.rt.operations.release(op);
+    count_undelivered(d, r.peer, r.rts.size);
+    (void)refuse(d, r.peer, r.rts.operation, wire::no_memory);
+    return true;  // nothing was wrong with the message
+  }
+  op->status.size = r.rts.size;
+  op->allocated = true;
+  start_receive(d, op, r.peer, r.tag, r.rts);
+  return true;
+}
+
+bool start_waiting_requests(device& d) {
+  bool any = false;
+  const auto may_start = [&d](const receive_window::request& oldest) { return !must_wait(d, oldest); };
+  for (receive_window::request r; d.receive_window.take(r, may_start); any = true) {
+    struct ending {  // also if a handler throws
+      std::atomic<int64_t>& pending;
+      ~ending() { pending.fetch_sub(1, std::memory_order_release); }
+    } const at_end{d.pending};
+    (void)start_large_am(d, r);
+  }
+  return any;
+}
+
+std::vector<receive_window::request> refuse_requests(device& d, int peer) {
+  std::vector<receive_window::request> requests = d.receive_window.forget(peer);
+  for (const receive_window::request& r : requests) {
+    d.pending.fetch_sub(1, std::memory_order_release);
+    (void)refuse(d, r.peer, r.rts.operation, wire::cancelled);
+  }
+  return requests;
+}
+
+}  // namespace lci::core

@@ -1,0 +1,86 @@
+// Transfers: operations whose data moves in pieces (rendezvous, put, get), from their start to their completion.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lci/operations.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/core/operation/operation.hpp"
+#include "lib/core/transfer/receive_window.hpp"
+#include "lib/core/wire/wire.hpp"
+
+namespace lci::core {
+
+class device;
+
+// --- start ---
+
+/// First attempt at a put or get: `done` (the caller still owns the operation), `posted`, a retry
+/// (nothing happened), or `fatal`.
+errorcode_t start_rma(device& d, operation* op);
+/// Answers an RTS: its data goes to the operation's buffer (a posted receive's, or one allocated for an active
+/// message).
+void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts);
+
+// --- pieces ---
+
+/// Posts the operation's remaining pieces. After a shortage of resources the progress engine continues.
+void advance(device& d, operation* op);
+/// The same, but returns false after a shortage: the caller must arrange for another call.
+bool try_advance(device& d, operation* op);
+/// Queues the operation in the backlog, so that the progress engine advances it later.
+void resume_later(device& d, operation* op);
+/// Posts one piece to the network.
+errorcode_t post_piece(device& d, operation* op, size_t offset, size_t size);
+/// One piece has ended, or no more are to be posted. After the last one the transfer is finished.
+void end_piece(device& d, operation* op);
+
+// --- pieces sent as messages (fragments.cpp) ---
+
+/// Bytes of a buffer with a layout that are gathered at a time: few enough to stay in the cache until they are sent.
+constexpr size_t largest_gathered = 8192;
+/// Most payload bytes of a message that carries a piece.
+size_t piece_room(const device& d);
+/// Number of messages that carry `size` bytes.
+uint64_t pieces_of(const device& d, uint64_t size);
+/// Sends the next `size` bytes.
+errorcode_t send_piece(device& d, operation* op, size_t size);
+
+// --- completion ---
+
+/// For an operation whose pieces have all completed: sends the peer the message it waits for, and completes.
+void finish_transfer(device& d, operation* op);
+/// Signals the completion object and frees the operation.
+void complete_operation(device& d, operation* op);
+/// The same for one that has failed; a sender whose memory it was to read is notified.
+void fail_operation(device& d, operation* op);
+/// Undoes a post: frees the operation without a signal.
+void forget_operation(device& d, operation* op);
+
+// --- messages about operations ---
+
+/// Sends a FIN: the transfer has ended; `policy` other than 0: how it failed.
+void send_fin(device& d, int peer, uint64_t operation, uint8_t policy = 0);
+/// Refuses a request, so that its origin does not wait for ever. Returns false.
+LCI_COLD bool refuse(device& d, int peer, uint64_t operation, uint8_t policy = wire::refused);
+/// Acknowledges an operation to its origin; `policy` other than 0: why it was refused or failed.
+void send_ack(device& d, int peer, uint64_t operation, uint8_t policy = 0);
+/// Signals a put or get at its target, with the memory that it accessed.
+void send_signal(device& d, int peer, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size);
+
+// --- large active messages (large_am.cpp) ---
+
+/// Whether the window of large active messages has no room for this one now.
+bool must_wait(device& d, const receive_window::request& request);
+/// Allocates a buffer and starts the transfer. False: the request was refused.
+bool start_large_am(device& d, const receive_window::request& request);
+/// Starts the requests for which the window has room. True if there were any.
+LCI_NOINLINE bool start_waiting_requests(device& d);
+/// Refuses, as `cancelled`, the requests that wait for room. `peer`: only that peer's; negative: all. Returns them.
+LCI_COLD std::vector<receive_window::request> refuse_requests(device& d, int peer);
+/// Frees the payload of an active message that only its handler has read.
+void free_payload(device& d, void* buffer, allocator_base_t* allocator);
+
+}  // namespace lci::core
