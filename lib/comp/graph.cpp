@@ -216,8 +216,10 @@ void graph::signal(status_t status) {
   mark_complete(n, status);
 }
 
-bool graph::retry(void* node) {
-  auto* n = static_cast<graph_node*>(node);
+graph_node::rerun::rerun(graph_node* n) : deferred_task(graph::retry), node(n) {}
+
+bool graph::retry(deferred_task* again) {
+  graph_node* const n = static_cast<graph_node::rerun*>(again)->node;
   bool achieved = false;
   drive(n->owner, [&](ready_list& ready) { achieved = n->owner->run(n, ready); });
   return achieved;
@@ -237,7 +239,7 @@ bool graph::run(graph_node* n, ready_list& ready) {
         throw_invalid("graph", "node", "completed twice",
                       "either marked complete or `done` by its function", "return posted");
       } else if (status.is_retry()) {
-        deferred_->push({retry, n});
+        deferred_->push(&n->again);
         return false;
       }
     } catch (...) {

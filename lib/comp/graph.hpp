@@ -44,6 +44,10 @@ class graph_node {
     marked,       // that status is stored; the thread that ran the function completes the node
     thrown,       // the function threw, which completed the node; its operation may still signal
   };
+  struct rerun : deferred_task {
+    explicit rerun(graph_node* n);
+    graph_node* const node;
+  } again{this};  // in the list of deferred work after the function has returned `retry`
   std::atomic<int> pending{0};  // predecessors that have not completed
   std::atomic<phase> state{phase::idle};
   status_t early_status;             // of a mark_complete() that was called while the function ran
@@ -120,7 +124,8 @@ class graph final : public comp_impl_t, public object_memory<graph, false> {
   template <class F>
   static void drive(graph* g, F begin);
 
-  static bool retry(void* node);
+  friend class graph_node;
+  static bool retry(deferred_task* again);
   bool run(graph_node* n, ready_list& ready);
   void complete(graph_node* n, const status_t& status, ready_list& ready);
   void finish();

@@ -2,29 +2,33 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <mutex>
-#include <vector>
 
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 
 namespace lci {
 
-/// A list of tasks. The caller of push() owns what a task points to, and keeps it alive until the task has run.
-/// Thread-safe. Usually empty, so callers of run() check `count` first.
+/// Base of work that may be deferred. It contains its link in the list, so deferring it needs no memory and never fails.
+struct deferred_task {
+  /// Does the work, or pushes the task again. True if there was progress. May delete the task.
+  bool (*run)(deferred_task* self);
+  deferred_task* next = nullptr;  // the queue's
+
+  explicit deferred_task(bool (*f)(deferred_task*)) : run(f) {}
+};
+
+/// A list of tasks. The caller of push() owns the task and keeps it alive until it has run; it must not push a task that
+/// is in a list. Thread-safe. Usually empty, so callers of run() check `count` first.
 class deferred_queue {
  public:
-  struct task {
-    /// Does the work, or pushes itself again. True if there was progress.
-    bool (*run)(void* self);
-    void* self;
-  };
-
-  void push(task t) {
+  void push(deferred_task* t) {
+    t->next = nullptr;
     {
       std::lock_guard guard(lock_);
-      tasks_.push_back(t);
-      count.store(static_cast<int>(tasks_.size()), std::memory_order_relaxed);
+      *(last_ != nullptr ? &last_->next : &first_) = t;
+      last_ = t;
+      count.fetch_add(1, std::memory_order_relaxed);
     }
     if (on_push != nullptr) on_push(on_push_argument);
   }
@@ -32,20 +36,18 @@ class deferred_queue {
   /// Runs each task of the list once, without those pushed meanwhile. True if any made progress. If a task
   /// throws, the following ones stay in the list, and the exception goes to the caller.
   bool run() {
-    std::vector<task> batch;
+    batch now{*this};
     {
       std::lock_guard guard(lock_);
-      batch.swap(tasks_);
+      now.first = first_;
+      now.last = last_;
+      first_ = last_ = nullptr;
       count.store(0, std::memory_order_relaxed);
     }
     bool achieved = false;
-    for (size_t i = 0; i < batch.size(); ++i) {
-      try {
-        achieved |= batch[i].run(batch[i].self);
-      } catch (...) {
-        while (++i < batch.size()) push(batch[i]);
-        throw;
-      }
+    while (deferred_task* const t = now.first) {
+      now.first = t->next;  // first of all: running it may push it again, or delete it
+      achieved |= t->run(t);
     }
     return achieved;
   }
@@ -59,8 +61,26 @@ class deferred_queue {
   void* on_push_argument = nullptr;
 
  private:
+  /// Tasks taken from the list. Those that have not run, because one before them threw, return to its front.
+  struct batch {
+    deferred_queue& of;
+    deferred_task* first = nullptr;
+    deferred_task* last = nullptr;
+    ~batch() {
+      if (LCI_LIKELY(first == nullptr)) return;
+      std::lock_guard guard(of.lock_);
+      int n = 1;
+      for (const deferred_task* t = first; t != last; t = t->next) ++n;
+      last->next = of.first_;
+      of.first_ = first;
+      if (of.last_ == nullptr) of.last_ = last;
+      of.count.fetch_add(n, std::memory_order_relaxed);
+    }
+  };
+
   spinlock lock_;
-  std::vector<task> tasks_;  // under lock_
+  deferred_task* first_ = nullptr;  // under lock_
+  deferred_task* last_ = nullptr;   // under lock_
 };
 
 }  // namespace lci

@@ -380,15 +380,16 @@ TEST_CASE("event count: producers and sleepers never miss each other") {
 
 TEST_CASE(
     "deferred queue: runs each task once in a round and keeps those that push themselves again") {
-  struct job {
+  struct job : lci::deferred_task {
+    job(lci::deferred_queue* q, int times) : deferred_task(again), queue(q), left(times) {}
     lci::deferred_queue* queue;
     int left;
     int runs = 0;
-    static bool run(void* self) {
+    static bool again(lci::deferred_task* self) {
       auto* j = static_cast<job*>(self);
       ++j->runs;
       if (--j->left > 0) {
-        j->queue->push({run, j});
+        j->queue->push(j);
         return false;
       }
       return true;
@@ -396,9 +397,9 @@ TEST_CASE(
   };
   lci::deferred_queue q;
   CHECK(!q.run());
-  job once{&q, 1}, thrice{&q, 3};
-  q.push({job::run, &once});
-  q.push({job::run, &thrice});
+  job once(&q, 1), thrice(&q, 3);
+  q.push(&once);
+  q.push(&thrice);
   CHECK(q.count == 2);
   CHECK(q.run());
   CHECK(q.count == 1);
@@ -412,11 +413,17 @@ TEST_CASE(
 TEST_CASE("deferred queue: a task that throws does not prevent the others") {
   lci::deferred_queue q;
   static int runs;
+  static lci::deferred_queue* queue;
   runs = 0;
-  q.push({[](void*) -> bool { throw 1; }, nullptr});
-  q.push({[](void*) { return ++runs > 0; }, nullptr});
+  queue = &q;
+  lci::deferred_task last([](lci::deferred_task*) { return ++runs > 0; }), second(last.run);
+  lci::deferred_task again([](lci::deferred_task* self) { return queue->push(self), false; });
+  lci::deferred_task first([](lci::deferred_task*) -> bool { throw 1; });
+  for (lci::deferred_task* t : {&again, &first, &second, &last}) q.push(t);
   CHECK_THROWS_AS(q.run(), int);
   CHECK(runs == 0);
+  CHECK(q.count == 3);  // those that have not run, before the one that pushed itself again
   CHECK(q.run());
-  CHECK(runs == 1);
+  CHECK(runs == 2);
+  CHECK(q.count == 1);
 }

@@ -16,9 +16,9 @@ void open_gate(device& d, operation* op, awaited_packets awaited, bool stay) {
 
 void leave_gate(device& d, operation* op) {
   if (!op->gate.leave()) return;
-  // Closed, and no other visitor: this thread owns the operation.
+  // Closed, and no other accessor: this thread owns the operation.
   if (op->doing() == op_state::writing && !op->has_failed()) {
-    // The ack may come before the network has reported the last piece, so this thread stays a visitor until then.
+    // The ack may come before the network has reported the last piece, so this thread stays an accessor until then.
     if (op->acknowledged) open_gate(d, op, awaits_acks, true);
     advance(d, op);
   } else {

@@ -9,9 +9,9 @@
 namespace lci::core {
 
 /// Opens the operation's gate: from now on packets may name it. Threads that handle them see all that its owner
-/// wrote before. Afterwards the caller no longer owns it, unless it stays a visitor (`stay`).
+/// wrote before. Afterwards the caller no longer owns it, unless it stays an accessor (`stay`).
 void open_gate(device& d, operation* op, awaited_packets awaited, bool stay = false);
-/// Ends a visit. The last visitor of a closed gate owns the operation and continues or ends it.
+/// Ends an access. The last accessor of a closed gate owns the operation and continues or ends it.
 void leave_gate(device& d, operation* op);
 
 /// Ends an operation that waits for packets of these kinds, unless it has ended already.

@@ -21,9 +21,11 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 /// A connection attempt. The device's context connects; progress of the device checks the state.
-struct attempt {
+struct attempt : deferred_task {
+  attempt(device& d, clock::time_point until, comp_impl_t* c, void* context)
+      : deferred_task(run), by(d), deadline(until), comp(c), user_context(context) {}
   device& by;
-  int peer;
+  int peer = -1;  // until the context has begun to connect
   clock::time_point deadline;
   comp_impl_t* comp;
   void* user_context;
@@ -41,12 +43,12 @@ struct attempt {
             "connect's timeout, or check whether the process hangs"};
   }
 
-  static bool run(void* self) {
+  static bool run(deferred_task* self) {
     std::unique_ptr<attempt> a(static_cast<attempt*>(self));
     const network::contact now = a->state();
     if (now.what == network::contact::state::under_way) {
       device& d = a->by;
-      d.rt.deferred.push({run, a.release()});
+      d.rt.deferred.push(a.release());
       return false;
     }
     const bool made = now.what == network::contact::state::made;
@@ -117,21 +119,21 @@ status_t connect(connect_args& a) {
                   "the connection can't be waited for there");
   if (std::isnan(a.timeout))
     throw_invalid("connect", "timeout", "nan", "a number of seconds", "a negative one means for ever");
-  const int peer = d.net_context.p_impl->net->connect(a.address);
   const bool for_ever = !(a.timeout >= 0 && a.timeout < 1e9);
   const auto deadline =
       for_ever ? clock::time_point::max()
                : clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(a.timeout * 1e9));
-  const attempt way{d, peer, deadline, a.local_comp.p_impl, a.user_context};
-  const status_t done = make_status(errorcode_t::done, peer, nullptr, 0, 0, a.user_context);
-  if (peer == d.rt.rank()) return done;
+  auto connecting = std::make_unique<attempt>(d, deadline, a.local_comp.p_impl, a.user_context);
+  connecting->peer = d.net_context.p_impl->net->connect(a.address);
+  const status_t done = make_status(errorcode_t::done, connecting->peer, nullptr, 0, 0, a.user_context);
+  if (connecting->peer == d.rt.rank()) return done;
   if (waits) {
-    way.wait();
+    connecting->wait();
     return done;
   }
   d.pending.fetch_add(1, std::memory_order_relaxed);
   d.lifetime.begin_task();
-  d.rt.deferred.push({attempt::run, new attempt(way)});
+  d.rt.deferred.push(connecting.release());
   return errorcode_t::posted;
 }
 

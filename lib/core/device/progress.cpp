@@ -24,7 +24,7 @@ constexpr int poll_batch = 64;
 /// Ends the operations whose deadlines have passed. True if there were any.
 LCI_COLD bool end_overdue(device& d) {
   const auto due = d.deadlines.take_due();
-  for (const timers::entry& e : due) e.who->ask(e.serial, errorcode_t::timed_out);
+  for (const timers::entry& e : due) e.who->cancel(e.serial, errorcode_t::timed_out);
   return !due.empty();
 }
 

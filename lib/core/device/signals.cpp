@@ -11,12 +11,13 @@ namespace lci::core {
 namespace {
 
 /// A signal in the list of deferred work, which the next progress() sends.
-struct deferred_signal {
+struct deferred_signal : deferred_task {
+  deferred_signal(device& d, comp_impl_t* c, const status_t& s) : deferred_task(run), of(d), comp(c), status(s) {}
   device& of;
   comp_impl_t* comp;
   status_t status;
 
-  static bool run(void* self) {
+  static bool run(deferred_task* self) {
     const std::unique_ptr<deferred_signal> signal(static_cast<deferred_signal*>(self));
     struct ending {
       deferred_signal& of;
@@ -43,8 +44,7 @@ void signal_later(device& d, comp_impl_t* comp, const status_t& status) {
   if (!may_post(comp->attr.comp_type)) return comp->signal(status);
   d.pending.fetch_add(1, std::memory_order_relaxed);
   d.lifetime.begin_task();
-  deferred_signal* const signal = insist_on_memory([&] { return new deferred_signal{d, comp, status}; });
-  insist_on_memory([&] { d.rt.deferred.push({deferred_signal::run, signal}); });
+  d.rt.deferred.push(insist_on_memory([&] { return new deferred_signal(d, comp, status); }));
 }
 
 }  // namespace lci::core

@@ -32,19 +32,21 @@ bool flush_tracker::flushed(int rank, uint64_t generation) {
 }
 
 /// A flush in the list of deferred work, which polls it.
-struct waiting_flush {
+struct waiting_flush : deferred_task {
+  waiting_flush(device& d, comp_impl_t* c, const status_t& s, uint64_t g)
+      : deferred_task(run), of(d), comp(c), status(s), generation(g) {}
   device& of;
   comp_impl_t* comp;
   status_t status;
   uint64_t generation;
 
-  static bool run(void* self) {
+  static bool run(deferred_task* self) {
     std::unique_ptr<waiting_flush> flush(static_cast<waiting_flush*>(self));
     device& d = flush->of;
     if (LCI_UNLIKELY(d.lifetime.closing())) {
       flush->status.error = errorcode_t::cancelled;
     } else if (!d.flushes.flushed(flush->status.rank, flush->generation)) {
-      d.rt.deferred.push({run, flush.release()});
+      d.rt.deferred.push(flush.release());
       return false;
     }
     const int peer = flush->status.rank;
@@ -68,9 +70,10 @@ namespace {
 /// Signals once all operations to `status.rank` (negative: to all ranks) that began before `generation` was read
 /// have ended.
 void signal_when_flushed(device& d, comp_impl_t* comp, const status_t& status, uint64_t generation) {
+  auto flush = std::make_unique<waiting_flush>(d, comp, status, generation);
   d.pending.fetch_add(1, std::memory_order_relaxed);
   d.lifetime.begin_task();
-  d.rt.deferred.push({waiting_flush::run, new waiting_flush{d, comp, status, generation}});
+  d.rt.deferred.push(flush.release());
 }
 
 }  // namespace

@@ -45,10 +45,11 @@ void check_remote_segments(const char* what, const device& d, const Args& a) {
 /// deferred work. Unless start() returns true it owns itself from then on. `pieces_` counts the outstanding pieces and
 /// the thread that posts them; the last of these ends the transfer.
 template <class Args>
-class layout_transfer final : public dependent {
+class layout_transfer final : public dependent, private deferred_task {
  public:
   explicit layout_transfer(const Args& a)
-      : device_(*a.device.p_impl),
+      : deferred_task(run),
+        device_(*a.device.p_impl),
         user_(a.local_comp.p_impl),
         status_(done_status(a, buffer_of(a))),
         signal_(a.remote_comp),
@@ -98,7 +99,7 @@ class layout_transfer final : public dependent {
   }
 
  private:
-  static bool run(void* self) {
+  static bool run(deferred_task* self) {
     auto* t = static_cast<layout_transfer*>(self);
     struct ending {
       device& of;
@@ -137,7 +138,7 @@ class layout_transfer final : public dependent {
       if (!status.is_posted()) pieces_.fetch_sub(1, std::memory_order_relaxed);
       if (status.is_retry()) {
         device_.lifetime.begin_task();
-        device_.rt.deferred.push({run, this});
+        device_.rt.deferred.push(this);
         return false;
       }
       from_.advance(n);
