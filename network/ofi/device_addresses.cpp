@@ -19,7 +19,7 @@ std::string provider_in(const std::string& offered) {
 
 }  // namespace
 
-std::string device::tell_address() const {
+std::string device::own_address() const {
   std::string mine(256, '\0');
   size_t length = mine.size();
   int result = fi_getname(&endpoint_->fid, mine.data(), &length);
