@@ -77,7 +77,7 @@ struct registration {
 
 /// How a connection with a peer outside of the job has ended: this side closed it, the peer closed it, or the peer's
 /// process died.
-enum class departure : uint8_t { dismissed, left, died };
+enum class departure : uint8_t { disconnected, left, died };
 
 /// Receives the events of poll(). Implemented by the core. Methods may post, but not poll.
 class event_sink {
@@ -124,7 +124,7 @@ class device {
   const limits& get_limits() const { return limits_; }
 
   /// Returns `done` (finished, no event), `posted` (on_complete follows), `retry_lock` or `retry_nomem` (nothing was
-  /// sent), or `fatal`: the peer has failed, left or freed its device, which on_peer_failure(), on_peer_departure() or
+  /// sent), or `fatal`: the peer has failed, ended or freed its device, which on_peer_failure(), on_peer_departure() or
   /// on_device_end() has reported or a later poll reports. Throws resource_error if the system refuses a put or get to
   /// a live peer: the operation will not complete, and no event follows.
   virtual errorcode_t post(const net_op& op) = 0;
@@ -191,7 +191,7 @@ class external_peer_book {
   /// Allocates an id for a connection that is about to be made; -1 if all are in use.
   virtual int admit() = 0;
   /// The connection is established: the program may now post to the id.
-  virtual void welcome(int peer) = 0;
+  virtual void establish(int peer) = 0;
   /// The connection has ended, all devices have reported it, and nothing more will arrive from it.
   virtual void retire(int peer, departure how) = 0;
 

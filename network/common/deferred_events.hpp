@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -37,11 +38,16 @@ class deferred_events {
   }
   /// The same for the failures and ends of peers: one for each.
   void reserve_peers(size_t n) { reserve(gone_, n); }
-  /// Reserves space for `n` more entries. Throws std::bad_alloc.
+  /// Reserves space for `n` more entries. False: there is no memory for them.
   template <class T>
-  void make_space(list<T>& l, size_t n) {
+  bool make_space(list<T>& l, size_t n) {
     std::lock_guard guard(mutex_);
-    l.entries.reserve(l.entries.size() + n);
+    try {
+      l.entries.reserve(l.entries.size() + n);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
   }
 
   template <class T, class Iterator>

@@ -163,7 +163,7 @@ liveness::departure liveness::departure_at(size_t i) {
   return departures_[i];
 }
 
-void liveness::look() {
+void liveness::poll() {
   if (events_.get() < 0) return;
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;  // another thread is polling

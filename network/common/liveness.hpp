@@ -61,7 +61,7 @@ class liveness {
     int64_t device = all_devices;  ///< the device that this is about
   };
   /// Polls the connections. This is a system call: call it only now and then.
-  void look();
+  void poll();
   /// Calls `handle` for each departure not yet counted in `seen`, which begins at 0 and may be shared by threads: then
   /// two may handle the same one. One whose handling throws is handled again by the next call.
   template <class F>

@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "lib/base/log.hpp"
+
 namespace lci::network {
 
 bool remote_device::mark_failed(int rank, const std::string& reason) {
@@ -15,6 +17,11 @@ void remote_device::fail_peer(int rank, const std::string& reason) {
   if (mark_failed(rank, reason)) deferred_.add_silently(given_up_, rank);
 }
 
+void remote_device::warn_and_fail_peer(int rank, const char* reason) {
+  log_warning(reason);
+  fail_peer(rank, reason);
+}
+
 void remote_device::end_peer(int rank) {
   if (!state_of(rank).end()) return;
   on_gone(rank, false);
@@ -23,7 +30,7 @@ void remote_device::end_peer(int rank) {
 
 void remote_device::check_peers() {
   liveness& peers = job_.peers();
-  peers.look();
+  peers.poll();
   peers.handle_new(departures_seen_, [&](const liveness::departure& d) {
     if (d.device != liveness::all_devices && d.device != number_) return;
     if (d.failed)

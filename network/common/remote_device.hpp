@@ -59,6 +59,9 @@ class remote_device : public device {
   void count_device() { number_ = job_.number_device(); }
   /// Thread-safe; has an effect once, and none if the peer has ended.
   LCI_COLD void fail_peer(int rank, const std::string& reason);
+  /// For a peer whose address is of no use. The calling thread may be inside a poll, so it only gets `fatal`; the next
+  /// poll reports the failure and its reason.
+  LCI_COLD void warn_and_fail_peer(int rank, const char* reason);
   /// The peer has freed its device.
   LCI_COLD void end_peer(int rank);
   /// Reads the liveness connections, which is a system call.

@@ -1,7 +1,6 @@
 // Polling: messages, completions, failures.
 #include <algorithm>
 #include <cerrno>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -84,11 +83,7 @@ completion device::look_at(const ibv_wc& wc) {
 
 void device::read_ahead() {
   std::array<completion, batch> taken;
-  try {
-    deferred_.make_space(unhandled_, spare_completions);
-  } catch (const std::bad_alloc&) {
-    return;  // completions that can't be kept stay in the queue
-  }
+  if (!deferred_.make_space(unhandled_, spare_completions)) return;  // what can't be kept stays in the queue
   if (!poll_lock_.try_lock()) return;
   const int n = read_queue(taken.data(), batch);
   poll_lock_.unlock();

@@ -1,7 +1,6 @@
 // Polling: messages, completions, failures.
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "lib/base/log.hpp"
 #include "network/ofi/bundle.hpp"
@@ -58,11 +57,7 @@ int device::end_vain_poll(ssize_t error, int n_events) {
 
 void device::read_on() {
   std::array<completion, batch> entries;
-  try {
-    deferred_.make_space(unhandled_, spare_completions);
-  } catch (const std::bad_alloc&) {
-    return;  // completions that can't be kept stay in the queue
-  }
+  if (!deferred_.make_space(unhandled_, spare_completions)) return;  // what can't be kept stays in the queue
   const ssize_t n = read_queue(entries.data(), entries.size());
   if (n <= 0) return count_idle();
   completion* const end = entries.data() + n;

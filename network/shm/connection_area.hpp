@@ -2,10 +2,10 @@
 // connect to it. All processes of the user may write to it, and any may die at any moment, so nothing that is read here
 // is trusted.
 //
-//   connection_area_header | seat[capacity] | row[capacity]
+//   connection_area_header | connection_entry[capacity] | row[capacity]
 //
-// A connection has a seat (an index) in the connection areas of both sides, and on each side a connection number that
-// is never reused there: so a late write of a former peer is not attributed to the current owner of the seat.
+// A connection has an index, of its entry, in the connection areas of both sides, and on each side a connection number that
+// is never reused there: so a late write of a former peer is not attributed to the current owner of the entry.
 #pragma once
 
 #include <atomic>
@@ -27,21 +27,21 @@ struct external_address {
   file_name connection_area;
 };
 
-/// A connection's seat in a connection area, and its number there.
-struct seat_number {
-  uint32_t seat = 0;
+/// The index of a connection's entry in a connection area, and its number there.
+struct connection_id {
+  uint32_t index = 0;
   uint32_t connection = 0;  // never 0
 };
 
 enum class refusal : uint32_t { none, no_strangers, full, unreachable, ring_too_small, no_attach };
 
 /// A connection request. Written by the requesting process while `state` says so, else by the owner.
-struct knock {
+struct connect_request {
   enum phase : uint32_t { empty, writing, waiting, accepted, refused };
   std::atomic<uint64_t> state;  // low half: the phase; high half: the pid of the requester
   external_address from;
-  seat_number there;  // the owner's seat in the requester's area
-  seat_number here;   // `accepted`
+  connection_id there;  // the owner's entry in the requester's area
+  connection_id here;   // `accepted`
   refusal why;        // `refused`
 
   static uint64_t pack(phase p, int pid) {
@@ -52,15 +52,15 @@ struct knock {
 };
 
 struct connection_area_header {
-  static constexpr uint32_t n_knocks = 64;  // at a time; further requests wait
+  static constexpr uint32_t n_requests = 64;  // at a time; further requests wait
   uint64_t magic;
   uint32_t capacity;
   /// Incremented whenever there is something to handle: a request, a lane, a close notification, an end.
   alignas(2 * cache_line) std::atomic<uint64_t> changes;
-  alignas(2 * cache_line) knock knocks[n_knocks];
+  alignas(2 * cache_line) connect_request requests[n_requests];
 };
 
-struct alignas(cache_line) seat {
+struct alignas(cache_line) connection_entry {
   std::atomic<uint32_t> left;  // the highest connection number that has sent a close notification
 };
 /// The lane that an external peer has opened to the device at a place: connection number, and lane + 1.
@@ -78,31 +78,31 @@ class connection_area_view {
   connection_area_header& header() const { return *reinterpret_cast<connection_area_header*>(base_); }
   std::atomic<uint64_t>& changes() const { return header().changes; }
 
-  /// Whether that connection, or a later one of the seat, has sent a close notification.
-  bool has_left(seat_number s) const {
-    return seat_of(s.seat).left.load(std::memory_order_acquire) >= s.connection;  // A1: R1
+  /// Whether that connection, or a later one of the entry, has sent a close notification.
+  bool has_left(connection_id s) const {
+    return entry_at(s.index).left.load(std::memory_order_acquire) >= s.connection;  // A1: R1
   }
-  void say_goodbye(seat_number s) const;
+  void notify_close(connection_id s) const;
 
   /// Called by the external peer: false if the owner has ended the connection.
-  bool announce_lane(seat_number s, uint32_t place, uint32_t lane) const;
+  bool announce_lane(connection_id s, uint32_t place, uint32_t lane) const;
   /// Called by the owner: lane + 1, or 0.
-  uint32_t announced_lane(seat_number s, uint32_t place) const;
+  uint32_t announced_lane(connection_id s, uint32_t place) const;
   /// Called by the owner: removes the lane, as another device will use the place.
-  void unlist(seat_number s, uint32_t place) const;
+  void unlist(connection_id s, uint32_t place) const;
   /// Called by the owner: permits no further announcements there. Returns lane + 1, or 0.
-  uint32_t seal(seat_number s, uint32_t place) const;
+  uint32_t seal(connection_id s, uint32_t place) const;
 
  private:
   static size_t rows_offset(uint32_t capacity) {
-    return (sizeof(connection_area_header) + capacity * sizeof(seat) + 4095) / 4096 * 4096;
+    return (sizeof(connection_area_header) + capacity * sizeof(connection_entry) + 4095) / 4096 * 4096;
   }
-  seat& seat_of(uint32_t index) const {
-    return reinterpret_cast<seat*>(base_ + sizeof(connection_area_header))[index];
+  connection_entry& entry_at(uint32_t index) const {
+    return reinterpret_cast<connection_entry*>(base_ + sizeof(connection_area_header))[index];
   }
-  lane_notice& notice(uint32_t seat_index, uint32_t place) const {
+  lane_notice& notice(uint32_t index, uint32_t place) const {
     return reinterpret_cast<lane_notice*>(base_ + rows_offset(header().capacity))
-        [size_t{seat_index} * max_devices + place];
+        [size_t{index} * max_devices + place];
   }
 
   std::byte* base_ = nullptr;

@@ -144,20 +144,20 @@ context::~context() {
   segment_->close_file();  // no new connections from here on; also releases a descriptor
   if (heap_ != nullptr) heap_->close_file();
   if (external_ != nullptr) external_->close_file();
-  say_goodbye();
+  notify_close();
 }
 
-void context::say_goodbye() {
+void context::notify_close() {
   // Notifies all known peers, also those without messages, as they monitor us. Others look here.
-  own().goodbye_of(rank_).store(1, std::memory_order_release);
+  own().close_flag_of(rank_).store(1, std::memory_order_release);
   for (size_t r = 0; r < peers_.size(); ++r) {
     peer& p = peers_[r];
     if (static_cast<int>(r) == rank_ || !p.known.load(std::memory_order_acquire)) continue;
     if (has_left(static_cast<int>(r))) continue;
     if (std::byte* base = p.mapped.load(std::memory_order_acquire))
-      segment_view(base).goodbye_of(rank_).store(1, std::memory_order_release);
+      segment_view(base).close_flag_of(rank_).store(1, std::memory_order_release);
     else if (p.where.space == mine_.space)
-      shm::say_goodbye(p.where, rank_);
+      shm::notify_close(p.where, rank_);
   }
 }
 

@@ -94,9 +94,9 @@ class context final : public network::context {
   }
   /// Whether the peer has closed: it notifies us, or, if it does not know us, marks its own segment.
   bool has_left(int peer) const {
-    if (own().goodbye_of(peer).load(std::memory_order_acquire) != 0) return true;
+    if (own().close_flag_of(peer).load(std::memory_order_acquire) != 0) return true;
     std::byte* base = peers_[static_cast<size_t>(peer)].mapped.load(std::memory_order_acquire);
-    return base != nullptr && segment_view(base).goodbye_of(peer).load(std::memory_order_acquire) != 0;
+    return base != nullptr && segment_view(base).close_flag_of(peer).load(std::memory_order_acquire) != 0;
   }
 
   /// Messages from that peer arrive: from now on it is monitored.
@@ -124,7 +124,7 @@ class context final : public network::context {
     std::atomic<bool> accessed{false};
   };
 
-  void say_goodbye();
+  void notify_close();
   /// The peer, whose address is read if necessary. Throws bootstrap_error.
   peer& known(int rank) {
     peer& p = peers_[static_cast<size_t>(rank)];

@@ -72,7 +72,7 @@ class device final : public network::device {
   LCI_COLD out_lane* make_external_lane(int peer, errorcode_t& why);  // under mutex_
   LCI_COLD void take_lane_away(int peer);
   LCI_COLD void adopt_external_lanes();
-  void adopt_announced(int peer, seat_number here);  // under mutex_
+  void adopt_announced(int peer, connection_id here);  // under mutex_
   void adopt_external_lane(int peer, uint32_t index);   // under mutex_
   in_lane* external_lane_of(int peer) const;           // under mutex_
   /// False if messages wait in the lane, or another thread is draining it.

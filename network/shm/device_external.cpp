@@ -58,10 +58,10 @@ void device::take_lane_away(int peer) {
 void device::adopt_external_lanes() {
   std::lock_guard guard(mutex_);
   context_.external_peers()->for_each_connected(
-      [&](int peer, seat_number here) { adopt_announced(peer, here); });
+      [&](int peer, connection_id here) { adopt_announced(peer, here); });
 }
 
-void device::adopt_announced(int peer, seat_number here) {
+void device::adopt_announced(int peer, connection_id here) {
   const uint32_t lane = context_.external_peers()->connection_area().announced_lane(here, place_.entry);
   if (lane == 0 || lane > context_.own().header().n_lanes) return;  // not trusted
   if (external_lane_of(peer) == nullptr) adopt_external_lane(peer, lane - 1);
@@ -94,12 +94,12 @@ in_lane* device::external_lane_of(int peer) const {
 bool device::close_external_lane(const external_peers::ending& e) {
   std::lock_guard guard(mutex_);
   // A short connection may end before its lane was adopted.
-  if (e.how != departure::dismissed) adopt_announced(e.peer, e.here);
+  if (e.how != departure::disconnected) adopt_announced(e.peer, e.here);
   if (in_lane* lane = external_lane_of(e.peer)) {
     if (!lane->lock.try_lock()) return false;
     std::lock_guard polled(lane->lock, std::adopt_lock);
     // Deliver what the peer has sent before it closed.
-    if (e.how != departure::dismissed && lane->ready()) return false;
+    if (e.how != departure::disconnected && lane->ready()) return false;
     lane->end();
   }
   const uint32_t lane = context_.external_peers()->connection_area().seal(e.here, place_.entry);
@@ -139,7 +139,7 @@ bool device::check_external_peers(event_sink& sink) {
 void device::leave_external_peers() {
   if (context_.external_peers() == nullptr) return;
   adopt_external_lanes();
-  context_.external_peers()->for_each_connected([&](int, seat_number here) {
+  context_.external_peers()->for_each_connected([&](int, connection_id here) {
     context_.external_peers()->connection_area().unlist(here, place_.entry);
   });
   for (in_lane* lane : external_in_)

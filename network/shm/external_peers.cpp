@@ -63,7 +63,7 @@ external_peers::~external_peers() {
   for (int i = 0; i < n_seen_; ++i) {
     external_peer& g = all_[static_cast<size_t>(i)];
     const phase now = g.now.load(std::memory_order_relaxed);
-    if (now == phase::knocking || now == phase::connected) part(g);
+    if (now == phase::connecting || now == phase::connected) part(g);
   }
 }
 
@@ -74,7 +74,7 @@ void external_peers::need_room_for(size_t eager_size) {
 
 // --- connecting ---
 
-int external_peers::seat_for(const external_address& where, external_memory memory) {
+int external_peers::allocate(const external_address& where, external_memory memory) {
   const int peer = book_.admit();
   if (peer < 0) return -1;
   n_seen_ = std::max(n_seen_, peer - book_.first() + 1);
@@ -84,9 +84,9 @@ int external_peers::seat_for(const external_address& where, external_memory memo
   g.here = {static_cast<uint32_t>(peer - book_.first()), next_connection_++};
   g.there = {};
   g.watch = std::make_unique<process_watch>();
-  g.at_door = nullptr;
+  g.request = nullptr;
   g.result = {};
-  g.dismissed = false;
+  g.released = false;
   return peer;
 }
 
@@ -106,48 +106,48 @@ int external_peers::connect(const std::string& text) {
     if (fault == refusal::no_attach && is_without_memory(to.where)) throw_gone(to);
     throw resource_error("connect: address = \"" + text + "\": " + explain(fault));
   }
-  const int peer = seat_for(to, std::move(memory));
+  const int peer = allocate(to, std::move(memory));
   if (peer < 0)
     throw resource_error("connect: all " + std::to_string(book_.capacity()) +
                          " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
   external_peer& g = at(peer);
-  g.now.store(phase::knocking, std::memory_order_release);
-  try_to_knock(g);
+  g.now.store(phase::connecting, std::memory_order_release);
+  try_to_request(g);
   return peer;
 }
 
-void external_peers::try_to_knock(external_peer& g) {
+void external_peers::try_to_request(external_peer& g) {
   const connection_area_view there(g.memory.connection_area.base());
   const int me = getpid();
-  for (knock& k : there.header().knocks) {
+  for (connect_request& k : there.header().requests) {
     uint64_t free = k.state.load(std::memory_order_relaxed);
-    if (knock::phase_of(free) != knock::empty ||
-        !k.state.compare_exchange_strong(free, knock::pack(knock::writing, me),
+    if (connect_request::phase_of(free) != connect_request::empty ||
+        !k.state.compare_exchange_strong(free, connect_request::pack(connect_request::writing, me),
                                          std::memory_order_acquire, std::memory_order_relaxed))
       continue;
     k.from = mine_;
     k.there = g.here;
-    g.at_door = &k;
-    k.state.store(knock::pack(knock::waiting, me), std::memory_order_release);  // R3: A3
+    g.request = &k;
+    k.state.store(connect_request::pack(connect_request::waiting, me), std::memory_order_release);  // R3: A3
     wake_devices(segment_view(g.memory.segment.base()), there);
     return;
   }
 }
 
-void external_peers::hear_answer(int peer, external_peer& g) {
-  if (g.at_door == nullptr) try_to_knock(g);
-  if (g.at_door != nullptr) {
-    knock& k = *g.at_door;
-    const knock::phase said = knock::phase_of(k.state.load(std::memory_order_acquire));  // A4: R4
-    if (said == knock::accepted || said == knock::refused) {
-      const seat_number there = k.here;
+void external_peers::read_reply(int peer, external_peer& g) {
+  if (g.request == nullptr) try_to_request(g);
+  if (g.request != nullptr) {
+    connect_request& k = *g.request;
+    const connect_request::phase reply = connect_request::phase_of(k.state.load(std::memory_order_acquire));  // A4: R4
+    if (reply == connect_request::accepted || reply == connect_request::refused) {
+      const connection_id there = k.here;
       const refusal why = k.why;
-      k.state.store(knock::pack(knock::empty, 0), std::memory_order_release);
-      g.at_door = nullptr;
-      if (said == knock::accepted &&
-          there.seat < connection_area_view(g.memory.connection_area.base()).header().capacity) {
+      k.state.store(connect_request::pack(connect_request::empty, 0), std::memory_order_release);
+      g.request = nullptr;
+      if (reply == connect_request::accepted &&
+          there.index < connection_area_view(g.memory.connection_area.base()).header().capacity) {
         g.there = there;
-        return welcome(peer, g);
+        return establish(peer, g);
       }
       g.result = {contact::state::refused, "the runtime at that address refuses the connection: " + explain(why)};
     }
@@ -163,13 +163,13 @@ void external_peers::hear_answer(int peer, external_peer& g) {
 contact external_peers::contact_with(int peer) {
   std::lock_guard guard(mutex_);
   external_peer& g = at(peer);
-  if (g.now.load(std::memory_order_relaxed) == phase::knocking) hear_answer(peer, g);
+  if (g.now.load(std::memory_order_relaxed) == phase::connecting) read_reply(peer, g);
   switch (g.now.load(std::memory_order_relaxed)) {
-    case phase::knocking:
+    case phase::connecting:
       return {};
     case phase::unsuccessful: {
       const contact result = g.result;
-      finish(peer, departure::dismissed);
+      finish(peer, departure::disconnected);
       return result;
     }
     case phase::connected:
@@ -182,13 +182,13 @@ contact external_peers::contact_with(int peer) {
   return {contact::state::gone, "disconnect() has closed the connection"};
 }
 
-void external_peers::welcome(int peer, external_peer& g) {
+void external_peers::establish(int peer, external_peer& g) {
   g.pid.store(g.where.where.pid, std::memory_order_relaxed);
   g.now.store(phase::connected, std::memory_order_release);
-  book_.welcome(peer);
+  book_.establish(peer);
 }
 
-refusal external_peers::accept(const external_address& from, seat_number there, seat_number& here) {
+refusal external_peers::accept(const external_address& from, connection_id there, connection_id& here) {
   if (!book_.accepts_strangers()) return refusal::no_strangers;
   external_memory memory;
   try {
@@ -196,32 +196,32 @@ refusal external_peers::accept(const external_address& from, seat_number there, 
   } catch (const std::runtime_error&) {
     return refusal::unreachable;
   }
-  if (there.connection == 0 || there.seat >= connection_area_view(memory.connection_area.base()).header().capacity)
+  if (there.connection == 0 || there.index >= connection_area_view(memory.connection_area.base()).header().capacity)
     return refusal::unreachable;
   if (const refusal fault = fault_of(from, memory); fault != refusal::none) return fault;
-  const int peer = seat_for(from, std::move(memory));
+  const int peer = allocate(from, std::move(memory));
   if (peer < 0) return refusal::full;
   external_peer& g = at(peer);
   g.there = there;
   here = g.here;
-  welcome(peer, g);
+  establish(peer, g);
   return refusal::none;
 }
 
-void external_peers::answer(knock& k, int pid) {
+void external_peers::answer(connect_request& k, int pid) {
   const external_address from = k.from;  // copied, as the requester might change it
-  seat_number here;
+  connection_id here;
   const refusal why = from.where.pid == pid ? accept(from, k.there, here) : refusal::unreachable;
   k.here = here;
   k.why = why;
-  uint64_t state = knock::pack(knock::waiting, pid);
-  const bool heard = k.state.compare_exchange_strong(
-      state, knock::pack(why == refusal::none ? knock::accepted : knock::refused, pid),
+  uint64_t state = connect_request::pack(connect_request::waiting, pid);
+  const bool answered = k.state.compare_exchange_strong(
+      state, connect_request::pack(why == refusal::none ? connect_request::accepted : connect_request::refused, pid),
       std::memory_order_acq_rel);  // R4: pairs with A4
   if (why != refusal::none) return;
-  const int peer = book_.first() + static_cast<int>(here.seat);
+  const int peer = book_.first() + static_cast<int>(here.index);
   external_peer& g = at(peer);
-  if (heard)
+  if (answered)
     wake_devices(segment_view(g.memory.segment.base()), connection_area_view(g.memory.connection_area.base()));
   else
     begin_end(peer, g, departure::left);  // the requester has withdrawn meanwhile
@@ -230,14 +230,14 @@ void external_peers::answer(knock& k, int pid) {
 bool external_peers::look() {
   std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return false;
-  for (knock& k : connection_area().header().knocks) {
+  for (connect_request& k : connection_area().header().requests) {
     const uint64_t state = k.state.load(std::memory_order_acquire);  // A3: pairs with R3
-    if (knock::phase_of(state) == knock::waiting) answer(k, knock::pid_of(state));
+    if (connect_request::phase_of(state) == connect_request::waiting) answer(k, connect_request::pid_of(state));
   }
   for (int i = 0; i < n_seen_; ++i) {
     external_peer& g = all_[static_cast<size_t>(i)];
     const phase now = g.now.load(std::memory_order_relaxed);
-    if (now == phase::knocking) hear_answer(book_.first() + i, g);
+    if (now == phase::connecting) read_reply(book_.first() + i, g);
     if (now == phase::connected && connection_area().has_left(g.here))
       begin_end(book_.first() + i, g, departure::left);
   }
@@ -256,22 +256,22 @@ bool external_peers::find_route(int peer, route& r) {
 
 void external_peers::part(external_peer& g) {
   const connection_area_view there(g.memory.connection_area.base());
-  if (g.at_door != nullptr) {
-    uint64_t state = knock::pack(knock::waiting, getpid());
-    knock& k = *g.at_door;
-    g.at_door = nullptr;
-    if (k.state.compare_exchange_strong(state, knock::pack(knock::empty, 0),
+  if (g.request != nullptr) {
+    uint64_t state = connect_request::pack(connect_request::waiting, getpid());
+    connect_request& k = *g.request;
+    g.request = nullptr;
+    if (k.state.compare_exchange_strong(state, connect_request::pack(connect_request::empty, 0),
                                         std::memory_order_acq_rel))
       return;
     // It has just been answered.
-    const seat_number given = k.here;
-    const bool accepted = knock::phase_of(state) == knock::accepted;
-    k.state.store(knock::pack(knock::empty, 0), std::memory_order_release);
-    if (!accepted || given.seat >= there.header().capacity) return;
+    const connection_id given = k.here;
+    const bool accepted = connect_request::phase_of(state) == connect_request::accepted;
+    k.state.store(connect_request::pack(connect_request::empty, 0), std::memory_order_release);
+    if (!accepted || given.index >= there.header().capacity) return;
     g.there = given;
   }
   if (g.there.connection == 0) return;
-  there.say_goodbye(g.there);
+  there.notify_close(g.there);
   wake_devices(segment_view(g.memory.segment.base()), there);
 }
 
@@ -281,26 +281,26 @@ void external_peers::disconnect(int peer) {
   switch (g.now.load(std::memory_order_relaxed)) {
     case phase::idle:
       return;
-    case phase::knocking:
+    case phase::connecting:
       part(g);
-      return finish(peer, departure::dismissed);
+      return finish(peer, departure::disconnected);
     case phase::unsuccessful:
-      return finish(peer, departure::dismissed);
+      return finish(peer, departure::disconnected);
     case phase::connected:
       part(g);
-      return begin_end(peer, g, departure::dismissed);
+      return begin_end(peer, g, departure::disconnected);
     case phase::ending:
-      g.dismissed = true;
+      g.released = true;
       return;
     case phase::over:
-      return finish(peer, departure::dismissed);
+      return finish(peer, departure::disconnected);
   }
 }
 
 void external_peers::begin_end(int peer, external_peer& g, departure how) {
   g.pid.store(0, std::memory_order_relaxed);
   g.now.store(phase::ending, std::memory_order_release);
-  g.dismissed = how == departure::dismissed;
+  g.released = how == departure::disconnected;
   if (n_devices_ == 0) return finish(peer, how);
   endings_.push_back({next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time,
                       n_devices_});
@@ -309,16 +309,16 @@ void external_peers::begin_end(int peer, external_peer& g, departure how) {
 
 void external_peers::finish(int peer, departure how) {
   external_peer& g = at(peer);
-  const bool to_program = how != departure::dismissed && !g.dismissed;
+  const bool to_program = how != departure::disconnected && !g.released;
   forget_memory(g);
   g.now.store(to_program ? phase::over : phase::idle, std::memory_order_release);
-  book_.retire(peer, to_program ? how : departure::dismissed);
+  book_.retire(peer, to_program ? how : departure::disconnected);
 }
 
 void external_peers::forget_memory(external_peer& g) {
   g.memory = {};
   g.watch.reset();
-  g.at_door = nullptr;
+  g.request = nullptr;
 }
 
 void external_peers::tell_devices() { wake_devices(context_.own(), connection_area()); }
@@ -375,12 +375,12 @@ void external_peers::watch() {
     begin_end(book_.first() + i, g, connection_area().has_left(g.here) ? departure::left : departure::died);
   }
   // Requests whose processes have died, and the senders' ends of their lanes.
-  for (knock& k : connection_area().header().knocks) {
+  for (connect_request& k : connection_area().header().requests) {
     uint64_t state = k.state.load(std::memory_order_relaxed);
-    if (knock::phase_of(state) == knock::empty ||
-        !process_watch().has_ended(knock::pid_of(state), 0))
+    if (connect_request::phase_of(state) == connect_request::empty ||
+        !process_watch().has_ended(connect_request::pid_of(state), 0))
       continue;
-    k.state.compare_exchange_strong(state, knock::pack(knock::empty, 0), std::memory_order_acq_rel);
+    k.state.compare_exchange_strong(state, connect_request::pack(connect_request::empty, 0), std::memory_order_acq_rel);
   }
   std::erase_if(orphans_, [&](const orphan& o) {
     const lane_header& lane = context_.own().lane(o.lane);

@@ -1,7 +1,7 @@
 // Peers outside of the context's job: connecting and disconnecting.
 //
 // A connection begins with a request: a process writes its address into the other's connection area, and the other
-// one's progress answers it. From then on both sides are equal: each has a seat in the other's area. The connection
+// one's progress answers it. From then on both sides are equal: each has an entry in the other's area. The connection
 // ends by a close notification, by the death of a process, or because this side closes it. Then each device releases
 // its lanes and reports to its sink; after the last device the peer's memory is unmapped and its id retired.
 #pragma once
@@ -57,12 +57,12 @@ class external_peers {
   struct route {
     segment_view segment;
     connection_area_view connection_area;
-    seat_number there;
+    connection_id there;
   };
   /// False if the peer is not connected.
   bool find_route(int peer, route& r);
 
-  /// Calls f(peer, seat here) for all connected peers.
+  /// Calls f(peer, entry here) for all connected peers.
   template <class F>
   void for_each_connected(F f) {
     std::lock_guard guard(mutex_);
@@ -76,7 +76,7 @@ class external_peers {
     uint64_t number;
     int peer;
     departure how;
-    seat_number here;
+    connection_id here;
     int pid;
     uint64_t start_time;
     int devices_left;
@@ -92,7 +92,7 @@ class external_peers {
   void look_after_lane(const ending& e, uint32_t lane);
 
  private:
-  enum class phase : uint32_t { idle, knocking, connected, unsuccessful, ending, over };
+  enum class phase : uint32_t { idle, connecting, connected, unsuccessful, ending, over };
 
   struct external_peer {
     std::atomic<phase> now{phase::idle};
@@ -100,11 +100,11 @@ class external_peers {
     // The rest under mutex_.
     external_address where;
     external_memory memory;
-    seat_number here, there;
+    connection_id here, there;
     std::unique_ptr<process_watch> watch;
-    knock* at_door = nullptr;  // the request in the peer's area; null: no free one was found yet
+    connect_request* request = nullptr;  // the request in the peer's area; null: no free one was found yet
     contact result;            // of an unsuccessful attempt
-    bool dismissed = false;    // ending, over: the program has released the id
+    bool released = false;     // ending, over: the program has released the id
     departure how = departure::left;  // over
   };
   struct orphan {
@@ -115,13 +115,13 @@ class external_peers {
 
   external_peer& at(int peer) const { return all_[static_cast<size_t>(peer - book_.first())]; }
   // All of the following under mutex_.
-  int seat_for(const external_address& where, external_memory memory);
-  void try_to_knock(external_peer& g);
-  void hear_answer(int peer, external_peer& g);
-  void answer(knock& k, int pid);
-  refusal accept(const external_address& from, seat_number there, seat_number& here);
+  int allocate(const external_address& where, external_memory memory);
+  void try_to_request(external_peer& g);
+  void read_reply(int peer, external_peer& g);
+  void answer(connect_request& k, int pid);
+  refusal accept(const external_address& from, connection_id there, connection_id& here);
   refusal fault_of(const external_address& where, const external_memory& memory) const;
-  void welcome(int peer, external_peer& g);
+  void establish(int peer, external_peer& g);
   void part(external_peer& g);
   void begin_end(int peer, external_peer& g, departure how);
   void finish(int peer, departure how);

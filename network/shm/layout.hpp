@@ -1,7 +1,7 @@
 // Layout of a rank's segment of shared memory. The receiving rank owns the segment; its peers map it and write into
 // their lanes. All references are offsets.
 //
-//   segment_header | device_entry[max_devices] | directories | goodbyes | lane, lane, lane, ...
+//   segment_header | device_entry[max_devices] | directories | close flags | lane, lane, lane, ...
 //
 // A lane carries messages from one thread of one rank to one device: a ring of slots (slots.hpp), each published by one
 // store of its word, and a ring of bytes for what does not fit into a slot. Each ring has one writer and one reader,
@@ -62,8 +62,8 @@ struct alignas(2 * cache_line) device_entry {
 using directory_entry = std::atomic<uint32_t>;  // lane + 1; 0: free
 /// 1 once that rank has notified the segment's owner that it closes. Stored here, and not in the closing rank's
 /// segment, so that it remains readable after that process and its segment are gone.
-using goodbye = std::atomic<uint8_t>;
-static_assert(sizeof(goodbye) == 1);
+using close_flag = std::atomic<uint8_t>;
+static_assert(sizeof(close_flag) == 1);
 
 struct lane_header {
   enum closed_by : uint32_t { sender = 1, receiver = 2 };
@@ -84,12 +84,12 @@ constexpr size_t devices_offset() {
 constexpr size_t directory_offset() {
   return devices_offset() + max_devices * sizeof(device_entry);
 }
-constexpr size_t goodbye_offset(int rank) {
+constexpr size_t close_flag_offset(int rank) {
   return directory_offset() + sizeof(directory_entry) * max_devices * max_lanes_per_device +
          static_cast<size_t>(rank);
 }
 constexpr size_t lanes_offset() {
-  return (goodbye_offset(0) + max_ranks + 4095) / 4096 * 4096;
+  return (close_flag_offset(0) + max_ranks + 4095) / 4096 * 4096;
 }
 
 /// Typed access to a mapped segment.
@@ -108,8 +108,8 @@ class segment_view {
     return reinterpret_cast<directory_entry*>(base_ + directory_offset()) +
            size_t{device} * max_lanes_per_device;
   }
-  goodbye& goodbye_of(int rank) const {
-    return *reinterpret_cast<goodbye*>(base_ + goodbye_offset(rank));
+  close_flag& close_flag_of(int rank) const {
+    return *reinterpret_cast<close_flag*>(base_ + close_flag_offset(rank));
   }
   lane_header& lane(uint32_t index) const {
     return *reinterpret_cast<lane_header*>(base_ + lanes_offset() +

@@ -68,11 +68,11 @@ mapping map_segment(const address& a, int rank) {
   return m;
 }
 
-void say_goodbye(const address& a, int me) {
+void notify_close(const address& a, int me) {
   const int fd = open_file_of(a.pid, a.segment);
   if (fd < 0) return;
   const uint8_t yes = 1;
-  (void)!pwrite(fd, &yes, 1, static_cast<off_t>(goodbye_offset(me)));
+  (void)!pwrite(fd, &yes, 1, static_cast<off_t>(close_flag_offset(me)));
   close(fd);
 }
 

@@ -50,6 +50,6 @@ mapping map_segment(const address& a, int rank);
 
 /// Notifies the owner of the segment that `a` describes that rank `me` closes, without mapping the segment. No effect
 /// if the owner has ended.
-void say_goodbye(const address& a, int me);
+void notify_close(const address& a, int me);
 
 }  // namespace lci::network::shm

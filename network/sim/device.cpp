@@ -195,7 +195,7 @@ int device::poll(event_sink& sink, int max_events) {
       if (!lock) return n > 0 ? n : -1;
       if (n == 0) {
         world_->advance();
-        world_->answer_knocks(rank_);
+        world_->answer_requests(rank_);
         if (world_->random_.percent(temper_.retry_percent / 2)) return -1;
         if (temper_.max_poll > 0) limit = std::min(limit, world_->random_.up_to(temper_.max_poll));
       }

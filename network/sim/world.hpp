@@ -95,17 +95,17 @@ class world {
 
   /// A station's state of a peer outside of its job.
   struct link {
-    enum class phase { idle, knocking, connected, unsuccessful, ending, over };
+    enum class phase { idle, connecting, connected, unsuccessful, ending, over };
     phase now = phase::idle;
     int station = -1;     // the peer's
     int there = -1;       // our id there
-    uint64_t number = 0;  // knocking: distinguishes attempts
+    uint64_t number = 0;  // connecting: distinguishes attempts
     contact result = {};  // unsuccessful
     departure how = departure::left;  // ending
-    bool dismissed = false;           // ending: the program has released the id
+    bool released = false;            // ending: the program has released the id
     int devices_left = 0;             // ending: devices that have not reported it yet
   };
-  struct knock {
+  struct connect_request {
     int from, peer;
     uint64_t number;
     int to;
@@ -154,7 +154,7 @@ class world {
   int station_of(int station, int peer);
   /// The id of a rank of the station's job, -1 for others.
   int peer_at(int station, int of);
-  void answer_knocks(int station);
+  void answer_requests(int station);
   void begin_end(int station, int peer, departure how);
   void dealt_with(int station, int peer);
   void finish(int station, int peer, departure how);
@@ -178,7 +178,7 @@ class world {
   const int job_size_;
   int joined_ = 0;
   uint64_t n_links_ = 0;
-  std::map<moment, knock> knocks_;
+  std::map<moment, connect_request> requests_;
   std::vector<rank_state> ranks_;
   std::map<uint64_t, region> regions_;  // by rkey; the lkey is its complement
   pinned_pages pages_;

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lci/errors.hpp"
-#include "lib/base/log.hpp"
 
 namespace lci::network::sockets {
 
@@ -96,9 +95,7 @@ connection& device::meet(int rank) {
                                  ? endpoint::unpack(context_.exchange().read(endpoints_of_all_, rank), rank)
                                  : endpoints_[r]);
   } catch (const bootstrap_error& error) {
-    // This thread may be inside a poll, so it only gets `fatal`; the next poll reports the failure and its reason.
-    log_warning(error.what());
-    fail_peer(rank, error.what());
+    warn_and_fail_peer(rank, error.what());
   }
   return c;
 }

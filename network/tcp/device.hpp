@@ -95,6 +95,11 @@ class device final : public remote_device, public bundling_device, public connec
   errorcode_t put(const net_op& op);
   errorcode_t get(const net_op& op);
   errorcode_t move_own(const net_op& op);
+  /// Makes a call that may answer `posted`. Before it, reserves what reporting the operation's end needs, so that the
+  /// end can't be lost for want of memory.
+  template <class F>
+  errorcode_t begin_operation(F call);
+  void count_end() { n_operations_.fetch_sub(1, std::memory_order_relaxed); }
   /// Returns `done`, or `posted` if some of it waits; `retry_nomem` if `most` others wait already.
   errorcode_t send_content(connection& c, const content_frame& frame, size_t most, const request* asked);
   void answer(connection& c, frame_kind kind, const std::byte* content, size_t size);
@@ -128,7 +133,7 @@ class device final : public remote_device, public bundling_device, public connec
   /// Reads what was received from a peer that has failed, up to a limit.
   LCI_COLD void finish(connection& c, event_sink& sink, int& n_events);
   /// Polls epoll, and receives from all ready connections. Returns as receive().
-  int look_around(event_sink& sink);
+  int poll_all(event_sink& sink);
   LCI_COLD int report_deferred(event_sink& sink);
   /// Adds to a list of deferred events, and wakes sleeping threads.
   template <class T>
@@ -171,6 +176,7 @@ class device final : public remote_device, public bundling_device, public connec
                                                                   // received
   std::atomic<int> n_connected_{0};
   std::atomic<uint32_t> polls_{0};
+  std::atomic<size_t> n_operations_{0};   // posted and not ended
   std::atomic<bool> more_comes_{false};   // a poll is delivering several messages: bundle the answers
   std::atomic<bool> own_waits_{false};    // messages to oneself wait
   waiting_list<connection*> waiting_;     // connections where something waits

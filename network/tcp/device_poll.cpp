@@ -20,8 +20,8 @@ namespace {
 
 // A connection from which something was received lately is read directly, which saves a call of epoll. The others are
 // checked at least every so many polls:
-constexpr uint32_t polls_between_looks = 32;  // with one connection, as new ones may come
-constexpr uint32_t polls_between_looks_at_others = 2;
+constexpr uint32_t polls_between_polls_of_all = 32;  // with one connection, as new ones may come
+constexpr uint32_t polls_between_polls_of_others = 2;
 
 // For a peer that counts as failed and continues to send.
 constexpr int most_last_reads = 64;
@@ -41,14 +41,14 @@ int device::poll(event_sink& sink, int) {
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
   const uint32_t between =
-      n_connected_.load(std::memory_order_relaxed) > 1 ? polls_between_looks_at_others : polls_between_looks;
-  if (recent == nullptr || polls % between == 0) n = std::max(n, 0) + std::max(look_around(sink), 0);
+      n_connected_.load(std::memory_order_relaxed) > 1 ? polls_between_polls_of_others : polls_between_polls_of_all;
+  if (recent == nullptr || polls % between == 0) n = std::max(n, 0) + std::max(poll_all(sink), 0);
   flush_all();
   if (n == 0 && n_events == 0) count_idle();
   return n_events > 0 ? n_events + std::max(n, 0) : n;
 }
 
-int device::look_around(event_sink& sink) {
+int device::poll_all(event_sink& sink) {
   epoll_event events[16];
   const int n = epoll_wait(events_.get(), events, 16, 0);
   int n_events = 0;
@@ -229,7 +229,10 @@ void device::stop_reading(connection& c) {
 int device::report_deferred(event_sink& sink) {
   deferred_.begin_report();
   self_.clear();
-  int n_events = deferred_.report(completed_, [&](void* context) { sink.on_complete(context); });
+  int n_events = deferred_.report(completed_, [&](void* context) {
+    count_end();
+    sink.on_complete(context);
+  });
   deferred_.report(undelivered_, [&](connection* c) {
     const attempt lock(c->receive_lock);
     if (lock.failed()) return deferred_.add(undelivered_, c);
@@ -252,7 +255,10 @@ int device::report_deferred(event_sink& sink) {
   // First the failures of peers, then the operations that failed because of them.
   const auto has_ended = [&](int rank) { return link_if_any(rank)->ended.load(std::memory_order_acquire); };  // E2
   n_events += deferred_.report_failures(sink, has_ended);
-  return n_events + deferred_.report(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
+  return n_events + deferred_.report(failed_, [&](const failed_operation& o) {
+    count_end();
+    sink.on_operation_failure(o.context, o.peer);
+  });
 }
 
 void device::finish(connection& c, event_sink& sink, int& n_events) {

@@ -45,12 +45,30 @@ errorcode_t device::put(const net_op& op) {
   const put_head head{op.remote_addr, op.remote_key, op.imm, flags};
   const request asked{nullptr, from.size, op.context};
   const bool copied = op.inject || frame_room(sizeof head + from.size) <= connection::large;
-  const errorcode_t sent =
-      copied ? send(op.peer, frame_kind::put, {&head, sizeof head, from.base, from.size}, asks ? &asked : nullptr)
-             : send_content(link_to(op.peer),
-                            {frame_kind::put, &head, sizeof head, from.base, from.size, asks ? nullptr : op.context},
-                            connection::most_waiting, asks ? &asked : nullptr);
-  return asks && sent == errorcode_t::done ? errorcode_t::posted : sent;
+  const parts all{&head, sizeof head, from.base, from.size};
+  if (copied && !asks) return send(op.peer, frame_kind::put, all);
+  return begin_operation([&] {
+    const content_frame content{frame_kind::put, &head, sizeof head, from.base, from.size, asks ? nullptr : op.context};
+    const errorcode_t sent = copied ? send(op.peer, frame_kind::put, all, &asked)
+                                    : send_content(link_to(op.peer), content, connection::most_waiting,
+                                                   asks ? &asked : nullptr);
+    return asks && sent == errorcode_t::done ? errorcode_t::posted : sent;
+  });
+}
+
+template <class F>
+errorcode_t device::begin_operation(F call) {
+  struct counted {
+    device& of;
+    errorcode_t result = errorcode_t::fatal;
+    ~counted() {
+      if (result != errorcode_t::posted) of.count_end();
+    }
+  } it{*this};
+  const size_t n = n_operations_.fetch_add(1, std::memory_order_relaxed) + 1;
+  deferred_.reserve(completed_, n);
+  deferred_.reserve(failed_, n);
+  return it.result = call();
 }
 
 errorcode_t device::get(const net_op& op) {
@@ -58,8 +76,10 @@ errorcode_t device::get(const net_op& op) {
   const segment& to = op.segments[0];
   const request asked{static_cast<std::byte*>(to.base), to.size, op.context};
   const get_head head{op.remote_addr, op.remote_key, to.size};
-  const errorcode_t sent = send(op.peer, frame_kind::get, {&head, sizeof head, nullptr, 0}, &asked);
-  return sent == errorcode_t::done ? errorcode_t::posted : sent;
+  return begin_operation([&] {
+    const errorcode_t sent = send(op.peer, frame_kind::get, {&head, sizeof head, nullptr, 0}, &asked);
+    return sent == errorcode_t::done ? errorcode_t::posted : sent;
+  });
 }
 
 errorcode_t device::move_own(const net_op& op) {
@@ -68,7 +88,10 @@ errorcode_t device::move_own(const net_op& op) {
   std::byte* const there = regions_.find(op.remote_key, op.remote_addr, here.size);
   if (LCI_UNLIKELY(there == nullptr)) {
     if (op.inject) return log_warning("tcp: a put to memory of this rank that is not registered"), errorcode_t::done;
-    return report_later(failed_, failed_operation{op.context, op.peer}), errorcode_t::posted;
+    return begin_operation([&] {
+      report_later(failed_, failed_operation{op.context, op.peer});
+      return errorcode_t::posted;
+    });
   }
   if (op.kind == verb::get) return std::memmove(here.base, there, here.size), errorcode_t::done;
   std::memmove(there, here.base, here.size);
@@ -182,7 +205,7 @@ int device::end_content(connection& c, event_sink& sink) {
     c.content.flags &= ~put_head::wants_answer;
   }
   const arriving whole = std::exchange(c.content, arriving());
-  if (whole.what() == arriving::kind::data) return sink.on_complete(whole.context), 1;
+  if (whole.what() == arriving::kind::data) return count_end(), sink.on_complete(whole.context), 1;
   if ((whole.flags & put_head::has_imm) == 0) return 0;
   return sink.on_remote_write(c.rank, whole.imm), 1;
 }

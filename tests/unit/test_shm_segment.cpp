@@ -32,9 +32,9 @@ TEST_CASE("a descriptor number that belongs to another file is not mapped") {
   auto segment = std::make_unique<own_segment>(0, 16, 65536);
   const address a = address_of(*segment);
   CHECK(segment_view(map_segment(a, 1).base()).header().magic == segment_magic);
-  say_goodbye(a, 7);
-  CHECK(segment->view().goodbye_of(7).load() == 1);
-  CHECK(segment->view().goodbye_of(6).load() == 0);
+  notify_close(a, 7);
+  CHECK(segment->view().close_flag_of(7).load() == 1);
+  CHECK(segment->view().close_flag_of(6).load() == 0);
   segment.reset();
   CHECK_THROWS_AS(map_segment(a, 1), lci::peer_failure_error);
 
@@ -43,9 +43,9 @@ TEST_CASE("a descriptor number that belongs to another file is not mapped") {
   REQUIRE(dup2(other, a.segment.fd) == a.segment.fd);
   if (as_large) REQUIRE(ftruncate(other, static_cast<off_t>(a.segment.size)) == 0);
   CHECK_THROWS_AS(map_segment(a, 1), lci::peer_failure_error);
-  say_goodbye(a, 7);
+  notify_close(a, 7);
   char byte = 0;
-  CHECK(pread(other, &byte, 1, static_cast<off_t>(goodbye_offset(7))) == (as_large ? 1 : 0));
+  CHECK(pread(other, &byte, 1, static_cast<off_t>(close_flag_offset(7))) == (as_large ? 1 : 0));
   CHECK(byte == 0);
   if (a.segment.fd != other) close(a.segment.fd);
   close(other);

@@ -34,7 +34,7 @@ int external_peers::admit() {
   return peer;
 }
 
-void external_peers::welcome(int peer) { at(peer).store(state::connected, std::memory_order_seq_cst); }
+void external_peers::establish(int peer) { at(peer).store(state::connected, std::memory_order_seq_cst); }
 
 void external_peers::end(int peer, network::departure how) {
   constexpr state becomes[] = {state::dismissed, state::left, state::died};
@@ -49,7 +49,7 @@ void external_peers::end(int peer, network::departure how) {
 void external_peers::retire(int peer, network::departure how) {
   std::lock_guard guard(mutex_);
   switch (how) {
-    case network::departure::dismissed:
+    case network::departure::disconnected:
       // Its peer may have closed the connection before.
       left_.erase(std::remove(left_.begin(), left_.end(), peer), left_.end());
       at(peer).store(state::free, std::memory_order_seq_cst);

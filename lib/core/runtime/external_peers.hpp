@@ -22,7 +22,7 @@ class external_peers final : public network::external_peer_book {
   external_peers(runtime& rt, int first, int capacity, bool accepts);
 
   int admit() override;
-  void welcome(int peer) override;
+  void establish(int peer) override;
   void retire(int peer, network::departure how) override;
 
   /// Whether posts to the peer are allowed. Sequentially consistent: a thread that files an operation on the peer
