@@ -77,7 +77,7 @@ struct registration {
 
 /// How a connection with a peer outside of the job has ended: this side closed it, the peer closed it, or the peer's
 /// process died.
-enum class departure : uint8_t { dismissed, left, died };
+enum class departure : uint8_t { disconnected, left, died };
 
 /// Receives the events of poll(). Implemented by the core. Methods may post, but not poll.
 class event_sink {
@@ -125,7 +125,7 @@ class device {
   const limits& get_limits() const { return limits_; }
 
   /// Returns `done` (finished, no event), `posted` (on_complete follows), `retry_lock` or `retry_nomem` (nothing was
-  /// sent), or `fatal`: the peer has failed, left or freed its device, which on_peer_failure(), on_peer_departure() or
+  /// sent), or `fatal`: the peer has failed, ended or freed its device, which on_peer_failure(), on_peer_departure() or
   /// on_device_end() has reported or a later poll reports. Throws resource_error if the system refuses a put or get to
   /// a live peer: the operation will not complete, and no event follows.
   virtual errorcode_t post(const net_op& op) = 0;

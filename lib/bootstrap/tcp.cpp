@@ -104,7 +104,7 @@ class tcp_bootstrap final : public bootstrap {
 
   ~tcp_bootstrap() override {
     if (session_.usable()) {
-      client_->send(tcp::kind::goodbye, {});
+      client_->send(tcp::kind::close, {});
     } else {
       abandon();
     }
@@ -209,7 +209,7 @@ class tcp_bootstrap final : public bootstrap {
     }
     tcp::socket_fd ours(ends[0]), theirs(ends[1]);
     root_ = std::make_unique<tcp::root>(std::move(listener), std::move(theirs), size_, key);
-    root_->set_farewell(timeout_);
+    root_->set_close_timeout(timeout_);
     client_ = std::make_unique<tcp::client>(std::move(ours), where.text(), timeout_);
     job_id_ = client_->await_welcome();
   }
@@ -219,7 +219,7 @@ class tcp_bootstrap final : public bootstrap {
   void abandon() {
     if (session_.mine()) {
       client_.reset();
-      if (root_ != nullptr) root_->set_farewell(0.001);
+      if (root_ != nullptr) root_->set_close_timeout(0.001);
     } else {
       (void)client_.release();
       (void)root_.release();

@@ -23,7 +23,7 @@ struct member {
 
   // joined
   int rank = -1;
-  bool in_fence = false, said_goodbye = false;
+  bool in_fence = false, has_closed = false;
 };
 
 }  // namespace lci::network::tcp

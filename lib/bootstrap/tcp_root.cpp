@@ -76,11 +76,11 @@ void root::serve() {
         epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
         listener_ = socket_fd();  // frees the port for the next job
         end = clock::now() + std::chrono::duration_cast<clock::duration>(
-                                 std::chrono::duration<double>(farewell_));
+                                 std::chrono::duration<double>(close_timeout_));
         listening = false;
       }
       const bool any = std::any_of(ranks_.begin(), ranks_.end(), [](member* m) { return m != nullptr; });
-      if (!any || (farewell_ > 0 && clock::now() >= end)) return;
+      if (!any || (close_timeout_ > 0 && clock::now() >= end)) return;
     }
     epoll_event events[64];
     const int n = epoll_wait(events_.get(), events, 64, next_wait_ms());
@@ -187,7 +187,7 @@ void root::forget(member& m) {
   ranks_[r] = nullptr;
   has_left_[r] = true;
   if (m.in_fence) --n_waiting_;
-  const std::string how = m.said_goodbye ? " has ended" : " has died or lost its connection";
+  const std::string how = m.has_closed ? " has ended" : " has died or lost its connection";
   if (failure_.empty()) {
     failure_ = "rank " + std::to_string(m.rank) + " of " + std::to_string(size_) + " (" + m.from +
                ")" + how;

@@ -20,9 +20,9 @@ class root {
   /// Starts the thread. `own` is the root's end of the connection to rank 0.
   root(socket_fd listener, socket_fd own, int size, const job_key& key);
 
-  /// Waits at most set_farewell()'s `timeout` seconds (0: for ever) for the other ranks to disconnect, then ends.
+  /// Waits at most set_close_timeout()'s `timeout` seconds (0: for ever) for the other ranks to disconnect, then ends.
   ~root();
-  void set_farewell(double timeout) { farewell_ = timeout; }
+  void set_close_timeout(double timeout) { close_timeout_ = timeout; }
 
  private:
   using member_map = std::map<int, std::unique_ptr<member>>;
@@ -62,7 +62,7 @@ class root {
   std::string failure_;           // why every further fence fails; empty: none has
   std::string last_rejected_;     // for the message that names missing ranks
   int n_rejected_ = 0;
-  double farewell_ = 0;
+  double close_timeout_ = 0;
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };

@@ -21,8 +21,8 @@ void root::handle(member& m, const frame& f) {
     case kind::get_all: return answer_get_all(m, f);
     case kind::fence: return enter_fence(m, f);
     case kind::abort: return abort_all(m, f);
-    case kind::goodbye:
-      m.said_goodbye = true;
+    case kind::close:
+      m.has_closed = true;
       return forget(m);
     default: return garbage(m, "a frame that only the root sends");
   }
@@ -173,7 +173,7 @@ void root::abort_all(member& by, const frame& f) {
     member* one = everybody[i];
     if (one != nullptr && one != &by && !one->closing) send(*one, kind::abort, body);
   }
-  by.said_goodbye = true;
+  by.has_closed = true;
   // The aborting rank waits for this answer before it exits: it may be rank 0, whose exit would end this thread.
   if (!by.closing) send(by, kind::abort, body);
 }

@@ -27,9 +27,9 @@ enum class kind : uint8_t {
   fenced,   ///< root: all ranks have arrived
   failed,   ///< root: instead of fenced: reason
   abort,    ///< either: exit code, message
-  goodbye,  ///< rank: close notification
+  close,  ///< rank: close notification
 };
-constexpr uint8_t last_kind = static_cast<uint8_t>(kind::goodbye);
+constexpr uint8_t last_kind = static_cast<uint8_t>(kind::close);
 
 constexpr char magic[] = "LCI tcp 1";
 constexpr size_t nonce_size = 32;

@@ -27,12 +27,12 @@ flusher::~flusher() {
   if (thread_.joinable()) thread_.join();
 }
 
-void flusher::add(holds_back& d) {
+void flusher::add(bundling_device& d) {
   std::lock_guard guard(devices_mutex_);
   devices_.push_back(&d);
 }
 
-void flusher::remove(holds_back& d) {
+void flusher::remove(bundling_device& d) {
   std::lock_guard guard(devices_mutex_);
   devices_.erase(std::remove(devices_.begin(), devices_.end(), &d), devices_.end());
 }
@@ -59,9 +59,9 @@ void flusher::run() {
     lock.unlock();
     {
       std::lock_guard guard(devices_mutex_);
-      for (holds_back* d : devices_) {
+      for (bundling_device* d : devices_) {
         try {
-          busy |= d->flush_if_unattended();
+          busy |= d->flush_if_unpolled();
         } catch (const std::exception& e) {
           log_warning(std::string("a bundle could not be sent: ") + e.what());
         }

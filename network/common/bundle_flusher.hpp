@@ -7,17 +7,28 @@
 #include <thread>
 #include <vector>
 
+#include "lib/base/cpu.hpp"
+
 namespace lci::network {
 
-/// A device that may hold messages back in bundles.
-class holds_back {
+/// A device that may delay messages in bundles.
+class bundling_device {
  public:
   /// Sends waiting messages unless the device has been polled since the previous call. Returns whether messages still
   /// wait.
-  virtual bool flush_if_unattended() = 0;
+  virtual bool flush_if_unpolled() = 0;
 
  protected:
-  ~holds_back() = default;
+  ~bundling_device() = default;
+  /// For poll().
+  void note_poll() {
+    if (LCI_UNLIKELY(!polled_.load(std::memory_order_relaxed))) polled_.store(true, std::memory_order_relaxed);
+  }
+  /// Whether the device has been polled since the previous call.
+  bool was_polled() { return polled_.exchange(false, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> polled_{false};
 };
 
 /// Flushes bundles of a program that posts and then makes no progress for a long time: after a millisecond or two this
@@ -30,9 +41,9 @@ class flusher {
   flusher(const flusher&) = delete;
   flusher& operator=(const flusher&) = delete;
 
-  void add(holds_back& d);
+  void add(bundling_device& d);
   /// Returns when the thread no longer uses the device.
-  void remove(holds_back& d);
+  void remove(bundling_device& d);
 
   /// A bundle was started. Any thread may call this, also while it holds locks of a device.
   void notice() {
@@ -46,7 +57,7 @@ class flusher {
   void wake();
 
   std::mutex devices_mutex_;  // held while a device is being flushed
-  std::vector<holds_back*> devices_;
+  std::vector<bundling_device*> devices_;
   std::atomic<bool> stirred_{false};
   std::atomic<bool> asleep_{true};  // or not started; changed to false under sleep_mutex_
   std::mutex sleep_mutex_;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "network/fabric.hpp"
+
 namespace lci::network {
 
 struct parts {
@@ -16,6 +18,13 @@ struct parts {
   void copy_to(std::byte* to) const {
     if (head_size > 0) std::memcpy(to, head, head_size);
     if (rest_size > 0) std::memcpy(to + head_size, rest, rest_size);
+  }
+  /// The segments of an injected operation: at most two.
+  static parts of(const net_op& op) {
+    const segment none{};
+    const segment& a = op.n_segments > 0 ? op.segments[0] : none;
+    const segment& b = op.n_segments > 1 ? op.segments[1] : none;
+    return {a.base, a.size, b.base, b.size};
   }
 };
 

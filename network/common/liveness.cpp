@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <thread>
 
 #include "lci/errors.hpp"
 #include "lib/base/log.hpp"
@@ -14,10 +16,34 @@ namespace lci::network {
 
 namespace {
 
-constexpr char farewell = 'b';
-// Followed by the device's number: 4 bytes in host byte order, as all hosts of a job have the same.
-constexpr char device_end = 'd';
-constexpr size_t device_end_size = 1 + sizeof(uint32_t);
+// Notifications: a letter, and numbers of 4 bytes in host byte order, as all hosts of a job have the same.
+constexpr char context_end = 'b';
+constexpr char device_end = 'd';  // the device
+constexpr char given_up = 'g';    // the device; the rank that it counts as failed
+
+/// 0: not the letter of a notification after which others may follow.
+size_t size_of_note(char letter) {
+  return letter == device_end ? 1 + sizeof(uint32_t) : letter == given_up ? 1 + 2 * sizeof(uint32_t) : 0;
+}
+
+void append(std::string& note, uint32_t number) {
+  note.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+uint32_t number_at(const char* from) {
+  uint32_t number;
+  std::memcpy(&number, from, sizeof number);
+  return number;
+}
+
+/// A connection's send buffer has space for a notification. The system may lack memory for it at the moment.
+void send_note(int fd, const char* note, size_t size) {
+  constexpr int most_tries = 20;
+  for (int i = 0; i < most_tries; ++i) {
+    if (send(fd, note, size, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 || !lacks_resources(errno)) return;
+    if (errno != EINTR) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 constexpr uint64_t listener_mark = ~uint64_t{0};
 constexpr uint64_t watcher_mark = uint64_t{1} << 32;  // added to a descriptor; without it the mark is a rank
 
@@ -73,18 +99,26 @@ sockaddr_storage liveness::address_in(const std::string& offered) {
 liveness::~liveness() {
   std::lock_guard guard(mutex_);
   accept_all();
-  for (auto& [fd, connection] : watchers_) (void)!send(fd, &farewell, 1, MSG_NOSIGNAL);
+  for (auto& [fd, connection] : watchers_) send_note(fd, &context_end, 1);
 }
 
-void liveness::watch(int rank) {
+void liveness::watch(int rank) noexcept {
   const auto r = static_cast<size_t>(rank);
   if (met_[r].exchange(true, std::memory_order_relaxed)) return;
-  sockaddr_storage where{};
   try {
-    where = where_.empty() ? address_in(exchange_.read(where_all_listen_, rank)) : where_[r];
-  } catch (const bootstrap_error& error) {
-    log_warning("can't monitor rank " + std::to_string(rank) + ": " + error.what());
+    try {
+      begin_to_watch(rank);
+    } catch (const bootstrap_error& error) {
+      log_warning("can't monitor rank " + std::to_string(rank) + ": " + error.what());
+    }
+  } catch (const std::bad_alloc&) {
+    met_[r].store(false, std::memory_order_relaxed);  // the next meet() tries again
   }
+}
+
+void liveness::begin_to_watch(int rank) {
+  const sockaddr_storage where = where_.empty() ? address_in(exchange_.read(where_all_listen_, rank))
+                                                : where_[static_cast<size_t>(rank)];
   if (length_of(where) == 0) return;
   std::lock_guard guard(mutex_);
   watched w;
@@ -97,8 +131,8 @@ void liveness::watch(int rank) {
     warned_ = true;
     return;
   }
-  undecided_.insert(rank);
   watched_.emplace(rank, std::move(w));
+  undecided_.insert(rank);
 }
 
 int liveness::connect(int rank, watched& w) {
@@ -129,7 +163,7 @@ liveness::departure liveness::departure_at(size_t i) {
   return departures_[i];
 }
 
-void liveness::look() {
+void liveness::poll() {
   if (events_.get() < 0) return;
   std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return;  // another thread is polling
@@ -158,8 +192,7 @@ void liveness::accept_all() {
     // If this fails, only the end of the connection goes unnoticed; if we closed it, the peer would report us as
     // failed.
     (void)add(events_.get(), s.get(), watcher_mark | static_cast<uint64_t>(s.get()));
-    // A new connection's send buffer has space for this.
-    if (!notes_.empty()) (void)!send(s.get(), notes_.data(), notes_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (!notes_.empty()) send_note(s.get(), notes_.data(), notes_.size());
     watchers_.emplace(s.get(), std::move(s));
   }
 }
@@ -176,10 +209,10 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
     epoll_ctl(events_.get(), EPOLL_CTL_MOD, fd, &e);
     return;
   }
-  char said[64 * device_end_size];
+  char bytes[256];
   ssize_t got;
-  while ((got = recv(fd, said, sizeof said, MSG_DONTWAIT)) > 0) {
-    w.said.append(said, static_cast<size_t>(got));
+  while ((got = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
+    w.received.append(bytes, static_cast<size_t>(got));
     if (!take_notes(rank, w)) return;
   }
   const int error = got < 0 ? errno : 0;
@@ -193,30 +226,49 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
 }
 
 bool liveness::take_notes(int rank, watched& w) {
-  size_t taken = 0;
-  for (; taken < w.said.size() && w.said[taken] == device_end; taken += device_end_size) {
-    if (w.said.size() - taken < device_end_size) break;
-    uint32_t number;
-    std::memcpy(&number, w.said.data() + taken + 1, sizeof number);
-    add_departure({rank, false, "it has freed its device", number});
+  size_t size;
+  while (!w.received.empty() && (size = size_of_note(w.received[0])) != 0) {
+    if (w.received.size() < size) return true;
+    const char* const numbers = w.received.data() + 1;
+    if (w.received[0] == device_end)
+      add_departure({rank, false, "it has freed its device", number_at(numbers)});
+    else if (number_at(numbers + sizeof(uint32_t)) == static_cast<uint32_t>(own_rank_))
+      add_departure({rank, true, "it counts this rank as failed", number_at(numbers)});
+    w.received.erase(0, size);
   }
-  w.said.erase(0, taken);
-  if (w.said.empty() || w.said[0] == device_end) return true;
+  if (w.received.empty()) return true;
   // Anything but a close notification is invalid: handled as if the connection had ended.
-  if (w.said[0] == farewell)
-    depart(rank, false, "it has left");
+  if (w.received[0] == context_end)
+    depart(rank, false, "it has ended");
   else
     depart(rank, true, "its liveness connection sent an invalid message");
   return false;
 }
 
 void liveness::end_device(uint32_t number) {
-  std::lock_guard guard(mutex_);
-  accept_all();
   std::string note(1, device_end);
-  note.append(reinterpret_cast<const char*>(&number), sizeof number);
-  for (auto& [fd, connection] : watchers_) (void)!send(fd, note.data(), note.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  append(note, number);
+  std::lock_guard guard(mutex_);
+  notify(note);
+}
+
+bool liveness::give_up(int rank, uint32_t number) {
+  std::lock_guard guard(mutex_);
+  const auto at = watched_.find(rank);
+  if (at == watched_.end()) return true;
+  if (!at->second.connected || !at->second.reason.empty()) return false;
+  // Connections of watchers don't say whose they are, so all receive it, and that rank handles it.
+  std::string note(1, given_up);
+  append(note, number);
+  append(note, static_cast<uint32_t>(rank));
+  notify(note);
+  return true;
+}
+
+void liveness::notify(const std::string& note) {
+  accept_all();
   notes_ += note;
+  for (auto& [fd, connection] : watchers_) send_note(fd, note.data(), note.size());
 }
 
 void liveness::handle_due() {
@@ -225,7 +277,7 @@ void liveness::handle_due() {
   for (const int rank : undecided_) {
     watched& w = watched_.at(rank);
     if (w.connection.get() < 0 && w.reason.empty() && now >= w.again) (void)connect(rank, w);
-    if (now - w.since >= (w.reason.empty() ? timeout_ : clock::duration(benefit_of_doubt))) due.push_back(rank);
+    if (now - w.since >= (w.reason.empty() ? timeout_ : clock::duration(grace_period))) due.push_back(rank);
   }
   for (const int rank : due) {
     const std::string reason = watched_.at(rank).reason;
@@ -233,10 +285,10 @@ void liveness::handle_due() {
   }
 }
 
-void liveness::depart(int rank, bool died, const std::string& why) {
+void liveness::depart(int rank, bool failed, const std::string& why) {
   undecided_.erase(rank);
   watched_.erase(rank);
-  add_departure({rank, died, why});
+  add_departure({rank, failed, why});
 }
 
 void liveness::add_departure(departure what) {

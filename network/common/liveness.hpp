@@ -22,7 +22,7 @@
 namespace lci::network {
 
 /// One per context. Thread-safe once settled; no method waits for a peer. The connections carry only notifications of a
-/// few bytes: a device has ended, or, as the last one, the context ends.
+/// few bytes: a device has ended, or counts a rank as failed; or, as the last one, the context ends.
 class liveness {
  public:
   /// Offers the address on which this rank listens. `own_address`: an address of this host that peers can reach; family
@@ -33,14 +33,14 @@ class liveness {
   void settle(acquaintance how);
   ~liveness();
 
-  /// From now on this rank monitors the peer.
-  void meet(int rank) {
+  /// From now on this rank monitors the peer. If there is no memory for that, a later call tries again.
+  void meet(int rank) noexcept {
     if (!met_[static_cast<size_t>(rank)].load(std::memory_order_relaxed)) watch(rank);
   }
 
-  /// How long a peer that can't be reached counts as undecided: it may have left a moment ago, and its last messages
+  /// How long a peer that can't be reached counts as undecided: it may have ended a moment ago, and its last messages
   /// may still be in flight.
-  static constexpr std::chrono::milliseconds benefit_of_doubt{300};
+  static constexpr std::chrono::milliseconds grace_period{300};
 
   /// State of a peer's process: not known and never will be; not known yet; alive, at least until a moment ago.
   enum class view : uint8_t { none, unsure, alive };
@@ -49,22 +49,28 @@ class liveness {
   /// Notifies all present and future watchers that the device has ended. For a network whose devices can't notify a
   /// peer with which they have never exchanged anything. All ranks number their devices alike.
   LCI_COLD void end_device(uint32_t number);
+  /// Notifies `rank`, if its process is alive, that our device with this number counts it as failed. False: that is not
+  /// known yet, so call again later. Throws std::bad_alloc, and has no effect then.
+  LCI_COLD bool give_up(int rank, uint32_t number);
 
   static constexpr int64_t all_devices = -1;
   struct departure {
     int rank;
-    bool died;  ///< if not, it has ended its context or one of its devices
+    bool failed;  ///< if not, it has ended its context or one of its devices
     std::string reason;
-    int64_t device = all_devices;  ///< the device that has ended
+    int64_t device = all_devices;  ///< the device that this is about
   };
   /// Polls the connections. This is a system call: call it only now and then.
-  void look();
-  /// Calls `tell` for each departure not yet counted in `seen`, which begins at 0 and may be shared by threads.
+  void poll();
+  /// Calls `handle` for each departure not yet counted in `seen`, which begins at 0 and may be shared by threads: then
+  /// two may handle the same one. One whose handling throws is handled again by the next call.
   template <class F>
-  void tell(std::atomic<size_t>& seen, F tell) {
-    size_t told = seen.load(std::memory_order_relaxed);
-    while (LCI_UNLIKELY(told < n_departures_.load(std::memory_order_acquire)))  // A1
-      if (seen.compare_exchange_weak(told, told + 1, std::memory_order_relaxed)) tell(departure_at(told++));
+  void handle_new(std::atomic<size_t>& seen, F handle) {
+    size_t next = seen.load(std::memory_order_relaxed);
+    while (LCI_UNLIKELY(next < n_departures_.load(std::memory_order_acquire))) {  // A1
+      handle(departure_at(next));
+      if (seen.compare_exchange_strong(next, next + 1, std::memory_order_relaxed)) ++next;
+    }
   }
 
  private:
@@ -73,14 +79,15 @@ class liveness {
   struct watched {
     sockaddr_storage where;
     socket_handle connection;  // none: the peer is undecided, or the connection is to be retried
-    clock::time_point since;   // start of the attempt to connect; or, if `reason` is set, of the doubt
+    clock::time_point since;   // start of the attempt to connect; or, if `reason` is set, of the suspicion
     clock::time_point again;   // when to retry
     bool connected = false;
     std::string reason;        // why the peer is undecided
-    std::string said;          // an incomplete notification
+    std::string received;      // an incomplete notification
   };
 
-  LCI_COLD void watch(int rank);
+  LCI_COLD void watch(int rank) noexcept;
+  void begin_to_watch(int rank);
   /// The address on which a peer listens; family 0 if it does not listen.
   static sockaddr_storage address_in(const std::string& offered);
   departure departure_at(size_t i);
@@ -89,10 +96,12 @@ class liveness {
   void handle_due();                                        // under mutex_
   /// Starts to connect. Returns 0 or the error.
   int connect(int rank, watched& w);                        // under mutex_
-  void depart(int rank, bool died, const std::string& why);  // under mutex_
+  void depart(int rank, bool failed, const std::string& why);  // under mutex_
   void add_departure(departure what);                        // under mutex_
   /// Handles the notifications received from a peer. False: that was the last one, and `w` no longer exists.
   bool take_notes(int rank, watched& w);                     // under mutex_
+  /// Sends a notification to all present and future watchers. Throws std::bad_alloc, and has no effect then.
+  void notify(const std::string& note);                      // under mutex_
 
   address_exchange& exchange_;
   address_exchange::ticket where_all_listen_;
@@ -105,8 +114,8 @@ class liveness {
   std::mutex mutex_;
   std::unordered_map<int, watched> watched_;             // under mutex_
   std::unordered_map<int, socket_handle> watchers_;      // under mutex_, by descriptor: connections from peers
-  std::unordered_set<int> undecided_;                    // under mutex_: connecting, or in doubt
-  std::string notes_;  // under mutex_: end of our own devices, for connections made later
+  std::unordered_set<int> undecided_;                    // under mutex_: connecting, or suspected
+  std::string notes_;  // under mutex_: all so far, for connections made later
   std::vector<departure> departures_;                    // under mutex_; in the order detected
   std::atomic<size_t> n_departures_{0};
   bool warned_ = false;                                  // under mutex_

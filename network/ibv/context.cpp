@@ -8,11 +8,8 @@
 namespace lci::network::ibv {
 
 context::context(address_exchange& exchange, const net_context_attr_t& attr)
-    : exchange_(exchange),
-      attr_(attr),
-      card_(attr),
-      paging_(usable_paging(card_, attr)),
-      peers_(exchange, {}, attr.peer_timeout) {
+    : remote_context(exchange, attr), card_(attr), paging_(usable_paging(card_, attr)) {
+  offer_liveness({});
   if (size() > work_id::max_peers)
     throw resource_error("ibv: a job may have at most " + std::to_string(work_id::max_peers) + " ranks, but has " +
                          std::to_string(size()));

@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/attempt.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "network/common/ring.hpp"
 
 namespace lci::network::ibv {
 
@@ -26,7 +26,9 @@ namespace lci::network::ibv {
 class credits {
  public:
   explicit credits(size_t n_peers)
-      : n_peers_(n_peers), peers_(new account[n_peers]()), told_us_(new std::atomic<uint32_t>[n_peers]()) {}
+      : n_peers_(n_peers), peers_(new account[n_peers]()), acknowledged_to_us_(new std::atomic<uint32_t>[n_peers]()) {
+    due_.reserve(n_peers);
+  }
 
   /// Computes the window from the number of posted buffers, such that they suffice even if all peers send at once. If
   /// there are so many ranks that the window would be below `smallest_window`, that is used instead; then buffers may
@@ -48,13 +50,13 @@ class credits {
   bool may_send(int peer) const {
     const account& a = peers_[static_cast<size_t>(peer)];
     // Written by the peer's card. Relaxed: it is a count of buffers, and orders nothing.
-    return a.sent - told_us_[static_cast<size_t>(peer)].load(std::memory_order_relaxed) < a.its_window;
+    return a.sent - acknowledged_to_us_[static_cast<size_t>(peer)].load(std::memory_order_relaxed) < a.its_window;
   }
   void sent(int peer) { ++at(peer).sent; }
 
   /// The array that peers write: a word for each. Must be registered.
-  void* memory() { return told_us_.get(); }
-  size_t memory_size() const { return n_peers_ * sizeof(told_us_[0]); }
+  void* memory() { return acknowledged_to_us_.get(); }
+  size_t memory_size() const { return n_peers_ * sizeof(acknowledged_to_us_[0]); }
 
   // --- as a receiver ---
 
@@ -63,51 +65,35 @@ class credits {
   /// A message of the peer has been taken; an acknowledgement may now be due.
   void taken(int peer) {
     account& a = at(peer);
-    untold_.fetch_add(1, std::memory_order_relaxed);
+    unacknowledged_.fetch_add(1, std::memory_order_relaxed);
     const uint32_t n = a.taken.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (!is_worth_telling(n, a.told.load(std::memory_order_relaxed))) return;
+    if (!is_due(n, a.acknowledged.load(std::memory_order_relaxed))) return;
     std::lock_guard guard(due_lock_);
-    if (a.due) return;
-    a.due = true;
-    due_.push_back(peer);
-    n_due_.store(due_.size(), std::memory_order_relaxed);
+    if (!a.due) add_due(peer);
   }
   bool any_due() const { return n_due_.load(std::memory_order_relaxed) != 0; }
 
-  /// Calls `tell(peer, n)` for each peer whose acknowledgement is due; `n` of its messages have been taken. `tell`
-  /// returns whether it could post.
+  /// Calls `post(peer, n)` for each peer whose acknowledgement is due; `n` of its messages have been taken. `post`
+  /// returns whether it could post. Needs no memory: an acknowledgement that is lost would leave the peer waiting.
   template <class F>
-  void tell_due(F tell) {
+  void acknowledge_due(F post) {
     // One thread at a time: two would count the same free buffers.
-    const attempt telling(telling_lock_);
-    if (telling.failed()) return;
-    std::vector<int> due;
-    {
-      std::lock_guard guard(due_lock_);
-      due.swap(due_);
-      n_due_.store(0, std::memory_order_relaxed);
-    }
-    std::vector<int> left;
-    for (const int peer : due) {
+    const attempt acknowledging(acknowledging_lock_);
+    if (acknowledging.failed()) return;
+    for (size_t left = n_due_.load(std::memory_order_relaxed); left > 0; --left) {
+      const int peer = take_due();
       account& a = at(peer);
-      const uint32_t before = a.told.load(std::memory_order_relaxed);
-      const uint32_t untold = a.taken.load(std::memory_order_relaxed) - before;
-      const auto n = static_cast<uint32_t>(std::clamp<int64_t>(free_buffers(), 0, untold));
-      if (n == 0 || !tell(peer, before + n)) {
-        left.push_back(peer);
-        continue;
-      }
-      untold_.fetch_sub(n, std::memory_order_relaxed);
+      const uint32_t before = a.acknowledged.load(std::memory_order_relaxed);
+      const uint32_t waiting = a.taken.load(std::memory_order_relaxed) - before;
+      const auto n = static_cast<uint32_t>(std::clamp<int64_t>(free_buffers(), 0, waiting));
+      const bool posted = n != 0 && post(peer, before + n);
+      if (posted) unacknowledged_.fetch_sub(n, std::memory_order_relaxed);
       std::lock_guard guard(due_lock_);
-      a.told.store(before + n, std::memory_order_relaxed);
+      if (posted) a.acknowledged.store(before + n, std::memory_order_relaxed);
       // Messages taken meanwhile may have used up the peer's window, so check again: the peer would not send any more.
-      a.due = is_worth_telling(a.taken.load(std::memory_order_relaxed), before + n);
-      if (a.due) left.push_back(peer);
+      a.due = false;
+      if (!posted || is_due(a.taken.load(std::memory_order_relaxed), before + n)) add_due(peer);
     }
-    if (left.empty()) return;
-    std::lock_guard guard(due_lock_);
-    due_.insert(due_.end(), left.begin(), left.end());
-    n_due_.store(due_.size(), std::memory_order_relaxed);
   }
 
  private:
@@ -117,30 +103,42 @@ class credits {
     uint32_t sent = 0;        // under the queue pair's lock
     uint32_t its_window = 0;  // set once
     std::atomic<uint32_t> taken{0};
-    std::atomic<uint32_t> told{0};  // written under telling_lock_
-    bool due = false;               // under due_lock_
+    std::atomic<uint32_t> acknowledged{0};  // written under acknowledging_lock_
+    bool due = false;                       // under due_lock_
   };
-  bool is_worth_telling(uint32_t taken, uint32_t told) const {
-    return taken - told >= std::max<uint32_t>(window_ / 2, 1);
+  bool is_due(uint32_t taken, uint32_t acknowledged) const {
+    return taken - acknowledged >= std::max<uint32_t>(window_ / 2, 1);
+  }
+  void add_due(int peer) {  // under due_lock_
+    at(peer).due = true;
+    due_.push_back(peer);
+    n_due_.store(due_.size(), std::memory_order_relaxed);
+  }
+  /// There is an entry, and only the caller takes any: under acknowledging_lock_. The account stays `due`.
+  int take_due() {
+    std::lock_guard guard(due_lock_);
+    const int peer = due_.pop_front();
+    n_due_.store(due_.size(), std::memory_order_relaxed);
+    return peer;
   }
   account& at(int peer) { return peers_[static_cast<size_t>(peer)]; }
 
   /// Buffers left if all peers use up their windows at once. Negative if the program holds many.
   int64_t free_buffers() const {
-    const int64_t untold = std::min<int64_t>(untold_.load(std::memory_order_relaxed), granted_);
-    return posted_.load(std::memory_order_relaxed) - (granted_ - untold);
+    const int64_t taken = std::min<int64_t>(unacknowledged_.load(std::memory_order_relaxed), granted_);
+    return posted_.load(std::memory_order_relaxed) - (granted_ - taken);
   }
 
   uint32_t window_ = 0;
   int64_t granted_ = 0;  // sum of all windows, limited by the number of buffers
   const size_t n_peers_;
   const std::unique_ptr<account[]> peers_;
-  const std::unique_ptr<std::atomic<uint32_t>[]> told_us_;  // messages that each peer has taken
+  const std::unique_ptr<std::atomic<uint32_t>[]> acknowledged_to_us_;  // messages that each peer has taken
   std::atomic<int64_t> posted_{0};                    // posted to the card
-  std::atomic<int64_t> untold_{0};                    // messages taken but not acknowledged, of all peers
-  spinlock telling_lock_;  // only tried
+  std::atomic<int64_t> unacknowledged_{0};            // messages taken but not acknowledged, of all peers
+  spinlock acknowledging_lock_;  // only tried
   spinlock due_lock_;
-  std::vector<int> due_;           // under due_lock_
+  ring<int> due_;                  // under due_lock_; has space for all peers
   std::atomic<size_t> n_due_{0};   // size of due_
 };
 

@@ -47,7 +47,7 @@ errorcode_t device::post(const net_op& op) {
   // Small data goes inline, so the card need not fetch it. (Not for a read: inline, it would have no destination.)
   if (op.kind != verb::get && all.total <= inline_size_) work.send_flags = IBV_SEND_INLINE;
   work.wr.rdma.remote_addr = op.remote_addr;
-  work.wr.rdma.rkey = registrar::key_of(op.remote_key);
+  work.wr.rdma.rkey = static_cast<uint32_t>(key_of(op.remote_key));
   switch (op.kind) {
     case verb::send:
       work.opcode = IBV_WR_SEND;
@@ -90,7 +90,9 @@ errorcode_t device::hand_over(peer& p, ibv_send_wr& work, void* owner, bool sile
   const int error = ibv_post_send(p.pair.get(), &work, &refused);
   if (LCI_UNLIKELY(error != 0)) {
     if (error == ENOMEM || error == EAGAIN) return errorcode_t::retry_nomem;
-    fail_peer(rank, std::string("ibv_post_send: ") + std::strerror(error) + " (" + std::to_string(error) + ")");
+    fail_peer(rank, text_if_memory([error] {
+                return std::string("ibv_post_send: ") + std::strerror(error) + " (" + std::to_string(error) + ")";
+              }));
     return errorcode_t::fatal;
   }
   p.queue.end(signalled);
@@ -128,7 +130,7 @@ int device::post_buffer(uint32_t slot) {
   return error;
 }
 
-bool device::tell_credits(int to, uint32_t taken) {
+bool device::acknowledge(int to, uint32_t taken) {
   peer& p = peer_at(to);
   if (is_gone(to)) return true;
   ibv_sge word{reinterpret_cast<uintptr_t>(&taken), sizeof taken, 0};

@@ -9,8 +9,7 @@
 
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
-#include "network/common/deferred_events.hpp"
-#include "network/common/peer_state.hpp"
+#include "network/common/remote_device.hpp"
 #include "network/fabric.hpp"
 #include "network/ibv/address.hpp"
 #include "network/ibv/completion.hpp"
@@ -26,7 +25,7 @@ namespace lci::network::ibv {
 
 /// Thread-safe. Providers protect each of their queues with a lock; before each of these we use a try-lock: a thread
 /// that does not get it returns `retry_lock` and may do other work.
-class device final : public network::device {
+class device final : public remote_device {
  public:
   device(context& c, const device_attr_t& attr, size_t eager_size);
   ~device() override;
@@ -39,21 +38,18 @@ class device final : public network::device {
   errorcode_t post_recv(segment buffer, void* context) override;
   registration register_memory(void* base, size_t size) override { return registrar_->add(base, size); }
   void deregister_memory(const registration& reg) override { registrar_->remove(reg); }
-  void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
-  void park(int64_t timeout_us) override { sleep(timeout_us, true); }
-  void unpark() override;
-  bool flushed() override;
   void start() override;
 
  private:
   static constexpr int batch = 32;  // completions read at a time
+  static constexpr size_t spare_completions = 8 * batch;  // space for those of several threads whose handlers throw
 
   struct alignas(cache_line) peer {
     owned<ibv_qp> pair;
     spinlock* lock = nullptr;  // own_lock, or the device's
     spinlock own_lock;
-    peer_state what;
-    bool dismissed = false;  // flushed(): the close notification was posted
+    peer_state state;
+    bool close_sent = false;  // flushed(): the close notification was posted
     uint64_t credits_at = 0;   // address of our word in its array of credits
     uint32_t credits_key = 0;
     send_queue queue;
@@ -85,9 +81,9 @@ class device final : public network::device {
   /// Returns 0, or the error of the card.
   int post_buffer(uint32_t slot);
   /// Acknowledges to the peer how many of its messages were taken. False: retry later.
-  bool tell_credits(int to, uint32_t taken);
+  bool acknowledge(int to, uint32_t taken);
   peer& peer_at(int rank) { return peers_[static_cast<size_t>(rank)]; }
-  bool is_gone(int rank) { return peer_at(rank).what.is_gone(); }
+  bool is_gone(int rank) { return peer_at(rank).state.is_gone(); }
 
   // device_poll.cpp
   /// The caller of both holds poll_lock_. Negative: an error of libibverbs.
@@ -104,15 +100,17 @@ class device final : public network::device {
   LCI_COLD int report_deferred(event_sink& sink);
 
   // device_peers.cpp
-  LCI_COLD void fail_peer(int peer, const std::string& reason);
-  LCI_COLD void fail_all(const std::string& reason);
-  LCI_COLD void let_go(int rank);
-  LCI_COLD void check_peers();
+  peer_state& state_of(int rank) override { return peer_at(rank).state; }
+  std::string label() const override;
+  void on_gone(int rank, bool failed) override;
+  bool has_sent_all() override { return true; }  // close_to() waits for the queue of each peer
+  bool close_to(int rank) override;
+  bool prepare_to_sleep(sleep_set& events) override;
+  void on_wake(const sleep_set& events) override;
+  LCI_COLD void fail_all(const char* reason);
   void handle_control(int peer, uint32_t what);
-  bool dismiss(peer& p);
   /// Reads the asynchronous events of the card and its queue pairs.
   LCI_COLD void read_card_events();
-  void sleep(int64_t timeout_us, bool parked);
 
   context& context_;
   // In order of construction.
@@ -131,20 +129,14 @@ class device final : public network::device {
   std::unique_ptr<credits> credits_;
   registration credits_memory_;
   uint32_t inline_size_ = 0;  // bytes that fit into a work request itself
-  int wake_fd_ = -1;          // of unpark()
 
   alignas(cache_line) spinlock send_lock_;  // only tried: of all queue pairs that don't have their own lock
   alignas(cache_line) spinlock receive_lock_;  // only tried
   alignas(cache_line) spinlock poll_lock_;     // only tried
-  std::atomic<size_t> departures_seen_{0};     // of the context's liveness
-  uint32_t idle_polls_ = 0;                    // under poll_lock_
 
-  /// Events that occurred outside of a poll, or that a poll could not report.
-  alignas(cache_line) deferred_events deferred_;
-  std::vector<completion> untold_;   // deferred_: read ahead, or a handler threw before they were handled
-  std::vector<uint32_t> unposted_;   // deferred_: slots of receive buffers
-
-  goodbye_timeout farewell_time_;  // of flushed(); used by one thread
+  // Lists of deferred_.
+  alignas(cache_line) deferred_events::list<completion> unhandled_;  // read ahead, or a handler threw before
+  deferred_events::list<uint32_t> unposted_;                         // slots of receive buffers
 };
 
 }  // namespace lci::network::ibv

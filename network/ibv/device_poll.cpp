@@ -13,43 +13,39 @@ namespace lci::network::ibv {
 namespace {
 
 // Looking for asynchronous events of the card and of the liveness connections takes system calls.
-constexpr uint32_t idle_polls_per_look = 1 << 12;
+constexpr uint32_t idle_polls_per_check = 1 << 12;
+
+std::string text_of_status(const char* when, ibv_wc_status status) {
+  return text_if_memory([&] { return std::string(when) + library::get().wc_status_str(status); });
+}
 
 }  // namespace
 
 int device::poll(event_sink& sink, int max_events) {
-  int told = 0;
-  if (LCI_UNLIKELY(deferred_.any())) told = report_deferred(sink);
+  int n_events = 0;
+  if (LCI_UNLIKELY(deferred_.any())) n_events = report_deferred(sink);
   // The core has just posted all buffers it could.
   if (LCI_UNLIKELY(credits_->any_due()))
-    credits_->tell_due([this](int peer, uint32_t taken) { return tell_credits(peer, taken); });
-  if (!poll_lock_.try_lock()) return told > 0 ? told : -1;
+    credits_->acknowledge_due([this](int peer, uint32_t taken) { return acknowledge(peer, taken); });
+  if (!poll_lock_.try_lock()) return n_events > 0 ? n_events : -1;
   std::array<completion, batch> taken;
   const int n = read_queue(taken.data(), std::clamp(max_events, 1, batch));
   poll_lock_.unlock();  // other threads may poll while this one handles its completions
-  if (LCI_LIKELY(n == 0)) return told;
+  if (LCI_LIKELY(n == 0)) return n_events;
   // Each poll reports this error as long as it persists: operations in flight will not complete.
   if (LCI_UNLIKELY(n < 0))
     throw resource_error(std::string("ibv: ibv_poll_cq on ") + context_.card().name() + " says " + std::to_string(n) +
                          ": completions can't be read; the kernel's log may tell why (`dmesg`)");
-  // A handler may throw: the next poll reports what follows.
-  struct rest {
-    device& of;
-    const completion *next, *end;
-    ~rest() {
-      if (LCI_LIKELY(next == end)) return;
-      of.deferred_.add(of.untold_, next, end);
-    }
-  } left{*this, taken.data(), taken.data() + n};
-  while (left.next != left.end) handle(*left.next++, sink);
-  return told + n;
+  const auto handle_one = [&](const completion& c) { handle(c, sink); };
+  deferred_.handle_all(unhandled_, taken.data(), taken.data() + n, handle_one);
+  return n_events + n;
 }
 
 int device::read_queue(completion* to, int max) {
   std::array<ibv_wc, batch> entries;
   const int n = ibv_poll_cq(completions_.get(), max, entries.data());
   if (LCI_LIKELY(n == 0)) {
-    if (LCI_UNLIKELY(++idle_polls_ % idle_polls_per_look == 0)) {
+    if (LCI_UNLIKELY(idle_.is_due(idle_polls_per_check))) {
       read_card_events();
       check_peers();
     }
@@ -87,11 +83,12 @@ completion device::look_at(const ibv_wc& wc) {
 
 void device::read_ahead() {
   std::array<completion, batch> taken;
+  if (!deferred_.make_space(unhandled_, spare_completions)) return;  // what can't be kept stays in the queue
   if (!poll_lock_.try_lock()) return;
   const int n = read_queue(taken.data(), batch);
   poll_lock_.unlock();
   if (n <= 0) return;
-  deferred_.add(untold_, taken.begin(), taken.begin() + n);
+  deferred_.add(unhandled_, taken.begin(), taken.begin() + n);
 }
 
 void device::handle(const completion& c, event_sink& sink) {
@@ -121,13 +118,13 @@ void device::handle(const completion& c, event_sink& sink) {
       // Also if it was flushed: a queue pair with a shared receive queue fails a receive only if it has matched a
       // message.
       if (c.peer >= 0)
-        fail_peer(c.peer, std::string("receiving: ") + library::get().wc_status_str(c.status));
+        fail_peer(c.peer, text_of_status("receiving: ", c.status));
       return;
     case completion::kind::not_sent:
       // Requests behind the failed one are flushed: its own completion comes first, or an event of the card. If neither
       // has come, the queue pair is unusable all the same.
       if (c.status == IBV_WC_WR_FLUSH_ERR) read_card_events();
-      fail_peer(c.peer, std::string("sending: ") + library::get().wc_status_str(c.status));
+      fail_peer(c.peer, text_of_status("sending: ", c.status));
       read_card_events();
       if (c.context != nullptr) sink.on_operation_failure(c.context, c.peer);
       return;
@@ -152,8 +149,8 @@ int device::report_deferred(event_sink& sink) {
     deferred_.add(unposted_, slot);
     if (error != EAGAIN && error != ENOMEM) refused("ibv_post_srq_recv", error);
   });
-  const int told = deferred_.report(untold_, [&](const completion& c) { handle(c, sink); });
-  return told + deferred_.report_failures(sink);
+  const int n_events = deferred_.report(unhandled_, [&](const completion& c) { handle(c, sink); });
+  return n_events + deferred_.report_failures(sink);
 }
 
 }  // namespace lci::network::ibv

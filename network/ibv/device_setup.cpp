@@ -1,7 +1,5 @@
 // Construction and destruction of a device.
 #include <fcntl.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +16,8 @@ namespace lci::network::ibv {
 
 namespace {
 
+// A queue pair says itself that its peer has failed: no peer is suspected.
+constexpr std::chrono::seconds longest_suspicion{0};
 constexpr uint32_t fewest_sends = 4;  // minimum length of each queue pair's send queue
 
 /// Events are polled; reading them must not block.
@@ -27,7 +27,8 @@ uint32_t some_packet_number() { return std::random_device{}() & 0xffffff; }
 
 }  // namespace
 
-device::device(context& c, const device_attr_t& attr, size_t eager_size) : context_(c) {
+device::device(context& c, const device_attr_t& attr, size_t eager_size)
+    : remote_device(c, "ibv", longest_suspicion), context_(c) {
   try {
     open(attr, eager_size);
   } catch (...) {
@@ -37,10 +38,6 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size) : conte
 }
 
 void device::open(const device_attr_t& attr, size_t eager_size) {
-  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_fd_ < 0)
-    throw resource_error(std::string("ibv: no eventfd: ") + std::strerror(errno) +
-                         "; raise `ulimit -n`");
   card_ = context_.card().open();
   never_block(card_->async_fd);
   domain_ = made(library::get().alloc_pd(card_.get()), "ibv_alloc_pd");
@@ -49,7 +46,11 @@ void device::open(const device_attr_t& attr, size_t eager_size) {
   make_queues(s);
   make_pairs(attr, s);
   limits_.receive_buffers = s.receives;
+  reserve_peers(static_cast<size_t>(context_.size()));
+  deferred_.reserve(unhandled_, spare_completions);
+  deferred_.reserve(unposted_, s.receives);
   offer(eager_size);
+  count_device();
 }
 
 void device::settle(acquaintance) { set_limits(connect()); }
@@ -59,7 +60,6 @@ device::~device() { close_own(); }
 void device::close_own() {
   peers_.reset();  // first, as peers_ may receive credits until then
   if (credits_memory_.rkey != 0) registrar_->remove(credits_memory_);
-  if (wake_fd_ >= 0) close(wake_fd_);
 }
 
 device::sizes device::choose_sizes(const device_attr_t& attr) const {
@@ -159,7 +159,7 @@ size_t device::connect() {
     shortest = std::min(shortest, ends[r].device.longest);
     peer& p = peers_[r];
     p.credits_at = ends[r].device.credits_at + static_cast<uint64_t>(context_.rank()) * sizeof(uint32_t);
-    p.credits_key = registrar::key_of(ends[r].device.credits_key);
+    p.credits_key = static_cast<uint32_t>(key_of(ends[r].device.credits_key));
   }
   return shortest;  // no rank sends before start(): see there
 }

@@ -58,15 +58,13 @@ registrar::registrar(ibv_pd& domain, attr_ibv_odp_strategy_t paging, attr_ibv_pr
 
 ibv_mr* registrar::open(void* base, size_t size) {
   const int on_demand = pins() ? 0 : IBV_ACCESS_ON_DEMAND;
-  ibv_mr* const mr = library::get().reg_mr(&domain_, base, size, for_all | on_demand);
-  if (mr != nullptr || errno != EFAULT) return mr;
-  // Read-only memory.
-  return library::get().reg_mr(&domain_, base, size, for_sending | on_demand);
+  const auto open_as = [&](int access) { return library::get().reg_mr(&domain_, base, size, access | on_demand); };
+  return open_memory(for_all, for_sending, open_as, [] { return errno == EFAULT; });
 }
 
 registration registrar::add(void* base, size_t size) {
   registration reg;
-  reg.rkey = 1;
+  reg.rkey = rkey_of(0);
   if (size == 0) return reg;  // libibverbs would fail, and an empty range needs no key
   const ibv_mr* key = everything_.get();
   if (key == nullptr) {
@@ -76,7 +74,7 @@ registration registrar::add(void* base, size_t size) {
     key = mr;
   }
   reg.lkey = key->lkey;
-  reg.rkey = uint64_t{key->rkey} + 1;
+  reg.rkey = rkey_of(key->rkey);
   if (!pins() && prefetch_ != attr_ibv_prefetch_strategy_t::none) advise(base, size, key->lkey);
   return reg;
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "network/common/memory_keys.hpp"
 #include "network/fabric.hpp"
 #include "network/ibv/adapter.hpp"
 #include "network/ibv/handles.hpp"
@@ -22,9 +23,6 @@ class registrar {
   void remove(const registration& reg);
 
   bool pins() const { return paging_ == attr_ibv_odp_strategy_t::none; }
-
-  /// The libibverbs key of a peer's rkey: our rkeys are never 0, those of libibverbs may be.
-  static uint32_t key_of(uint64_t rkey) { return static_cast<uint32_t>(rkey - 1); }
 
  private:
   ibv_mr* open(void* base, size_t size);

@@ -39,7 +39,7 @@ errorcode_t device::send_to(int rank, errorcode_t good, F call) {
     read_on();
     return errorcode_t::retry_nomem;
   }
-  suspect(rank, "sending: " + error_text(static_cast<int>(-result)) + " (" + std::to_string(-result) + ")", nullptr);
+  suspect_unreachable(rank, static_cast<int>(-result));
   return errorcode_t::retry_nomem;
 }
 
@@ -52,7 +52,7 @@ errorcode_t device::begin(const net_op& op, request::kind what, F call) {
     ~attempted() {
       if (LCI_UNLIKELY(result != errorcode_t::posted)) of.end(r);
     }
-  } it{*this, requests_.take(), errorcode_t::fatal};
+  } it{*this, take_request(), errorcode_t::fatal};
   it.r.what = what;
   it.r.context = op.context;
   it.r.peer = op.peer;

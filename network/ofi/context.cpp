@@ -24,10 +24,8 @@ sockaddr_storage address_of(const fi_info& info) {
 }  // namespace
 
 context::context(address_exchange& exchange, const net_context_attr_t& attr)
-    : exchange_(exchange),
-      attr_(attr),
-      provider_(attr),
-      peers_(exchange, address_of(provider_.info()), attr.peer_timeout) {
+    : remote_context(exchange, attr), provider_(attr) {
+  offer_liveness(address_of(provider_.info()));
   if (size() > message_tag::max_ranks)
     throw resource_error("ofi: a job may have at most " + std::to_string(message_tag::max_ranks) +
                          " ranks, but has " + std::to_string(size()));

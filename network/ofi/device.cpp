@@ -12,25 +12,28 @@ namespace {
 
 void* descriptor_of(const segment& s) { return reinterpret_cast<void*>(s.lkey); }
 
-parts parts_of(const net_op& op) {
-  const segment none{};
-  const segment& a = op.n_segments > 0 ? op.segments[0] : none;
-  const segment& b = op.n_segments > 1 ? op.segments[1] : none;
-  return {a.base, a.size, b.base, b.size};
-}
-
 }  // namespace
 
 void device::end(request& r) {
+  count_end(r);
+  r.what == request::kind::bundle ? bundle_requests_.give(r) : requests_.give(r);
+}
+
+void device::count_end(const request& r) {
   under_way_.fetch_sub(1, std::memory_order_release);
-  if (r.what != request::kind::bundle) return requests_.give(r);
-  bundles_under_way_.fetch_sub(1, std::memory_order_relaxed);
-  bundle_requests_.give(r);
+  if (r.what == request::kind::bundle) bundles_under_way_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+request& device::take_request() {
+  return requests_.take([this](size_t n) {
+    deferred_.reserve(unposted_, n);
+    deferred_.reserve(failed_, n);
+  });
 }
 
 errorcode_t device::post(const net_op& op) {
   if (op.kind != verb::send) return op.inject ? inject_put(op) : put_or_get(op);
-  if (op.inject) return inject_parts(op.peer, parts_of(op));
+  if (op.inject) return inject_parts(op.peer, parts::of(op));
   return in_turn(op.peer, [&] { return send(op, message_tag::kind::message); });
 }
 
@@ -102,7 +105,7 @@ errorcode_t device::put_or_get(const net_op& op) {
 errorcode_t device::inject_put(const net_op& op) {
   if (!introduce(op.peer)) return errorcode_t::retry_nomem;
   std::array<std::byte, max_injected> bytes;
-  const parts all = parts_of(op);
+  const parts all = parts::of(op);
   const size_t size = all.size();
   all.copy_to(bytes.data());
   const remote_place at = registrar_->locate(op.remote_addr, op.remote_key);
@@ -116,12 +119,12 @@ errorcode_t device::inject_put(const net_op& op) {
 errorcode_t device::post_recv(segment buffer, void* context) {
   const attempt lock = try_for(receive_lock_, LCI_NET_TRYLOCK_RECV);
   if (lock.failed()) return errorcode_t::retry_lock;
-  request& r = requests_.take();
+  request& r = take_request();
   r.what = request::kind::recv;
   r.context = context;
   r.buffer = static_cast<std::byte*>(buffer.base);
   r.size = buffer.size;
-  r.told = 0;
+  r.delivered = 0;
   r.descriptor = descriptor_of(buffer);
   const ssize_t result = fi_recv(endpoint_.get(), r.buffer, r.size, r.descriptor, FI_ADDR_UNSPEC, &r.space);
   if (LCI_LIKELY(result == 0)) return errorcode_t::done;

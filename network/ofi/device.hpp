@@ -13,8 +13,8 @@
 #include "lib/concurrent/attempt.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/common/bundle_parts.hpp"
-#include "network/common/deferred_events.hpp"
-#include "network/common/peer_state.hpp"
+#include "network/common/remote_device.hpp"
+#include "network/common/waiting_list.hpp"
 #include "network/fabric.hpp"
 #include "network/ofi/context.hpp"
 #include "network/ofi/memory.hpp"
@@ -27,7 +27,7 @@ namespace lci::network::ofi {
 /// Thread-safe: the provider locks as it needs to (FI_THREAD_SAFE). If it holds its locks for long, the attribute
 /// `ofi_lock_mode` adds try-locks of ours before it: a thread that does not get one returns `retry_lock` and may do
 /// other work.
-class device final : public network::device, public holds_back {
+class device final : public remote_device, public bundling_device {
  public:
   /// Offers the endpoint's address.
   device(context& c, const device_attr_t& attr, size_t eager_size);
@@ -40,28 +40,28 @@ class device final : public network::device, public holds_back {
   errorcode_t post_recv(segment buffer, void* context) override;
   registration register_memory(void* base, size_t size) override;
   void deregister_memory(const registration& reg) override;
-  void wait(int64_t timeout_us) override { sleep(timeout_us); }
-  void park(int64_t timeout_us) override { sleep(timeout_us); }
-  void unpark() override;
+  /// A bundle wakes all threads that sleep, not only a progress thread.
+  void wait(int64_t timeout_us) override { park(timeout_us); }
   network::attention attention_of(int) override {
     return context_.provider().gets_need_polls() ? attention::needed : attention::unknown;
   }
-  bool flushed() override;
-  bool flush_if_unattended() override;
+  bool flush_if_unpolled() override;
 
  private:
   static constexpr size_t batch = 32;          // completions read at a time
+  static constexpr size_t spare_completions = 8 * batch;  // space for those of several threads whose handlers throw
   static constexpr size_t max_injected = 1024;  // bytes; injected messages are assembled on the stack
 
   struct peer {
     std::atomic<fi_addr_t> address{FI_ADDR_NOTAVAIL};
-    peer_state what;
-    std::atomic<bool> met{false};      // exchanged a message with it: it needs a close notification
-    bool dismissed = false;            // flushed(): the close notification was posted or need not be
-    std::atomic<bool> noted{false};    // it has acknowledged that notification
-    std::atomic<bool> in_doubt{false};  // see suspect(): nothing is sent meanwhile
-    std::atomic<bool> told{false};     // the core knows that it is gone
+    peer_state state;
+    std::atomic<bool> met{false};        // exchanged a message with it: it needs a close notification
+    bool close_sent = false;             // flushed(): the close notification was posted or need not be
+    std::atomic<bool> close_acknowledged{false};
+    std::atomic<bool> suspected{false};  // see suspect_unreachable(): nothing is sent meanwhile
+    std::atomic<bool> reported{false};   // the core knows that it is gone
     outbox out;
+    suspicion why_suspected;
   };
 
   // device_setup.cpp
@@ -75,7 +75,7 @@ class device final : public network::device, public holds_back {
   /// Inserts the address of a peer at the first post to it. Returns `done`, `retry_nomem`, or `fatal` if the peer can't
   /// be reached; the peer then counts as failed.
   LCI_COLD errorcode_t learn_address(int rank);
-  std::string tell_address() const;
+  std::string own_address() const;
 
   errorcode_t send(const net_op& op, message_tag::kind what);
   ssize_t send_message(request& r, const segment& all, uint64_t tag, fi_addr_t to);
@@ -99,6 +99,9 @@ class device final : public network::device, public holds_back {
   template <class F>
   errorcode_t begin(const net_op& op, request::kind what, F call);
   void end(request& r);
+  void count_end(const request& r);
+  /// From the pool of the core's operations. Reserves what reporting its failure needs.
+  request& take_request();
   /// Announces this device to a peer that will not notice our puts and gets, so that it sends us a close notification.
   bool introduce(int rank) {
     return LCI_LIKELY(peers_[static_cast<size_t>(rank)].met.load(std::memory_order_relaxed)) ||
@@ -111,19 +114,19 @@ class device final : public network::device, public holds_back {
     context_.peers().meet(rank);
   }
   bool is_gone(int peer) const {
-    return peers_[static_cast<size_t>(peer)].what.is_gone();
+    return peers_[static_cast<size_t>(peer)].state.is_gone();
   }
-  /// Gone or in doubt.
+  /// Gone or suspected.
   bool is_out_of_reach(int peer) const {
-    return is_gone(peer) || peers_[static_cast<size_t>(peer)].in_doubt.load(std::memory_order_relaxed);
+    return is_gone(peer) || peers_[static_cast<size_t>(peer)].suspected.load(std::memory_order_relaxed);
   }
   /// Posts meanwhile return `retry_nomem`, until the core knows why the peer is out of reach.
   errorcode_t why_out_of_reach(int peer) const {
-    return is_told_gone(peer) ? errorcode_t::fatal : errorcode_t::retry_nomem;
+    return is_reported_gone(peer) ? errorcode_t::fatal : errorcode_t::retry_nomem;
   }
   /// Whether the core knows that the peer is gone.
-  bool is_told_gone(int peer) const {
-    return is_gone(peer) && peers_[static_cast<size_t>(peer)].told.load(std::memory_order_relaxed);
+  bool is_reported_gone(int peer) const {
+    return is_gone(peer) && peers_[static_cast<size_t>(peer)].reported.load(std::memory_order_relaxed);
   }
   uint64_t tag_of(message_tag::kind what) const { return message_tag{what, context_.rank()}.packed(); }
 
@@ -140,7 +143,7 @@ class device final : public network::device, public holds_back {
   errorcode_t send_waiting(int peer);
   errorcode_t send_bundle(request& r);
   void flush_bundles() {
-    if (n_bundles_.load(std::memory_order_relaxed) != 0) send_all_bundles();
+    if (bundles_.any()) send_all_bundles();
   }
   LCI_NOINLINE void send_all_bundles();
 
@@ -152,47 +155,44 @@ class device final : public network::device, public holds_back {
   ssize_t read_queue(completion* to, size_t most);
   LCI_COLD ssize_t read_failure(completion& to);
   /// The result of a poll without completions. Throws if the completion queue is broken.
-  LCI_COLD int end_vain_poll(ssize_t error, int told);
+  LCI_COLD int end_vain_poll(ssize_t error, int n_events);
   /// Reads the completion queue for a post that finds no space, and for bundles sent without polls, as providers make
   /// progress and connect only while their queue is read. Completions for the core are kept for the next poll, so a
   /// program may retry a post without polling.
   LCI_COLD void read_on();
   bool end_own(const completion& e);
-  void keep(const completion* begin, const completion* end);
   void handle(const completion& e, event_sink& sink);
   void handle_message(const completion& e, event_sink& sink);
   void handle_bundle(const completion& e, int peer, event_sink& sink);
   void handle_put(uint64_t bits, event_sink& sink);
   LCI_COLD void handle_failure(const completion& e, event_sink& sink);
+  LCI_COLD void report_failed(request& r, event_sink& sink);
   LCI_COLD void handle_control(const message_tag& tag);
   LCI_COLD int report_deferred(event_sink& sink);
   /// Reposts a receive buffer. If the provider refuses, the next poll retries, and throws if the error is permanent.
   LCI_COLD void repost(request& buffer);
   ssize_t offer_buffer(request& buffer);
-  LCI_COLD void answer_goodbye(int peer);
+  /// Acknowledges a close notification; if that is not possible now, the next poll tries again.
+  LCI_COLD void acknowledge_close(int peer);
 
   // device_peers.cpp
-  LCI_COLD void check_peers();
-  void let_go(int rank);
-  void count_idle() {
-    // An approximate counter: increments lost between threads only make the checks rarer.
-    const uint32_t idle = idle_.load(std::memory_order_relaxed) + 1;
-    idle_.store(idle, std::memory_order_relaxed);
-    if (LCI_UNLIKELY(idle % 1024 == 0)) check_peers();
-  }
-  LCI_COLD void fail_peer(int peer, const std::string& reason);
+  peer_state& state_of(int rank) override { return peers_[static_cast<size_t>(rank)].state; }
+  std::string label() const override { return provider_.name(); }
+  void on_gone(int rank, bool failed) override;
+  bool has_sent_all() override;
+  bool close_to(int rank) override;
+  void check_own() override;
+  bool prepare_to_sleep(sleep_set& events) override;
   /// A message of an unknown peer is lost, as receiving it has failed.
   LCI_COLD void lose_message(int error);
-  LCI_COLD void look_after_lost_messages();
-  /// A peer or its device is gone: that explains messages that were truncated.
-  LCI_COLD void explain_losses();
-  /// The provider can't reach a peer. `failed`: context of the core's operation that failed (null: the core does not
-  /// wait for it). The liveness connections decide whether the peer has failed or has freed its device.
-  LCI_COLD void suspect(int peer, const std::string& reason, void* failed);
-  LCI_COLD void settle_doubts();
+  /// If no peer's end explains lost messages, all peers count as failed.
+  LCI_COLD void check_lost_messages();
+  /// The provider can't reach a peer. The liveness connections decide whether it has failed or has freed its device.
+  /// Needs no memory.
+  LCI_COLD void suspect_unreachable(int peer, int error);
+  /// An operation of the core has failed: reported after its peer's failure or end. Needs no memory.
+  LCI_COLD void fail_later(request& r);
   bool send_control(int peer, message_tag::kind what);
-  void sleep(int64_t timeout_us);
-  void sleep_until_woken(int64_t timeout_us);
 
   context& context_;
   const provider& provider_;
@@ -211,47 +211,23 @@ class device final : public network::device, public holds_back {
   std::unique_ptr<peer[]> peers_;
   size_t trailer_ = 0;  // bytes appended to each message
   int wait_fd_ = -1;   // of the completion queue; -1: the provider has none
-  int wake_fd_ = -1;   // of unpark()
 
   size_t bundle_size_ = 0;  // 0: no bundles
 
   request_pool requests_;
   request_pool bundle_requests_;
   alignas(cache_line) std::atomic<int64_t> under_way_{0};  // requests with a completion to come
-  std::atomic<uint32_t> idle_{0};  // polls and posts without a result
-  uint32_t number_ = 0;  // among the context's devices, equal on all ranks
-  std::atomic<size_t> departures_seen_{0};
   spinlock send_lock_, receive_lock_, poll_lock_;  // only tried, as lock_mode_ says; see try_for()
   std::mutex memory_lock_;                         // as lock_mode_ says
 
-  spinlock bundles_lock_;
-  std::vector<int> bundles_;            // under bundles_lock_: peers for which messages may wait
-  std::atomic<size_t> n_bundles_{0};    // size of bundles_
+  waiting_list<int> bundles_;              // peers for which messages may wait
   std::atomic<int> bundles_under_way_{0};  // accepted by the provider and not completed
-  std::atomic<bool> attended_{false};   // polled since the flusher last checked
-  std::atomic<int> sleepers_{0};        // threads in sleep() that have not seen a bundle
 
-  /// Events that occurred outside of a poll, or that a poll could not report.
-  deferred_events deferred_;
-  std::vector<completion> untold_;         // deferred_: a handler threw before these were handled
-  std::vector<request*> unposted_;         // deferred_: receive buffers to repost
-  std::vector<int> unanswered_;            // deferred_: peers whose close notifications are to be acknowledged
-  struct failed_operation {
-    void* context;
-    int peer;
-  };
-  std::vector<failed_operation> failed_;   // deferred_: reported after their peer's failure or departure
-
-  struct doubt {
-    int peer;
-    std::string reason;
-    std::chrono::steady_clock::time_point since;
-    std::vector<void*> failed;  // contexts of the core's operations
-  };
-  std::mutex doubts_mutex_;
-  std::vector<doubt> doubts_;  // under doubts_mutex_
-
-  goodbye_timeout farewell_time_;  // of flushed(); used by one thread
+  // Lists of deferred_.
+  deferred_events::list<completion> unhandled_;   // read by a post, or a handler threw before these were handled
+  deferred_events::list<request*> unposted_;      // receive buffers to repost
+  deferred_events::list<int> unacknowledged_;     // peers whose close notifications are to be acknowledged
+  deferred_events::list<request*> failed_;        // operations reported after their peer's failure or end
 
   std::mutex lost_lock_;                 // protects the following
   std::atomic<int> lost_error_{0};       // of a receive that failed for a reason not yet known; 0: none

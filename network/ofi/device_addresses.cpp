@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "lci/errors.hpp"
-#include "lib/base/log.hpp"
 #include "network/ofi/device.hpp"
 
 namespace lci::network::ofi {
@@ -19,7 +18,7 @@ std::string provider_in(const std::string& offered) {
 
 }  // namespace
 
-std::string device::tell_address() const {
+std::string device::own_address() const {
   std::string mine(256, '\0');
   size_t length = mine.size();
   int result = fi_getname(&endpoint_->fid, mine.data(), &length);
@@ -87,9 +86,7 @@ errorcode_t device::learn_address(int rank) {
                           "; ranks of a large job don't negotiate this; set LCI_ATTR_PACKET_SIZE alike for all, or "
                           "raise LCI_ATTR_EAGER_ADDRESSES");
   } catch (const bootstrap_error& error) {
-    // This thread may be inside a poll, so it only gets `fatal`; the next poll reports the failure and its reason.
-    log_warning(error.what());
-    fail_peer(rank, error.what());
+    warn_and_fail_peer(rank, error.what());
   } catch (const std::bad_alloc&) {
     return errorcode_t::retry_nomem;
   } catch (const resource_error& error) {

@@ -53,25 +53,22 @@ device::joined device::join(int peer, const parts& m) {
     filled = true;
   }
   if (o.filling == nullptr) o.filling = &new_bundle(peer);
+  if (!o.listed) {
+    bundles_.add(peer);  // may throw, so nothing was appended yet
+    o.listed = true;
+    context_.flusher().notice();
+    // Either the sleeping thread sees the bundle before it sleeps, or this thread sees that it sleeps.
+    if (LCI_UNLIKELY(has_sleepers())) unpark();
+  }
   request& r = *o.filling;
   m.copy_to(bundle::begin_entry(r.copy.get() + r.size, m.size()));
   r.size += room;
-  o.last = now;
-  if (!std::exchange(o.listed, true)) {
-    {
-      std::lock_guard list(bundles_lock_);
-      bundles_.push_back(peer);
-      n_bundles_.store(bundles_.size(), std::memory_order_seq_cst);
-    }
-    context_.flusher().notice();
-    // Either the sleeping thread sees the bundle before it sleeps, or this thread sees that it sleeps.
-    if (LCI_UNLIKELY(sleepers_.load(std::memory_order_seq_cst) != 0)) unpark();
-  }
+  o.series.last = now;
   return filled ? joined::filled : joined::waits;
 }
 
 request& device::new_bundle(int peer) {
-  request& r = bundle_requests_.take();
+  request& r = bundle_requests_.take([](size_t) {});
   try {
     make_copy(r);
   } catch (...) {
@@ -124,31 +121,22 @@ errorcode_t device::send_bundle(request& r) {
 }
 
 void device::send_all_bundles() {
-  std::vector<int> peers;
-  {
-    std::lock_guard list(bundles_lock_);
-    peers.swap(bundles_);
-  }
-  std::vector<int> left;
-  for (const int peer : peers) {
+  bundles_.flush([this](int peer) {
     send_bundles(peer);
     outbox& o = peers_[static_cast<size_t>(peer)].out;
     std::lock_guard guard(o.lock);
     o.listed = o.ready != nullptr || o.filling != nullptr;
-    if (o.listed) left.push_back(peer);
-  }
-  std::lock_guard list(bundles_lock_);
-  bundles_.insert(bundles_.end(), left.begin(), left.end());
-  n_bundles_.store(bundles_.size(), std::memory_order_relaxed);
+    return o.listed;
+  });
 }
 
-bool device::flush_if_unattended() {
-  const bool attended = attended_.exchange(false, std::memory_order_relaxed);
-  if (!attended) flush_bundles();
+bool device::flush_if_unpolled() {
+  const bool polled = was_polled();
+  if (!polled) flush_bundles();
   const bool under_way = bundles_under_way_.load(std::memory_order_relaxed) != 0;
   // After it has accepted a message, a provider may need reads of its queue: for a rendezvous, or if a socket was full.
-  if (!attended && under_way) read_on();
-  return under_way || n_bundles_.load(std::memory_order_relaxed) != 0;
+  if (!polled && under_way) read_on();
+  return under_way || bundles_.any();
 }
 
 }  // namespace lci::network::ofi

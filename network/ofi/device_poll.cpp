@@ -32,42 +32,37 @@ ssize_t device::read_failure(completion& to) {
 
 int device::poll(event_sink& sink, int max_events) {
   std::array<completion, batch> entries;
-  int told = 0;
-  if (LCI_UNLIKELY(!attended_.load(std::memory_order_relaxed))) attended_.store(true, std::memory_order_relaxed);
+  int n_events = 0;
+  note_poll();
   flush_bundles();
-  if (LCI_UNLIKELY(deferred_.any())) told = report_deferred(sink);
+  if (LCI_UNLIKELY(deferred_.any())) n_events = report_deferred(sink);
   const ssize_t n = read_queue(entries.data(), static_cast<size_t>(std::clamp<int>(max_events, 1, batch)));
   if (LCI_LIKELY(n == -FI_EAGAIN)) {
     count_idle();
-    return told;
+    return n_events;
   }
-  if (LCI_UNLIKELY(n < 0)) return end_vain_poll(n, told);
-  struct rest {  // if a handler throws
-    device& of;
-    const completion *next, *end;
-    ~rest() {
-      if (LCI_UNLIKELY(next != end)) of.keep(next, end);
-    }
-  } left{*this, entries.data(), entries.data() + n};
-  while (left.next != left.end) handle(*left.next++, sink);
+  if (LCI_UNLIKELY(n < 0)) return end_vain_poll(n, n_events);
+  const auto handle_one = [&](const completion& e) { handle(e, sink); };
+  deferred_.handle_all(unhandled_, entries.data(), entries.data() + n, handle_one);
   flush_bundles();
-  return told + static_cast<int>(n);
+  return n_events + static_cast<int>(n);
 }
 
-int device::end_vain_poll(ssize_t error, int told) {
-  if (error == -FI_EBUSY) return told > 0 ? told : -1;
+int device::end_vain_poll(ssize_t error, int n_events) {
+  if (error == -FI_EBUSY) return n_events > 0 ? n_events : -1;
   // Each poll reports this error as long as it persists: operations in flight will not complete.
   if (error != -FI_EINTR && error != -FI_ENOMEM) check(error, "fi_cq_read of " + provider_.name());
-  return told;
+  return n_events;
 }
 
 void device::read_on() {
   std::array<completion, batch> entries;
+  if (!deferred_.make_space(unhandled_, spare_completions)) return;  // what can't be kept stays in the queue
   const ssize_t n = read_queue(entries.data(), entries.size());
   if (n <= 0) return count_idle();
   completion* const end = entries.data() + n;
   completion* const own = std::remove_if(entries.data(), end, [this](const completion& e) { return end_own(e); });
-  if (own != entries.data()) keep(entries.data(), own);
+  if (own != entries.data()) deferred_.add(unhandled_, entries.data(), own);
 }
 
 bool device::end_own(const completion& e) {
@@ -76,10 +71,6 @@ bool device::end_own(const completion& e) {
   if (r.of_core()) return false;
   end(r);
   return true;
-}
-
-void device::keep(const completion* begin, const completion* end) {
-  deferred_.add(untold_, begin, end);
 }
 
 void device::handle(const completion& e, event_sink& sink) {
@@ -127,18 +118,18 @@ void device::handle_bundle(const completion& e, int peer, event_sink& sink) {
     bool whole = false;
     ~rest() {
       if (LCI_UNLIKELY(!whole)) {
-        of.keep(&e, &e + 1);
+        of.deferred_.add(of.unhandled_, e);
       } else {
-        r.told = 0;
+        r.delivered = 0;
         of.repost(r);
       }
     }
   } left{*this, e, r};
   const std::byte* message;
   size_t size;
-  while (bundle::next(r.buffer, e.len - trailer_, r.told, message, size))
+  while (bundle::next(r.buffer, e.len - trailer_, r.delivered, message, size))
     sink.on_recv(peer, message, size, nullptr);
-  if (r.told != e.len - trailer_)
+  if (r.delivered != e.len - trailer_)
     log_warning("ofi: a bundle of rank " + std::to_string(peer) + " is truncated; the rest is ignored");
   left.whole = true;
 }
@@ -161,16 +152,24 @@ void device::handle_failure(const completion& e, event_sink& sink) {
     return repost(r);
   }
   const int peer = r.peer;
-  const bool of_core = r.of_core();
   const bool by_key = r.what == request::kind::put || r.what == request::kind::get;
-  void* const context = r.context;
-  end(r);
   // A rejected key is not a sign of a failed peer.
   const bool refused = by_key && (error == FI_EACCES || error == FI_EKEYREJECTED);
-  if (!refused && !is_told_gone(peer))
-    return suspect(peer, std::string("sending: ") + error_text(error) + " (" + std::to_string(error) + ")",
-                   of_core ? context : nullptr);
-  if (of_core) sink.on_operation_failure(context, peer);
+  const bool reported = refused || is_reported_gone(peer);
+  if (!r.of_core()) {
+    end(r);
+  } else {
+    count_end(r);
+    reported ? report_failed(r, sink) : fail_later(r);
+  }
+  if (!reported) suspect_unreachable(peer, error);
+}
+
+void device::report_failed(request& r, event_sink& sink) {
+  void* const context = r.context;
+  const int peer = r.peer;
+  requests_.give(r);
+  sink.on_operation_failure(context, peer);
 }
 
 ssize_t device::offer_buffer(request& r) {
@@ -191,16 +190,19 @@ int device::report_deferred(event_sink& sink) {
     deferred_.add(unposted_, r);
     if (result != -FI_EAGAIN && result != -FI_ENOMEM) check(result, "fi_recv of " + provider_.name());
   });
-  deferred_.report(unanswered_, [&](int peer) { answer_goodbye(peer); });
-  const int told = deferred_.report(untold_, [&](const completion& e) { handle(e, sink); });
+  deferred_.report(unacknowledged_, [&](int peer) { acknowledge_close(peer); });
+  int n_events = deferred_.report(unhandled_, [&](const completion& e) { handle(e, sink); });
   // First the failures of peers, then the operations that failed because of them.
-  const int gone = deferred_.report_failures(sink, [&](int peer) {
-    peers_[static_cast<size_t>(peer)].told.store(true, std::memory_order_relaxed);
+  n_events += deferred_.report_failures(sink, [&](int peer) {
+    peers_[static_cast<size_t>(peer)].reported.store(true, std::memory_order_relaxed);
     return true;
   });
-  return told + gone + deferred_.report(failed_, [&](const failed_operation& o) {
-           is_told_gone(o.peer) ? sink.on_operation_failure(o.context, o.peer) : deferred_.add(failed_, o);
-         });
+  deferred_.report(failed_, [&](request* r) {
+    if (!is_reported_gone(r->peer)) return deferred_.add_silently(failed_, r);
+    ++n_events;
+    report_failed(*r, sink);
+  });
+  return n_events;
 }
 
 }  // namespace lci::network::ofi

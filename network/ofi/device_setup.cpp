@@ -1,16 +1,17 @@
 // Construction and destruction of a device.
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "network/ofi/device.hpp"
 
 namespace lci::network::ofi {
 
 namespace {
+
+/// By then the liveness connection has reported that the peer's process has died, that its host does not answer, or that
+/// it has freed its device.
+constexpr std::chrono::seconds longest_suspicion{2};
 
 constexpr uint64_t posts_and_polls = LCI_NET_TRYLOCK_SEND | LCI_NET_TRYLOCK_RECV | LCI_NET_TRYLOCK_POLL;
 
@@ -29,7 +30,8 @@ int bind_addresses(fid_ep& endpoint, fid_av& addresses) {
 }  // namespace
 
 device::device(context& c, const device_attr_t& attr, size_t eager_size)
-    : context_(c),
+    : remote_device(c, "ofi", longest_suspicion),
+      context_(c),
       provider_(c.provider()),
       lock_mode_(calls_to_guard(attr, c.provider())),
       one_lock_(c.provider().one_call_at_a_time() || (attr.ofi_lock_mode & LCI_NET_TRYLOCK_ENDPOINT) != 0),
@@ -38,35 +40,29 @@ device::device(context& c, const device_attr_t& attr, size_t eager_size)
   if (!provider_.carries_data()) trailer_ = trailer_size;
   open_endpoint(attr);
   peers_ = std::make_unique<peer[]>(static_cast<size_t>(c.size()));
-  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_fd_ < 0)
-    throw resource_error(std::string("ofi: no eventfd: ") + std::strerror(errno) +
-                         "; raise `ulimit -n`");
-  bool flushed = false;
-  try {
-    context_.flusher().add(*this);
-    flushed = true;
-    addresses_of_all_ = c.exchange().offer(tell_address());
-  } catch (...) {
-    if (flushed) context_.flusher().remove(*this);
-    close(wake_fd_);
-    throw;
-  }
-  // Last: if this device can't be made, the next one gets the number, as on the other ranks.
-  number_ = c.number_device();
+  reserve_peers(static_cast<size_t>(c.size()));
+  deferred_.reserve(unacknowledged_, static_cast<size_t>(c.size()));
+  deferred_.reserve(unhandled_, spare_completions);
+  bundles_.reserve(static_cast<size_t>(c.size()));
+  addresses_of_all_ = c.exchange().offer(own_address());
+  context_.flusher().add(*this);
+  count_device();
 }
 
 device::~device() {
   context_.flusher().remove(*this);
   // First the endpoint: it still uses the core's buffers.
   endpoint_.reset();
-  context_.peers().end_device(number_);
-  const auto let_go_of_copy = [&](const request& r) {
+  try {
+    context_.peers().end_device(number_);
+  } catch (const std::bad_alloc&) {
+    // Peers that post to it get no answer before this context ends.
+  }
+  const auto deregister_copy = [&](const request& r) {
     if (r.copy_registration.handle != nullptr) registrar_->remove(r.copy_registration);
   };
-  requests_.for_each(let_go_of_copy);
-  bundle_requests_.for_each(let_go_of_copy);
-  if (wake_fd_ >= 0) close(wake_fd_);
+  requests_.for_each(deregister_copy);
+  bundle_requests_.for_each(deregister_copy);
 }
 
 void device::open_endpoint(const device_attr_t& attr) {

@@ -2,8 +2,9 @@
 
 #include <sys/resource.h>
 
-#include <atomic>
 #include <string>
+
+#include "network/common/memory_keys.hpp"
 
 namespace lci::network::ofi {
 
@@ -12,12 +13,6 @@ namespace {
 constexpr uint64_t for_peers = FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr uint64_t for_sending = FI_SEND | FI_WRITE | FI_REMOTE_READ;
 constexpr uint64_t for_all = for_sending | FI_RECV | FI_READ | for_peers;
-
-/// Unique among all devices of the process, as the core looks up ranges by key alone.
-uint64_t next_key() {
-  static std::atomic<uint64_t> next{0};
-  return next.fetch_add(1, std::memory_order_relaxed);
-}
 
 std::string remedy_of(int error) {
   if (error != FI_ENOMEM && error != FI_EPERM) return "";
@@ -48,28 +43,27 @@ registration registrar::add(void* base, size_t size) {
   if (!virtual_addresses) begin = begin >> page_bits << page_bits;
   const uint64_t page = virtual_addresses ? 0 : begin >> page_bits;
 
-  fid_mr* mr = nullptr;
   int error = 0;
   uint64_t key = 0;
-  uint64_t access = for_all;
-  for (int tries = 0; mr == nullptr; ++tries) {
-    key = next_key() & ((uint64_t{1} << key_bits) - 1);
-    mr = open(reinterpret_cast<void*>(begin), end - begin, access, key, error);
-    if (mr != nullptr) break;
-    if (error == FI_ENOKEY && tries < 1000) continue;  // after 2^28 registrations keys are reused
-    if (error == FI_EFAULT && access == for_all) {     // read-only memory
-      access = for_sending;
-      continue;
-    }
+  const auto open_as = [&](uint64_t access) {
+    fid_mr* made = nullptr;
+    int tries = 0;
+    do {
+      key = next_memory_key() & ((uint64_t{1} << key_bits) - 1);
+      made = open(reinterpret_cast<void*>(begin), end - begin, access, key, error);
+    } while (made == nullptr && error == FI_ENOKEY && ++tries < 1000);  // after 2^28 registrations keys are reused
+    return made;
+  };
+  fid_mr* const mr = open_memory(for_all, for_sending, open_as, [&] { return error == FI_EFAULT; });
+  if (mr == nullptr)
     throw resource_error("ofi: " + provider_.name() + " can't register " + std::to_string(size) +
                          " bytes: fi_mr_reg: " + error_text(error) + " (" + std::to_string(error) + ")" +
                          remedy_of(error));
-  }
   if (!own_keys) key = fi_mr_key(mr);
   registration reg;
   reg.handle = mr;
   if (provider_.needs(FI_MR_LOCAL)) reg.lkey = reinterpret_cast<uint64_t>(fi_mr_desc(mr));
-  reg.rkey = (page << key_bits | key) + 1;
+  reg.rkey = rkey_of(page << key_bits | key);
   return reg;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "network/common/memory_keys.hpp"
 #include "network/fabric.hpp"
 #include "network/ofi/handles.hpp"
 #include "network/ofi/provider.hpp"
@@ -32,7 +33,7 @@ class registrar {
 
   /// Translates a peer's address and rkey.
   remote_place locate(uint64_t address, uint64_t rkey) const {
-    const uint64_t key = rkey - 1;  // rkeys are never 0
+    const uint64_t key = key_of(rkey);
     if (provider_.needs(FI_MR_VIRT_ADDR)) return {address, key};
     return {address - (key >> key_bits << page_bits), key & ((uint64_t{1} << key_bits) - 1)};
   }

@@ -2,13 +2,13 @@
 // succession bundled.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <mutex>
 
 #include "lib/base/cpu.hpp"
 #include "lib/base/ticks.hpp"
 #include "lib/concurrent/spinlock.hpp"
+#include "network/common/message_series.hpp"
 #include "network/ofi/request.hpp"
 
 namespace lci::network::ofi {
@@ -17,9 +17,6 @@ namespace lci::network::ofi {
 /// wait, a small message is appended to the waiting ones. The next holder of the turn sends them: at the latest the
 /// next poll, or the flusher.
 struct outbox {
-  /// A message posted later than this (in ticks; 2.5 us) after the previous one goes alone. A call takes longer than
-  /// joining a bundle, so a thread that posts many messages at once finishes before this time is over.
-  static inline const uint64_t closely = ticks_in(std::chrono::nanoseconds(2500));
   /// This many messages go alone however closely they follow each other, so that a few messages posted together are not
   /// delayed.
   static constexpr int few = 3;
@@ -29,16 +26,11 @@ struct outbox {
   bool listed = false;          // under lock: the device knows that messages may wait
   request* ready = nullptr;     // a full bundle, sent first; set under lock, taken by the holder of the turn
   request* filling = nullptr;   // under lock
-  uint64_t last = 0;            // under lock: ticks of the last post
-  int row = 0;                  // under lock: consecutive messages that went alone in close succession
+  message_series series;        // under lock
 
   /// Whether the next message goes alone; if so, counts it as sent. Under lock.
   bool goes_alone(uint64_t now) {
-    if (sending || ready != nullptr || filling != nullptr) return false;
-    if (now - last > closely) row = 0;
-    if (row == few) return false;
-    ++row;
-    return true;
+    return !sending && ready == nullptr && filling == nullptr && series.goes_alone(now, few);
   }
 };
 
@@ -54,7 +46,7 @@ class turn {
     if (!taken_) return;
     std::lock_guard guard(outbox_.lock);
     outbox_.sending = false;
-    outbox_.last = cpu_ticks();
+    outbox_.series.last = cpu_ticks();
   }
   turn(const turn&) = delete;
   turn& operator=(const turn&) = delete;

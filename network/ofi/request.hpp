@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/fabric.hpp"
 
@@ -22,7 +23,7 @@ struct request {
   void* context;      // of the core's operation or buffer
   std::byte* buffer;  // recv: where the message arrives
   size_t size;         // of the buffer; of a bundle: so far
-  size_t told;         // recv: bytes of a bundle already passed to the core
+  size_t delivered;    // recv: bytes of a bundle already passed to the core
   void* descriptor;   // of the buffer
   kind what;
   int peer;           // not valid for recv
@@ -38,9 +39,14 @@ struct request {
 /// Thread-safe. Never frees a request: holds as many as were ever in flight at once.
 class request_pool {
  public:
-  request& take() {
+  /// If the pool must grow to `n` requests, first calls `grow(n)`, which may throw.
+  template <class F>
+  request& take(F grow) {
     std::lock_guard guard(lock_);
-    if (free_ == nullptr) return all_.emplace_back();
+    if (LCI_UNLIKELY(free_ == nullptr)) {
+      grow(all_.size() + 1);
+      return all_.emplace_back();
+    }
     request& r = *free_;
     free_ = r.next_free;
     return r;

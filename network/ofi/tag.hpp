@@ -11,10 +11,10 @@ namespace lci::network::ofi {
 struct message_tag {
   enum class kind : uint8_t {
     message,
-    goodbye,  ///< close notification: nothing more will come from this device
-    noted,    ///< the close notification, and all messages before it, have been read
-    hello,    ///< puts or gets follow, which the target would not notice
-    bundle,   ///< several messages: bundle.hpp
+    close,      ///< close notification: nothing more will come from this device
+    close_ack,  ///< the close notification, and all messages before it, have been read
+    hello,      ///< puts or gets follow, which the target would not notice
+    bundle,     ///< several messages: bundle.hpp
   };
 
   kind what = kind::message;

@@ -93,12 +93,12 @@ in_lane* device::external_lane_of(int peer) const {
 bool device::close_external_lane(const external_peers::ending& e) {
   std::lock_guard guard(mutex_);
   // A short connection may end before its lane was adopted.
-  if (e.how != departure::dismissed) adopt_announced(e.peer, e.here);
+  if (e.how != departure::disconnected) adopt_announced(e.peer, e.here);
   if (in_lane* lane = external_lane_of(e.peer)) {
     if (!lane->lock.try_lock()) return false;
     std::lock_guard polled(lane->lock, std::adopt_lock);
     // Deliver what the peer has sent before it closed.
-    if (e.how != departure::dismissed && lane->ready()) return false;
+    if (e.how != departure::disconnected && lane->ready()) return false;
     lane->end();
   }
   const uint32_t lane = context_.external_peers()->connection_area().seal(e.here, place_.entry);

@@ -170,7 +170,7 @@ contact external_peers::contact_with(int peer) {
       return {};
     case phase::unsuccessful: {
       const contact result = g.result;
-      finish(peer, departure::dismissed);
+      finish(peer, departure::disconnected);
       return result;
     }
     case phase::connected:
@@ -286,24 +286,24 @@ void external_peers::disconnect(int peer) {
       return;
     case phase::requesting:
       part(g);
-      return finish(peer, departure::dismissed);
+      return finish(peer, departure::disconnected);
     case phase::unsuccessful:
-      return finish(peer, departure::dismissed);
+      return finish(peer, departure::disconnected);
     case phase::connected:
       part(g);
-      return begin_end(peer, g, departure::dismissed);
+      return begin_end(peer, g, departure::disconnected);
     case phase::ending:
       g.dismissed = true;
       return;
     case phase::over:
-      return finish(peer, departure::dismissed);
+      return finish(peer, departure::disconnected);
   }
 }
 
 void external_peers::begin_end(int peer, external_peer& g, departure how) {
   g.pid.store(0, std::memory_order_relaxed);
   g.now.store(phase::ending, std::memory_order_release);
-  g.dismissed = how == departure::dismissed;
+  g.dismissed = how == departure::disconnected;
   if (n_devices_ == 0) return finish(peer, how);
   endings_.push_back({next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time,
                       n_devices_});
@@ -312,10 +312,10 @@ void external_peers::begin_end(int peer, external_peer& g, departure how) {
 
 void external_peers::finish(int peer, departure how) {
   external_peer& g = at(peer);
-  const bool to_program = how != departure::dismissed && !g.dismissed;
+  const bool to_program = how != departure::disconnected && !g.dismissed;
   forget_memory(g);
   g.now.store(to_program ? phase::over : phase::idle, std::memory_order_release);
-  book_.retire(peer, to_program ? how : departure::dismissed);
+  book_.retire(peer, to_program ? how : departure::disconnected);
 }
 
 void external_peers::forget_memory(external_peer& g) {

@@ -39,7 +39,7 @@ class device final : public network::device {
   friend class world;
 
   /// A send in flight. Its buffer is read as late as possible, to expose buffers that are reused too early: on
-  /// delivery, or when the sender is told that the buffer is free.
+  /// delivery, or when the sender learns that the buffer is free.
   struct message {
     net_op op;
     std::vector<std::byte> payload;

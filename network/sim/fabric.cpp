@@ -10,9 +10,9 @@ namespace lci::network {
 namespace {
 
 /// A rank of a simulated job. Ranks are assigned in the order in which they join, and need no exchange of addresses.
-class sim_exchange final : public address_exchange {
+class membership final : public address_exchange {
  public:
-  sim_exchange(std::pair<std::shared_ptr<sim::world>, int> joined)
+  membership(std::pair<std::shared_ptr<sim::world>, int> joined)
       : world_(std::move(joined.first)), station_(joined.second) {}
 
   int rank() const override { return station_ - world_->base_of(station_); }
@@ -34,18 +34,18 @@ class sim_exchange final : public address_exchange {
   int station_;
 };
 
-std::unique_ptr<address_exchange> join_exchange(const net_context_attr_t& attr) {
-  return std::make_unique<sim_exchange>(sim::join_world(attr.sim_ranks, attr.sim_seed));
+std::unique_ptr<address_exchange> join(const net_context_attr_t& attr) {
+  return std::make_unique<membership>(sim::join_world(attr.sim_ranks, attr.sim_seed));
 }
 
-std::unique_ptr<address_exchange> join_lone_exchange(const net_context_attr_t& attr) {
-  return std::make_unique<sim_exchange>(sim::join_world_alone(attr.sim_seed));
+std::unique_ptr<address_exchange> join_alone(const net_context_attr_t& attr) {
+  return std::make_unique<membership>(sim::join_world_alone(attr.sim_seed));
 }
 
 std::unique_ptr<context> create_context(address_exchange& exchange,
                                         const net_context_attr_t& attr) {
   // All contexts of a runtime use the same rank, and number their devices in common.
-  auto* own = dynamic_cast<sim_exchange*>(&exchange);
+  auto* own = dynamic_cast<membership*>(&exchange);
   if (own == nullptr)
     throw_invalid("alloc_net_context", "backend", "sim", "the backend of the whole runtime",
                   "set LCI_ATTR_BACKEND=sim before the runtime is allocated");
@@ -59,8 +59,8 @@ fabric sim_fabric() {
           .name = "sim",
           .look = [](const net_context_attr_t&) { return usability{}; },
           .create = create_context,
-          .own_exchange = join_exchange,
-          .own_lone_exchange = join_lone_exchange};
+          .own_exchange = join,
+          .own_lone_exchange = join_alone};
 }
 
 }  // namespace lci::network

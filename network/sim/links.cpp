@@ -76,8 +76,8 @@ int world::connect(int station, const std::string& address) {
     throw resource_error("connect: all " + std::to_string(s.book->capacity()) +
                          " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
   link& l = link_of(station, peer);
-  l = {.now = link::phase::requesting, .station = to, .number = ++n_links_};
-  requests_.emplace(at(soon(16)), connection_request{station, peer, l.number, to});
+  l = {.now = link::phase::connecting, .station = to, .number = ++n_links_};
+  requests_.emplace(at(soon(16)), connect_request{station, peer, l.number, to});
   return peer;
 }
 
@@ -85,12 +85,12 @@ void world::answer_requests(int station) {
   for (auto it = requests_.begin(); it != requests_.end() && it->first.first <= clock_;) {
     const auto here = it++;
     if (here->second.to != station) continue;
-    const connection_request k = here->second;
+    const connect_request k = here->second;
     requests_.erase(here);
     const rank_state& from = ranks_[static_cast<size_t>(k.from)];
     if (from.book == nullptr) continue;
     link& l = link_of(k.from, k.peer);
-    if (l.now != link::phase::requesting || l.number != k.number) continue;  // closed or retried meanwhile
+    if (l.now != link::phase::connecting || l.number != k.number) continue;  // closed or retried meanwhile
     external_peer_book* book = ranks_[static_cast<size_t>(station)].book;
     const auto refuse = [&](contact::state what, const char* why) {
       l.now = link::phase::unsuccessful;
@@ -115,17 +115,17 @@ void world::answer_requests(int station) {
 contact world::contact_with(int station, int peer) {
   std::lock_guard lock(mutex_);
   link& l = link_of(station, peer);
-  if (l.now == link::phase::requesting &&
+  if (l.now == link::phase::connecting &&
       (ranks_[static_cast<size_t>(l.station)].book == nullptr || separated(station, l.station))) {
     l.now = link::phase::unsuccessful;
     l.result = {contact::state::gone, "the runtime of that address has gone"};
   }
-  if (l.now == link::phase::requesting) return {};
+  if (l.now == link::phase::connecting) return {};
   if (l.now == link::phase::idle)
     return {contact::state::gone, "disconnect() has closed the connection"};
   if (l.now != link::phase::unsuccessful) return {contact::state::made, {}};
   const contact result = l.result;
-  finish(station, peer, departure::dismissed);
+  finish(station, peer, departure::disconnected);
   return result;
 }
 
@@ -135,16 +135,16 @@ void world::disconnect(int station, int peer) {
   switch (l.now) {
     case link::phase::idle:
       return;
-    case link::phase::requesting:
+    case link::phase::connecting:
     case link::phase::unsuccessful:
     case link::phase::over:
-      return finish(station, peer, departure::dismissed);
+      return finish(station, peer, departure::disconnected);
     case link::phase::ending:
-      l.dismissed = true;
+      l.released = true;
       return;
     case link::phase::connected:
       begin_end(l.station, l.there, departure::left);
-      begin_end(station, peer, departure::dismissed);
+      begin_end(station, peer, departure::disconnected);
   }
 }
 
@@ -155,7 +155,7 @@ void world::begin_end(int station, int peer, departure how) {
   if (l.now != link::phase::connected) return;
   l.now = link::phase::ending;
   l.how = how;
-  l.dismissed = how == departure::dismissed;
+  l.released = how == departure::disconnected;
   for (device* d : s.devices)
     if (d != nullptr) {
       ++l.devices_left;
@@ -172,9 +172,9 @@ void world::dealt_with(int station, int peer) {
 
 void world::finish(int station, int peer, departure how) {
   link& l = link_of(station, peer);
-  const bool to_program = how != departure::dismissed && !l.dismissed;
+  const bool to_program = how != departure::disconnected && !l.released;
   l = {.now = to_program ? link::phase::over : link::phase::idle};
-  ranks_[static_cast<size_t>(station)].book->retire(peer, to_program ? how : departure::dismissed);
+  ranks_[static_cast<size_t>(station)].book->retire(peer, to_program ? how : departure::disconnected);
 }
 
 }  // namespace lci::network::sim

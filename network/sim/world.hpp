@@ -95,17 +95,17 @@ class world {
 
   /// A station's state of a peer outside of its job.
   struct link {
-    enum class phase { idle, requesting, connected, unsuccessful, ending, over };
+    enum class phase { idle, connecting, connected, unsuccessful, ending, over };
     phase now = phase::idle;
     int station = -1;     // the peer's
     int there = -1;       // our id there
-    uint64_t number = 0;  // requesting: distinguishes attempts
+    uint64_t number = 0;  // connecting: distinguishes attempts
     contact result = {};  // unsuccessful
     departure how = departure::left;  // ending
-    bool dismissed = false;           // ending: the program has released the id
+    bool released = false;            // ending: the program has released the id
     int devices_left = 0;             // ending: devices that have not reported it yet
   };
-  struct connection_request {
+  struct connect_request {
     int from, peer;
     uint64_t number;
     int to;
@@ -178,7 +178,7 @@ class world {
   const int job_size_;
   int joined_ = 0;
   uint64_t n_links_ = 0;
-  std::map<moment, connection_request> requests_;
+  std::map<moment, connect_request> requests_;
   std::vector<rank_state> ranks_;
   std::map<uint64_t, region> regions_;  // by rkey; the lkey is its complement
   pinned_pages pages_;

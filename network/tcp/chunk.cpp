@@ -27,6 +27,8 @@ void chunk::compact() {
   begin = frame_begin;
 }
 
+chunk_pool::chunk_pool(size_t capacity) : capacity_(capacity) { spare_.reserve(most_spare); }
+
 std::unique_ptr<chunk> chunk_pool::take() {
   {
     std::lock_guard guard(lock_);
@@ -39,7 +41,7 @@ std::unique_ptr<chunk> chunk_pool::take() {
   return std::make_unique<chunk>(capacity_);
 }
 
-void chunk_pool::give(std::unique_ptr<chunk> c) {
+void chunk_pool::give(std::unique_ptr<chunk> c) noexcept {
   if (c == nullptr || c->capacity != capacity_) return;  // a larger one, made for a longer message
   c->clear();
   std::lock_guard guard(lock_);

@@ -34,10 +34,10 @@ struct chunk {
 /// Chunks of one size, shared by all connections of a device; an idle connection has none. Thread-safe.
 class chunk_pool {
  public:
-  explicit chunk_pool(size_t capacity) : capacity_(capacity) {}
+  explicit chunk_pool(size_t capacity);
   /// Returns an empty chunk. Throws bad_alloc.
   std::unique_ptr<chunk> take();
-  void give(std::unique_ptr<chunk> c);
+  void give(std::unique_ptr<chunk> c) noexcept;
   size_t capacity() const { return capacity_; }
 
  private:

@@ -2,16 +2,16 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
 
 #include "lib/base/cpu.hpp"
-#include "lib/base/ticks.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "network/common/liveness_socket.hpp"
+#include "network/common/message_series.hpp"
 #include "network/common/peer_state.hpp"
+#include "network/common/suspicions.hpp"
 #include "network/tcp/arriving.hpp"
 #include "network/tcp/chunk.hpp"
 #include "network/tcp/outgoing.hpp"
@@ -28,8 +28,6 @@ struct request {
 /// Made when something is first sent to a peer or received from it; exists as long as the device. What can't be sent at
 /// once is queued.
 struct connection {
-  /// In ticks (2.5 us): a message posted later than this after the previous one starts a new series.
-  static inline const uint64_t closely = ticks_in(std::chrono::nanoseconds(2500));
   /// This many messages of a series are sent at once, each alone; the others are bundled. A system call takes as long
   /// as copying a hundred messages.
   static constexpr int few = 1;
@@ -48,7 +46,7 @@ struct connection {
   explicit connection(int r) : rank(r) {}
 
   const int rank;
-  peer_state what;
+  peer_state state;
   std::atomic<bool> stranger{false};  // its failure was detected before anything was exchanged with it
   /// -1: not yet connected, or the connection to oneself. Set once, under `lock`, and open until the device is
   /// destroyed, so that a thread that has read it may use it.
@@ -63,8 +61,7 @@ struct connection {
   bool watched = false;  // under lock: the device is woken when the socket has space
   bool broken = false;   // under lock: writing has failed; reading finds the end of the connection
   int broken_by = 0;     // under lock: the errno
-  int row = 0;           // under lock: messages of this series sent alone
-  uint64_t last = 0;     // under lock: ticks of the last post
+  message_series series; // under lock
   std::list<outgoing> waiting;     // under lock, except that the thread with the turn uses the first
   bool first_is_taken = false;     // under lock: the first of `waiting` is being written
   std::list<request> asked;        // under lock
@@ -72,25 +69,24 @@ struct connection {
   // --- receiving ---
   alignas(cache_line) spinlock receive_lock;
   std::unique_ptr<chunk> incoming;  // under receive_lock; often null while nothing is pending
-  bool said_goodbye = false;        // under receive_lock
+  bool closed = false;              // under receive_lock: the peer has sent its close notification
   bool over = false;                // under receive_lock: nothing more will be read
   arriving content;                 // under receive_lock
   int expects_content = 0;          // under receive_lock: see long_memory
   std::atomic<bool> ended{false};   // nothing of it is read or outstanding any more, so its failure may be reported
 
   // --- closing; used by the thread that closes the device ---
-  std::atomic<bool> dismissed{false};  // the close notification was posted; also read by polling threads
+  std::atomic<bool> close_sent{false};  // the close notification was posted; also read by polling threads
   bool shut = false;       // everything is written
 
-  bool is_gone() const { return what.is_gone(); }
+  suspicion why_suspected;
+
+  bool is_gone() const { return state.is_gone(); }
   /// Whether the next message goes alone; if so, counts it as sent. Under lock.
   bool goes_alone(uint64_t now, size_t size) {
     if (sending || !waiting.empty() || broken) return false;
     if (size >= large) return true;
-    if (now - last > closely) row = 0;
-    if (row == few) return false;
-    ++row;
-    return true;
+    return series.goes_alone(now, few);
   }
   /// The chunk to which a message may be appended; nullptr: there is none, or appending would break the order. Under
   /// lock.

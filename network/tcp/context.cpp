@@ -6,10 +6,8 @@
 namespace lci::network::sockets {
 
 context::context(address_exchange& exchange, const net_context_attr_t& attr)
-    : exchange_(exchange),
-      attr_(attr),
-      address_(listening_address(attr.device_name)),
-      peers_(exchange, address_, attr.peer_timeout) {
+    : remote_context(exchange, attr), address_(listening_address(attr.device_name)) {
+  offer_liveness(address_);
   if (length_of(address_) == 0)
     throw resource_error("tcp: this host has no address: no interface is up; `ip addr` shows them");
 }

@@ -2,7 +2,6 @@
 #include "network/tcp/device.hpp"
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +9,6 @@
 #include <utility>
 
 #include "lci/errors.hpp"
-#include "lib/base/log.hpp"
 
 namespace lci::network::sockets {
 
@@ -19,21 +17,25 @@ namespace {
 // Above this size a system call costs less than copying.
 constexpr size_t bundle_end = size_t{32} << 10;
 
-socket_handle checked(int fd, const char* what) {
-  if (fd < 0)
-    throw resource_error(std::string("tcp: no ") + what + ": " + std::strerror(errno) + "; raise `ulimit -n`");
-  return socket_handle(fd);
+/// By then the failure of a process, or a silent host, has been detected.
+constexpr std::chrono::seconds longest_suspicion{10};
+
+socket_handle made_epoll() {
+  socket_handle made(epoll_create1(EPOLL_CLOEXEC));
+  if (made.get() < 0)
+    throw resource_error(std::string("tcp: no epoll: ") + std::strerror(errno) + "; raise `ulimit -n`");
+  return made;
 }
 
 }  // namespace
 
 device::device(context& c, size_t eager_size)
-    : context_(c),
+    : remote_device(c, "tcp", longest_suspicion),
+      context_(c),
       own_rank_(c.rank()),
       row_end_(std::min(bundle_end, c.attr().tcp_buffer_size / 4)),
-      events_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll")),
-      wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
-      bell_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+      events_(made_epoll()),
+      self_("tcp"),
       chunks_(std::max({c.attr().tcp_buffer_size, frame_begin + connection::large,
                         frame_begin + frame_room(sizeof(put_head) + std::min(eager_size, largest_content))})),
       links_(new std::atomic<connection*>[static_cast<size_t>(c.size())]()) {
@@ -43,13 +45,14 @@ device::device(context& c, size_t eager_size)
   limits_.ordered = true;
   epoll_event e{};
   e.events = EPOLLIN;
-  e.data.u64 = bell_mark;
-  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, bell_.get(), &e) != 0)
+  e.data.u64 = self_mark;
+  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, self_.fd(), &e) != 0)
     throw resource_error(std::string("tcp: can't wait for an eventfd: ") + std::strerror(errno) +
                          "; raise /proc/sys/fs/epoll/max_user_watches");
   handshakes_ = std::make_unique<handshakes>(*this, own_rank_, c.size(), c.address(), events_.get(), c.timeout());
   endpoints_of_all_ = c.exchange().offer(handshakes_->own().packed());
   context_.flusher().add(*this);
+  count_device();
 }
 
 device::~device() { context_.flusher().remove(*this); }
@@ -70,6 +73,11 @@ connection& device::make_link(int rank, bool& made) {
   std::lock_guard guard(links_mutex_);
   made = false;
   if (connection* const there = link_if_any(rank)) return *there;
+  const size_t n = owned_links_.size() + 1;
+  reserve_peers(n);
+  waiting_.reserve(n);
+  deferred_.reserve(undelivered_, 2 * n);
+  deferred_.reserve(ended_links_, 3 * n);  // the failure, the end of reading, and a second try
   owned_links_.push_back(std::make_unique<connection>(rank));
   links_[static_cast<size_t>(rank)].store(owned_links_.back().get(), std::memory_order_release);  // R1
   made = true;
@@ -87,9 +95,7 @@ connection& device::meet(int rank) {
                                  ? endpoint::unpack(context_.exchange().read(endpoints_of_all_, rank), rank)
                                  : endpoints_[r]);
   } catch (const bootstrap_error& error) {
-    // This thread may be inside a poll, so it only gets `fatal`; the next poll reports the failure and its reason.
-    log_warning(error.what());
-    fail_peer(rank, error.what());
+    warn_and_fail_peer(rank, error.what());
   }
   return c;
 }

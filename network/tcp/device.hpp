@@ -12,8 +12,8 @@
 
 #include "lib/concurrent/attempt.hpp"
 #include "network/common/bundle_parts.hpp"
-#include "network/common/deferred_events.hpp"
-#include "network/common/peer_state.hpp"
+#include "network/common/remote_device.hpp"
+#include "network/common/waiting_list.hpp"
 #include "network/fabric.hpp"
 #include "network/tcp/connection.hpp"
 #include "network/tcp/context.hpp"
@@ -28,7 +28,7 @@ namespace lci::network::sockets {
 /// A send is `done` when post() returns: its bytes are in the kernel or copied. So is a short put; a long put that the
 /// socket does not take at once is written from the user's buffer. Gets are answered when the target polls. Lock order:
 /// the handshakes' or a connection's receive lock, a connection's lock, a list's lock.
-class device final : public network::device, public holds_back, public connection_owner {
+class device final : public remote_device, public bundling_device, public connection_owner {
  public:
   /// Listens, and offers the address.
   device(context& c, size_t eager_size);
@@ -42,19 +42,15 @@ class device final : public network::device, public holds_back, public connectio
   int poll(event_sink& sink, int max_events) override;
   registration register_memory(void* base, size_t size) override;
   void deregister_memory(const registration& r) override { regions_.remove(r.rkey); }
-  void wait(int64_t timeout_us) override { sleep(timeout_us, false); }
-  void park(int64_t timeout_us) override { sleep(timeout_us, true); }
-  void unpark() override;
   network::attention attention_of(int) override { return attention::needed; }
   bool has_met(int peer) override {
     const connection* const c = link_if_any(peer);
     return c != nullptr && !c->stranger.load(std::memory_order_relaxed);
   }
-  bool flushed() override;
-  bool flush_if_unattended() override;
+  bool flush_if_unpolled() override;
 
  private:
-  static constexpr uint64_t bell_mark = 0xffffffff;  // distinct from the marks of ranks and of the handshakes
+  static constexpr uint64_t self_mark = 0xffffffff;  // distinct from the marks of ranks and of the handshakes
 
   // device.cpp
   connection& link_to(int rank) {
@@ -77,8 +73,10 @@ class device final : public network::device, public holds_back, public connectio
   enum class joined : uint8_t { alone, waits, filled, no_room, gone };
   joined join(connection& c, frame_kind kind, const parts& m, const request* asked);
   void write_alone(connection& c, frame_kind kind, const parts& m);
-  /// Ends a turn in which a message was sent alone, except for a `rest`; `error`: the connection is broken.
-  void end_alone(connection& c, outgoing* rest, int error);
+  /// Ends a turn in which a message was sent alone, except for a `rest` of at most one entry; `error`: the connection is
+  /// broken. Needs no memory.
+  void end_alone(connection& c, std::list<outgoing>& rest, int error);
+  void end_alone(connection& c);
   LCI_COLD void break_off(connection& c, int error);  // under the connection's lock
   /// Writes what waits until the socket is full, unless another thread is writing.
   void flush(connection& c);
@@ -89,7 +87,7 @@ class device final : public network::device, public holds_back, public connectio
   written write(connection& c, content_frame& frame);
   void list(connection& c);  // under the connection's lock
   void flush_all() {
-    if (n_waiting_.load(std::memory_order_relaxed) != 0) flush_listed();
+    if (waiting_.any()) flush_listed();
   }
   LCI_NOINLINE void flush_listed();
 
@@ -97,8 +95,13 @@ class device final : public network::device, public holds_back, public connectio
   errorcode_t put(const net_op& op);
   errorcode_t get(const net_op& op);
   errorcode_t move_own(const net_op& op);
+  /// Makes a call that may answer `posted`. Before it, reserves what reporting the operation's end needs, so that the
+  /// end can't be lost for want of memory.
+  template <class F>
+  errorcode_t begin_operation(F call);
+  void count_end() { n_operations_.fetch_sub(1, std::memory_order_relaxed); }
   /// Returns `done`, or `posted` if some of it waits; `retry_nomem` if `most` others wait already.
-  errorcode_t send_content(connection& c, content_frame frame, size_t most, const request* asked);
+  errorcode_t send_content(connection& c, const content_frame& frame, size_t most, const request* asked);
   void answer(connection& c, frame_kind kind, const std::byte* content, size_t size);
   /// Handles a frame other than a message. Returns an error text, or nullptr.
   const char* take(connection& c, const frame_view& frame);
@@ -107,7 +110,7 @@ class device final : public network::device, public holds_back, public connectio
   const char* take_answer(connection& c, const frame_view& frame);
   void begin_content(connection& c, const arriving& content);
   /// Handles content that is complete.
-  int tell_content(connection& c, event_sink& sink);
+  int end_content(connection& c, event_sink& sink);
   LCI_COLD void drop(connection& c, const std::list<outgoing>& unsent);
   /// Fails the unanswered requests of a connection that has ended. Under receive_lock. False: retry later, the memory
   /// of a put may still be read.
@@ -116,48 +119,50 @@ class device final : public network::device, public holds_back, public connectio
   // device_poll.cpp
   /// Returns the number of events, or -1 if another thread reads from the connection.
   int receive(connection& c, event_sink& sink);
-  /// Adds the events to `told`. False: nothing to read, or the connection has ended. Under its receive_lock.
-  bool read(connection& c, event_sink& sink, int& told);
+  /// Adds to `n_events`. False: nothing to read, or the connection has ended. Under its receive_lock.
+  bool read(connection& c, event_sink& sink, int& n_events);
   ssize_t read_content(connection& c, int fd);
   int receive_own(event_sink& sink);
-  void silence_bell();
   /// Delivers the complete frames. Under the connection's receive_lock, like the following functions.
   int deliver(connection& c, event_sink& sink);
   /// Keeps an incomplete frame, of which at least `needed` bytes are required.
   void keep_rest(connection& c, size_t needed);
   LCI_COLD void end_of(connection& c, const std::string& reason);
   LCI_COLD std::string reason_of_end(connection& c);
-  LCI_COLD void hear_no_more(connection& c);
+  LCI_COLD void stop_reading(connection& c);
   /// Reads what was received from a peer that has failed, up to a limit.
-  LCI_COLD void finish(connection& c, event_sink& sink, int& told);
+  LCI_COLD void finish(connection& c, event_sink& sink, int& n_events);
   /// Polls epoll, and receives from all ready connections. Returns as receive().
-  int look_around(event_sink& sink);
+  int poll_all(event_sink& sink);
   LCI_COLD int report_deferred(event_sink& sink);
   /// Adds to a list of deferred events, and wakes sleeping threads.
   template <class T>
-  void tell_later(std::vector<T>& list, T what) {
+  void report_later(deferred_events::list<T>& list, T what) {
     deferred_.add(list, what);
-    // Either the sleeper sees the event, or this thread sees the sleeper: the later change of the count decides.
-    if (sleepers_.fetch_add(0, std::memory_order_acq_rel) != 0) wake_poller(bell_.get());
+    if (has_sleepers_after_event()) self_.set();
   }
 
   // device_peers.cpp
-  LCI_COLD void check_peers();
-  LCI_COLD void fail_peer(int rank, const std::string& reason);
-  LCI_COLD void settle_doubts();
-  bool dismiss(connection& c);
+  peer_state& state_of(int rank) override;
+  std::string label() const override { return "tcp"; }
+  void on_gone(int rank, bool failed) override;
+  /// A suspected peer does not listen any more. If its process is alive, its device has ended.
+  bool alive_means_ended() const override { return true; }
+  bool is_settled(int rank) override;
+  bool has_sent_all() override;
+  bool close_to(int rank) override;
+  void check_own() override { handshakes_->handle_due(); }
 
   // device_sleep.cpp
-  void sleep(int64_t timeout_us, bool parked);
-  bool prepare_to_sleep();
-  void wake_poller(int fd);
+  bool prepare_to_sleep(sleep_set& events) override;
+  /// Ensures an event when what waits can be written. False: it can be now.
+  bool watch_blocked(connection& c);
 
   context& context_;
   const int own_rank_;
   const size_t row_end_;  // bytes in a bundle from which it is sent at once
   socket_handle events_;  // epoll: received data, handshakes, and messages to oneself
-  socket_handle wake_;    // of unpark()
-  socket_handle bell_;    // signalled for messages to oneself and deferred events: wakes sleeping threads
+  wake_event self_;       // in the epoll, for messages to oneself and deferred events
   std::unique_ptr<handshakes> handshakes_;
   address_exchange::ticket endpoints_of_all_;
   std::vector<endpoint> endpoints_;  // empty: read when a peer is first met
@@ -170,37 +175,21 @@ class device final : public network::device, public holds_back, public connectio
   alignas(cache_line) std::atomic<connection*> recent_{nullptr};  // the last connection from which something was
                                                                   // received
   std::atomic<int> n_connected_{0};
-  std::atomic<uint32_t> polls_{0}, idle_{0};
-  std::atomic<size_t> departures_seen_{0};
-  /// A peer that does not listen any more. If its process is alive, its device has ended.
-  struct doubt {
-    int rank;
-    std::string reason;
-    std::chrono::steady_clock::time_point since;
-  };
-  std::mutex doubts_mutex_;
-  std::vector<doubt> doubts_;  // under doubts_mutex_
+  std::atomic<uint32_t> polls_{0};
+  std::atomic<size_t> n_operations_{0};   // posted and not ended
   std::atomic<bool> more_comes_{false};   // a poll is delivering several messages: bundle the answers
-  std::atomic<bool> attended_{false};     // polled since the flusher last checked
   std::atomic<bool> own_waits_{false};    // messages to oneself wait
-  std::atomic<int> sleepers_{0}, parked_{0};
+  waiting_list<connection*> waiting_;     // connections where something waits
 
-  spinlock waiting_lock_;
-  std::vector<connection*> waiting_;    // under waiting_lock_: connections where something waits
-  std::atomic<size_t> n_waiting_{0};    // size of waiting_, also while it is being flushed
-
-  /// Events that occurred outside of a poll, or that a poll could not report.
-  deferred_events deferred_;
+  // Lists of deferred_.
   struct failed_operation {
     void* context;
     int peer;
   };
-  std::vector<void*> completed_;           // deferred_
-  std::vector<failed_operation> failed_;   // deferred_
-  std::vector<connection*> undelivered_;   // deferred_: a handler threw before the last message
-  std::vector<connection*> ended_links_;   // deferred_: their unanswered requests must fail
-
-  goodbye_timeout farewell_time_;  // of flushed(); used by one thread
+  deferred_events::list<void*> completed_;
+  deferred_events::list<failed_operation> failed_;
+  deferred_events::list<connection*> undelivered_;  // a handler threw before the last message
+  deferred_events::list<connection*> ended_links_;  // their unanswered requests must fail
 };
 
 }  // namespace lci::network::sockets

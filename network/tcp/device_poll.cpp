@@ -20,8 +20,8 @@ namespace {
 
 // A connection from which something was received lately is read directly, which saves a call of epoll. The others are
 // checked at least every so many polls:
-constexpr uint32_t polls_between_looks = 32;  // with one connection, as new ones may come
-constexpr uint32_t polls_between_looks_at_others = 2;
+constexpr uint32_t polls_between_polls_of_all = 32;  // with one connection, as new ones may come
+constexpr uint32_t polls_between_polls_of_others = 2;
 
 // For a peer that counts as failed and continues to send.
 constexpr int most_last_reads = 64;
@@ -29,11 +29,11 @@ constexpr int most_last_reads = 64;
 }  // namespace
 
 int device::poll(event_sink& sink, int) {
-  if (LCI_UNLIKELY(!attended_.load(std::memory_order_relaxed))) attended_.store(true, std::memory_order_relaxed);
+  note_poll();
   flush_all();
-  int told = 0;
-  if (LCI_UNLIKELY(deferred_.any())) told = report_deferred(sink);
-  if (LCI_UNLIKELY(own_waits_.load(std::memory_order_relaxed))) told += std::max(receive_own(sink), 0);
+  int n_events = 0;
+  if (LCI_UNLIKELY(deferred_.any())) n_events = report_deferred(sink);
+  if (LCI_UNLIKELY(own_waits_.load(std::memory_order_relaxed))) n_events += std::max(receive_own(sink), 0);
   int n = 0;
   connection* const recent = recent_.load(std::memory_order_acquire);  // A2: pairs with R2
   if (LCI_LIKELY(recent != nullptr)) n = receive(*recent, sink);
@@ -41,45 +41,41 @@ int device::poll(event_sink& sink, int) {
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
   const uint32_t between =
-      n_connected_.load(std::memory_order_relaxed) > 1 ? polls_between_looks_at_others : polls_between_looks;
-  if (recent == nullptr || polls % between == 0) n = std::max(n, 0) + std::max(look_around(sink), 0);
+      n_connected_.load(std::memory_order_relaxed) > 1 ? polls_between_polls_of_others : polls_between_polls_of_all;
+  if (recent == nullptr || polls % between == 0) n = std::max(n, 0) + std::max(poll_all(sink), 0);
   flush_all();
-  if (n == 0 && told == 0) {
-    const uint32_t idle = idle_.load(std::memory_order_relaxed) + 1;
-    idle_.store(idle, std::memory_order_relaxed);
-    if (LCI_UNLIKELY(idle % 1024 == 0)) check_peers();
-  }
-  return told > 0 ? told + std::max(n, 0) : n;
+  if (n == 0 && n_events == 0) count_idle();
+  return n_events > 0 ? n_events + std::max(n, 0) : n;
 }
 
-int device::look_around(event_sink& sink) {
+int device::poll_all(event_sink& sink) {
   epoll_event events[16];
   const int n = epoll_wait(events_.get(), events, 16, 0);
-  int told = 0;
+  int n_events = 0;
   for (int i = 0; i < n; ++i) {
     const uint64_t mark = events[i].data.u64;
     if (handshakes::is_ours(mark)) {
       handshakes_->handle(mark);
-    } else if (mark != bell_mark) {
+    } else if (mark != self_mark) {
       connection& c = *link_if_any(static_cast<int>(mark));
       const int got = receive(c, sink);
       if (got <= 0) continue;
-      told += got;
+      n_events += got;
       recent_.store(&c, std::memory_order_release);  // R2: publishes its construction, seen by us
     }
   }
-  return told;
+  return n_events;
 }
 
 int device::receive(connection& c, event_sink& sink) {
   const attempt lock(c.receive_lock);
   if (lock.failed()) return -1;
-  int told = 0;
-  read(c, sink, told);
-  return told;
+  int n_events = 0;
+  read(c, sink, n_events);
+  return n_events;
 }
 
-bool device::read(connection& c, event_sink& sink, int& told) {
+bool device::read(connection& c, event_sink& sink, int& n_events) {
   if (LCI_UNLIKELY(c.over)) return false;
   if (c.incoming == nullptr) c.incoming = chunks_.take();
   chunk& in = *c.incoming;
@@ -92,7 +88,7 @@ bool device::read(connection& c, event_sink& sink, int& told) {
     n = read_content(c, fd);
   }
   if (LCI_LIKELY(n > 0)) {
-    told += deliver(c, sink);
+    n_events += deliver(c, sink);
     return true;
   }
   if (n == 0) {
@@ -138,13 +134,8 @@ int device::receive_own(event_sink& sink) {
     own_waits_.store(false, std::memory_order_relaxed);
   }
   if (c.incoming == nullptr) return 0;
-  silence_bell();
+  self_.clear();
   return deliver(c, sink);
-}
-
-void device::silence_bell() {
-  uint64_t rings;
-  (void)!::read(bell_.get(), &rings, sizeof rings);
 }
 
 int device::deliver(connection& c, event_sink& sink) {
@@ -162,26 +153,28 @@ int device::deliver(connection& c, event_sink& sink) {
   chunk& in = *c.incoming;
   frame_view frame{};
   size_t needed = 0;
-  int told = 0;
+  int n_events = 0;
   const char* wrong = nullptr;
   for (;;) {
     if (LCI_UNLIKELY(c.content)) {
       c.content.take_from(in);
       if (!c.content.is_whole()) break;
-      told += tell_content(c, sink);
+      n_events += end_content(c, sink);
     }
     const frame_state state = read_frame(in.data(), in.size(), frame, needed);
     if (state == frame_state::garbage) wrong = no_frame;
     if (state != frame_state::whole) break;
-    in.begin += needed;
     if (LCI_UNLIKELY(frame.kind != frame_kind::message)) {
+      // There may be no memory for an answer: then the next poll takes the frame again.
       wrong = take(c, frame);
+      in.begin += needed;
       if (wrong == nullptr) continue;
       break;
     }
+    in.begin += needed;
     const bool more = in.size() >= sizeof(frame_head);
     if (more != more_comes_.load(std::memory_order_relaxed)) more_comes_.store(more, std::memory_order_relaxed);
-    ++told;
+    ++n_events;
     sink.on_recv(c.rank, frame.message, frame.size, nullptr);
   }
   left.whole = true;
@@ -189,7 +182,7 @@ int device::deliver(connection& c, event_sink& sink) {
     keep_rest(c, needed);
   else
     end_of(c, wrong);
-  return told;
+  return n_events;
 }
 
 void device::keep_rest(connection& c, size_t needed) {
@@ -215,18 +208,18 @@ std::string device::reason_of_end(connection& c) {
 }
 
 void device::end_of(connection& c, const std::string& reason) {
-  hear_no_more(c);
-  // A peer to which we have sent a close notification may have left at the same time.
-  if (!c.said_goodbye && !c.dismissed.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
-  if (c.what.let_go()) deferred_.add_end(c.rank);
+  stop_reading(c);
+  // A peer to which we have sent a close notification may have ended at the same time.
+  if (!c.closed && !c.close_sent.load(std::memory_order_relaxed)) fail_peer(c.rank, reason);
+  end_peer(c.rank);
   deferred_.add(ended_links_, &c);
 }
 
-void device::hear_no_more(connection& c) {
+void device::stop_reading(connection& c) {
   c.over = true;
   const int fd = c.fd.load(std::memory_order_relaxed);
   // A live peer learns from this that we have given it up.
-  if (fd >= 0 && !c.said_goodbye) shutdown(fd, SHUT_RDWR);
+  if (fd >= 0 && !c.closed) shutdown(fd, SHUT_RDWR);
   c.incoming.reset();
   connection* expected = &c;
   recent_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
@@ -235,12 +228,15 @@ void device::hear_no_more(connection& c) {
 
 int device::report_deferred(event_sink& sink) {
   deferred_.begin_report();
-  silence_bell();
-  int told = deferred_.report(completed_, [&](void* context) { sink.on_complete(context); });
+  self_.clear();
+  int n_events = deferred_.report(completed_, [&](void* context) {
+    count_end();
+    sink.on_complete(context);
+  });
   deferred_.report(undelivered_, [&](connection* c) {
     const attempt lock(c->receive_lock);
     if (lock.failed()) return deferred_.add(undelivered_, c);
-    if (c->incoming != nullptr) told += deliver(*c, sink);
+    if (c->incoming != nullptr) n_events += deliver(*c, sink);
   });
   deferred_.report(ended_links_, [&](connection* c) {
     struct again {  // if a handler throws, or another thread reads or writes
@@ -253,23 +249,25 @@ int device::report_deferred(event_sink& sink) {
     } later{*this, c};
     const attempt lock(c->receive_lock);
     if (lock.failed()) return;
-    finish(*c, sink, told);
+    finish(*c, sink, n_events);
     later.wanted = !drop_asked(*c);
   });
   // First the failures of peers, then the operations that failed because of them.
   const auto has_ended = [&](int rank) { return link_if_any(rank)->ended.load(std::memory_order_acquire); };  // E2
-  told += deferred_.report_failures(sink, has_ended);
-  return told +
-         deferred_.report(failed_, [&](const failed_operation& o) { sink.on_operation_failure(o.context, o.peer); });
+  n_events += deferred_.report_failures(sink, has_ended);
+  return n_events + deferred_.report(failed_, [&](const failed_operation& o) {
+    count_end();
+    sink.on_operation_failure(o.context, o.peer);
+  });
 }
 
-void device::finish(connection& c, event_sink& sink, int& told) {
+void device::finish(connection& c, event_sink& sink, int& n_events) {
   // Deliver the peer's messages before reporting its end.
-  if (c.incoming != nullptr) told += deliver(c, sink);
+  if (c.incoming != nullptr) n_events += deliver(c, sink);
   const bool connected = c.fd.load(std::memory_order_acquire) >= 0;
-  for (int reads = 0; connected && reads < most_last_reads && read(c, sink, told); ++reads) {
+  for (int reads = 0; connected && reads < most_last_reads && read(c, sink, n_events); ++reads) {
   }
-  if (!c.over) hear_no_more(c);
+  if (!c.over) stop_reading(c);
 }
 
 }  // namespace lci::network::sockets

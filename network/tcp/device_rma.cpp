@@ -45,12 +45,30 @@ errorcode_t device::put(const net_op& op) {
   const put_head head{op.remote_addr, op.remote_key, op.imm, flags};
   const request asked{nullptr, from.size, op.context};
   const bool copied = op.inject || frame_room(sizeof head + from.size) <= connection::large;
-  const errorcode_t sent =
-      copied ? send(op.peer, frame_kind::put, {&head, sizeof head, from.base, from.size}, asks ? &asked : nullptr)
-             : send_content(link_to(op.peer),
-                            {frame_kind::put, &head, sizeof head, from.base, from.size, asks ? nullptr : op.context},
-                            connection::most_waiting, asks ? &asked : nullptr);
-  return asks && sent == errorcode_t::done ? errorcode_t::posted : sent;
+  const parts all{&head, sizeof head, from.base, from.size};
+  if (copied && !asks) return send(op.peer, frame_kind::put, all);
+  return begin_operation([&] {
+    const content_frame content{frame_kind::put, &head, sizeof head, from.base, from.size, asks ? nullptr : op.context};
+    const errorcode_t sent = copied ? send(op.peer, frame_kind::put, all, &asked)
+                                    : send_content(link_to(op.peer), content, connection::most_waiting,
+                                                   asks ? &asked : nullptr);
+    return asks && sent == errorcode_t::done ? errorcode_t::posted : sent;
+  });
+}
+
+template <class F>
+errorcode_t device::begin_operation(F call) {
+  struct counted {
+    device& of;
+    errorcode_t result = errorcode_t::fatal;
+    ~counted() {
+      if (result != errorcode_t::posted) of.count_end();
+    }
+  } it{*this};
+  const size_t n = n_operations_.fetch_add(1, std::memory_order_relaxed) + 1;
+  deferred_.reserve(completed_, n);
+  deferred_.reserve(failed_, n);
+  return it.result = call();
 }
 
 errorcode_t device::get(const net_op& op) {
@@ -58,8 +76,10 @@ errorcode_t device::get(const net_op& op) {
   const segment& to = op.segments[0];
   const request asked{static_cast<std::byte*>(to.base), to.size, op.context};
   const get_head head{op.remote_addr, op.remote_key, to.size};
-  const errorcode_t sent = send(op.peer, frame_kind::get, {&head, sizeof head, nullptr, 0}, &asked);
-  return sent == errorcode_t::done ? errorcode_t::posted : sent;
+  return begin_operation([&] {
+    const errorcode_t sent = send(op.peer, frame_kind::get, {&head, sizeof head, nullptr, 0}, &asked);
+    return sent == errorcode_t::done ? errorcode_t::posted : sent;
+  });
 }
 
 errorcode_t device::move_own(const net_op& op) {
@@ -68,7 +88,10 @@ errorcode_t device::move_own(const net_op& op) {
   std::byte* const there = regions_.find(op.remote_key, op.remote_addr, here.size);
   if (LCI_UNLIKELY(there == nullptr)) {
     if (op.inject) return log_warning("tcp: a put to memory of this rank that is not registered"), errorcode_t::done;
-    return tell_later(failed_, failed_operation{op.context, op.peer}), errorcode_t::posted;
+    return begin_operation([&] {
+      report_later(failed_, failed_operation{op.context, op.peer});
+      return errorcode_t::posted;
+    });
   }
   if (op.kind == verb::get) return std::memmove(here.base, there, here.size), errorcode_t::done;
   std::memmove(there, here.base, here.size);
@@ -77,11 +100,13 @@ errorcode_t device::move_own(const net_op& op) {
   return send(op.peer, frame_kind::put, {&head, sizeof head, nullptr, 0});
 }
 
-errorcode_t device::send_content(connection& c, content_frame frame, size_t most, const request* asked) {
+errorcode_t device::send_content(connection& c, const content_frame& frame, size_t most, const request* asked) {
+  std::list<outgoing> mine;
+  mine.push_back({nullptr, frame});
   bool alone, blocked;
   {
     std::lock_guard guard(c.lock);
-    if (LCI_UNLIKELY(c.is_gone() || c.dismissed.load(std::memory_order_relaxed))) return errorcode_t::fatal;
+    if (LCI_UNLIKELY(c.is_gone() || c.close_sent.load(std::memory_order_relaxed))) return errorcode_t::fatal;
     if (LCI_UNLIKELY(c.broken || c.waiting.size() >= most)) return errorcode_t::retry_nomem;
     if (asked != nullptr) {
       if (c.asked.size() >= connection::most_asked) return errorcode_t::retry_nomem;
@@ -92,7 +117,7 @@ errorcode_t device::send_content(connection& c, content_frame frame, size_t most
     if (alone) {
       c.sending = true;
     } else {
-      c.waiting.push_back({nullptr, frame});
+      c.waiting.splice(c.waiting.end(), mine);
       list(c);
     }
   }
@@ -100,10 +125,10 @@ errorcode_t device::send_content(connection& c, content_frame frame, size_t most
     if (!blocked) flush(c);
     return errorcode_t::posted;
   }
-  const written how = write(c, frame);
-  outgoing rest{nullptr, frame};
-  end_alone(c, how == written::whole ? nullptr : &rest, how == written::broken ? errno : 0);
-  return how == written::whole ? errorcode_t::done : errorcode_t::posted;
+  const written how = write(c, mine.front().content);
+  if (how == written::whole) return end_alone(c), errorcode_t::done;
+  end_alone(c, mine, how == written::broken ? errno : 0);
+  return errorcode_t::posted;
 }
 
 void device::answer(connection& c, frame_kind kind, const std::byte* content, size_t size) {
@@ -124,8 +149,8 @@ const char* device::take(connection& c, const frame_view& frame) {
     case frame_kind::landed:
       return take_answer(c, frame);
     default:  // a close notification
-      c.said_goodbye = true;
-      if (c.what.let_go()) deferred_.add_end(c.rank);
+      c.closed = true;
+      end_peer(c.rank);
       return nullptr;
   }
 }
@@ -162,7 +187,7 @@ const char* device::take_answer(connection& c, const frame_view& frame) {
     if (frame.kind == frame_kind::data && frame.content != asked.size) return no_frame;
     c.asked.pop_front();
   }
-  if (frame.kind == frame_kind::refusal) return tell_later(failed_, failed_operation{asked.context, c.rank}), nullptr;
+  if (frame.kind == frame_kind::refusal) return report_later(failed_, failed_operation{asked.context, c.rank}), nullptr;
   begin_content(c, {arriving::kind::data, asked.to, frame.content, frame.padding});
   c.content.context = asked.context;
   return nullptr;
@@ -173,17 +198,21 @@ void device::begin_content(connection& c, const arriving& content) {
   if (content.size() >= connection::long_content) c.expects_content = connection::long_memory;
 }
 
-int device::tell_content(connection& c, event_sink& sink) {
+int device::end_content(connection& c, event_sink& sink) {
+  if ((c.content.flags & put_head::wants_answer) != 0) {
+    // First, as there may be no memory for it: then the next poll tries again, as the origin waits for it.
+    answer(c, frame_kind::landed, nullptr, 0);
+    c.content.flags &= ~put_head::wants_answer;
+  }
   const arriving whole = std::exchange(c.content, arriving());
-  if (whole.what() == arriving::kind::data) return sink.on_complete(whole.context), 1;
-  if ((whole.flags & put_head::wants_answer) != 0) answer(c, frame_kind::landed, nullptr, 0);
+  if (whole.what() == arriving::kind::data) return count_end(), sink.on_complete(whole.context), 1;
   if ((whole.flags & put_head::has_imm) == 0) return 0;
   return sink.on_remote_write(c.rank, whole.imm), 1;
 }
 
 void device::drop(connection& c, const std::list<outgoing>& unsent) {
   for (const outgoing& o : unsent)
-    if (o.content.context() != nullptr) tell_later(failed_, failed_operation{o.content.context(), c.rank});
+    if (o.content.context() != nullptr) report_later(failed_, failed_operation{o.content.context(), c.rank});
 }
 
 bool device::drop_asked(connection& c) {
@@ -194,9 +223,9 @@ bool device::drop_asked(connection& c) {
     if (c.sending || !c.waiting.empty()) return false;
     unanswered.swap(c.asked);
   }
-  if (c.content.what() == arriving::kind::data) tell_later(failed_, failed_operation{c.content.context, c.rank});
+  if (c.content.what() == arriving::kind::data) report_later(failed_, failed_operation{c.content.context, c.rank});
   c.content = {};
-  for (const request& r : unanswered) tell_later(failed_, failed_operation{r.context, c.rank});
+  for (const request& r : unanswered) report_later(failed_, failed_operation{r.context, c.rank});
   c.ended.store(true, std::memory_order_release);  // E1: pairs with E2
   return true;
 }

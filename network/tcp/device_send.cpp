@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <list>
+#include <new>
 #include <utility>
 
 #include "lib/base/memory.hpp"
@@ -21,13 +23,6 @@ namespace {
 // Up to this size messages are assembled on the stack; longer ones are passed to the system in pieces.
 constexpr size_t largest_put_together = 1024;
 constexpr std::array<std::byte, frame_alignment> padding{};
-
-parts parts_of(const net_op& op) {
-  const segment none{};
-  const segment& a = op.n_segments > 0 ? op.segments[0] : none;
-  const segment& b = op.n_segments > 1 ? op.segments[1] : none;
-  return {a.base, a.size, b.base, b.size};
-}
 
 /// A message as pieces of memory, including the frame's head.
 struct gathered {
@@ -68,7 +63,7 @@ constexpr int how = MSG_DONTWAIT | MSG_NOSIGNAL;
 }  // namespace
 
 errorcode_t device::post(const net_op& op) {
-  if (LCI_LIKELY(op.kind == verb::send)) return send(op.peer, frame_kind::message, parts_of(op));
+  if (LCI_LIKELY(op.kind == verb::send)) return send(op.peer, frame_kind::message, parts::of(op));
   return op.kind == verb::put ? put(op) : get(op);
 }
 
@@ -91,10 +86,10 @@ device::joined device::join(connection& c, frame_kind kind, const parts& m, cons
   std::lock_guard guard(c.lock);
   if (LCI_UNLIKELY(c.is_gone())) return joined::gone;
   // Nothing may follow a close notification: to the peer, this device has ended.
-  if (LCI_UNLIKELY(c.dismissed.load(std::memory_order_relaxed))) return joined::gone;
+  if (LCI_UNLIKELY(c.close_sent.load(std::memory_order_relaxed))) return joined::gone;
   if (LCI_UNLIKELY(asked != nullptr && c.asked.size() >= connection::most_asked)) return joined::no_room;
   const bool connected = c.fd.load(std::memory_order_relaxed) >= 0;
-  if (connected && kind != frame_kind::goodbye && !more_comes_.load(std::memory_order_relaxed) &&
+  if (connected && kind != frame_kind::close && !more_comes_.load(std::memory_order_relaxed) &&
       c.goes_alone(now, room)) {
     if (LCI_UNLIKELY(asked != nullptr)) c.asked.push_back(*asked);
     c.sending = true;
@@ -112,27 +107,24 @@ device::joined device::join(connection& c, frame_kind kind, const parts& m, cons
   if (LCI_UNLIKELY(asked != nullptr)) c.asked.push_back(*asked);
   m.copy_to(begin_frame(to.free_space(), kind, m.size()));
   to.end += room;
-  c.last = now;
+  c.series.last = now;
   list(c);
   return connected && !c.sending && !c.blocked && to.size() >= row_end_ ? joined::filled : joined::waits;
 }
 
 void device::list(connection& c) {
-  if (std::exchange(c.listed, true)) return;
+  if (c.listed) return;
   if (c.rank == own_rank_) {
+    c.listed = true;
     own_waits_.store(true, std::memory_order_seq_cst);
     // Either the sleeper sees the message before it sleeps, or this thread sees that it sleeps.
-    if (LCI_UNLIKELY(sleepers_.load(std::memory_order_seq_cst) != 0)) wake_poller(bell_.get());
+    if (LCI_UNLIKELY(has_sleepers())) self_.set();
     return;
   }
-  {
-    std::lock_guard guard(waiting_lock_);
-    waiting_.push_back(&c);
-    n_waiting_.store(waiting_.size(), std::memory_order_seq_cst);
-  }
+  waiting_.add(&c);
+  c.listed = true;
   context_.flusher().notice();
-  // As above. For sleepers other than progress threads the flusher sends it.
-  if (LCI_UNLIKELY(parked_.load(std::memory_order_seq_cst) != 0)) wake_poller(wake_.get());
+  wake_if_parked();  // for sleepers other than progress threads the flusher sends it
 }
 
 void device::write_alone(connection& c, frame_kind kind, const parts& m) {
@@ -150,14 +142,18 @@ void device::write_alone(connection& c, frame_kind kind, const parts& m) {
     message.msg_iovlen = 4;
     n = bytes_of([&] { return sendmsg(fd, &message, how); });
   }
-  const int error = LCI_UNLIKELY(n < 0) ? errno : 0;
-  outgoing rest;
-  if (LCI_UNLIKELY(n >= 0 && n != static_cast<ssize_t>(size))) {
-    rest.copied = chunks_.take();
-    gathered(kind, m).copy_to(*rest.copied, static_cast<size_t>(n));
+  int error = LCI_UNLIKELY(n < 0) ? errno : 0;
+  if (LCI_LIKELY(n == static_cast<ssize_t>(size))) return end_alone(c);
+  std::list<outgoing> rest;
+  try {
+    if (n >= 0) {
+      rest.push_back({chunks_.take(), {}});
+      gathered(kind, m).copy_to(*rest.back().copied, static_cast<size_t>(n));
+    }
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;  // the peer can't find the next frame
   }
-  const bool whole = LCI_LIKELY(n == static_cast<ssize_t>(size));
-  end_alone(c, whole ? nullptr : &rest, error);
+  end_alone(c, rest, error);
 }
 
 // Not every socket error ends the connection; shutdown() makes the readers on both ends notice it.
@@ -167,14 +163,19 @@ void device::break_off(connection& c, int error) {
   shutdown(c.fd.load(std::memory_order_relaxed), SHUT_RDWR);
 }
 
-void device::end_alone(connection& c, outgoing* rest, int error) {
+void device::end_alone(connection& c) {
   std::lock_guard guard(c.lock);
   c.sending = false;
-  c.last = cpu_ticks();
-  if (LCI_LIKELY(rest == nullptr)) return;
+  c.series.last = cpu_ticks();
+}
+
+void device::end_alone(connection& c, std::list<outgoing>& rest, int error) {
+  std::lock_guard guard(c.lock);
+  c.sending = false;
+  c.series.last = cpu_ticks();
   if (LCI_UNLIKELY(error != 0)) break_off(c, error);
   c.blocked = error == 0;
-  c.waiting.push_front(std::move(*rest));
+  c.waiting.splice(c.waiting.begin(), rest);
   list(c);
 }
 
@@ -208,7 +209,7 @@ void device::flush(connection& c) {
         end_turn(c);
     }
     chunks_.give(std::move(gone.copied));
-    if (LCI_UNLIKELY(gone.content.context() != nullptr)) tell_later(completed_, gone.content.context());
+    if (LCI_UNLIKELY(gone.content.context() != nullptr)) report_later(completed_, gone.content.context());
     if (LCI_UNLIKELY(!dropped.empty())) drop(c, dropped);
     if (next == nullptr) return;
     so_far = write(c, *next);
@@ -219,7 +220,7 @@ void device::flush(connection& c) {
 void device::end_turn(connection& c) {
   c.blocked = !c.waiting.empty();
   c.sending = false;
-  c.last = cpu_ticks();
+  c.series.last = cpu_ticks();
   if (LCI_LIKELY(!c.watched || c.blocked)) return;
   c.watched = false;
   epoll_event e{};
@@ -251,25 +252,16 @@ device::written device::write(connection& c, content_frame& frame) {
 }
 
 void device::flush_listed() {
-  std::vector<connection*> listed;
-  {
-    std::lock_guard guard(waiting_lock_);
-    listed.swap(waiting_);
-  }
-  std::vector<connection*> left;
-  for (connection* c : listed) {
+  waiting_.flush([this](connection* c) {
     flush(*c);
     std::lock_guard guard(c->lock);
     c->listed = c->sending || !c->waiting.empty();
-    if (c->listed) left.push_back(c);
-  }
-  std::lock_guard guard(waiting_lock_);
-  waiting_.insert(waiting_.end(), left.begin(), left.end());
-  n_waiting_.store(waiting_.size(), std::memory_order_relaxed);
+    return c->listed;
+  });
 }
 
-bool device::flush_if_unattended() {
-  if (!attended_.exchange(false, std::memory_order_relaxed) && n_waiting_.load(std::memory_order_relaxed) != 0) {
+bool device::flush_if_unpolled() {
+  if (!was_polled() && waiting_.any()) {
     // Waiting messages may also wait for a connection.
     std::array<epoll_event, 16> events;
     const int n = epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), 0);
@@ -278,7 +270,7 @@ bool device::flush_if_unattended() {
         handshakes_->handle(mark);
     flush_all();
   }
-  return n_waiting_.load(std::memory_order_relaxed) != 0;
+  return waiting_.any();
 }
 
 }  // namespace lci::network::sockets

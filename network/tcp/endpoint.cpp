@@ -33,7 +33,7 @@ std::string number_of(const sockaddr_storage& address) {
 
 std::string endpoint::packed() const {
   std::string bytes(reinterpret_cast<const char*>(&address), length_of(address));
-  for (const secret* s : {&knock, &answer}) bytes.append(reinterpret_cast<const char*>(s->data()), s->size());
+  for (const secret* s : {&request_secret, &answer}) bytes.append(reinterpret_cast<const char*>(s->data()), s->size());
   return bytes;
 }
 
@@ -44,7 +44,7 @@ endpoint endpoint::unpack(const std::string& bytes, int rank) {
   bool good = bytes.size() > secrets + sizeof(sa_family_t) && length <= sizeof e.address;
   if (good) {
     std::memcpy(&e.address, bytes.data(), length);
-    std::memcpy(e.knock.data(), bytes.data() + length, sizeof(secret));
+    std::memcpy(e.request_secret.data(), bytes.data() + length, sizeof(secret));
     std::memcpy(e.answer.data(), bytes.data() + length + sizeof(secret), sizeof(secret));
     good = length == length_of(e.address);
   }

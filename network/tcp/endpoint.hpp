@@ -12,7 +12,7 @@ namespace lci::network::sockets {
 /// The connection data that a device offers through the exchange.
 struct endpoint {
   sockaddr_storage address{};
-  secret knock{};   ///< a connecting peer must send it
+  secret request_secret{};   ///< a connecting peer must send it
   secret answer{};  ///< proves that the device is the intended one
 
   std::string packed() const;

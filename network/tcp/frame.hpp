@@ -9,7 +9,7 @@ namespace lci::network::sockets {
 
 enum class frame_kind : uint32_t {
   message = 0x4c434900,  ///< from the core; large numbers, to detect a stream out of step
-  goodbye,               ///< close notification: nothing more will come from this device
+  close,                 ///< close notification: nothing more will come from this device
   put,                   ///< a put_head, then the bytes to write
   get,                   ///< a get_head, which requests bytes
   // Answers, each to the oldest unanswered request.
@@ -84,7 +84,7 @@ inline bool makes_sense(frame_kind kind, size_t size) {
       return size >= sizeof(put_head) && size <= sizeof(put_head) + largest_content;
     case frame_kind::get:
       return size == sizeof(get_head);
-    case frame_kind::goodbye:
+    case frame_kind::close:
     case frame_kind::refusal:
     case frame_kind::landed:
       return size == 0;

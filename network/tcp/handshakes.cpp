@@ -28,19 +28,19 @@ constexpr std::chrono::milliseconds longest_refusal{2000};
 // Allowance for strangers that connect and stay silent; all ranks may connect at once.
 constexpr size_t spare_callers = 64;
 
-enum class heard { whole, not_yet, end, broken };
+enum class received { whole, not_yet, end, broken };
 
 /// Receives a text of `size` bytes, and never reads more.
-heard receive_text(int fd, std::string& text, size_t size) {
+received receive_text(int fd, std::string& text, size_t size) {
   char bytes[64];
   while (text.size() < size) {
     const ssize_t n = recv(fd, bytes, std::min(sizeof bytes, size - text.size()), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && (errno == EAGAIN || lacks_memory(errno))) return heard::not_yet;
-    if (n <= 0) return n == 0 ? heard::end : heard::broken;
+    if (n < 0 && (errno == EAGAIN || lacks_memory(errno))) return received::not_yet;
+    if (n <= 0) return n == 0 ? received::end : received::broken;
     text.append(bytes, static_cast<size_t>(n));
   }
-  return heard::whole;
+  return received::whole;
 }
 
 /// A new socket's buffer always has space for so few bytes.
@@ -64,7 +64,7 @@ handshakes::handshakes(connection_owner& owner, int own_rank, int n_ranks, const
                        std::chrono::milliseconds timeout)
     : owner_(owner), own_rank_(own_rank), n_ranks_(n_ranks), events_(events), timeout_(timeout) {
   own_.address = at;
-  own_.knock = new_secret();
+  own_.request_secret = new_secret();
   own_.answer = new_secret();
   listener_ = listen_at(own_.address, std::clamp(n_ranks, 16, 4096));
   if (listener_.get() < 0)
@@ -122,7 +122,7 @@ void handshakes::try_again(int rank, const char* what) {
   if (++a.n_dropped > most_dropped && timeout_.count() == 0) return give_up(rank, what);
   a.socket = socket_handle();
   a.connected = false;
-  a.said.clear();
+  a.bytes.clear();
   a.trouble = what;
   a.again = clock::now() + pause_before_next_try;
 }
@@ -134,7 +134,7 @@ bool handshakes::handle(uint64_t mark) {
   if (mark == listener_mark)
     accept_all();
   else if (mark >> 32 == caller_mark >> 32)
-    hear(which);
+    read_hello(which);
   else
     advance(which);
   return true;
@@ -154,19 +154,19 @@ void handshakes::accept_all() {
     // A peer whose connection is dropped tries again.
     if (!watch(fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), EPOLL_CTL_ADD)) continue;
     callers_.emplace(fd, caller{std::move(s), {}, clock::now()});
-    hear(fd);  // its hello may have arrived
+    read_hello(fd);  // its hello may have arrived
   }
 }
 
-void handshakes::hear(int fd) {
+void handshakes::read_hello(int fd) {
   const auto it = callers_.find(fd);
   if (it == callers_.end()) return;
-  const heard so_far = receive_text(fd, it->second.said, hello_size);
-  if (so_far == heard::not_yet) return;
+  const received so_far = receive_text(fd, it->second.bytes, hello_size);
+  if (so_far == received::not_yet) return;
   caller who = std::move(it->second);
   callers_.erase(it);
   hello h;
-  if (so_far != heard::whole || !decode(who.said, h) || !equal(h.knock, own_.knock)) return;
+  if (so_far != received::whole || !decode(who.bytes, h) || !equal(h.request_secret, own_.request_secret)) return;
   if (h.rank < 0 || h.rank >= n_ranks_ || h.rank == own_rank_) return;
   answer(who, h);
 }
@@ -178,9 +178,9 @@ void handshakes::answer(caller& who, const hello& h) {
   if (owner_.has_decided(h.rank)) return;
   const auto mine = attempts_.find(h.rank);
   const bool crossed = mine != attempts_.end() && mine->second.socket.get() >= 0 && own_rank_ < h.rank;
-  r.what = crossed ? reply::verdict::crossed : reply::verdict::welcome;
-  const bool told = send_text(who.socket.get(), encode(r));
-  if (crossed || !told) return;
+  r.what = crossed ? reply::verdict::crossed : reply::verdict::accepted;
+  const bool sent = send_text(who.socket.get(), encode(r));
+  if (crossed || !sent) return;
   if (mine != attempts_.end()) attempts_.erase(mine);
   owner_.on_connected(h.rank, std::move(who.socket));
 }
@@ -196,7 +196,7 @@ void handshakes::advance(int rank) {
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0) return try_later(rank, error);
     hello h;
-    h.knock = a.to.knock;
+    h.request_secret = a.to.request_secret;
     h.rank = own_rank_;
     if (!send_text(fd, encode(h))) return try_again(rank, "sending the hello failed");
     a.connected = true;
@@ -205,12 +205,12 @@ void handshakes::advance(int rank) {
                                                                                                        // resources
     return;
   }
-  const heard so_far = receive_text(fd, a.said, reply_size);
-  if (so_far == heard::not_yet) return;
-  if (so_far == heard::broken) a.may_have_served = true;
-  if (so_far != heard::whole) return try_again(rank, "it has closed the connection without a reply");
+  const received so_far = receive_text(fd, a.bytes, reply_size);
+  if (so_far == received::not_yet) return;
+  if (so_far == received::broken) a.may_have_served = true;
+  if (so_far != received::whole) return try_again(rank, "it has closed the connection without a reply");
   reply r;
-  if (!decode(a.said, r) || !equal(r.answer, a.to.answer)) return give_up_closed(rank, "another program listens there");
+  if (!decode(a.bytes, r) || !equal(r.answer, a.to.answer)) return give_up_closed(rank, "another program listens there");
   if (r.what == reply::verdict::crossed) {
     if (own_rank_ < rank) return give_up(rank, "it refers to another connection, which does not exist");
     a.socket = socket_handle();

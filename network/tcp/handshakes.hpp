@@ -57,7 +57,7 @@ class handshakes {
   /// An incoming connection.
   struct caller {
     socket_handle socket;
-    std::string said;
+    std::string bytes;
     clock::time_point since;
   };
   /// An attempt to connect to a peer.
@@ -67,7 +67,7 @@ class handshakes {
     bool connected = false;
     bool may_have_served = false;  // a try broke when the peer may already have accepted it
     int n_dropped = 0;        // tries that the peer has closed without a reply
-    std::string said;
+    std::string bytes;
     clock::time_point since;
     std::string trouble;      // why the last try failed, if another one follows ...
     clock::time_point again;  // ... at this time
@@ -78,7 +78,7 @@ class handshakes {
 
   // All under mutex_.
   void accept_all();
-  void hear(int fd);
+  void read_hello(int fd);
   void answer(caller& who, const hello& h);
   void advance(int rank);
   void try_to_connect(int rank);

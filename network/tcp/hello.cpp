@@ -43,12 +43,12 @@ secret new_secret() {
   return s;
 }
 
-std::string encode(const hello& h) { return pack(hello_magic, h.knock, static_cast<uint32_t>(h.rank)); }
+std::string encode(const hello& h) { return pack(hello_magic, h.request_secret, static_cast<uint32_t>(h.rank)); }
 std::string encode(const reply& r) { return pack(reply_magic, r.answer, static_cast<uint32_t>(r.what)); }
 
 bool decode(const std::string& bytes, hello& h) {
   uint32_t rank = 0;
-  if (!unpack(bytes, hello_magic, h.knock, rank)) return false;
+  if (!unpack(bytes, hello_magic, h.request_secret, rank)) return false;
   h.rank = static_cast<int>(rank);
   return true;
 }
@@ -57,7 +57,7 @@ bool decode(const std::string& bytes, reply& r) {
   uint32_t verdict = 0;
   if (!unpack(bytes, reply_magic, r.answer, verdict)) return false;
   r.what = static_cast<reply::verdict>(verdict);
-  return r.what == reply::verdict::welcome || r.what == reply::verdict::crossed;
+  return r.what == reply::verdict::accepted || r.what == reply::verdict::crossed;
 }
 
 bool equal(const secret& a, const secret& b) {

@@ -16,7 +16,7 @@ secret new_secret();
 
 /// Sent by the connecting device.
 struct hello {
-  secret knock;  ///< of the intended device: a device that used the port before has another one
+  secret request_secret;  ///< of the intended device: a device that used the port before has another one
   int rank = 0;  ///< of the connecting device
 };
 constexpr size_t hello_size = 32;
@@ -24,11 +24,11 @@ constexpr size_t hello_size = 32;
 /// Sent by the accepting device.
 struct reply {
   enum class verdict : uint32_t {
-    welcome = 1,
+    accepted = 1,
     crossed,  ///< both connected at once; the connection started by the lower rank is used instead
   };
   secret answer;  ///< of the intended device
-  verdict what = verdict::welcome;
+  verdict what = verdict::accepted;
 };
 constexpr size_t reply_size = 32;
 

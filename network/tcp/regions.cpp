@@ -1,19 +1,15 @@
 #include "network/tcp/regions.hpp"
 
-#include <atomic>
 #include <mutex>
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/mapped.hpp"
+#include "network/common/memory_keys.hpp"
 
 namespace lci::network::sockets {
 
-namespace {
-std::atomic<uint64_t> last_key{0};
-}
-
 uint64_t region_table::add(void* base, size_t size) {
-  const uint64_t key = last_key.fetch_add(1, std::memory_order_relaxed) + 1;
+  const uint64_t key = rkey_of(next_memory_key());
   std::lock_guard guard(lock_);
   ranges_.emplace(key, range{reinterpret_cast<uint64_t>(base), size});
   return key;

@@ -160,7 +160,7 @@ TEST_CASE("frames of the tcp bootstrap are taken whole, or called garbage", "[fu
     random_t random(seed);
     tcp::writer body;
     body.number(seed).text("a key").text(std::string(below(random, 200), 'v'));
-    const std::string good = tcp::encode(tcp::kind::put, body.body()) + tcp::encode(tcp::kind::goodbye, "");
+    const std::string good = tcp::encode(tcp::kind::put, body.body()) + tcp::encode(tcp::kind::close, "");
     const std::string bytes = seed % 2 == 0 ? good : damaged(good, random);
     tcp::frame_buffer in;
     bool bad = false;

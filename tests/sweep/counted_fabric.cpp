@@ -114,7 +114,9 @@ ssize_t cq_read(fid_cq* queue, void* to, size_t most) {
   if (w.entries.empty()) {
     const ssize_t n = real_of(queue->ops).read(queue, to, most);
     if (n <= 0) return n;
-    for (ssize_t i = 0; i < n; ++i) w.entries.push_back({out[i], sweep::count(call::fi_completion)});
+    // First all entries, as allocations may fail after the fault.
+    for (ssize_t i = 0; i < n; ++i) w.entries.push_back({out[i], 0});
+    for (waiting::entry& e : w.entries) e.error = sweep::count(call::fi_completion);
   }
   if (w.entries.front().error != 0) return -FI_EAVAIL;
   size_t n = 0;

@@ -47,6 +47,7 @@ struct plan {
   int error = ENOMEM;
   int rank = -1;  // any rank
   bool costs_peers = false;
+  long allocations = 0;  // that fail after the call
 };
 
 plan wanted;
@@ -54,9 +55,10 @@ std::atomic<bool> armed{false};
 std::atomic<int> n_injected{0};
 std::array<std::atomic<long>, n_calls> counts{};
 std::atomic<int> n_objects{0};
+thread_local long allocations_to_fail = 0;
 
 [[noreturn]] void reject(const char* text) {
-  std::fprintf(stderr, "LCI_TEST_SWEEP=%s is not understood: CALL:N[+MORE][:ERRNO][!]\n", text);
+  std::fprintf(stderr, "LCI_TEST_SWEEP=%s is not understood: CALL:N[+MORE][:ERRNO[~ALLOCATIONS]][!]\n", text);
   std::exit(2);
 }
 
@@ -90,10 +92,11 @@ void read_plan() {
   if (*end == ':') {
     wanted.error = 0;
     const char* const name = end + 1;
-    const size_t size = std::strcspn(name, "!");
+    const size_t size = std::strcspn(name, "~!");
     for (const named_errno& e : errnos)
       if (std::strlen(e.name) == size && std::memcmp(e.name, name, size) == 0) wanted.error = e.value;
     end += 1 + size;
+    if (*end == '~') wanted.allocations = std::strtol(end + 1, &end, 10);
   }
   wanted.costs_peers = *end == '!';
   if (wanted.costs_peers) ++end;
@@ -133,10 +136,14 @@ int count(call which) {
   if (!armed.load(std::memory_order_relaxed)) return 0;
   const auto i = static_cast<size_t>(which);
   const long n = counts[i].fetch_add(1, std::memory_order_relaxed) + 1;
-  if (i != wanted.which || n < wanted.first || n > wanted.last) return 0;
+  const bool is_wanted = i == wanted.which && n >= wanted.first && n <= wanted.last;
+  const bool follows = which == call::alloc && allocations_to_fail > 0;
+  if (!is_wanted && !follows) return 0;
   n_injected.fetch_add(1);
-  const pause while_telling;
-  tell(which, n, wanted.error);
+  const pause while_printing;
+  tell(which, n, follows ? ENOMEM : wanted.error);
+  if (follows) return --allocations_to_fail, ENOMEM;
+  allocations_to_fail = wanted.allocations;
   return wanted.error;
 }
 

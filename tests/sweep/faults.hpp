@@ -4,8 +4,9 @@
 namespace sweep {
 
 /// Reads from LCI_TEST_SWEEP which calls fail: "alloc:17" (the 17th allocation), "alloc:17+8" (that one and the
-/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). A "!" at the end allows the fault to break
-/// the connection with the peer. Without the variable calls are only counted. Exits with a message if it is malformed.
+/// next 7), "recv:3:EAGAIN" (the third call of recv(), with this errno). "~2" after the errno makes the next two
+/// allocations of the same thread fail, too. A "!" at the end allows the fault to break the connection with the peer.
+/// Without the variable calls are only counted. Exits with a message if it is malformed.
 void read_plan();
 bool may_cost_peers();
 

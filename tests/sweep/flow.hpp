@@ -102,6 +102,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
     });
   }
   disarm();
+  if (me == receiver) arrive();  // by now the sender has stored all of its outcomes
   if (me == receiver)
     for (int i = 0; i < n_messages; ++i) {
       const outcome there = at(0, i).load(), here = at(1, i).load();

@@ -37,7 +37,7 @@ void mark(int i, bool good) { page->outcomes[1][static_cast<size_t>(i)].store(go
 
 /// Whether a peer failure was reported. Then signals may be lost although their data was delivered, and the end of a
 /// put or get says nothing about them.
-bool is_broken() { return has_lost(me) || has_lost(peer()); }
+bool may_lack_signals() { return is_broken() || has_lost(me) || has_lost(peer()); }
 
 /// A queue of each rank for the signals of puts and gets, and the peer's handle.
 struct signals {
@@ -75,7 +75,7 @@ void put_to(bool signal) {
           if (!is_content(i, buffer_for(i), s.size)) fail("the signal of put %d arrives before its data", i);
           mark(i, true);
         }
-        if (signal && !is_broken()) return;
+        if (signal && !may_lack_signals()) return;
         for (int i = 0; i < n_messages; ++i)
           if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good)
             mark(i, is_content(i, buffer_for(i), size_of(i)));
@@ -111,7 +111,7 @@ void get_by(bool signal) {
       [] {},
       [&] {
         for (lci::status_t s; !(s = lci::cq_pop(notified.queue)).is_retry();) mark(static_cast<int>(s.tag), true);
-        if (signal && !is_broken()) return;
+        if (signal && !may_lack_signals()) return;
         for (int i = 0; i < n_messages; ++i)
           if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good) mark(i, true);
       });

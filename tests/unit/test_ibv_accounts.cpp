@@ -133,7 +133,7 @@ struct receiver_and_senders {
         return;
       default:
         if (receiver.any_due())
-          receiver.tell_due([&](int peer, uint32_t n) {
+          receiver.acknowledge_due([&](int peer, uint32_t n) {
             if (random() % 3 == 0) return false;
             static_cast<uint32_t*>(senders[static_cast<size_t>(peer)]->memory())[0] = n;
             return true;

@@ -27,7 +27,7 @@ struct pair {
     const endpoint to = endpoint::unpack(exchange.mine.back(), 0);
     peer = socket_handle(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     REQUIRE(connect(peer.get(), reinterpret_cast<const sockaddr*>(&to.address), sizeof(sockaddr_in)) == 0);
-    say(encode(hello{to.knock, 1}));
+    say(encode(hello{to.request_secret, 1}));
     std::string answer;
     until([&] {
       char bytes[reply_size];
@@ -54,7 +54,7 @@ struct pair {
     CHECK(done());
   }
   /// Receives `size` bytes.
-  std::string hear(size_t size) {
+  std::string read_hello(size_t size) {
     std::string all, bytes(1 << 16, '\0');
     until([&] {
       const ssize_t n = recv(peer.get(), bytes.data(), std::min(bytes.size(), size - all.size()), MSG_DONTWAIT);
@@ -149,7 +149,7 @@ TEST_CASE("a peer that sends invalid frames has failed", "[unit]") {
 TEST_CASE("the end of a connection is a failure only without a close notification", "[unit]") {
   for (const bool polite : {true, false}) {
     pair p;
-    p.say(framed("last") + (polite ? framed("", frame_kind::goodbye) : framed("cut").substr(0, 9)));
+    p.say(framed("last") + (polite ? framed("", frame_kind::close) : framed("cut").substr(0, 9)));
     p.peer = socket_handle();
     p.until([&] { return p.own.inject(1, {}, "x", 1) == lci::errorcode_t::fatal; });
     for (int i = 0; i < 100; ++i) p.poll();
@@ -211,9 +211,7 @@ TEST_CASE("puts over a socket write the right bytes, in order with messages, whe
   p.until([&] { return p.sink.messages.size() == contents.size(); });
   CHECK(memory == expected);
   CHECK(p.sink.written == std::vector<uint32_t>{0, 2, 4, 6, 8});
-  CHECK(
-      p.hear(4 * frame_room(0)).compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) ==
-      0);
+  CHECK(p.read_hello(4 * frame_room(0)).compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) == 0);
   CHECK(p.sink.failures.empty());
 }
 
@@ -229,7 +227,7 @@ TEST_CASE("an access to memory that is not registered ends the connection, or is
     p.say(get_frame(at, key, size));
     const std::string answer = framed(what == 0 ? "-" : "", what == 0 ? frame_kind::data : frame_kind::refusal);
     const size_t defined = sizeof(frame_head) + (what == 0);
-    CHECK(p.hear(answer.size()).compare(0, defined, answer, 0, defined) == 0);
+    CHECK(p.read_hello(answer.size()).compare(0, defined, answer, 0, defined) == 0);
     if (what == 0) continue;
     p.say(put_frame(at, key, std::string(size, 'p')));
     p.until([&] { return !p.sink.failures.empty(); });
@@ -264,7 +262,7 @@ TEST_CASE("gets over a socket are answered in order, and refused one by one", "[
   for (std::string& m : memory)
     REQUIRE(p.own.post(operation(verb::get, m.data(), m.size(), &m)) == lci::errorcode_t::posted);
   CHECK(p.own.post(operation(verb::get, memory[0].data(), 1, nullptr)) == lci::errorcode_t::retry_nomem);
-  const std::string asked = p.hear(memory.size() * frame_room(sizeof(get_head)));
+  const std::string asked = p.read_hello(memory.size() * frame_room(sizeof(get_head)));
   CHECK(asked.find(bytes_of(get_head{0x1000, 7, 40'000})) == sizeof(frame_head));
   for (size_t i = 0; i < memory.size(); ++i) {
     p.say(i == 5 ? framed("", frame_kind::refusal)
@@ -291,9 +289,9 @@ TEST_CASE("a long put is sent from its buffer, and ends when it is acknowledged"
     for (int i = 0; i < 100; ++i) p.poll();
     CHECK(p.sink.completed.empty());
     CHECK_FALSE(p.own.flushed());
-    const std::string got = p.hear(frame_room(sizeof(put_head) + size));
+    const std::string got = p.read_hello(frame_room(sizeof(put_head) + size));
     CHECK(got.compare(sizeof(frame_head) + sizeof(put_head), size, content) == 0);
-    CHECK(p.hear(frame_room(22)).find("behind") == sizeof(frame_head) + 16);
+    CHECK(p.read_hello(frame_room(22)).find("behind") == sizeof(frame_head) + 16);
     for (int i = 0; i < 100; ++i) p.poll();
     CHECK(p.sink.completed.size() == tells);  // a put with immediate data needs no acknowledgement
     if (!tells) p.say(framed("", frame_kind::landed));
@@ -335,7 +333,7 @@ TEST_CASE("puts that are copied fit, however small buffers and packets are", "[u
     ++posted;
   CHECK(posted == connection::most_asked);
   std::string all(posted * frame_room(sizeof(put_head) + content.size()), '\0');
-  CHECK(p.hear(all.size()).compare(sizeof(frame_head) + sizeof(put_head), content.size(), content) == 0);
+  CHECK(p.read_hello(all.size()).compare(sizeof(frame_head) + sizeof(put_head), content.size(), content) == 0);
   for (size_t i = 0; i < posted; ++i) p.say(framed("", frame_kind::landed));
   p.until([&] { return p.sink.completed.size() == posted; });
   // Also if the socket accepts no more.
@@ -343,7 +341,7 @@ TEST_CASE("puts that are copied fit, however small buffers and packets are", "[u
   op.inject = true;
   size_t injected = 0;
   while (p.own.post(op) == lci::errorcode_t::done) ++injected;
-  (void)p.hear(injected * frame_room(sizeof(put_head) + content.size()));
+  (void)p.read_hello(injected * frame_room(sizeof(put_head) + content.size()));
 }
 
 TEST_CASE("puts that wait and gets without an answer fail with their peer", "[unit]") {

@@ -75,7 +75,7 @@ TEST_CASE("a hello and a reply can be decoded, and nothing else is accepted", "[
   hello h{new_secret(), 77}, got{};
   CHECK(encode(h).size() == hello_size);
   REQUIRE(decode(encode(h), got));
-  CHECK(equal(got.knock, h.knock));
+  CHECK(equal(got.request_secret, h.request_secret));
   CHECK(got.rank == 77);
   reply r{new_secret(), reply::verdict::crossed}, answer{};
   CHECK(encode(r).size() == reply_size);
@@ -99,11 +99,11 @@ TEST_CASE("a hello and a reply can be decoded, and nothing else is accepted", "[
 TEST_CASE("an endpoint of a device can be unpacked, or is refused", "[unit]") {
   endpoint e;
   e.address = listening_address("127.0.0.1");
-  e.knock = new_secret();
+  e.request_secret = new_secret();
   e.answer = new_secret();
   const std::string bytes = e.packed();
   const endpoint again = endpoint::unpack(bytes, 1);
-  CHECK(equal(again.knock, e.knock));
+  CHECK(equal(again.request_secret, e.request_secret));
   CHECK(equal(again.answer, e.answer));
   CHECK(text_of(again.address) == "127.0.0.1:0");
   for (size_t size = 0; size < bytes.size(); ++size)

@@ -110,9 +110,9 @@ TEST_CASE("unknown clients are dropped, and ranks can connect meanwhile", "[unit
   side a(0), b(1);
   std::vector<std::string> nonsense = {std::string(1, 'x'), std::string(hello_size, '\0'), "GET / HTTP/1.1\r\n\r\n",
                                        std::string(100'000, 'z'), encode(hello{new_secret(), 1}),
-                                       encode(hello{a.hands.own().knock, 0}),   // the listener's own rank
-                                       encode(hello{a.hands.own().knock, 4}),   // not a rank
-                                       encode(reply{a.hands.own().answer, reply::verdict::welcome})};
+                                       encode(hello{a.hands.own().request_secret, 0}),   // the listener's own rank
+                                       encode(hello{a.hands.own().request_secret, 4}),   // not a rank
+                                       encode(reply{a.hands.own().answer, reply::verdict::accepted})};
   std::vector<socket_handle> strangers;
   for (const std::string& text : nonsense) {
     strangers.push_back(connect_to(a));
@@ -127,7 +127,7 @@ TEST_CASE("unknown clients are dropped, and ranks can connect meanwhile", "[unit
   CHECK_FALSE(is_dropped(strangers.back()));
   // A second connection of the same rank does not replace the first.
   const socket_handle again = connect_to(a);
-  const std::string text = encode(hello{a.hands.own().knock, 1});
+  const std::string text = encode(hello{a.hands.own().request_secret, 1});
   REQUIRE(send(again.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
   for (int i = 0; i < 10; ++i) a.poll();
   CHECK(is_dropped(again));
@@ -159,7 +159,7 @@ TEST_CASE("a peer that does not listen, or has another secret, is unreachable", 
   // A process that does not know the secret listens at the port.
   side c(2);
   endpoint other = c.hands.own();
-  other.knock = new_secret();
+  other.request_secret = new_secret();
   a.hands.begin(2, other);
   until([&] { return a.failures.count(2) == 1; }, {&a, &c});
   CHECK(c.connections.empty());
@@ -176,7 +176,7 @@ TEST_CASE("a peer whose connection broke after possible use has failed, and has 
   REQUIRE(getsockname(listener.get(), address, &size) == 0);
   endpoint peer;
   peer.address = at;
-  peer.knock = peer.answer = new_secret();
+  peer.request_secret = peer.answer = new_secret();
   a.hands.begin(1, peer);
   int heard = 0;
   until([&] {
@@ -198,23 +198,23 @@ TEST_CASE("a peer that drops some connections is connected in the end", "[unit]"
   side a(0);
   endpoint peer;
   peer.address = listening_address("127.0.0.1");
-  peer.knock = new_secret();
+  peer.request_secret = new_secret();
   peer.answer = new_secret();
   const socket_handle listener = listen_at(peer.address, 16);
   a.hands.begin(1, peer);
   socket_handle taken;
   int dropped = 0;
-  std::string said;
+  std::string received;
   const auto accept_or_drop = [&] {
     if (taken.get() < 0) {
       socket_handle s(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (s.get() >= 0 && dropped++ >= 6) taken = std::move(s);
-    } else if (said.size() < hello_size) {
+    } else if (received.size() < hello_size) {
       char bytes[hello_size];
-      const ssize_t n = recv(taken.get(), bytes, sizeof bytes - said.size(), MSG_DONTWAIT);
-      if (n > 0) said.append(bytes, static_cast<size_t>(n));
-      const std::string welcome = encode(reply{peer.answer, reply::verdict::welcome});
-      if (said.size() == hello_size) (void)!send(taken.get(), welcome.data(), welcome.size(), MSG_NOSIGNAL);
+      const ssize_t n = recv(taken.get(), bytes, sizeof bytes - received.size(), MSG_DONTWAIT);
+      if (n > 0) received.append(bytes, static_cast<size_t>(n));
+      const std::string accepted = encode(reply{peer.answer, reply::verdict::accepted});
+      if (received.size() == hello_size) (void)!send(taken.get(), accepted.data(), accepted.size(), MSG_NOSIGNAL);
     }
     return !a.connections.empty() || !a.failures.empty();
   };

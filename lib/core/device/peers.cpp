@@ -146,7 +146,7 @@ void disconnect(disconnect_args& a) {
                   std::to_string(book.first()) + ".." +
                       std::to_string(book.first() + book.capacity() - 1),
                   "ranks of the job stay connected");
-  d.rt.external_peers->end(a.rank, network::departure::dismissed);
+  d.rt.external_peers->end(a.rank, network::departure::disconnected);
   d.net_context.p_impl->net->disconnect(a.rank);
 }
 

@@ -50,7 +50,7 @@ void external_peers::end(int peer, network::departure how) {
 void external_peers::retire(int peer, network::departure how) {
   std::lock_guard guard(mutex_);
   switch (how) {
-    case network::departure::dismissed:
+    case network::departure::disconnected:
       // Its peer may have closed the connection before.
       left_.erase(std::remove(left_.begin(), left_.end(), peer), left_.end());
       at(peer).store(state::free, std::memory_order_seq_cst);

@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// The device of rank 0. It watches the process of rank 1, which lives but does not accept connections to its device.
-struct doubtful {
+struct suspected_peer {
   static lci::net_context_attr_t watching() {
     lci::net_context_attr_t attr = attributes(131072);
     attr.peer_timeout = 5;
@@ -24,7 +24,7 @@ struct doubtful {
   static std::string bytes_of_address(const sockaddr_storage& a) {
     return std::string(reinterpret_cast<const char*>(&a), length_of(a));
   }
-  doubtful() : net(exchange, watching()), own(net, 4096) {
+  suspected_peer() : net(exchange, watching()), own(net, 4096) {
     endpoint e;
     e.address = listening_address("127.0.0.1");
     {
@@ -40,8 +40,7 @@ struct doubtful {
     watcher = socket_handle(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     REQUIRE(watcher.get() >= 0);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (net.peers().view_of(1) != liveness::view::alive && std::chrono::steady_clock::now() < end)
-      net.peers().look();
+    while (net.peers().view_of(1) != liveness::view::alive && std::chrono::steady_clock::now() < end) net.peers().poll();
     REQUIRE(net.peers().view_of(1) == liveness::view::alive);
     CHECK(own.inject(1, message_head{}, nullptr, 0) == lci::errorcode_t::done);
   }
@@ -59,7 +58,7 @@ struct doubtful {
 }  // namespace
 
 TEST_CASE("a peer that closes its device before the connection by which its process is watched has failed", "[unit]") {
-  doubtful d;
+  suspected_peer d;
   d.poll_for(milliseconds(50));
   CHECK(d.sink.ends.empty());
   d.listener = {};
@@ -70,19 +69,19 @@ TEST_CASE("a peer that closes its device before the connection by which its proc
 }
 
 TEST_CASE("a peer that lives and does not listen has freed its device", "[unit]") {
-  doubtful d;
+  suspected_peer d;
   d.poll_for(milliseconds(1000));
   CHECK(d.sink.failures.empty());
   CHECK(d.sink.ends == std::vector<int>{1});
 }
 
 TEST_CASE("a peer that has connected in the meantime is alive", "[unit]") {
-  doubtful d;
+  suspected_peer d;
   d.poll_for(milliseconds(50));
   const endpoint to = endpoint::unpack(d.exchange.mine.back(), 0);
   const socket_handle peer(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   REQUIRE(connect(peer.get(), reinterpret_cast<const sockaddr*>(&to.address), sizeof(sockaddr_in)) == 0);
-  const std::string text = encode(hello{to.knock, 1});
+  const std::string text = encode(hello{to.request_secret, 1});
   REQUIRE(send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()));
   d.poll_for(milliseconds(1000));
   const std::string message = framed("still there");

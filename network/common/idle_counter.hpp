@@ -1,0 +1,23 @@
+// Counts calls without a result, to do something costly now and then.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace lci::network {
+
+/// Thread-safe. Approximate: increments lost between threads only make it rarer.
+class idle_counter {
+ public:
+  /// True for one of `period` calls.
+  bool is_due(uint32_t period) {
+    const uint32_t n = n_.load(std::memory_order_relaxed) + 1;
+    n_.store(n, std::memory_order_relaxed);
+    return n % period == 0;
+  }
+
+ private:
+  std::atomic<uint32_t> n_{0};
+};
+
+}  // namespace lci::network

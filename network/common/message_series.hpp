@@ -1,0 +1,29 @@
+// Whether a small message is sent at once or joins others: that depends on how closely messages follow each other.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "lib/base/ticks.hpp"
+
+namespace lci::network {
+
+/// Not thread-safe.
+struct message_series {
+  /// A message posted later than this (in ticks; 2.5 us) after the previous one starts a new series. A system call takes
+  /// longer than joining a bundle, so a thread that posts many messages at once finishes before this time is over.
+  static inline const uint64_t closely = ticks_in(std::chrono::nanoseconds(2500));
+
+  uint64_t last = 0;  // ticks of the last post
+  int alone = 0;      // messages of this series that went alone
+
+  /// Whether the next message goes alone, as the first `few` of a series do; if so, counts it as sent.
+  bool goes_alone(uint64_t now, int few) {
+    if (now - last > closely) alone = 0;
+    if (alone == few) return false;
+    ++alone;
+    return true;
+  }
+};
+
+}  // namespace lci::network
