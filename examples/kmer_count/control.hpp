@@ -10,12 +10,12 @@ enum class control_kind : uint32_t {
   ready,    // the sender will get no more batches in this traversal
   bins,     // body: part of the sender's histogram
   report,   // body: the sender's rank_summary; value: how many messages with bins it has sent
-  goodbye,  // the sender needs no further messages
+  finished,  // the sender needs no further messages
 };
 
 /// Precedes the body, if there is one.
 struct control {
-  control_kind kind = control_kind::goodbye;
+  control_kind kind = control_kind::finished;
   uint32_t traversal = 0;
   uint64_t value = 0;
 };

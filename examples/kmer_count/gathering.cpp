@@ -71,12 +71,12 @@ void gathering::collect(worker& w, histogram& counts, rank_summary& summary) {
 }
 
 void gathering::leave(worker& w) {
-  const control message{control_kind::goodbye, 0, 0};
+  const control message{control_kind::finished, 0, 0};
   for (int r = 0; r < net_.nranks(); ++r) {
     if (r != net_.rank()) net_.send_control(w, r, &message, sizeof message);
   }
   const uint64_t others = static_cast<uint64_t>(net_.nranks()) - 1;
-  wait_for(w, [&] { return goodbyes_.load(std::memory_order_acquire) == others; });  // G5: with G6
+  wait_for(w, [&] { return finished_.load(std::memory_order_acquire) == others; });  // G5: with G6
   net_.finish(w);
 }
 
@@ -102,8 +102,8 @@ void gathering::on_control(const control& message, const char* body, size_t size
       reports_.fetch_add(1, std::memory_order_release);  // G2: pairs with G1
       break;
     }
-    case control_kind::goodbye:
-      goodbyes_.fetch_add(1, std::memory_order_release);  // G6: pairs with G5
+    case control_kind::finished:
+      finished_.fetch_add(1, std::memory_order_release);  // G6: pairs with G5
       break;
     default:
       net_.fail("an unknown control message arrived");

@@ -53,7 +53,7 @@ class gathering {
   std::atomic<uint64_t> reports_{0};         // of other ranks
   std::atomic<uint64_t> expected_parts_{0};  // of histograms, according to the reports
   std::atomic<uint64_t> parts_{0};
-  std::atomic<uint64_t> goodbyes_{0};
+  std::atomic<uint64_t> finished_{0};
 };
 
 }  // namespace kmer_count

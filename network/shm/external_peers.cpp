@@ -86,7 +86,7 @@ int external_peers::slot_for(const external_address& where, external_memory memo
   g.watch = std::make_unique<process_watch>();
   g.request = nullptr;
   g.result = {};
-  g.dismissed = false;
+  g.released = false;
   return peer;
 }
 
@@ -293,7 +293,7 @@ void external_peers::disconnect(int peer) {
       part(g);
       return begin_end(peer, g, departure::disconnected);
     case phase::ending:
-      g.dismissed = true;
+      g.released = true;
       return;
     case phase::over:
       return finish(peer, departure::disconnected);
@@ -303,7 +303,7 @@ void external_peers::disconnect(int peer) {
 void external_peers::begin_end(int peer, external_peer& g, departure how) {
   g.pid.store(0, std::memory_order_relaxed);
   g.now.store(phase::ending, std::memory_order_release);
-  g.dismissed = how == departure::disconnected;
+  g.released = how == departure::disconnected;
   if (n_devices_ == 0) return finish(peer, how);
   endings_.push_back({next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time,
                       n_devices_});
@@ -312,7 +312,7 @@ void external_peers::begin_end(int peer, external_peer& g, departure how) {
 
 void external_peers::finish(int peer, departure how) {
   external_peer& g = at(peer);
-  const bool to_program = how != departure::disconnected && !g.dismissed;
+  const bool to_program = how != departure::disconnected && !g.released;
   forget_memory(g);
   g.now.store(to_program ? phase::over : phase::idle, std::memory_order_release);
   book_.retire(peer, to_program ? how : departure::disconnected);

@@ -104,7 +104,7 @@ class external_peers {
     std::unique_ptr<process_watch> watch;
     connection_request* request = nullptr;  // in the peer's area; null: no free one was found yet
     contact result;            // of an unsuccessful attempt
-    bool dismissed = false;    // ending, over: the program has released the id
+    bool released = false;     // ending, over: the program has released the id
     departure how = departure::left;  // over
   };
   struct orphan {

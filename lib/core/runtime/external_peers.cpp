@@ -38,7 +38,7 @@ int external_peers::admit() {
 void external_peers::on_connected(int peer) { at(peer).store(state::connected, std::memory_order_seq_cst); }
 
 void external_peers::end(int peer, network::departure how) {
-  constexpr state becomes[] = {state::dismissed, state::left, state::died};
+  constexpr state becomes[] = {state::disconnected, state::left, state::died};
   state now = at(peer).load(std::memory_order_seq_cst);
   // The first end counts; a later disconnect() of the program takes effect in retire().
   while (now == state::coming || now == state::connected)
@@ -88,7 +88,7 @@ void external_peers::check(int peer) const {
     case state::coming:
       throw_invalid("post", "rank", std::to_string(peer), "an id that connect() gave, or a status",
                     "no peer outside of the job is connected under this id");
-    case state::dismissed:
+    case state::disconnected:
       throw peer_failure_error(peer, who + " was disconnected by this process");
     case state::left:
       throw peer_failure_error(peer, who + ", a peer outside of the job, has disconnected");

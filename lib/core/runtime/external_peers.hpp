@@ -36,7 +36,7 @@ class external_peers final : public network::external_peer_book {
   bool is_free(int peer) const { return at(peer).load(std::memory_order_relaxed) == state::free; }
 
  private:
-  enum class state : uint8_t { free, coming, connected, dismissed, left, died };
+  enum class state : uint8_t { free, coming, connected, disconnected, left, died };
 
   std::atomic<state>& at(int peer) const { return states_[static_cast<size_t>(peer - first())]; }
   /// Removes what the id's previous peer has left, so that it isn't attributed to the next one.
