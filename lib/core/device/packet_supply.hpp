@@ -67,11 +67,11 @@ class packet_supply {
 
   packet_pool& own_;
   memory_registrations& registrations_;
-  bool need_keys_ = false;            // the network's sends name registered memory
-  std::unique_ptr<packet_pool> reserve_;        // null: this network needs no packets
-  std::unique_ptr<receive_buffers> receives_;   // null: the network needs none
-  std::atomic<int> reserved_receives_{0};       // packets of the reserve posted as receive buffers
-  size_t promised_ = 0;               // most packets of the own pool that serve as receive buffers
+  bool need_keys_ = false;  // the network's sends name registered memory
+  std::unique_ptr<packet_pool> reserve_;       // null: this network needs no packets
+  std::unique_ptr<receive_buffers> receives_;  // null: the network needs none
+  std::atomic<int> reserved_receives_{0};      // packets of the reserve posted as receive buffers
+  size_t promised_ = 0;                        // most packets of the own pool that serve as receive buffers
   registered_pools pools_;
 };
 

@@ -26,7 +26,7 @@ class external_peers final : public network::external_peer_book {
   void retire(int peer, network::departure how) override;
 
   /// Whether posts to the peer are allowed. Sequentially consistent: a thread that files an operation on the peer
-  /// asks afterwards; a thread that ends the operations on the peer calls end() before (device::open()).
+  /// asks afterwards; a thread that ends the operations on the peer calls end() before (open_gate()).
   bool connected(int peer) const { return at(peer).load(std::memory_order_seq_cst) == state::connected; }
   /// Afterwards connected() is false.
   void end(int peer, network::departure how);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "lci/direct.hpp"
 #include "lib/base/call_watch.hpp"
 #include "lib/core/device/direct_paths.hpp"
 

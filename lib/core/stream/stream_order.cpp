@@ -129,7 +129,11 @@ bool incoming_stream::arrive(device& d, uint32_t number, ordered_message m) {
         if (expected && insist_on_memory([&] { return waiting_.emplace(number, m).second; })) return true;
       } catch (const std::bad_alloc&) {
         counted = note_lost(number, m);
-        if (!counted) throw;
+        if (!counted) {
+          guard.unlock();
+          drop(m);
+          throw;
+        }
       }
       guard.unlock();
       drop(m);
