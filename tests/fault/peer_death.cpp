@@ -57,9 +57,9 @@ int move_until_failure(const std::string& scene, int victim, std::vector<char>& 
       expect(e.failed_rank() == victim, "the post names the failed rank");
       refused = true;
     }
-    const int told = progress_until_failure(0.001);
-    expect(told < 0 || failed < 0, "a failure is reported once");
-    if (told >= 0) failed = told;
+    const int reported = progress_until_failure(0.001);
+    expect(reported < 0 || failed < 0, "a failure is reported once");
+    if (reported >= 0) failed = reported;
     for (lci::status_t s = lci::cq_pop(ended); !s.is_retry(); s = lci::cq_pop(ended)) {
       expect(s.is_done() || s.error.errorcode == lci::errorcode_t::fatal, "an operation is done or has failed");
       expect(s.rank == victim, "its status names the peer");

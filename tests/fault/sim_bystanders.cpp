@@ -31,22 +31,22 @@ struct bystander_job {
   lci::device_t device;
 };
 
-lci::task<> receive_from(int rank, lci::tag_t tag, int& told) {
+lci::task<> receive_from(int rank, lci::tag_t tag, int& reported) {
   char byte = 0;
   try {
     co_await lci::post_recv_x(rank, lci::buffer(byte), tag, lci::COMP_NULL);
   } catch (const lci::peer_failure_error& e) {
-    told += e.failed_rank() == gone;
+    reported += e.failed_rank() == gone;
   }
 }
 
-lci::task<> exchange_with(int rank, int& told) {
+lci::task<> exchange_with(int rank, int& reported) {
   std::vector<char> out(1 << 20), in(1 << 20);
   try {
     co_await lci::when_all(lci::post_send_x(rank, lci::buffer(out), 1, lci::COMP_NULL),
                            lci::post_recv_x(rank, lci::buffer(in), 1, lci::COMP_NULL));
   } catch (const lci::peer_failure_error& e) {
-    told += e.failed_rank() == gone;
+    reported += e.failed_rank() == gone;
   }
 }
 
@@ -63,11 +63,11 @@ lci::task<> talk_to_itself(int& over) {
 TEST_CASE("tasks that wait for a rank that dies get its number, and the others continue") {
   bystander_job job;
   lci::scheduler scheduler(job.device);
-  int told = 0, over = 0, thrown = 0;
-  for (lci::tag_t tag = 2; tag < 5; ++tag) scheduler.spawn(receive_from(gone, tag, told));
-  scheduler.spawn(exchange_with(gone, told));
+  int reported = 0, over = 0, thrown = 0;
+  for (lci::tag_t tag = 2; tag < 5; ++tag) scheduler.spawn(receive_from(gone, tag, reported));
+  scheduler.spawn(exchange_with(gone, reported));
   for (int i = 0; i < 100; ++i) scheduler.poll();
-  CHECK(told == 0);
+  CHECK(reported == 0);
   job.kill();
   while (scheduler.unfinished() > 0) {
     try {
@@ -78,9 +78,9 @@ TEST_CASE("tasks that wait for a rank that dies get its number, and the others c
     }
   }
   CHECK(thrown <= 1);  // by progress(), which may report it after the last task has ended
-  CHECK(told == 4);
-  scheduler.run(receive_from(gone, 7, told));  // the post itself throws, into the task
-  CHECK(told == 5);
+  CHECK(reported == 4);
+  scheduler.run(receive_from(gone, 7, reported));  // the post itself throws, into the task
+  CHECK(reported == 5);
   scheduler.run(talk_to_itself(over));
   CHECK(over == 1);
 }

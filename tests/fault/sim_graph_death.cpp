@@ -34,21 +34,21 @@ TEST_CASE("a graph fails with the peer of one of its operations") {
   REQUIRE(lci::graph_test_x(graph).runtime(ranks[0])().is_retry());
 
   world->kill(1);
-  int told = 0;
+  int reported = 0;
   lci::status_t status;
   for (int i = 0; i < 1000; ++i) {
     try {
       (void)lci::progress_x().runtime(ranks[0])();
     } catch (const lci::peer_failure_error&) {
-      ++told;
+      ++reported;
     }
     status = lci::graph_test_x(graph).runtime(ranks[0])();
-    if (!status.is_retry() && told > 0) break;
+    if (!status.is_retry() && reported > 0) break;
   }
   CHECK(status.error == lci::errorcode_t::fatal);
   CHECK(status.rank == 1);
   CHECK(later == 0);
-  CHECK(told == 1);
+  CHECK(reported == 1);
 
   // The post throws now, so a run that starts now ends with that exception.
   lci::graph_start_x(graph).runtime(ranks[0])();

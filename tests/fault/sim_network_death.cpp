@@ -87,12 +87,12 @@ TEST_CASE("every operation to a dead peer ends once, and its death is reported o
 
 TEST_CASE("no message arrives from a peer after its death was reported") {
   struct ordered final : lci::network::event_sink {
-    void on_recv(int, const std::byte*, size_t, void*) override { late += told; }
+    void on_recv(int, const std::byte*, size_t, void*) override { late += reported; }
     void on_complete(void*) override {}
-    void on_remote_write(int, uint32_t) override { late += told; }
-    void on_peer_failure(int, const char*) override { told = true; }
+    void on_remote_write(int, uint32_t) override { late += reported; }
+    void on_peer_failure(int, const char*) override { reported = true; }
     void on_operation_failure(void*, int) override {}
-    bool told = false;
+    bool reported = false;
     int late = 0;
   };
   for (uint64_t seed = 1; seed <= 50; ++seed) {
@@ -105,7 +105,7 @@ TEST_CASE("no message arrives from a peer after its death was reported") {
     job.world->kill(0);
     ordered sink;
     for (int i = 0; i < 2000; ++i) job.device(1).poll(sink, 8);
-    REQUIRE(sink.told);
+    REQUIRE(sink.reported);
     REQUIRE(sink.late == 0);
   }
 }

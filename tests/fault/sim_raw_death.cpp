@@ -30,7 +30,7 @@ class raw_pair {
   lci::runtime_t me() const { return runtimes[0]; }
   /// Polls rank 0 1000 times. Returns how many of the polls threw the failure.
   int poll() {
-    int told = 0;
+    int reported = 0;
     for (int i = 0; i < 1000; ++i) {
       std::array<lci::net_status_t, 4> taken;
       try {
@@ -38,10 +38,10 @@ class raw_pair {
         polled.insert(polled.end(), taken.begin(), taken.begin() + static_cast<ptrdiff_t>(n));
       } catch (const lci::peer_failure_error& e) {
         CHECK(e.failed_rank() == victim);
-        ++told;
+        ++reported;
       }
     }
-    return told;
+    return reported;
   }
   template <class F>
   lci::error_t post(F f) {

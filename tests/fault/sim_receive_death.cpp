@@ -36,17 +36,17 @@ class two_ranks {
   void progress(size_t rank) { lci::progress_x().runtime(runtimes[rank]).device(devices[rank])(); }
   /// Makes progress on rank 0, which must throw the failure exactly once.
   void learn() {
-    bool told = false;
+    bool reported = false;
     for (int i = 0; i < 1000; ++i) {
       try {
         progress(0);
       } catch (const lci::peer_failure_error& e) {
         CHECK(e.failed_rank() == dead);
-        CHECK_FALSE(told);
-        told = true;
+        CHECK_FALSE(reported);
+        reported = true;
       }
     }
-    REQUIRE(told);
+    REQUIRE(reported);
   }
   lci::status_t receive(int rank, lci::tag_t tag, lci::comp_t comp) {
     return lci::post_recv_x(rank, buffer.data(), buffer.size(), tag, comp)

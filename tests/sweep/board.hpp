@@ -15,7 +15,7 @@ enum class outcome : uint8_t { none, refused, good, failed };
 struct board {
   std::atomic<int> attached;
   std::array<std::atomic<int>, 2> arrived;  // number of calls of meet()
-  std::array<std::atomic<int>, 2> told;     // number of exceptions thrown by progress()
+  std::array<std::atomic<int>, 2> reported;     // number of exceptions thrown by progress()
   std::array<std::atomic<int>, 2> lost;     // the failure of the other rank was reported to this rank
   std::array<std::atomic<int>, 2> ended;    // the rank has ended its part of the scenario
   std::atomic<int> posted;

@@ -30,7 +30,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
   const int sender = 0, receiver = n_ranks - 1;
   const auto mine = static_cast<size_t>(me);
   page->ended[mine].store(0);
-  page->told[mine].store(0);
+  page->reported[mine].store(0);
   if (me == sender) page->posted.store(0);
   for (int i = 0; i < n_messages; ++i) {
     if (me == sender) at(0, i).store(outcome::none);
@@ -80,7 +80,7 @@ void flow(promise what, lci::comp_t sent, Post post, Prepare prepare, Arrive arr
         for (int i = 0; i < n_messages; ++i)
           missing += at(0, i).load() == outcome::good && at(1, i).load() == outcome::none;
         return missing == 0 || is_broken() ||
-               (what == promise::buffer_is_free && page->told[1].load() >= missing);
+               (what == promise::buffer_is_free && page->reported[1].load() >= missing);
       });
       page->ended[1].store(1);
     }

@@ -24,13 +24,13 @@ void start(bool armed) {
   if (sweep::attempt("g_runtime_init", [] { lci::g_runtime_init(); })) return sweep::disarm();
   sweep::disarm();
   sweep::expect_no_objects();
-  if (sweep::n_ranks > 1) _exit(sweep::told_code);
+  if (sweep::n_ranks > 1) _exit(sweep::reported_code);
   // A single rank can try again, unless it has lost its launcher.
   try {
     lci::g_runtime_init();
   } catch (const std::exception& e) {
     sweep::accept("g_runtime_init, again,", e);
-    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(sweep::told_code);
+    if (std::strstr(e.what(), "the launcher's session has failed before") != nullptr) _exit(sweep::reported_code);
     sweep::fail("the runtime does not start although the fault is over");
   }
 }

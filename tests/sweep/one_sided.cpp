@@ -57,7 +57,7 @@ struct signals {
 
 void put_to(bool signal) {
   const windows there;
-  signals told;
+  signals notified;
   auto sent = lci::alloc_cq();
   flow(
       promise::delivered, sent,
@@ -65,12 +65,12 @@ void put_to(bool signal) {
         return lci::post_put_x(peer(), content_of(i), size_of(i), sent, 0, there.key(i))
             .comp_semantic(lci::comp_semantic_t::remote)
             .tag(static_cast<lci::tag_t>(i))
-            .remote_comp(signal ? told.peers : 0)
+            .remote_comp(signal ? notified.peers : 0)
             .user_context(context_of(i))();
       },
       [] {},
       [&] {
-        for (lci::status_t s; !(s = lci::cq_pop(told.queue)).is_retry();) {
+        for (lci::status_t s; !(s = lci::cq_pop(notified.queue)).is_retry();) {
           const int i = static_cast<int>(s.tag);
           if (!is_content(i, buffer_for(i), s.size)) fail("the signal of put %d comes before its data", i);
           mark(i, true);
@@ -90,7 +90,7 @@ void get_by(bool signal) {
   // Rank 1's windows contain the data; rank 0 reads into its own windows.
   if (me == n_ranks - 1)
     for (int i = 0; i < n_messages; ++i) std::memcpy(buffer_for(i), content_of(i), size_of(i));
-  signals told;
+  signals notified;
   auto sent = lci::alloc_cq();
   struct at_end {
     ~at_end() {
@@ -104,12 +104,12 @@ void get_by(bool signal) {
       [&](int i) {
         return lci::post_get_x(peer(), buffer_for(i), size_of(i), sent, 0, there.key(i))
             .tag(static_cast<lci::tag_t>(i))
-            .remote_comp(signal ? told.peers : 0)
+            .remote_comp(signal ? notified.peers : 0)
             .user_context(context_of(i))();
       },
       [] {},
       [&] {
-        for (lci::status_t s; !(s = lci::cq_pop(told.queue)).is_retry();) mark(static_cast<int>(s.tag), true);
+        for (lci::status_t s; !(s = lci::cq_pop(notified.queue)).is_retry();) mark(static_cast<int>(s.tag), true);
         if (signal && !may_lack_signals()) return;
         for (int i = 0; i < n_messages; ++i)
           if (page->outcomes[0][static_cast<size_t>(i)].load() == outcome::good) mark(i, true);

@@ -128,7 +128,7 @@ void engine() {
     });
   until("all to meet", [&] {
     for (lci::status_t s; !(s = lci::cq_pop(received)).is_retry();) ++come;
-    return come + page->told[static_cast<size_t>(me)].load() >= many;
+    return come + page->reported[static_cast<size_t>(me)].load() >= many;
   });
   disarm();
   meet();

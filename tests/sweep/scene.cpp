@@ -52,7 +52,7 @@ void accept(const char* where, const std::exception& e) {
   if (may_lose_peer && dynamic_cast<const lci::bootstrap_error*>(&e) != nullptr) {
     std::fprintf(stderr, "rank %d: has lost its launcher, without which no collective setup is possible\n", me);
     std::fflush(nullptr);
-    _exit(told_code);
+    _exit(reported_code);
   }
   if (is_loss(e) && page->lost[static_cast<size_t>(me)].exchange(1) == 0) throw peer_lost();
 }
@@ -70,16 +70,16 @@ double now() {
 deadline::deadline() : end_(now() + timeout_s * lci_test::time_scale) {}
 bool deadline::is_over() const { return now() > end_; }
 
-constexpr int told_for_good = 50;
+constexpr int reports_until_broken = 50;
 
 void turn() {
   try {
     if (!lci::progress().is_done()) sched_yield();
   } catch (const std::exception& e) {
     accept("progress", e);
-    const int told = page->told[static_cast<size_t>(me)].fetch_add(1) + 1;
+    const int reported = page->reported[static_cast<size_t>(me)].fetch_add(1) + 1;
     // A real program would have ended by now.
-    if (told >= told_for_good && may_cost_peers()) disarm(), page->broken.store(1);
+    if (reported >= reports_until_broken && may_cost_peers()) disarm(), page->broken.store(1);
   }
 }
 

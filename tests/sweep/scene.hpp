@@ -15,7 +15,7 @@ inline int peer() { return n_ranks == 1 ? 0 : 1 - me; }
 
 /// The exit status of a rank that can't start or has lost its launcher, and has reported that; the launcher ends the
 /// other ranks.
-constexpr int told_code = 3;
+constexpr int reported_code = 3;
 
 /// Reports an error and ends the process with status 1.
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
