@@ -265,7 +265,7 @@ TEST_CASE("every call of libibverbs may fail", "[ibv][faults]") {
       c.completions_of_receives = f.of_receives;
       INFO(name_of(f, n) << " of " << n_calls);
       const outcome result = conversation().run();
-      INFO("told: " << result.text);
+      INFO("reported: " << result.text);
       ++tried;
       reported += result.reported;
       // The number of polls differs between runs, so the call may not have happened.
@@ -275,6 +275,6 @@ TEST_CASE("every call of libibverbs may fail", "[ibv][faults]") {
       if (!f.leaves) CHECK(alive(c) == 0);
     }
   }
-  INFO(tried << " faults, " << told << " told");
+  INFO(tried << " faults, " << reported << " reported");
   CHECK(tried > 40);
 }
