@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <new>
 #include <string>
 #include <system_error>
 
@@ -37,7 +38,7 @@ void flusher::remove(bundling_device& d) {
   devices_.erase(std::remove(devices_.begin(), devices_.end(), &d), devices_.end());
 }
 
-void flusher::wake() {
+void flusher::wake() noexcept {
   std::lock_guard guard(sleep_mutex_);
   if (!asleep_.exchange(false, std::memory_order_seq_cst)) return;
   if (thread_.joinable()) {
@@ -45,9 +46,13 @@ void flusher::wake() {
     return;
   }
   try {
-    thread_ = quiet_thread("lci-flusher", [this] { run(); });
-  } catch (const std::system_error& e) {
-    log_warning(std::string("no thread to flush bundles of messages; only progress() sends them: ") + e.what());
+    try {
+      thread_ = quiet_thread("lci-flusher", [this] { run(); });
+    } catch (const std::system_error& e) {
+      log_warning(std::string("no thread to flush bundles of messages; only progress() sends them: ") + e.what());
+    }
+  } catch (const std::bad_alloc&) {
+    asleep_.store(true, std::memory_order_seq_cst);  // the next bundle tries again
   }
 }
 

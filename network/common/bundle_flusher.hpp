@@ -45,8 +45,9 @@ class flusher {
   /// Returns when the thread no longer uses the device.
   void remove(bundling_device& d);
 
-  /// A bundle was started. Any thread may call this, also while it holds locks of a device.
-  void notice() {
+  /// A bundle was started. Any thread may call this, also while it holds locks of a device. If there is no memory for
+  /// the thread, the next call tries again: the caller has taken a message and must not fail.
+  void notice() noexcept {
     stirred_.store(true, std::memory_order_seq_cst);
     // Either this thread sees that the flusher sleeps, or the flusher sees the store before it sleeps.
     if (asleep_.load(std::memory_order_seq_cst)) wake();
@@ -54,7 +55,7 @@ class flusher {
 
  private:
   void run();
-  void wake();
+  void wake() noexcept;
 
   std::mutex devices_mutex_;  // held while a device is being flushed
   std::vector<bundling_device*> devices_;

@@ -2,8 +2,6 @@
 // posted for each message. Without a buffer the peer's card would retry, and delay all messages behind that one.
 #pragma once
 
-#include <infiniband/verbs.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

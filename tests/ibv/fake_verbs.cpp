@@ -37,7 +37,7 @@ struct fake_mr : ibv_mr {
   bool whole = false;
 };
 struct fake_channel : ibv_comp_channel {
-  ibv_cq* told = nullptr;
+  ibv_cq* notifies = nullptr;
 };
 struct fake_cq : ibv_cq {
   std::deque<ibv_wc> entries;
@@ -99,7 +99,7 @@ void complete(fake_cq& cq, ibv_wc wc, bool received) {
   if (cq.entries.size() > static_cast<size_t>(cq.cqe)) ++card.mistakes;
   if (!cq.armed || cq.channel == nullptr) return;
   cq.armed = false;
-  fake<fake_channel>(cq.channel)->told = &cq;
+  fake<fake_channel>(cq.channel)->notifies = &cq;
   const uint64_t one = 1;
   if (write(cq.channel->fd, &one, sizeof one) != sizeof one) ++card.mistakes;
 }
@@ -429,7 +429,7 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** queue, void** user) {
   uint64_t n;
   if (read(channel->fd, &n, sizeof n) != sizeof n) return -1;
   std::lock_guard guard(mutex);
-  *queue = fake<fake_channel>(channel)->told;
+  *queue = fake<fake_channel>(channel)->notifies;
   *user = (*queue)->cq_context;
   return 0;
 }

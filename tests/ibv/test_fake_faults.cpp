@@ -41,7 +41,7 @@ int alive(const fake_card& c) {
 
 /// The result of a fault: whether an error was reported, and its text.
 struct outcome {
-  bool told = false;
+  bool reported = false;
   std::string text;
 };
 
@@ -63,7 +63,7 @@ class conversation {
   outcome run() {
     lci::runtime_t rt;
     attempt([&] { rt = lci::alloc_runtime(); });
-    if (result_.told) return result_;
+    if (result_.reported) return result_;
     {
       // Operations that were reported as failed may be in flight and keep their memory, which is no leak to report.
       const no_leak_check while_it_talks;
@@ -86,13 +86,13 @@ class conversation {
   }
   void tell(const std::string& what) {
     CHECK(what.size() > 12);
-    if (!result_.told) result_ = {true, what};
+    if (!result_.reported) result_ = {true, what};
   }
   /// Makes progress until f() returns true or an error was reported.
   template <class F>
   void until(const char* what, F f) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s * lci_test::time_scale);
-    while (!f() && !result_.told) {
+    while (!f() && !result_.reported) {
       attempt([&] { lci::progress_x().runtime(rt_)(); });
       INFO(what);
       REQUIRE(std::chrono::steady_clock::now() < end);
@@ -104,7 +104,7 @@ class conversation {
     until(what, [&] { return !(s = post()).is_retry(); });
     if (s.is_posted()) until(what, [&] { return !(s = lci::cq_pop_x(cq).runtime(rt_)()).is_retry(); });
     // If it failed, progress() throws the reason.
-    if (!result_.told && !s.is_done()) until(what, [] { return false; });
+    if (!result_.reported && !s.is_done()) until(what, [] { return false; });
   }
   void talk(lci::runtime_t rt) {
     rt_ = rt;
@@ -113,7 +113,7 @@ class conversation {
     for (const size_t size : {size_t{8}, size_t{2000}, size_t{300'000}}) {
       // Kept until the runtime was freed, as operations that were reported as failed may still be in flight.
       std::vector<char>&out = keep(size, 'x'), &there = keep(size, 0), &back = keep(size, 0);
-      if (result_.told) break;
+      if (result_.reported) break;
       attempt([&] {
         operation("an active message", sent,
                   [&] { return lci::post_am_x(0, out.data(), size, sent, to).runtime(rt)(); });
@@ -124,7 +124,7 @@ class conversation {
         CHECK(std::memcmp(s.buffer, out.data(), size) == 0);
         std::free(s.buffer);
       });
-      if (result_.told) break;
+      if (result_.reported) break;
       lci::mr_t mr;
       attempt([&] {
         mr = lci::register_memory_x(there.data(), size).runtime(rt)();
@@ -134,13 +134,13 @@ class conversation {
               .comp_semantic(lci::comp_semantic_t::remote)
               .runtime(rt)();
         });
-        if (!result_.told) CHECK(there == out);
+        if (!result_.reported) CHECK(there == out);
         operation("a get", sent, [&] { return lci::post_get_x(0, back.data(), size, sent, 0, key).runtime(rt)(); });
-        if (!result_.told) CHECK(back == out);
+        if (!result_.reported) CHECK(back == out);
       });
       if (mr.p_impl != nullptr) attempt([&] { lci::deregister_memory_x(&mr).runtime(rt)(); });
     }
-    if (result_.told) return;  // operations may still signal these
+    if (result_.reported) return;  // operations may still signal these
     attempt([&] { lci::wait_drained_x().runtime(rt)(); });
     lci::deregister_rcomp_x(to).runtime(rt)();
     lci::free_comp_x(&sent).runtime(rt)();
@@ -172,7 +172,7 @@ class with_backend {
 enum class ends : uint8_t {
   either,    // LCI reports an error, or recovers
   well,      // LCI recovers
-  told,      // LCI reports an error
+  reported,      // LCI reports an error
 };
 
 struct fault {
@@ -187,38 +187,38 @@ struct fault {
 constexpr int for_ever = 1 << 30;
 
 constexpr fault faults[] = {
-    {"get_device_list", ENOMEM, ends::told},
-    {"open_device", EMFILE, ends::told},
-    {"query_device", ENOMEM, ends::told},
-    {"query_device", EIO, ends::told},
-    {"query_port", EIO, ends::told},
+    {"get_device_list", ENOMEM, ends::reported},
+    {"open_device", EMFILE, ends::reported},
+    {"query_device", ENOMEM, ends::reported},
+    {"query_device", EIO, ends::reported},
+    {"query_port", EIO, ends::reported},
     {"query_device_ex", EIO, ends::well},
-    {"alloc_pd", ENOMEM, ends::told},
+    {"alloc_pd", ENOMEM, ends::reported},
     {"alloc_td", ENOMEM, ends::well},
     {"alloc_parent_domain", ENOMEM, ends::well},
-    {"create_comp_channel", EMFILE, ends::told},
-    {"create_cq", ENOMEM, ends::told},
-    {"create_srq", ENOMEM, ends::told},
-    {"create_qp", ENOMEM, ends::told},
+    {"create_comp_channel", EMFILE, ends::reported},
+    {"create_cq", ENOMEM, ends::reported},
+    {"create_srq", ENOMEM, ends::reported},
+    {"create_qp", ENOMEM, ends::reported},
     {"create_qp", EINVAL, ends::well},  // repeated with less inline data
-    {"modify_qp", EINVAL, ends::told},
-    {"modify_qp", ETIMEDOUT, ends::told},
+    {"modify_qp", EINVAL, ends::reported},
+    {"modify_qp", ETIMEDOUT, ends::reported},
     {"reg_mr", ENOMEM, ends::either},
     {"reg_mr", EINVAL, ends::either},
     {"post_srq_recv", ENOMEM, ends::well},
-    {"post_srq_recv", EINVAL, ends::told},
-    {"post_srq_recv", EIO, ends::told, for_ever},
+    {"post_srq_recv", EINVAL, ends::reported},
+    {"post_srq_recv", EIO, ends::reported, for_ever},
     {"post_send", ENOMEM, ends::well},
     {"post_send", EAGAIN, ends::well},
-    {"post_send", EIO, ends::told},
-    {"post_send", EINVAL, ends::told, for_ever},
-    {"poll_cq", EIO, ends::told},
-    {"poll_cq", EIO, ends::told, for_ever},
-    {"completion", IBV_WC_RETRY_EXC_ERR, ends::told},
-    {"completion", IBV_WC_WR_FLUSH_ERR, ends::told},
-    {"completion", IBV_WC_REM_ACCESS_ERR, ends::told},
-    {"completion", IBV_WC_LOC_LEN_ERR, ends::told, 1, false, true},
-    {"completion", IBV_WC_WR_FLUSH_ERR, ends::told, 1, false, true},
+    {"post_send", EIO, ends::reported},
+    {"post_send", EINVAL, ends::reported, for_ever},
+    {"poll_cq", EIO, ends::reported},
+    {"poll_cq", EIO, ends::reported, for_ever},
+    {"completion", IBV_WC_RETRY_EXC_ERR, ends::reported},
+    {"completion", IBV_WC_WR_FLUSH_ERR, ends::reported},
+    {"completion", IBV_WC_REM_ACCESS_ERR, ends::reported},
+    {"completion", IBV_WC_LOC_LEN_ERR, ends::reported, 1, false, true},
+    {"completion", IBV_WC_WR_FLUSH_ERR, ends::reported, 1, false, true},
     {"req_notify_cq", ENOMEM, ends::well},
     {"dereg_mr", EBUSY, ends::well},
     {"dereg_mr", EBUSY, ends::well, for_ever, true},
@@ -250,11 +250,11 @@ TEST_CASE("every call of libibverbs may fail", "[ibv][faults]") {
   lci_test::time_limit(300);
   const with_backend defaults;
   fake_card& c = card();
-  int tried = 0, told = 0;
+  int tried = 0, reported = 0;
   for (const fault& f : faults) {
     c = fake_card();
     c.completions_of_receives = f.of_receives;
-    REQUIRE(!conversation().run().told);
+    REQUIRE(!conversation().run().reported);
     REQUIRE(alive(c) == 0);
     const int n_calls = c.calls[f.call];
     for (const int n : sample(n_calls)) {
@@ -266,16 +266,16 @@ TEST_CASE("every call of libibverbs may fail", "[ibv][faults]") {
       c.completions_of_receives = f.of_receives;
       INFO(name_of(f, n) << " of " << n_calls);
       const outcome result = conversation().run();
-      INFO("told: " << result.text);
+      INFO("reported: " << result.text);
       ++tried;
-      told += result.told;
+      reported += result.reported;
       // The number of polls differs between runs, so the call may not have happened.
       if (c.failed == 0) continue;
-      if (f.how == ends::told) CHECK(result.told);
-      if (f.how == ends::well) CHECK_FALSE(result.told);
+      if (f.how == ends::reported) CHECK(result.reported);
+      if (f.how == ends::well) CHECK_FALSE(result.reported);
       if (!f.leaves) CHECK(alive(c) == 0);
     }
   }
-  INFO(tried << " faults, " << told << " told");
+  INFO(tried << " faults, " << reported << " reported");
   CHECK(tried > 40);
 }

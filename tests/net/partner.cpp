@@ -127,8 +127,8 @@ int main(int argc, char** argv) try {
   std::string what = first.what();
   try {
     for (int i = 0; i < 1000; ++i) lci::progress();
-  } catch (const lci::peer_failure_error& told) {
-    what = told.what();
+  } catch (const lci::peer_failure_error& reported) {
+    what = reported.what();
   }
   fail(what);
 }

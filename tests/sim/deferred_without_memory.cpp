@@ -10,6 +10,7 @@
 #include "network/common/peer_state.hpp"
 #include "network/common/suspicions.hpp"
 #include "network/common/waiting_list.hpp"
+#include "network/ibv/credits.hpp"
 #include "tests/sim/failing_memory.hpp"
 
 using namespace lci::network;
@@ -128,4 +129,23 @@ TEST_CASE("flushing a list of what waits needs no memory, and loses nothing if i
     CHECK_FALSE(list.any());
   }
   CHECK(seen == std::vector<int>{0, 1, 2, 3, 4, 2, 4, 0});
+}
+
+TEST_CASE("acknowledgements that are due need no memory, and remain due until they are posted", "[sim]") {
+  constexpr int n = 3;
+  ibv::credits receiver(n);
+  for (int i = 0; i < 96; ++i) receiver.buffer_posted();
+  const auto window = receiver.open();
+  int tried = 0, posted = 0;
+  {
+    const failing_memory none;
+    for (int peer = 0; peer < n; ++peer)
+      for (uint32_t i = 0; i < window; ++i) receiver.taken(peer);
+    receiver.acknowledge_due([&](int, uint32_t) { return ++tried, false; });
+    receiver.acknowledge_due([&](int, uint32_t taken) { return posted += taken == window, true; });
+  }
+  CHECK(failing_memory::failures() == 0);
+  CHECK(tried == n);
+  CHECK(posted == n);
+  CHECK_FALSE(receiver.any_due());
 }

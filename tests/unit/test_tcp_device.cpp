@@ -17,70 +17,6 @@ using namespace tcp_test;
 
 namespace {
 
-struct pair {
-  explicit pair(size_t buffer = 131072, size_t eager = 4096) : net(exchange, attributes(buffer)), own(net, eager) {
-    endpoint e;
-    e.address = listening_address("127.0.0.1");
-    exchange.other = e.packed();
-    net.settle(acquaintance::all_at_once);
-    own.settle(acquaintance::all_at_once);
-    const endpoint to = endpoint::unpack(exchange.mine.back(), 0);
-    peer = socket_handle(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(connect(peer.get(), reinterpret_cast<const sockaddr*>(&to.address), sizeof(sockaddr_in)) == 0);
-    say(encode(hello{to.request_secret, 1}));
-    std::string answer;
-    until([&] {
-      char bytes[reply_size];
-      const ssize_t n = recv(peer.get(), bytes, sizeof bytes - answer.size(), MSG_DONTWAIT);
-      if (n > 0) answer.append(bytes, static_cast<size_t>(n));
-      return answer.size() == reply_size;
-    });
-    reply r;
-    REQUIRE(decode(answer, r));
-    CHECK(equal(r.answer, to.answer));
-  }
-  void say(const std::string& bytes) {
-    REQUIRE(send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()));
-  }
-  void poll() {
-    try {
-      own.poll(sink, 64);
-    } catch (const std::runtime_error&) {
-    }
-  }
-  void until(const std::function<bool()>& done) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (!done() && std::chrono::steady_clock::now() < end) poll();
-    CHECK(done());
-  }
-  /// Receives `size` bytes.
-  std::string read_hello(size_t size) {
-    std::string all, bytes(1 << 16, '\0');
-    until([&] {
-      const ssize_t n = recv(peer.get(), bytes.data(), std::min(bytes.size(), size - all.size()), MSG_DONTWAIT);
-      if (n > 0) all.append(bytes, 0, static_cast<size_t>(n));
-      return all.size() == size;
-    });
-    return all;
-  }
-  two_ranks exchange;
-  sockets::context net;
-  sockets::device own;
-  socket_handle peer;
-  recorder sink;
-};
-
-template <class Head>
-std::string bytes_of(const Head& head) {
-  return std::string(reinterpret_cast<const char*>(&head), sizeof head);
-}
-
-std::string put_frame(const void* to, uint64_t key, const std::string& content, const uint32_t* imm = nullptr) {
-  const put_head head{reinterpret_cast<uint64_t>(to), key, imm != nullptr ? *imm : 0,
-                      imm != nullptr ? put_head::has_imm : put_head::wants_answer};
-  return framed(bytes_of(head) + content, frame_kind::put);
-}
-
 std::string get_frame(const void* from, uint64_t key, uint64_t size) {
   return framed(bytes_of(get_head{reinterpret_cast<uint64_t>(from), key, size}), frame_kind::get);
 }
@@ -100,7 +36,7 @@ net_op operation(verb what, void* local, size_t size, void* context) {
 }  // namespace
 
 TEST_CASE("messages over a socket arrive whole, wherever the stream is split", "[unit]") {
-  pair p;
+  connected_pair p;
   const std::vector<std::string> sent = {"", "a", std::string(24, 'b'), std::string(4096, 'c'),
                                          std::string(300'000, 'd')};  // longer than the buffers
   std::string all;
@@ -118,7 +54,7 @@ TEST_CASE("messages over a socket arrive whole, wherever the stream is split", "
 }
 
 TEST_CASE("messages after one whose handler threw are delivered by the next poll", "[unit]") {
-  pair p;
+  connected_pair p;
   p.sink.throws = true;
   std::string all;
   for (int i = 0; i < 8; ++i) all += framed(std::to_string(i));
@@ -130,7 +66,7 @@ TEST_CASE("messages after one whose handler threw are delivered by the next poll
 TEST_CASE("a peer that sends invalid frames has failed", "[unit]") {
   std::mt19937 random(2);
   for (int round = 0; round < 40; ++round) {
-    pair p;
+    connected_pair p;
     std::string bytes = framed("good");
     std::string bad = framed("bad", static_cast<frame_kind>(random()));
     if (round % 2 == 1) {
@@ -148,7 +84,7 @@ TEST_CASE("a peer that sends invalid frames has failed", "[unit]") {
 
 TEST_CASE("the end of a connection is a failure only without a close notification", "[unit]") {
   for (const bool polite : {true, false}) {
-    pair p;
+    connected_pair p;
     p.say(framed("last") + (polite ? framed("", frame_kind::close) : framed("cut").substr(0, 9)));
     p.peer = socket_handle();
     p.until([&] { return p.own.inject(1, {}, "x", 1) == lci::errorcode_t::fatal; });
@@ -160,7 +96,7 @@ TEST_CASE("the end of a connection is a failure only without a close notificatio
 }
 
 TEST_CASE("posts to a peer that does not read return retry, and no message is lost", "[unit]") {
-  pair p;
+  connected_pair p;
   const std::string text(4000, 't');
   int posted = 0;
   while (p.own.inject(1, {{1, 2}}, text.data(), text.size()) == lci::errorcode_t::done) ++posted;
@@ -179,7 +115,7 @@ TEST_CASE("posts to a peer that does not read return retry, and no message is lo
 }
 
 TEST_CASE("puts over a socket write the right bytes, in order with messages, wherever the stream is split", "[unit]") {
-  pair p;
+  connected_pair p;
   std::mt19937 random(3);
   std::vector<std::string> contents;
   for (const size_t size : {1u, 8u, 100u, 5000u, 30'000u, 200'000u, 50'000u, 3u, 0u}) contents.emplace_back(size, 'p');
@@ -211,14 +147,14 @@ TEST_CASE("puts over a socket write the right bytes, in order with messages, whe
   p.until([&] { return p.sink.messages.size() == contents.size(); });
   CHECK(memory == expected);
   CHECK(p.sink.written == std::vector<uint32_t>{0, 2, 4, 6, 8});
-  CHECK(p.read_hello(4 * frame_room(0)).compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) == 0);
+  CHECK(p.receive(4 * frame_room(0)).compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) == 0);
   CHECK(p.sink.failures.empty());
 }
 
 TEST_CASE("an access to memory that is not registered ends the connection, or is refused", "[unit]") {
   std::string memory(1000, '-');
   for (int what = 0; what < 6; ++what) {
-    pair p;
+    connected_pair p;
     const registration r = p.own.register_memory(memory.data(), memory.size());
     const uint64_t key = what == 1 ? r.rkey + 1 : r.rkey;
     if (what == 2) p.own.deregister_memory(r);
@@ -227,7 +163,7 @@ TEST_CASE("an access to memory that is not registered ends the connection, or is
     p.say(get_frame(at, key, size));
     const std::string answer = framed(what == 0 ? "-" : "", what == 0 ? frame_kind::data : frame_kind::refusal);
     const size_t defined = sizeof(frame_head) + (what == 0);
-    CHECK(p.read_hello(answer.size()).compare(0, defined, answer, 0, defined) == 0);
+    CHECK(p.receive(answer.size()).compare(0, defined, answer, 0, defined) == 0);
     if (what == 0) continue;
     p.say(put_frame(at, key, std::string(size, 'p')));
     p.until([&] { return !p.sink.failures.empty(); });
@@ -241,7 +177,7 @@ TEST_CASE("an access to memory that is not registered ends the connection, or is
 
 TEST_CASE("data that was not requested, or of another size, is an invalid frame", "[unit]") {
   for (int what = 0; what < 6; ++what) {
-    pair p;
+    connected_pair p;
     std::string memory(100, '-');
     int context = 0;
     if (what > 2)
@@ -257,12 +193,12 @@ TEST_CASE("data that was not requested, or of another size, is an invalid frame"
 }
 
 TEST_CASE("gets over a socket are answered in order, and refused one by one", "[unit]") {
-  pair p;
+  connected_pair p;
   std::vector<std::string> memory(connection::most_asked, std::string(40'000, '-'));
   for (std::string& m : memory)
     REQUIRE(p.own.post(operation(verb::get, m.data(), m.size(), &m)) == lci::errorcode_t::posted);
   CHECK(p.own.post(operation(verb::get, memory[0].data(), 1, nullptr)) == lci::errorcode_t::retry_nomem);
-  const std::string asked = p.read_hello(memory.size() * frame_room(sizeof(get_head)));
+  const std::string asked = p.receive(memory.size() * frame_room(sizeof(get_head)));
   CHECK(asked.find(bytes_of(get_head{0x1000, 7, 40'000})) == sizeof(frame_head));
   for (size_t i = 0; i < memory.size(); ++i) {
     p.say(i == 5 ? framed("", frame_kind::refusal)
@@ -277,7 +213,7 @@ TEST_CASE("gets over a socket are answered in order, and refused one by one", "[
 
 TEST_CASE("a long put is sent from its buffer, and ends when it is acknowledged", "[unit]") {
   for (const bool tells : {false, true}) {
-    pair p;
+    connected_pair p;
     const size_t size = size_t{20} << 20;
     std::string content(size, 'c');
     for (size_t i = 0; i < size; i += 4096) content[i] = static_cast<char>(i >> 12);
@@ -289,9 +225,9 @@ TEST_CASE("a long put is sent from its buffer, and ends when it is acknowledged"
     for (int i = 0; i < 100; ++i) p.poll();
     CHECK(p.sink.completed.empty());
     CHECK_FALSE(p.own.flushed());
-    const std::string got = p.read_hello(frame_room(sizeof(put_head) + size));
+    const std::string got = p.receive(frame_room(sizeof(put_head) + size));
     CHECK(got.compare(sizeof(frame_head) + sizeof(put_head), size, content) == 0);
-    CHECK(p.read_hello(frame_room(22)).find("behind") == sizeof(frame_head) + 16);
+    CHECK(p.receive(frame_room(22)).find("behind") == sizeof(frame_head) + 16);
     for (int i = 0; i < 100; ++i) p.poll();
     CHECK(p.sink.completed.size() == tells);  // a put with immediate data needs no acknowledgement
     if (!tells) p.say(framed("", frame_kind::landed));
@@ -303,7 +239,7 @@ TEST_CASE("a long put is sent from its buffer, and ends when it is acknowledged"
 
 TEST_CASE("a peer with more requests at a time than allowed has failed", "[unit]") {
   for (const bool puts : {false, true}) {
-    pair p;
+    connected_pair p;
     std::string memory(200'000, 'm');
     const registration r = p.own.register_memory(memory.data(), memory.size());
     // Fill the socket first, so that even short answers wait.
@@ -325,7 +261,7 @@ TEST_CASE("a peer with more requests at a time than allowed has failed", "[unit]
 }
 
 TEST_CASE("puts that are copied fit, however small buffers and packets are", "[unit]") {
-  pair p(1, 64);
+  connected_pair p(1, 64);
   std::string content(4000, 'c');
   int context = 0;
   size_t posted = 0;
@@ -333,7 +269,7 @@ TEST_CASE("puts that are copied fit, however small buffers and packets are", "[u
     ++posted;
   CHECK(posted == connection::most_asked);
   std::string all(posted * frame_room(sizeof(put_head) + content.size()), '\0');
-  CHECK(p.read_hello(all.size()).compare(sizeof(frame_head) + sizeof(put_head), content.size(), content) == 0);
+  CHECK(p.receive(all.size()).compare(sizeof(frame_head) + sizeof(put_head), content.size(), content) == 0);
   for (size_t i = 0; i < posted; ++i) p.say(framed("", frame_kind::landed));
   p.until([&] { return p.sink.completed.size() == posted; });
   // Also if the socket accepts no more.
@@ -341,11 +277,11 @@ TEST_CASE("puts that are copied fit, however small buffers and packets are", "[u
   op.inject = true;
   size_t injected = 0;
   while (p.own.post(op) == lci::errorcode_t::done) ++injected;
-  (void)p.read_hello(injected * frame_room(sizeof(put_head) + content.size()));
+  (void)p.receive(injected * frame_room(sizeof(put_head) + content.size()));
 }
 
 TEST_CASE("puts that wait and gets without an answer fail with their peer", "[unit]") {
-  pair p;
+  connected_pair p;
   std::string content(size_t{20} << 20, 'c');
   std::vector<int> contexts(40);
   size_t posted = 0;
@@ -361,7 +297,7 @@ TEST_CASE("puts that wait and gets without an answer fail with their peer", "[un
   CHECK(p.own.post(operation(verb::get, content.data(), content.size(), nullptr)) == lci::errorcode_t::fatal);
   CHECK(p.own.flushed());
 
-  pair q;
+  connected_pair q;
   std::string half(50'000, '-');
   REQUIRE(q.own.post(operation(verb::get, half.data(), half.size(), &contexts[0])) == lci::errorcode_t::posted);
   REQUIRE(q.own.post(operation(verb::get, half.data(), half.size(), &contexts[1])) == lci::errorcode_t::posted);
@@ -373,7 +309,7 @@ TEST_CASE("puts that wait and gets without an answer fail with their peer", "[un
 }
 
 TEST_CASE("puts and gets of a rank to itself are copies", "[unit]") {
-  pair p;
+  connected_pair p;
   std::string from = "from", to = "----";
   const registration r = p.own.register_memory(to.data(), to.size());
   net_op op = operation(verb::put, from.data(), 4, nullptr);

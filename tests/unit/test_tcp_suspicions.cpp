@@ -91,3 +91,44 @@ TEST_CASE("a peer that has connected in the meantime is alive", "[unit]") {
   CHECK(d.sink.ends.empty());
   CHECK(d.sink.failures.empty());
 }
+
+namespace {
+
+/// The notification that the device with this number counts the rank as failed.
+std::string giving_up(uint32_t device, uint32_t rank) {
+  std::string note(1, 'g');
+  for (uint32_t number : {device, rank}) note.append(reinterpret_cast<const char*>(&number), sizeof number);
+  return note;
+}
+
+}  // namespace
+
+TEST_CASE("a peer whose device counts this rank as failed has failed", "[unit]") {
+  suspected_peer d;
+  const std::string of_others = giving_up(0, 1) + giving_up(1, 0), ours = giving_up(0, 0);
+  REQUIRE(send(d.watcher.get(), of_others.data(), of_others.size(), MSG_NOSIGNAL) == 18);
+  REQUIRE(send(d.watcher.get(), ours.data(), 4, MSG_NOSIGNAL) == 4);
+  d.poll_for(milliseconds(100));
+  CHECK(d.sink.failures.empty());
+  REQUIRE(send(d.watcher.get(), ours.data() + 4, 5, MSG_NOSIGNAL) == 5);
+  d.poll_for(milliseconds(100));
+  REQUIRE(d.sink.failures.size() == 1);
+  CHECK(d.sink.failures[0].find("counts this rank as failed") != std::string::npos);
+  d.poll_for(milliseconds(500));
+  CHECK(d.sink.ends.empty());
+}
+
+TEST_CASE("a peer that lives and counts as failed is notified", "[unit]") {
+  suspected_peer d;
+  const std::string& offered = d.exchange.mine.front();
+  const socket_handle peer(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(connect(peer.get(), reinterpret_cast<const sockaddr*>(offered.data()), sizeof(sockaddr_in)) == 0);
+  connection_owner& own = d.own;
+  own.on_unreachable(1, "of the test");
+  d.poll_for(milliseconds(100));
+  CHECK(d.sink.failures.size() == 1);
+  char received[32];
+  const ssize_t n = recv(peer.get(), received, sizeof received, MSG_DONTWAIT);
+  REQUIRE(n > 0);
+  CHECK(std::string(received, static_cast<size_t>(n)) == giving_up(0, 1));
+}
