@@ -138,7 +138,7 @@ int session::new_side_objects(side& s) {
   if (options_.op == op_kind::orderedam) s.stream = lci::alloc_stream();
   for (lci::comp_t& sync : s.syncs) {
     sync = lci::alloc_sync_x()
-               .sync_threshold(static_cast<int>(make_job({}).batch))
+               .sync_threshold(static_cast<int>(plan_of({}).batch))
                .zero_copy_am(options_.zero_copy)();
     comps_.push_back(sync);
     rcomps_.push_back(lci::register_rcomp(sync));
