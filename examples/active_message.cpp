@@ -47,8 +47,7 @@ int main(int argc, char** argv) {
   for (uint64_t i = 0; i < events; ++i) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     const uint64_t slot = (random >> 33) % slots, owner = slot % n;
-    const auto post = lci::post_am_x(static_cast<int>(owner), &slot, sizeof slot,
-                                     lci::COMP_NULL_RETRY, counter);
+    const auto post = lci::post_am_x(static_cast<int>(owner), &slot, sizeof slot, lci::COMP_NULL_RETRY, counter);
     // The buffer may be reused once the post returns `done`. On `retry`, progress handles messages of other ranks,
     // which frees resources.
     while (post().is_retry()) lci::progress();
@@ -66,12 +65,9 @@ int main(int argc, char** argv) {
   for (const auto& c : counts) mine += c.load(std::memory_order_relaxed);
   lci::allreduce(&mine, &all, 1, sizeof mine, [](const void* a, const void* b, void* d, size_t k) {
     for (size_t i = 0; i < k; ++i)
-      static_cast<uint64_t*>(d)[i] =
-          static_cast<const uint64_t*>(a)[i] + static_cast<const uint64_t*>(b)[i];
+      static_cast<uint64_t*>(d)[i] = static_cast<const uint64_t*>(a)[i] + static_cast<const uint64_t*>(b)[i];
   });
-  if (me == 0)
-    std::printf("%llu events of %d ranks were counted\n", static_cast<unsigned long long>(all),
-                n_ranks);
+  if (me == 0) std::printf("%llu events of %d ranks were counted\n", static_cast<unsigned long long>(all), n_ranks);
   lci::free_comp(&handler);
   lci::g_runtime_fina();
   return all == events * n ? 0 : 1;

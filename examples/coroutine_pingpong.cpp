@@ -30,16 +30,14 @@ lci::task<ball> catch_ball(int peer, uint32_t number) {
 // One ball: even ranks throw first. The number of the ball is the tag of its messages.
 lci::task<> play(int me, int peer, uint32_t number, uint32_t throws, uint64_t& caught) {
   ball mine{number, 0};
-  if (me % 2 == 0)
-    co_await lci::post_send_x(peer, lci::buffer(mine), number, lci::COMP_NULL);
+  if (me % 2 == 0) co_await lci::post_send_x(peer, lci::buffer(mine), number, lci::COMP_NULL);
   for (uint32_t i = 0; i < throws; ++i) {
     mine = co_await catch_ball(peer, number);
     // No lock: all tasks of a scheduler run in its thread.
     caught += mine.number == number;
     ++mine.throws;
     // The rank that threw first does not return the last ball.
-    if (me % 2 != 0 || i + 1 < throws)
-      co_await lci::post_send_x(peer, lci::buffer(mine), number, lci::COMP_NULL);
+    if (me % 2 != 0 || i + 1 < throws) co_await lci::post_send_x(peer, lci::buffer(mine), number, lci::COMP_NULL);
   }
   // Every catch, on either rank, has counted one throw; the even rank makes the last catch.
   if (mine.throws != 2 * throws - (me % 2 != 0 ? 1u : 0u))
@@ -61,16 +59,14 @@ int main(int argc, char** argv) {
   {
     lci::scheduler scheduler;
     // With an odd number of ranks the last one has no partner.
-    for (uint32_t b = 0; b < balls && peer < n; ++b)
-      scheduler.spawn(play(me, peer, b, throws, caught));
+    for (uint32_t b = 0; b < balls && peer < n; ++b) scheduler.spawn(play(me, peer, b, throws, caught));
     // Makes progress, and resumes each task when its operation has completed, until all tasks have ended. Rethrows the
     // exception of a task.
     scheduler.run();
   }
   // Typed reductions work with the usual functors, too.
   lci::allreduce(&caught, &all, 1, sizeof caught, lci::reduction<uint64_t, std::plus<>>);
-  if (me == 0)
-    std::printf("%llu balls were caught by %d ranks\n", static_cast<unsigned long long>(all), n);
+  if (me == 0) std::printf("%llu balls were caught by %d ranks\n", static_cast<unsigned long long>(all), n);
   const auto players = static_cast<uint64_t>(n - n % 2);
   return all == players * balls * throws ? 0 : 1;
 }

@@ -43,14 +43,13 @@ class distributed_array {
 
   void write(size_t at, const T* from, size_t count) {
     pieces(at, count, [&](size_t rank, size_t offset, size_t done, size_t n) {
-      lci::post_put(static_cast<int>(rank), from + done, n * sizeof(T), lci::COMP_NULL,
-                    offset * sizeof(T), keys_[rank]);
+      lci::post_put(static_cast<int>(rank), from + done, n * sizeof(T), lci::COMP_NULL, offset * sizeof(T),
+                    keys_[rank]);
     });
   }
   void read(size_t at, T* to, size_t count) {
     pieces(at, count, [&](size_t rank, size_t offset, size_t done, size_t n) {
-      lci::post_get(static_cast<int>(rank), to + done, n * sizeof(T), lci::COMP_NULL,
-                    offset * sizeof(T), keys_[rank]);
+      lci::post_get(static_cast<int>(rank), to + done, n * sizeof(T), lci::COMP_NULL, offset * sizeof(T), keys_[rank]);
     });
   }
   T operator[](size_t at) {
@@ -66,8 +65,7 @@ class distributed_array {
     T mine{}, all{};
     for (size_t i = 0; i < last() - first(); ++i) mine += block_[i];
     lci::allreduce(&mine, &all, 1, sizeof(T), [](const void* a, const void* b, void* d, size_t n) {
-      for (size_t i = 0; i < n; ++i)
-        static_cast<T*>(d)[i] = static_cast<const T*>(a)[i] + static_cast<const T*>(b)[i];
+      for (size_t i = 0; i < n; ++i) static_cast<T*>(d)[i] = static_cast<const T*>(a)[i] + static_cast<const T*>(b)[i];
     });
     return all;
   }

@@ -35,9 +35,8 @@ struct matrix {
 void transform_rows(matrix& m) {
   const int length = n;
   auto* in_place = reinterpret_cast<fftw_complex*>(m.data);
-  fftw_plan plan = fftw_plan_many_dft(1, &length, static_cast<int>(m.rows), in_place, nullptr, 1,
-                                      length, in_place, nullptr, 1, length, FFTW_FORWARD,
-                                      FFTW_ESTIMATE);
+  fftw_plan plan = fftw_plan_many_dft(1, &length, static_cast<int>(m.rows), in_place, nullptr, 1, length, in_place,
+                                      nullptr, 1, length, FFTW_FORWARD, FFTW_ESTIMATE);
   fftw_execute(plan);
   fftw_destroy_plan(plan);
 }
@@ -58,11 +57,11 @@ void transpose(const matrix& from, matrix& to) {
   const size_t ranks = n / rows;
   for (size_t step = 0; step < ranks; ++step) {
     const size_t peer = (me + step) % ranks;  // different ranks start with different targets
-    const auto put = lci::post_put_x(static_cast<int>(peer), from.data + peer * rows,
-                                     columns.size(), counter, me * rows * sizeof(number),
-                                     lci::get_symmetric_rmr(to.memory, static_cast<int>(peer)))
-                         .layout(&columns)
-                         .remote_layout(&pieces);
+    const auto put =
+        lci::post_put_x(static_cast<int>(peer), from.data + peer * rows, columns.size(), counter,
+                        me * rows * sizeof(number), lci::get_symmetric_rmr(to.memory, static_cast<int>(peer)))
+            .layout(&columns)
+            .remote_layout(&pieces);
     while (put().is_retry()) lci::progress();
   }
   // The flush completes this rank's puts; the barrier, those of all ranks.
@@ -110,8 +109,7 @@ int main() {
     const double difference = difference_to_fftw(a, std::move(whole));
     wrong = !(difference < 1e-8);
     if (me == 0)
-      std::printf("%zu x %zu numbers on %zu ranks, largest difference to FFTW: %.1e\n", n, n, ranks,
-                  difference);
+      std::printf("%zu x %zu numbers on %zu ranks, largest difference to FFTW: %.1e\n", n, n, ranks, difference);
   }
   lci::g_runtime_fina();
   return wrong;

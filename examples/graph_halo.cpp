@@ -33,12 +33,10 @@ int main(int argc, char** argv) {
   std::array<int, 3> blocks = {1, 1, 1};
   for (int p = 2, rest = n; rest > 1; ++p)
     for (; rest % p == 0; rest /= p) *std::min_element(blocks.begin(), blocks.end()) *= p;
-  const std::array<int, 3> place = {me / (blocks[1] * blocks[2]), me / blocks[2] % blocks[1],
-                                    me % blocks[2]};
+  const std::array<int, 3> place = {me / (blocks[1] * blocks[2]), me / blocks[2] % blocks[1], me % blocks[2]};
   const auto begin = [&](int a, int i) { return edge * i / blocks[a]; };
   std::array<int, 3> size, origin;
-  for (int a = 0; a < 3; ++a)
-    origin[a] = begin(a, place[a]), size[a] = begin(a, place[a] + 1) - origin[a];
+  for (int a = 0; a < 3; ++a) origin[a] = begin(a, place[a]), size[a] = begin(a, place[a] + 1) - origin[a];
   if (edge < *std::max_element(blocks.begin(), blocks.end()))
     return std::fprintf(stderr, "graph_halo: %d points are too few for %d ranks\n", edge, n), 2;
 
@@ -65,10 +63,10 @@ int main(int argc, char** argv) {
       const lci::tag_t tags = odd * 6 + static_cast<lci::tag_t>(f.axis) * 2;
       const auto pack = lci::graph_add_node_x(graph, call<face, &face::pack>).value(&f)(),
                  unpack = lci::graph_add_node_x(graph, call<face, &face::unpack>).value(&f)();
-      const auto send = lci::graph_add_node_op(
-          graph, lci::post_send_x(peer, f.out.data(), bytes, tags + f.side, lci::COMP_NULL));
-      const auto receive = lci::graph_add_node_op(
-          graph, lci::post_recv_x(peer, f.in.data(), bytes, tags + 1 - f.side, lci::COMP_NULL));
+      const auto send =
+          lci::graph_add_node_op(graph, lci::post_send_x(peer, f.out.data(), bytes, tags + f.side, lci::COMP_NULL));
+      const auto receive =
+          lci::graph_add_node_op(graph, lci::post_recv_x(peer, f.in.data(), bytes, tags + 1 - f.side, lci::COMP_NULL));
       lci::graph_add_edge(graph, pack, send);
       lci::graph_add_edge(graph, receive, unpack);
       lci::graph_add_edge(graph, send, step);
@@ -89,16 +87,14 @@ int main(int argc, char** argv) {
   whole.each([&](int x, int y, int z) { serial[at(x, y, z)] = start_value(x, y, z); });
   for (int i = 0; i < steps; ++i, serial.swap(next))
     whole.each([&](int x, int y, int z) {
-      next[at(x, y, z)] =
-          mean([&](int dx, int dy, int dz) { return serial[at(x + dx, y + dy, z + dz)]; });
+      next[at(x, y, z)] = mean([&](int dx, int dy, int dz) { return serial[at(x + dx, y + dy, z + dz)]; });
     });
   int different = 0;
   mine.each([&](int x, int y, int z) {
-    different += mine.points[mine.at(x, y, z)] !=
-                 serial[at(origin[0] + x, origin[1] + y, origin[2] + z)];
+    different += mine.points[mine.at(x, y, z)] != serial[at(origin[0] + x, origin[1] + y, origin[2] + z)];
   });
-  std::printf("rank %d: block %dx%dx%d, %d steps, %d points differ from the serial result\n", me,
-              size[0], size[1], size[2], steps, different);
+  std::printf("rank %d: block %dx%dx%d, %d steps, %d points differ from the serial result\n", me, size[0], size[1],
+              size[2], steps, different);
   for (lci::comp_t& graph : graphs) lci::free_comp(&graph);
   lci::g_runtime_fina();
   return different != 0;

@@ -8,8 +8,7 @@
 // The mean of a point and its six neighbours; p(dx, dy, dz) returns the value at an offset.
 template <class P>
 double mean(P p) {
-  return (p(0, 0, 0) + p(-1, 0, 0) + p(1, 0, 0) + p(0, -1, 0) + p(0, 1, 0) + p(0, 0, -1) +
-          p(0, 0, 1)) / 7;
+  return (p(0, 0, 0) + p(-1, 0, 0) + p(1, 0, 0) + p(0, -1, 0) + p(0, 1, 0) + p(0, 0, -1) + p(0, 0, 1)) / 7;
 }
 
 // A block of points, surrounded by one layer of the neighbours' points.
@@ -30,8 +29,7 @@ struct block {
   }
   void step() {
     each([&](int x, int y, int z) {
-      next[at(x, y, z)] =
-          mean([&](int dx, int dy, int dz) { return points[at(x + dx, y + dy, z + dz)]; });
+      next[at(x, y, z)] = mean([&](int dx, int dy, int dz) { return points[at(x + dx, y + dy, z + dz)]; });
     });
     points.swap(next);
   }
@@ -43,8 +41,7 @@ struct face {
   int axis, side;  // side 0: low, 1: high
   std::vector<double> out, in;
 
-  face(block* b, int a, int s)
-      : of(b), axis(a), side(s), out(b->size[(a + 1) % 3] * b->size[(a + 2) % 3]), in(out) {}
+  face(block* b, int a, int s) : of(b), axis(a), side(s), out(b->size[(a + 1) % 3] * b->size[(a + 2) % 3]), in(out) {}
   template <class F>
   void each(int depth, F f) {  // f(index of the point, index in the buffer)
     size_t i = 0;

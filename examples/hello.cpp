@@ -2,9 +2,9 @@
 //
 //   lcirun -n 4 hello
 
+#include <unistd.h>
 #include <cstdio>
 #include <lci.hpp>
-#include <unistd.h>
 #include <vector>
 
 struct card {
@@ -25,8 +25,7 @@ int main() {
   std::vector<card> all(static_cast<size_t>(n));
   lci::gather(&mine, all.data(), sizeof mine, /*root*/ 0);
   if (me == 0)
-    for (const card& c : all)
-      std::printf("rank %d of %d is process %d on %s\n", c.rank, n, c.pid, c.host);
+    for (const card& c : all) std::printf("rank %d of %d is process %d on %s\n", c.rank, n, c.pid, c.host);
 
   lci::g_runtime_fina();
 }

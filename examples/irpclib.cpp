@@ -66,9 +66,8 @@ void thread_init() {
 void thread_fina() { lci::free_device(&device); }
 
 bool send_msg(int rank, void* buf, size_t s, int tag) {
-  lci::status_t status = lci::post_am_x(rank, buf, s, shandler, rcomp)
-                             .tag(static_cast<lci::tag_t>(tag))
-                             .device(device)();
+  lci::status_t status =
+      lci::post_am_x(rank, buf, s, shandler, rcomp).tag(static_cast<lci::tag_t>(tag)).device(device)();
   if (status.error.is_retry()) return false;  // the send failed temporarily
   if (status.error.is_done()) {
     send_cb(status);  // the send immediately completed
@@ -233,8 +232,7 @@ uint64_t run_calls(int me, int n, size_t thread, uint64_t ncalls, int rpc_add, i
     std::string& right = expected[i % window];
     if (i >= window && irpc::wait(&f) != right) ++wrong;
     if (i >= ncalls) continue;
-    const int target =
-        static_cast<int>((static_cast<uint64_t>(me) + i + thread) % static_cast<uint64_t>(n));
+    const int target = static_cast<int>((static_cast<uint64_t>(me) + i + thread) % static_cast<uint64_t>(n));
     if (i % 2 == 0) {
       right = text_of(i + thread);
       irpc::call(target, rpc_add, text_of(i) + " " + text_of(thread), &f);
@@ -287,8 +285,7 @@ int main(int argc, char** argv) {
   std::atomic<bool> all_know{false};  // all ranks know that this one is finished
   const auto thread_main = [&](size_t thread) {
     if (thread > 0) backend::thread_init();
-    wrong.fetch_add(run_calls(me, n, thread, ncalls, rpc_add, rpc_checksum),
-                    std::memory_order_relaxed);
+    wrong.fetch_add(run_calls(me, n, thread, ncalls, rpc_add, rpc_checksum), std::memory_order_relaxed);
     // The last thread reports to all ranks that this one has no more calls, and waits for their answers.
     if (threads_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       std::vector<irpc::future> told(static_cast<size_t>(n));
@@ -319,10 +316,8 @@ int main(int argc, char** argv) {
       "rank %d of %d: %zu threads made %llu calls and served %llu, %llu messages, "
       "%llu sends tried again, %llu wrong answers\n",
       me, n, nthreads, static_cast<unsigned long long>(ncalls * nthreads),
-      static_cast<unsigned long long>(served.load()),
-      static_cast<unsigned long long>(irpc::messages.load()),
-      static_cast<unsigned long long>(irpc::retries.load()),
-      static_cast<unsigned long long>(wrong.load()));
+      static_cast<unsigned long long>(served.load()), static_cast<unsigned long long>(irpc::messages.load()),
+      static_cast<unsigned long long>(irpc::retries.load()), static_cast<unsigned long long>(wrong.load()));
   backend::global_fina();
   return errors == 0 ? 0 : 1;
 }

@@ -36,8 +36,7 @@ void serve() {
       std::memcpy(&r, s.buffer, sizeof r);
       std::vector<double> numbers(std::min<size_t>(r.count, (s.size - sizeof r) / sizeof(double)));
       if (!numbers.empty())
-        std::memcpy(numbers.data(), static_cast<char*>(s.buffer) + sizeof r,
-                    numbers.size() * sizeof(double));
+        std::memcpy(numbers.data(), static_cast<char*>(s.buffer) + sizeof r, numbers.size() * sizeof(double));
       std::free(s.buffer);
       over = numbers.empty();
       double sum = 0;
@@ -64,8 +63,7 @@ void ask(const std::string& where, const std::vector<double>& numbers) {
   const request r{lci::register_rcomp(answer), static_cast<uint32_t>(numbers.size())};
   std::vector<char> message(sizeof r + numbers.size() * sizeof(double));
   std::memcpy(message.data(), &r, sizeof r);
-  if (!numbers.empty())
-    std::memcpy(message.data() + sizeof r, numbers.data(), numbers.size() * sizeof(double));
+  if (!numbers.empty()) std::memcpy(message.data() + sizeof r, numbers.data(), numbers.size() * sizeof(double));
   lci::post_am(server, message.data(), message.size(), lci::COMP_NULL, handle);
   if (!numbers.empty()) {
     lci::status_t s;

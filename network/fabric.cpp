@@ -15,8 +15,7 @@ errorcode_t device::inject(int peer, message_head head, const void* payload, siz
 }
 
 int context::connect(const std::string& address) {
-  throw invalid_argument_error("connect: address = \"" + address +
-                               "\": this network has no peers outside of the job");
+  throw invalid_argument_error("connect: address = \"" + address + "\": this network has no peers outside of the job");
 }
 
 }  // namespace lci::network

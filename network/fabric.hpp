@@ -22,16 +22,16 @@ namespace lci::network {
 
 /// What a device can do. Read once after the device was made; never changes.
 struct limits {
-  size_t max_inject = 0;  ///< largest send with `inject` (sum of its segments)
-  size_t max_send = 0;    ///< largest send (sum of its segments)
-  size_t max_rma = 0;     ///< largest put or get
-  bool rma = false;       ///< the device serves put and get; if not, the core emulates them by messages
-  bool put_imm = false;   ///< put accepts `has_imm`
+  size_t max_inject = 0;               ///< largest send with `inject` (sum of its segments)
+  size_t max_send = 0;                 ///< largest send (sum of its segments)
+  size_t max_rma = 0;                  ///< largest put or get
+  bool rma = false;                    ///< the device serves put and get; if not, the core emulates them by messages
+  bool put_imm = false;                ///< put accepts `has_imm`
   bool put_then_send_ordered = false;  ///< a send posted after a put to the same peer arrives after the put's data,
                                        ///< without waiting for the put to complete
-  bool ordered = false;        ///< sends of one thread to one peer arrive in posting order
-  bool sends_land_at_once = false;  ///< when a send returns `done`, it is in the target's memory
-  bool local_registration = false;  ///< segments of posted operations need an lkey
+  bool ordered = false;                ///< sends of one thread to one peer arrive in posting order
+  bool sends_land_at_once = false;     ///< when a send returns `done`, it is in the target's memory
+  bool local_registration = false;     ///< segments of posted operations need an lkey
   bool pins_memory = false;  ///< registering takes time and memory, and covers the pages mapped at that time; if not, a
                              ///< registration only names a range
   size_t receive_buffers = 0;  ///< buffers the core must keep posted with post_recv(); 0: none

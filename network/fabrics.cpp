@@ -21,8 +21,7 @@ const std::vector<fabric>& fabrics() {
 #ifdef LCI_WITH_OFI
       ofi_fabric(),
 #endif
-      tcp_fabric(),
-      sim_fabric(),
+      tcp_fabric(), sim_fabric(),
   };
   return table;
 }

@@ -74,8 +74,7 @@ class endpoint {
     ibv_qp_attr attr{};
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
-    int error = ibv_modify_qp(
-        pair_, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    int error = ibv_modify_qp(pair_, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     attr = {};
     attr.qp_state = IBV_QPS_RTR;
     attr.path_mtu = port_.active_mtu;
@@ -99,8 +98,8 @@ class endpoint {
     attr.max_rd_atomic = 1;
     if (error == 0)
       error = ibv_modify_qp(pair_, &attr,
-                            IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT |
-                                IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+                            IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                                IBV_QP_RNR_RETRY);
     if (error != 0) errno = error, fail("floor_verbs: ibv_modify_qp");
     mine.stage.store(2, std::memory_order_release);
     await(other.stage, 2);
@@ -212,8 +211,7 @@ int main(int argc, char** argv) {
   }
   states[0].stage.store(3, std::memory_order_release);
   std::sort(microseconds.begin(), microseconds.end());
-  std::printf("%.3f us (from %.3f to %.3f)\n", microseconds[rounds / 2], microseconds[0],
-              microseconds[rounds - 1]);
+  std::printf("%.3f us (from %.3f to %.3f)\n", microseconds[rounds / 2], microseconds[0], microseconds[rounds - 1]);
   int status = 0;
   waitpid(pid, &status, 0);
   return status == 0 ? 0 : 1;

@@ -53,8 +53,7 @@ void exchange::fail(const char* what) const {
 void exchange::post_receive(port& p, size_t i) {
   const bool alone = p.incoming.size() == receives;
   const int tag = alone ? MPI_ANY_TAG : p.first_tag + static_cast<int>(i / receives);
-  MPI_Irecv(p.buffers[i].get(), static_cast<int>(message_size_), MPI_CHAR, MPI_ANY_SOURCE, tag, p.comm,
-            &p.incoming[i]);
+  MPI_Irecv(p.buffers[i].get(), static_cast<int>(message_size_), MPI_CHAR, MPI_ANY_SOURCE, tag, p.comm, &p.incoming[i]);
 }
 
 void exchange::send(worker& w, int rank, int tag, outgoing what, const void* bytes, size_t size) {
@@ -116,8 +115,7 @@ bool exchange::reap(port& p) {
   if (p.requests.empty()) return false;
   MPI_Testsome(static_cast<int>(p.requests.size()), p.requests.data(), &n, which, MPI_STATUSES_IGNORE);
   if (n <= 0) return false;
-  std::sort(which, which + n,
-            [](int a, int b) { return a > b; });  // removal moves the last element into the gap
+  std::sort(which, which + n, [](int a, int b) { return a > b; });  // removal moves the last element into the gap
   for (int k = 0; k < n; ++k) {
     const auto i = static_cast<size_t>(which[k]);
     if (batch* const b = p.sent[i].batch_sent) b->pool->give_back(b);

@@ -38,8 +38,7 @@ void* shared_memory(size_t bytes) {
   return p;
 }
 
-void run_pair(const options& o, const std::function<void()>& first,
-              const std::function<void()>& second) {
+void run_pair(const options& o, const std::function<void()>& first, const std::function<void()>& second) {
   std::fflush(stdout);
   second_may_end = 0;
   struct sigaction action = {};
@@ -65,10 +64,9 @@ void run_pair(const options& o, const std::function<void()>& first,
 }
 
 int run_floor(const options& o) {
-  if (core_count() < 2 && o.metric != metric_kind::memcpy &&
-      o.metric != metric_kind::atomic && o.metric != metric_kind::strided) {
-    std::fprintf(stderr, "lci_perf: floor %s needs two cores; this process may use only one\n",
-                 name_of(o.metric));
+  if (core_count() < 2 && o.metric != metric_kind::memcpy && o.metric != metric_kind::atomic &&
+      o.metric != metric_kind::strided) {
+    std::fprintf(stderr, "lci_perf: floor %s needs two cores; this process may use only one\n", name_of(o.metric));
     return 1;
   }
   switch (o.metric) {

@@ -16,8 +16,7 @@ void* shared_memory(size_t bytes);
 
 /// Forks; `second` runs in the new process, on another core, and `first` in this one. If the second process dies before
 /// `first` has returned, prints an error and ends this one, so that nothing waits for ever.
-void run_pair(const options& o, const std::function<void()>& first,
-              const std::function<void()>& second);
+void run_pair(const options& o, const std::function<void()>& first, const std::function<void()>& second);
 
 void floor_handoff(const options& o);
 void floor_ring(const options& o);

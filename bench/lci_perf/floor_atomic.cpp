@@ -14,8 +14,8 @@ namespace lci_perf {
 void floor_atomic(const options& o) {
   bind_thread(o.bind, 0, 1, 0);
   auto* word = new (shared_memory(64)) std::atomic<uint64_t>{0};
-  reporter out(o, 1, {"64-bit fetch-and-add on a word in the cache, one after the other",
-                            describe_binding(o.bind, 1, 1)});
+  reporter out(o, 1,
+               {"64-bit fetch-and-add on a word in the cache, one after the other", describe_binding(o.bind, 1, 1)});
   uint64_t n = 0;
   std::vector<double> times = measure(o, 1, &n, [&](uint64_t count) {
     const double start = now_seconds();

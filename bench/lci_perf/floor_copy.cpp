@@ -66,9 +66,7 @@ void floor_cma(const options& o) {
   const size_t bytes = largest(o);
   auto* shared = new (shared_memory(sizeof(offer))) offer;
   const page_buffer to = make_page_buffer(bytes, 1);
-  reporter out(
-      o, 2,
-      {"process_vm_readv from another process, one buffer each", describe_binding(o.bind, 2, 1)});
+  reporter out(o, 2, {"process_vm_readv from another process, one buffer each", describe_binding(o.bind, 2, 1)});
   run_pair(
       o,
       [&] {
@@ -91,9 +89,9 @@ void floor_memcpy(const options& o) {
   bind_thread(o.bind, 0, 1, 0);
   const page_buffer from = make_page_buffer(bytes, 1);
   const page_buffer to = make_page_buffer(bytes, 2);
-  reporter out(o, 1,
-                     {"memcpy within a process, one buffer each (small ones stay in the cache)",
-                      describe_binding(o.bind, 1, 1)});
+  reporter out(
+      o, 1,
+      {"memcpy within a process, one buffer each (small ones stay in the cache)", describe_binding(o.bind, 1, 1)});
   run_sizes(o, out, [&](size_t size) {
     std::memcpy(to.get(), from.get(), size);
     asm volatile("" : : "r"(to.get()) : "memory");  // keeps the compiler from removing the copy
@@ -106,9 +104,9 @@ void floor_strided(const options& o) {
   const page_buffer from = make_page_buffer(matrix_rows * pitch, 1);
   auto* to = static_cast<char*>(shared_memory(matrix_rows * pitch));
   reporter out(o, 1,
-                     {"512 x 512 doubles out of and into 1024 x 1024, a memcpy a row, into memory "
-                      "shared as the other rank's would be",
-                      describe_binding(o.bind, 1, 1)});
+               {"512 x 512 doubles out of and into 1024 x 1024, a memcpy a row, into memory "
+                "shared as the other rank's would be",
+                describe_binding(o.bind, 1, 1)});
   run_sizes(o, out, [&](size_t) {
     for (size_t i = 0; i < block_rows; ++i) std::memcpy(to + i * pitch, from.get() + i * pitch, row);
     asm volatile("" : : "r"(to) : "memory");

@@ -27,11 +27,10 @@ void wait_for(const std::atomic<uint64_t>& word, uint64_t value) {
 
 void floor_handoff(const options& o) {
   auto* shared = new (shared_memory(sizeof(lines))) lines;
-  reporter out(
-      o, 2,
-      {"a message and its answer, each in its own cache line, between two processes; "
-       "one way",
-       describe_binding(o.bind, 2, 1)});
+  reporter out(o, 2,
+               {"a message and its answer, each in its own cache line, between two processes; "
+                "one way",
+                describe_binding(o.bind, 2, 1)});
   run_pair(
       o,
       [&] {

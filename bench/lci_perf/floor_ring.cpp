@@ -65,9 +65,8 @@ void floor_ring(const options& o) {
   for (size_t i = 0; i < o.slots; ++i) new (&slots[i].sequence) std::atomic<uint64_t>(i);
   auto* answer = new (shared_memory(sizeof(answer_line))) answer_line;
   reporter out(o, 2,
-                     {"ring of " + std::to_string(o.slots) +
-                          " slots of 64 bytes, one writer, one reader, in two processes",
-                      describe_binding(o.bind, 2, 1)});
+               {"ring of " + std::to_string(o.slots) + " slots of 64 bytes, one writer, one reader, in two processes",
+                describe_binding(o.bind, 2, 1)});
   run_pair(
       o,
       [&] {

@@ -57,8 +57,7 @@ class handoff {
   }
   /// The figures of the last `n` rounds, in nanoseconds one way. Empty if not wanted.
   std::vector<double> figures(int n) const {
-    return wanted_ ? std::vector<double>(figures_.end() - n, figures_.end())
-                   : std::vector<double>();
+    return wanted_ ? std::vector<double>(figures_.end() - n, figures_.end()) : std::vector<double>();
   }
 
  private:

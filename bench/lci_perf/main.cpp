@@ -15,13 +15,11 @@ namespace {
 std::string wrong_ranks(const options& o, int ranks) {
   const std::string words = std::string("lci_perf ") + name_of(o.op) + " " + name_of(o.metric);
   const std::string has = std::to_string(ranks) + (ranks == 1 ? " rank; " : " ranks; ");
-  if (o.op == op_kind::resource)
-    return ranks == 1 ? "" : has + "it is about threads of one: " + words;
+  if (o.op == op_kind::resource) return ranks == 1 ? "" : has + "it is about threads of one: " + words;
   if (o.processes && (ranks == 1 || ranks % 2 != 0))
     return has + "pairs of processes need an even number: lcirun -n 4 " + words + " --processes";
   if (ranks > 2 && !o.processes && !is_collective(o.op))
-    return has + "it runs on 2 (lcirun -n 2 " + words +
-           ") or on 1, to itself; on more with --processes";
+    return has + "it runs on 2 (lcirun -n 2 " + words + ") or on 1, to itself; on more with --processes";
   if (ranks == 1 && o.metric == metric_kind::bidirectional && !notifies_target(o.op))
     return has + "both directions need 2: lcirun -n 2 " + words;
   return {};

@@ -32,8 +32,6 @@ struct ping_pong {
 
 }  // namespace
 
-benchmark message_latency(op_kind op, comp_kind comp) {
-  return by_op_and_comp<ping_pong>(op, comp);
-}
+benchmark message_latency(op_kind op, comp_kind comp) { return by_op_and_comp<ping_pong>(op, comp); }
 
 }  // namespace lci_perf

@@ -61,9 +61,8 @@ void one_sided::make_actors() {
   const int peer = (rank_ + ranks_ / 2) % ranks_;
   for (int i = 0; i < options_.threads; ++i) {
     if (options_.dedicated) own_devices_.push_back(lci::alloc_device());
-    actors_.push_back(std::make_unique<actor>(
-        options_.dedicated ? own_devices_.back() : lci::get_default_device(), bytes, rank_, peer,
-        is_collective(options_.op)));
+    actors_.push_back(std::make_unique<actor>(options_.dedicated ? own_devices_.back() : lci::get_default_device(),
+                                              bytes, rank_, peer, is_collective(options_.op)));
   }
   const roles r = {posts_, peer < posting_ranks(options_, ranks_)};
   for (const size_t size : options_.sizes) {
@@ -76,8 +75,7 @@ void one_sided::make_actors() {
 void one_sided::run() {
   core_count();  // reads the affinity mask before this thread is pinned
   std::vector<std::thread> threads;
-  for (int i = 1; i < n_threads_; ++i)
-    threads.emplace_back([this, i] { run_or_die([&] { serve(i); }); });
+  for (int i = 1; i < n_threads_; ++i) threads.emplace_back([this, i] { run_or_die([&] { serve(i); }); });
   run_or_die([&] { rank_ == 0 ? lead() : serve(0); });
   for (std::thread& t : threads) t.join();
 }
@@ -94,8 +92,7 @@ void one_sided::lead() {
       return seconds_;
     });
     // Latency is that of one operation, not half of a round trip.
-    const double messages =
-        static_cast<double>(n) * (o.metric == metric_kind::latency ? 0.5 : at_once);
+    const double messages = static_cast<double>(n) * (o.metric == metric_kind::latency ? 0.5 : at_once);
     for (double& t : times) t = figure_of(o.metric, t, messages, size);
     out.add({size, times, handoff_->figures(o.rounds), {}});
   }
@@ -154,9 +151,8 @@ std::vector<std::string> one_sided::notes() const {
   const options& o = options_;
   std::string line = kind_.what;
   if (!is_collective(o.op)) {
-    line += o.metric == metric_kind::latency
-                ? ", each complete before the next"
-                : ", at most " + std::to_string(o.window) + " of a thread under way";
+    line += o.metric == metric_kind::latency ? ", each complete before the next"
+                                             : ", at most " + std::to_string(o.window) + " of a thread under way";
   }
   std::vector<std::string> out = {line};
   if (o.threads > 1) {

@@ -20,10 +20,10 @@ struct actor {
   const lci::device_t device;
   const int rank, peer;
   lci::symmetric_t memory;
-  char* const mine;          ///< memory that the peer accesses
-  const lci::rmr_t target;   ///< the memory of `peer`
-  lci::comp_t local, ended;  ///< a counter of operations that have ended; a synchronizer for collectives
-  int64_t posted = 0;        ///< the counter's value once all operations have ended
+  char* const mine;                  ///< memory that the peer accesses
+  const lci::rmr_t target;           ///< the memory of `peer`
+  lci::comp_t local, ended;          ///< a counter of operations that have ended; a synchronizer for collectives
+  int64_t posted = 0;                ///< the counter's value once all operations have ended
   const page_buffer buffer, result;  ///< `result`: for collectives
 };
 
@@ -55,14 +55,10 @@ void check_allreduce(actor& a, size_t size, one_operation once);
 /// Posts an atomic operation on the first word of the peer's memory. If `comp` is COMP_NULL, waits until it is
 /// complete.
 __attribute__((always_inline)) inline lci::status_t post_one_atomic(actor& a, lci::atomic_op_t op,
-                                                                    const uint64_t& operand,
-                                                                    const uint64_t& compare,
-                                                                    uint64_t& before,
-                                                                    lci::comp_t comp) {
+                                                                    const uint64_t& operand, const uint64_t& compare,
+                                                                    uint64_t& before, lci::comp_t comp) {
   if (op == lci::atomic_op_t::compare_swap) {
-    return lci::post_atomic_x(a.peer, op, &operand, &before, comp, 0, a.target)
-        .compare(&compare)
-        .device(a.device)();
+    return lci::post_atomic_x(a.peer, op, &operand, &before, comp, 0, a.target).compare(&compare).device(a.device)();
   }
   return lci::post_atomic_x(a.peer, op, &operand, &before, comp, 0, a.target).device(a.device)();
 }

@@ -37,9 +37,7 @@ bool is_block(const char* matrix, int seed) {
 }
 constexpr size_t matrix_bytes = matrix_rows * matrix_rows * sizeof(double);
 
-std::atomic<uint64_t>& first_word(actor& a) {
-  return *reinterpret_cast<std::atomic<uint64_t>*>(a.mine);
-}
+std::atomic<uint64_t>& first_word(actor& a) { return *reinterpret_cast<std::atomic<uint64_t>*>(a.mine); }
 
 }  // namespace
 
@@ -58,8 +56,7 @@ void check_get(actor& a, size_t size, roles r, one_operation once) {
   meet_on(a.device);
   if (r.posts) {
     once(a, size);
-    if (!has_pattern(a.buffer.get(), size, a.peer))
-      give_up("a get has returned wrong data");
+    if (!has_pattern(a.buffer.get(), size, a.peer)) give_up("a get has returned wrong data");
   }
   meet_on(a.device);
 }
@@ -79,8 +76,7 @@ void check_block_get(actor& a, roles r, one_operation once) {
   meet_on(a.device);
   if (r.posts) {
     once(a, block_bytes);
-    if (!is_block(a.buffer.get(), a.peer))
-      give_up("a get of a block has returned wrong data");
+    if (!is_block(a.buffer.get(), a.peer)) give_up("a get of a block has returned wrong data");
   }
   meet_on(a.device);
 }

@@ -31,14 +31,14 @@ inline void repeat(actor& a, uint64_t count, int64_t window, Post post) {
 
 void put(actor& a, uint64_t count, size_t size, int64_t window) {
   repeat(
-      a, count, window, [&a, size](lci::comp_t comp) __attribute__((always_inline)) {
+      a, count, window, [&a, size ](lci::comp_t comp) __attribute__((always_inline)) {
         return lci::post_put_x(a.peer, a.buffer.get(), size, comp, 0, a.target).device(a.device)();
       });
 }
 
 void get(actor& a, uint64_t count, size_t size, int64_t window) {
   repeat(
-      a, count, window, [&a, size](lci::comp_t comp) __attribute__((always_inline)) {
+      a, count, window, [&a, size ](lci::comp_t comp) __attribute__((always_inline)) {
         return lci::post_get_x(a.peer, a.buffer.get(), size, comp, 0, a.target).device(a.device)();
       });
 }
@@ -82,14 +82,12 @@ void barriers(actor& a, uint64_t count, size_t, int64_t) {
 
 void add_doubles(const void* left, const void* right, void* dst, size_t n) {
   for (size_t i = 0; i < n; ++i)
-    static_cast<double*>(dst)[i] =
-        static_cast<const double*>(left)[i] + static_cast<const double*>(right)[i];
+    static_cast<double*>(dst)[i] = static_cast<const double*>(left)[i] + static_cast<const double*>(right)[i];
 }
 
 void allreduces(actor& a, uint64_t count, size_t size, int64_t) {
   for (uint64_t i = 0; i < count; ++i)
-    lci::allreduce_x(a.buffer.get(), a.result.get(), size / sizeof(double), sizeof(double),
-                     add_doubles)
+    lci::allreduce_x(a.buffer.get(), a.result.get(), size / sizeof(double), sizeof(double), add_doubles)
         .device(a.device)();
 }
 
@@ -104,18 +102,14 @@ one_sided_kind one_sided_kind_of(op_kind op) {
   using lci::atomic_op_t;
   switch (op) {
     case op_kind::put:
-      return {put, [](actor& a, size_t n, roles r) { check_put(a, n, r, once<put>); },
-              "puts to shared memory"};
+      return {put, [](actor& a, size_t n, roles r) { check_put(a, n, r, once<put>); }, "puts to shared memory"};
     case op_kind::get:
-      return {get, [](actor& a, size_t n, roles r) { check_get(a, n, r, once<get>); },
-              "gets from shared memory"};
+      return {get, [](actor& a, size_t n, roles r) { check_get(a, n, r, once<get>); }, "gets from shared memory"};
     case op_kind::atomic:
-      return {atomics<atomic_op_t::add>,
-              [](actor& a, size_t, roles r) { check_atomic(a, r, atomic_op_t::add); },
+      return {atomics<atomic_op_t::add>, [](actor& a, size_t, roles r) { check_atomic(a, r, atomic_op_t::add); },
               "64-bit fetch-and-add on shared memory"};
     case op_kind::swap:
-      return {atomics<atomic_op_t::swap>,
-              [](actor& a, size_t, roles r) { check_atomic(a, r, atomic_op_t::swap); },
+      return {atomics<atomic_op_t::swap>, [](actor& a, size_t, roles r) { check_atomic(a, r, atomic_op_t::swap); },
               "64-bit swap on shared memory"};
     case op_kind::cas:
       return {atomics<atomic_op_t::compare_swap>,
@@ -130,8 +124,7 @@ one_sided_kind one_sided_kind_of(op_kind op) {
     case op_kind::barrier:
       return {barriers, nullptr, "barriers, one after the other"};
     default:
-      return {allreduces,
-              [](actor& a, size_t n, roles) { check_allreduce(a, n, once<allreduces>); },
+      return {allreduces, [](actor& a, size_t n, roles) { check_allreduce(a, n, once<allreduces>); },
               "sums of doubles over all ranks, one after the other"};
   }
 }

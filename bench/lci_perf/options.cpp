@@ -75,12 +75,9 @@ const names<metric_kind> metric_names = {{"latency", metric_kind::latency},
                                          {"ownatomic", metric_kind::ownatomic},
                                          {"lockedqueue", metric_kind::lockedqueue},
                                          {"malloc", metric_kind::malloc}};
-const names<comp_kind> comp_names = {{"handler", comp_kind::handler},
-                                     {"cq", comp_kind::cq},
-                                     {"sync", comp_kind::sync},
-                                     {"counter", comp_kind::counter}};
-const names<bind_kind> bind_names = {
-    {"pack", bind_kind::pack}, {"cross", bind_kind::cross}, {"none", bind_kind::none}};
+const names<comp_kind> comp_names = {
+    {"handler", comp_kind::handler}, {"cq", comp_kind::cq}, {"sync", comp_kind::sync}, {"counter", comp_kind::counter}};
+const names<bind_kind> bind_names = {{"pack", bind_kind::pack}, {"cross", bind_kind::cross}, {"none", bind_kind::none}};
 
 template <class T>
 const char* find_name(const names<T>& all, T value) {
@@ -129,29 +126,25 @@ options parse(int argc, char** argv) {
       ->required()
       ->check(CLI::IsMember(keys(metric_names)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
-  app.add_option("--threads", o.threads,
-                 "pairs of threads that communicate concurrently; resource: threads")
+  app.add_option("--threads", o.threads, "pairs of threads that communicate concurrently; resource: threads")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--devices", devices,
                  "shared: all threads use one device; dedicated: a pair each, on one rank each end of a pair")
       ->check(CLI::IsMember(std::set<std::string>{"shared", "dedicated"}))
       ->capture_default_str();
-  app.add_option(
-         "--comp", comp,
-         "what notifies of arrivals: completion handler, queue, synchronizer; counter, but not of am")
+  app.add_option("--comp", comp,
+                 "what notifies of arrivals: completion handler, queue, synchronizer; counter, but not of am")
       ->check(CLI::IsMember(keys(comp_names)))
       ->capture_default_str();
-  app.add_flag("--zero-copy", o.zero_copy,
-               "cq and sync: take active messages as packets instead of malloc'ed copies");
+  app.add_flag("--zero-copy", o.zero_copy, "cq and sync: take active messages as packets instead of malloc'ed copies");
   app.add_option("--window", o.window, "rate, bandwidth: messages in flight for each pair")
       ->check(CLI::Range(4, 65536))
       ->capture_default_str();
   app.add_option("--rounds", o.rounds, "measured rounds; the median is printed")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app.add_option("--iterations", o.iterations,
-                 "messages a round and pair (default: as many as fit into --seconds)")
+  app.add_option("--iterations", o.iterations, "messages a round and pair (default: as many as fit into --seconds)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   app.add_option("--seconds", o.seconds, "length of a round without --iterations")
       ->check(CLI::Range(0.0001, 60.0))
@@ -159,29 +152,23 @@ options parse(int argc, char** argv) {
   app.add_option("--slots", o.slots, "floor ring64: slots of the ring")
       ->check(CLI::Range(size_t{2}, size_t{1} << 20))
       ->capture_default_str();
-  app.add_flag(
-      "--with-handoff", o.with_handoff,
-      "latency of 2 ranks: before each round, the same processes measure a plain hand-off of "
-      "a cache line; the ratio of the two is shown as well");
-  app.add_flag(
-      "--percentiles", o.percentiles,
-      "latency of messages: each round trip is timed as well; p50, p90, p99, p99.9 and the "
-      "longest, halved");
-  app.add_flag(
-      "--processes", o.processes,
-      "pairs of processes instead of threads: of N ranks, r < N/2 sends to r + N/2; together");
-  app.add_flag("--reg-cache", o.reg_cache,
-               "resource registration: with the device's registration cache");
+  app.add_flag("--with-handoff", o.with_handoff,
+               "latency of 2 ranks: before each round, the same processes measure a plain hand-off of "
+               "a cache line; the ratio of the two is shown as well");
+  app.add_flag("--percentiles", o.percentiles,
+               "latency of messages: each round trip is timed as well; p50, p90, p99, p99.9 and the "
+               "longest, halved");
+  app.add_flag("--processes", o.processes,
+               "pairs of processes instead of threads: of N ranks, r < N/2 sends to r + N/2; together");
+  app.add_flag("--reg-cache", o.reg_cache, "resource registration: with the device's registration cache");
   app.add_option("--bind", bind,
                  "pack: rank r's thread t of T on core (r*T+t) mod cores; cross: on core (r+t) mod "
                  "cores, so that partners never share one; none: as the launcher left it")
       ->check(CLI::IsMember(keys(bind_names)))
       ->capture_default_str();
   app.add_flag("--no-bind", no_bind, "same as --bind none");
-  CLI::Option* const json =
-      app.add_flag("--json", o.json, "one JSON object a line instead of a table");
-  app.add_flag("--csv", o.csv, "a line of names and one of values each instead of a table")
-      ->excludes(json);
+  CLI::Option* const json = app.add_flag("--json", o.json, "one JSON object a line instead of a table");
+  app.add_flag("--csv", o.csv, "a line of names and one of values each instead of a table")->excludes(json);
   app.footer(what_is_measured);
   try {
     app.parse(argc, argv);

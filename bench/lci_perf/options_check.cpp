@@ -7,8 +7,7 @@ namespace {
 // The metrics that an operation can measure, for an error text.
 std::string metrics_of(const options& o) {
   if (o.op == op_kind::floor) return "handoff, ring64, cma, memcpy, atomic, strided";
-  if (o.op == op_kind::resource)
-    return "cq, matching, packet, registration, atomic, ownatomic, lockedqueue, malloc";
+  if (o.op == op_kind::resource) return "cq, matching, packet, registration, atomic, ownatomic, lockedqueue, malloc";
   if (is_atomic(o.op) || is_collective(o.op)) return "latency, rate";
   return "latency, rate, bandwidth, bidirectional";
 }
@@ -18,14 +17,11 @@ bool fits(op_kind op, metric_kind m) {
   if (op == op_kind::resource) return m >= metric_kind::atomic;
   return m <= metric_kind::bidirectional;
 }
-bool has_one_size(const options& o) {
-  return is_atomic(o.op) || is_strided(o.op) || o.op == op_kind::barrier;
-}
+bool has_one_size(const options& o) { return is_atomic(o.op) || is_strided(o.op) || o.op == op_kind::barrier; }
 
 std::string about_metric(const options& o) {
   const std::string op = name_of(o.op), metric = name_of(o.metric);
-  if (!fits(o.op, o.metric))
-    return op + " can't measure " + metric + "; it measures " + metrics_of(o);
+  if (!fits(o.op, o.metric)) return op + " can't measure " + metric + "; it measures " + metrics_of(o);
   if ((o.metric == metric_kind::bandwidth || o.metric == metric_kind::bidirectional) &&
       (is_atomic(o.op) || is_collective(o.op)))
     return op + " has no bandwidth; it measures " + metrics_of(o);
@@ -41,8 +37,7 @@ std::string about_metric(const options& o) {
 }
 
 std::string about_size(const options& o) {
-  if (!o.sizes.empty() && has_one_size(o))
-    return std::string("--size: ") + name_of(o.op) + " has one size only";
+  if (!o.sizes.empty() && has_one_size(o)) return std::string("--size: ") + name_of(o.op) + " has one size only";
   if (!o.sizes.empty() && o.op == op_kind::resource && o.metric != metric_kind::registration &&
       o.metric != metric_kind::malloc)
     return "--size: resource " + std::string(name_of(o.metric)) + " has no size";
@@ -69,8 +64,7 @@ std::string about_completion(const options& o) {
     return "--comp counter: a counter provides no payload, and " + op +
            " brings one; sendrecv, putsignal and getsignal "
            "have their own buffers";
-  if (o.zero_copy &&
-      ((o.op != op_kind::am && o.op != op_kind::orderedam) || o.comp == comp_kind::handler)) {
+  if (o.zero_copy && ((o.op != op_kind::am && o.op != op_kind::orderedam) || o.comp == comp_kind::handler)) {
     return "--zero-copy: needs `am` or `orderedam` with --comp cq or --comp sync (handlers read messages in "
            "place anyway, receives name their own buffer)";
   }
@@ -79,8 +73,7 @@ std::string about_completion(const options& o) {
 
 std::string about_threads(const options& o) {
   if (o.threads > 1 && !o.dedicated && is_collective(o.op))
-    return std::string("--threads: ") + name_of(o.op) +
-           " by several threads needs --devices dedicated";
+    return std::string("--threads: ") + name_of(o.op) + " by several threads needs --devices dedicated";
   if (o.threads > 1 && o.op == op_kind::floor) return "--threads: a floor has a fixed number of threads";
   if (!o.processes) return {};
   if (o.threads > 1 || o.dedicated)

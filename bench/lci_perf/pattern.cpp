@@ -9,15 +9,12 @@ void message_check::look(const lci::status_t& status) {
   const uint64_t number = status.tag >> 8;
   sum_of_numbers.fetch_add(number, std::memory_order_relaxed);
   if (status.size != size)
-    give_up("a message of " + std::to_string(size) + " bytes has come with " +
-            std::to_string(status.size));
+    give_up("a message of " + std::to_string(size) + " bytes has come with " + std::to_string(status.size));
   if (!has_pattern(status.buffer, size, seed))
-    give_up("message " + std::to_string(number) + " of " + std::to_string(size) +
-            " bytes is not what was sent");
+    give_up("message " + std::to_string(number) + " of " + std::to_string(size) + " bytes is not what was sent");
   const uint64_t before = seen.fetch_add(1, std::memory_order_release);  // K1: pairs with K2
   if (ordered && number != before)
-    give_up("message " + std::to_string(number) + " has come in place of " +
-            std::to_string(before));
+    give_up("message " + std::to_string(number) + " has come in place of " + std::to_string(before));
 }
 
 void message_check::end(uint64_t count) const {

@@ -23,9 +23,7 @@ inline bool has_pattern(const void* at, size_t size, int seed) {
 }
 
 /// The tag of message `k` of pair `index` in a checking round.
-inline lci::tag_t numbered_tag(int index, uint64_t k) {
-  return static_cast<lci::tag_t>(index) | k << 8;
-}
+inline lci::tag_t numbered_tag(int index, uint64_t k) { return static_cast<lci::tag_t>(index) | k << 8; }
 
 /// What one side of a pair has received in a checking round. look() may be called by several threads concurrently.
 struct message_check {

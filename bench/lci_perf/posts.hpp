@@ -43,9 +43,7 @@ template <op_kind Op>
 LCI_ALWAYS_INLINE inline void post_message(side& s, size_t size, lci::rcomp_t target, lci::tag_t tag) {
   insist(s, [&]() LCI_ALWAYS_INLINE {
     if constexpr (Op == op_kind::am) {
-      return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target)
-          .device(s.to_partner)
-          .tag(tag)();
+      return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target).device(s.to_partner).tag(tag)();
     } else if constexpr (Op == op_kind::orderedam) {
       return lci::post_am_x(s.partner_rank, s.out.get(), size, s.local, target)
           .device(s.to_partner)

@@ -51,8 +51,7 @@ double figure_of(metric_kind m, double seconds, double messages, size_t size) {
   }
 }
 
-reporter::reporter(const options& o, int ranks, const std::vector<std::string>& notes)
-    : options_(o), ranks_(ranks) {
+reporter::reporter(const options& o, int ranks, const std::vector<std::string>& notes) : options_(o), ranks_(ranks) {
   if (o.json || o.csv) return;
   std::printf("# lci_perf %s %s\n", name_of(o.op), name_of(o.metric));
   for (const std::string& note : notes) std::printf("# %s\n", note.c_str());
@@ -63,17 +62,13 @@ reporter::reporter(const options& o, int ranks, const std::vector<std::string>& 
 std::vector<reporter::field> reporter::fields_of(const result& r) const {
   const options& o = options_;
   std::vector<field> out;
-  const auto text = [&](const char* name, const char* value) {
-    out.push_back({name, value, true});
-  };
+  const auto text = [&](const char* name, const char* value) { out.push_back({name, value, true}); };
   const auto number = [&](const char* name, double value) {
     char digits[32];
     std::snprintf(digits, sizeof(digits), "%.10g", value);
     out.push_back({name, digits, false});
   };
-  const auto whole = [&](const char* name, size_t value) {
-    out.push_back({name, std::to_string(value), false});
-  };
+  const auto whole = [&](const char* name, size_t value) { out.push_back({name, std::to_string(value), false}); };
   const spread all(r.figures);
   const bool lci = o.op != op_kind::floor && o.op != op_kind::resource;
   text("op", name_of(o.op));

@@ -39,8 +39,7 @@ class queue final : public contended_object {
       give_up("a completion queue has not returned what was pushed");
   }
   std::string what() const override {
-    return "a push and a pop of one completion queue (" + lci::to_string(cq_.get_attr_cq_type()) +
-           ")";
+    return "a push and a pop of one completion queue (" + lci::to_string(cq_.get_attr_cq_type()) + ")";
   }
 
  private:
@@ -57,10 +56,8 @@ class matching final : public contended_object {
     char values[2];
     for (uint64_t i = 0; i < count; ++i) {
       const lci::matching_entry_key_t key = static_cast<uint64_t>(t) << 32 | (i & 1023);
-      void* const before =
-          lci::matching_engine_insert(engine_, key, &values[0], lci::matching_entry_type_t::recv);
-      void* const match =
-          lci::matching_engine_insert(engine_, key, &values[1], lci::matching_entry_type_t::send);
+      void* const before = lci::matching_engine_insert(engine_, key, &values[0], lci::matching_entry_type_t::recv);
+      void* const match = lci::matching_engine_insert(engine_, key, &values[1], lci::matching_entry_type_t::send);
       if (before != nullptr || match != &values[0]) give_up("a send has not matched its receive");
     }
   }

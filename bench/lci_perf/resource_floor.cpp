@@ -19,9 +19,7 @@ struct alignas(128) word {
 class words final : public contended_object {
  public:
   words(int threads, bool own)
-      : words_(std::make_unique<word[]>(static_cast<size_t>(threads))),
-        threads_(threads),
-        own_(own) {}
+      : words_(std::make_unique<word[]>(static_cast<size_t>(threads))), threads_(threads), own_(own) {}
   void work(int t, uint64_t count) override {
     std::atomic<uint64_t>& value = words_[own_ ? t : 0].value;
     for (uint64_t i = 0; i < count; ++i) value.fetch_add(1, std::memory_order_seq_cst);
@@ -63,9 +61,7 @@ class locked_queue final : public contended_object {
   void check(uint64_t) override {
     if (!queue_.empty()) give_up("the queue is not empty after all pops");
   }
-  std::string what() const override {
-    return "a push and a pop of 40 bytes, std::deque and std::mutex";
-  }
+  std::string what() const override { return "a push and a pop of 40 bytes, std::deque and std::mutex"; }
 
  private:
   std::mutex lock_;

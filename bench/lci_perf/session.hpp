@@ -34,9 +34,7 @@ class session {
  private:
   /// Whether the two ends of a pair have a device each within one process. (With two ranks they always do.) Not with
   /// registered memory, which is reached only through the device that it was registered with.
-  bool has_two_devices() const {
-    return ranks_ == 1 && options_.dedicated && !has_memory(options_.op);
-  }
+  bool has_two_devices() const { return ranks_ == 1 && options_.dedicated && !has_memory(options_.op); }
   void make_sides();
   void make_handlers();
   int new_side_objects(side& s);
@@ -70,8 +68,8 @@ class session {
   std::vector<lci::rcomp_t> rcomps_;
   std::vector<lci::symmetric_t> memories_;
   lci::rcomp_t command_handler_ = 0, ready_handler_ = 0;
-  uint64_t serial_ = 0;            // serial number of the last command
-  bool ended_ = false;             // pairs of processes: the stop command has arrived
+  uint64_t serial_ = 0;                     // serial number of the last command
+  bool ended_ = false;                      // pairs of processes: the stop command has arrived
   round_plan sender_plan_, receiver_plan_;  // written by a role's first thread before the start barrier
   spin_barrier sender_barrier_, receiver_barrier_;
 };

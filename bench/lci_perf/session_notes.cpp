@@ -19,8 +19,7 @@ std::vector<std::string> session::notes() const {
   }
   out.push_back(line);
   if (o.op == op_kind::orderedam) out.push_back("a stream for each pair: messages come in order");
-  const char* by[] = {"told to a handler", "told to a completion queue", "told to synchronizers",
-                      "told to a counter"};
+  const char* by[] = {"told to a handler", "told to a completion queue", "told to synchronizers", "told to a counter"};
   line = std::string(by[static_cast<int>(o.comp)]);
   if (o.op == op_kind::sendrecv) {
     line += ", received into buffers posted beforehand";
@@ -31,8 +30,7 @@ std::vector<std::string> session::notes() const {
   } else if (o.comp == comp_kind::handler) {
     line += ", which reads the payload in place";
   } else {
-    line +=
-        o.zero_copy ? ", payload in packets (put_upacket)" : ", payload in malloc'ed copies, freed";
+    line += o.zero_copy ? ", payload in packets (put_upacket)" : ", payload in malloc'ed copies, freed";
   }
   out.push_back(line);
   if (o.percentiles) {
@@ -46,8 +44,7 @@ std::vector<std::string> session::notes() const {
   }
   out.push_back(ranks_ != 1 || o.bind == bind_kind::none
                     ? describe_binding(o.bind, ranks_, o.threads)
-                    : "senders as rank 0, receivers as rank 1: " +
-                          describe_binding(o.bind, 2, o.threads));
+                    : "senders as rank 0, receivers as rank 1: " + describe_binding(o.bind, 2, o.threads));
   if (crowded_) out.push_back("more threads than cores: idle threads yield");
   return out;
 }

@@ -28,9 +28,7 @@ struct handlers {
   static void to_receiver(lci::status_t status) { take(state.receivers[status.tag], status); }
   static void to_sender(lci::status_t status) { take(state.senders[status.tag], status); }
   // A signal has no payload to read: the data is in the program's memory.
-  static void signal_receiver(lci::status_t status) {
-    Bump(state.receivers[status.tag].arrived, 1);
-  }
+  static void signal_receiver(lci::status_t status) { Bump(state.receivers[status.tag].arrived, 1); }
   static void signal_sender(lci::status_t status) { Bump(state.senders[status.tag].arrived, 1); }
   static void received(lci::status_t status) { Bump(static_cast<side*>(status.user_context)->arrived, 1); }
   static void acknowledge(side& s, const lci::status_t& status) {
@@ -38,9 +36,7 @@ struct handlers {
     std::memcpy(&count, status.buffer, sizeof(count));
     Bump(s.acked, count);  // A2: pairs with A1
   }
-  static void ack_receiver(lci::status_t status) {
-    acknowledge(state.receivers[status.tag], status);
-  }
+  static void ack_receiver(lci::status_t status) { acknowledge(state.receivers[status.tag], status); }
   static void ack_sender(lci::status_t status) { acknowledge(state.senders[status.tag], status); }
 };
 
@@ -137,9 +133,7 @@ int session::new_side_objects(side& s) {
   rcomps_.push_back(lci::register_rcomp(s.counter));
   if (options_.op == op_kind::orderedam) s.stream = lci::alloc_stream();
   for (lci::comp_t& sync : s.syncs) {
-    sync = lci::alloc_sync_x()
-               .sync_threshold(static_cast<int>(plan_of({}).batch))
-               .zero_copy_am(options_.zero_copy)();
+    sync = lci::alloc_sync_x().sync_threshold(static_cast<int>(plan_of({}).batch)).zero_copy_am(options_.zero_copy)();
     comps_.push_back(sync);
     rcomps_.push_back(lci::register_rcomp(sync));
   }

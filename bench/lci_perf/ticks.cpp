@@ -40,8 +40,8 @@ std::vector<quantile> tick_log::quantiles(double unit) const {
   uint64_t all = 0;
   for (const uint64_t n : counts_) all += n;
   std::vector<quantile> out;
-  for (const auto& [name, part] : {std::pair("p50", 0.5), std::pair("p90", 0.9),
-                                   std::pair("p99", 0.99), std::pair("p99.9", 0.999)}) {
+  for (const auto& [name, part] :
+       {std::pair("p50", 0.5), std::pair("p90", 0.9), std::pair("p99", 0.99), std::pair("p99.9", 0.999)}) {
     const auto wanted = static_cast<uint64_t>(std::ceil(static_cast<double>(all) * part));
     uint64_t below = 0;
     size_t step = 0;

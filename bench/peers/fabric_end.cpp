@@ -26,9 +26,9 @@ fabric_domain::fabric_domain(const std::string& provider, bool threads) {
   hints->fabric_attr->prov_name = strdup(provider.c_str());
   // shm names its endpoints itself; over the loopback, the address must be given.
   const bool local = provider == "shm";
-  check_fabric(fi_getinfo(FI_VERSION(1, 17), local ? nullptr : "127.0.0.1", nullptr, local ? 0 : FI_SOURCE,
-                          hints, &info),
-               "fi_getinfo");
+  check_fabric(
+      fi_getinfo(FI_VERSION(1, 17), local ? nullptr : "127.0.0.1", nullptr, local ? 0 : FI_SOURCE, hints, &info),
+      "fi_getinfo");
   fi_freeinfo(hints);
   check_fabric(fi_fabric(info->fabric_attr, &fabric, nullptr), "fi_fabric");
   check_fabric(fi_domain(fabric, info, &domain, nullptr), "fi_domain");
@@ -71,8 +71,7 @@ std::vector<char> fabric_end::address() const {
 }
 
 void fabric_end::connect(const std::vector<char>& address) {
-  if (fi_av_insert(peers_, address.data(), 1, &partner_, 0, nullptr) != 1)
-    die("fi_av_insert", "no address taken");
+  if (fi_av_insert(peers_, address.data(), 1, &partner_, 0, nullptr) != 1) die("fi_av_insert", "no address taken");
 }
 
 void fabric_end::progress() {

@@ -19,15 +19,15 @@ enum { most = 64, sends = 64, receives = 256, size = 64 };
 static struct shared {
   volatile int named[most], met[most], left;
   char name[most][64];
-} *all;
+} * all;
 
-static void check(long result, const char *what) {
+static void check(long result, const char* what) {
   if (result == 0) return;
   fprintf(stderr, "fi_memory: %s: %s\n", what, fi_strerror((int)-result));
   exit(1);
 }
 
-static void wait_for(volatile int *flags, int n) {
+static void wait_for(volatile int* flags, int n) {
   for (int i = 0; i < n; ++i)
     while (!flags[i]) sched_yield();
 }
@@ -42,11 +42,11 @@ static void run(int me, int n) {
   check(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &info), "fi_getinfo");
   info->tx_attr->size = sends;
   info->rx_attr->size = receives;
-  struct fid_fabric *fabric;
-  struct fid_domain *domain;
-  struct fid_cq *queue;
-  struct fid_av *peers;
-  struct fid_ep *endpoint;
+  struct fid_fabric* fabric;
+  struct fid_domain* domain;
+  struct fid_cq* queue;
+  struct fid_av* peers;
+  struct fid_ep* endpoint;
   check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
   check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
   struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA, .size = sends + receives, .wait_obj = FI_WAIT_FD};
@@ -88,7 +88,7 @@ static void run(int me, int n) {
   _exit(0);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const int n = argc > 1 ? atoi(argv[1]) : 2;
   if (n < 2 || n > most) return fprintf(stderr, "fi_memory N: 2..%d processes\n", most), 2;
   all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -100,8 +100,7 @@ class one_sided : public workload {
   }
   void check_target(size_t size) {
     if (options_.op != op_kind::strided) return compare(memory_.mine(), size, 5);
-    constexpr size_t pitch = lci_perf::matrix_rows * sizeof(double),
-                     row = lci_perf::block_rows * sizeof(double);
+    constexpr size_t pitch = lci_perf::matrix_rows * sizeof(double), row = lci_perf::block_rows * sizeof(double);
     for (size_t y = 0; y < lci_perf::matrix_rows; ++y)
       for (size_t x = 0; x < pitch; ++x) {
         const size_t at = y * pitch + x;

@@ -28,8 +28,7 @@ std::string contradiction(const options& o) {
     return op + " is measured with one thread of each of two processes";
   if (o.window % 4 != 0) return "--window: " + std::to_string(o.window) + " is not a multiple of 4";
   for (const size_t size : o.sizes)
-    if (size < 8)
-      return "--size: " + std::to_string(size) + " is less than the 8 bytes of a message's number";
+    if (size < 8) return "--size: " + std::to_string(size) + " is less than the 8 bytes of a message's number";
   return "";
 }
 
@@ -49,9 +48,8 @@ options parse(int argc, char** argv, const program& who) {
   for (const op_kind op : who.ops) ops[lci_perf::name_of(op)] = op;
   const std::map<std::string, metric_kind> metrics = {
       {"latency", metric_kind::latency}, {"rate", metric_kind::rate}, {"bandwidth", metric_kind::bandwidth}};
-  const std::map<std::string, lci_perf::bind_kind> binds = {{"pack", lci_perf::bind_kind::pack},
-                                                            {"cross", lci_perf::bind_kind::cross},
-                                                            {"none", lci_perf::bind_kind::none}};
+  const std::map<std::string, lci_perf::bind_kind> binds = {
+      {"pack", lci_perf::bind_kind::pack}, {"cross", lci_perf::bind_kind::cross}, {"none", lci_perf::bind_kind::none}};
   std::string op, metric, bind = "pack";
   bool dedicated = false, shared = false;
   CLI::App app(std::string("Measures on ") + who.name +
@@ -69,27 +67,21 @@ options parse(int argc, char** argv, const program& who) {
       ->required()
       ->check(CLI::IsMember(keys(metrics)));
   app.add_option("--size", o.sizes, "bytes a message: N[,N...]")->delimiter(',');
-  app.add_option("--threads", o.threads, "pairs of threads that communicate concurrently")
-      ->check(CLI::Range(1, 64));
-  auto* const one_each =
-      app.add_flag("--dedicated", dedicated, "a worker, endpoint or communicator for each pair");
+  app.add_option("--threads", o.threads, "pairs of threads that communicate concurrently")->check(CLI::Range(1, 64));
+  auto* const one_each = app.add_flag("--dedicated", dedicated, "a worker, endpoint or communicator for each pair");
   app.add_flag("--shared", shared, "one for all (the default)")->excludes(one_each);
   app.add_option("--window", o.window, "rate, bandwidth: messages in flight for each pair")
       ->check(CLI::Range(4, 65536))
       ->capture_default_str();
   app.add_option("--rounds", o.rounds, "measured rounds")->check(CLI::Range(1, 10000))->capture_default_str();
-  app.add_option("--iterations", o.iterations,
-                 "messages a round and pair (default: what fits into --seconds)");
-  app.add_option("--seconds", o.seconds, "length of a round")
-      ->check(CLI::Range(0.0001, 60.0))
-      ->capture_default_str();
+  app.add_option("--iterations", o.iterations, "messages a round and pair (default: what fits into --seconds)");
+  app.add_option("--seconds", o.seconds, "length of a round")->check(CLI::Range(0.0001, 60.0))->capture_default_str();
   app.add_option("--bind", bind, "as lci_perf's: pack, cross, none")->check(CLI::IsMember(keys(binds)));
   if (who.forks)
     app.add_option("--ranks", o.ranks, "processes; with one, pairs of its threads communicate")
         ->check(CLI::Range(1, 2))
         ->capture_default_str();
-  app.add_flag("--thread-safe", o.thread_safe,
-               "initialize the library for several threads, although one calls it");
+  app.add_flag("--thread-safe", o.thread_safe, "initialize the library for several threads, although one calls it");
   if (std::string(who.name) == "libfabric")
     app.add_option("--provider", o.provider, "shm, tcp;ofi_rxm ...")->required();
   if (std::string(who.name).find("mpi") != std::string::npos)

@@ -33,8 +33,7 @@ class shmem_window {
   void get(size_t size) { shmem_getmem_nbi(local_.get(), mine_, size, partner_); }
   void fetch_add() { shmem_long_atomic_fetch_add(reinterpret_cast<long*>(mine_), 1, partner_); }
   void put_block() {
-    constexpr size_t pitch = lci_perf::matrix_rows * sizeof(double),
-                     row = lci_perf::block_rows * sizeof(double);
+    constexpr size_t pitch = lci_perf::matrix_rows * sizeof(double), row = lci_perf::block_rows * sizeof(double);
     for (size_t at = 0; at < lci_perf::block_rows * pitch; at += pitch)
       shmem_putmem_nbi(mine_ + at, local_.get() + at, row, partner_);
   }
@@ -110,6 +109,5 @@ int measure(options o) {
 }  // namespace peers
 
 int main(int argc, char** argv) {
-  return peers::asks_for_start(argc, argv) ? peers::start()
-                                           : peers::measure(peers::parse(argc, argv, peers::who));
+  return peers::asks_for_start(argc, argv) ? peers::start() : peers::measure(peers::parse(argc, argv, peers::who));
 }

@@ -23,8 +23,7 @@ inline void fill(char* data, size_t size, uint64_t number) {
 }
 inline void compare(const char* data, size_t size, uint64_t number) {
   for (size_t i = 0; i < size; ++i)
-    if (data[i] != static_cast<char>(number * 31 + i * 7 + 1))
-      die("check of a message", "wrong bytes arrived");
+    if (data[i] != static_cast<char>(number * 31 + i * 7 + 1)) die("check of a message", "wrong bytes arrived");
 }
 
 /// `End` is one thread's end of a pair. It provides post_send, post_recv and wait for requests; send_now and recv_now,

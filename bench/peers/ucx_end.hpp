@@ -85,8 +85,7 @@ class ucx_am_end {
  private:
   ucs_status_ptr_t send(const char* data, size_t size, bool ack) {
     const ucp_request_param_t how{};
-    return ucp_am_send_nbx(worker_.endpoint, ucx_number(partner_of(where_), ack), nullptr, 0, data, size,
-                           &how);
+    return ucp_am_send_nbx(worker_.endpoint, ucx_number(partner_of(where_), ack), nullptr, 0, data, size, &how);
   }
   void await(ucx_box& box, uint64_t n) {
     while (box.arrived.load(std::memory_order_acquire) < n) worker_.progress();  // A1: pairs with A2

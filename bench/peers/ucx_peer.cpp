@@ -5,11 +5,11 @@
 namespace peers {
 namespace {
 
-const program who = {"ucx",
-                     "itself: it forks",
-                     {op_kind::am, op_kind::sendrecv, op_kind::put, op_kind::get, op_kind::atomic,
-                      op_kind::putsignal, op_kind::strided},
-                     true};
+const program who = {
+    "ucx",
+    "itself: it forks",
+    {op_kind::am, op_kind::sendrecv, op_kind::put, op_kind::get, op_kind::atomic, op_kind::putsignal, op_kind::strided},
+    true};
 
 /// This process's workers, connected to their partners. One for each end of a pair, or, if shared, one for all of them;
 /// with one process, a shared worker is connected to itself.
@@ -20,8 +20,7 @@ class workers {
     const bool threads = o.thread_safe || one_;
     const int n = one_ ? 1 : o.threads;
     const int sides = all.ranks == 1 && !one_ ? 2 : 1;
-    for (int i = 0; i < n * sides; ++i)
-      all_.push_back(std::make_unique<ucx_worker>(context, threads, is_crowded(o)));
+    for (int i = 0; i < n * sides; ++i) all_.push_back(std::make_unique<ucx_worker>(context, threads, is_crowded(o)));
     for (int i = 0; i < n * sides; ++i) publish(all, all.rank * n + i, *all_[static_cast<size_t>(i)]);
     all.barrier();
     for (int i = 0; i < n * sides; ++i) {
@@ -63,8 +62,7 @@ class workers {
 
 template <class End>
 void measure_messages(const options& o, forked_job& all, workers& w) {
-  two_sided<End> what(o, all,
-                      [&](place where) { return std::make_unique<End>(w.of(where), where, w.one()); });
+  two_sided<End> what(o, all, [&](place where) { return std::make_unique<End>(w.of(where), where, w.one()); });
   run(who, o, all, what);
 }
 
@@ -104,6 +102,5 @@ int start() {
 }  // namespace peers
 
 int main(int argc, char** argv) {
-  return peers::asks_for_start(argc, argv) ? peers::start()
-                                           : peers::measure(peers::parse(argc, argv, peers::who));
+  return peers::asks_for_start(argc, argv) ? peers::start() : peers::measure(peers::parse(argc, argv, peers::who));
 }

@@ -8,8 +8,7 @@ ucx_window::ucx_window(ucx_context& context, ucx_worker& worker, forked_job& all
       signal_(worker, {all.rank == 0, 0}, false),
       local_(lci_perf::make_page_buffer(bytes, 1)) {
   ucp_mem_map_params_t params{};
-  params.field_mask =
-      UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
   params.length = bytes;
   params.flags = UCP_MEM_MAP_ALLOCATE;
   check_ucx(ucp_mem_map(context.handle, &params, &memory_), "ucp_mem_map");
@@ -26,8 +25,7 @@ ucx_window::ucx_window(ucx_context& context, ucx_worker& worker, forked_job& all
   ucp_rkey_buffer_release(key);
   all.barrier();
   const int partner = 1 - all.rank;
-  check_ucx(ucp_ep_rkey_unpack(worker.endpoint, all.look_up(number + 2 * partner).data(), &key_),
-            "ucp_ep_rkey_unpack");
+  check_ucx(ucp_ep_rkey_unpack(worker.endpoint, all.look_up(number + 2 * partner).data(), &key_), "ucp_ep_rkey_unpack");
   std::memcpy(&remote_, all.look_up(number + 2 * partner + 1).data(), sizeof remote_);
 }
 
@@ -46,8 +44,7 @@ void ucx_window::fetch_add() {
 
 void ucx_window::put_block() {
   const ucp_request_param_t how{};
-  constexpr size_t pitch = lci_perf::matrix_rows * sizeof(double),
-                   row = lci_perf::block_rows * sizeof(double);
+  constexpr size_t pitch = lci_perf::matrix_rows * sizeof(double), row = lci_perf::block_rows * sizeof(double);
   for (size_t y = 0; y < lci_perf::block_rows; ++y)
     started(ucp_put_nbx(worker_.endpoint, local_.get() + y * pitch, row, remote_ + y * pitch, key_, &how));
 }

@@ -5,8 +5,7 @@
 namespace peers {
 namespace {
 
-ucs_status_t on_message(void* to, const void*, size_t, void* data, size_t size,
-                        const ucp_am_recv_param_t* param) {
+ucs_status_t on_message(void* to, const void*, size_t, void* data, size_t size, const ucp_am_recv_param_t* param) {
   auto& box = *static_cast<ucx_box*>(to);
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
     ucp_request_param_t how{};
@@ -87,8 +86,7 @@ void ucx_worker::disconnect() {
 void ucx_worker::deliver(unsigned id, ucx_box& box) {
   box.worker = handle;
   ucp_am_handler_param_t params{};
-  params.field_mask =
-      UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  params.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   params.id = id;
   params.cb = on_message;
   params.arg = &box;

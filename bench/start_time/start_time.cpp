@@ -66,8 +66,8 @@ void run(double start_ms, double main_ms) {
       "{\"rank\": %d, \"ranks\": %d, \"main_ms\": %.3f, \"init_ms\": %.3f, \"message_ms\": %.3f, "
       "\"barrier_ms\": %.3f, "
       "\"rss_before_kb\": %ld, \"rss_kb\": %ld}\n",
-      rank, last + 1, main_ms - start_ms, init_ms - start_ms,
-      message_ms < 0 ? -1 : message_ms - start_ms, barrier_ms - start_ms, before_kb, after_kb);
+      rank, last + 1, main_ms - start_ms, init_ms - start_ms, message_ms < 0 ? -1 : message_ms - start_ms,
+      barrier_ms - start_ms, before_kb, after_kb);
   std::fflush(stdout);
   lci::deregister_rcomp(handler);
   lci::free_comp(&comp);

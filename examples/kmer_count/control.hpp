@@ -6,10 +6,10 @@
 namespace kmer_count {
 
 enum class control_kind : uint32_t {
-  totals,   // value: batches sent to the receiver in this traversal
-  ready,    // the sender will get no more batches in this traversal
-  bins,     // body: part of the sender's histogram
-  report,   // body: the sender's rank_summary; value: how many messages with bins it has sent
+  totals,    // value: batches sent to the receiver in this traversal
+  ready,     // the sender will get no more batches in this traversal
+  bins,      // body: part of the sender's histogram
+  report,    // body: the sender's rank_summary; value: how many messages with bins it has sent
   finished,  // the sender needs no further messages
 };
 

@@ -21,8 +21,7 @@ exchange::exchange(const program_options& options) {
   control_rcomp_ = lci::register_rcomp(control_comp_);
   const size_t ncomps = queues_ ? options.threads : 1;
   for (size_t i = 0; i < ncomps; ++i) {
-    batch_comps_.push_back(queues_ ? lci::alloc_cq()
-                                   : lci::alloc_handler_x(&exchange::on_batch).am_in_place(true)());
+    batch_comps_.push_back(queues_ ? lci::alloc_cq() : lci::alloc_handler_x(&exchange::on_batch).am_in_place(true)());
     batch_rcomps_.push_back(lci::register_rcomp(batch_comps_.back()));
   }
   sent_comp_ = lci::alloc_handler(&exchange::on_sent);
@@ -88,9 +87,7 @@ void exchange::send_control(worker& w, int rank, const void* bytes, size_t size)
   activity_scope scope(w.clock, activity::send);
   backoff wait;
   // COMP_NULL_RETRY never returns `posted`, so the bytes may be reused when the call returns.
-  while (lci::post_am_x(rank, bytes, size, lci::COMP_NULL_RETRY, control_rcomp_)
-             .device(device_of(w))()
-             .is_retry()) {
+  while (lci::post_am_x(rank, bytes, size, lci::COMP_NULL_RETRY, control_rcomp_).device(device_of(w))().is_retry()) {
     ++w.counters.retries;
     if (!progress(w)) wait.nothing_happened();
   }

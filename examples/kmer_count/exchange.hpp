@@ -57,9 +57,7 @@ class exchange {
   static void on_sent(lci::status_t status);
 
   lci::device_t device_of(const worker& w) const { return devices_[w.index % devices_.size()]; }
-  lci::rcomp_t batch_target(const worker& w) const {
-    return batch_rcomps_[w.index % batch_rcomps_.size()];
-  }
+  lci::rcomp_t batch_target(const worker& w) const { return batch_rcomps_[w.index % batch_rcomps_.size()]; }
   bool progress(worker& w, lci::device_t device);
   bool pop_queue(worker& w, lci::comp_t queue);
 

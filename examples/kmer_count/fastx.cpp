@@ -10,14 +10,11 @@ size_t visible_length(std::string_view text, size_t pos, size_t end) {
   return n;
 }
 
-bool line_is_complete(std::string_view text, size_t end) {
-  return end > 0 && text[end - 1] == '\n';
-}
+bool line_is_complete(std::string_view text, size_t end) { return end > 0 && text[end - 1] == '\n'; }
 
 }  // namespace
 
-fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, fastq_record& record,
-                               const char*& why) {
+fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, fastq_record& record, const char*& why) {
   if (pos >= text.size()) return fastq_result::incomplete;
   if (text[pos] != '@') {
     why = "a record must begin with '@'";
@@ -83,8 +80,7 @@ size_t find_fastq_record(std::string_view text, size_t pos) {
 bool within_fasta_header(std::string_view text, size_t pos) {
   if (pos == 0) return false;
   const void* end = memrchr(text.data(), '\n', pos);
-  const size_t line =
-      end == nullptr ? 0 : static_cast<size_t>(static_cast<const char*>(end) - text.data()) + 1;
+  const size_t line = end == nullptr ? 0 : static_cast<size_t>(static_cast<const char*>(end) - text.data()) + 1;
   return line < pos && text[line] == '>';
 }
 
@@ -99,8 +95,8 @@ size_t fasta_lookahead_end(std::string_view text, size_t pos, bool at_line_start
 }
 
 void throw_malformed(const text_block& block, size_t pos, const char* why) {
-  throw input_error(std::string(block.file_name) + ": FASTQ record at byte " +
-                    std::to_string(block.offset + pos) + ": " + why +
+  throw input_error(std::string(block.file_name) + ": FASTQ record at byte " + std::to_string(block.offset + pos) +
+                    ": " + why +
                     ". If its reads span several lines each, --no-split may help; otherwise the "
                     "file is damaged");
 }

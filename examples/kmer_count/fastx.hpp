@@ -39,8 +39,7 @@ constexpr size_t npos = std::string_view::npos;
 inline size_t next_line(std::string_view text, size_t pos) {
   if (pos >= text.size()) return text.size();
   const void* end = std::memchr(text.data() + pos, '\n', text.size() - pos);
-  return end == nullptr ? text.size()
-                        : static_cast<size_t>(static_cast<const char*>(end) - text.data()) + 1;
+  return end == nullptr ? text.size() : static_cast<size_t>(static_cast<const char*>(end) - text.data()) + 1;
 }
 
 /// A FASTQ record, as offsets in its text. Sequence and quality may span several lines.
@@ -55,8 +54,7 @@ enum class fastq_result { record, incomplete, malformed };
 
 /// Reads the record at `pos`, which must be its '@'. Returns `incomplete` if the text ends within the record; with
 /// `at_eof` nothing follows, so a last line needs no line end. Returns `malformed` with the reason in `why`.
-fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, fastq_record& record,
-                               const char*& why);
+fastq_result read_fastq_record(std::string_view text, size_t pos, bool at_eof, fastq_record& record, const char*& why);
 
 /// The first record start at or after `pos` in a FASTQ file with four lines per record; text.size() if there is none. A
 /// quality line may begin with '@' or '+'. A record start is a line with '@' two lines before a line with '+'; a
@@ -136,8 +134,7 @@ void scan_fasta(const text_block& block, int k, Scanner& scanner, text_counts& c
 
 /// Calls `emit(kmer)` for every k-mer that belongs to the piece.
 template <class Emit>
-void for_each_kmer(const text_block& block, int k, bool canonical, text_counts& counts,
-                   Emit&& emit) {
+void for_each_kmer(const text_block& block, int k, bool canonical, text_counts& counts, Emit&& emit) {
   auto call = [&emit](const kmer& m) { emit(m); };
   kmer_scanner<decltype(call)> scanner(k, canonical, call);
   if (block.format == file_format::fastq) {

@@ -17,9 +17,7 @@ class message_bytes {
     const char* p = static_cast<const char*>(data);
     bytes_.insert(bytes_.end(), p, p + size);
   }
-  void send(exchange& net, worker& w, int rank) const {
-    net.send_control(w, rank, bytes_.data(), bytes_.size());
-  }
+  void send(exchange& net, worker& w, int rank) const { net.send_control(w, rank, bytes_.data(), bytes_.size()); }
 
  private:
   std::vector<char> bytes_;

@@ -43,8 +43,7 @@ sample take_sample(const input_set::file& f, int k) {
   std::string text;
   text_stream stream(f.path);
   bool at_eof = false;
-  while (text.size() < sample_size && !at_eof)
-    at_eof = !stream.read(text, sample_size - text.size());
+  while (text.size() < sample_size && !at_eof) at_eof = !stream.read(text, sample_size - text.size());
   if (skip_blank(text, 0) == text.size()) return s;  // an empty file has no k-mers
   s.format = detect_format(f.path, text);
   s.four_lines = s.format != file_format::fastq || has_four_line_records(text, at_eof);
@@ -59,8 +58,7 @@ sample take_sample(const input_set::file& f, int k) {
     size_t pos = skip_blank(text, 0);
     fastq_record record;
     const char* why = nullptr;
-    while (pos < text.size() &&
-           read_fastq_record(text, pos, at_eof, record, why) == fastq_result::record) {
+    while (pos < text.size() && read_fastq_record(text, pos, at_eof, record, why) == fastq_result::record) {
       pos = skip_blank(text, record.end);
     }
     if (pos > 0) s.share *= static_cast<double>(pos) / static_cast<double>(text.size());

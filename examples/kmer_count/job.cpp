@@ -9,9 +9,7 @@
 namespace kmer_count {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 uint64_t expected_per_rank(const program_options& o, const input_set& input, int nranks) {
   const uint64_t all = o.expected_kmers > 0 ? o.expected_kmers : input.expected_kmers();
@@ -25,19 +23,16 @@ double filter_bits(const program_options& o) {
 
 }  // namespace
 
-job::job(const program_options& options, exchange& net, const input_set& input,
-         const input_options& input_settings)
+job::job(const program_options& options, exchange& net, const input_set& input, const input_options& input_settings)
     : options_(options),
       net_(net),
       gathering_(net),
-      store_(options.filter, expected_per_rank(options, input, net.nranks()), filter_bits(options),
-             options.threads),
+      store_(options.filter, expected_per_rank(options, input, net.nranks()), filter_bits(options), options.threads),
       ntraversals_(options.filter ? 2 : 1) {
   for (size_t i = 0; i < options.threads; ++i)
     writers_.push_back(std::make_unique<kmer_table::writer>(store_.table(), i));
   for (size_t t = 0; t < ntraversals_; ++t) {
-    shares_.push_back(
-        std::make_unique<input_share>(input, input_settings, net.rank(), net.nranks()));
+    shares_.push_back(std::make_unique<input_share>(input, input_settings, net.rank(), net.nranks()));
     traversals_.push_back(std::make_unique<traversal_end>(net.nranks(), options.threads));
   }
   net_.set_receiver(this);
@@ -172,8 +167,7 @@ void job::on_batch(worker& w, size_t traversal, const char* kmers, size_t size) 
 void job::tell_others(worker& w, control_kind kind, size_t traversal) {
   for (int r = 0; r < net_.nranks(); ++r) {
     if (r == net_.rank()) continue;
-    const control message{kind, static_cast<uint32_t>(traversal),
-                          traversals_[traversal]->sent_to(r)};
+    const control message{kind, static_cast<uint32_t>(traversal), traversals_[traversal]->sent_to(r)};
     net_.send_control(w, r, &message, sizeof message);
   }
 }

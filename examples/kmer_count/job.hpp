@@ -26,8 +26,7 @@ struct job_result {
 /// Counts one input once. Thread-bound, except for the receiver's functions, which LCI's progress calls.
 class job : private receiver {
  public:
-  job(const program_options& options, exchange& net, const input_set& input,
-      const input_options& input_settings);
+  job(const program_options& options, exchange& net, const input_set& input, const input_options& input_settings);
 
   /// Runs the job. The result is complete on rank 0 only.
   job_result run();

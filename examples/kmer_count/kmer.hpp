@@ -81,11 +81,7 @@ template <class Emit>
 class kmer_scanner {
  public:
   kmer_scanner(int k, bool canonical, Emit emit)
-      : k_(k),
-        canonical_(canonical),
-        mask_((uint128{1} << 2 * k) - 1),
-        top_shift_(2 * (k - 1)),
-        emit_(emit) {}
+      : k_(k), canonical_(canonical), mask_((uint128{1} << 2 * k) - 1), top_shift_(2 * (k - 1)), emit_(emit) {}
 
   /// Starts a new sequence.
   void reset() { length_ = 0; }

@@ -14,8 +14,7 @@ constexpr size_t group = 32;
 
 }  // namespace
 
-kmer_store::kmer_store(bool use_filter, uint64_t expected_kmers, double filter_bits, size_t threads)
-    : table_(threads) {
+kmer_store::kmer_store(bool use_filter, uint64_t expected_kmers, double filter_bits, size_t threads) : table_(threads) {
   if (!use_filter) {
     table_.reserve(expected_kmers / 4);  // a table can grow, a filter can't
     return;

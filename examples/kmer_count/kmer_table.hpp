@@ -71,7 +71,7 @@ class kmer_table {
   };
   using map = absl::flat_hash_map<kmer, uint64_t, hasher>;
   struct alignas(64) part {
-    map counts;                                       // written by its thread only
+    map counts;                                      // written by its thread only
     alignas(64) std::atomic<batch*> inbox{nullptr};  // the whole list is taken at once: no ABA problem
   };
 

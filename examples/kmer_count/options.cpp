@@ -46,9 +46,7 @@ CLI::Validator between(T low, T high) {
   return CLI::Range(low, high).description("");
 }
 
-CLI::Validator one_of(std::set<std::string> words) {
-  return CLI::IsMember(std::move(words)).description("");
-}
+CLI::Validator one_of(std::set<std::string> words) { return CLI::IsMember(std::move(words)).description(""); }
 
 }  // namespace
 
@@ -59,9 +57,7 @@ bool parse_command_line(int argc, char** argv, program_options& o, int& exit_cod
   CLI::App app{description, "kmer_count"};
   app.footer(examples);
   app.get_formatter()->column_width(30);
-  app.add_option("files", o.files, "FASTA or FASTQ files, plain or compressed with gzip")
-      ->required()
-      ->type_name("");
+  app.add_option("files", o.files, "FASTA or FASTQ files, plain or compressed with gzip")->required()->type_name("");
   app.add_option("-k", o.k, wrapped("bases of a k-mer, 1 to 63"))
       ->check(between(1, max_k))
       ->type_name("N")
@@ -71,8 +67,8 @@ bool parse_command_line(int argc, char** argv, program_options& o, int& exit_cod
       ->type_name("N")
       ->capture_default_str();
   bool canonical = true;
-  auto* flag = app.add_flag("-C,--canonical", canonical,
-                            wrapped("count a k-mer and its reverse complement as one (default)"));
+  auto* flag =
+      app.add_flag("-C,--canonical", canonical, wrapped("count a k-mer and its reverse complement as one (default)"));
   app.add_flag("--forward-only", forward_only, wrapped("count them apart"))->excludes(flag);
   app.add_option("--aggregate", o.aggregate,
                  wrapped("size of the batches in which k-mers travel; each thread fills one for "

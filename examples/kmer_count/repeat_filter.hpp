@@ -67,14 +67,12 @@ class repeat_filter {
   }
 
   // The product depends on all bits of the hash, including those that select the owner.
-  size_t place(uint64_t hash) const {
-    return static_cast<size_t>(uint128{hash * 0x9e3779b97f4a7c15u} * size_ >> 64);
-  }
+  size_t place(uint64_t hash) const { return static_cast<size_t>(uint128{hash * 0x9e3779b97f4a7c15u} * size_ >> 64); }
 
   static uint64_t mask(uint64_t hash) {
     const uint64_t h = (hash ^ hash >> 29) * 0xbf58476d1ce4e5b9u;
-    return uint64_t{1} << (h >> 58) | uint64_t{1} << (h >> 52 & 63) |
-           uint64_t{1} << (h >> 46 & 63) | uint64_t{1} << (h >> 40 & 63);
+    return uint64_t{1} << (h >> 58) | uint64_t{1} << (h >> 52 & 63) | uint64_t{1} << (h >> 46 & 63) |
+           uint64_t{1} << (h >> 40 & 63);
   }
 
   size_t size_ = 0;

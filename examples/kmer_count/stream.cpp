@@ -6,8 +6,7 @@
 
 namespace kmer_count {
 
-text_stream::text_stream(const std::string& path)
-    : path_(path), file_(gzopen(path.c_str(), "rbe")) {
+text_stream::text_stream(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rbe")) {
   if (file_ == nullptr) throw input_error(path + ": can't be read: " + std::strerror(errno));
   gzbuffer(file_, 256 * 1024);
 }

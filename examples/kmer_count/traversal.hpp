@@ -16,8 +16,7 @@ namespace kmer_count {
 /// traversal has its own state. Thread-safe.
 class traversal_end {
  public:
-  traversal_end(int nranks, size_t nthreads)
-      : others_(static_cast<uint64_t>(nranks) - 1), reading_(nthreads) {
+  traversal_end(int nranks, size_t nthreads) : others_(static_cast<uint64_t>(nranks) - 1), reading_(nthreads) {
     for (int r = 0; r < nranks; ++r) sent_.push_back(std::make_unique<std::atomic<uint64_t>>(0));
   }
 
@@ -29,9 +28,7 @@ class traversal_end {
   bool thread_has_sent_all() {
     return reading_.fetch_sub(1, std::memory_order_acq_rel) == 1;  // orders all add_sent()
   }
-  uint64_t sent_to(int rank) const {
-    return sent_[static_cast<size_t>(rank)]->load(std::memory_order_relaxed);
-  }
+  uint64_t sent_to(int rank) const { return sent_[static_cast<size_t>(rank)]->load(std::memory_order_relaxed); }
 
   /// A batch has been processed.
   void batch_processed() {

@@ -35,8 +35,7 @@ constexpr uint64_t layout_of_headers(uint64_t generated) {
                offsetof(heap_window, size), sizeof(receive_terms), sizeof(status_t), offsetof(status_t, rank),
                offsetof(status_t, buffer), offsetof(status_t, size), offsetof(status_t, tag),
                offsetof(status_t, user_context), sizeof(rmr_t), offsetof(rmr_t, size_and_device), sizeof(operation_t),
-               sizeof(layout_t), sizeof(comp_impl_t),
-               sizeof(std::string));
+               sizeof(layout_t), sizeof(comp_impl_t), sizeof(std::string));
 }
 
 /// Throws version_error unless the library was compiled with headers of this hash.

@@ -16,8 +16,8 @@ struct count_t {
 /// as `sent` at one end is counted as `received` at the other when it has arrived. Includes
 /// traffic of the library itself: collectives are sends and receives.
 struct counters_t {
-  count_t am_sent, am_received;      ///< active messages of any size, with all their bytes
-  count_t send_sent, send_received;  ///< sends, also raw ones; counted on arrival, matched or not
+  count_t am_sent, am_received;                  ///< active messages of any size, with all their bytes
+  count_t send_sent, send_received;              ///< sends, also raw ones; counted on arrival, matched or not
   count_t rendezvous_sent, rendezvous_received;  ///< those of both kinds that used the rendezvous protocol
   count_t signal_sent, signal_received;          ///< of puts and gets; bytes: those of the put or get
   count_t recv;    ///< receives posted; bytes: of their buffers; per rank only those that name a rank
@@ -38,9 +38,9 @@ struct counters_t {
 /// `done`, else to the signal of the completion object. Includes only operations that ended `done`.
 struct histogram_t {
   static constexpr size_t n_buckets = 40;
-  uint64_t counts[n_buckets] = {};  ///< operations of 2^i to 2^(i+1) ns; the first also less, the last also more
-  uint64_t operations = 0;          ///< number of operations
-  uint64_t total_ns = 0;            ///< sum of their latencies
+  uint64_t counts[n_buckets] = {};   ///< operations of 2^i to 2^(i+1) ns; the first also less, the last also more
+  uint64_t operations = 0;           ///< number of operations
+  uint64_t total_ns = 0;             ///< sum of their latencies
   size_t smallest = 0, largest = 0;  ///< bounds of the size class in bytes, inclusive
 
   double mean_ns() const {
@@ -51,8 +51,7 @@ struct histogram_t {
     uint64_t so_far = 0;
     for (size_t i = 0; i < n_buckets; ++i) {
       so_far += counts[i];
-      if (so_far > 0 && static_cast<double>(so_far) >= share * static_cast<double>(operations))
-        return uint64_t{2} << i;
+      if (so_far > 0 && static_cast<double>(so_far) >= share * static_cast<double>(operations)) return uint64_t{2} << i;
     }
     return 0;
   }

@@ -28,13 +28,13 @@ struct heap_window {
 struct device_front {
   /// Bits, one for each reason why posts must not take a direct path.
   std::atomic<uint8_t> not_plain{0};
-  int n_peers = 0;  ///< ranks of the job, plus the ids of external peers, which follow them
+  int n_peers = 0;            ///< ranks of the job, plus the ids of external peers, which follow them
   unsigned shared_place = 0;  ///< rmr_t::place() of shared memory that is accessed through this device
   /// By peer; null until that peer's heap was looked up. Written after the window it points to.
   const std::atomic<const heap_window*>* heaps = nullptr;
-  size_t direct_end = 0;    ///< messages of fewer bytes may take the direct path
-  uintptr_t packets = 0;    ///< memory of the runtime's default packet pool; its packets take no
-  size_t packets_size = 0;  ///< direct path, since a post returns them to the pool
+  size_t direct_end = 0;        ///< messages of fewer bytes may take the direct path
+  uintptr_t packets = 0;        ///< memory of the runtime's default packet pool; its packets take no
+  size_t packets_size = 0;      ///< direct path, since a post returns them to the pool
   uint32_t engine = no_engine;  ///< the runtime's default matching engine
   static constexpr uint32_t no_engine = ~uint32_t{0};
 };
@@ -44,10 +44,9 @@ constexpr size_t device_front_offset = sizeof(void*);
 LCI_API extern std::atomic<core::device*> default_device;
 
 /// Gives a message to the network. Any result but `done` means that nothing was sent.
-LCI_API errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const void* buffer,
-                              size_t size);
-LCI_API errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag,
-                                const void* buffer, size_t size);
+LCI_API errorcode_t inject_am(core::device* d, int rank, rcomp_t comp, tag_t tag, const void* buffer, size_t size);
+LCI_API errorcode_t inject_send(core::device* d, int rank, uint32_t engine_and_policy, tag_t tag, const void* buffer,
+                                size_t size);
 /// What a receive matches, small enough for a register.
 struct receive_terms {
   int rank;
@@ -62,28 +61,24 @@ LCI_API errorcode_t file_receive(core::device* d, receive_terms terms, tag_t tag
 LCI_API error_t progress_of(core::device* d);
 /// Notifies the target of a put that its memory has been written. Does not block: if the signal can't be sent now,
 /// it is queued in the backlog.
-LCI_API void signal_put(core::device* d, int rank, rcomp_t comp, tag_t tag, uint64_t address,
-                        uint64_t size);
+LCI_API void signal_put(core::device* d, int rank, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size);
 
 /// The device of the arguments, else the default one; null if they give a runtime but no device.
 template <class Args>
 LCI_ALWAYS_INLINE inline core::device* device_of(const Args& a) {
   core::device* d = a.device.p_impl;
-  if (d == nullptr && a.runtime.p_impl == nullptr)
-    d = default_device.load(std::memory_order_acquire);  // A1
+  if (d == nullptr && a.runtime.p_impl == nullptr) d = default_device.load(std::memory_order_acquire);  // A1
   return d;
 }
 LCI_ALWAYS_INLINE inline const device_front& front_of(const core::device* d) {
-  return *reinterpret_cast<const device_front*>(reinterpret_cast<const std::byte*>(d) +
-                                                device_front_offset);
+  return *reinterpret_cast<const device_front*>(reinterpret_cast<const std::byte*>(d) + device_front_offset);
 }
 
 /// The address in this process of a post's remote memory; null if it is not mapped, or the arguments
 /// are invalid.
 template <class Args>
 LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const Args& a, size_t size) {
-  if (a.rmr.place() != d.shared_place ||
-      static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
+  if (a.rmr.place() != d.shared_place || static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
       a.remote_disp > a.rmr.size() || size > a.rmr.size() - a.remote_disp ||
       d.not_plain.load(std::memory_order_acquire) != 0)  // as backlog.empty()
     return nullptr;
@@ -96,8 +91,8 @@ LCI_ALWAYS_INLINE inline std::byte* mapped_memory(const device_front& d, const A
 /// Whether a put or get moves one machine word and uses no option but perhaps a signal.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool is_word(const Args& a) {
-  return a.size == 8 && a.local_buffer != nullptr && (a.tag >> 32) == 0 && a.allow_done &&
-         a.layout == nullptr && a.remote_layout == nullptr && a.operation == nullptr;
+  return a.size == 8 && a.local_buffer != nullptr && (a.tag >> 32) == 0 && a.allow_done && a.layout == nullptr &&
+         a.remote_layout == nullptr && a.operation == nullptr;
 }
 
 template <class Args>
@@ -114,9 +109,8 @@ LCI_ALWAYS_INLINE inline status_t done_in_place(const Args& a, const void* buffe
 /// Whether a message uses no rare arguments.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool is_usual(const Args& a) {
-  return a.allow_done && a.comp_semantic == comp_semantic_t::memory && a.operation == nullptr &&
-         a.deadline == -1 && a.packet_pool.is_empty() && a.endpoint.is_empty() &&
-         a.local_buffer != nullptr && (a.tag >> 32) == 0;
+  return a.allow_done && a.comp_semantic == comp_semantic_t::memory && a.operation == nullptr && a.deadline == -1 &&
+         a.packet_pool.is_empty() && a.endpoint.is_empty() && a.local_buffer != nullptr && (a.tag >> 32) == 0;
 }
 
 /// Whether it can be given to the network without further checks.
@@ -149,8 +143,8 @@ LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
   if (d == nullptr) return false;
   const device_front& front = front_of(d);
   if (front.engine == device_front::no_engine || !goes_directly(front, a) ||
-      inject_send(d, a.rank, front.engine << 8 | static_cast<uint32_t>(a.matching_policy), a.tag,
-                  a.local_buffer, a.size) != errorcode_t::done)
+      inject_send(d, a.rank, front.engine << 8 | static_cast<uint32_t>(a.matching_policy), a.tag, a.local_buffer,
+                  a.size) != errorcode_t::done)
     return false;
   status = done_in_place(a, a.local_buffer, a.size, a.tag);
   return true;
@@ -159,8 +153,8 @@ LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
   if (a.layout != nullptr || a.operation != nullptr || a.deadline != -1 || !a.allow_posted ||
-      !a.matching_engine.is_empty() || !a.mr.is_empty() || a.local_buffer == nullptr ||
-      (a.tag >> 32) != 0 || a.local_comp.is_empty() ||
+      !a.matching_engine.is_empty() || !a.mr.is_empty() || a.local_buffer == nullptr || (a.tag >> 32) != 0 ||
+      a.local_comp.is_empty() ||
       (a.matching_policy != matching_policy_t::rank_tag && a.matching_policy != matching_policy_t::rank_only))
     return false;
   core::device* const d = device_of(a);
@@ -170,9 +164,8 @@ LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
       static_cast<unsigned>(a.rank) >= static_cast<unsigned>(front.n_peers) ||
       front.not_plain.load(std::memory_order_acquire) != 0)
     return false;
-  const errorcode_t result =
-      file_receive(d, {a.rank, static_cast<uint16_t>(a.matching_policy), a.allow_done}, a.tag, a.local_buffer,
-                   a.size, a.local_comp.p_impl, a.user_context, status);
+  const errorcode_t result = file_receive(d, {a.rank, static_cast<uint16_t>(a.matching_policy), a.allow_done}, a.tag,
+                                          a.local_buffer, a.size, a.local_comp.p_impl, a.user_context, status);
   if (result == errorcode_t::posted) status = errorcode_t::posted;
   return result < errorcode_t::retry;
 }
@@ -195,8 +188,7 @@ LCI_ALWAYS_INLINE inline bool direct_put(const Args& a, status_t& status) {
   std::byte* const to = d == nullptr ? nullptr : mapped_memory(front_of(d), a, 8);
   if (to == nullptr) return false;
   std::memcpy(to, a.local_buffer, 8);
-  if (a.remote_comp != 0)
-    signal_put(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, 8);
+  if (a.remote_comp != 0) signal_put(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, 8);
   status = done_in_place(a, a.local_buffer, 8, a.tag);
   return true;
 }
@@ -215,8 +207,7 @@ LCI_ALWAYS_INLINE inline bool direct_get(const Args& a, status_t& status) {
 /// Fetch-and-add of a 64-bit integer, the most frequent atomic operation.
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_atomic(const Args& a, status_t& status) {
-  if (a.op != atomic_op_t::add ||
-      (a.type != atomic_type_t::uint64 && a.type != atomic_type_t::int64) ||
+  if (a.op != atomic_op_t::add || (a.type != atomic_type_t::uint64 && a.type != atomic_type_t::int64) ||
       a.operand == nullptr || a.result == nullptr || !a.allow_done || a.operation != nullptr ||
       (a.rmr.base + a.remote_disp) % 8 != 0)
     return false;
@@ -225,8 +216,7 @@ LCI_ALWAYS_INLINE inline bool direct_atomic(const Args& a, status_t& status) {
   if (at == nullptr) return false;
   uint64_t operand;
   std::memcpy(&operand, a.operand, 8);
-  const uint64_t before =
-      __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), operand, __ATOMIC_SEQ_CST);
+  const uint64_t before = __atomic_fetch_add(reinterpret_cast<uint64_t*>(at), operand, __ATOMIC_SEQ_CST);
   std::memcpy(a.result, &before, 8);
   status = done_in_place(a, a.result, 8, 0);
   return true;

@@ -60,8 +60,8 @@ struct has_user_context<Functor, std::void_t<decltype(std::declval<Functor&>().u
 template <class Functor, class = void>
 struct has_local_comp : std::false_type {};
 template <class Functor>
-struct has_local_comp<Functor, std::void_t<decltype(std::declval<Functor&>().local_comp(comp_t()))>>
-    : std::true_type {};
+struct has_local_comp<Functor, std::void_t<decltype(std::declval<Functor&>().local_comp(comp_t()))>> : std::true_type {
+};
 template <class Functor, class = void>
 struct has_comp : std::false_type {};
 template <class Functor>

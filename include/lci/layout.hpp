@@ -62,9 +62,7 @@ class layout_t {
     return l;
   }
 
-  constexpr bool is_contiguous() const {
-    return segments_ == nullptr && counts_ == nullptr && remote_ == nullptr;
-  }
+  constexpr bool is_contiguous() const { return segments_ == nullptr && counts_ == nullptr && remote_ == nullptr; }
   constexpr const layout_segment_t* segments() const { return segments_; }
   constexpr const remote_segment_t* remote_segments() const { return remote_; }
   constexpr const size_t* counts() const { return counts_; }

@@ -15,9 +15,9 @@ struct reg_cache_stats_t {
   uint64_t used_bytes = 0;     ///< their bytes
   uint64_t kept = 0;           ///< cached registrations without a user
   uint64_t kept_bytes = 0;     ///< their bytes
-  bool active = false;   ///< there is a cache; false where registering costs nothing
-  bool watched = false;  ///< changes of mappings are watched; if not, unused registrations are cached only if
-                         ///< `reg_cache_trust` is set
+  bool active = false;         ///< there is a cache; false where registering costs nothing
+  bool watched = false;        ///< changes of mappings are watched; if not, unused registrations are cached only if
+                               ///< `reg_cache_trust` is set
 };
 
 }  // namespace lci

@@ -81,9 +81,7 @@ struct error_t {
   constexpr bool is_posted() const {
     return errorcode > errorcode_t::posted_min && errorcode < errorcode_t::posted_max;
   }
-  constexpr bool is_retry() const {
-    return errorcode > errorcode_t::retry_min && errorcode < errorcode_t::retry_max;
-  }
+  constexpr bool is_retry() const { return errorcode > errorcode_t::retry_min && errorcode < errorcode_t::retry_max; }
   void reset_retry() { errorcode = errorcode_t::retry_init; }
   const char* get_str() const { return get_errorcode_str(errorcode); }
   friend constexpr bool operator==(error_t a, error_t b) { return a.errorcode == b.errorcode; }
@@ -115,9 +113,9 @@ struct const_buffer_t {
 /// The state or result of an operation: returned by posts, passed to completion objects.
 struct status_t {
   error_t error;
-  int rank = -1;                 ///< the peer
-  void* buffer = nullptr;        ///< local buffer; for a signal, the target's address
-  size_t size = 0;               ///< bytes moved
+  int rank = -1;           ///< the peer
+  void* buffer = nullptr;  ///< local buffer; for a signal, the target's address
+  size_t size = 0;         ///< bytes moved
   tag_t tag = 0;
   void* user_context = nullptr;  ///< as given to the post
 
@@ -149,9 +147,7 @@ struct operation_t {
   uint64_t serial = 0;
 
   constexpr bool is_empty() const { return impl == nullptr; }
-  friend constexpr bool operator==(operation_t a, operation_t b) {
-    return a.impl == b.impl && a.serial == b.serial;
-  }
+  friend constexpr bool operator==(operation_t a, operation_t b) { return a.impl == b.impl && a.serial == b.serial; }
   friend constexpr bool operator!=(operation_t a, operation_t b) { return !(a == b); }
 };
 

@@ -16,9 +16,7 @@ enum call_watch_bit : uint8_t {
 /// Bits are set while no call is in progress that could miss them, and never cleared.
 inline constinit std::atomic<uint8_t> call_watch{0};
 
-inline bool calls_are_watched() {
-  return LCI_UNLIKELY(call_watch.load(std::memory_order_relaxed) != 0);
-}
+inline bool calls_are_watched() { return LCI_UNLIKELY(call_watch.load(std::memory_order_relaxed) != 0); }
 inline bool watched_for(call_watch_bit what) {
   return LCI_UNLIKELY((call_watch.load(std::memory_order_relaxed) & what) != 0);
 }

@@ -9,14 +9,12 @@
 namespace lci {
 
 /// Throws invalid_argument_error: "post_send: rank = 7, must be 0..3: ...". `remedy` may be empty.
-[[noreturn]] LCI_COLD void throw_invalid(const char* operation, const char* argument,
-                                         const std::string& value, const std::string& limit,
-                                         const std::string& remedy = {});
+[[noreturn]] LCI_COLD void throw_invalid(const char* operation, const char* argument, const std::string& value,
+                                         const std::string& limit, const std::string& remedy = {});
 
 /// A bug of the library: prints and aborts.
 [[noreturn]] LCI_COLD void internal_error(const char* expression, const char* file, int line);
 
 }  // namespace lci
 
-#define LCI_ASSERT(expr) \
-  (LCI_LIKELY(expr) ? (void)0 : ::lci::internal_error(#expr, __FILE__, __LINE__))
+#define LCI_ASSERT(expr) (LCI_LIKELY(expr) ? (void)0 : ::lci::internal_error(#expr, __FILE__, __LINE__))

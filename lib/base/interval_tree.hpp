@@ -31,9 +31,7 @@ class interval_tree {
   bool empty() const { return root_ == nullptr; }
 
  private:
-  static bool before(const interval& a, const interval& b) {
-    return a.begin != b.begin ? a.begin < b.begin : &a < &b;
-  }
+  static bool before(const interval& a, const interval& b) { return a.begin != b.begin ? a.begin < b.begin : &a < &b; }
   static void update(interval& node);
   static interval* insert_below(interval* root, interval& node);
   static interval* remove_below(interval* root, interval& node);

@@ -29,15 +29,12 @@ uint64_t up(uint64_t address) { return down(address + page - 1); }
 // no privilege is required.
 constexpr int user_mode_only = 1;
 
-constexpr uint64_t wanted =
-    UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP;
+constexpr uint64_t wanted = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | UFFD_FEATURE_EVENT_REMAP;
 
 std::mutex process_mutex;
 std::weak_ptr<mapping_watch> process_watch;  // under process_mutex
 
-std::string said(const char* call, int error) {
-  return std::string(call) + ": " + std::strerror(error);
-}
+std::string said(const char* call, int error) { return std::string(call) + ": " + std::strerror(error); }
 
 }  // namespace
 

@@ -37,7 +37,7 @@ class mapping_watch {
    private:
     friend class mapping_watch;
     subscriber* whose_ = nullptr;
-    bool watched_ = false;             // in the tree; under the lock
+    bool watched_ = false;  // in the tree; under the lock
     // Written under the lock. Also read without it: no other data is read because of it, and a thread
     // that has held the lock since the write sees it.
     std::atomic<bool> changed_{false};
@@ -76,10 +76,10 @@ class mapping_watch {
   bool change_under_way();
 
   std::mutex mutex_;
-  interval_tree ranges_;     // under mutex_
-  int events_ = -1;          // the userfaultfd
-  int stop_ = -1;            // an eventfd
-  void* probe_ = nullptr;    // a watched page of this object
+  interval_tree ranges_;   // under mutex_
+  int events_ = -1;        // the userfaultfd
+  int stop_ = -1;          // an eventfd
+  void* probe_ = nullptr;  // a watched page of this object
   std::thread thread_;
 };
 

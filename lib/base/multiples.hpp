@@ -15,9 +15,7 @@ class multiples {
   static constexpr size_t end = size_t{1} << 32;
 
   explicit multiples(uint32_t n) : n_(n), factor_(~uint64_t{0} / n + 1) {}
-  bool contain(size_t k) const {
-    return LCI_LIKELY(k < end) ? k * factor_ <= factor_ - 1 : k % n_ == 0;
-  }
+  bool contain(size_t k) const { return LCI_LIKELY(k < end) ? k * factor_ <= factor_ - 1 : k % n_ == 0; }
 
  private:
   uint64_t n_, factor_;

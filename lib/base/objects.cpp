@@ -23,7 +23,7 @@ struct object_table {
   std::mutex mutex;
   // All under mutex.
   std::unordered_map<const void*, object_origin> alive;
-  std::unordered_map<const void*, int> in_use;  // by how many threads
+  std::unordered_map<const void*, int> in_use;                   // by how many threads
   std::unordered_map<const void*, std::thread::id> being_freed;  // by which thread
   std::unordered_set<const void*> freed;
   std::deque<kept_memory> kept;  // memory of freed objects, oldest first

@@ -19,8 +19,7 @@ namespace {
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool same(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
 }
 
 template <class T>
@@ -80,10 +79,18 @@ bool parse_size(std::string_view text, uint64_t& value) {
     const bool binary = text.size() > 2 && same(text.substr(text.size() - 2), "iB");
     if (binary) text.remove_suffix(2);
     switch (lower(text.back())) {
-      case 'k': shift = 10; break;
-      case 'm': shift = 20; break;
-      case 'g': shift = 30; break;
-      case 't': shift = 40; break;
+      case 'k':
+        shift = 10;
+        break;
+      case 'm':
+        shift = 20;
+        break;
+      case 'g':
+        shift = 30;
+        break;
+      case 't':
+        shift = 40;
+        break;
     }
     if (binary && shift == 0) return false;
     if (shift != 0) text.remove_suffix(1);
@@ -140,8 +147,8 @@ std::vector<bool> read_environment(const std::vector<option>& table, global_attr
       const char* text = std::getenv(variable);
       if (text == nullptr || *text == '\0' || found[i]) continue;  // empty counts as unset
       if (!table[i].set(attr, text))
-        throw option_error(std::string(variable) + "=" + text + ": not understood; accepted: " +
-                           table[i].accepted + "; unset it for " + table[i].built_in);
+        throw option_error(std::string(variable) + "=" + text + ": not understood; accepted: " + table[i].accepted +
+                           "; unset it for " + table[i].built_in);
       found[i] = true;
     }
   }
@@ -172,8 +179,7 @@ const char* nearest(std::string_view name, const std::vector<const char*>& known
   return best;
 }
 
-void warn_of_unknown_variables(const std::vector<option>& table,
-                               const std::vector<variable>& others) {
+void warn_of_unknown_variables(const std::vector<option>& table, const std::vector<variable>& others) {
   std::vector<const char*> known;
   for (const option& o : table) known.insert(known.end(), o.variables.begin(), o.variables.end());
   for (const variable& v : others)
@@ -183,11 +189,9 @@ void warn_of_unknown_variables(const std::vector<option>& table,
     const std::string_view line = *entry;
     const std::string_view name = line.substr(0, line.find('='));
     if (!name.starts_with("LCI_")) continue;
-    const bool is_known =
-        std::find(known.begin(), known.end(), name) != known.end() ||
-        std::any_of(others.begin(), others.end(), [&](const variable& v) {
-          return v.prefix && name.starts_with(v.name);
-        });
+    const bool is_known = std::find(known.begin(), known.end(), name) != known.end() ||
+                          std::any_of(others.begin(), others.end(),
+                                      [&](const variable& v) { return v.prefix && name.starts_with(v.name); });
     if (is_known) continue;
     std::string text = std::string(name) + " has no effect: LCI has no such variable";
     if (const char* meant = nearest(name, known)) text += "; did you mean " + std::string(meant) + "?";

@@ -66,8 +66,7 @@ struct variable {
 std::vector<bool> read_environment(const std::vector<option>& table, global_attr_t& attr);
 
 /// Prints a warning for each unknown LCI_* variable of the environment.
-void warn_of_unknown_variables(const std::vector<option>& table,
-                               const std::vector<variable>& others);
+void warn_of_unknown_variables(const std::vector<option>& table, const std::vector<variable>& others);
 
 /// The known name that is most similar to `name`, or null if none is close.
 const char* nearest(std::string_view name, const std::vector<const char*>& known);

@@ -15,7 +15,7 @@ namespace {
 
 // Allocates no memory, since a thread's first call may be one that must not fail, and needs no destructor: threads may
 // end after those of static objects have run.
-std::mutex pool_mutex;  // its unlock/lock pair is the happens-before edge between two owners
+std::mutex pool_mutex;                           // its unlock/lock pair is the happens-before edge between two owners
 constinit std::bitset<max_thread_index> in_use;  // under pool_mutex
 
 void give_back(int index) {

@@ -28,8 +28,8 @@ int unread_bytes(int fd) {
 }  // namespace
 
 void announce_abort(int rank, int code, const std::string& message) {
-  const std::string text = "lci: rank " + std::to_string(rank) + ": abort with code " +
-                           std::to_string(code) + ": " + message + "\n";
+  const std::string text =
+      "lci: rank " + std::to_string(rank) + ": abort with code " + std::to_string(code) + ": " + message + "\n";
   [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
   const auto end = std::chrono::steady_clock::now() + reader_timeout;
   while (unread_bytes(STDERR_FILENO) > 0 && std::chrono::steady_clock::now() < end)

@@ -124,9 +124,8 @@ bootstrap& process_bootstrap(const bootstrap_options& options) {
   if (name == "none") name = "local";  // each runtime of the process is a job of its own
   if (instance != nullptr) {
     if (!options.kind.empty() && options.kind != instance->name()) {
-      throw bootstrap_error("bootstrap '" + options.kind +
-                            "' was asked for, but this process has '" + instance->name() +
-                            "' already; all runtimes of a process share one");
+      throw bootstrap_error("bootstrap '" + options.kind + "' was asked for, but this process has '" +
+                            instance->name() + "' already; all runtimes of a process share one");
     }
     return *instance;
   }

@@ -20,24 +20,17 @@ struct claim {
   const char* proof;
 };
 constexpr claim claims[] = {
-    {"pmi1", "PMI_RANK", "PMI_SIZE", "PMI_FD"},
-    {"pmix", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
-    {"tcp", "RANK", "WORLD_SIZE", "MASTER_ADDR"},
-    {"tcp", "RANK", "WORLD_SIZE", "LCT_MASTER_ADDR"},
-    {"tcp", "RANK", "WORLD_SIZE", "LCI_MASTER_ADDR"},
-    {"tcp", "RANK", "WORLD_SIZE", "LCI_TCP_ROOT"},
+    {"pmi1", "PMI_RANK", "PMI_SIZE", "PMI_FD"},       {"pmix", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"},
+    {"tcp", "RANK", "WORLD_SIZE", "MASTER_ADDR"},     {"tcp", "RANK", "WORLD_SIZE", "LCT_MASTER_ADDR"},
+    {"tcp", "RANK", "WORLD_SIZE", "LCI_MASTER_ADDR"}, {"tcp", "RANK", "WORLD_SIZE", "LCI_TCP_ROOT"},
 };
 
-std::string assignment(const char* name) {
-  return std::string(name) + "=" + pmi1::printable(env_text(name));
-}
+std::string assignment(const char* name) { return std::string(name) + "=" + pmi1::printable(env_text(name)); }
 
-[[noreturn]] void contradiction(const claim& a, const char* mine, const claim& b,
-                                const char* other) {
-  throw bootstrap_error("the environment is contradictory: " + assignment(mine) + ", but " +
-                        assignment(other) + "; unset the variables of the launcher that did not " +
-                        "start this process, or say which did: LCI_ATTR_BOOTSTRAP=" + a.kind +
-                        " or " + b.kind);
+[[noreturn]] void contradiction(const claim& a, const char* mine, const claim& b, const char* other) {
+  throw bootstrap_error("the environment is contradictory: " + assignment(mine) + ", but " + assignment(other) +
+                        "; unset the variables of the launcher that did not " +
+                        "start this process, or say which did: LCI_ATTR_BOOTSTRAP=" + a.kind + " or " + b.kind);
 }
 
 bool differ(const char* a, const char* b) {
@@ -88,21 +81,21 @@ std::optional<int> env_number(const char* name) {
 std::string need_text(const char* name, const char* group) {
   const char* text = env_text(name);
   if (text != nullptr) return text;
-  throw bootstrap_error(std::string("the environment is incomplete: ") + group +
-                        " belong together, but " + name + " is not set; " + bootstrap_remedy);
+  throw bootstrap_error(std::string("the environment is incomplete: ") + group + " belong together, but " + name +
+                        " is not set; " + bootstrap_remedy);
 }
 
 int need_number(const char* name, int lowest, const char* group) {
   const auto value = pmi1::parse_int(need_text(name, group));
   if (value && *value >= lowest) return *value;
-  throw bootstrap_error(assignment(name) + " is not a number from " + std::to_string(lowest) +
-                        " on; " + bootstrap_remedy);
+  throw bootstrap_error(assignment(name) + " is not a number from " + std::to_string(lowest) + " on; " +
+                        bootstrap_remedy);
 }
 
 void check_rank(int rank, int size, const char* source) {
   if (size >= 1 && rank >= 0 && rank < size) return;
-  throw bootstrap_error("rank " + std::to_string(rank) + " of " + std::to_string(size) +
-                        " is impossible (" + source + "); " + bootstrap_remedy);
+  throw bootstrap_error("rank " + std::to_string(rank) + " of " + std::to_string(size) + " is impossible (" + source +
+                        "); " + bootstrap_remedy);
 }
 
 void check_contradictions() {
@@ -129,8 +122,7 @@ void check_not_lonely() {
     hint = " (srun without --mpi=pmi2 or --mpi=pmix, or MpiDefault=none)";
   }
   if (variable == nullptr) return;
-  throw bootstrap_error("a launcher has started this process as one of several (" +
-                        assignment(variable) + ")" + hint +
+  throw bootstrap_error("a launcher has started this process as one of several (" + assignment(variable) + ")" + hint +
                         ", but left nothing to learn the rank from (PMI_FD, PMI_PORT, or "
                         "PMIX_RANK with PMIX_NAMESPACE); " +
                         bootstrap_remedy);

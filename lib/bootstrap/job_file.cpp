@@ -40,7 +40,8 @@ std::string absolute(const std::string& path) {
 
 /// Whether `path` still names the file that `fd` has open.
 bool is_at(const std::string& path, int fd) {
-  struct stat there {}, own {};
+  struct stat there {
+  }, own{};
   return lstat(path.c_str(), &there) == 0 && fstat(fd, &own) == 0 && there.st_dev == own.st_dev &&
          there.st_ino == own.st_ino;
 }

@@ -49,7 +49,7 @@ class job_file {
   int fd_ = -1;
   int rank_ = -1;
   uint64_t job_[2] = {};
-  uint32_t round_ = 0;   // exchanges that this rank has begun
+  uint32_t round_ = 0;    // exchanges that this rank has begun
   uint64_t read_to_ = 0;  // end of the data that this rank has read
 };
 

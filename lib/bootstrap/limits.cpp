@@ -15,22 +15,19 @@ void check_bootstrap_key(const char* operation, const std::string& key) {
            (c != '\0' && std::strchr("_-.:/", c) != nullptr);
   });
   if (plain && !key.empty() && key.size() <= max_bootstrap_key) return;
-  throw invalid_argument_error(std::string("bootstrap ") + operation + ": key '" +
-                               pmi1::printable(key) + "' must be 1.." +
-                               std::to_string(max_bootstrap_key) +
+  throw invalid_argument_error(std::string("bootstrap ") + operation + ": key '" + pmi1::printable(key) +
+                               "' must be 1.." + std::to_string(max_bootstrap_key) +
                                " letters, digits or any of _-.:/");
 }
 
 void check_bootstrap_value(const std::string& key, const std::string& value) {
   if (value.size() <= max_bootstrap_value) return;
-  throw invalid_argument_error("bootstrap put: value of '" + key + "' has " +
-                               std::to_string(value.size()) + " bytes, the limit is " +
-                               std::to_string(max_bootstrap_value));
+  throw invalid_argument_error("bootstrap put: value of '" + key + "' has " + std::to_string(value.size()) +
+                               " bytes, the limit is " + std::to_string(max_bootstrap_value));
 }
 
 std::string missing_key(const std::string& key, int owner) {
-  return "bootstrap: rank " + std::to_string(owner) + " has not put key '" + key +
-         "' before the last fence";
+  return "bootstrap: rank " + std::to_string(owner) + " has not put key '" + key + "' before the last fence";
 }
 
 std::string list_ranks(const std::vector<int>& ranks) {

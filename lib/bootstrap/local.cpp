@@ -30,8 +30,7 @@ class local_bootstrap final : public bootstrap {
       random[1] = static_cast<uint64_t>(now.tv_nsec);
     }
     char text[80];
-    snprintf(text, sizeof text, "local_%d_%016llx%016llx", getpid(),
-             static_cast<unsigned long long>(random[0]),
+    snprintf(text, sizeof text, "local_%d_%016llx%016llx", getpid(), static_cast<unsigned long long>(random[0]),
              static_cast<unsigned long long>(random[1]));
     job_id_ = text;
   }

@@ -42,10 +42,9 @@ class mpi_bootstrap final : public bootstrap {
     if (world_ == nullptr) throw bootstrap_error("mpi bootstrap: " + why);
     const int claimed = claimed_size();
     if (world_->size() == 1 && claimed > 1) {
-      throw bootstrap_error(
-          "mpi bootstrap: MPI_COMM_WORLD has 1 rank, but the launcher has started " +
-          std::to_string(claimed) + ": it is not one for this MPI; use that MPI's own, or `srun " +
-          "--mpi=` as it needs, or force another LCI_ATTR_BOOTSTRAP");
+      throw bootstrap_error("mpi bootstrap: MPI_COMM_WORLD has 1 rank, but the launcher has started " +
+                            std::to_string(claimed) + ": it is not one for this MPI; use that MPI's own, or `srun " +
+                            "--mpi=` as it needs, or force another LCI_ATTR_BOOTSTRAP");
     }
     session_.describe("MPI_COMM_WORLD", rank(), size());
     session_.run("init", [&] {
@@ -63,9 +62,7 @@ class mpi_bootstrap final : public bootstrap {
   int rank() const override { return world_->rank(); }
   int size() const override { return world_->size(); }
   std::string job_id() const override { return job_id_; }
-  std::optional<host_place> locality() const override {
-    return host_place{world_->local_rank(), world_->local_size()};
-  }
+  std::optional<host_place> locality() const override { return host_place{world_->local_rank(), world_->local_size()}; }
 
   void put(const std::string& key, const std::string& value) override {
     check_bootstrap_key("put", key);

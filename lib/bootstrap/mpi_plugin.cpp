@@ -105,8 +105,7 @@ class world final : public mpi_world {
     return {};
   }
 
-  std::string allgather(const std::string& mine, double timeout,
-                        std::vector<std::string>& all) override {
+  std::string allgather(const std::string& mine, double timeout, std::vector<std::string>& all) override {
     const std::string missing = rank_ == 0 ? gather_arrivals(timeout) : report_arrival(timeout);
     if (!missing.empty()) return missing;
     // All ranks have arrived, so the collectives below end unless a rank dies.
@@ -123,8 +122,7 @@ class world final : public mpi_world {
       if (sizes[r] < 0 || total > INT_MAX) return "the ranks' values exceed 2 GiB together";
     }
     std::string bytes(static_cast<size_t>(total), '\0');
-    MPI_Iallgatherv(mine.data(), own, MPI_BYTE, bytes.data(), sizes.data(), begins.data(), MPI_BYTE,
-                    comm_, &request);
+    MPI_Iallgatherv(mine.data(), own, MPI_BYTE, bytes.data(), sizes.data(), begins.data(), MPI_BYTE, comm_, &request);
     if (!time.done(request)) return "a rank has not gone on after it had come to the fence";
     all.clear();
     for (size_t r = 0; r < count(); ++r) {
@@ -166,8 +164,7 @@ class world final : public mpi_world {
     std::vector<MPI_Request> told;
     for (int r = 1; r < size_; ++r) {
       if (requests[static_cast<size_t>(r)] != MPI_REQUEST_NULL) continue;
-      MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, r, tag_verdict, comm_,
-                &told.emplace_back());
+      MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, r, tag_verdict, comm_, &told.emplace_back());
     }
     for (MPI_Request& request : told) watch(timeout).done(request);
     return text;
@@ -180,9 +177,7 @@ class world final : public mpi_world {
     MPI_Isend(nullptr, 0, MPI_BYTE, 0, tag_arrived, comm_, &request);
     int flag = 0;
     MPI_Status status;
-    time.until([&] {
-      return MPI_Iprobe(0, tag_verdict, comm_, &flag, &status) != MPI_SUCCESS || flag != 0;
-    });
+    time.until([&] { return MPI_Iprobe(0, tag_verdict, comm_, &flag, &status) != MPI_SUCCESS || flag != 0; });
     if (flag == 0) return "rank 0 did not come to the fence in time";
     int length = 0;
     MPI_Get_count(&status, MPI_BYTE, &length);
@@ -205,8 +200,8 @@ void finalize_at_exit() {
 
 }  // namespace lci::network
 
-extern "C" __attribute__((visibility("default"))) std::unique_ptr<lci::network::mpi_world>
-lci_mpi_plugin_1(bool initialize, std::string& why) {
+extern "C" __attribute__((visibility("default"))) std::unique_ptr<lci::network::mpi_world> lci_mpi_plugin_1(
+    bool initialize, std::string& why) {
   using namespace lci::network;
   if (flag_of(MPI_Finalized)) {
     why = "MPI_Finalize has been called already; make the first runtime before it";

@@ -83,8 +83,9 @@ std::unique_ptr<mpi_world> open_mpi_world(bool initialize, std::string& why) {
   void* handle = nullptr;
   const implementation* found = find_loaded(handle);
   if (found == nullptr) {
-    why = "there is no MPI in this process (known are MPICH's libmpich.so.12 and Open MPI's "
-          "libmpi.so.40); link the program with one, or unset LCI_ATTR_BOOTSTRAP";
+    why =
+        "there is no MPI in this process (known are MPICH's libmpich.so.12 and Open MPI's "
+        "libmpi.so.40); link the program with one, or unset LCI_ATTR_BOOTSTRAP";
     return nullptr;
   }
   // The handle is not closed: the plug-in needs the MPI to stay loaded.

@@ -19,8 +19,7 @@ class mpi_world {
 
   /// Collective: gathers the bytes of all ranks, by rank. Waits at most `timeout` seconds (0: for ever). Returns what
   /// went wrong, or an empty text; after an error the object must not be used again.
-  virtual std::string allgather(const std::string& mine, double timeout,
-                                std::vector<std::string>& all) = 0;
+  virtual std::string allgather(const std::string& mine, double timeout, std::vector<std::string>& all) = 0;
 
   /// Why MPI can't be called (after MPI_Finalize, or by this thread); empty if it can.
   virtual std::string unusable_reason() const = 0;

@@ -100,8 +100,7 @@ class pmi1_bootstrap final : public bootstrap {
       const auto pieces = pmi1::to_pieces(value, piece_length_);
       for (size_t i = 0; i < pieces.size(); ++i) {
         const message reply =
-            ask("cmd=put kvsname=" + kvsname_ + " key=" + wire_key(key, i) + " value=" + pieces[i],
-                "put_result");
+            ask("cmd=put kvsname=" + kvsname_ + " key=" + wire_key(key, i) + " value=" + pieces[i], "put_result");
         if (reply.number("rc") != 0) {
           refuse("refused key '" + key + "': " + pmi1::printable(reply.text("msg")));
         }
@@ -116,8 +115,7 @@ class pmi1_bootstrap final : public bootstrap {
     session_.run("get", [&] {
       size_t count = 1;
       for (size_t i = 0; i < count && found; ++i) {
-        const message reply =
-            ask("cmd=get kvsname=" + kvsname_ + " key=" + wire_key(key, i), "get_result");
+        const message reply = ask("cmd=get kvsname=" + kvsname_ + " key=" + wire_key(key, i), "get_result");
         if (reply.number("rc") != 0) {
           if (i > 0) refuse("lost a part of the value of key '" + key + "'");
           found = false;
@@ -247,8 +245,8 @@ class pmi1_bootstrap final : public bootstrap {
       if (env_text(name) != nullptr) set += (set.empty() ? "" : ", ") + std::string(name);
     }
     throw bootstrap_error("neither PMI_FD nor PMI_PORT is set" +
-                          (set.empty() ? "" : ", although " + set + " is: incomplete environment") +
-                          "; " + bootstrap_remedy);
+                          (set.empty() ? "" : ", although " + set + " is: incomplete environment") + "; " +
+                          bootstrap_remedy);
   }
 
   void init() {
@@ -258,16 +256,15 @@ class pmi1_bootstrap final : public bootstrap {
     const int value_max = maxes.number("vallen_max").value_or(-1);
     // 8 bytes: the suffix with the number of a piece, and the terminating zero.
     if (key_max < int(max_bootstrap_key + sizeof key_prefix + 8) || value_max < 128) {
-      refuse("grants keys of " + std::to_string(key_max) + " and values of " +
-             std::to_string(value_max) + " bytes, which is too little or no answer");
+      refuse("grants keys of " + std::to_string(key_max) + " and values of " + std::to_string(value_max) +
+             " bytes, which is too little or no answer");
     }
     const message name = ask("cmd=get_my_kvsname", "my_kvsname");
     kvsname_ = name.text("kvsname");
     if (kvsname_.empty() || kvsname_.size() >= pmi1::kvsname_max) {
       refuse("named no key-value space, or one with too long a name");
     }
-    const size_t around =
-        std::strlen("cmd=put kvsname= key= value=\n") + kvsname_.size() + size_t(key_max);
+    const size_t around = std::strlen("cmd=put kvsname= key= value=\n") + kvsname_.size() + size_t(key_max);
     piece_length_ = std::min({size_t(value_max) - 1, pmi1::value_max - 1, safe_line - around});
   }
 
@@ -300,9 +297,7 @@ class pmi1_bootstrap final : public bootstrap {
     return *std::move(reply);
   }
 
-  [[noreturn]] static void refuse(const std::string& what) {
-    throw bootstrap_error("the launcher " + what);
-  }
+  [[noreturn]] static void refuse(const std::string& what) { throw bootstrap_error("the launcher " + what); }
 
   session session_{"pmi1"};
   int rank_ = -1, size_ = -1;

@@ -61,8 +61,7 @@ int channel::connect_to(const std::string& port, double timeout) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addresses found;
-  const int rc = getaddrinfo(port.substr(0, colon).c_str(), port.substr(colon + 1).c_str(), &hints,
-                             &found.list);
+  const int rc = getaddrinfo(port.substr(0, colon).c_str(), port.substr(colon + 1).c_str(), &hints, &found.list);
   if (rc != 0) {
     throw bootstrap_error("PMI_PORT=" + printable(port) + ": " + gai_strerror(rc));
   }
@@ -89,15 +88,14 @@ int channel::connect_to(const std::string& port, double timeout) {
     why = strerror(error);
     close(fd);
   }
-  throw bootstrap_error("cannot connect to the launcher at PMI_PORT=" + printable(port) + ": " +
-                        why);
+  throw bootstrap_error("cannot connect to the launcher at PMI_PORT=" + printable(port) + ": " + why);
 }
 
 void channel::wait(short events) {
   if (poll_until(fd_, events, asked_, timeout_)) return;
   throw no_answer("no answer from the launcher within " + seconds_text(timeout_) +
-                        "; a rank may be late or stuck, or the launcher does not speak PMI-1; "
-                        "LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
+                  "; a rank may be late or stuck, or the launcher does not speak PMI-1; "
+                  "LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
 }
 
 void channel::send(const std::string& line) {
@@ -105,8 +103,7 @@ void channel::send(const std::string& line) {
   size_t done = 0;
   int tries = 1;
   while (done < line.size()) {
-    const ssize_t n =
-        ::send(fd_, line.data() + done, line.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = ::send(fd_, line.data() + done, line.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) {
       done += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -127,8 +124,8 @@ std::string channel::receive() {
   for (;;) {
     if (in_.next(line)) return line;
     if (in_.overlong()) {
-      throw bootstrap_error("the launcher's answer is longer than " + std::to_string(max_line) +
-                            " bytes: '" + printable(in_.rest()) + "'");
+      throw bootstrap_error("the launcher's answer is longer than " + std::to_string(max_line) + " bytes: '" +
+                            printable(in_.rest()) + "'");
     }
     char bytes[4096];
     const ssize_t n = recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);

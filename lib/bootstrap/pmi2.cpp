@@ -40,8 +40,7 @@ struct library {
   int (*job_id)(char* id, int size) = nullptr;
   int (*put)(const char* key, const char* value) = nullptr;
   int (*fence)() = nullptr;
-  int (*get)(const char* job, int rank, const char* key, char* value, int size, int* length) =
-      nullptr;
+  int (*get)(const char* job, int rank, const char* key, char* value, int size, int* length) = nullptr;
 };
 
 template <class F>
@@ -100,9 +99,8 @@ class pmi2_bootstrap final : public bootstrap {
         throw bootstrap_error("the PMI-2 library says rank " + std::to_string(a->rank) + " of " +
                               std::to_string(a->size) + "; it does not belong to this launcher");
       }
-      const auto id = call("PMI2_Job_GetId", [f = library_.job_id](answer& r) {
-        r.rc = f(r.text.data(), int(pmi2_max_job_id));
-      });
+      const auto id =
+          call("PMI2_Job_GetId", [f = library_.job_id](answer& r) { r.rc = f(r.text.data(), int(pmi2_max_job_id)); });
       job_id_ = id->text.data();
       if (job_id_.empty()) throw bootstrap_error("the launcher gave the job no name");
     });
@@ -132,9 +130,8 @@ class pmi2_bootstrap final : public bootstrap {
     session_.run("put", [&] {
       const auto pieces = pmi1::to_pieces(value, piece_length);
       for (size_t i = 0; i < pieces.size(); ++i) {
-        call("PMI2_KVS_Put", [f = library_.put, k = wire_key(key, i), v = pieces[i]](answer& r) {
-          r.rc = f(k.c_str(), v.c_str());
-        });
+        call("PMI2_KVS_Put",
+             [f = library_.put, k = wire_key(key, i), v = pieces[i]](answer& r) { r.rc = f(k.c_str(), v.c_str()); });
       }
     });
   }
@@ -166,9 +163,7 @@ class pmi2_bootstrap final : public bootstrap {
   }
 
   void fence() override {
-    session_.run("fence", [&] {
-      call("PMI2_KVS_Fence", [f = library_.fence](answer& r) { r.rc = f(); });
-    });
+    session_.run("fence", [&] { call("PMI2_KVS_Fence", [f = library_.fence](answer& r) { r.rc = f(); }); });
   }
 
   void abort(int code, const std::string& message) override {

@@ -48,8 +48,7 @@ void find(void* handle, const char* name, F& function) {
 library load() {
   void* const handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL);  // never closed; global for its plug-ins
   if (handle == nullptr) {
-    throw bootstrap_error(std::string("no PMIx library: ") + dlerror() +
-                          "; install it (Debian: libpmix2)");
+    throw bootstrap_error(std::string("no PMIx library: ") + dlerror() + "; install it (Debian: libpmix2)");
   }
   library l;
   find(handle, "PMIx_Init", l.init);
@@ -89,9 +88,7 @@ class pmix_bootstrap final : public bootstrap {
     const std::string where = "PMIX_NAMESPACE=" + need_text("PMIX_NAMESPACE", pmix_variables);
     session_.describe(where, rank, -1);
     session_.run("init", [&] {
-      own_ = call("PMIx_Init", [f = library_.init](answer& a) {
-               a.status = f(&a.process, nullptr, 0);
-             })->process;
+      own_ = call("PMIx_Init", [f = library_.init](answer& a) { a.status = f(&a.process, nullptr, 0); })->process;
       const auto size = number_of(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
       if (!size) throw bootstrap_error("the launcher does not say how many ranks there are");
       rank_ = static_cast<int>(own_.rank);
@@ -168,9 +165,8 @@ class pmix_bootstrap final : public bootstrap {
     try {
       if (session_.usable()) {
         calls_.set_timeout(5);
-        call("PMIx_Abort", [f = library_.abort, code, message](answer& a) {
-          a.status = f(code, message.c_str(), nullptr, 0);
-        });
+        call("PMIx_Abort",
+             [f = library_.abort, code, message](answer& a) { a.status = f(code, message.c_str(), nullptr, 0); });
       }
     } catch (const bootstrap_error&) {
       // The launcher is gone: exit without it.
@@ -206,16 +202,25 @@ class pmix_bootstrap final : public bootstrap {
           if (a.status != PMIX_SUCCESS || value == nullptr) return;
           a.found = true;
           switch (value->type) {
-            case PMIX_UINT16: a.number = value->data.uint16; break;
-            case PMIX_UINT32: a.number = value->data.uint32; break;
-            case PMIX_UINT64: a.number = value->data.uint64; break;
-            case PMIX_INT: a.number = static_cast<uint64_t>(value->data.integer); break;
+            case PMIX_UINT16:
+              a.number = value->data.uint16;
+              break;
+            case PMIX_UINT32:
+              a.number = value->data.uint32;
+              break;
+            case PMIX_UINT64:
+              a.number = value->data.uint64;
+              break;
+            case PMIX_INT:
+              a.number = static_cast<uint64_t>(value->data.integer);
+              break;
             case PMIX_BYTE_OBJECT:
               if (value->data.bo.bytes != nullptr) {
                 a.bytes.assign(value->data.bo.bytes, value->data.bo.size);
               }
               break;
-            default: a.found = false;
+            default:
+              a.found = false;
           }
           l.value_destruct(value);
           std::free(value);

@@ -36,9 +36,8 @@ class session {
   /// Runs one operation. A bootstrap_error in it breaks the session; other exceptions don't.
   template <class F>
   void run(const char* operation, F&& body) {
-    const std::string who = std::string(kind_) + " bootstrap (" + where_ + ", rank " +
-                            std::to_string(rank_) + " of " + std::to_string(size_) +
-                            "): " + operation + ": ";
+    const std::string who = std::string(kind_) + " bootstrap (" + where_ + ", rank " + std::to_string(rank_) + " of " +
+                            std::to_string(size_) + "): " + operation + ": ";
     if (!mine()) {
       throw bootstrap_error(who + "this process was forked off rank " + std::to_string(rank_) +
                             "; only the rank itself may use LCI");

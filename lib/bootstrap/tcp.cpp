@@ -32,9 +32,8 @@ struct root_variables {
   const char* port;
   bool any() const { return env_text(host) != nullptr || env_text(port) != nullptr; }
 };
-constexpr root_variables roots[] = {{"LCT_MASTER_ADDR", "LCT_MASTER_PORT"},
-                                    {"LCI_MASTER_ADDR", "LCI_MASTER_PORT"},
-                                    {"MASTER_ADDR", "MASTER_PORT"}};
+constexpr root_variables roots[] = {
+    {"LCT_MASTER_ADDR", "LCT_MASTER_PORT"}, {"LCI_MASTER_ADDR", "LCI_MASTER_PORT"}, {"MASTER_ADDR", "MASTER_PORT"}};
 
 const root_variables& variables_of_root() {
   for (const root_variables& v : roots)
@@ -70,8 +69,8 @@ tcp::meeting_point find_root() {
 
 /// From RANK and WORLD_SIZE; within a Slurm step, if only LCI_TCP_ROOT is set, from Slurm's variables.
 void find_rank(int& rank, int& size) {
-  if (env_text("RANK") == nullptr && env_text("WORLD_SIZE") == nullptr &&
-      env_text("LCI_TCP_ROOT") != nullptr && env_text("SLURM_STEP_NUM_TASKS") != nullptr) {
+  if (env_text("RANK") == nullptr && env_text("WORLD_SIZE") == nullptr && env_text("LCI_TCP_ROOT") != nullptr &&
+      env_text("SLURM_STEP_NUM_TASKS") != nullptr) {
     constexpr char slurm[] = "SLURM_PROCID and SLURM_STEP_NUM_TASKS";
     rank = need_number("SLURM_PROCID", 0, slurm);
     size = need_number("SLURM_STEP_NUM_TASKS", 1, slurm);
@@ -124,9 +123,7 @@ class tcp_bootstrap final : public bootstrap {
   void put(const std::string& key, const std::string& value) override {
     check_bootstrap_key("put", key);
     check_bootstrap_value(key, value);
-    session_.run("put", [&] {
-      client_->send(tcp::kind::put, tcp::writer().text(key).text(value).body());
-    });
+    session_.run("put", [&] { client_->send(tcp::kind::put, tcp::writer().text(key).text(value).body()); });
   }
 
   std::string get(const std::string& key, int owner) override {
@@ -176,8 +173,7 @@ class tcp_bootstrap final : public bootstrap {
       const tcp::frame f = receive(tcp::kind::fenced, tcp::kind::failed);
       if (f.what == tcp::kind::fenced) return;
       tcp::reader r(f.body);
-      throw bootstrap_error(r.text(tcp::max_text) +
-                            "; LCI_ATTR_BOOTSTRAP_TIMEOUT=" + seconds_text(timeout_));
+      throw bootstrap_error(r.text(tcp::max_text) + "; LCI_ATTR_BOOTSTRAP_TIMEOUT=" + seconds_text(timeout_));
     });
   }
 
@@ -187,10 +183,8 @@ class tcp_bootstrap final : public bootstrap {
       if (session_.usable()) {
         client_->expect_abort();
         client_->set_timeout(5);
-        client_->send(tcp::kind::abort, tcp::writer()
-                                            .number(static_cast<uint32_t>(code))
-                                            .text(message.substr(0, tcp::max_text))
-                                            .body());
+        client_->send(tcp::kind::abort,
+                      tcp::writer().number(static_cast<uint32_t>(code)).text(message.substr(0, tcp::max_text)).body());
         while (client_->receive().what != tcp::kind::abort) {
         }
       }

@@ -80,8 +80,7 @@ void client::send(kind what, const std::string& body) {
   size_t done = 0;
   int tries = 1;
   while (done < bytes.size()) {
-    const ssize_t n =
-        ::send(fd_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = ::send(fd_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) {
       done += static_cast<size_t>(n);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -107,8 +106,7 @@ frame client::receive() {
     changed_.wait(lock, ready);
   } else if (!changed_.wait_for(lock, std::chrono::duration<double>(longest_wait), ready)) {
     throw bootstrap_error("no answer from the root of the job at " + name_ + " (rank 0) within " +
-                          seconds_text(longest_wait) +
-                          "; LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
+                          seconds_text(longest_wait) + "; LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to wait");
   }
   if (frames_.empty()) throw bootstrap_error(ended_);
   frame f = std::move(frames_.front());
@@ -121,8 +119,8 @@ frame client::expect(kind what) {
   if (f.what == what) return f;
   if (f.what == kind::refused) {
     reader r(f.body);
-    throw bootstrap_error("the root of the job at " + name_ + " refuses this rank: " +
-                          pmi1::printable(r.text(max_text)));
+    throw bootstrap_error("the root of the job at " + name_ +
+                          " refuses this rank: " + pmi1::printable(r.text(max_text)));
   }
   throw bootstrap_error("what answers at " + name_ + " is not the root of an LCI job of this version");
 }

@@ -44,8 +44,8 @@ class client {
   double timeout_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<frame> frames_;   // guarded by mutex_
-  std::string ended_;          // why the connection has ended; guarded by mutex_
+  std::deque<frame> frames_;  // guarded by mutex_
+  std::string ended_;         // why the connection has ended; guarded by mutex_
   std::atomic<bool> expecting_abort_{false};
   std::thread thread_;
 };

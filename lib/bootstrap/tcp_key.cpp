@@ -34,8 +34,8 @@ const library& crypto() {
   static const library loaded = [] {
     void* const handle = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      throw bootstrap_error(std::string("LCI_TCP_KEY is set, but there is no library to use it: ") +
-                            dlerror() + "; install OpenSSL's (Debian: libssl3)");
+      throw bootstrap_error(std::string("LCI_TCP_KEY is set, but there is no library to use it: ") + dlerror() +
+                            "; install OpenSSL's (Debian: libssl3)");
     }
     library l;
     l.hmac = reinterpret_cast<decltype(l.hmac)>(dlsym(handle, "HMAC"));
@@ -72,8 +72,7 @@ std::string hmac(const std::string&, const std::string&) {
 
 #endif
 
-std::string claim(const char* role, const std::string& rank_nonce, const std::string& root_nonce,
-                  int rank, int size) {
+std::string claim(const char* role, const std::string& rank_nonce, const std::string& root_nonce, int rank, int size) {
   writer w;
   w.text(magic).text(role).text(rank_nonce).text(root_nonce);
   w.number(static_cast<uint32_t>(rank)).number(static_cast<uint32_t>(size));
@@ -87,16 +86,13 @@ job_key::job_key() {
   if (text == nullptr) return;
   secret_ = text;
   if (secret_.size() < min_key) {
-    throw bootstrap_error("LCI_TCP_KEY has " + std::to_string(secret_.size()) +
-                          " characters, at least " + std::to_string(min_key) +
-                          " are needed; `openssl rand -hex 32` makes a good one");
+    throw bootstrap_error("LCI_TCP_KEY has " + std::to_string(secret_.size()) + " characters, at least " +
+                          std::to_string(min_key) + " are needed; `openssl rand -hex 32` makes a good one");
   }
   proof("");  // throws now if libcrypto is missing
 }
 
-std::string job_key::proof(const std::string& text) const {
-  return given() ? hmac(secret_, text) : std::string();
-}
+std::string job_key::proof(const std::string& text) const { return given() ? hmac(secret_, text) : std::string(); }
 
 bool job_key::same(const std::string& a, const std::string& b) {
   if (a.size() != b.size()) return false;
@@ -107,13 +103,11 @@ bool job_key::same(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
-std::string root_claim(const std::string& rank_nonce, const std::string& root_nonce, int rank,
-                       int size) {
+std::string root_claim(const std::string& rank_nonce, const std::string& root_nonce, int rank, int size) {
   return claim("root", rank_nonce, root_nonce, rank, size);
 }
 
-std::string rank_claim(const std::string& rank_nonce, const std::string& root_nonce, int rank,
-                       int size) {
+std::string rank_claim(const std::string& rank_nonce, const std::string& root_nonce, int rank, int size) {
   return claim("rank", rank_nonce, root_nonce, rank, size);
 }
 

@@ -26,10 +26,8 @@ class job_key {
 
 /// The texts whose HMACs root and rank send. They contain role, rank and size, so that no proof can be reused for
 /// another purpose.
-std::string root_claim(const std::string& rank_nonce, const std::string& root_nonce, int rank,
-                       int size);
-std::string rank_claim(const std::string& rank_nonce, const std::string& root_nonce, int rank,
-                       int size);
+std::string root_claim(const std::string& rank_nonce, const std::string& root_nonce, int rank, int size);
+std::string rank_claim(const std::string& rank_nonce, const std::string& root_nonce, int rank, int size);
 
 /// Fresh random bytes.
 std::string make_nonce(size_t size);

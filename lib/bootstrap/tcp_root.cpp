@@ -75,8 +75,7 @@ void root::serve() {
       if (listening) {
         epoll_ctl(events_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
         listener_ = socket_fd();  // frees the port for the next job
-        end = clock::now() + std::chrono::duration_cast<clock::duration>(
-                                 std::chrono::duration<double>(close_timeout_));
+        end = clock::now() + std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(close_timeout_));
         listening = false;
       }
       const bool any = std::any_of(ranks_.begin(), ranks_.end(), [](member* m) { return m != nullptr; });
@@ -103,11 +102,9 @@ void root::serve() {
 
 int root::next_wait_ms() const {
   if (stopping_.load(std::memory_order_acquire)) return 50;
-  const bool strangers = static_cast<long>(members_.size()) >
-                         size_ - std::count(ranks_.begin(), ranks_.end(), nullptr);
+  const bool strangers = static_cast<long>(members_.size()) > size_ - std::count(ranks_.begin(), ranks_.end(), nullptr);
   if (n_waiting_ == 0) return strangers ? 1000 : -1;
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(fence_end_ - clock::now()).count() + 1;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(fence_end_ - clock::now()).count() + 1;
   return static_cast<int>(std::clamp<long>(left, 0, 1000));
 }
 
@@ -115,8 +112,8 @@ void root::accept_all() {
   for (;;) {
     sockaddr_storage address{};
     socklen_t length = sizeof address;
-    socket_fd fd(accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length,
-                         SOCK_CLOEXEC | SOCK_NONBLOCK));
+    socket_fd fd(
+        accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.get() < 0) return;
     const auto n_ranks = static_cast<size_t>(size_);
     if (members_.size() >= n_ranks + max_strangers) continue;
@@ -158,8 +155,7 @@ void root::send(member& m, kind what, const std::string& body) {
   if (what != kind::welcome || !body.empty()) m.out += encode(what, body);
   size_t done = 0;
   while (done < m.out.size()) {
-    const ssize_t n = ::send(m.fd.get(), m.out.data() + done, m.out.size() - done,
-                             MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n = ::send(m.fd.get(), m.out.data() + done, m.out.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     done += static_cast<size_t>(n);
@@ -189,8 +185,7 @@ void root::forget(member& m) {
   if (m.in_fence) --n_waiting_;
   const std::string how = m.has_closed ? " has ended" : " has died or lost its connection";
   if (failure_.empty()) {
-    failure_ = "rank " + std::to_string(m.rank) + " of " + std::to_string(size_) + " (" + m.from +
-               ")" + how;
+    failure_ = "rank " + std::to_string(m.rank) + " of " + std::to_string(size_) + " (" + m.from + ")" + how;
   }
   if (n_waiting_ > 0) fail_fence(failure_);
 }
@@ -234,8 +229,7 @@ std::string root::missing_text() const {
   }
   text = "of " + std::to_string(size_) + " ranks, " + text;
   if (n_rejected_ > 0) {
-    text += " (" + std::to_string(n_rejected_) + " connections were rejected, the last from " +
-            last_rejected_ + ")";
+    text += " (" + std::to_string(n_rejected_) + " connections were rejected, the last from " + last_rejected_ + ")";
   }
   return text;
 }

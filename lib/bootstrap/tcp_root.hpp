@@ -52,15 +52,15 @@ class root {
   const job_key key_;
   const std::string job_id_;
   socket_fd listener_, events_, wake_;
-  member_map members_;            // by descriptor
-  std::vector<member*> ranks_;    // by rank; null: has not joined, or has left
-  std::vector<bool> has_left_;    // by rank: has joined and left
+  member_map members_;          // by descriptor
+  std::vector<member*> ranks_;  // by rank; null: has not joined, or has left
+  std::vector<bool> has_left_;  // by rank: has joined and left
   std::map<std::string, std::string> visible_, pending_;
-  std::vector<int> forgotten_;    // descriptors to close after the current batch of events
-  int n_waiting_ = 0;             // ranks in the fence
+  std::vector<int> forgotten_;  // descriptors to close after the current batch of events
+  int n_waiting_ = 0;           // ranks in the fence
   clock::time_point fence_end_{};
-  std::string failure_;           // why every further fence fails; empty: none has
-  std::string last_rejected_;     // for the message that names missing ranks
+  std::string failure_;        // why every further fence fails; empty: none has
+  std::string last_rejected_;  // for the message that names missing ranks
   int n_rejected_ = 0;
   double close_timeout_ = 0;
   std::atomic<bool> stopping_{false};

@@ -16,15 +16,21 @@ void root::handle(member& m, const frame& f) {
     return turn_away(m, "the job has ended");
   }
   switch (f.what) {
-    case kind::put: return put(m, f);
-    case kind::get: return answer_get(m, f);
-    case kind::get_all: return answer_get_all(m, f);
-    case kind::fence: return enter_fence(m, f);
-    case kind::abort: return abort_all(m, f);
+    case kind::put:
+      return put(m, f);
+    case kind::get:
+      return answer_get(m, f);
+    case kind::get_all:
+      return answer_get_all(m, f);
+    case kind::fence:
+      return enter_fence(m, f);
+    case kind::abort:
+      return abort_all(m, f);
     case kind::close:
       m.has_closed = true;
       return forget(m);
-    default: return garbage(m, "a frame that only the root sends");
+    default:
+      return garbage(m, "a frame that only the root sends");
   }
 }
 
@@ -42,24 +48,22 @@ void root::join(member& m, const frame& f) {
     const std::string name = r.text(sizeof magic);
     const uint32_t rank = r.number(), size = r.number(), keyed = r.number();
     m.rank_nonce = r.text(nonce_size);
-    if (f.what != kind::hello || !r.complete() || name != magic ||
-        m.rank_nonce.size() != nonce_size) {
+    if (f.what != kind::hello || !r.complete() || name != magic || m.rank_nonce.size() != nonce_size) {
       return turn_away(m, "it is no rank of this version of LCI");
     }
     m.claimed_rank = static_cast<int>(std::min<uint32_t>(rank, 1u << 30));
     if (size != static_cast<uint32_t>(size_)) {
-      return turn_away(m, "WORLD_SIZE is " + std::to_string(size) + " there and " +
-                              std::to_string(size_) + " at rank 0");
+      return turn_away(m,
+                       "WORLD_SIZE is " + std::to_string(size) + " there and " + std::to_string(size_) + " at rank 0");
     }
     if (rank >= size) return turn_away(m, "RANK=" + std::to_string(rank) + " is not below WORLD_SIZE");
     if ((keyed != 0) != key_.given()) {
-      return turn_away(m, key_.given() ? "rank 0 has a LCI_TCP_KEY, it has none"
-                                       : "it has a LCI_TCP_KEY, rank 0 has none");
+      return turn_away(
+          m, key_.given() ? "rank 0 has a LCI_TCP_KEY, it has none" : "it has a LCI_TCP_KEY, rank 0 has none");
     }
     m.challenged = true;
     m.root_nonce = make_nonce(nonce_size);
-    const std::string proof =
-        key_.proof(root_claim(m.rank_nonce, m.root_nonce, m.claimed_rank, size_));
+    const std::string proof = key_.proof(root_claim(m.rank_nonce, m.root_nonce, m.claimed_rank, size_));
     return send(m, kind::challenge, writer().text(magic).text(m.root_nonce).text(proof).body());
   }
   const std::string proof = r.text(64);
@@ -128,9 +132,9 @@ void root::enter_fence(member& m, const frame& f) {
   m.in_fence = true;
   ++n_waiting_;
   // The earliest timeout of all ranks decides; that rank waits a little longer for our answer.
-  const auto end = clock::now() + (seconds > 0 ? std::chrono::duration_cast<clock::duration>(
-                                                     std::chrono::duration<double>(seconds))
-                                               : clock::duration(std::chrono::hours(24 * 365)));
+  const auto end =
+      clock::now() + (seconds > 0 ? std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(seconds))
+                                  : clock::duration(std::chrono::hours(24 * 365)));
   if (n_waiting_ == 1 || end < fence_end_) fence_end_ = end;
   if (!failure_.empty()) return fail_fence(failure_);
   if (n_waiting_ < size_) return;
@@ -161,11 +165,8 @@ void root::abort_all(member& by, const frame& f) {
   const uint32_t code = r.number();
   const std::string text = r.text(max_text);
   if (!r.complete()) return garbage(by, "a malformed abort");
-  const std::string body = writer()
-                               .number(code)
-                               .text("rank " + std::to_string(by.rank) + " has aborted: " +
-                                     pmi1::printable(text))
-                               .body();
+  const std::string body =
+      writer().number(code).text("rank " + std::to_string(by.rank) + " has aborted: " + pmi1::printable(text)).body();
   failure_ = "rank " + std::to_string(by.rank) + " has aborted";
   // Rank 0 last: its process ends on the message, and this thread with it.
   const std::vector<member*> everybody = ranks_;

@@ -40,8 +40,7 @@ socket_fd listen_at_any(const addrinfo* list, int backlog, int& error) {
     socket_fd fd(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     const int one = 1;
     if (fd.get() >= 0) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (fd.get() >= 0 && bind(fd.get(), a->ai_addr, a->ai_addrlen) == 0 &&
-        listen(fd.get(), backlog) == 0) {
+    if (fd.get() >= 0 && bind(fd.get(), a->ai_addr, a->ai_addrlen) == 0 && listen(fd.get(), backlog) == 0) {
       return fd;
     }
     error = errno;
@@ -108,8 +107,7 @@ socket_fd listen_at(const meeting_point& where, int backlog) {
     fd = listen_at_any(any.list, backlog, error);
   }
   if (fd.get() >= 0) return fd;
-  throw bootstrap_error("rank 0 can't listen at " + where.text() + " (" + where.variables +
-                        "): " + strerror(error) +
+  throw bootstrap_error("rank 0 can't listen at " + where.text() + " (" + where.variables + "): " + strerror(error) +
                         "; is that port taken, or another job's? LCI_TCP_ROOT=<host>:<port> names "
                         "another");
 }
@@ -117,9 +115,7 @@ socket_fd listen_at(const meeting_point& where, int backlog) {
 socket_fd connect_to(const meeting_point& where, double timeout) {
   constexpr auto longest_pause = std::chrono::milliseconds(200);
   const auto begin = clock::now();
-  const auto left = [&] {
-    return timeout - std::chrono::duration<double>(clock::now() - begin).count();
-  };
+  const auto left = [&] { return timeout - std::chrono::duration<double>(clock::now() - begin).count(); };
   std::string why;
   std::chrono::milliseconds pause(2);
   do {
@@ -137,16 +133,16 @@ socket_fd connect_to(const meeting_point& where, double timeout) {
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, longest_pause);
   } while (timeout <= 0 || left() > 0);
-  throw bootstrap_error("rank 0 can't be reached at " + where.text() + " (" + where.variables +
-                        ") for " + seconds_text(timeout) + ": " + why +
+  throw bootstrap_error("rank 0 can't be reached at " + where.text() + " (" + where.variables + ") for " +
+                        seconds_text(timeout) + ": " + why +
                         "; was it started, and does a firewall let us through? "
                         "LCI_ATTR_BOOTSTRAP_TIMEOUT=<seconds> sets how long to try");
 }
 
 std::string address_text(const sockaddr_storage& address) {
   char host[64] = "?", port[16] = "?";
-  getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host, port,
-              sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);
+  getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host, port, sizeof port,
+              NI_NUMERICHOST | NI_NUMERICSERV);
   return std::string(host) + ":" + port;
 }
 

@@ -27,7 +27,7 @@ enum class kind : uint8_t {
   fenced,   ///< root: all ranks have arrived
   failed,   ///< root: instead of fenced: reason
   abort,    ///< either: exit code, message
-  close,  ///< rank: close notification
+  close,    ///< rank: close notification
 };
 constexpr uint8_t last_kind = static_cast<uint8_t>(kind::close);
 

@@ -40,8 +40,8 @@ void allgather(allgather_args& a) {
   coll::check_buffer("allgather", "recvbuf", a.recvbuf, a.size);
   auto* blocks = static_cast<std::byte*>(a.recvbuf);
   std::byte* mine = blocks + a.size * static_cast<size_t>(p.me());
-  coll::check_apart("allgather", range_of(a.sendbuf, a.size),
-                    range_of(a.recvbuf, a.size * static_cast<size_t>(p.n())), a.sendbuf == mine);
+  coll::check_apart("allgather", range_of(a.sendbuf, a.size), range_of(a.recvbuf, a.size * static_cast<size_t>(p.n())),
+                    a.sendbuf == mine);
   p.then([=, from = a.sendbuf, size = a.size] { coll::copy(mine, from, size); });
   const bool automatic = a.algorithm == allgather_algorithm_t::none;
   switch (automatic ? coll::choose_allgather(p, a.size) : a.algorithm) {

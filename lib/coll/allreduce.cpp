@@ -12,10 +12,12 @@ void allreduce_direct(plan& p, const void* sendbuf, void* recvbuf, const reducti
   std::byte* all = p.scratch(bytes * static_cast<size_t>(p.n()));
   std::byte* mine = all + bytes * static_cast<size_t>(p.me());
   const auto copied = p.then([=] { copy(mine, sendbuf, bytes); });
-  const auto combined = p.then([=, n = static_cast<size_t>(p.n())] {
-    copy(recvbuf, all, bytes);
-    for (size_t i = 1; i < n; ++i) r.op(recvbuf, all + bytes * i, recvbuf, r.count);
-  }, {copied});
+  const auto combined = p.then(
+      [=, n = static_cast<size_t>(p.n())] {
+        copy(recvbuf, all, bytes);
+        for (size_t i = 1; i < n; ++i) r.op(recvbuf, all + bytes * i, recvbuf, r.count);
+      },
+      {copied});
   for (int i = 1; i < p.n(); ++i) {
     const int peer = (p.me() + i) % p.n();
     p.send(peer, mine, bytes, 0, {copied});
@@ -33,15 +35,14 @@ void allreduce_doubling(plan& p, const void* sendbuf, void* recvbuf, const reduc
     std::byte* other = p.scratch(bytes);
     const auto sent = p.send(peer, recvbuf, bytes, round, {last});
     const auto got = p.receive(peer, other, bytes, round);
-    last = p.then([=, before = peer < p.me()] {
-      r.op(before ? other : recvbuf, before ? recvbuf : other, recvbuf, r.count);
-    }, {sent, got});
+    last = p.then(
+        [=, before = peer < p.me()] { r.op(before ? other : recvbuf, before ? recvbuf : other, recvbuf, r.count); },
+        {sent, got});
   }
 }
 
 void allreduce_tree(plan& p, const void* sendbuf, void* recvbuf, const reduction& r) {
-  if (std::has_single_bit(static_cast<unsigned>(p.n())))
-    return allreduce_doubling(p, sendbuf, recvbuf, r);
+  if (std::has_single_bit(static_cast<unsigned>(p.n()))) return allreduce_doubling(p, sendbuf, recvbuf, r);
   const auto reduced = reduce_tree(p, sendbuf, recvbuf, r, 0, 0, {});
   broadcast_tree(p, recvbuf, r.bytes(), 0, steps_of_part, reduced);
 }
@@ -54,9 +55,7 @@ void allreduce_ring(plan& p, const void* sendbuf, void* recvbuf, const reduction
   auto* items = static_cast<std::byte*>(recvbuf);
   const auto part = [&](size_t back) { return (me + 2 * n - back) % n; };  // `back` < 2n
   const auto at = [&](size_t i) { return items + piece_begin(r.count, i, n) * r.item_size; };
-  const auto count = [&](size_t i) {
-    return piece_begin(r.count, i + 1, n) - piece_begin(r.count, i, n);
-  };
+  const auto count = [&](size_t i) { return piece_begin(r.count, i + 1, n) - piece_begin(r.count, i, n); };
   const size_t total = r.bytes();
   auto last = p.then([=] { copy(recvbuf, sendbuf, total); });
   std::byte* other = p.scratch((r.count / n + 1) * r.item_size);
@@ -77,8 +76,7 @@ void allreduce_ring(plan& p, const void* sendbuf, void* recvbuf, const reduction
 
 allreduce_algorithm_t choose_allreduce(const plan& p, const reduction& r) {
   if (r.bytes() <= 4096 && p.n() <= 4) return allreduce_algorithm_t::direct;
-  if (r.bytes() > (256 << 10) && p.n() > 2 && r.count >= static_cast<size_t>(p.n()))
-    return allreduce_algorithm_t::ring;
+  if (r.bytes() > (256 << 10) && p.n() > 2 && r.count >= static_cast<size_t>(p.n())) return allreduce_algorithm_t::ring;
   return allreduce_algorithm_t::tree;
 }
 
@@ -90,8 +88,7 @@ namespace lci::core {
 void allreduce(allreduce_args& a) {
   coll::plan p("allreduce", coll::scope_of(a));
   coll::check_function("allreduce", a.op);
-  const size_t bytes =
-      coll::checked_bytes("allreduce", "count", a.count, a.item_size, static_cast<size_t>(p.n()));
+  const size_t bytes = coll::checked_bytes("allreduce", "count", a.count, a.item_size, static_cast<size_t>(p.n()));
   coll::check_buffer("allreduce", "sendbuf", a.sendbuf, bytes);
   coll::check_buffer("allreduce", "recvbuf", a.recvbuf, bytes);
   coll::check_apart("allreduce", range_of(a.sendbuf, bytes), range_of(a.recvbuf, bytes), a.sendbuf == a.recvbuf);

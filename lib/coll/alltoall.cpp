@@ -18,9 +18,8 @@ void alltoall(alltoall_args& a) {
   const auto* from = static_cast<const std::byte*>(a.sendbuf);
   auto* to = static_cast<std::byte*>(a.recvbuf);
   const auto at = [&](int rank) { return a.size * static_cast<size_t>(rank); };
-  p.then([own_to = to + at(p.me()), own_from = from + at(p.me()), size = a.size] {
-    coll::copy(own_to, own_from, size);
-  });
+  p.then(
+      [own_to = to + at(p.me()), own_from = from + at(p.me()), size = a.size] { coll::copy(own_to, own_from, size); });
   std::deque<coll::plan::node> rounds;
   for (int i = 1; i < p.n(); ++i) {
     coll::plan::node before;

@@ -28,8 +28,11 @@ void barrier_at_once(const scope& s) {
   each_round(me, n, [&](int to, int from, size_t round) {
     // Retried without memory: the barrier has begun, and other ranks wait for this message.
     insist_on_memory<resource_error>([&] {
-      post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round).tag(round).runtime(s.runtime)
-          .device(s.device).endpoint(s.endpoint)();
+      post_am_x(to, &nothing, 0, COMP_NULL, core::wire::barrier_round)
+          .tag(round)
+          .runtime(s.runtime)
+          .device(s.device)
+          .endpoint(s.endpoint)();
     });
     core::await_barrier(d, from, round, number);
     core::await_sent(d, to);

@@ -3,8 +3,7 @@
 
 namespace lci::coll {
 
-plan::node broadcast_tree(plan& p, void* buffer, size_t size, int root, size_t step,
-                          plan::node start) {
+plan::node broadcast_tree(plan& p, void* buffer, size_t size, int root, size_t step, plan::node start) {
   // Ranks are numbered from the root; a rank's parent is its number with the lowest set bit cleared.
   const int n = p.n(), v = (p.me() - root + n) % n;
   int bit = 1;
@@ -13,8 +12,7 @@ plan::node broadcast_tree(plan& p, void* buffer, size_t size, int root, size_t s
   if (v != 0) have = p.receive((p.me() - bit + n) % n, buffer, size, step, {start});
   const auto end = p.then([] {}, {have});
   for (bit /= 2; bit > 0; bit /= 2)
-    if (v + bit < n)
-      p.order(p.send((p.me() + bit) % n, buffer, size, step, {have}), end);
+    if (v + bit < n) p.order(p.send((p.me() + bit) % n, buffer, size, step, {have}), end);
   return end;
 }
 

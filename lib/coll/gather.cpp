@@ -27,24 +27,19 @@ void rotate(std::byte* to, const std::byte* from, size_t size, int n, size_t fir
 plan::node gather_tree(plan& p, const void* sendbuf, void* recvbuf, size_t size, int root) {
   const int n = p.n();
   const place at(p, root);
-  if (at.width == 1 && at.v != 0)
-    return p.send((p.me() - at.bit + n) % n, sendbuf, size, 0);
+  if (at.width == 1 && at.v != 0) return p.send((p.me() - at.bit + n) % n, sendbuf, size, 0);
   std::byte* blocks = p.scratch(size * static_cast<size_t>(at.width));
   const auto all = p.then([=] { copy(blocks, sendbuf, size); });
   plan::node last = p.then([] {}, {all});
   for (int bit = at.bit / 2; bit > 0; bit /= 2) {
     if (bit >= at.width) continue;
     const int width = std::min(bit, at.width - bit);
-    p.order(p.receive((p.me() + bit) % n, blocks + size * static_cast<size_t>(bit),
-                      size * static_cast<size_t>(width), 0),
-            last);
+    p.order(
+        p.receive((p.me() + bit) % n, blocks + size * static_cast<size_t>(bit), size * static_cast<size_t>(width), 0),
+        last);
   }
-  if (at.v != 0)
-    return p.send((p.me() - at.bit + n) % n, blocks, size * static_cast<size_t>(at.width), 0,
-                  {last});
-  return p.then([=] {
-    rotate(static_cast<std::byte*>(recvbuf), blocks, size, n, static_cast<size_t>(root));
-  }, {last});
+  if (at.v != 0) return p.send((p.me() - at.bit + n) % n, blocks, size * static_cast<size_t>(at.width), 0, {last});
+  return p.then([=] { rotate(static_cast<std::byte*>(recvbuf), blocks, size, n, static_cast<size_t>(root)); }, {last});
 }
 
 void gather_direct(plan& p, const void* sendbuf, void* recvbuf, size_t size, int root) {
@@ -55,8 +50,10 @@ void gather_direct(plan& p, const void* sendbuf, void* recvbuf, size_t size, int
   auto* to = static_cast<std::byte*>(recvbuf);
   for (int i = 0; i < p.n(); ++i) {
     std::byte* block = to + size * static_cast<size_t>(i);
-    if (i != root) p.receive(i, block, size, 0);
-    else p.then([=] { copy(block, sendbuf, size); });
+    if (i != root)
+      p.receive(i, block, size, 0);
+    else
+      p.then([=] { copy(block, sendbuf, size); });
   }
 }
 
@@ -68,8 +65,10 @@ void scatter_direct(plan& p, const void* sendbuf, void* recvbuf, size_t size, in
   const auto* from = static_cast<const std::byte*>(sendbuf);
   for (int i = 0; i < p.n(); ++i) {
     const std::byte* block = from + size * static_cast<size_t>(i);
-    if (i != root) p.send(i, block, size, 0);
-    else p.then([=] { copy(recvbuf, block, size); });
+    if (i != root)
+      p.send(i, block, size, 0);
+    else
+      p.then([=] { copy(recvbuf, block, size); });
   }
 }
 
@@ -81,8 +80,7 @@ const void* own_block(const void* buffer, size_t size, const plan& p) {
   return static_cast<const std::byte*>(buffer) + size * static_cast<size_t>(p.me());
 }
 
-gather_algorithm_t choose_gather(const char* operation, const plan& p, size_t size,
-                                 gather_algorithm_t wanted) {
+gather_algorithm_t choose_gather(const char* operation, const plan& p, size_t size, gather_algorithm_t wanted) {
   switch (wanted) {
     case gather_algorithm_t::direct:
     case gather_algorithm_t::tree:
@@ -95,25 +93,27 @@ gather_algorithm_t choose_gather(const char* operation, const plan& p, size_t si
 
 }  // namespace
 
-plan::node scatter_tree(plan& p, const void* sendbuf, void* recvbuf, size_t size, int root,
-                        size_t step, plan::node start) {
+plan::node scatter_tree(plan& p, const void* sendbuf, void* recvbuf, size_t size, int root, size_t step,
+                        plan::node start) {
   const int n = p.n();
   const place at(p, root);
   const int parent = (p.me() - at.bit + n) % n;
   if (at.width == 1 && at.v != 0) return p.receive(parent, recvbuf, size, step, {start});
   const size_t bytes = size * static_cast<size_t>(at.width);
   std::byte* blocks = p.scratch(bytes);
-  const auto have =
-      at.v != 0 ? p.receive(parent, blocks, bytes, step, {start}) : p.then([=] {
-        rotate(blocks, static_cast<const std::byte*>(sendbuf), size, n,
-               static_cast<size_t>((n - root) % n));
-      }, {start});
+  const auto have = at.v != 0 ? p.receive(parent, blocks, bytes, step, {start})
+                              : p.then(
+                                    [=] {
+                                      rotate(blocks, static_cast<const std::byte*>(sendbuf), size, n,
+                                             static_cast<size_t>((n - root) % n));
+                                    },
+                                    {start});
   const auto end = p.then([=] { copy(recvbuf, blocks, size); }, {have});
   for (int bit = at.bit / 2; bit > 0; bit /= 2) {
     if (bit >= at.width) continue;
     const int width = std::min(bit, at.width - bit);
-    p.send((p.me() + bit) % n, blocks + size * static_cast<size_t>(bit),
-           size * static_cast<size_t>(width), step, {have});
+    p.send((p.me() + bit) % n, blocks + size * static_cast<size_t>(bit), size * static_cast<size_t>(width), step,
+           {have});
   }
   return end;
 }

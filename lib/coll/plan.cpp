@@ -27,8 +27,8 @@ plan::plan(const char* operation, const scope& s)
     graph_ = alloc_graph_x().runtime(s.runtime).comp(done_)();
     auto owned = std::make_unique<memory>();
     memory_ = owned.get();
-    detail::graph_add_value(graph_, [](void*) { return status_t(errorcode_t::done); },
-                            std::move(owned));
+    detail::graph_add_value(
+        graph_, [](void*) { return status_t(errorcode_t::done); }, std::move(owned));
   } catch (...) {
     discard();
     throw;
@@ -129,10 +129,9 @@ void plan::run() {
     throw resource_error(std::string(operation_) +
                          ": this rank could not do its part: it had no memory, or a function threw; other ranks wait");
   throw peer_failure_error(status.rank, std::string(operation_) + ": rank " + std::to_string(status.rank) +
-                                            (code == errorcode_t::fatal
-                                                 ? " has failed"
-                                                 : std::string(" ended its part as `") +
-                                                       get_errorcode_str(code) + "`"));
+                                            (code == errorcode_t::fatal ? " has failed"
+                                                                        : std::string(" ended its part as `") +
+                                                                              get_errorcode_str(code) + "`"));
 }
 
 void check_root(const char* operation, const plan& p, int root) {
@@ -155,24 +154,20 @@ void check_function(const char* operation, reduce_op_t op) {
   if (op == nullptr) throw_invalid(operation, "op", "nullptr", "a function");
 }
 
-size_t checked_bytes(const char* operation, const char* argument, size_t count, size_t item_size,
-                     size_t blocks) {
+size_t checked_bytes(const char* operation, const char* argument, size_t count, size_t item_size, size_t blocks) {
   constexpr size_t most = std::numeric_limits<size_t>::max() / 2;
   size_t block, all;
-  if (__builtin_mul_overflow(count, item_size, &block) ||
-      __builtin_mul_overflow(block, blocks, &all) || all > most)
+  if (__builtin_mul_overflow(count, item_size, &block) || __builtin_mul_overflow(block, blocks, &all) || all > most)
     throw_invalid(operation, argument,
-                  std::to_string(count) + " (item_size = " + std::to_string(item_size) + ", " +
-                      std::to_string(blocks) + " blocks)",
+                  std::to_string(count) + " (item_size = " + std::to_string(item_size) + ", " + std::to_string(blocks) +
+                      " blocks)",
                   "at most " + std::to_string(most) + " bytes in all");
   return block;
 }
 
 size_t checked_pieces(const char* operation, const plan& p, int ring_nsteps) {
-  if (ring_nsteps < 0)
-    throw_invalid(operation, "ring_nsteps", std::to_string(ring_nsteps), "at least 0");
-  return ring_nsteps > 0 ? static_cast<size_t>(ring_nsteps)
-                         : static_cast<size_t>(p.n() > 1 ? p.n() - 1 : 1);
+  if (ring_nsteps < 0) throw_invalid(operation, "ring_nsteps", std::to_string(ring_nsteps), "at least 0");
+  return ring_nsteps > 0 ? static_cast<size_t>(ring_nsteps) : static_cast<size_t>(p.n() > 1 ? p.n() - 1 : 1);
 }
 
 void reject_algorithm(const char* operation, int value) {

@@ -50,7 +50,7 @@ class plan {
   /// A node of the graph; null by default.
   class node {
    public:
-    node(graph_node_t n = nullptr) : node_(n) {}  // NOLINT: implicit on purpose
+    node(graph_node_t n = nullptr) : node_(n) {}     // NOLINT: implicit on purpose
     operator graph_node_t() const { return node_; }  // NOLINT: likewise
 
    private:
@@ -106,8 +106,7 @@ void check_buffer(const char* operation, const char* argument, const void* buffe
 void check_apart(const char* operation, const range& sendbuf, const range& recvbuf, bool in_place = false);
 void check_function(const char* operation, reduce_op_t op);
 /// count * item_size. Throws if that times `blocks` is more than half of the address space.
-size_t checked_bytes(const char* operation, const char* argument, size_t count, size_t item_size,
-                     size_t blocks = 1);
+size_t checked_bytes(const char* operation, const char* argument, size_t count, size_t item_size, size_t blocks = 1);
 /// `ring_nsteps`, or its default.
 size_t checked_pieces(const char* operation, const plan& p, int ring_nsteps);
 [[noreturn]] void reject_algorithm(const char* operation, int value);
@@ -115,9 +114,7 @@ size_t checked_pieces(const char* operation, const plan& p, int ring_nsteps);
 // --- pieces ---
 
 /// Offset of piece i if `total` is divided evenly into n pieces.
-inline size_t piece_begin(size_t total, size_t i, size_t n) {
-  return total / n * i + (i < total % n ? i : total % n);
-}
+inline size_t piece_begin(size_t total, size_t i, size_t n) { return total / n * i + (i < total % n ? i : total % n); }
 
 inline void copy(void* to, const void* from, size_t size) {
   if (size > 0 && to != from) std::memmove(to, from, size);

@@ -4,8 +4,8 @@
 namespace lci::coll {
 
 // The tree's root is always rank 0, so that items are combined in the order of ranks for any `root`.
-plan::node reduce_tree(plan& p, const void* sendbuf, void* recvbuf, const reduction& r, int root,
-                       size_t step, plan::node start) {
+plan::node reduce_tree(plan& p, const void* sendbuf, void* recvbuf, const reduction& r, int root, size_t step,
+                       plan::node start) {
   const int n = p.n(), me = p.me();
   const size_t bytes = r.bytes();
   const size_t to_root = step + 1;
@@ -13,8 +13,7 @@ plan::node reduce_tree(plan& p, const void* sendbuf, void* recvbuf, const reduct
   void* sum = me == 0 && root == 0 ? recvbuf : combines ? p.scratch(bytes) : nullptr;
 
   plan::node last = start;
-  if (sum != nullptr)
-    last = p.then([=] { copy(sum, sendbuf, bytes); }, {start});
+  if (sum != nullptr) last = p.then([=] { copy(sum, sendbuf, bytes); }, {start});
   for (int bit = 1; bit < n; bit *= 2) {
     if ((me & bit) != 0) {
       last = p.send(me - bit, sum != nullptr ? sum : sendbuf, bytes, step, {last});

@@ -18,12 +18,13 @@ void scan(scan_args& a) {
     coll::plan::node sent, got;
     std::byte* before = nullptr;
     if (p.me() + distance < p.n()) sent = p.send(p.me() + distance, sum, bytes, round, {last});
-    if (p.me() >= distance)
-      got = p.receive(p.me() - distance, before = p.scratch(bytes), bytes, round);
+    if (p.me() >= distance) got = p.receive(p.me() - distance, before = p.scratch(bytes), bytes, round);
     // `sum` must not change while it is being sent.
-    last = p.then([=, op = a.op, count = a.count] {
-      if (before != nullptr) op(before, sum, sum, count);
-    }, {last, sent, got});
+    last = p.then(
+        [=, op = a.op, count = a.count] {
+          if (before != nullptr) op(before, sum, sum, count);
+        },
+        {last, sent, got});
   }
   p.run();
 }

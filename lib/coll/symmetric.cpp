@@ -32,9 +32,7 @@ struct part {
 size_t first_unequal(const std::vector<part>& all) {
   const auto asks = [](const part& p) { return p.to_be_equal; };
   if (std::none_of(all.begin(), all.end(), asks)) return all.size();
-  const auto differs = [&](const part& p) {
-    return p.size != all[0].size || p.alignment != all[0].alignment;
-  };
+  const auto differs = [&](const part& p) { return p.size != all[0].size || p.alignment != all[0].alignment; };
   return static_cast<size_t>(std::find_if(all.begin(), all.end(), differs) - all.begin());
 }
 
@@ -82,8 +80,7 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
   for (size_t r = 0; r < all.size(); ++r) {
     const int rank = static_cast<int>(r);
     memory->rmrs.push_back(all[r].rmr);
-    memory->addresses.push_back(
-        get_shared_address_x(rank, all[r].rmr).runtime(a.runtime).device(a.device)());
+    memory->addresses.push_back(get_shared_address_x(rank, all[r].rmr).runtime(a.runtime).device(a.device)());
   }
   return memory.release();
 }

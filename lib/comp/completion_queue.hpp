@@ -85,8 +85,7 @@ class fifo_queue final : public completion_queue, public object_memory<fifo_queu
 /// the ring is empty. So statuses of one signaller stay in order.
 class ring_queue final : public completion_queue, public object_memory<ring_queue, false> {
  public:
-  explicit ring_queue(attr_t a)
-      : completion_queue(a), items_(static_cast<size_t>(a.cq_default_length)) {}
+  explicit ring_queue(attr_t a) : completion_queue(a), items_(static_cast<size_t>(a.cq_default_length)) {}
 
   void signal(status_t status) override {
     bool asleep = false;
@@ -96,8 +95,7 @@ class ring_queue final : public completion_queue, public object_memory<ring_queu
     if (LCI_UNLIKELY(asleep)) sleepers_.wake();
   }
   bool pop(status_t& out) {
-    return items_.pop(out) ||
-           (LCI_UNLIKELY(overflowed_.load(std::memory_order_relaxed) != 0) && pop_overflow(out));
+    return items_.pop(out) || (LCI_UNLIKELY(overflowed_.load(std::memory_order_relaxed) != 0) && pop_overflow(out));
   }
   size_t pop_many(status_t* out, size_t max) {
     size_t n = 0;
@@ -113,9 +111,7 @@ class ring_queue final : public completion_queue, public object_memory<ring_queu
     return n;
   }
   void sleep(int64_t timeout_ns) {
-    sleepers_.sleep(
-        [this] { return items_.idle() && overflowed_.load(std::memory_order_seq_cst) == 0; },
-        timeout_ns);
+    sleepers_.sleep([this] { return items_.idle() && overflowed_.load(std::memory_order_seq_cst) == 0; }, timeout_ns);
   }
 
  private:
@@ -155,8 +151,7 @@ inline bool completion_queue::pop(status_t& out) {
 }
 
 inline status_t completion_queue::pop() {
-  if (LCI_LIKELY(attr.cq_type == attr_cq_type_t::lcrq))
-    return static_cast<unbounded_queue*>(this)->pop();
+  if (LCI_LIKELY(attr.cq_type == attr_cq_type_t::lcrq)) return static_cast<unbounded_queue*>(this)->pop();
   status_t status(errorcode_t::retry);
   pop(status);
   return status;

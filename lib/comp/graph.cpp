@@ -13,9 +13,7 @@ namespace lci::core {
 
 bool graph_node::leave(phase next) {
   phase now = phase::in_function;
-  if (state.compare_exchange_strong(now, next, std::memory_order_acq_rel,
-                                    std::memory_order_acquire))
-    return false;
+  if (state.compare_exchange_strong(now, next, std::memory_order_acq_rel, std::memory_order_acquire)) return false;
   if (now == phase::idle) return false;  // left before
   await_early_status();
   state.store(phase::idle, std::memory_order_relaxed);
@@ -89,12 +87,10 @@ graph::~graph() {
 }
 
 void graph::require_rest(const char* operation) const {
-  if (running())
-    throw_invalid(operation, "graph", "running", "at rest", "wait until graph_test() returns done");
+  if (running()) throw_invalid(operation, "graph", "running", "at rest", "wait until graph_test() returns done");
 }
 
-graph_node* graph::add_node(graph_node::run_function run, void* value,
-                            graph_node::free_function free) {
+graph_node* graph::add_node(graph_node::run_function run, void* value, graph_node::free_function free) {
   require_rest("graph_add_node");
   graph_node& n = nodes_.emplace_back();
   n.owner = this;
@@ -107,14 +103,10 @@ graph_node* graph::add_node(graph_node::run_function run, void* value,
 
 void graph::add_edge(graph_node* src, graph_node* dst, graph_node::edge_function fn) {
   require_rest("graph_add_edge");
-  if (src->owner != this)
-    throw_invalid("graph_add_edge", "src", "a node of another graph", "a node of this graph");
-  if (dst->owner != this)
-    throw_invalid("graph_add_edge", "dst", "a node of another graph", "a node of this graph");
-  if (src == end_node())
-    throw_invalid("graph_add_edge", "src", "GRAPH_END", "a node other than the end");
-  if (dst == start_node())
-    throw_invalid("graph_add_edge", "dst", "GRAPH_START", "a node other than the start");
+  if (src->owner != this) throw_invalid("graph_add_edge", "src", "a node of another graph", "a node of this graph");
+  if (dst->owner != this) throw_invalid("graph_add_edge", "dst", "a node of another graph", "a node of this graph");
+  if (src == end_node()) throw_invalid("graph_add_edge", "src", "GRAPH_END", "a node other than the end");
+  if (dst == start_node()) throw_invalid("graph_add_edge", "dst", "GRAPH_START", "a node other than the start");
   if (src == dst) throw_invalid("graph_add_edge", "dst", "src", "another node");
   src->out.push_back({dst, fn});
   ++dst->n_in;
@@ -133,8 +125,7 @@ void graph::check_structure() {
     for (const graph_node::edge& e : n->out)
       if (e.dst->pending.fetch_sub(1, std::memory_order_relaxed) == 1) order.push(e.dst);
   if (reached != nodes_.size())
-    throw_invalid("graph_start", "edges",
-                  "a cycle around " + std::to_string(nodes_.size() - reached) + " nodes",
+    throw_invalid("graph_start", "edges", "a cycle around " + std::to_string(nodes_.size() - reached) + " nodes",
                   "free of cycles");
   checked_ = true;
 }
@@ -170,8 +161,8 @@ status_t graph::test() {
 void graph::sleep(int64_t timeout_ns) {
   uint32_t s = state_.load(std::memory_order_relaxed);
   if (s == done) return;
-  if (!(s & asleep) && !state_.compare_exchange_strong(s, s | asleep, std::memory_order_relaxed,
-                                                       std::memory_order_relaxed))
+  if (!(s & asleep) &&
+      !state_.compare_exchange_strong(s, s | asleep, std::memory_order_relaxed, std::memory_order_relaxed))
     return;
   os_futex::wait(&state_, s | asleep, timeout_ns);
 }
@@ -181,27 +172,23 @@ void graph::mark_complete(graph_node* n, status_t status) {
   phase now = n->state.load(std::memory_order_acquire);
   for (;;) {
     if (now == phase::waiting) {
-      if (!n->state.compare_exchange_weak(now, phase::idle, std::memory_order_acq_rel,
-                                          std::memory_order_acquire))
+      if (!n->state.compare_exchange_weak(now, phase::idle, std::memory_order_acq_rel, std::memory_order_acquire))
         continue;
       return drive(n->owner, [&](ready_list& ready) { n->owner->complete(n, status, ready); });
     }
     if (now == phase::in_function) {
-      if (!n->state.compare_exchange_weak(now, phase::marking, std::memory_order_acq_rel,
-                                          std::memory_order_acquire))
+      if (!n->state.compare_exchange_weak(now, phase::marking, std::memory_order_acq_rel, std::memory_order_acquire))
         continue;
       n->early_status = status;
       // R4: pairs with A4. The last access: the thread that completes the node may free the graph.
       return n->state.store(phase::marked, std::memory_order_release);
     }
     if (now == phase::thrown) {
-      if (!n->state.compare_exchange_weak(now, phase::idle, std::memory_order_acq_rel,
-                                          std::memory_order_acquire))
+      if (!n->state.compare_exchange_weak(now, phase::idle, std::memory_order_acq_rel, std::memory_order_acquire))
         continue;
       return;
     }
-    throw_invalid("graph_node_mark_complete", "node", "not running",
-                  "started and not yet completed");
+    throw_invalid("graph_node_mark_complete", "node", "not running", "started and not yet completed");
   }
 }
 
@@ -211,8 +198,7 @@ void graph::signal(status_t status) {
     throw_invalid("comp_signal", "status.user_context", "null", "the node that has completed",
                   "give the operation the node as its user_context");
   if (n->owner != this)
-    throw_invalid("comp_signal", "status.user_context", "a node of another graph",
-                  "a node of this graph");
+    throw_invalid("comp_signal", "status.user_context", "a node of another graph", "a node of this graph");
   mark_complete(n, status);
 }
 
@@ -236,8 +222,8 @@ bool graph::run(graph_node* n, ready_list& ready) {
         if (!n->leave(graph_node::phase::waiting)) return true;
         status = n->early_status;
       } else if (n->leave(graph_node::phase::idle)) {
-        throw_invalid("graph", "node", "completed twice",
-                      "either marked complete or `done` by its function", "return posted");
+        throw_invalid("graph", "node", "completed twice", "either marked complete or `done` by its function",
+                      "return posted");
       } else if (status.is_retry()) {
         deferred_->push(&n->again);
         return false;
@@ -252,8 +238,7 @@ bool graph::run(graph_node* n, ready_list& ready) {
 }
 
 void graph::complete(graph_node* n, const status_t& status, ready_list& ready) {
-  if (LCI_UNLIKELY(status.error.errorcode >= errorcode_t::fatal))
-    fail(status.rank, status.error.errorcode, nullptr);
+  if (LCI_UNLIKELY(status.error.errorcode >= errorcode_t::fatal)) fail(status.rank, status.error.errorcode, nullptr);
   for (const graph_node::edge& e : n->out) {
     try {
       if (e.fn && !failed_.load(std::memory_order_relaxed)) e.fn(status, n->value, e.dst->value);

@@ -47,7 +47,7 @@ class graph_node {
   struct rerun : deferred_task {
     explicit rerun(graph_node* n);
     graph_node* const node;
-  } again{this};  // in the list of deferred work after the function has returned `retry`
+  } again{this};                // in the list of deferred work after the function has returned `retry`
   std::atomic<int> pending{0};  // predecessors that have not completed
   std::atomic<phase> state{phase::idle};
   status_t early_status;             // of a mark_complete() that was called while the function ran
@@ -142,8 +142,8 @@ class graph final : public comp_impl_t, public object_memory<graph, false> {
   deferred_queue own_deferred_;
   deferred_queue* const deferred_;
   void* const user_context_;
-  std::deque<graph_node> nodes_;    // the first two: start and end
-  bool checked_ = false;  // known to have no cycles
+  std::deque<graph_node> nodes_;  // the first two: start and end
+  bool checked_ = false;          // known to have no cycles
 
   std::atomic<uint32_t> state_{idle};  // also the futex
   std::atomic<size_t> remaining_{0};   // nodes that have not completed

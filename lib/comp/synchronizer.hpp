@@ -33,8 +33,7 @@ class single_synchronizer final : public synchronizer, public object_memory<sing
 
 class multi_synchronizer final : public synchronizer, public object_memory<multi_synchronizer, false> {
  public:
-  explicit multi_synchronizer(attr_t a)
-      : synchronizer(a), array(static_cast<size_t>(a.sync_threshold)) {}
+  explicit multi_synchronizer(attr_t a) : synchronizer(a), array(static_cast<size_t>(a.sync_threshold)) {}
   void signal(status_t status) override { array.put(status); }
 
   signal_array<status_t> array;

@@ -37,8 +37,7 @@ class bounded_queue {
   /// Holds at least `capacity` items (rounded up to a power of two). Pages of the ring are not
   /// touched before their first use.
   explicit bounded_queue(size_t capacity)
-      : mask_(std::bit_ceil(capacity < 2 ? size_t{2} : capacity) - 1),
-        memory_(std::calloc(mask_ + 2, sizeof(cell))) {
+      : mask_(std::bit_ceil(capacity < 2 ? size_t{2} : capacity) - 1), memory_(std::calloc(mask_ + 2, sizeof(cell))) {
     if (!memory_) throw std::bad_alloc();
     // Zeroed memory is a valid cell, so no constructor needs to touch it.
     const auto address = reinterpret_cast<uintptr_t>(memory_);

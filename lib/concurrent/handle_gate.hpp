@@ -31,13 +31,9 @@ class handle_gate {
   // --- the owner ---
 
   explicit handle_gate(uint32_t handle = 0) : word_(uint64_t{handle} << 32) {}
-  uint32_t handle() const {
-    return static_cast<uint32_t>(word_.load(std::memory_order_relaxed) >> 32);
-  }
+  uint32_t handle() const { return static_cast<uint32_t>(word_.load(std::memory_order_relaxed) >> 32); }
   /// Changes the handle of a closed gate.
-  void reuse(uint32_t handle) {
-    word_.store(uint64_t{handle} << 32, std::memory_order_relaxed);
-  }
+  void reuse(uint32_t handle) { word_.store(uint64_t{handle} << 32, std::memory_order_relaxed); }
   /// With `stay` the owner becomes the first accessor.
   void open(uint8_t mode, bool stay = false) {
     const uint64_t word = (word_.load(std::memory_order_relaxed) & ~low_half) | mode;
@@ -62,8 +58,7 @@ class handle_gate {
   bool close() {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & all_modes) != 0)
-      if (word_.compare_exchange_weak(word, word & ~all_modes, std::memory_order_relaxed,
-                                      std::memory_order_relaxed))
+      if (word_.compare_exchange_weak(word, word & ~all_modes, std::memory_order_relaxed, std::memory_order_relaxed))
         return true;
     return false;
   }

@@ -27,8 +27,7 @@ class mpmc_array {
  public:
   /// Items not yet written read as `blank`.
   explicit mpmc_array(size_t initial = 16, T blank = T{}) : blank_(blank) {
-    current_.store(make(std::bit_ceil(initial < 1 ? size_t{1} : initial)),
-                   std::memory_order_relaxed);
+    current_.store(make(std::bit_ceil(initial < 1 ? size_t{1} : initial)), std::memory_order_relaxed);
   }
   ~mpmc_array() {
     for (slab* s = current_.load(std::memory_order_relaxed); s;) {

@@ -21,12 +21,9 @@ struct os_futex {
   /// return early.
   static void wait(const void* word, uint32_t expected, int64_t timeout_ns) {
     timespec t{timeout_ns / 1000000000, static_cast<long>(timeout_ns % 1000000000)};
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? nullptr : &t, nullptr,
-            0);
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, timeout_ns < 0 ? nullptr : &t, nullptr, 0);
   }
-  static void wake(const void* word, int n) {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, nullptr, nullptr, 0);
-  }
+  static void wake(const void* word, int n) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, nullptr, nullptr, 0); }
   static void wake_all(const void* word) { wake(word, INT_MAX); }
 };
 
@@ -54,7 +51,7 @@ class event_count {
   /// Called by a producer between its claim and the publication. True if wake() has to follow.
   bool notice() {
     if (LCI_LIKELY(sleepers_.load(std::memory_order_seq_cst) == 0)) return false;  // S4
-    epoch_.fetch_add(1, std::memory_order_release);  // R1: pairs with A1 in sleep()
+    epoch_.fetch_add(1, std::memory_order_release);                                // R1: pairs with A1 in sleep()
     return true;
   }
   /// Wakes one sleeper, for one item: a sleeper must check the structure again whenever sleep() returns.

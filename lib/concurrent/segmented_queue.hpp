@@ -107,8 +107,8 @@ class segmented_queue {
         if (!c.full.load(std::memory_order_acquire)) {  // A1: pairs with R1 in push()
           // Empty, unless another consumer has just emptied the cell.
           if (s->head.load(std::memory_order_relaxed) == ticket) return nullptr;
-        } else if (LCI_LIKELY(s->head.compare_exchange_strong(
-                       ticket, ticket + 1, std::memory_order_relaxed, std::memory_order_relaxed))) {
+        } else if (LCI_LIKELY(s->head.compare_exchange_strong(ticket, ticket + 1, std::memory_order_relaxed,
+                                                              std::memory_order_relaxed))) {
           return &c;
         }
       } else if (!advance(s, ticket)) {
@@ -209,8 +209,7 @@ class segmented_queue {
     // `s` is first and its head is still `seen` after `next` was read proves that `next` was read
     // before the segment was retired.
     if (!s->next.load(std::memory_order_acquire) &&  // A7: pairs with R7 in grow()
-        first_.load(std::memory_order_acquire) == s &&
-        s->head.load(std::memory_order_acquire) == seen)
+        first_.load(std::memory_order_acquire) == s && s->head.load(std::memory_order_acquire) == seen)
       return false;
     std::lock_guard guard(lock_);
     s = first_.load(std::memory_order_relaxed);
@@ -242,10 +241,9 @@ class segmented_queue {
       s->next.store(nullptr, std::memory_order_relaxed);
       uint32_t full = 0;
       for (size_t i = 0; i < N; i += 4)  // A2: pairs with R2 in pop()
-        full |= s->cells[i].full.load(std::memory_order_acquire) |
-                s->cells[i + 1].full.load(std::memory_order_acquire) |
-                s->cells[i + 2].full.load(std::memory_order_acquire) |
-                s->cells[i + 3].full.load(std::memory_order_acquire);
+        full |=
+            s->cells[i].full.load(std::memory_order_acquire) | s->cells[i + 1].full.load(std::memory_order_acquire) |
+            s->cells[i + 2].full.load(std::memory_order_acquire) | s->cells[i + 3].full.load(std::memory_order_acquire);
       if (!full) return s;
       retire(s);
     }

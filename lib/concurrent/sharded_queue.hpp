@@ -34,9 +34,7 @@ class pushes_in_order {
 
 /// The shard that a thread pushes to, and pops from first.
 struct shard_by_thread {
-  unsigned operator()() const {
-    return LCI_UNLIKELY(detail::tls_in_order) ? 0 : static_cast<unsigned>(thread_index());
-  }
+  unsigned operator()() const { return LCI_UNLIKELY(detail::tls_in_order) ? 0 : static_cast<unsigned>(thread_index()); }
 };
 
 /// Thread-safe. Items of one thread come out in order, as do those of one shard. A consumer pops from its own shard
@@ -124,9 +122,9 @@ class sharded_queue {
 
  private:
   struct alignas(cache_line) shard {
-    Atom<queue*> own{nullptr};   // owned
-    Atom<uint32_t> turns{0};     // pops of consumers whose own shard this is; lost updates do no harm
-    Atom<uint32_t> asked{0};     // how often their pop_many() has gone to other shards; likewise
+    Atom<queue*> own{nullptr};  // owned
+    Atom<uint32_t> turns{0};    // pops of consumers whose own shard this is; lost updates do no harm
+    Atom<uint32_t> asked{0};    // how often their pop_many() has gone to other shards; likewise
   };
   // An item of another shard costs as much as ten of the own one: its cache lines come from another core.
   static constexpr uint32_t turns_of_own = 64;

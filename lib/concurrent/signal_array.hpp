@@ -74,8 +74,8 @@ class signal_array {
   void sleep(int64_t timeout_ns) {
     uint32_t a = arrived_.load(std::memory_order_relaxed);
     if ((a & ~asleep) == n_) return;
-    if (!(a & asleep) && !arrived_.compare_exchange_strong(a, a | asleep, std::memory_order_relaxed,
-                                                           std::memory_order_relaxed))
+    if (!(a & asleep) &&
+        !arrived_.compare_exchange_strong(a, a | asleep, std::memory_order_relaxed, std::memory_order_relaxed))
       return;
     Futex::wait(&arrived_, a | asleep, timeout_ns);
   }

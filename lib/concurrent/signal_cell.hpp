@@ -52,9 +52,9 @@ class signal_cell {
       if (LCI_UNLIKELY(s & (claimed | ready))) {
         if (put_early(value)) return;
         s = state_.load(std::memory_order_relaxed);
-      } else if (LCI_LIKELY(state_.compare_exchange_weak(
-                     s, s | claimed, std::memory_order_acquire,  // A2: pairs with R2 in take()
-                     std::memory_order_relaxed))) {
+      } else if (LCI_LIKELY(state_.compare_exchange_weak(s, s | claimed,
+                                                         std::memory_order_acquire,  // A2: pairs with R2 in take()
+                                                         std::memory_order_relaxed))) {
         break;
       }
     }
@@ -72,9 +72,9 @@ class signal_cell {
       if (LCI_UNLIKELY(s & extra)) {
         if (take_and_refill(out)) return true;
         s = state_.load(std::memory_order_relaxed);
-      } else if (LCI_LIKELY(state_.compare_exchange_weak(
-                     s, claimed, std::memory_order_acquire,  // A1: pairs with R1 in put()
-                     std::memory_order_relaxed))) {
+      } else if (LCI_LIKELY(state_.compare_exchange_weak(s, claimed,
+                                                         std::memory_order_acquire,  // A1: pairs with R1 in put()
+                                                         std::memory_order_relaxed))) {
         if (out) *out = value_;
         state_.store(empty, std::memory_order_release);  // R2: pairs with A2 in put()
         return true;
@@ -88,8 +88,7 @@ class signal_cell {
     uint32_t s = state_.load(std::memory_order_relaxed);
     if (s & ready) return;
     if (s & claimed) return cpu_pause();  // `claimed` is too short for a sleep
-    if (s == empty && !state_.compare_exchange_strong(s, asleep, std::memory_order_relaxed,
-                                                      std::memory_order_relaxed))
+    if (s == empty && !state_.compare_exchange_strong(s, asleep, std::memory_order_relaxed, std::memory_order_relaxed))
       return;
     Futex::wait(&state_, asleep, timeout_ns);
   }
@@ -110,8 +109,8 @@ class signal_cell {
         if (early_.size() == max_early_signals) too_many_signals(1);
         early_.push_back(value);  // before `extra`, which means that there is one; may throw
         // With `extra` set, only holders of the lock change the word.
-        if ((s & extra) || state_.compare_exchange_weak(s, ready | extra, std::memory_order_relaxed,
-                                                        std::memory_order_relaxed))
+        if ((s & extra) ||
+            state_.compare_exchange_weak(s, ready | extra, std::memory_order_relaxed, std::memory_order_relaxed))
           return true;
         early_.pop_back();
       }

@@ -37,8 +37,7 @@ class signal_counter {
   }
 
   void set(int64_t value) {
-    const uint64_t old =
-        word_.exchange(static_cast<uint64_t>(value) << 1, std::memory_order_acq_rel);  // R1, A1
+    const uint64_t old = word_.exchange(static_cast<uint64_t>(value) << 1, std::memory_order_acq_rel);  // R1, A1
     if (old & asleep) Futex::wake_all(&word_);
   }
 
@@ -47,8 +46,8 @@ class signal_counter {
   void sleep(int64_t target, int64_t timeout_ns) {
     uint64_t w = word_.load(std::memory_order_relaxed);
     if ((static_cast<int64_t>(w) >> 1) >= target) return;
-    if (!(w & asleep) && !word_.compare_exchange_strong(w, w | asleep, std::memory_order_relaxed,
-                                                        std::memory_order_relaxed))
+    if (!(w & asleep) &&
+        !word_.compare_exchange_strong(w, w | asleep, std::memory_order_relaxed, std::memory_order_relaxed))
       return;
     // The kernel compares the lower half, which comes first on little-endian processors.
     Futex::wait(&word_, static_cast<uint32_t>(w | asleep), timeout_ns);

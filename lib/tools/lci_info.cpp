@@ -59,8 +59,7 @@ std::vector<facility> list_fabrics(const std::string& wanted, const std::string&
   if (automatic && best != SIZE_MAX) all[best].note = "in use between hosts, if there are several";
   for (const attr_backend_t id : {attr_backend_t::ofi, attr_backend_t::ibv, attr_backend_t::ucx}) {
     const std::string name = to_string(id);
-    const bool built =
-        std::any_of(all.begin(), all.end(), [&](const facility& f) { return f.name == name; });
+    const bool built = std::any_of(all.begin(), all.end(), [&](const facility& f) { return f.name == name; });
     if (!built) all.push_back({name, false, false, "not part of this build"});
   }
   return all;
@@ -115,8 +114,8 @@ void print_options(const std::vector<option_info_t>& options, bool verbose) {
       std::printf("  %s\n", resource.c_str());
     }
     const std::string value = o.value;
-    std::printf("    %-*s  %-12s %s\n", static_cast<int>(width), o.name,
-                value.empty() ? "\"\"" : value.c_str(), o.origin);
+    std::printf("    %-*s  %-12s %s\n", static_cast<int>(width), o.name, value.empty() ? "\"\"" : value.c_str(),
+                o.origin);
     if (!verbose) continue;
     std::printf("        %s\n        %s, built-in value %s; accepted: %s\n", o.doc, o.type,
                 json_text(o.built_in).c_str(), o.accepted);
@@ -176,8 +175,8 @@ int run(bool json, bool verbose) {
     std::printf(
         "{\"version\": %s,\n \"fabrics\": %s,\n \"bootstraps\": %s,\n \"mapping_watches\": %s,\n"
         " \"attributes\": %s}\n",
-        json_text(LCI_VERSION_STRING).c_str(), json_of(fabrics).c_str(),
-        json_of(bootstraps).c_str(), json_of(watches).c_str(), json_of(options).c_str());
+        json_text(LCI_VERSION_STRING).c_str(), json_of(fabrics).c_str(), json_of(bootstraps).c_str(),
+        json_of(watches).c_str(), json_of(options).c_str());
     return 0;
   }
   std::printf("LCI %s\n", LCI_VERSION_STRING);

@@ -68,9 +68,7 @@ class deferred_events {
   }
   /// The next poll reports what was added silently.
   void stir() { any_.store(true, std::memory_order_release); }
-  void add_failure(int peer, const std::string& reason) {
-    add(gone_, gone{peer, true, copy_if_memory(reason)});
-  }
+  void add_failure(int peer, const std::string& reason) { add(gone_, gone{peer, true, copy_if_memory(reason)}); }
   /// The peer has freed its device.
   void add_end(int peer) { add(gone_, gone{peer, false, nullptr}); }
 

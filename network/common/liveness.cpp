@@ -26,9 +26,7 @@ size_t size_of_note(char letter) {
   return letter == device_end ? 1 + sizeof(uint32_t) : letter == given_up ? 1 + 2 * sizeof(uint32_t) : 0;
 }
 
-void append(std::string& note, uint32_t number) {
-  note.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
+void append(std::string& note, uint32_t number) { note.append(reinterpret_cast<const char*>(&number), sizeof number); }
 
 uint32_t number_at(const char* from) {
   uint32_t number;
@@ -117,8 +115,8 @@ void liveness::watch(int rank) noexcept {
 }
 
 void liveness::begin_to_watch(int rank) {
-  const sockaddr_storage where = where_.empty() ? address_in(exchange_.read(where_all_listen_, rank))
-                                                : where_[static_cast<size_t>(rank)];
+  const sockaddr_storage where =
+      where_.empty() ? address_in(exchange_.read(where_all_listen_, rank)) : where_[static_cast<size_t>(rank)];
   if (length_of(where) == 0) return;
   std::lock_guard guard(mutex_);
   watched w;
@@ -217,7 +215,7 @@ void liveness::handle(int rank, watched& w, uint32_t events) {
   }
   const int error = got < 0 ? errno : 0;
   if (error == EAGAIN || error == EINTR) return;
-  w.connection = {};  // closes it, which removes it from the epoll set
+  w.connection = {};                            // closes it, which removes it from the epoll set
   if (!w.connected && may_pass(error)) return;  // retried until the timeout
   w.reason = std::string(w.connected ? "its process or host has failed, or is unreachable" : "it does not answer") +
              (error != 0 ? std::string(": ") + std::strerror(error) : "");

@@ -82,8 +82,8 @@ class liveness {
     clock::time_point since;   // start of the attempt to connect; or, if `reason` is set, of the suspicion
     clock::time_point again;   // when to retry
     bool connected = false;
-    std::string reason;        // why the peer is undecided
-    std::string received;      // an incomplete notification
+    std::string reason;    // why the peer is undecided
+    std::string received;  // an incomplete notification
   };
 
   LCI_COLD void watch(int rank) noexcept;
@@ -91,17 +91,17 @@ class liveness {
   /// The address on which a peer listens; family 0 if it does not listen.
   static sockaddr_storage address_in(const std::string& offered);
   departure departure_at(size_t i);
-  void accept_all();                                        // under mutex_
-  void handle(int rank, watched& w, uint32_t events);       // under mutex_
-  void handle_due();                                        // under mutex_
+  void accept_all();                                   // under mutex_
+  void handle(int rank, watched& w, uint32_t events);  // under mutex_
+  void handle_due();                                   // under mutex_
   /// Starts to connect. Returns 0 or the error.
-  int connect(int rank, watched& w);                        // under mutex_
+  int connect(int rank, watched& w);                           // under mutex_
   void depart(int rank, bool failed, const std::string& why);  // under mutex_
-  void add_departure(departure what);                        // under mutex_
+  void add_departure(departure what);                          // under mutex_
   /// Handles the notifications received from a peer. False: that was the last one, and `w` no longer exists.
-  bool take_notes(int rank, watched& w);                     // under mutex_
+  bool take_notes(int rank, watched& w);  // under mutex_
   /// Sends a notification to all present and future watchers. Throws std::bad_alloc, and has no effect then.
-  void notify(const std::string& note);                      // under mutex_
+  void notify(const std::string& note);  // under mutex_
 
   address_exchange& exchange_;
   address_exchange::ticket where_all_listen_;
@@ -112,13 +112,13 @@ class liveness {
   socket_handle listener_, events_;
 
   std::mutex mutex_;
-  std::unordered_map<int, watched> watched_;             // under mutex_
-  std::unordered_map<int, socket_handle> watchers_;      // under mutex_, by descriptor: connections from peers
-  std::unordered_set<int> undecided_;                    // under mutex_: connecting, or suspected
-  std::string notes_;  // under mutex_: all so far, for connections made later
-  std::vector<departure> departures_;                    // under mutex_; in the order detected
+  std::unordered_map<int, watched> watched_;         // under mutex_
+  std::unordered_map<int, socket_handle> watchers_;  // under mutex_, by descriptor: connections from peers
+  std::unordered_set<int> undecided_;                // under mutex_: connecting, or suspected
+  std::string notes_;                                // under mutex_: all so far, for connections made later
+  std::vector<departure> departures_;                // under mutex_; in the order detected
   std::atomic<size_t> n_departures_{0};
-  bool warned_ = false;                                  // under mutex_
+  bool warned_ = false;  // under mutex_
 };
 
 }  // namespace lci::network

@@ -31,9 +31,7 @@ int worth(const ifaddrs& i) {
 }  // namespace
 
 socklen_t length_of(const sockaddr_storage& address) {
-  return address.ss_family == AF_INET    ? sizeof(sockaddr_in)
-         : address.ss_family == AF_INET6 ? sizeof(sockaddr_in6)
-                                         : 0;
+  return address.ss_family == AF_INET ? sizeof(sockaddr_in) : address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
 }
 
 sockaddr_storage first_address() {
@@ -58,8 +56,7 @@ socket_handle listen_at(sockaddr_storage& address, int backlog) {
   // The port has the same offset in both families.
   reinterpret_cast<sockaddr_in&>(address).sin_port = 0;
   socklen_t length = length_of(address);
-  if (bind(s.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      listen(s.get(), backlog) != 0 ||
+  if (bind(s.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 || listen(s.get(), backlog) != 0 ||
       getsockname(s.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0)
     return {};
   return s;
@@ -85,8 +82,7 @@ socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::millisec
     set(s, IPPROTO_TCP, TCP_KEEPCNT, 3);
     set(s, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<unsigned>(timeout.count()));
   }
-  if (connect(s.get(), reinterpret_cast<const sockaddr*>(&to), length_of(to)) != 0 && errno != EINPROGRESS)
-    return {};
+  if (connect(s.get(), reinterpret_cast<const sockaddr*>(&to), length_of(to)) != 0 && errno != EINPROGRESS) return {};
   return s;
 }
 

@@ -32,8 +32,9 @@ std::string why_none(int error) {
            "LCI_ATTR_BACKEND=tcp reaches other hosts without";
   const std::string what = "there is an RDMA device, but libibverbs can't use it";
   if (!std::filesystem::exists("/dev/infiniband", ignored))
-    return what + ": /dev/infiniband is missing; load the module ib_uverbs, or pass the device to the "
-                  "container";
+    return what +
+           ": /dev/infiniband is missing; load the module ib_uverbs, or pass the device to the "
+           "container";
   return what + (error != 0 ? std::string(": ") + std::strerror(error) : "") +
          "; install its driver's library (Debian: ibverbs-providers)";
 }
@@ -57,8 +58,7 @@ ibv_odp_caps paging_of(ibv_context& opened) {
 }  // namespace
 
 adapter::adapter(const net_context_attr_t& attr) {
-  if (const std::string& missing = library::get().missing; !missing.empty())
-    throw resource_error("ibv: " + missing);
+  if (const std::string& missing = library::get().missing; !missing.empty()) throw resource_error("ibv: " + missing);
   find(attr.device_name);
   gid_ = choose_gid(*open(), name(), port_, port_attr_, attr);
 }

@@ -21,8 +21,7 @@ constexpr size_t pairs_at_once = 8192;  // a round carries at most 64 KiB from e
 address_exchange::ticket offer_address(address_exchange& exchange, const address& mine,
                                        const std::vector<uint32_t>& pairs) {
   std::string blob(reinterpret_cast<const char*>(&mine), sizeof mine);
-  blob.append(reinterpret_cast<const char*>(pairs.data()),
-              std::min(pairs_at_once, pairs.size()) * sizeof(uint32_t));
+  blob.append(reinterpret_cast<const char*>(pairs.data()), std::min(pairs_at_once, pairs.size()) * sizeof(uint32_t));
   return exchange.offer(blob);
 }
 

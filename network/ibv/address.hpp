@@ -25,8 +25,8 @@ struct address {
   uint8_t reads_made = 0;    ///< maximum number of RDMA reads that it has outstanding
   uint8_t has_gid = 0;
   uint8_t unused[2] = {};
-  uint64_t credits_at = 0;    ///< credits: for each rank, how many of our messages it has taken
-  uint64_t credits_key = 0;   ///< the rkey of that array
+  uint64_t credits_at = 0;   ///< credits: for each rank, how many of our messages it has taken
+  uint64_t credits_key = 0;  ///< the rkey of that array
 };
 static_assert(sizeof(address) == 56);
 

@@ -15,8 +15,7 @@ context::context(address_exchange& exchange, const net_context_attr_t& attr)
                          std::to_string(size()));
 }
 
-std::unique_ptr<network::device> context::create_device(const device_attr_t& attr,
-                                                        size_t eager_size) {
+std::unique_ptr<network::device> context::create_device(const device_attr_t& attr, size_t eager_size) {
   return std::make_unique<device>(*this, attr, eager_size);
 }
 

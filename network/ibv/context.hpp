@@ -14,8 +14,7 @@ class context final : public remote_context {
  public:
   context(address_exchange& exchange, const net_context_attr_t& attr);
 
-  std::unique_ptr<network::device> create_device(const device_attr_t& attr,
-                                                 size_t eager_size) override;
+  std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
 
   const adapter& card() const { return card_; }
   attr_ibv_odp_strategy_t paging() const { return paging_; }

@@ -132,12 +132,12 @@ class credits {
   const size_t n_peers_;
   const std::unique_ptr<account[]> peers_;
   const std::unique_ptr<std::atomic<uint32_t>[]> acknowledged_to_us_;  // messages that each peer has taken
-  std::atomic<int64_t> posted_{0};                    // posted to the card
-  std::atomic<int64_t> unacknowledged_{0};            // messages taken but not acknowledged, of all peers
-  spinlock acknowledging_lock_;  // only tried
+  std::atomic<int64_t> posted_{0};                                     // posted to the card
+  std::atomic<int64_t> unacknowledged_{0};  // messages taken but not acknowledged, of all peers
+  spinlock acknowledging_lock_;             // only tried
   spinlock due_lock_;
-  ring<int> due_;                  // under due_lock_; has space for all peers
-  std::atomic<size_t> n_due_{0};   // size of due_
+  ring<int> due_;                 // under due_lock_; has space for all peers
+  std::atomic<size_t> n_due_{0};  // size of due_
 };
 
 }  // namespace lci::network::ibv

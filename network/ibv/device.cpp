@@ -39,8 +39,7 @@ errorcode_t device::inject(int to, message_head head, const void* payload, size_
 
 errorcode_t device::post(const net_op& op) {
   pieces all;
-  for (int i = 0; i < op.n_segments; ++i)
-    all.add(op.segments[i].base, op.segments[i].size, op.segments[i].lkey);
+  for (int i = 0; i < op.n_segments; ++i) all.add(op.segments[i].base, op.segments[i].size, op.segments[i].lkey);
   ibv_send_wr work{};
   work.sg_list = all.list.data();
   work.num_sge = all.n;

@@ -41,7 +41,7 @@ class device final : public remote_device {
   void start() override;
 
  private:
-  static constexpr int batch = 32;  // completions read at a time
+  static constexpr int batch = 32;                        // completions read at a time
   static constexpr size_t spare_completions = 8 * batch;  // space for those of several threads whose handlers throw
 
   struct alignas(cache_line) peer {
@@ -50,7 +50,7 @@ class device final : public remote_device {
     spinlock own_lock;
     peer_state state;
     bool close_sent = false;  // flushed(): the close notification was posted
-    uint64_t credits_at = 0;   // address of our word in its array of credits
+    uint64_t credits_at = 0;  // address of our word in its array of credits
     uint32_t credits_key = 0;
     send_queue queue;
   };
@@ -130,7 +130,7 @@ class device final : public remote_device {
   registration credits_memory_;
   uint32_t inline_size_ = 0;  // bytes that fit into a work request itself
 
-  alignas(cache_line) spinlock send_lock_;  // only tried: of all queue pairs that don't have their own lock
+  alignas(cache_line) spinlock send_lock_;     // only tried: of all queue pairs that don't have their own lock
   alignas(cache_line) spinlock receive_lock_;  // only tried
   alignas(cache_line) spinlock poll_lock_;     // only tried
 

@@ -88,8 +88,7 @@ void device::on_wake(const sleep_set& events) {
   if (events.is_ready(channel_->fd)) {
     ibv_cq* queue;
     void* ignored;
-    while (library::get().get_cq_event(channel_.get(), &queue, &ignored) == 0)
-      library::get().ack_cq_events(queue, 1);
+    while (library::get().get_cq_event(channel_.get(), &queue, &ignored) == 0) library::get().ack_cq_events(queue, 1);
   }
   if (events.is_ready(card_->async_fd)) read_card_events();
 }

@@ -117,8 +117,7 @@ void device::handle(const completion& c, event_sink& sink) {
       repost(c.slot);
       // Also if it was flushed: a queue pair with a shared receive queue fails a receive only if it has matched a
       // message.
-      if (c.peer >= 0)
-        fail_peer(c.peer, text_of_status("receiving: ", c.status));
+      if (c.peer >= 0) fail_peer(c.peer, text_of_status("receiving: ", c.status));
       return;
     case completion::kind::not_sent:
       // Requests behind the failed one are flushed: its own completion comes first, or an event of the card. If neither

@@ -72,11 +72,10 @@ device::sizes device::choose_sizes(const device_attr_t& attr) const {
   s.receives = static_cast<uint32_t>(std::clamp<size_t>(attr.net_max_recvs, 1, most_receives));
   const size_t left = room > s.receives ? room - s.receives : 0;
   if (left / n < fewest_sends)
-    throw resource_error("ibv: " + std::to_string(room) + " completions are too few for " +
-                         std::to_string(n) + " ranks and " + std::to_string(s.receives) +
-                         " receive buffers; raise LCI_ATTR_NET_MAX_CQES (" + context_.card().name() +
-                         " can have " + std::to_string(can.max_cqe) +
-                         "), or lower LCI_ATTR_NET_MAX_RECVS");
+    throw resource_error("ibv: " + std::to_string(room) + " completions are too few for " + std::to_string(n) +
+                         " ranks and " + std::to_string(s.receives) +
+                         " receive buffers; raise LCI_ATTR_NET_MAX_CQES (" + context_.card().name() + " can have " +
+                         std::to_string(can.max_cqe) + "), or lower LCI_ATTR_NET_MAX_RECVS");
   const size_t sends = std::max<size_t>(attr.net_max_sends, fewest_sends);
   s.sends = static_cast<uint32_t>(std::min({sends, left / n, static_cast<size_t>(can.max_qp_wr)}));
   s.completions = static_cast<int>(s.receives + n * s.sends);
@@ -92,8 +91,8 @@ void device::make_queues(const sizes& s) {
   ibv_srq_init_attr receives{};
   receives.attr.max_wr = s.receives;
   receives.attr.max_sge = 1;
-  receives_ = made(l.create_srq(domain_.get(), &receives),
-                   "ibv_create_srq of " + std::to_string(s.receives) + " entries");
+  receives_ =
+      made(l.create_srq(domain_.get(), &receives), "ibv_create_srq of " + std::to_string(s.receives) + " entries");
   slots_.make(s.receives);
   credits_ = std::make_unique<credits>(static_cast<size_t>(context_.size()));
   credits_memory_ = registrar_->add(credits_->memory(), credits_->memory_size());
@@ -103,8 +102,8 @@ void device::make_pairs(const device_attr_t& attr, const sizes& s) {
   const auto n = static_cast<size_t>(context_.size());
   domains_ = std::make_unique<domains>(*card_, *domain_, attr.ibv_td_strategy);
   pair_maker maker{*completions_, *receives_, s.sends,
-                   static_cast<uint32_t>(std::min(context_.attr().max_inject_size + sizeof(message_head),
-                                                  pair_maker::largest_inline))};
+                   static_cast<uint32_t>(
+                       std::min(context_.attr().max_inject_size + sizeof(message_head), pair_maker::largest_inline))};
   const auto reserved = static_cast<uint32_t>(std::lround(attr.net_send_reserved_pct * s.sends));
   peers_ = std::make_unique<peer[]>(n);
   numbers_.make(n);
@@ -120,7 +119,8 @@ void device::make_pairs(const device_attr_t& attr, const sizes& s) {
   static std::atomic<bool> said{false};
   if (domains_->error() != 0 && context_.rank() == 0 && !said.exchange(true, std::memory_order_relaxed))
     log_warning(std::string("ibv: ") + context_.card().name() + " has no thread domains (" +
-                std::strerror(domains_->error()) + "): queue pairs share its registers as its driver "
+                std::strerror(domains_->error()) +
+                "): queue pairs share its registers as its driver "
                 "sees fit; LCI_ATTR_IBV_TD_STRATEGY=none asks for none");
 }
 
@@ -150,8 +150,7 @@ std::vector<uint32_t> device::own_numbers() const {
 
 size_t device::connect() {
   const address& mine = own_address_;
-  const std::vector<remote_end> ends =
-      read_addresses(context_.exchange(), addresses_of_all_, mine, own_numbers());
+  const std::vector<remote_end> ends = read_addresses(context_.exchange(), addresses_of_all_, mine, own_numbers());
   context_.exchange().drop(addresses_of_all_);  // its size is 4 bytes for each pair of ranks
   uint64_t shortest = mine.longest;
   for (size_t r = 0; r < ends.size(); ++r) {

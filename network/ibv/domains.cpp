@@ -5,8 +5,8 @@
 namespace lci::network::ibv {
 
 ibv_pd& domains::next() {
-  const bool wanted = strategy_ == attr_ibv_td_strategy_t::per_qp ||
-                      (strategy_ == attr_ibv_td_strategy_t::all_qp && made_.empty());
+  const bool wanted =
+      strategy_ == attr_ibv_td_strategy_t::per_qp || (strategy_ == attr_ibv_td_strategy_t::all_qp && made_.empty());
   if (wanted && !add()) strategy_ = attr_ibv_td_strategy_t::none;
   return strategy_ == attr_ibv_td_strategy_t::none ? base_ : *made_.back().parent;
 }

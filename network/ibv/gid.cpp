@@ -13,8 +13,7 @@ namespace {
 
 /// Uses only the _ex query: the older one also returns empty entries.
 bool query(ibv_context& device, uint8_t port, int index, ibv_gid_entry& entry) {
-  return library::get().query_gid_ex(&device, port, static_cast<uint32_t>(index), &entry, 0, sizeof entry) ==
-         0;
+  return library::get().query_gid_ex(&device, port, static_cast<uint32_t>(index), &entry, 0, sizeof entry) == 0;
 }
 
 /// RoCE v2 is routed by IP. Link-local addresses are listed even if the system has no route for them.
@@ -30,7 +29,7 @@ int rank_of(const ibv_gid_entry& entry) {
 }  // namespace
 
 gid_choice choose_gid(ibv_context& device, const char* name, uint8_t port, const ibv_port_attr& port_attr,
-               const net_context_attr_t& attr) {
+                      const net_context_attr_t& attr) {
   const bool ethernet = port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
   if (!ethernet && attr.ibv_gid_idx < 0 && !attr.ibv_force_gid_auto_select) return {};
   const std::string where = std::string(name) + " port " + std::to_string(port);
@@ -54,8 +53,7 @@ gid_choice choose_gid(ibv_context& device, const char* name, uint8_t port, const
     best = {entry.gid, i};
     best_rank = rank_of(entry);
   }
-  if (best.index < 0)
-    throw resource_error("ibv: " + where + " has no GID; give its network interface an IP address");
+  if (best.index < 0) throw resource_error("ibv: " + where + " has no GID; give its network interface an IP address");
   return best;
 }
 

@@ -15,6 +15,6 @@ struct gid_choice {
 /// Selects the GID that the attributes ask for, else the best routable one. Throws invalid_argument_error for an index
 /// that is out of range or not in use, resource_error if there is none. `name`: of the device, for messages.
 gid_choice choose_gid(ibv_context& device, const char* name, uint8_t port, const ibv_port_attr& port_attr,
-               const net_context_attr_t& attr);
+                      const net_context_attr_t& attr);
 
 }  // namespace lci::network::ibv

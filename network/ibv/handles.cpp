@@ -27,8 +27,7 @@ void object_stays(const char* call, int error) noexcept {
 }
 
 void refused(const std::string& what, int error, const std::string& remedy) {
-  throw resource_error("ibv: " + what + ": " + std::strerror(error) + " (" + std::to_string(error) + ")" +
-                       remedy);
+  throw resource_error("ibv: " + what + ": " + std::strerror(error) + " (" + std::to_string(error) + ")" + remedy);
 }
 
 void refused(const std::string& what, int error) { refused(what, error, remedy_of(error)); }

@@ -31,11 +31,10 @@ attr_ibv_odp_strategy_t usable_paging(const adapter& card, const net_context_att
   using strategy = attr_ibv_odp_strategy_t;
   if (attr.ibv_odp_strategy == strategy::none) return strategy::none;
   // Packets are registered like all other memory, so receive buffers need ODP, too.
-  constexpr uint32_t all = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_SRQ_RECV | IBV_ODP_SUPPORT_WRITE |
-                           IBV_ODP_SUPPORT_READ;
+  constexpr uint32_t all =
+      IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_SRQ_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
   const ibv_odp_caps& can = card.paging();
-  const bool some = (can.general_caps & IBV_ODP_SUPPORT) != 0 &&
-                    (can.per_transport_caps.rc_odp_caps & all) == all;
+  const bool some = (can.general_caps & IBV_ODP_SUPPORT) != 0 && (can.per_transport_caps.rc_odp_caps & all) == all;
   if (!some) {
     log_warning(std::string("ibv: ") + card.name() +
                 " can't page memory on demand (ibv_odp_strategy); registering pins it");
@@ -80,8 +79,7 @@ registration registrar::add(void* base, size_t size) {
 }
 
 void registrar::advise(void* base, size_t size, uint32_t lkey) {
-  ibv_sge range{reinterpret_cast<uintptr_t>(base), static_cast<uint32_t>(std::min<size_t>(size, UINT32_MAX)),
-                lkey};
+  ibv_sge range{reinterpret_cast<uintptr_t>(base), static_cast<uint32_t>(std::min<size_t>(size, UINT32_MAX)), lkey};
   const auto advice = static_cast<ibv_advise_mr_advice>(advice_of(prefetch_));
   const int error = ibv_advise_mr(&domain_, advice, 0, &range, 1);
   if (error != 0 && !advice_refused_.exchange(true, std::memory_order_relaxed))

@@ -75,10 +75,10 @@ void connect_pair(ibv_qp& pair, const adapter& card, const address& mine, const 
     remedy = "; from GID " + std::to_string(card.gid().index) +
              " there is no route to its GID: LCI_ATTR_IBV_GID_IDX chooses another";
   }
-  modify(pair, attr, IBV_QPS_RTR,
-         IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-             IBV_QP_MIN_RNR_TIMER,
-         to, remedy);
+  modify(
+      pair, attr, IBV_QPS_RTR,
+      IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+      to, remedy);
 
   attr = {};
   attr.sq_psn = mine.first_packet;
@@ -87,8 +87,7 @@ void connect_pair(ibv_qp& pair, const adapter& card, const address& mine, const 
   attr.retry_cnt = ack_retries;
   attr.rnr_retry = for_ever;
   modify(pair, attr, IBV_QPS_RTS,
-         IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY, to,
-         "");
+         IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY, to, "");
 }
 
 void give_up_pair(ibv_qp& pair) {

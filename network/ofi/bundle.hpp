@@ -16,9 +16,7 @@ struct entry {
 static_assert(sizeof(entry) == alignment);
 
 /// Bytes that a message occupies in a bundle.
-constexpr size_t room_for(size_t message) {
-  return sizeof(entry) + (message + alignment - 1) / alignment * alignment;
-}
+constexpr size_t room_for(size_t message) { return sizeof(entry) + (message + alignment - 1) / alignment * alignment; }
 
 /// Writes an entry at `to`; returns where to put its message.
 inline std::byte* begin_entry(std::byte* to, size_t message) {
@@ -29,8 +27,7 @@ inline std::byte* begin_entry(std::byte* to, size_t message) {
 
 /// Returns the message at `offset` of a bundle of `size` bytes, and advances `offset` to the next one. False at the
 /// end, or if the bytes are not a valid bundle.
-inline bool next(const std::byte* begin, size_t size, size_t& offset, const std::byte*& message,
-                 size_t& message_size) {
+inline bool next(const std::byte* begin, size_t size, size_t& offset, const std::byte*& message, size_t& message_size) {
   entry e;
   if (size < sizeof e || offset > size - sizeof e) return false;
   std::memcpy(&e, begin + offset, sizeof e);

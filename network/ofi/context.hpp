@@ -16,8 +16,7 @@ class context final : public remote_context {
  public:
   context(address_exchange& exchange, const net_context_attr_t& attr);
 
-  std::unique_ptr<network::device> create_device(const device_attr_t& attr,
-                                                 size_t eager_size) override;
+  std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
 
   const ofi::provider& provider() const { return provider_; }
   fid_fabric& fabric() const { return *fabric_; }

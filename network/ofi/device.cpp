@@ -110,8 +110,8 @@ errorcode_t device::inject_put(const net_op& op) {
   all.copy_to(bytes.data());
   const remote_place at = registrar_->locate(op.remote_addr, op.remote_key);
   return send_to(op.peer, errorcode_t::done, [&](fi_addr_t to) {
-    return op.has_imm ? fi_inject_writedata(endpoint_.get(), bytes.data(), size,
-                                            pack_put(context_.rank(), op.imm), to, at.address, at.key)
+    return op.has_imm ? fi_inject_writedata(endpoint_.get(), bytes.data(), size, pack_put(context_.rank(), op.imm), to,
+                                            at.address, at.key)
                       : fi_inject_write(endpoint_.get(), bytes.data(), size, to, at.address, at.key);
   });
 }

@@ -48,15 +48,15 @@ class device final : public remote_device, public bundling_device {
   bool flush_if_unpolled() override;
 
  private:
-  static constexpr size_t batch = 32;          // completions read at a time
+  static constexpr size_t batch = 32;                     // completions read at a time
   static constexpr size_t spare_completions = 8 * batch;  // space for those of several threads whose handlers throw
-  static constexpr size_t max_injected = 1024;  // bytes; injected messages are assembled on the stack
+  static constexpr size_t max_injected = 1024;            // bytes; injected messages are assembled on the stack
 
   struct peer {
     std::atomic<fi_addr_t> address{FI_ADDR_NOTAVAIL};
     peer_state state;
-    std::atomic<bool> met{false};        // exchanged a message with it: it needs a close notification
-    bool close_sent = false;             // flushed(): the close notification was posted or need not be
+    std::atomic<bool> met{false};  // exchanged a message with it: it needs a close notification
+    bool close_sent = false;       // flushed(): the close notification was posted or need not be
     std::atomic<bool> close_acknowledged{false};
     std::atomic<bool> suspected{false};  // see suspect_unreachable(): nothing is sent meanwhile
     std::atomic<bool> reported{false};   // the core knows that it is gone
@@ -113,9 +113,7 @@ class device final : public remote_device, public bundling_device {
     met.store(true, std::memory_order_relaxed);
     context_.peers().meet(rank);
   }
-  bool is_gone(int peer) const {
-    return peers_[static_cast<size_t>(peer)].state.is_gone();
-  }
+  bool is_gone(int peer) const { return peers_[static_cast<size_t>(peer)].state.is_gone(); }
   /// Gone or suspected.
   bool is_out_of_reach(int peer) const {
     return is_gone(peer) || peers_[static_cast<size_t>(peer)].suspected.load(std::memory_order_relaxed);
@@ -210,27 +208,27 @@ class device final : public remote_device, public bundling_device {
   std::unique_ptr<registrar> registrar_;
   std::unique_ptr<peer[]> peers_;
   size_t trailer_ = 0;  // bytes appended to each message
-  int wait_fd_ = -1;   // of the completion queue; -1: the provider has none
+  int wait_fd_ = -1;    // of the completion queue; -1: the provider has none
 
   size_t bundle_size_ = 0;  // 0: no bundles
 
   request_pool requests_;
   request_pool bundle_requests_;
   alignas(cache_line) std::atomic<int64_t> under_way_{0};  // requests with a completion to come
-  spinlock send_lock_, receive_lock_, poll_lock_;  // only tried, as lock_mode_ says; see try_for()
-  std::mutex memory_lock_;                         // as lock_mode_ says
+  spinlock send_lock_, receive_lock_, poll_lock_;          // only tried, as lock_mode_ says; see try_for()
+  std::mutex memory_lock_;                                 // as lock_mode_ says
 
   waiting_list<int> bundles_;              // peers for which messages may wait
   std::atomic<int> bundles_under_way_{0};  // accepted by the provider and not completed
 
   // Lists of deferred_.
-  deferred_events::list<completion> unhandled_;   // read by a post, or a handler threw before these were handled
-  deferred_events::list<request*> unposted_;      // receive buffers to repost
-  deferred_events::list<int> unacknowledged_;     // peers whose close notifications are to be acknowledged
-  deferred_events::list<request*> failed_;        // operations reported after their peer's failure or end
+  deferred_events::list<completion> unhandled_;  // read by a post, or a handler threw before these were handled
+  deferred_events::list<request*> unposted_;     // receive buffers to repost
+  deferred_events::list<int> unacknowledged_;    // peers whose close notifications are to be acknowledged
+  deferred_events::list<request*> failed_;       // operations reported after their peer's failure or end
 
-  std::mutex lost_lock_;                 // protects the following
-  std::atomic<int> lost_error_{0};       // of a receive that failed for a reason not yet known; 0: none
+  std::mutex lost_lock_;            // protects the following
+  std::atomic<int> lost_error_{0};  // of a receive that failed for a reason not yet known; 0: none
   std::chrono::steady_clock::time_point lost_at_, last_departure_{};  // of that; of a departure
 };
 

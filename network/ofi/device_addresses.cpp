@@ -38,8 +38,7 @@ void device::settle(acquaintance how) {
   size_t shortest = eager_size_;
   if (how == acquaintance::all_at_once) {
     const std::vector<std::string> all = context_.exchange().read_all(addresses_of_all_);
-    for (size_t r = 0; r < all.size(); ++r)
-      shortest = std::min(shortest, take_address(static_cast<int>(r), all[r]));
+    for (size_t r = 0; r < all.size(); ++r) shortest = std::min(shortest, take_address(static_cast<int>(r), all[r]));
   }
   set_limits(attr_, shortest);
 }

@@ -43,8 +43,8 @@ void device::check_lost_messages() {
   {
     const std::lock_guard guard(lost_lock_);
     error = lost_error_.load(std::memory_order_relaxed);
-    const bool explained = last_departure_ != std::chrono::steady_clock::time_point() &&
-                           last_departure_ + death_shows_within >= lost_at_;
+    const bool explained =
+        last_departure_ != std::chrono::steady_clock::time_point() && last_departure_ + death_shows_within >= lost_at_;
     if (error == 0 || (!explained && std::chrono::steady_clock::now() < lost_at_ + death_shows_within)) return;
     lost_error_.store(0, std::memory_order_relaxed);
     if (explained) return;
@@ -63,9 +63,8 @@ void device::suspect_unreachable(int rank, int error) {
   peer& p = peers_[static_cast<size_t>(rank)];
   if (is_gone(rank)) return;
   p.suspected.store(true, std::memory_order_relaxed);
-  suspect(p.why_suspected, rank, text_if_memory([error] {
-            return "sending: " + error_text(error) + " (" + std::to_string(error) + ")";
-          }));
+  suspect(p.why_suspected, rank,
+          text_if_memory([error] { return "sending: " + error_text(error) + " (" + std::to_string(error) + ")"; }));
 }
 
 void device::fail_later(request& r) {

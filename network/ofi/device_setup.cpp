@@ -114,9 +114,8 @@ void device::set_limits(const device_attr_t& attr, size_t longest) {
   const fi_info& info = *info_;
   const net_context_attr_t& context = context_.attr();
   const size_t largest = std::min(info.ep_attr->max_msg_size, longest);
-  const size_t inject = std::min({info.tx_attr->inject_size, largest,
-                                  context.max_inject_size + sizeof(message_head) + trailer_,
-                                  max_injected});
+  const size_t inject = std::min(
+      {info.tx_attr->inject_size, largest, context.max_inject_size + sizeof(message_head) + trailer_, max_injected});
   if (largest <= trailer_)
     throw resource_error("ofi: messages of " + provider_.name() + " have at most " +
                          std::to_string(info.ep_attr->max_msg_size) + " bytes");

@@ -42,9 +42,9 @@ class extended_environment {
   std::vector<char*> extended();
 
   std::vector<std::string> more_;
-  std::mutex mutex_;          // protects the following
-  int windows_ = 0;           // open in all threads
-  std::deque<lists> lists_;   // a new one if the program has changed its environment since; the last one is in use
+  std::mutex mutex_;         // protects the following
+  int windows_ = 0;          // open in all threads
+  std::deque<lists> lists_;  // a new one if the program has changed its environment since; the last one is in use
 };
 
 }  // namespace lci::network::ofi

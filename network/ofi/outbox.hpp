@@ -22,11 +22,11 @@ struct outbox {
   static constexpr int few = 3;
 
   spinlock lock;
-  bool sending = false;         // under lock: a thread has the turn
-  bool listed = false;          // under lock: the device knows that messages may wait
-  request* ready = nullptr;     // a full bundle, sent first; set under lock, taken by the holder of the turn
-  request* filling = nullptr;   // under lock
-  message_series series;        // under lock
+  bool sending = false;        // under lock: a thread has the turn
+  bool listed = false;         // under lock: the device knows that messages may wait
+  request* ready = nullptr;    // a full bundle, sent first; set under lock, taken by the holder of the turn
+  request* filling = nullptr;  // under lock
+  message_series series;       // under lock
 
   /// Whether the next message goes alone; if so, counts it as sent. Under lock.
   bool goes_alone(uint64_t now) {

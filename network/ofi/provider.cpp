@@ -15,8 +15,7 @@ namespace {
 
 constexpr uint32_t version = FI_VERSION(1, 17);
 // The modes that this code supports. Supporting FI_MR_RAW and FI_MR_MMU_NOTIFY would cost more than it gains.
-constexpr uint64_t known_mr_modes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
-                                    FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+constexpr uint64_t known_mr_modes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 constexpr uint64_t basic_mr_mode = 1;  // FI_MR_BASIC, an enumerator that new headers hide
 
 /// Registration modes that are used although the provider does not require them, for tests.
@@ -34,8 +33,7 @@ forced_modes forced_by(const std::string& text) {
 }
 
 /// All providers that could be used; null, with libfabric's error, if there is none.
-owned_info find(const std::string& name, const std::string& domain, bool delivery, uint64_t mr_modes,
-                int& error) {
+owned_info find(const std::string& name, const std::string& domain, bool delivery, uint64_t mr_modes, int& error) {
   owned_info hints(library::get().dupinfo(nullptr));
   if (hints == nullptr) throw resource_error("ofi: fi_dupinfo: out of memory");
   hints->caps = FI_MSG | FI_RMA;
@@ -76,14 +74,12 @@ int rank_of(const fi_info& info) {
   for (const std::string_view never : {"shm", "sockets", "udp", "UDP", "ofi_rxd", "ofi_mrail", "hook"})
     if (has(name, never)) return -1;
   int rank = has(name, "cxi") || has(name, "efa") || has(name, "psm") || has(name, "opx") ? 300
-             : has(name, "verbs")                                                          ? 200
-             : is_over_tcp(name)                                                           ? 100
-                                                                                           : 150;
+             : has(name, "verbs")                                                         ? 200
+             : is_over_tcp(name)                                                          ? 100
+                                                                                          : 150;
   if (std::string_view(info.domain_attr->name) == "lo") rank -= 90;
   if (info.addr_format == FI_SOCKADDR_IN6) rank -= 10;  // link-local addresses are not valid on other hosts
-  if (info.nic != nullptr && info.nic->link_attr != nullptr &&
-      info.nic->link_attr->state == FI_LINK_DOWN)
-    rank -= 95;
+  if (info.nic != nullptr && info.nic->link_attr != nullptr && info.nic->link_attr->state == FI_LINK_DOWN) rank -= 95;
   return rank;
 }
 
@@ -118,8 +114,7 @@ std::string listed(const owned_info& all) {
 }  // namespace
 
 provider::provider(const net_context_attr_t& attr) {
-  if (const std::string& missing = library::get().missing; !missing.empty())
-    throw resource_error("ofi: " + missing);
+  if (const std::string& missing = library::get().missing; !missing.empty()) throw resource_error("ofi: " + missing);
   const std::string &name = attr.ofi_provider_name, &domain = attr.device_name;
   const forced_modes forced = forced_by(attr.ofi_mr_mode);
   const uint64_t modes = forced.basic ? basic_mr_mode : known_mr_modes;
@@ -139,11 +134,10 @@ provider::provider(const net_context_attr_t& attr) {
     const std::string here = listed(find("", "", false, known_mr_modes, ignored));
     const owned_info elsewhere = find(name, "", false, known_mr_modes, ignored);
     const bool of_device = !domain.empty() && best_of(elsewhere.get(), !name.empty()) != nullptr;
-    throw_invalid("alloc_net_context", of_device ? "device_name" : "ofi_provider_name",
-                  of_device ? domain : name,
-                  here.empty() ? "one of libfabric's providers of reliable datagrams: it has none here"
-                               : "one of: " + here,
-                  error == 0 ? "" : "libfabric says: " + error_text(error));
+    throw_invalid(
+        "alloc_net_context", of_device ? "device_name" : "ofi_provider_name", of_device ? domain : name,
+        here.empty() ? "one of libfabric's providers of reliable datagrams: it has none here" : "one of: " + here,
+        error == 0 ? "" : "libfabric says: " + error_text(error));
   }
   info_.reset(library::get().dupinfo(best));
   if (info_ == nullptr) throw resource_error("ofi: fi_dupinfo: out of memory");
@@ -168,8 +162,9 @@ usability look(const net_context_attr_t& attr) {
   if (const fi_info* best = best_of(all.get(), false))
     return {"", attr.ofi_provider_name.empty() && is_over_tcp(best->fabric_attr->prov_name)};
   if (error != 0 && error != FI_ENODATA) return {refusal(error), false, is_refusal(error)};
-  return {"libfabric has no provider here that leads to other hosts; `fi_info` lists them, "
-          "LCI_ATTR_OFI_PROVIDER_NAME asks for one"};
+  return {
+      "libfabric has no provider here that leads to other hosts; `fi_info` lists them, "
+      "LCI_ATTR_OFI_PROVIDER_NAME asks for one"};
 }
 
 }  // namespace lci::network::ofi

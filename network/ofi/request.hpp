@@ -22,11 +22,11 @@ struct request {
   fi_context2 space;  // some providers write here while the call is in flight; must be first
   void* context;      // of the core's operation or buffer
   std::byte* buffer;  // recv: where the message arrives
-  size_t size;         // of the buffer; of a bundle: so far
-  size_t delivered;    // recv: bytes of a bundle already passed to the core
+  size_t size;        // of the buffer; of a bundle: so far
+  size_t delivered;   // recv: bytes of a bundle already passed to the core
   void* descriptor;   // of the buffer
   kind what;
-  int peer;           // not valid for recv
+  int peer;  // not valid for recv
   request* next_free;
   /// Whether the core waits for its completion.
   bool of_core() const { return what != kind::control && what != kind::bundle; }
@@ -64,8 +64,8 @@ class request_pool {
 
  private:
   spinlock lock_;
-  request* free_ = nullptr;   // under lock_
-  std::deque<request> all_;   // under lock_; addresses are stable
+  request* free_ = nullptr;  // under lock_
+  std::deque<request> all_;  // under lock_; addresses are stable
 };
 
 }  // namespace lci::network::ofi

@@ -29,9 +29,7 @@ const fabric* best_between_hosts(const std::string& signs) {
 
 }  // namespace
 
-bool leads_to_hosts(const fabric& f) {
-  return f.id != attr_backend_t::shm && f.id != attr_backend_t::sim;
-}
+bool leads_to_hosts(const fabric& f) { return f.id != attr_backend_t::shm && f.id != attr_backend_t::sim; }
 
 choice::choice(address_exchange& exchange, const net_context_attr_t& attr) : exchange_(exchange) {
   for (const fabric& f : fabrics()) {

@@ -33,9 +33,7 @@ class context final : public network::context {
 
   heap_window own_heap() override { return near_->own_heap(); }
   void discard(std::byte* begin, size_t size) override { near_->discard(begin, size); }
-  heap_window heap_of(int peer) override {
-    return near_->reaches(peer) ? near_->heap_of(peer) : heap_window{};
-  }
+  heap_window heap_of(int peer) override { return near_->reaches(peer) ? near_->heap_of(peer) : heap_window{}; }
   bool reaches(int peer) override { return (far_ != nullptr && far_->reaches(peer)) || is_near(peer); }
 
   /// Peers outside of the job use the near network, if messages use it.

@@ -20,12 +20,8 @@ class device final : public network::device {
     return way_to(peer).inject(peer, head, payload, size);
   }
   int poll(event_sink& sink, int max_events) override;
-  errorcode_t post_recv(segment buffer, void* context) override {
-    return far_->post_recv(buffer, context);
-  }
-  registration register_memory(void* base, size_t size) override {
-    return far_->register_memory(base, size);
-  }
+  errorcode_t post_recv(segment buffer, void* context) override { return far_->post_recv(buffer, context); }
+  registration register_memory(void* base, size_t size) override { return far_->register_memory(base, size); }
   void deregister_memory(const registration& reg) override { far_->deregister_memory(reg); }
   void wait(int64_t timeout_us) override;
   void park(int64_t timeout_us) override;

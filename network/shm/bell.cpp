@@ -22,19 +22,16 @@ long membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0); }
 }  // namespace
 
 void prepare_bells() {
-  if (membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0)
-    have_membarrier.store(true, std::memory_order_relaxed);
+  if (membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0) have_membarrier.store(true, std::memory_order_relaxed);
 }
 
 void announce_sleeper(device_entry& entry) {
   entry.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  if (have_membarrier.load(std::memory_order_relaxed))
-    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+  if (have_membarrier.load(std::memory_order_relaxed)) membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
 void sleep_until_bell(device_entry& entry, uint32_t seen, int64_t timeout_us) {
-  if (!have_membarrier.load(std::memory_order_relaxed))
-    timeout_us = std::min(timeout_us, longest_unsafe_sleep_us);
+  if (!have_membarrier.load(std::memory_order_relaxed)) timeout_us = std::min(timeout_us, longest_unsafe_sleep_us);
   timespec t{static_cast<time_t>(timeout_us / 1000000), (timeout_us % 1000000) * 1000};
   syscall(SYS_futex, &entry.bell, FUTEX_WAIT, seen, &t, nullptr, 0);
 }

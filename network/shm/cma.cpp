@@ -11,8 +11,7 @@ void permit_attach() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
 
 bool can_attach(const address& peer) {
   uint64_t word = 0;
-  return read_memory(peer.pid, &word, peer.probe, sizeof word) == 0 &&
-         word == segment_magic;
+  return read_memory(peer.pid, &word, peer.probe, sizeof word) == 0 && word == segment_magic;
 }
 
 bool is_without_memory(const address& peer) {

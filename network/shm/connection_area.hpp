@@ -44,9 +44,7 @@ struct connection_request {
   slot_number here;   // `accepted`
   refusal why;        // `refused`
 
-  static uint64_t pack(phase p, int pid) {
-    return static_cast<uint64_t>(static_cast<uint32_t>(pid)) << 32 | p;
-  }
+  static uint64_t pack(phase p, int pid) { return static_cast<uint64_t>(static_cast<uint32_t>(pid)) << 32 | p; }
   static phase phase_of(uint64_t state) { return static_cast<phase>(static_cast<uint32_t>(state)); }
   static int pid_of(uint64_t state) { return static_cast<int>(state >> 32); }
 };

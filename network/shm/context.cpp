@@ -91,8 +91,8 @@ void context::settle(acquaintance how) {
 bool context::take_address(int rank, const std::string& blob) {
   offered its;
   if (blob.size() != sizeof its)
-    throw bootstrap_error("shm: the address of rank " + std::to_string(rank) + " has " +
-                          std::to_string(blob.size()) + " bytes instead of " + std::to_string(sizeof its) +
+    throw bootstrap_error("shm: the address of rank " + std::to_string(rank) + " has " + std::to_string(blob.size()) +
+                          " bytes instead of " + std::to_string(sizeof its) +
                           "; all ranks must run the same version of LCI");
   std::memcpy(&its, blob.data(), sizeof its);
   peer& p = peers_[static_cast<size_t>(rank)];
@@ -161,8 +161,7 @@ void context::send_close() {
   }
 }
 
-std::unique_ptr<network::device> context::create_device(const device_attr_t& attr,
-                                                        size_t eager_size) {
+std::unique_ptr<network::device> context::create_device(const device_attr_t& attr, size_t eager_size) {
   if (4 * eager_size > data_size_)
     throw resource_error("shm: a lane's ring of " + std::to_string(data_size_) +
                          " bytes is too small for messages of " + std::to_string(eager_size) +
@@ -176,8 +175,7 @@ context::place context::open_device() {
   const uint32_t number = next_device_;
   const uint32_t entry = open_entry(own(), number);
   if (entry == ~0u)
-    throw resource_error("alloc_device: more than " + std::to_string(max_devices) +
-                         " devices at a time; free some");
+    throw resource_error("alloc_device: more than " + std::to_string(max_devices) + " devices at a time; free some");
   ++next_device_;
   return {number, entry};
 }
@@ -219,9 +217,7 @@ void context::watch_peers() {
   const uint64_t now = milliseconds();
   uint64_t due = next_watch_.load(std::memory_order_relaxed);
   if (now < due || (peers_.size() == 1 && external_ == nullptr)) return;
-  if (!next_watch_.compare_exchange_strong(due, now + watch_interval_ms,
-                                           std::memory_order_relaxed))
-    return;
+  if (!next_watch_.compare_exchange_strong(due, now + watch_interval_ms, std::memory_order_relaxed)) return;
   std::lock_guard guard(watch_mutex_);
   for (size_t r = 0; r < peers_.size(); ++r) {
     peer& p = peers_[r];

@@ -31,8 +31,7 @@ class context final : public network::context {
   /// consecutive.
   void settle(acquaintance how) override;
 
-  std::unique_ptr<network::device> create_device(const device_attr_t& attr,
-                                                 size_t eager_size) override;
+  std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
 
   heap_window own_heap() override;
   void discard(std::byte* begin, size_t size) override { heap_->discard(begin, size); }
@@ -112,11 +111,11 @@ class context final : public network::context {
     rank_range nearby;
   };
   struct peer {
-    address where;                    // constant once known
-    std::atomic<bool> known{false};   // R9: written after `where`
+    address where;                     // constant once known
+    std::atomic<bool> known{false};    // R9: written after `where`
     std::atomic<bool> watched{false};  // or needs no monitoring
     std::atomic<std::byte*> mapped{nullptr};
-    mapping map;          // under mutex_
+    mapping map;  // under mutex_
     std::unique_ptr<peer_heap> heap;
     process_watch watch;  // under watch_mutex_
     bool gone = true;     // under watch_mutex_: its end is known, or it is not monitored yet

@@ -14,7 +14,7 @@ namespace lci::network::shm {
 
 namespace {
 
-constexpr int lane_batch = 32;            // messages from one lane before the next lane is drained
+constexpr int lane_batch = 32;  // messages from one lane before the next lane is drained
 constexpr uint32_t polls_between_watches = 4096;
 
 std::atomic<uint64_t> next_rkey{1};
@@ -22,9 +22,7 @@ std::atomic<uint64_t> next_rkey{1};
 }  // namespace
 
 device::device(context& c, const device_attr_t&, size_t eager_size)
-    : context_(c),
-      place_(c.open_device()),
-      entry_(c.own().device(place_.entry)) {
+    : context_(c), place_(c.open_device()), entry_(c.own().device(place_.entry)) {
   limits_.max_inject = limits_.max_send = eager_size;
   limits_.max_rma = size_t{1} << 30;
   limits_.rma = limits_.put_imm = c.attach_works();
@@ -88,8 +86,7 @@ errorcode_t device::send(const net_op& op) {
   if (LCI_UNLIKELY(lane->shared_by_threads)) {
     if (!lane->lock.try_lock()) return errorcode_t::retry_lock;
     std::lock_guard guard(lane->lock, std::adopt_lock);
-    if (LCI_UNLIKELY(lane_of(thread_index(), op.peer) != lane))
-      return errorcode_t::retry_lock;  // taken away meanwhile
+    if (LCI_UNLIKELY(lane_of(thread_index(), op.peer) != lane)) return errorcode_t::retry_lock;  // taken away meanwhile
     if (context_.is_external(op.peer) && context_.has_failed(op.peer)) return errorcode_t::fatal;
     return push(*lane, op, size);
   }
@@ -112,8 +109,7 @@ inline errorcode_t device::push(out_lane& lane, const net_op& op, size_t size) {
 
 errorcode_t device::no_room(const out_lane& lane, int peer) {
   context_.watch_peers();
-  return lane.receiver_closed() || context_.has_failed(peer) ? errorcode_t::fatal
-                                                             : errorcode_t::retry_nomem;
+  return lane.receiver_closed() || context_.has_failed(peer) ? errorcode_t::fatal : errorcode_t::retry_nomem;
 }
 
 void device::ring_bell(device_entry& entry) { ring(entry); }
@@ -157,7 +153,7 @@ errorcode_t device::put_or_get(const net_op& op) {
       error = ESRCH;
     else
       error = op.kind == verb::put ? write_memory(pid, local.base, op.remote_addr, local.size)
-                                 : read_memory(pid, local.base, op.remote_addr, local.size);
+                                   : read_memory(pid, local.base, op.remote_addr, local.size);
   }
   if (lane != nullptr) {
     if (error == 0) {
@@ -199,8 +195,7 @@ void device::throw_refused(const net_op& op, int error) const {
   char where[160];
   std::snprintf(where, sizeof where, "shm: %s rank %d (pid %d), %zu bytes at 0x%llx: ",
                 op.kind == verb::put ? "process_vm_writev to" : "process_vm_readv from", op.peer,
-                context_.pid_of(op.peer), op.segments[0].size,
-                static_cast<unsigned long long>(op.remote_addr));
+                context_.pid_of(op.peer), op.segments[0].size, static_cast<unsigned long long>(op.remote_addr));
   throw resource_error(where + std::string(std::strerror(error)) +
                        (error == EFAULT ? "; the memory must stay mapped at both ranks"
                                         : "; LCI_ATTR_SHM_CMA=0 does without this call"));
@@ -215,10 +210,9 @@ registration device::register_memory(void*, size_t) {
 // --- receiving ---
 
 int device::poll(event_sink& sink, int max_events) {
-  (void)max_events;  // a batch from each lane keeps them fair
+  (void)max_events;                                                // a batch from each lane keeps them fair
   uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4: an array of so many lanes
-  if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) !=
-                   n_lanes)) {
+  if (LCI_UNLIKELY(device_entry::lanes_in(entry_.announced.load(std::memory_order_relaxed)) != n_lanes)) {
     adopt_lanes();
     n_lanes = n_in_lanes_.load(std::memory_order_acquire);  // A4
   }
@@ -247,9 +241,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
     busy |= !lone;
     events += lane.drain(
         lone && prepare_answer(lane) ? 1 : lane_batch,
-        [&](int source, const std::byte* data, size_t size) {
-          sink.on_recv(source, data, size, nullptr);
-        },
+        [&](int source, const std::byte* data, size_t size) { sink.on_recv(source, data, size, nullptr); },
         [&](int source, uint32_t imm) { sink.on_remote_write(source, imm); });
   }
   // In a constant stream of messages polls are never idle, so check the peers here.
@@ -261,8 +253,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
 bool device::prepare_answer(in_lane& lane) {
   const int thread = thread_index_if_known();
   const out_lane* back = thread >= 0 ? lane_of(thread, lane.source()) : nullptr;
-  if (back == nullptr || back->shared_by_threads || lane.source() == context_.rank() ||
-      !lane.is_answered(back->sent()))
+  if (back == nullptr || back->shared_by_threads || lane.source() == context_.rank() || !lane.is_answered(back->sent()))
     return false;
   back->prefetch_next();
   return true;
@@ -322,8 +313,7 @@ void device::look_for_ends(event_sink& sink) {
 
 bool device::anything_ready() const {
   const uint32_t n_lanes = n_in_lanes_.load(std::memory_order_acquire);
-  if (device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)) != n_lanes)
-    return true;
+  if (device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)) != n_lanes) return true;
   in_lane* const* lanes = in_lanes_.load(std::memory_order_acquire);
   for (uint32_t i = 0; i < n_lanes; ++i)
     if (lanes[i]->ready()) return true;
@@ -342,8 +332,7 @@ void device::sleep(int64_t timeout_us, bool parked) {
   const uint32_t bell = entry_.bell.load(std::memory_order_acquire);  // A7: pairs with R7
   if (parked && unparked_.exchange(false, std::memory_order_relaxed)) return;
   announce_sleeper(entry_);
-  if (!anything_ready() &&
-      changes_seen_.load(std::memory_order_relaxed) == context_.changes()) {
+  if (!anything_ready() && changes_seen_.load(std::memory_order_relaxed) == context_.changes()) {
     // Peers that die don't ring the bell, so wake up now and then.
     sleep_until_bell(entry_, bell, std::min<int64_t>(timeout_us, 100000));
   }

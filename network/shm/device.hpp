@@ -26,9 +26,7 @@ class device final : public network::device {
   device(context& c, const device_attr_t& attr, size_t eager_size);
   ~device() override;
 
-  errorcode_t post(const net_op& op) override {
-    return op.kind == verb::send ? send(op) : put_or_get(op);
-  }
+  errorcode_t post(const net_op& op) override { return op.kind == verb::send ? send(op) : put_or_get(op); }
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override;
   int poll(event_sink& sink, int max_events) override;
   registration register_memory(void* base, size_t size) override;
@@ -72,8 +70,8 @@ class device final : public network::device {
   LCI_COLD out_lane* make_external_lane(int peer, errorcode_t& why);  // under mutex_
   LCI_COLD void take_lane_away(int peer);
   LCI_COLD void adopt_external_lanes();
-  void adopt_announced(int peer, slot_number here);     // under mutex_
-  void adopt_external_lane(int peer, uint32_t index);   // under mutex_
+  void adopt_announced(int peer, slot_number here);    // under mutex_
+  void adopt_external_lane(int peer, uint32_t index);  // under mutex_
   in_lane* external_lane_of(int peer) const;           // under mutex_
   /// False if messages wait in the lane, or another thread is draining it.
   bool close_external_lane(const external_peers::ending& e);
@@ -82,8 +80,7 @@ class device final : public network::device {
   void leave_external_peers();
 
   LCI_NOINLINE errorcode_t inject_line(out_lane& lane, message_head head, const void* payload, size_t size);
-  LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload,
-                                         size_t size);
+  LCI_NOINLINE errorcode_t inject_slowly(int peer, message_head head, const void* payload, size_t size);
   LCI_NOINLINE errorcode_t send(const net_op& op);
   errorcode_t push(out_lane& lane, const net_op& op, size_t size);
   LCI_NOINLINE errorcode_t put_or_get(const net_op& op);
@@ -94,8 +91,7 @@ class device final : public network::device {
   LCI_COLD errorcode_t no_room(const out_lane& lane, int peer);
   void after_send(out_lane& lane) {
     compiler_barrier();  // see bell.hpp: the sleeper's membarrier completes the ordering
-    if (LCI_UNLIKELY(lane.entry().sleepers.load(std::memory_order_relaxed) != 0))
-      ring_bell(lane.entry());
+    if (LCI_UNLIKELY(lane.entry().sleepers.load(std::memory_order_relaxed) != 0)) ring_bell(lane.entry());
   }
   LCI_COLD void ring_bell(device_entry& entry);
   LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes);
@@ -114,21 +110,21 @@ class device final : public network::device {
   std::atomic<in_lane**> in_lanes_{nullptr};
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<size_t> failures_reported_{0};
-  std::atomic<uint64_t> changes_seen_{0};  // of the context
-  std::atomic<bool> unparked_{false};  // an unpark() not yet consumed by a park()
-  std::mutex mutex_;  // for opening, adopting and closing lanes
-  std::vector<std::unique_ptr<in_lane>> owned_in_;    // under mutex_
+  std::atomic<uint64_t> changes_seen_{0};                 // of the context
+  std::atomic<bool> unparked_{false};                     // an unpark() not yet consumed by a park()
+  std::mutex mutex_;                                      // for opening, adopting and closing lanes
+  std::vector<std::unique_ptr<in_lane>> owned_in_;        // under mutex_
   std::vector<std::unique_ptr<in_lane*[]>> lane_arrays_;  // under mutex_; the last one is in use
-  std::vector<std::unique_ptr<out_lane>> owned_out_;  // under mutex_
+  std::vector<std::unique_ptr<out_lane>> owned_out_;      // under mutex_
   std::vector<std::unique_ptr<lane_slot[]>> owned_rows_;  // under mutex_
-  std::vector<int> closed_peers_;  // under mutex_: peers whose end is reported or to be reported
-  size_t n_ends_told_ = 0;         // under mutex_: number of closed_peers_ already reported
-  bool warned_of_shortage_ = false;                   // under mutex_
+  std::vector<int> closed_peers_;                         // under mutex_: peers whose end is reported or to be reported
+  size_t n_ends_told_ = 0;                                // under mutex_: number of closed_peers_ already reported
+  bool warned_of_shortage_ = false;                       // under mutex_
   std::atomic<bool> warned_of_unknown_{false};
-  std::vector<in_lane*> external_in_;    // under mutex_: those of owned_in_ that external peers use or have used
-  std::vector<out_lane*> spare_out_;  // under mutex_: those of owned_out_ not in use
-  std::atomic<bool> looking_{false};  // a thread is handling external peers
-  uint64_t next_ending_ = 0;          // under looking_: see external_peers::find_ending()
+  std::vector<in_lane*> external_in_;  // under mutex_: those of owned_in_ that external peers use or have used
+  std::vector<out_lane*> spare_out_;   // under mutex_: those of owned_out_ not in use
+  std::atomic<bool> looking_{false};   // a thread is handling external peers
+  uint64_t next_ending_ = 0;           // under looking_: see external_peers::find_ending()
   std::array<std::atomic<lane_slot*>, max_thread_index + 1> rows_{};
 };
 

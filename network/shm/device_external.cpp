@@ -48,8 +48,7 @@ void device::take_lane_away(int peer) {
   {
     std::lock_guard in_use(lane->lock);
     for (auto& place : rows_)
-      if (lane_slot* row = place.load(std::memory_order_relaxed))
-        row[peer].store(nullptr, std::memory_order_relaxed);
+      if (lane_slot* row = place.load(std::memory_order_relaxed)) row[peer].store(nullptr, std::memory_order_relaxed);
   }
   close_end(lane->segment(), lane->index(), lane_header::sender);
   spare_out_.push_back(lane);
@@ -76,8 +75,8 @@ void device::adopt_external_lane(int peer, uint32_t index) {
   }
   // This device uses the lane for the first time: add it to the directory like a rank's lane, so that it is polled.
   context_.own().lane(index).source = peer;
-  if (announce_lane(context_.own(), place_.entry, open_state(place_.number), index,
-                    lane_use::threads) != announcement::made)
+  if (announce_lane(context_.own(), place_.entry, open_state(place_.number), index, lane_use::threads) !=
+      announcement::made)
     return;
   adopt_listed();
   for (const auto& lane : owned_in_)

@@ -31,8 +31,7 @@ out_lane* device::open_or_find(int peer, errorcode_t& why) {
   if (thread != max_thread_index && !external_peer) lane = make_lane(peer, lane_use::one_thread, why);
   if (lane == nullptr && (why != errorcode_t::fatal || external_peer)) {
     lane = lane_of(max_thread_index, peer);
-    if (lane == nullptr)
-      lane = external_peer ? make_external_lane(peer, why) : make_lane(peer, lane_use::threads, why);
+    if (lane == nullptr) lane = external_peer ? make_external_lane(peer, why) : make_lane(peer, lane_use::threads, why);
     if (lane != nullptr) set_lane(max_thread_index, peer, lane);
   }
   if (lane != nullptr) set_lane(thread, peer, lane);
@@ -62,8 +61,7 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
   }
   uint32_t entry = 0;
   const presence there = find_entry(segment, place_.number, entry);
-  const bool never = there == presence::closed || context_.has_left(peer) ||
-                     context_.has_failed(peer);
+  const bool never = there == presence::closed || context_.has_left(peer) || context_.has_failed(peer);
   why = never ? errorcode_t::fatal : errorcode_t::retry_nomem;
   if (never) note_closed(peer);
   if (never || there == presence::not_yet) return nullptr;
@@ -73,8 +71,7 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
     return nullptr;
   }
   try {
-    owned_out_.push_back(
-        std::make_unique<out_lane>(segment, index, segment.device(entry), use == lane_use::threads));
+    owned_out_.push_back(std::make_unique<out_lane>(segment, index, segment.device(entry), use == lane_use::threads));
   } catch (...) {
     return_lane(segment, index);
     throw;
@@ -99,8 +96,7 @@ out_lane* device::make_lane(int peer, lane_use use, errorcode_t& why) {
 void device::note_closed(int peer) {
   // A failed peer is reported as failed instead.
   if (context_.has_failed(peer)) return;
-  if (std::find(closed_peers_.begin(), closed_peers_.end(), peer) == closed_peers_.end())
-    closed_peers_.push_back(peer);
+  if (std::find(closed_peers_.begin(), closed_peers_.end(), peer) == closed_peers_.end()) closed_peers_.push_back(peer);
 }
 
 void device::note_gone(int peer) {
@@ -126,9 +122,8 @@ void device::adopt_lanes() {
 }
 
 void device::adopt_listed() {
-  const uint32_t announced =
-      std::min(device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)),  // A3
-               max_lanes_per_device);
+  const uint32_t announced = std::min(device_entry::lanes_in(entry_.announced.load(std::memory_order_acquire)),  // A3
+                                      max_lanes_per_device);
   const directory_entry* directory = context_.own().directory(place_.entry);
   const uint32_t before = n_in_lanes_.load(std::memory_order_relaxed);
   for (auto n = static_cast<uint32_t>(owned_in_.size()); n < announced; ++n) {
@@ -142,7 +137,7 @@ void device::adopt_listed() {
   lane_arrays_.push_back(std::make_unique<in_lane*[]>(owned_in_.size()));
   in_lane** lanes = lane_arrays_.back().get();
   for (size_t i = 0; i < owned_in_.size(); ++i) lanes[i] = owned_in_[i].get();
-  in_lanes_.store(lanes, std::memory_order_release);  // R2: pairs with A2 in poll()
+  in_lanes_.store(lanes, std::memory_order_release);                                      // R2: pairs with A2 in poll()
   n_in_lanes_.store(static_cast<uint32_t>(owned_in_.size()), std::memory_order_release);  // R4: A4
 }
 

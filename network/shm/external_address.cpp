@@ -18,27 +18,26 @@ namespace lci::network::shm {
 std::string to_text(const external_address& a) {
   char text[240];
   std::snprintf(text, sizeof text,
-                "shm://%016" PRIx64 "/%d.%" PRIx64 ".%d.%" PRIx64 ".%" PRIx64 ".%" PRIx64
-                ".%d.%" PRIx64 ".%" PRIx64 ".%" PRIx64 ".%" PRIx64,
-                a.where.space, a.where.pid, a.where.start_time, a.where.segment.fd,
-                a.where.segment.size, a.where.segment.file_system, a.where.segment.file, a.connection_area.fd,
-                a.connection_area.size, a.connection_area.file_system, a.connection_area.file, a.where.probe);
+                "shm://%016" PRIx64 "/%d.%" PRIx64 ".%d.%" PRIx64 ".%" PRIx64 ".%" PRIx64 ".%d.%" PRIx64 ".%" PRIx64
+                ".%" PRIx64 ".%" PRIx64,
+                a.where.space, a.where.pid, a.where.start_time, a.where.segment.fd, a.where.segment.size,
+                a.where.segment.file_system, a.where.segment.file, a.connection_area.fd, a.connection_area.size,
+                a.connection_area.file_system, a.connection_area.file, a.where.probe);
   return text;
 }
 
 external_address parse_address(const std::string& text) {
   external_address a;
-  const int got = std::sscanf(
-      text.c_str(),
-      "shm://%" SCNx64 "/%d.%" SCNx64 ".%d.%" SCNx64 ".%" SCNx64 ".%" SCNx64 ".%d.%" SCNx64
-      ".%" SCNx64 ".%" SCNx64 ".%" SCNx64,
-      &a.where.space, &a.where.pid, &a.where.start_time, &a.where.segment.fd, &a.where.segment.size,
-      &a.where.segment.file_system, &a.where.segment.file, &a.connection_area.fd, &a.connection_area.size,
-      &a.connection_area.file_system, &a.connection_area.file, &a.where.probe);
+  const int got =
+      std::sscanf(text.c_str(),
+                  "shm://%" SCNx64 "/%d.%" SCNx64 ".%d.%" SCNx64 ".%" SCNx64 ".%" SCNx64 ".%d.%" SCNx64 ".%" SCNx64
+                  ".%" SCNx64 ".%" SCNx64,
+                  &a.where.space, &a.where.pid, &a.where.start_time, &a.where.segment.fd, &a.where.segment.size,
+                  &a.where.segment.file_system, &a.where.segment.file, &a.connection_area.fd, &a.connection_area.size,
+                  &a.connection_area.file_system, &a.connection_area.file, &a.where.probe);
   // There is exactly one valid text for an address, so reject all others.
   if (got != 12 || a.where.pid <= 0 || to_text(a) != text)
-    throw_invalid("connect", "address", '"' + text.substr(0, 240) + '"',
-                  "what get_address() gave, whole and unchanged",
+    throw_invalid("connect", "address", '"' + text.substr(0, 240) + '"', "what get_address() gave, whole and unchanged",
                   "an address of shared memory begins with shm://");
   return a;
 }
@@ -52,13 +51,11 @@ std::string who_is_at(const external_address& a) {
 /// Maps the file `name` of that process, if it belongs to our user.
 mapping map_file(const external_address& a, const file_name& name) {
   const std::string who = who_is_at(a);
-  const int fd = process_start_time(a.where.pid) == a.where.start_time
-                     ? open_file_of(a.where.pid, name)
-                     : (errno = ENOENT, -1);
+  const int fd =
+      process_start_time(a.where.pid) == a.where.start_time ? open_file_of(a.where.pid, name) : (errno = ENOENT, -1);
   if (fd < 0) {
     if (errno == ENOENT || errno == ESRCH) throw_gone(a);
-    throw resource_error(who + " can't be reached: " + std::strerror(errno) +
-                         "; both processes must run as one user");
+    throw resource_error(who + " can't be reached: " + std::strerror(errno) + "; both processes must run as one user");
   }
   struct closing {
     int fd;
@@ -91,8 +88,9 @@ void throw_gone(const external_address& a) {
 
 external_memory map_external(const external_address& a) {
   if (a.where.space != process_space())
-    throw resource_error("shm: the process of that address runs on another host, or in another "
-                         "process-id namespace of this one; shared memory doesn't reach it");
+    throw resource_error(
+        "shm: the process of that address runs on another host, or in another "
+        "process-id namespace of this one; shared memory doesn't reach it");
   // open_file_of() opens only a file of exactly this size, so the whole mapping is backed.
   if (a.connection_area.size < sizeof(connection_area_header) || a.where.segment.size < lanes_offset())
     throw resource_error("shm: that address does not refer to memory of LCI");

@@ -37,7 +37,7 @@ std::string explain(refusal why) {
 
 void wake_devices(const segment_view& segment, const connection_area_view& connection_area) {
   connection_area.changes().fetch_add(1, std::memory_order_release);  // R8: pairs with A8 in device::poll()
-  compiler_barrier();  // see bell.hpp
+  compiler_barrier();                                                 // see bell.hpp
   for (uint32_t i = 0; i < max_devices; ++i) {
     device_entry& d = segment.device(i);
     if (device_entry::state_in(d.announced.load(std::memory_order_acquire)) == device_entry::absent)
@@ -91,8 +91,7 @@ int external_peers::slot_for(const external_address& where, external_memory memo
 }
 
 refusal external_peers::fault_of(const external_address& where, const external_memory& memory) const {
-  if (segment_view(memory.segment.base()).header().data_size < room_needed_)
-    return refusal::ring_too_small;
+  if (segment_view(memory.segment.base()).header().data_size < room_needed_) return refusal::ring_too_small;
   if (context_.attach_works() && !can_attach(where.where)) return refusal::no_attach;
   return refusal::none;
 }
@@ -153,8 +152,7 @@ void external_peers::read_answer(int peer, external_peer& g) {
       g.result = {contact::state::refused, "the runtime at that address refuses the connection: " + explain(why)};
     }
   }
-  if (g.result.what == contact::state::under_way &&
-      g.watch->has_ended(g.where.where.pid, g.where.where.start_time))
+  if (g.result.what == contact::state::under_way && g.watch->has_ended(g.where.where.pid, g.where.where.start_time))
     g.result = {contact::state::gone, "the process at that address has ended before it answered"};
   if (g.result.what == contact::state::under_way) return;
   forget_memory(g);
@@ -241,8 +239,7 @@ bool external_peers::look() {
     external_peer& g = all_[static_cast<size_t>(i)];
     const phase now = g.now.load(std::memory_order_relaxed);
     if (now == phase::requesting) read_answer(book_.first() + i, g);
-    if (now == phase::connected && connection_area().has_left(g.here))
-      begin_end(book_.first() + i, g, departure::left);
+    if (now == phase::connected && connection_area().has_left(g.here)) begin_end(book_.first() + i, g, departure::left);
   }
   return true;
 }
@@ -305,8 +302,7 @@ void external_peers::begin_end(int peer, external_peer& g, departure how) {
   g.now.store(phase::ending, std::memory_order_release);
   g.released = how == departure::disconnected;
   if (n_devices_ == 0) return finish(peer, how);
-  endings_.push_back({next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time,
-                      n_devices_});
+  endings_.push_back({next_ending_++, peer, how, g.here, g.where.where.pid, g.where.where.start_time, n_devices_});
   notify_devices();
 }
 
@@ -351,8 +347,8 @@ bool external_peers::find_ending(uint64_t number, ending& e) {
 
 void external_peers::dealt_with(uint64_t number) {
   std::lock_guard guard(mutex_);
-  const auto e = std::find_if(endings_.begin(), endings_.end(),
-                              [=](const ending& known) { return known.number == number; });
+  const auto e =
+      std::find_if(endings_.begin(), endings_.end(), [=](const ending& known) { return known.number == number; });
   if (e == endings_.end() || --e->devices_left > 0) return;
   const int peer = e->peer;
   const departure how = e->how;
@@ -362,8 +358,7 @@ void external_peers::dealt_with(uint64_t number) {
 
 void external_peers::look_after_lane(const ending& e, uint32_t lane) {
   std::lock_guard guard(mutex_);
-  orphans_.push_back({lane, context_.own().lane(lane).uses.load(std::memory_order_relaxed), e.pid,
-                      e.start_time});
+  orphans_.push_back({lane, context_.own().lane(lane).uses.load(std::memory_order_relaxed), e.pid, e.start_time});
 }
 
 void external_peers::watch() {

@@ -46,9 +46,7 @@ class external_peers {
   /// Checks for dead processes.
   void watch();
 
-  bool connected(int peer) const {
-    return at(peer).now.load(std::memory_order_acquire) == phase::connected;
-  }
+  bool connected(int peer) const { return at(peer).now.load(std::memory_order_acquire) == phase::connected; }
   /// 0 if the peer is not connected.
   int pid_of(int peer) const { return at(peer).pid.load(std::memory_order_relaxed); }
 
@@ -103,9 +101,9 @@ class external_peers {
     slot_number here, there;
     std::unique_ptr<process_watch> watch;
     connection_request* request = nullptr;  // in the peer's area; null: no free one was found yet
-    contact result;            // of an unsuccessful attempt
-    bool released = false;     // ending, over: the program has released the id
-    departure how = departure::left;  // over
+    contact result;                         // of an unsuccessful attempt
+    bool released = false;                  // ending, over: the program has released the id
+    departure how = departure::left;        // over
   };
   struct orphan {
     uint32_t lane, use;

@@ -13,15 +13,14 @@ constexpr size_t page = 4096;
 
 size_t memory_of_this_machine() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(size)
-                               : size_t{1} << 30;
+  return pages > 0 && size > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(size) : size_t{1} << 30;
 }
 
 }  // namespace
 
 own_heap::own_heap(size_t size, segment_view announce_in)
-    : file_("lci-heap", (std::max(size == 0 ? memory_of_this_machine() : size, page) + page - 1) /
-                            page * page, heap_size_attribute),
+    : file_("lci-heap", (std::max(size == 0 ? memory_of_this_machine() : size, page) + page - 1) / page * page,
+            heap_size_attribute),
       map_(file_.map()) {
   heap_place& place = announce_in.header().heap;
   place.name = file_.name();
@@ -29,9 +28,7 @@ own_heap::own_heap(size_t size, segment_view announce_in)
   place.made.store(1, std::memory_order_release);  // R1: pairs with A1 in peer_heap
 }
 
-heap_window own_heap::window() const {
-  return {reinterpret_cast<uint64_t>(map_.base()), map_.base(), map_.size()};
-}
+heap_window own_heap::window() const { return {reinterpret_cast<uint64_t>(map_.base()), map_.base(), map_.size()}; }
 
 void own_heap::discard(std::byte* begin, size_t size) const {
   const auto from = (static_cast<size_t>(begin - map_.base()) + page - 1) / page * page;

@@ -121,11 +121,11 @@ class alignas(cache_line) in_lane {
   slot_ring slots_;
   uint64_t data_size_;
   std::byte* data_;
-  std::atomic<uint64_t> head_{0};  // slots consumed; written under lock
-  uint64_t data_head_ = 0;         // under lock
+  std::atomic<uint64_t> head_{0};         // slots consumed; written under lock
+  uint64_t data_head_ = 0;                // under lock
   std::atomic<uint64_t> rests_since_{0};  // in ticks; if not 0, polls skip the lane for `rest`. Only a hint
-  uint32_t idle_polls_before_ = 0;  // under lock
-  uint64_t answers_before_ = 0;     // under lock
+  uint32_t idle_polls_before_ = 0;        // under lock
+  uint64_t answers_before_ = 0;           // under lock
   int source_;
   uint32_t index_;
 };

@@ -4,9 +4,7 @@ namespace lci::network::shm {
 
 namespace {
 
-uint32_t share_of(uint32_t all, lane_use use) {
-  return use == lane_use::threads ? all : all - all / 4;
-}
+uint32_t share_of(uint32_t all, lane_use use) { return use == lane_use::threads ? all : all - all / 4; }
 
 /// Resets a lane that was used before to the state of a new one.
 void clear(const segment_view& segment, uint32_t lane) {
@@ -27,23 +25,21 @@ uint32_t take_lane(const segment_view& segment, lane_use use) {
   do {
     if (in_use >= share_of(h.n_lanes, use)) return ~0u;
     // A2: pairs with R2 in return_lane(): a lane that is no longer counted can be taken
-  } while (!h.lanes_in_use.compare_exchange_weak(in_use, in_use + 1, std::memory_order_acquire,
-                                                 std::memory_order_relaxed));
+  } while (
+      !h.lanes_in_use.compare_exchange_weak(in_use, in_use + 1, std::memory_order_acquire, std::memory_order_relaxed));
   uint64_t top = h.free_lanes.load(std::memory_order_acquire);  // A1: pairs with R1
   while (static_cast<uint32_t>(top) != 0) {
     const uint32_t lane = static_cast<uint32_t>(top) - 1;
     if (lane >= h.n_lanes) return ~0u;  // not trusted
     const uint64_t next = ((top >> 32) + 1) << 32 | segment.lane(lane).next_free;
-    if (h.free_lanes.compare_exchange_weak(top, next, std::memory_order_acq_rel,
-                                           std::memory_order_acquire)) {
+    if (h.free_lanes.compare_exchange_weak(top, next, std::memory_order_acq_rel, std::memory_order_acquire)) {
       clear(segment, lane);
       return lane;
     }
   }
   uint32_t fresh = h.fresh_lanes.load(std::memory_order_relaxed);
   while (fresh < h.n_lanes)
-    if (h.fresh_lanes.compare_exchange_weak(fresh, fresh + 1, std::memory_order_relaxed))
-      return fresh;
+    if (h.fresh_lanes.compare_exchange_weak(fresh, fresh + 1, std::memory_order_relaxed)) return fresh;
   return ~0u;
 }
 
@@ -60,8 +56,7 @@ void return_lane(const segment_view& segment, uint32_t lane) {
 
 // A place is taken by the store that fills it, and counted afterwards. So all counted places are filled, and if a
 // sender dies in between, the next sender counts its place.
-announcement announce_lane(const segment_view& segment, uint32_t device, uint32_t state,
-                           uint32_t lane, lane_use use) {
+announcement announce_lane(const segment_view& segment, uint32_t device, uint32_t state, uint32_t lane, lane_use use) {
   auto& announced = segment.device(device).announced;
   directory_entry* directory = segment.directory(device);
   uint64_t word = announced.load(std::memory_order_acquire);
@@ -70,8 +65,7 @@ announcement announce_lane(const segment_view& segment, uint32_t device, uint32_
   for (;; ++place) {
     if (place >= end) return announcement::no_room;
     uint32_t empty = 0;
-    if (directory[place].compare_exchange_strong(empty, lane + 1, std::memory_order_acq_rel,
-                                                 std::memory_order_relaxed))
+    if (directory[place].compare_exchange_strong(empty, lane + 1, std::memory_order_acq_rel, std::memory_order_relaxed))
       break;
   }
   do {
@@ -85,8 +79,7 @@ announcement announce_lane(const segment_view& segment, uint32_t device, uint32_
 
 void clear_directory(const segment_view& segment, uint32_t device) {
   directory_entry* directory = segment.directory(device);
-  const uint32_t adopted = device_entry::lanes_in(
-      segment.device(device).announced.load(std::memory_order_acquire));
+  const uint32_t adopted = device_entry::lanes_in(segment.device(device).announced.load(std::memory_order_acquire));
   for (uint32_t i = 0; i < max_lanes_per_device; ++i) {
     const uint32_t lane = directory[i].exchange(0, std::memory_order_acq_rel);
     if (i < adopted) continue;
@@ -97,8 +90,7 @@ void clear_directory(const segment_view& segment, uint32_t device) {
 }
 
 void close_end(const segment_view& segment, uint32_t lane, lane_header::closed_by end) {
-  const uint32_t before =
-      segment.lane(lane).closed.fetch_or(end, std::memory_order_acq_rel);
+  const uint32_t before = segment.lane(lane).closed.fetch_or(end, std::memory_order_acq_rel);
   if ((before | end) == (lane_header::sender | lane_header::receiver) && (before & end) == 0)
     return_lane(segment, lane);
 }

@@ -21,8 +21,7 @@ enum class announcement { made, closed, no_room };
 
 /// Adds a lane to the device's directory, if the device is in that state (see state_in()). `closed`: the device was
 /// closed meanwhile, and will not use the lane.
-announcement announce_lane(const segment_view& segment, uint32_t device, uint32_t state,
-                           uint32_t lane, lane_use use);
+announcement announce_lane(const segment_view& segment, uint32_t device, uint32_t state, uint32_t lane, lane_use use);
 
 /// Empties the directory of a device that is not open. Called by the segment's owner.
 void clear_directory(const segment_view& segment, uint32_t device);

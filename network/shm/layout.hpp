@@ -19,9 +19,9 @@
 namespace lci::network::shm {
 
 constexpr uint64_t segment_magic = 0x4c43492d73686d36ull;  // "LCI-shm6"
-constexpr uint32_t max_devices = 1024;                      // open at a time, in one rank
+constexpr uint32_t max_devices = 1024;                     // open at a time, in one rank
 constexpr uint32_t max_lanes_per_device = 16384;
-constexpr uint32_t max_ranks = 1u << 22;                    // more processes than a host can have
+constexpr uint32_t max_ranks = 1u << 22;  // more processes than a host can have
 
 /// The owner's shared heap, once it exists.
 struct heap_place {
@@ -32,10 +32,10 @@ struct heap_place {
 
 struct segment_header {
   uint64_t magic;
-  uint32_t n_slots;      // of a lane; a power of two
-  uint32_t n_lanes;      // number of lanes that fit into the segment
-  uint64_t data_size;    // of a lane's byte ring; a power of two
-  uint64_t lane_stride;  // bytes from one lane to the next
+  uint32_t n_slots;                    // of a lane; a power of two
+  uint32_t n_lanes;                    // number of lanes that fit into the segment
+  uint64_t data_size;                  // of a lane's byte ring; a power of two
+  uint64_t lane_stride;                // bytes from one lane to the next
   std::atomic<uint32_t> devices_made;  // devices with lower numbers were made
   std::atomic<uint32_t> lanes_in_use;
   std::atomic<uint32_t> fresh_lanes;  // number of lanes that were ever taken
@@ -67,10 +67,10 @@ static_assert(sizeof(close_flag) == 1);
 
 struct lane_header {
   enum closed_by : uint32_t { sender = 1, receiver = 2 };
-  int32_t source;                  // rank of the sender
-  uint32_t next_free;              // in the stack of returned lanes: index + 1
-  std::atomic<uint32_t> closed;    // bits of closed_by; whoever sets the second one returns the lane
-  std::atomic<uint32_t> uses;      // how often it was reused
+  int32_t source;                // rank of the sender
+  uint32_t next_free;            // in the stack of returned lanes: index + 1
+  std::atomic<uint32_t> closed;  // bits of closed_by; whoever sets the second one returns the lane
+  std::atomic<uint32_t> uses;    // how often it was reused
   // Written by the receiver only; the sender reads them when it runs out of space.
   alignas(cache_line) std::atomic<uint64_t> head;  // slots consumed
   std::atomic<uint64_t> data_head;                 // bytes consumed
@@ -78,15 +78,11 @@ struct lane_header {
 static_assert(sizeof(lane_header) == 2 * cache_line);
 
 constexpr size_t devices_offset() {
-  return (sizeof(segment_header) + alignof(device_entry) - 1) / alignof(device_entry) *
-         alignof(device_entry);
+  return (sizeof(segment_header) + alignof(device_entry) - 1) / alignof(device_entry) * alignof(device_entry);
 }
-constexpr size_t directory_offset() {
-  return devices_offset() + max_devices * sizeof(device_entry);
-}
+constexpr size_t directory_offset() { return devices_offset() + max_devices * sizeof(device_entry); }
 constexpr size_t close_flag_offset(int rank) {
-  return directory_offset() + sizeof(directory_entry) * max_devices * max_lanes_per_device +
-         static_cast<size_t>(rank);
+  return directory_offset() + sizeof(directory_entry) * max_devices * max_lanes_per_device + static_cast<size_t>(rank);
 }
 constexpr size_t lanes_offset() { return (close_flag_offset(0) + max_ranks + 4095) / 4096 * 4096; }
 
@@ -103,13 +99,11 @@ class segment_view {
     return reinterpret_cast<device_entry*>(base_ + devices_offset())[index];
   }
   directory_entry* directory(uint32_t device) const {
-    return reinterpret_cast<directory_entry*>(base_ + directory_offset()) +
-           size_t{device} * max_lanes_per_device;
+    return reinterpret_cast<directory_entry*>(base_ + directory_offset()) + size_t{device} * max_lanes_per_device;
   }
   close_flag& close_flag_of(int rank) const { return *reinterpret_cast<close_flag*>(base_ + close_flag_offset(rank)); }
   lane_header& lane(uint32_t index) const {
-    return *reinterpret_cast<lane_header*>(base_ + lanes_offset() +
-                                           index * header().lane_stride);
+    return *reinterpret_cast<lane_header*>(base_ + lanes_offset() + index * header().lane_stride);
   }
 
  private:
@@ -117,8 +111,6 @@ class segment_view {
 };
 
 inline std::byte* slots_of(lane_header& lane) { return reinterpret_cast<std::byte*>(&lane + 1); }
-inline std::byte* data_of(lane_header& lane, uint32_t n_slots) {
-  return slots_of(lane) + n_slots * slot_size;
-}
+inline std::byte* data_of(lane_header& lane, uint32_t n_slots) { return slots_of(lane) + n_slots * slot_size; }
 
 }  // namespace lci::network::shm

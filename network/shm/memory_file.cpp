@@ -81,8 +81,7 @@ void memory_file::close() {
 namespace {
 
 bool is_named(const struct stat& s, const file_name& name) {
-  return s.st_dev == name.file_system && s.st_ino == name.file &&
-         static_cast<uint64_t>(s.st_size) == name.size;
+  return s.st_dev == name.file_system && s.st_ino == name.file && static_cast<uint64_t>(s.st_size) == name.size;
 }
 
 }  // namespace

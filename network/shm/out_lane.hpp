@@ -215,8 +215,7 @@ class alignas(cache_line) out_lane {
       word >>= 8 * (in_word - size);
     }
     at.slot.second_word().store(word, std::memory_order_relaxed);
-    if (size > in_word)
-      copy_small(at.slot.payload() + slot_word::narrow + in_word, data + in_word, size - in_word);
+    if (size > in_word) copy_small(at.slot.payload() + slot_word::narrow + in_word, data + in_word, size - in_word);
   }
   static void put_head(place at, message_head head) {
     // Word by word: a copy of the whole would go through the stack.
@@ -234,8 +233,8 @@ class alignas(cache_line) out_lane {
   uint64_t data_size_;
   std::byte* data_;
   device_entry* entry_;
-  uint64_t tail_ = 0;   // slots written
-  uint64_t limit_;      // upper bound of tail_
+  uint64_t tail_ = 0;  // slots written
+  uint64_t limit_;     // upper bound of tail_
   uint64_t data_tail_ = 0;
   uint64_t data_head_ = 0;
   uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), like the next two

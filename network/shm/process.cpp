@@ -50,9 +50,8 @@ bool read_stat(int pid, process_stat& s) {
   const char* p = std::strrchr(text, ')');
   if (p == nullptr) return false;
   unsigned long long start = 0;
-  const int got = std::sscanf(
-      p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-      &s.state, &start);
+  const int got = std::sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+                              &s.state, &start);
   s.start_time = start;
   return got == 2;
 }

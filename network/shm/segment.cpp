@@ -19,8 +19,7 @@ constexpr const char* segment_size_attribute = "LCI_ATTR_SHM_SEGMENT_SIZE";
 }  // namespace
 
 own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
-  const size_t stride =
-      (sizeof(lane_header) + n_slots * slot_size + data_size + 4095) / 4096 * 4096;
+  const size_t stride = (sizeof(lane_header) + n_slots * slot_size + data_size + 4095) / 4096 * 4096;
   size = std::max(size, lanes_offset() + 16 * stride);
   file_ = memory_file("lci-shm", size, segment_size_attribute);
   map_ = file_.map();
@@ -34,11 +33,11 @@ own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
 }
 
 mapping map_peer(const address& a, const file_name& name, int rank, const char* attribute) {
-  const std::string who =
-      "shm: rank " + std::to_string(rank) + " (pid " + std::to_string(a.pid) + ")";
+  const std::string who = "shm: rank " + std::to_string(rank) + " (pid " + std::to_string(a.pid) + ")";
   if (a.space != process_space())
-    throw resource_error(who + " runs on another host, or in another process-id namespace of this "
-                               "one; shared memory doesn't reach it");
+    throw resource_error(who +
+                         " runs on another host, or in another process-id namespace of this "
+                         "one; shared memory doesn't reach it");
   const int fd = open_file_of(a.pid, name);
   if (fd < 0) {
     const int error = errno;
@@ -46,9 +45,8 @@ mapping map_peer(const address& a, const file_name& name, int rank, const char* 
       throw shortage_error(who + ": can't open its memory: " + std::strerror(error) + "; raise `ulimit -n`");
     if (error == ENOENT || process_watch().has_ended(a.pid, a.start_time))
       throw peer_failure_error(rank, who + " has left before a connection was made");
-    throw resource_error(who + ": can't open its memory, descriptor " + std::to_string(name.fd) +
-                         ": " + std::strerror(error) +
-                         "; all ranks of a host must run as one user");
+    throw resource_error(who + ": can't open its memory, descriptor " + std::to_string(name.fd) + ": " +
+                         std::strerror(error) + "; all ranks of a host must run as one user");
   }
   try {
     mapping m(fd, name.size, attribute);

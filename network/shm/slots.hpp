@@ -23,10 +23,10 @@ constexpr size_t slot_size = cache_line / 2;
 struct slot_word {
   static constexpr size_t narrow = slot_size - sizeof(uint64_t);  // payload bytes of a message in one slot
   static constexpr size_t wide = cache_line - sizeof(uint64_t);   // and in two slots
-  static constexpr uint32_t in_ring = 1u << 31;      // a ring_reference: the message is in the byte ring
-  static constexpr uint32_t immediate = 1u << 30;    // immediate data of a put
-  static constexpr uint32_t takes_line = 1u << 29;   // a message of more than `narrow` bytes
-  static constexpr uint32_t skipped = 1u << 28;      // no message: a two-slot message begins in the next line
+  static constexpr uint32_t in_ring = 1u << 31;                   // a ring_reference: the message is in the byte ring
+  static constexpr uint32_t immediate = 1u << 30;                 // immediate data of a put
+  static constexpr uint32_t takes_line = 1u << 29;                // a message of more than `narrow` bytes
+  static constexpr uint32_t skipped = 1u << 28;  // no message: a two-slot message begins in the next line
   static constexpr uint32_t size_mask = skipped - 1;
 
   static constexpr uint64_t pack(uint64_t number, uint32_t size_and_flags) {
@@ -71,9 +71,7 @@ class slot_ring {
   slot_ring(std::byte* memory, uint32_t n_slots) : memory_(memory), mask_(n_slots - 1) {}
 
   uint64_t n_slots() const { return mask_ + 1; }
-  slot_view operator[](uint64_t number) const {
-    return slot_view(memory_ + (number & mask_) * slot_size);
-  }
+  slot_view operator[](uint64_t number) const { return slot_view(memory_ + (number & mask_) * slot_size); }
 
  private:
   std::byte* memory_;  // aligned to a cache line

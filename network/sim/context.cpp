@@ -29,19 +29,17 @@ context::~context() {
   munmap(heap_.here, heap_.size);
 }
 
-std::unique_ptr<network::device> context::create_device(const device_attr_t& attr,
-                                                        size_t eager_size) {
+std::unique_ptr<network::device> context::create_device(const device_attr_t& attr, size_t eager_size) {
   return std::make_unique<device>(world_, rank_, attr_, attr, eager_size);
 }
 
 heap_window context::own_heap() {
   if (heap_.size != 0) return heap_;
   const size_t size = attr_.shared_heap_size == 0 ? default_heap_size : attr_.shared_heap_size;
-  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                 -1, 0);
+  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
-    throw resource_error("sim: can't map a shared heap of " + std::to_string(size) + " bytes: " +
-                         std::strerror(errno) + "; lower LCI_ATTR_SHARED_HEAP_SIZE");
+    throw resource_error("sim: can't map a shared heap of " + std::to_string(size) + " bytes: " + std::strerror(errno) +
+                         "; lower LCI_ATTR_SHARED_HEAP_SIZE");
   heap_ = {reinterpret_cast<uint64_t>(p), static_cast<std::byte*>(p), size};
   world_->announce_heap(rank_, heap_);
   return heap_;

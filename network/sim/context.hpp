@@ -16,8 +16,7 @@ class context final : public network::context {
       : world_(std::move(w)), rank_(rank), attr_(attr) {}
   ~context() override;
 
-  std::unique_ptr<network::device> create_device(const device_attr_t& attr,
-                                                 size_t eager_size) override;
+  std::unique_ptr<network::device> create_device(const device_attr_t& attr, size_t eager_size) override;
   heap_window own_heap() override;
   void discard(std::byte* begin, size_t size) override;
   heap_window heap_of(int peer) override;

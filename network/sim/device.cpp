@@ -21,8 +21,8 @@ size_t device::n_ids() const {
   return static_cast<size_t>(station.job_size) + station.links.size();
 }
 
-device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& context_attr,
-               const device_attr_t& attr, size_t eager_size)
+device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& context_attr, const device_attr_t& attr,
+               size_t eager_size)
     : world_(std::move(w)),
       rank_(rank),
       temper_{context_attr.sim_max_delay, std::min<size_t>(context_attr.sim_retry_percent, 90),
@@ -40,8 +40,7 @@ device::device(std::shared_ptr<world> w, int rank, const net_context_attr_t& con
   limits_.ordered = false;
   limits_.local_registration = true;
   limits_.pins_memory = true;
-  if (context_attr.sim_preposted_recvs)
-    limits_.receive_buffers = std::max<size_t>(attr.net_max_recvs, 1);
+  if (context_attr.sim_preposted_recvs) limits_.receive_buffers = std::max<size_t>(attr.net_max_recvs, 1);
 
   std::lock_guard lock(world_->mutex_);
   auto& mine = world_->ranks_[rank_].devices;
@@ -88,16 +87,14 @@ errorcode_t device::post(const net_op& op) {
   std::unique_lock lock(world_->mutex_, std::try_to_lock);
   if (!lock) return errorcode_t::retry_lock;
   if (const char* fault = fault_of(op)) {
-    world_->violation(std::string("post by rank ") + std::to_string(rank_) + " to " +
-                      std::to_string(op.peer) + ", " + std::to_string(total_size(op)) +
-                      " bytes: " + fault);
+    world_->violation(std::string("post by rank ") + std::to_string(rank_) + " to " + std::to_string(op.peer) + ", " +
+                      std::to_string(total_size(op)) + " bytes: " + fault);
     return errorcode_t::fatal;
   }
   const int station = world_->station_of(rank_, op.peer);
   if (station < 0) return errorcode_t::fatal;  // not connected
   device* target = world_->find(station, index_);
-  if (world_->separated(rank_, station) || world_->departed(station, index_))
-    return errorcode_t::fatal;
+  if (world_->separated(rank_, station) || world_->departed(station, index_)) return errorcode_t::fatal;
   // A peer that has not made its device yet looks like a full queue.
   if (target == nullptr || peers_[op.peer].outstanding >= max_sends_) {
     world_->stats_.retries += 1;
@@ -133,8 +130,7 @@ const char* device::fault_of(const segment& s) const {
   const uint64_t start = reinterpret_cast<uint64_t>(s.base);
   if (start < it->second.base || start + s.size > it->second.base + it->second.size)
     return "a segment lies outside of what its lkey covers";
-  if (!world_->intact(it->second, start, s.size))
-    return "a segment's memory has been unmapped since it was registered";
+  if (!world_->intact(it->second, start, s.size)) return "a segment's memory has been unmapped since it was registered";
   return nullptr;
 }
 
@@ -149,10 +145,8 @@ errorcode_t device::send(const net_op& op, device& target) {
   peers_[op.peer].outstanding += 1;
   world_->stats_.sent += 1;
   if (msg->silent) return errorcode_t::done;
-  schedule(world_->soon(temper_.max_delay), {.what = event::kind::complete,
-                                             .peer = op.peer,
-                                             .context = op.context,
-                                             .msg = std::move(msg)});
+  schedule(world_->soon(temper_.max_delay),
+           {.what = event::kind::complete, .peer = op.peer, .context = op.context, .msg = std::move(msg)});
   return errorcode_t::posted;
 }
 
@@ -253,9 +247,8 @@ void device::fill_receive_buffer(event& e) {
   buffers_.pop_front();
   const size_t size = std::min(b.where.size, e.msg->payload.size());
   if (size < e.msg->payload.size())
-    world_->violation("rank " + std::to_string(rank_) + " offered a receive buffer of " +
-                      std::to_string(size) + " bytes, but a message has " +
-                      std::to_string(e.msg->payload.size()));
+    world_->violation("rank " + std::to_string(rank_) + " offered a receive buffer of " + std::to_string(size) +
+                      " bytes, but a message has " + std::to_string(e.msg->payload.size()));
   if (size > 0) std::memcpy(b.where.base, e.msg->payload.data(), size);
   e.buffer = {b.where.base, size};
   e.context = b.context;
@@ -265,8 +258,7 @@ void device::tell(const event& e, event_sink& sink) {
   switch (e.what) {
     case event::kind::recv:
       if (e.buffer.base != nullptr)
-        sink.on_recv(e.peer, static_cast<const std::byte*>(e.buffer.base), e.buffer.size,
-                     e.context);
+        sink.on_recv(e.peer, static_cast<const std::byte*>(e.buffer.base), e.buffer.size, e.context);
       else
         sink.on_recv(e.peer, e.msg->payload.data(), e.msg->payload.size(), nullptr);
       break;
@@ -309,8 +301,7 @@ registration device::register_memory(void* base, size_t size) {
   std::lock_guard lock(world_->mutex_);
   const auto mine = [this](const auto& known) { return known.second.rank == rank_; };
   if (max_registrations_ > 0 &&
-      static_cast<size_t>(std::count_if(world_->regions_.begin(), world_->regions_.end(), mine)) >=
-          max_registrations_)
+      static_cast<size_t>(std::count_if(world_->regions_.begin(), world_->regions_.end(), mine)) >= max_registrations_)
     throw resource_error("sim: " + std::to_string(max_registrations_) +
                          " ranges are registered already; raise LCI_ATTR_SIM_MAX_REGISTRATIONS");
   const auto start = reinterpret_cast<uint64_t>(base);
@@ -324,8 +315,7 @@ void device::deregister_memory(const registration& reg) {
   std::lock_guard lock(world_->mutex_);
   const auto it = world_->regions_.find(reg.rkey);
   if (it == world_->regions_.end() || it->second.rank != rank_ || it->second.device_index != index_)
-    world_->violation("rank " + std::to_string(rank_) +
-                      " deregistered memory that this device has not registered");
+    world_->violation("rank " + std::to_string(rank_) + " deregistered memory that this device has not registered");
   else
     world_->forget(it);
 }
@@ -353,8 +343,7 @@ bool device::flushed() {
     const device* d = world_->find(static_cast<int>(other), index_);
     if (d == nullptr) continue;
     for (const auto& [when, e] : d->inbox_)
-      if (e.what == event::kind::recv && e.msg->source == rank_ &&
-          (!e.msg->read || when.first > world_->clock_))
+      if (e.what == event::kind::recv && e.msg->source == rank_ && (!e.msg->read || when.first > world_->clock_))
         return false;
   }
   return true;
@@ -381,8 +370,7 @@ void device::lose(message& m) {
 }
 
 void device::fail_operation(int peer, void* context) {
-  schedule(world_->soon(temper_.max_delay),
-           {.what = event::kind::operation_failure, .peer = peer, .context = context});
+  schedule(world_->soon(temper_.max_delay), {.what = event::kind::operation_failure, .peer = peer, .context = context});
 }
 
 int device::id_at(int peer, int station) const {
@@ -393,8 +381,7 @@ int device::id_at(int peer, int station) const {
 bool device::anything_from(int peer) const {
   return std::any_of(inbox_.begin(), inbox_.end(), [=](const auto& entry) {
     const event& e = entry.second;
-    return e.peer == peer &&
-           (e.what == event::kind::recv || e.what == event::kind::remote_write);
+    return e.peer == peer && (e.what == event::kind::recv || e.what == event::kind::remote_write);
   });
 }
 
@@ -407,8 +394,7 @@ bool device::device_end_is_due(int peer) const {
 void device::part_from(int peer, departure how) {
   settle_under_way(peer);
   if (how != departure::left) forget_messages_from(peer, how == departure::died ? 50 : 100);
-  schedule(world_->soon(temper_.max_delay),
-           {.what = event::kind::departure, .peer = peer, .how = how});
+  schedule(world_->soon(temper_.max_delay), {.what = event::kind::departure, .peer = peer, .how = how});
 }
 
 void device::cut_off_from(int peer) {
@@ -437,8 +423,7 @@ void device::settle_under_way(int peer) {
   for (auto& [when, e] : inbox_) {
     if (e.peer != peer) continue;
     if (e.what == event::kind::recv) e.msg->read_buffer();  // the memory may be freed later
-    if (e.what == event::kind::complete && random.percent(50))
-      e.what = event::kind::operation_failure;
+    if (e.what == event::kind::complete && random.percent(50)) e.what = event::kind::operation_failure;
   }
 }
 

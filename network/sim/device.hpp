@@ -22,8 +22,8 @@ struct temper {
 /// called.
 class device final : public network::device {
  public:
-  device(std::shared_ptr<world> w, int rank, const net_context_attr_t& context_attr,
-         const device_attr_t& attr, size_t eager_size);
+  device(std::shared_ptr<world> w, int rank, const net_context_attr_t& context_attr, const device_attr_t& attr,
+         size_t eager_size);
   ~device() override;
 
   errorcode_t post(const net_op& op) override;
@@ -45,7 +45,7 @@ class device final : public network::device {
     std::vector<std::byte> payload;
     bool read = false;    // `payload` holds the bytes; the segments of `op` are no longer read
     bool silent = false;  // no completion follows: delivery frees the sender's slot
-    int source;             // station
+    int source;           // station
 
     void read_buffer();
   };
@@ -56,8 +56,8 @@ class device final : public network::device {
     uint32_t imm = 0;
     void* context = nullptr;
     std::shared_ptr<message> msg = nullptr;  // recv; complete, operation_failure of a send
-    departure how = departure::left;  // departure
-    segment buffer{};  // recv: the preposted buffer that was filled; `context` is its context
+    departure how = departure::left;         // departure
+    segment buffer{};                        // recv: the preposted buffer that was filled; `context` is its context
   };
   struct peer_state {
     size_t outstanding = 0;  // operations that occupy the send queue to this peer
@@ -102,7 +102,7 @@ class device final : public network::device {
   const int rank_;  // station
   const temper temper_;
   const size_t max_sends_;
-  const size_t max_registrations_;      // of the rank; 0: no limit
+  const size_t max_registrations_;  // of the rank; 0: no limit
   const bool check_mappings_;
   size_t index_;                        // among the devices of this rank
   std::vector<peer_state> peers_;       // by rank

@@ -42,8 +42,7 @@ std::unique_ptr<address_exchange> join_alone(const net_context_attr_t& attr) {
   return std::make_unique<membership>(sim::join_world_alone(attr.sim_seed));
 }
 
-std::unique_ptr<context> create_context(address_exchange& exchange,
-                                        const net_context_attr_t& attr) {
+std::unique_ptr<context> create_context(address_exchange& exchange, const net_context_attr_t& attr) {
   // All contexts of a runtime use the same rank, and number their devices in common.
   auto* own = dynamic_cast<membership*>(&exchange);
   if (own == nullptr)

@@ -63,8 +63,8 @@ int world::connect(int station, const std::string& address) {
   std::lock_guard lock(mutex_);
   unsigned long long number = 0;
   int to = -1;
-  if (std::sscanf(address.c_str(), "sim://%llu/%d", &number, &to) != 2 || number != number_ ||
-      to < 0 || static_cast<size_t>(to) >= ranks_.size() || address != address_of(to))
+  if (std::sscanf(address.c_str(), "sim://%llu/%d", &number, &to) != 2 || number != number_ || to < 0 ||
+      static_cast<size_t>(to) >= ranks_.size() || address != address_of(to))
     throw_invalid("connect", "address", '"' + address.substr(0, 240) + '"',
                   "what get_address() gave in the same simulated world");
   rank_state& s = ranks_[static_cast<size_t>(station)];
@@ -121,8 +121,7 @@ contact world::contact_with(int station, int peer) {
     l.result = {contact::state::gone, "the runtime of that address has gone"};
   }
   if (l.now == link::phase::connecting) return {};
-  if (l.now == link::phase::idle)
-    return {contact::state::gone, "disconnect() has closed the connection"};
+  if (l.now == link::phase::idle) return {contact::state::gone, "disconnect() has closed the connection"};
   if (l.now != link::phase::unsuccessful) return {contact::state::made, {}};
   const contact result = l.result;
   finish(station, peer, departure::disconnected);

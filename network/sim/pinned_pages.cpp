@@ -16,9 +16,7 @@ namespace {
 
 const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 uint64_t first_page(uint64_t base) { return base / page * page; }
-uint64_t last_page(uint64_t base, size_t size) {
-  return first_page(base + (size == 0 ? 0 : size - 1));
-}
+uint64_t last_page(uint64_t base, size_t size) { return first_page(base + (size == 0 ? 0 : size - 1)); }
 
 bool is_locked(uint64_t at) {
   return msync(reinterpret_cast<void*>(at), page, MS_ASYNC | MS_INVALIDATE) != 0 && errno == EBUSY;
@@ -39,9 +37,8 @@ uint64_t pinned_pages::pin(uint64_t base, size_t size) {
     if (known != pages_.end() && !is_locked(at)) known->second.since = stamp;  // mapped again
   }
   if (!lock_on_fault(from, last + page))
-    throw resource_error("sim: can't lock " + std::to_string(last + page - from) +
-                         " bytes to be registered: " + std::strerror(errno) +
-                         "; raise `ulimit -l`, or leave out LCI_ATTR_SIM_CHECK_MAPPINGS");
+    throw resource_error("sim: can't lock " + std::to_string(last + page - from) + " bytes to be registered: " +
+                         std::strerror(errno) + "; raise `ulimit -l`, or leave out LCI_ATTR_SIM_CHECK_MAPPINGS");
   for (uint64_t at = from; at <= last; at += page) {
     held& h = pages_.try_emplace(at, held{0, stamp}).first->second;
     h.pins += 1;

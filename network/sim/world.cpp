@@ -56,8 +56,7 @@ std::shared_ptr<world> world::current() {
 void world::kill(int rank) {
   std::lock_guard lock(mutex_);
   if (rank < 0 || static_cast<size_t>(rank) >= ranks_.size())
-    throw_invalid("sim::world::kill", "rank", std::to_string(rank),
-                  "0.." + std::to_string(ranks_.size() - 1));
+    throw_invalid("sim::world::kill", "rank", std::to_string(rank), "0.." + std::to_string(ranks_.size() - 1));
   rank_state& victim = ranks_[rank];
   if (std::exchange(victim.cut_off, true)) return;
   for (int other = victim.base; other < victim.base + victim.job_size; ++other) {
@@ -157,16 +156,13 @@ void world::apply(transfer& t) {
   if (t.silent)
     source.peers_[op.peer].outstanding -= 1;
   else
-    source.schedule(soon(source.temper_.max_delay),
-                    {.what = kind::complete, .peer = op.peer, .context = op.context});
+    source.schedule(soon(source.temper_.max_delay), {.what = kind::complete, .peer = op.peer, .context = op.context});
 }
 
-std::byte* world::remote_memory(const net_op& op, int target, size_t device_index, size_t size,
-                                std::string& why) {
+std::byte* world::remote_memory(const net_op& op, int target, size_t device_index, size_t size, std::string& why) {
   const auto text = [&](const char* problem) {
-    return std::string(op.kind == verb::put ? "put" : "get") + " of " + std::to_string(size) +
-           " bytes at address " + std::to_string(op.remote_addr) + " of rank " +
-           std::to_string(op.peer) + ": " + problem;
+    return std::string(op.kind == verb::put ? "put" : "get") + " of " + std::to_string(size) + " bytes at address " +
+           std::to_string(op.remote_addr) + " of rank " + std::to_string(op.peer) + ": " + problem;
   };
   const auto it = regions_.find(op.remote_key);
   if (it == regions_.end() || it->second.rank != target) {
@@ -199,9 +195,7 @@ bool world::departed(int rank, size_t index) const {
   return index < devices.size() && devices[index] == nullptr;
 }
 
-bool world::separated(int a, int b) const {
-  return a != b && (ranks_[a].cut_off || ranks_[b].cut_off);
-}
+bool world::separated(int a, int b) const { return a != b && (ranks_[a].cut_off || ranks_[b].cut_off); }
 
 void world::violation(std::string what) {
   if (violations_.size() < 100) violations_.push_back(std::move(what));

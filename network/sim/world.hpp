@@ -97,10 +97,10 @@ class world {
   struct link {
     enum class phase { idle, connecting, connected, unsuccessful, ending, over };
     phase now = phase::idle;
-    int station = -1;     // the peer's
-    int there = -1;       // our id there
-    uint64_t number = 0;  // connecting: distinguishes attempts
-    contact result = {};  // unsuccessful
+    int station = -1;                 // the peer's
+    int there = -1;                   // our id there
+    uint64_t number = 0;              // connecting: distinguishes attempts
+    contact result = {};              // unsuccessful
     departure how = departure::left;  // ending
     bool released = false;            // ending: the program has released the id
     int devices_left = 0;             // ending: devices that have not reported it yet
@@ -115,11 +115,11 @@ class world {
     std::vector<device*> devices;  // by index; null once destroyed
     bool cut_off = false;
     heap_window heap;
-    int base = 0;      // station of its job's rank 0
-    int job_size = 1;  // the ranks' stations are consecutive
+    int base = 0;                        // station of its job's rank 0
+    int job_size = 1;                    // the ranks' stations are consecutive
     external_peer_book* book = nullptr;  // null: not reachable from outside of the job
-    int n_contexts = 0;          // number of contexts that have opened the book
-    std::vector<link> links;     // by id
+    int n_contexts = 0;                  // number of contexts that have opened the book
+    std::vector<link> links;             // by id
   };
   struct region {
     int rank;
@@ -146,8 +146,7 @@ class world {
   void apply_due_transfers();
   void apply(transfer& t);
   /// The remote memory of `op`, or null (and why) if the key does not permit the access.
-  std::byte* remote_memory(const net_op& op, int target, size_t device_index, size_t size,
-                           std::string& why);
+  std::byte* remote_memory(const net_op& op, int target, size_t device_index, size_t size, std::string& why);
   // links.cpp
   link& link_of(int station, int peer);
   /// The station of that peer; -1 if it is not connected.

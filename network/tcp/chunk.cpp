@@ -15,8 +15,7 @@ constexpr size_t most_spare = 16;
 }  // namespace
 
 // Not initialized: the first touch of a page takes longer than most uses of a chunk.
-chunk::chunk(size_t size)
-    : capacity(size), bytes(static_cast<std::byte*>(::operator new[](size, alignment))) {}
+chunk::chunk(size_t size) : capacity(size), bytes(static_cast<std::byte*>(::operator new[](size, alignment))) {}
 
 void chunk::release::operator()(std::byte* p) const { ::operator delete[](p, alignment); }
 

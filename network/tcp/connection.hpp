@@ -55,16 +55,16 @@ struct connection {
 
   // --- sending ---
   alignas(cache_line) spinlock lock;
-  bool sending = false;  // under lock: a thread has the turn to write to the socket
-  bool listed = false;   // under lock: in the device's list of connections where something waits
-  bool blocked = false;  // of the thread with the turn, and under lock: the socket is full
-  bool watched = false;  // under lock: the device is woken when the socket has space
-  bool broken = false;   // under lock: writing has failed; reading finds the end of the connection
-  int broken_by = 0;     // under lock: the errno
-  message_series series; // under lock
-  std::list<outgoing> waiting;     // under lock, except that the thread with the turn uses the first
-  bool first_is_taken = false;     // under lock: the first of `waiting` is being written
-  std::list<request> asked;        // under lock
+  bool sending = false;         // under lock: a thread has the turn to write to the socket
+  bool listed = false;          // under lock: in the device's list of connections where something waits
+  bool blocked = false;         // of the thread with the turn, and under lock: the socket is full
+  bool watched = false;         // under lock: the device is woken when the socket has space
+  bool broken = false;          // under lock: writing has failed; reading finds the end of the connection
+  int broken_by = 0;            // under lock: the errno
+  message_series series;        // under lock
+  std::list<outgoing> waiting;  // under lock, except that the thread with the turn uses the first
+  bool first_is_taken = false;  // under lock: the first of `waiting` is being written
+  std::list<request> asked;     // under lock
 
   // --- receiving ---
   alignas(cache_line) spinlock receive_lock;
@@ -77,7 +77,7 @@ struct connection {
 
   // --- closing; used by the thread that closes the device ---
   std::atomic<bool> close_sent{false};  // the close notification was posted; also read by polling threads
-  bool shut = false;       // everything is written
+  bool shut = false;                    // everything is written
 
   suspicion why_suspected;
 

@@ -169,17 +169,17 @@ class device final : public remote_device, public bundling_device, public connec
   chunk_pool chunks_;
   region_table regions_;
   std::mutex links_mutex_;
-  std::vector<std::unique_ptr<connection>> owned_links_;     // under links_mutex_
-  std::unique_ptr<std::atomic<connection*>[]> links_;        // written under links_mutex_
+  std::vector<std::unique_ptr<connection>> owned_links_;  // under links_mutex_
+  std::unique_ptr<std::atomic<connection*>[]> links_;     // written under links_mutex_
 
   alignas(cache_line) std::atomic<connection*> recent_{nullptr};  // the last connection from which something was
                                                                   // received
   std::atomic<int> n_connected_{0};
   std::atomic<uint32_t> polls_{0};
-  std::atomic<size_t> n_operations_{0};   // posted and not ended
-  std::atomic<bool> more_comes_{false};   // a poll is delivering several messages: bundle the answers
-  std::atomic<bool> own_waits_{false};    // messages to oneself wait
-  waiting_list<connection*> waiting_;     // connections where something waits
+  std::atomic<size_t> n_operations_{0};  // posted and not ended
+  std::atomic<bool> more_comes_{false};  // a poll is delivering several messages: bundle the answers
+  std::atomic<bool> own_waits_{false};   // messages to oneself wait
+  waiting_list<connection*> waiting_;    // connections where something waits
 
   // Lists of deferred_.
   struct failed_operation {

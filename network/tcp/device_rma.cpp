@@ -49,9 +49,9 @@ errorcode_t device::put(const net_op& op) {
   if (copied && !asks) return send(op.peer, frame_kind::put, all);
   return begin_operation([&] {
     const content_frame content{frame_kind::put, &head, sizeof head, from.base, from.size, asks ? nullptr : op.context};
-    const errorcode_t sent = copied ? send(op.peer, frame_kind::put, all, &asked)
-                                    : send_content(link_to(op.peer), content, connection::most_waiting,
-                                                   asks ? &asked : nullptr);
+    const errorcode_t sent =
+        copied ? send(op.peer, frame_kind::put, all, &asked)
+               : send_content(link_to(op.peer), content, connection::most_waiting, asks ? &asked : nullptr);
     return asks && sent == errorcode_t::done ? errorcode_t::posted : sent;
   });
 }

@@ -12,8 +12,8 @@ namespace lci::network::sockets {
 /// The connection data that a device offers through the exchange.
 struct endpoint {
   sockaddr_storage address{};
-  secret request_secret{};   ///< a connecting peer must send it
-  secret answer{};  ///< proves that the device is the intended one
+  secret request_secret{};  ///< a connecting peer must send it
+  secret answer{};          ///< proves that the device is the intended one
 
   std::string packed() const;
   /// Throws bootstrap_error if the bytes are not a valid endpoint. `rank`: their owner.

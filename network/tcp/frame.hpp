@@ -13,9 +13,9 @@ enum class frame_kind : uint32_t {
   put,                   ///< a put_head, then the bytes to write
   get,                   ///< a get_head, which requests bytes
   // Answers, each to the oldest unanswered request.
-  data,                  ///< answers a get
-  refusal,               ///< answers a get of memory that is not registered
-  landed,                ///< answers a put with wants_answer
+  data,     ///< answers a get
+  refusal,  ///< answers a get of memory that is not registered
+  landed,   ///< answers a put with wants_answer
 };
 
 struct frame_head {

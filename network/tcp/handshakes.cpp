@@ -210,7 +210,8 @@ void handshakes::advance(int rank) {
   if (so_far == received::broken) a.may_have_served = true;
   if (so_far != received::whole) return try_again(rank, "it has closed the connection without a reply");
   reply r;
-  if (!decode(a.bytes, r) || !equal(r.answer, a.to.answer)) return give_up_closed(rank, "another program listens there");
+  if (!decode(a.bytes, r) || !equal(r.answer, a.to.answer))
+    return give_up_closed(rank, "another program listens there");
   if (r.what == reply::verdict::crossed) {
     if (own_rank_ < rank) return give_up(rank, "it refers to another connection, which does not exist");
     a.socket = socket_handle();

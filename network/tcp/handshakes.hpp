@@ -66,7 +66,7 @@ class handshakes {
     endpoint to;
     bool connected = false;
     bool may_have_served = false;  // a try broke when the peer may already have accepted it
-    int n_dropped = 0;        // tries that the peer has closed without a reply
+    int n_dropped = 0;             // tries that the peer has closed without a reply
     std::string bytes;
     clock::time_point since;
     std::string trouble;      // why the last try failed, if another one follows ...

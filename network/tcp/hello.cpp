@@ -28,8 +28,7 @@ bool unpack(const std::string& bytes, const char* kind, secret& s, uint32_t& num
   if (bytes.compare(0, magic_size, kind, magic_size) != 0) return false;
   std::memcpy(s.data(), bytes.data() + magic_size, s.size());
   uint64_t wide = 0;
-  for (size_t i = 8; i-- > 0;)
-    wide = wide << 8 | static_cast<unsigned char>(bytes[magic_size + s.size() + i]);
+  for (size_t i = 8; i-- > 0;) wide = wide << 8 | static_cast<unsigned char>(bytes[magic_size + s.size() + i]);
   number = static_cast<uint32_t>(wide);
   return wide >> 31 == 0;
 }

@@ -17,7 +17,7 @@ secret new_secret();
 /// Sent by the connecting device.
 struct hello {
   secret request_secret;  ///< of the intended device: a device that used the port before has another one
-  int rank = 0;  ///< of the connecting device
+  int rank = 0;           ///< of the connecting device
 };
 constexpr size_t hello_size = 32;
 

@@ -40,9 +40,7 @@ bool same(const T& a, const T& b) {
   return a == b;
 }
 inline bool same(const char* a, const char* b) { return std::string(a) == b; }
-inline bool same(const lci::status_t& a, const lci::status_t& b) {
-  return a.error == b.error && a.tag == b.tag;
-}
+inline bool same(const lci::status_t& a, const lci::status_t& b) { return a.error == b.error && a.tag == b.tag; }
 
 template <class T>
 T value_of(T value = T{}) {

@@ -82,8 +82,7 @@ TEST_CASE("values of enumerations have names") {
 TEST_CASE("attributes out of range are refused at allocation, and the error names them") {
   // Completion objects need no runtime.
   CHECK_THROWS_WITH(lci::alloc_sync_x().threshold(0)(),
-                    Catch::Contains("alloc_sync") && Catch::Contains("sync_threshold") &&
-                        Catch::Contains("1 to"));
+                    Catch::Contains("alloc_sync") && Catch::Contains("sync_threshold") && Catch::Contains("1 to"));
   CHECK_THROWS_AS(lci::alloc_cq_x().default_length(-5)(), lci::invalid_argument_error);
 }
 
@@ -91,12 +90,10 @@ TEST_CASE("without a default runtime, operations throw an error that says what i
   REQUIRE(lci::get_g_runtime().is_empty());
   CHECK(lci::get_rank_me() == -1);
   CHECK(lci::get_rank_n() == -1);
-  CHECK_THROWS_WITH(lci::progress(),
-                    Catch::Contains("progress") && Catch::Contains("g_runtime_init"));
+  CHECK_THROWS_WITH(lci::progress(), Catch::Contains("progress") && Catch::Contains("g_runtime_init"));
   CHECK_THROWS_WITH(lci::post_send(0, nullptr, 0, 0, lci::COMP_NULL),
                     Catch::Contains("post_send") && Catch::Contains("runtime"));
-  CHECK_THROWS_WITH(lci::register_packet_pool(lci::packet_pool_t(), lci::device_t()),
-                    Catch::Contains("packet_pool"));
+  CHECK_THROWS_WITH(lci::register_packet_pool(lci::packet_pool_t(), lci::device_t()), Catch::Contains("packet_pool"));
   CHECK_THROWS_AS(lci::sync_wait(lci::comp_t(), nullptr), lci::invalid_argument_error);
 }
 

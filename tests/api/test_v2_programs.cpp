@@ -61,9 +61,7 @@ struct hesitant_op {
   int* runs;
   void* node = nullptr;
   void user_context(void* n) { node = n; }
-  lci::status_t operator()() {
-    return ++*runs < 3 ? lci::errorcode_t::retry : lci::errorcode_t::done;
-  }
+  lci::status_t operator()() { return ++*runs < 3 ? lci::errorcode_t::retry : lci::errorcode_t::done; }
 };
 
 struct with_comp_op {
@@ -201,8 +199,9 @@ TEST_CASE("a device without a packet pool does operations that need no packet, a
     refused = true;
     CHECK_THAT(error.what(), Contains("packet_pool(") && Contains(std::to_string(needs_packet)));
     lci::status_t status;
-    do status = lci::post_send_x(lci::get_rank_me(), out.data(), needs_packet, 2, lci::COMP_NULL_RETRY)
-                    .packet_pool(pool)();
+    do
+      status =
+          lci::post_send_x(lci::get_rank_me(), out.data(), needs_packet, 2, lci::COMP_NULL_RETRY).packet_pool(pool)();
     while (status.is_retry());
     CHECK(status.is_done());
   }

@@ -14,8 +14,9 @@ using namespace lci;
 
 template <class Handle, class Impl, class Attr>
 constexpr bool usual_handle =
-    std::is_same_v<decltype(Handle::p_impl), Impl*> && std::is_same_v<typename Handle::attr_t, Attr> &&
-    std::is_convertible_v<Impl*, Handle> && std::is_convertible_v<void*, Handle> && sizeof(Handle) == sizeof(void*);
+    std::is_same_v<decltype(Handle::p_impl), Impl*>&& std::is_same_v<typename Handle::attr_t, Attr>&&
+        std::is_convertible_v<Impl*, Handle>&& std::is_convertible_v<void*, Handle> &&
+    sizeof(Handle) == sizeof(void*);
 static_assert(usual_handle<runtime_t, runtime_impl_t, runtime_attr_t>);
 static_assert(usual_handle<net_context_t, net_context_impl_t, net_context_attr_t>);
 static_assert(usual_handle<device_t, device_impl_t, device_attr_t>);

@@ -227,10 +227,9 @@ using namespace lci;
   const tag_t tag = status.get_tag();
   void* user = status.get_user_context();
   auto* buffer = status.get_buffer();
-  return status.is_done() || status.is_posted() || status.is_retry() || error.is_done() ||
-         status.error.is_retry() || rank == status.rank || size == status.size ||
-         tag == status.tag || user == status.user_context || buffer == text ||
-         reinterpret_cast<char*>(status.get_buffer()) == text || static_cast<int*>(buffer) == context;
+  return status.is_done() || status.is_posted() || status.is_retry() || error.is_done() || status.error.is_retry() ||
+         rank == status.rank || size == status.size || tag == status.tag || user == status.user_context ||
+         buffer == text || reinterpret_cast<char*>(status.get_buffer()) == text || static_cast<int*>(buffer) == context;
 }
 
 static_assert(std::is_unsigned_v<tag_t> && sizeof(tag_t) == 8);
@@ -288,8 +287,8 @@ class own_allocator : public allocator_base_t {
   v.a_rmr_t = RMR_NULL;
   v.a_graph_node_t = GRAPH_START;
   v.a_graph_node_t = GRAPH_END;
-  v.a_graph_node_t = graph_add_node_op(
-      v.a_comp_t, post_send_x(v.a_int, v.a_void_ptr, v.a_size_t, v.a_tag_t, v.a_comp_t));
+  v.a_graph_node_t =
+      graph_add_node_op(v.a_comp_t, post_send_x(v.a_int, v.a_void_ptr, v.a_size_t, v.a_tag_t, v.a_comp_t));
   set_allocator(&allocator);
   alloc_sync_x().threshold(2).zero_copy_am(true)();
   alloc_cq_x().default_length(64).cq_type(attr_cq_type_t::array_atomic).zero_copy_am(true)();

@@ -44,8 +44,8 @@ std::string nasty_quality(random& r, size_t size) {
   return q;
 }
 
-test_case fasta(random& r, const std::string& name, size_t records, size_t max_size, size_t width,
-                const char* line_end, bool last_line_end = true) {
+test_case fasta(random& r, const std::string& name, size_t records, size_t max_size, size_t width, const char* line_end,
+                bool last_line_end = true) {
   test_case c{name, "", {}};
   for (size_t i = 0; i < records; ++i) {
     const std::string s = random_sequence(r, r() % (max_size + 1));
@@ -60,8 +60,8 @@ test_case fasta(random& r, const std::string& name, size_t records, size_t max_s
   return c;
 }
 
-test_case fastq(random& r, const std::string& name, size_t records, size_t max_size, size_t width,
-                const char* line_end, bool last_line_end = true) {
+test_case fastq(random& r, const std::string& name, size_t records, size_t max_size, size_t width, const char* line_end,
+                bool last_line_end = true) {
   test_case c{name, "", {}};
   for (size_t i = 0; i < records; ++i) {
     const bool last = i + 1 == records;
@@ -100,9 +100,7 @@ std::vector<test_case> all(uint64_t seed) {
       fasta(r, "FASTA, one long record, wrapped, no last line end", 1, 9000, 70, "\n", false),
       fasta(r, "FASTA, records without bases", 60, 2, one_line, "\n"),
       {"FASTA, headers only", ">a\n>b\n>c", {"", "", ""}},
-      {"FASTA, a long header",
-       ">" + std::string(3000, 'A') + "\nACGTACGTACGTACGTACG\n",
-       {"ACGTACGTACGTACGTACG"}},
+      {"FASTA, a long header", ">" + std::string(3000, 'A') + "\nACGTACGTACGTACGTACG\n", {"ACGTACGTACGTACGTACG"}},
       {"FASTA, '>' within a line", ">a\nACGTACGTAC>GTTGCAACCGGTT\n", {"ACGTACGTAC>GTTGCAACCGGTT"}},
       fastq(r, "FASTQ, four lines", 60, 150, one_line, "\n"),
       fastq(r, "FASTQ, CRLF", 60, 150, one_line, "\r\n"),
@@ -139,8 +137,7 @@ scratch_folder::~scratch_folder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-std::string scratch_folder::write(const std::string& name, const std::string& text,
-                                  int members) const {
+std::string scratch_folder::write(const std::string& name, const std::string& text, int members) const {
   const std::string path = path_ + "/" + name;
   if (members == 0) {
     std::ofstream(path, std::ios::binary) << text;
@@ -150,8 +147,7 @@ std::string scratch_folder::write(const std::string& name, const std::string& te
   const size_t piece = text.size() / static_cast<size_t>(members) + 1;
   for (int i = 0; i < members; ++i) {
     gzFile f = gzopen(path.c_str(), "ab");
-    const std::string part =
-        text.substr(std::min(text.size(), static_cast<size_t>(i) * piece), piece);
+    const std::string part = text.substr(std::min(text.size(), static_cast<size_t>(i) * piece), piece);
     if (!part.empty()) gzwrite(f, part.data(), static_cast<unsigned>(part.size()));
     gzclose(f);
   }

@@ -120,8 +120,7 @@ TEST_CASE("a store counts exactly, even with a filter that is far too small", "[
   if (use_filter) {
     uint64_t repeated = 0;
     for (size_t at = 0; at < all.size(); at += 507) {
-      repeated +=
-          store.filter(as_bytes(all) + at * sizeof(kmer), std::min<size_t>(507, all.size() - at));
+      repeated += store.filter(as_bytes(all) + at * sizeof(kmer), std::min<size_t>(507, all.size() - at));
     }
     store.prepare_counting(repeated);
   }

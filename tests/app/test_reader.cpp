@@ -12,8 +12,7 @@ namespace {
 using namespace kmer_count;
 using fastx_cases::counts;
 
-counts read_by_all(const std::string& path, const input_options& options, int nranks,
-                   size_t& blocks) {
+counts read_by_all(const std::string& path, const input_options& options, int nranks, size_t& blocks) {
   const input_set input({path}, options);
   counts result;
   for (int rank = 0; rank < nranks; ++rank) {
@@ -31,8 +30,7 @@ counts read_by_all(const std::string& path, const input_options& options, int nr
       ended = 0;
       ++blocks;
       text_counts records;
-      for_each_kmer(block, options.k, true, records,
-                    [&](const kmer& m) { ++result[to_string(m, options.k)]; });
+      for_each_kmer(block, options.k, true, records, [&](const kmer& m) { ++result[to_string(m, options.k)]; });
     }
   }
   return result;
@@ -49,9 +47,7 @@ std::string error_of(const std::string& path, input_options options = {}) {
   return "";
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -72,8 +68,7 @@ TEST_CASE("however a file is cut, each k-mer is found once", "[app]") {
           options.chunk_size = size;
           options.block_size = size;
           size_t blocks = 0;
-          INFO(c.name << ", seed " << seed << ", k " << k << ", ranks " << nranks << ", pieces of "
-                      << size);
+          INFO(c.name << ", seed " << seed << ", k " << k << ", ranks " << nranks << ", pieces of " << size);
           CHECK(read_by_all(plain, options, nranks, blocks) == expected);
           if (c.sequences.size() >= 20 && size == 64) CHECK(blocks > 10);  // it was cut
           CHECK(read_by_all(packed, options, nranks, blocks) == expected);
@@ -104,8 +99,7 @@ TEST_CASE("the number of k-mers is estimated from the input, and exact for small
   options.k = 15;
   for (const int members : {0, 1}) {
     const input_set input({folder.write("big", big, members)}, options);
-    CHECK(static_cast<double>(input.expected_kmers()) ==
-          Approx(kmers).epsilon(members ? 0.5 : 0.01));
+    CHECK(static_cast<double>(input.expected_kmers()) == Approx(kmers).epsilon(members ? 0.5 : 0.01));
   }
 }
 
@@ -117,8 +111,7 @@ TEST_CASE("one thread reads all streams of a rank if the others read none", "[ap
   options.k = 15;
   options.threads = 1;
   options.block_size = 1000;
-  const input_set input({folder.write("a.gz", c.text, 1), folder.write("b.gz", c.text, 1)},
-                        options);
+  const input_set input({folder.write("a.gz", c.text, 1), folder.write("b.gz", c.text, 1)}, options);
   input_share share(input, options, 0, 1);
   std::string storage;
   text_block block;
@@ -143,8 +136,7 @@ TEST_CASE("files that can't be read are named with the reason", "[app]") {
   CHECK(error_of(folder.write("t", good)).empty());
   CHECK(contains(error_of(folder.write("t", good + "@b\nACGTACGT\n+\nIII")), "cut off"));
   CHECK(contains(error_of(folder.write("t", good + "@b\nACGTACGT\n")), "cut off"));
-  CHECK(contains(error_of(folder.write("t", good + "@b\nACGTACGT\n+\nIIIIIIIIIII\n")),
-                 "quality is longer"));
+  CHECK(contains(error_of(folder.write("t", good + "@b\nACGTACGT\n+\nIIIIIIIIIII\n")), "quality is longer"));
   CHECK(contains(error_of(folder.write("t", good + "ACGT\n")), "must begin with '@'"));
   CHECK(contains(error_of(folder.write("t", good + "ACGT\n")), "byte 23"));
   input_options streamed;

@@ -9,8 +9,7 @@ namespace conf {
 inline size_t large(rank_env& env) { return 40 * lci::get_max_bcopy_size_x().runtime(env.rt)(); }
 
 inline void drain(rank_env& env) {
-  env.until("the device to be drained",
-            [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+  env.until("the device to be drained", [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
 }
 
 inline bool ended_early(const lci::status_t& s) {
@@ -27,8 +26,7 @@ class end_queue {
   lci::comp_t comp() const { return comp_; }
   lci::status_t next() {
     lci::status_t s;
-    env_.until("an operation to end",
-               [&] { return !(s = lci::cq_pop_x(comp_).runtime(env_.rt)()).is_retry(); });
+    env_.until("an operation to end", [&] { return !(s = lci::cq_pop_x(comp_).runtime(env_.rt)()).is_retry(); });
     return s;
   }
   /// Whether no further status arrives during some more rounds of progress.

@@ -28,8 +28,7 @@ class host_channel : public channel {
   bool send(int to, const std::string& text) override {
     socklen_t length;
     const sockaddr_un a = address(to, length);
-    if (sendto(socket_, text.data(), text.size(), 0, reinterpret_cast<const sockaddr*>(&a), length) >= 0)
-      return true;
+    if (sendto(socket_, text.data(), text.size(), 0, reinterpret_cast<const sockaddr*>(&a), length) >= 0) return true;
     // Refused: that rank has not created its socket yet.
     if (errno != EAGAIN && errno != ECONNREFUSED && errno != ENOBUFS && errno != EINTR)
       channel_failed("send between the ranks");

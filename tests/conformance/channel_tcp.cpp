@@ -63,12 +63,10 @@ class connection {
 
 class tcp_channel : public channel {
  public:
-  tcp_channel(int rank, int size, const std::string& meeting)
-      : rank_(rank), peers_(static_cast<size_t>(size)) {
+  tcp_channel(int rank, int size, const std::string& meeting) : rank_(rank), peers_(static_cast<size_t>(size)) {
     const size_t colon = meeting.find(':');
     address_.sin_family = AF_INET;
-    if (colon == std::string::npos ||
-        inet_pton(AF_INET, meeting.substr(0, colon).c_str(), &address_.sin_addr) != 1) {
+    if (colon == std::string::npos || inet_pton(AF_INET, meeting.substr(0, colon).c_str(), &address_.sin_addr) != 1) {
       std::fprintf(stderr, "conformance: LCI_TEST_CONTROL=%s is not ADDRESS:PORT\n", meeting.c_str());
       std::exit(3);
     }
@@ -129,7 +127,7 @@ class tcp_channel : public channel {
 
   const int rank_;
   sockaddr_in address_{};
-  int listener_ = -1;                                  // rank 0
+  int listener_ = -1;                                 // rank 0
   std::vector<std::unique_ptr<connection>> unnamed_;  // rank 0: connections whose rank is not known yet
   std::vector<std::unique_ptr<connection>> peers_;    // by rank; null if there is none
 };

@@ -62,8 +62,7 @@ struct shared_hub {
 
 class local_control : public control {
  public:
-  local_control(std::shared_ptr<shared_hub> h, int rank)
-      : hub_(std::move(h)), rank_(static_cast<size_t>(rank)) {}
+  local_control(std::shared_ptr<shared_hub> h, int rank) : hub_(std::move(h)), rank_(static_cast<size_t>(rank)) {}
 
   std::vector<std::string> exchange(const std::string& mine, bool last, int seconds,
                                     const std::function<void()>& idle) override {

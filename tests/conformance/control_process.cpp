@@ -47,8 +47,7 @@ class process_control : public control {
   }
 
   /// Sends the answers and returns rank 0's own; empty if there is none yet.
-  std::string deliver(const std::vector<std::pair<int, std::string>>& answers,
-                      const std::function<void()>& idle) {
+  std::string deliver(const std::vector<std::pair<int, std::string>>& answers, const std::function<void()>& idle) {
     std::string own;
     for (const auto& [rank, answer] : answers) {
       if (rank == 0)

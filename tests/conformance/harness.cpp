@@ -20,9 +20,7 @@ rank_env::rank_env(lci::runtime_t runtime, int my_rank, int n_ranks, control& ct
       size(n_ranks),
       control_(ctl) {}
 
-rank_env& rank_env::mine() {
-  return current != nullptr ? *current : *only.load(std::memory_order_acquire);
-}
+rank_env& rank_env::mine() { return current != nullptr ? *current : *only.load(std::memory_order_acquire); }
 void rank_env::enter() { current = this; }
 
 double rank_env::now() {
@@ -33,8 +31,8 @@ void rank_env::fail(const char* file, int line, const std::string& text) {
   const char* name = std::strrchr(file, '/');
   std::lock_guard lock(mutex_);
   if (failures_.size() < 20)
-    failures_.push_back("rank " + std::to_string(rank) + ": " + (name ? name + 1 : file) + ":" +
-                        std::to_string(line) + ": " + text.substr(0, 300));
+    failures_.push_back("rank " + std::to_string(rank) + ": " + (name ? name + 1 : file) + ":" + std::to_string(line) +
+                        ": " + text.substr(0, 300));
 }
 
 void rank_env::give_up(const char* what) {
@@ -84,8 +82,7 @@ void rank_env::parallel(int n, const std::function<void(int)>& f) {
     try {
       f(t);
       left.fetch_sub(1, std::memory_order_acq_rel);
-      while (left.load(std::memory_order_acquire) > 0 && !aborted_.load(std::memory_order_relaxed))
-        progress_all();
+      while (left.load(std::memory_order_acquire) > 0 && !aborted_.load(std::memory_order_relaxed)) progress_all();
     } catch (const test_aborted&) {
       aborted_.store(true, std::memory_order_relaxed);
     } catch (const std::exception& e) {
@@ -170,8 +167,7 @@ void assert_nothing_wrong(const std::vector<std::string>& findings, size_t excha
   long checks = 0;
   const bool reports = lci_test::process_rank() == 0;
   for (size_t i = reports ? 0 : exchanged; i < findings.size(); ++i)
-    if (const size_t end = findings[i].find('\n'); end != std::string::npos)
-      wrong += findings[i].substr(end + 1);
+    if (const size_t end = findings[i].find('\n'); end != std::string::npos) wrong += findings[i].substr(end + 1);
   for (const auto& f : findings) checks += std::atol(f.c_str());
   if (!reports && !wrong.empty()) std::fprintf(stderr, "%s", wrong.c_str());
   INFO(wrong);
@@ -187,14 +183,11 @@ void on_local_ranks(int size, const std::function<void(rank_env&)>& body) {
   std::vector<std::thread> threads;
   for (int r = 0; r < size; ++r) {
     const auto i = static_cast<size_t>(r);
-    threads.emplace_back([&, i, r] {
-      findings[i] = run_rank(runtimes[i], r, size, *controls[i], body);
-    });
+    threads.emplace_back([&, i, r] { findings[i] = run_rank(runtimes[i], r, size, *controls[i], body); });
   }
   for (auto& t : threads) t.join();
   for (size_t r = 1; r < findings.size(); ++r)  // findings made after the exchange
-    for (size_t i = static_cast<size_t>(size); i < findings[r].size(); ++i)
-      findings[0].push_back(findings[r][i]);
+    for (size_t i = static_cast<size_t>(size); i < findings[r].size(); ++i) findings[0].push_back(findings[r][i]);
   assert_nothing_wrong(findings[0], static_cast<size_t>(size));
 }
 
@@ -208,9 +201,7 @@ void on_process_ranks(const std::function<void(rank_env&)>& body) {
 }  // namespace
 
 bool on_several_hosts() { return std::getenv("LCI_TEST_CONTROL") != nullptr; }
-int rank_count() {
-  return ranks_in_one_process() ? environment_ranks() : lci_test::process_count();
-}
+int rank_count() { return ranks_in_one_process() ? environment_ranks() : lci_test::process_count(); }
 bool ranks_in_one_process() { return environment_ranks() > 0; }
 namespace {
 

@@ -77,8 +77,7 @@ class rank_env {
   template <class T>
   std::vector<T> all_gather(const T& mine) {
     static_assert(std::is_trivially_copyable_v<T>);
-    const auto texts =
-        exchange_text(std::string(reinterpret_cast<const char*>(&mine), sizeof mine), false);
+    const auto texts = exchange_text(std::string(reinterpret_cast<const char*>(&mine), sizeof mine), false);
     std::vector<T> all(texts.size());
     for (size_t i = 0; i < all.size(); ++i) std::memcpy(&all[i], texts[i].data(), sizeof(T));
     return all;
@@ -146,35 +145,34 @@ inline std::string shown(lci::errorcode_t value) { return lci::get_errorcode_str
 }  // namespace conf
 
 /// The checks of bodies. A variable `env`, the rank's rank_env, must be in scope. Any thread may use them.
-#define EXPECT(condition)                                                     \
-  do {                                                                        \
-    env.count_check();                                                        \
-    if (!(condition)) env.fail(__FILE__, __LINE__, "is false: " #condition);  \
+#define EXPECT(condition)                                                    \
+  do {                                                                       \
+    env.count_check();                                                       \
+    if (!(condition)) env.fail(__FILE__, __LINE__, "is false: " #condition); \
   } while (false)
 
-#define EXPECT_EQ(left, right)                                                         \
-  do {                                                                                 \
-    env.count_check();                                                                 \
-    const auto l_ = (left);                                                            \
-    const auto r_ = (right);                                                           \
-    if (!(l_ == r_))                                                                   \
-      env.fail(__FILE__, __LINE__,                                                     \
-               #left " == " #right ": " + ::conf::shown(l_) + " / " + ::conf::shown(r_)); \
+#define EXPECT_EQ(left, right)                                                                                \
+  do {                                                                                                        \
+    env.count_check();                                                                                        \
+    const auto l_ = (left);                                                                                   \
+    const auto r_ = (right);                                                                                  \
+    if (!(l_ == r_))                                                                                          \
+      env.fail(__FILE__, __LINE__, #left " == " #right ": " + ::conf::shown(l_) + " / " + ::conf::shown(r_)); \
   } while (false)
 
 /// `call` must throw invalid_argument_error, and its message must contain both words.
-#define EXPECT_INVALID(call, word1, word2)                                              \
-  do {                                                                                  \
-    env.count_check();                                                                  \
-    try {                                                                               \
-      (void)(call);                                                                     \
-      env.fail(__FILE__, __LINE__, "does not throw: " #call);                           \
-    } catch (const lci::invalid_argument_error& e_) {                                   \
-      const std::string text_ = e_.what();                                              \
-      if (text_.find(word1) == std::string::npos || text_.find(word2) == std::string::npos) \
-        env.fail(__FILE__, __LINE__, "says neither/nor " + std::string(word1) + ", " +  \
-                                         std::string(word2) + ": " + text_);            \
-    } catch (const std::exception& e_) {                                                \
-      env.fail(__FILE__, __LINE__, std::string("throws another type: ") + e_.what());   \
-    }                                                                                   \
+#define EXPECT_INVALID(call, word1, word2)                                                             \
+  do {                                                                                                 \
+    env.count_check();                                                                                 \
+    try {                                                                                              \
+      (void)(call);                                                                                    \
+      env.fail(__FILE__, __LINE__, "does not throw: " #call);                                          \
+    } catch (const lci::invalid_argument_error& e_) {                                                  \
+      const std::string text_ = e_.what();                                                             \
+      if (text_.find(word1) == std::string::npos || text_.find(word2) == std::string::npos)            \
+        env.fail(__FILE__, __LINE__,                                                                   \
+                 "says neither/nor " + std::string(word1) + ", " + std::string(word2) + ": " + text_); \
+    } catch (const std::exception& e_) {                                                               \
+      env.fail(__FILE__, __LINE__, std::string("throws another type: ") + e_.what());                  \
+    }                                                                                                  \
   } while (false)

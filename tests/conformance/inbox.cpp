@@ -15,8 +15,7 @@ void handle(lci::status_t status) {
 }
 
 bool is_handler(inbox_kind k) {
-  return k == inbox_kind::handler || k == inbox_kind::in_place_handler ||
-         k == inbox_kind::packet_handler;
+  return k == inbox_kind::handler || k == inbox_kind::in_place_handler || k == inbox_kind::packet_handler;
 }
 
 }  // namespace
@@ -29,18 +28,17 @@ struct inbox::custom_comp : lci::comp_impl_t {
 
 const std::vector<inbox_kind>& all_inbox_kinds() {
   using k = inbox_kind;
-  static const std::vector<inbox_kind> all{
-      k::handler,  k::in_place_handler, k::packet_handler, k::queue_lcrq,
-      k::queue_array, k::packet_queue,  k::sync_one,       k::sync_many,
-      k::counter,  k::custom,           k::in_place_custom};
+  static const std::vector<inbox_kind> all{k::handler,     k::in_place_handler, k::packet_handler, k::queue_lcrq,
+                                           k::queue_array, k::packet_queue,     k::sync_one,       k::sync_many,
+                                           k::counter,     k::custom,           k::in_place_custom};
   return all;
 }
 
 const char* name_of(inbox_kind kind) {
   static const char* const names[] = {
-      "handler",      "in-place handler",    "handler with packets",      "LCRQ queue",
-      "array queue",  "queue with packets",  "synchronizer of one",       "synchronizer of many",
-      "counter",      "user's own object",   "user's own object, in place"};
+      "handler",     "in-place handler",   "handler with packets",       "LCRQ queue",
+      "array queue", "queue with packets", "synchronizer of one",        "synchronizer of many",
+      "counter",     "user's own object",  "user's own object, in place"};
   return names[static_cast<size_t>(kind)];
 }
 
@@ -48,8 +46,7 @@ inbox::inbox(rank_env& env, inbox_kind kind, int expected, bool with_payload)
     : env_(env), kind_(kind), expected_(static_cast<size_t>(expected)), with_payload_(with_payload) {
   using k = inbox_kind;
   const auto rt = env.rt;
-  if (is_handler(kind))
-    handler_inbox[static_cast<size_t>(env.rank)].store(this, std::memory_order_release);
+  if (is_handler(kind)) handler_inbox[static_cast<size_t>(env.rank)].store(this, std::memory_order_release);
   switch (kind) {
     case k::handler:
       comp_ = lci::alloc_handler_x(handle).runtime(rt)();
@@ -90,8 +87,7 @@ inbox::inbox(rank_env& env, inbox_kind kind, int expected, bool with_payload)
 inbox::~inbox() {
   lci::deregister_rcomp_x(rcomp_).runtime(env_.rt)();
   if (!custom_) lci::free_comp_x(&comp_).runtime(env_.rt)();
-  if (is_handler(kind_))
-    handler_inbox[static_cast<size_t>(env_.rank)].store(nullptr, std::memory_order_release);
+  if (is_handler(kind_)) handler_inbox[static_cast<size_t>(env_.rank)].store(nullptr, std::memory_order_release);
 }
 
 arrival inbox::take(lci::status_t status) {
@@ -136,8 +132,7 @@ bool inbox::poll() {
       break;
     }
     case k::counter:
-      return lci::counter_get_x(comp_).runtime(env_.rt)() >=
-             counted_ + static_cast<int64_t>(expected_);
+      return lci::counter_get_x(comp_).runtime(env_.rt)() >= counted_ + static_cast<int64_t>(expected_);
     default:
       break;
   }
@@ -154,15 +149,13 @@ std::vector<arrival> inbox::collect() {
   if (kind_ == inbox_kind::counter) return std::vector<arrival>(expected_);
   std::lock_guard lock(mutex_);
   std::vector<arrival> round(std::make_move_iterator(arrivals_.begin()),
-                             std::make_move_iterator(arrivals_.begin() +
-                                                     static_cast<std::ptrdiff_t>(expected_)));
+                             std::make_move_iterator(arrivals_.begin() + static_cast<std::ptrdiff_t>(expected_)));
   arrivals_.erase(arrivals_.begin(), arrivals_.begin() + static_cast<std::ptrdiff_t>(expected_));
   return round;
 }
 
 bool inbox::empty() {
-  if (kind_ == inbox_kind::counter)
-    return lci::counter_get_x(comp_).runtime(env_.rt)() == counted_;
+  if (kind_ == inbox_kind::counter) return lci::counter_get_x(comp_).runtime(env_.rt)() == counted_;
   poll();
   std::lock_guard lock(mutex_);
   return arrivals_.empty();

@@ -29,24 +29,17 @@ inline std::vector<char> message(size_t size, uint64_t seed) {
 
 /// Fills `out` with the message made with `tag` and the rank, sends it to the right neighbour and receives `in` from
 /// the left one. Both have `size` bytes and signal `sync`, a synchronizer with a threshold of two.
-inline void exchange_around(rank_env& env, lci::device_t device, lci::comp_t sync, char* out, char* in,
-                            size_t size, lci::tag_t tag) {
+inline void exchange_around(rank_env& env, lci::device_t device, lci::comp_t sync, char* out, char* in, size_t size,
+                            lci::tag_t tag) {
   fill(out, size, tag + static_cast<uint64_t>(env.rank));
   env.post(device, [&] {
-    return lci::post_recv_x(env.left(), in, size, tag, sync)
-        .runtime(env.rt)
-        .device(device)
-        .allow_done(false)();
+    return lci::post_recv_x(env.left(), in, size, tag, sync).runtime(env.rt).device(device).allow_done(false)();
   });
   env.post(device, [&] {
-    return lci::post_send_x(env.right(), out, size, tag, sync)
-        .runtime(env.rt)
-        .device(device)
-        .allow_done(false)();
+    return lci::post_send_x(env.right(), out, size, tag, sync).runtime(env.rt).device(device).allow_done(false)();
   });
   lci::status_t both[2];
-  env.until(device, "send and receive",
-            [&] { return lci::sync_test_x(sync, both).runtime(env.rt)(); });
+  env.until(device, "send and receive", [&] { return lci::sync_test_x(sync, both).runtime(env.rt)(); });
   EXPECT(both[0].is_done() && both[1].is_done());
   EXPECT(matches(in, size, tag + static_cast<uint64_t>(env.left())));
 }
@@ -81,8 +74,7 @@ inline void with_small_chunks(lci::global_attr_t& attr) { attr.rdv_chunk_size = 
 /// rendezvous, rendezvous in several pieces (with_small_chunks).
 inline std::vector<size_t> interesting_sizes(rank_env& env) {
   const size_t bcopy = lci::get_max_bcopy_size_x().runtime(env.rt)();
-  const size_t inject =
-      lci::get_default_net_context_x().runtime(env.rt)().get_attr_max_inject_size();
+  const size_t inject = lci::get_default_net_context_x().runtime(env.rt)().get_attr_max_inject_size();
   std::vector<size_t> sizes{0, 1, 8, 40, 41, 64};
   for (size_t limit : {inject, bcopy})
     for (size_t s : {limit - 1, limit, limit + 1})

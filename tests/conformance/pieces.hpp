@@ -33,9 +33,7 @@ struct pieces {
     walk(strides.size(), 0);
   }
   size_t size() const { return places.size(); }
-  size_t extent() const {
-    return places.empty() ? 0 : *std::max_element(places.begin(), places.end()) + 1;
-  }
+  size_t extent() const { return places.empty() ? 0 : *std::max_element(places.begin(), places.end()) + 1; }
   std::vector<char> gather(const char* from) const {
     std::vector<char> out(size());
     for (size_t i = 0; i < size(); ++i) out[i] = from[places[i]];

@@ -27,8 +27,7 @@ class raw_port {
     lci::net_status_t found;
     env_.until(device_, "a raw status", [&] {
       poll();
-      const auto at = std::find_if(polled.begin(), polled.end(),
-                                   [&](const auto& s) { return s.opcode == opcode; });
+      const auto at = std::find_if(polled.begin(), polled.end(), [&](const auto& s) { return s.opcode == opcode; });
       if (at == polled.end()) return false;
       found = *at;
       polled.erase(at);

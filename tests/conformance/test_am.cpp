@@ -16,8 +16,7 @@ void ring_of_messages(rank_env& env, inbox& box) {
     ++round;
     const auto out = message(size, round * 100 + static_cast<uint64_t>(env.rank));
     const auto sent = env.post([&] {
-      return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL,
-                            rcomps[static_cast<size_t>(env.right())])
+      return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomps[static_cast<size_t>(env.right())])
           .tag(round)
           .runtime(env.rt)();
     });
@@ -38,8 +37,7 @@ void ring_of_messages(rank_env& env, inbox& box) {
 
 }  // namespace
 
-TEST_CASE("an active message of any size arrives once and intact at any completion object",
-          "[am]") {
+TEST_CASE("an active message of any size arrives once and intact at any completion object", "[am]") {
   const auto kind = GENERATE(from_range(all_inbox_kinds()));
   INFO(name_of(kind));
   on_ranks(
@@ -51,8 +49,7 @@ TEST_CASE("an active message of any size arrives once and intact at any completi
 }
 
 TEST_CASE("an active message reaches every rank, its sender included", "[am]") {
-  const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq,
-                             inbox_kind::sync_many);
+  const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq, inbox_kind::sync_many);
   INFO(name_of(kind));
   on_ranks([kind](rank_env& env) {
     inbox box(env, kind, env.size);
@@ -61,8 +58,7 @@ TEST_CASE("an active message reaches every rank, its sender included", "[am]") {
       for (int to = 0; to < env.size; ++to) {
         const auto out = message(size, static_cast<uint64_t>(env.rank * 64 + to));
         env.post([&] {
-          return lci::post_am_x(to, out.data(), size, lci::COMP_NULL,
-                                rcomps[static_cast<size_t>(to)])
+          return lci::post_am_x(to, out.data(), size, lci::COMP_NULL, rcomps[static_cast<size_t>(to)])
               .runtime(env.rt)();
         });
       }
@@ -71,8 +67,7 @@ TEST_CASE("an active message reaches every rank, its sender included", "[am]") {
         EXPECT_EQ(a.data.size(), size);
         if (a.status.rank < 0 || a.status.rank >= env.size) continue;
         ++from[static_cast<size_t>(a.status.rank)];
-        EXPECT(matches(a.data.data(), a.data.size(),
-                       static_cast<uint64_t>(a.status.rank * 64 + env.rank)));
+        EXPECT(matches(a.data.data(), a.data.size(), static_cast<uint64_t>(a.status.rank * 64 + env.rank)));
       }
       EXPECT(from == std::vector<int>(static_cast<size_t>(env.size), 1));
       env.barrier();
@@ -92,8 +87,7 @@ TEST_CASE("an active message completes at its sender through any object", "[am]"
     for (const size_t size : interesting_sizes(env)) {
       const auto out = message(size, size);
       const auto s = env.post([&] {
-        return lci::post_am_x(env.right(), out.data(), size, local.comp(),
-                              rcomps[static_cast<size_t>(env.right())])
+        return lci::post_am_x(env.right(), out.data(), size, local.comp(), rcomps[static_cast<size_t>(env.right())])
             .tag(5)
             .user_context(&cookie)
             .allow_done(allow_done)
@@ -127,8 +121,7 @@ TEST_CASE("tags of active messages keep all their bits up to max_tag", "[am]") {
       for (const size_t size : {size_t{8}, size_t{40'000}}) {
         const auto out = message(size, tag);
         env.post([&] {
-          return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL,
-                                rcomps[static_cast<size_t>(env.right())])
+          return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomps[static_cast<size_t>(env.right())])
               .tag(tag)
               .runtime(env.rt)();
         });
@@ -140,8 +133,8 @@ TEST_CASE("tags of active messages keep all their bits up to max_tag", "[am]") {
 }
 
 TEST_CASE("messages of one device all arrive, however many are in flight", "[am]") {
-  const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq,
-                             inbox_kind::queue_array, inbox_kind::packet_queue);
+  const auto kind =
+      GENERATE(inbox_kind::in_place_handler, inbox_kind::queue_lcrq, inbox_kind::queue_array, inbox_kind::packet_queue);
   INFO(name_of(kind));
   on_ranks([kind](rank_env& env) {
     const int count = lci_test::thread_sanitizer ? 1000 : 5000;

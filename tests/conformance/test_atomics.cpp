@@ -14,10 +14,8 @@ namespace {
 
 template <class T>
 constexpr atomic_type_t type_of() {
-  if (std::is_floating_point_v<T>)
-    return sizeof(T) == 4 ? atomic_type_t::float32 : atomic_type_t::float64;
-  if (sizeof(T) == 4)
-    return std::is_signed_v<T> ? atomic_type_t::int32 : atomic_type_t::uint32;
+  if (std::is_floating_point_v<T>) return sizeof(T) == 4 ? atomic_type_t::float32 : atomic_type_t::float64;
+  if (sizeof(T) == 4) return std::is_signed_v<T> ? atomic_type_t::int32 : atomic_type_t::uint32;
   return std::is_signed_v<T> ? atomic_type_t::int64 : atomic_type_t::uint64;
 }
 
@@ -146,8 +144,7 @@ TEST_CASE("no addition of any rank or thread is lost", "[atomics]") {
       const double half = 0.5;
       for (int i = 0; i < additions; ++i) {
         env.post([&] {
-          return lci::post_atomic_x(0, atomic_op_t::add, &one, nullptr, lci::COMP_NULL, 0, rmr)
-              .runtime(env.rt)();
+          return lci::post_atomic_x(0, atomic_op_t::add, &one, nullptr, lci::COMP_NULL, 0, rmr).runtime(env.rt)();
         });
         env.post([&] {
           return lci::post_atomic_x(0, atomic_op_t::add, &half, nullptr, lci::COMP_NULL, 8, rmr)
@@ -186,10 +183,8 @@ TEST_CASE("fetch-and-add returns a different value to each caller", "[atomics]")
     const uint64_t one = 1;
     size_t pending = 0;
     for (uint64_t& ticket : tickets) {
-      const auto s = env.post([&] {
-        return lci::post_atomic_x(0, atomic_op_t::add, &one, &ticket, cq, 0, w.of(0))
-            .runtime(env.rt)();
-      });
+      const auto s = env.post(
+          [&] { return lci::post_atomic_x(0, atomic_op_t::add, &one, &ticket, cq, 0, w.of(0)).runtime(env.rt)(); });
       pending += s.is_posted();
     }
     env.until("all to end", [&] {
@@ -227,8 +222,7 @@ TEST_CASE("an atomic operation completes through any object", "[atomics]") {
     const uint64_t operand = 7;
     uint64_t before = 1;
     const auto s = env.post([&] {
-      return lci::post_atomic_x(env.right(), atomic_op_t::swap, &operand, &before, box.comp(), 8,
-                                w.of(env.right()))
+      return lci::post_atomic_x(env.right(), atomic_op_t::swap, &operand, &before, box.comp(), 8, w.of(env.right()))
           .allow_done(allow_done)
           .runtime(env.rt)();
     });
@@ -248,25 +242,23 @@ TEST_CASE("an invalid atomic operation is refused and has no effect", "[atomics]
     window w(env, 64);
     uint64_t value = 0;
     const auto post = [&](int rank, atomic_op_t op, const void* operand, void* result, size_t disp) {
-      return lci::post_atomic_x(rank, op, operand, result, lci::COMP_NULL, disp, w.of(env.rank))
-          .runtime(env.rt);
+      return lci::post_atomic_x(rank, op, operand, result, lci::COMP_NULL, disp, w.of(env.rank)).runtime(env.rt);
     };
     const auto add = atomic_op_t::add;
     EXPECT_INVALID(post(-1, add, &value, &value, 0)(), "rank", "-1");
     EXPECT_INVALID(post(env.rank, add, nullptr, &value, 0)(), "operand", "nullptr");
     EXPECT_INVALID(post(env.rank, atomic_op_t::fetch, nullptr, nullptr, 0)(), "result", "nullptr");
     EXPECT_INVALID(post(env.rank, atomic_op_t::store, &value, &value, 0)(), "result", "swap");
-    EXPECT_INVALID(post(env.rank, atomic_op_t::compare_swap, &value, &value, 0)(), "compare",
-                   "nullptr");
+    EXPECT_INVALID(post(env.rank, atomic_op_t::compare_swap, &value, &value, 0)(), "compare", "nullptr");
     EXPECT_INVALID(post(env.rank, add, &value, &value, 57)(), "remote_disp", "57");
     EXPECT_INVALID(post(env.rank, add, &value, &value, 4)(), "remote_disp", "divisible by 8");
-    EXPECT_INVALID(post(env.rank, atomic_op_t::bit_or, &value, &value, 0)
-                       .type(atomic_type_t::float64)(), "op", "bit_or on float64");
+    EXPECT_INVALID(post(env.rank, atomic_op_t::bit_or, &value, &value, 0).type(atomic_type_t::float64)(), "op",
+                   "bit_or on float64");
     EXPECT_INVALID(post(env.rank, static_cast<atomic_op_t>(99), &value, &value, 0)(), "op", "99");
-    EXPECT_INVALID(post(env.rank, add, &value, &value, 0)
-                       .type(static_cast<atomic_type_t>(-1))(), "op", "-1");
-    EXPECT_INVALID(lci::post_atomic_x(env.rank, add, &value, &value, lci::COMP_NULL, 0,
-                                      lci::RMR_NULL).runtime(env.rt)(), "rmr", "empty");
+    EXPECT_INVALID(post(env.rank, add, &value, &value, 0).type(static_cast<atomic_type_t>(-1))(), "op", "-1");
+    EXPECT_INVALID(
+        lci::post_atomic_x(env.rank, add, &value, &value, lci::COMP_NULL, 0, lci::RMR_NULL).runtime(env.rt)(), "rmr",
+        "empty");
     EXPECT(w.untouched_but(0, 0));
     env.barrier();
   });

@@ -11,8 +11,7 @@ TEST_CASE("a default that is set before a runtime exists applies to its resource
       [](rank_env& env) {
         const auto rt = env.rt;
         EXPECT_EQ(lci::get_default_packet_pool_x().runtime(rt)().get_attr_npackets(), size_t{2048});
-        EXPECT_EQ(lci::get_default_packet_pool_x().runtime(rt)().get_attr_packet_size(),
-                  size_t{4096});
+        EXPECT_EQ(lci::get_default_packet_pool_x().runtime(rt)().get_attr_packet_size(), size_t{4096});
         EXPECT(lci::get_max_bcopy_size_x().runtime(rt)() < 4096);
         EXPECT_EQ(rt.get_attr_packet_return_threshold(), size_t{1000});
         // A value given at allocation takes precedence.
@@ -24,10 +23,7 @@ TEST_CASE("a default that is set before a runtime exists applies to its resource
         const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
         for (const size_t size : {size_t{8}, size_t{4000}, size_t{5000}}) {
           const auto out = message(size, size);
-          env.post([&] {
-            return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomp)
-                .runtime(rt)();
-          });
+          env.post([&] { return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomp).runtime(rt)(); });
           EXPECT(box.collect().front().data == std::string(out.data(), size));
           env.barrier();
         }
@@ -44,13 +40,10 @@ TEST_CASE("a lowered rendezvous threshold still delivers every size", "[attribut
       [](rank_env& env) {
         inbox box(env, inbox_kind::in_place_handler, 1);
         const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
-        for (const size_t size : {size_t{0}, size_t{8}, size_t{255}, size_t{256}, size_t{257},
-                                  size_t{4000}}) {
+        for (const size_t size : {size_t{0}, size_t{8}, size_t{255}, size_t{256}, size_t{257}, size_t{4000}}) {
           const auto out = message(size, size);
-          env.post([&] {
-            return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomp)
-                .runtime(env.rt)();
-          });
+          env.post(
+              [&] { return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomp).runtime(env.rt)(); });
           EXPECT(box.collect().front().data == std::string(out.data(), size));
           env.barrier();
         }
@@ -74,8 +67,7 @@ TEST_CASE("names and contexts given to resources do not change what they do", "[
   });
 }
 
-TEST_CASE("handles compare, are empty at first and when freed, and can be hashed",
-          "[attributes]") {
+TEST_CASE("handles compare, are empty at first and when freed, and can be hashed", "[attributes]") {
   on_ranks([](rank_env& env) {
     lci::device_t none;
     EXPECT(none.is_empty());
@@ -115,18 +107,13 @@ TEST_CASE("a user's allocator allocates the buffers of active messages", "[alloc
     EXPECT(lci::get_allocator_x().runtime(env.rt)() == &mine);
     env.barrier();
     auto cq = lci::alloc_cq_x().runtime(env.rt)();
-    const auto rcomp = env.all_gather(
-        lci::register_rcomp_x(cq).runtime(env.rt)())[static_cast<size_t>(env.right())];
+    const auto rcomp = env.all_gather(lci::register_rcomp_x(cq).runtime(env.rt)())[static_cast<size_t>(env.right())];
     int received = 0;
     for (const size_t size : {size_t{8}, size_t{3000}, size_t{100'000}}) {
       const auto out = message(size, size);
-      env.post([&] {
-        return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomp)
-            .runtime(env.rt)();
-      });
+      env.post([&] { return lci::post_am_x(env.right(), out.data(), size, lci::COMP_NULL, rcomp).runtime(env.rt)(); });
       lci::status_t s;
-      env.until("a message",
-                [&] { return (s = lci::cq_pop_x(cq).runtime(env.rt)()).is_done(); });
+      env.until("a message", [&] { return (s = lci::cq_pop_x(cq).runtime(env.rt)()).is_done(); });
       EXPECT_EQ(mine.allocated.load(), ++received);
       EXPECT(matches(s.buffer, s.size, size));
       mine.deallocate(s.buffer);
@@ -137,8 +124,7 @@ TEST_CASE("a user's allocator allocates the buffers of active messages", "[alloc
       const auto in_place = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
       const auto out = message(100'000, 1);
       env.post([&] {
-        return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, in_place)
-            .runtime(env.rt)();
+        return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, in_place).runtime(env.rt)();
       });
       box.collect();
       env.barrier();
@@ -157,10 +143,9 @@ TEST_CASE("a remote completion handle's allocator allocates the buffers of its m
     auto cq = lci::alloc_cq_x().runtime(env.rt)();
     auto stream = lci::alloc_stream_x().runtime(env.rt)();
     const auto reserved = lci::reserve_rcomps_x(1).runtime(env.rt)();
-    const lci::rcomp_t mine[] = {
-        lci::register_rcomp_x(cq).allocator(&of_handle).runtime(env.rt)(),
-        lci::register_rcomp_x(cq).rcomp(reserved).allocator(&of_handle).runtime(env.rt)(),
-        lci::register_rcomp_x(cq).runtime(env.rt)()};
+    const lci::rcomp_t mine[] = {lci::register_rcomp_x(cq).allocator(&of_handle).runtime(env.rt)(),
+                                 lci::register_rcomp_x(cq).rcomp(reserved).allocator(&of_handle).runtime(env.rt)(),
+                                 lci::register_rcomp_x(cq).runtime(env.rt)()};
     struct handles {
       lci::rcomp_t of[3];
     };
@@ -190,17 +175,15 @@ TEST_CASE("a remote completion handle's allocator allocates the buffers of its m
       const auto to = env.all_gather(in_place)[static_cast<size_t>(env.right())];
       const int before = of_handle.allocated.load();
       const auto out = message(100'000, 1);
-      env.post([&] {
-        return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, to).runtime(env.rt)();
-      });
+      env.post(
+          [&] { return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, to).runtime(env.rt)(); });
       box.collect();
       env.barrier();
       EXPECT_EQ(of_handle.allocated.load(), before + 1);
       lci::deregister_rcomp_x(in_place).runtime(env.rt)();
     }
     auto packets = lci::alloc_cq_x().zero_copy_am(true).runtime(env.rt)();
-    EXPECT_INVALID(lci::register_rcomp_x(packets).allocator(&of_handle).runtime(env.rt)(), "allocator",
-                   "zero_copy_am");
+    EXPECT_INVALID(lci::register_rcomp_x(packets).allocator(&of_handle).runtime(env.rt)(), "allocator", "zero_copy_am");
     lci::free_comp_x(&packets).runtime(env.rt)();
     env.barrier();
     EXPECT_EQ(of_handle.allocated.load(), of_handle.deallocated.load());

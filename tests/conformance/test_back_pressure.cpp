@@ -60,8 +60,8 @@ TEST_CASE("a sender whose target does not receive has to wait, and loses nothing
           int refused = 0;
           while (refused < 2000 && sent < most) {
             const auto out = message(size_of_each, sent);
-            const auto s = lci::post_send_x(env.right(), out.data(), out.size(), sent, lci::COMP_NULL_RETRY)
-                               .runtime(env.rt)();
+            const auto s =
+                lci::post_send_x(env.right(), out.data(), out.size(), sent, lci::COMP_NULL_RETRY).runtime(env.rt)();
             if (s.is_retry()) {
               ++refused;
               env.progress();
@@ -83,8 +83,7 @@ TEST_CASE("a sender whose target does not receive has to wait, and loses nothing
           for (lci::tag_t tag = most; tag < most + 20; ++tag) {
             const auto out = message(size_of_each, tag);
             env.post([&] {
-              return lci::post_send_x(env.right(), out.data(), out.size(), tag, lci::COMP_NULL_RETRY)
-                  .runtime(env.rt)();
+              return lci::post_send_x(env.right(), out.data(), out.size(), tag, lci::COMP_NULL_RETRY).runtime(env.rt)();
             });
           }
         if (receives) receive_all(env, 20, most);
@@ -105,8 +104,7 @@ TEST_CASE("two ranks that send more than may wait before they receive do not dea
         for (uint64_t i = 0; i < n; ++i) {
           const auto out = message(size_of_each, i);
           env.post([&] {
-            return lci::post_send_x(other, out.data(), out.size(), i,
-                                    blocking ? lci::COMP_NULL : lci::COMP_NULL_RETRY)
+            return lci::post_send_x(other, out.data(), out.size(), i, blocking ? lci::COMP_NULL : lci::COMP_NULL_RETRY)
                 .runtime(env.rt)();
           });
         }
@@ -124,8 +122,7 @@ TEST_CASE("two ranks that send more than may wait before they receive do not dea
       with_small_bound);
 }
 
-TEST_CASE("ranks of a ring that all send more than may wait before they receive do not deadlock",
-          "[sendrecv][flow]") {
+TEST_CASE("ranks of a ring that all send more than may wait before they receive do not deadlock", "[sendrecv][flow]") {
   const bool blocking = GENERATE(false, true);
   INFO("posts forbid retry: " << blocking);
   on_ranks(

@@ -38,8 +38,7 @@ TEST_CASE("active messages of any layouts arrive as one buffer at any completion
       EXPECT_EQ(a.status.tag, static_cast<lci::tag_t>(i));
       EXPECT_EQ(a.status.rank, env.left());
       EXPECT_EQ(a.data.size(), from.size());
-      const auto expected =
-          from.gather(message(from.extent(), static_cast<uint64_t>(env.left())).data());
+      const auto expected = from.gather(message(from.extent(), static_cast<uint64_t>(env.left())).data());
       EXPECT(std::equal(expected.begin(), expected.end(), a.data.begin(), a.data.end()));
       const lci::status_t end = finished(env, sync, s);
       EXPECT(end.is_done() && end.buffer == out.data() && end.user_context == &me);

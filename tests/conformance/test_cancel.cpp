@@ -23,16 +23,14 @@ TEST_CASE("only operations in flight get names, which become invalid when they e
     lci::operation_t name{&env, 3};
     const char byte = 1;
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
-    const auto s = env.post([&] {
-      return lci::post_send_x(env.rank, &byte, 1, 5, sync).operation(&name).runtime(env.rt)();
-    });
+    const auto s =
+        env.post([&] { return lci::post_send_x(env.rank, &byte, 1, 5, sync).operation(&name).runtime(env.rt)(); });
     EXPECT(s.is_done());
     EXPECT(name.is_empty());
     char in = 0;
     std::vector<lci::operation_t> old;
     env.until("the message to oneself", [&] {
-      lci::status_t r =
-          lci::post_recv_x(env.rank, &in, 1, 5, sync).operation(&name).deadline(60).runtime(env.rt)();
+      lci::status_t r = lci::post_recv_x(env.rank, &in, 1, 5, sync).operation(&name).deadline(60).runtime(env.rt)();
       if (r.is_posted()) {
         EXPECT(!name.is_empty());
         old.push_back(name);
@@ -81,8 +79,8 @@ TEST_CASE("puts, gets and atomics do not access their buffers after they were ca
                        .user_context(&names[1])
                        .allow_retry(false)
                        .runtime(env.rt)();
-            s[2] = lci::post_atomic_x(env.right(), lci::atomic_op_t::add, &one, &result,
-                                      ended.comp(), size, w.of(env.right()))
+            s[2] = lci::post_atomic_x(env.right(), lci::atomic_op_t::add, &one, &result, ended.comp(), size,
+                                      w.of(env.right()))
                        .operation(&names[2])
                        .user_context(&names[2])
                        .allow_retry(false)
@@ -162,9 +160,8 @@ TEST_CASE("operations in the backlog can be cancelled", "[cancel]") {
         // Those that were sent before they could be cancelled.
         std::vector<char> in(size);
         for (;;) {
-          const auto r = lci::post_recv_x(env.left(), in.data(), size, 9, lci::COMP_NULL)
-                             .deadline(0.05)
-                             .runtime(env.rt)();
+          const auto r =
+              lci::post_recv_x(env.left(), in.data(), size, 9, lci::COMP_NULL).deadline(0.05).runtime(env.rt)();
           if (ended_early(r)) break;
           EXPECT(r.is_done());
         }
@@ -178,8 +175,7 @@ TEST_CASE("all kinds of completion objects are signalled by a cancelled operatio
     char in;
     lci::operation_t name;
     const auto post = [&](lci::comp_t comp) {
-      const auto s =
-          lci::post_recv_x(env.left(), &in, 1, 3, comp).operation(&name).runtime(env.rt)();
+      const auto s = lci::post_recv_x(env.left(), &in, 1, 3, comp).operation(&name).runtime(env.rt)();
       EXPECT(s.is_posted());
       EXPECT(lci::cancel(name));
     };

@@ -32,9 +32,8 @@ TEST_CASE("the message of a cancelled receive matches the next receive", "[cance
       env.barrier();
       const auto out = message(size, static_cast<uint64_t>(env.rank));
       end_queue sent(env);
-      const auto send = env.post([&] {
-        return lci::post_send_x(env.right(), out.data(), size, 7, sent.comp()).runtime(env.rt)();
-      });
+      const auto send =
+          env.post([&] { return lci::post_send_x(env.right(), out.data(), size, 7, sent.comp()).runtime(env.rt)(); });
       auto r = lci::post_recv_x(env.left(), second.data(), size, 7, ended.comp()).runtime(env.rt)();
       if (r.is_posted()) r = ended.next();
       EXPECT(r.is_done());
@@ -68,9 +67,7 @@ TEST_CASE("one of several receives with the same key is cancelled", "[cancel]") 
     env.barrier();
     for (int i = 0; i < n - 3; ++i) {
       const char byte = 'x';
-      env.post([&] {
-        return lci::post_send_x(env.right(), &byte, 1, 5, lci::COMP_NULL_RETRY).runtime(env.rt)();
-      });
+      env.post([&] { return lci::post_send_x(env.right(), &byte, 1, 5, lci::COMP_NULL_RETRY).runtime(env.rt)(); });
     }
     for (int i = 0; i < n - 3; ++i) EXPECT(ended.next().is_done());
     for (int i = 0; i < n; ++i) EXPECT_EQ(in[i], i % 4 == 0 ? '\0' : 'x');
@@ -88,9 +85,7 @@ TEST_CASE("a send without a matching receive is cancelled and its message withdr
     end_queue sent(env), received(env);
     auto unwanted = message(size, 100), wanted = message(size, static_cast<uint64_t>(env.rank));
     lci::operation_t name;
-    auto post = lci::post_send_x(env.right(), unwanted.data(), size, 7, sent.comp())
-                    .operation(&name)
-                    .runtime(env.rt);
+    auto post = lci::post_send_x(env.right(), unwanted.data(), size, 7, sent.comp()).operation(&name).runtime(env.rt);
     if (acked) post.comp_semantic(lci::comp_semantic_t::remote);
     if (by_deadline) post.deadline(0.01);
     env.post([&] { return post(); });
@@ -103,9 +98,7 @@ TEST_CASE("a send without a matching receive is cancelled and its message withdr
     env.barrier();
     guarded in(size);
     auto r = lci::post_recv_x(env.left(), in.data(), size, 7, received.comp()).runtime(env.rt)();
-    env.post([&] {
-      return lci::post_send_x(env.right(), wanted.data(), size, 7, sent.comp()).runtime(env.rt)();
-    });
+    env.post([&] { return lci::post_send_x(env.right(), wanted.data(), size, 7, sent.comp()).runtime(env.rt)(); });
     r = r.is_posted() ? received.next() : r;
     EXPECT(r.is_done());
     EXPECT(matches(in.data(), size, static_cast<uint64_t>(env.left())));
@@ -125,15 +118,10 @@ TEST_CASE("a send and its receive have the same result, whenever the send is can
           end_queue sent(env), received(env);
           auto out = message(size, static_cast<uint64_t>(env.rank));
           guarded in(size);
-          env.post([&] {
-            return lci::post_recv_x(env.left(), in.data(), size, 7, received.comp())
-                .runtime(env.rt)();
-          });
+          env.post([&] { return lci::post_recv_x(env.left(), in.data(), size, 7, received.comp()).runtime(env.rt)(); });
           env.barrier();
           lci::operation_t name;
-          auto post = lci::post_send_x(env.right(), out.data(), size, 7, sent.comp())
-                          .operation(&name)
-                          .runtime(env.rt);
+          auto post = lci::post_send_x(env.right(), out.data(), size, 7, sent.comp()).operation(&name).runtime(env.rt);
           if (acked) post.comp_semantic(lci::comp_semantic_t::remote);
           env.post([&] { return post(); });
           for (int i = 0; i < rounds; ++i) env.progress();
@@ -169,13 +157,9 @@ TEST_CASE("a receive that is cancelled during its transfer ends once", "[cancel]
           const auto out = message(size, static_cast<uint64_t>(env.rank));
           guarded in(size);
           lci::operation_t name;
-          env.post([&] {
-            return lci::post_send_x(env.right(), out.data(), size, 7, sent.comp())
-                .runtime(env.rt)();
-          });
-          const auto posted = lci::post_recv_x(env.left(), in.data(), size, 7, received.comp())
-                                  .operation(&name)
-                                  .runtime(env.rt)();
+          env.post([&] { return lci::post_send_x(env.right(), out.data(), size, 7, sent.comp()).runtime(env.rt)(); });
+          const auto posted =
+              lci::post_recv_x(env.left(), in.data(), size, 7, received.comp()).operation(&name).runtime(env.rt)();
           EXPECT(posted.is_posted());
           for (int i = 0; i < rounds; ++i) env.progress();
           lci::cancel(name);
@@ -189,9 +173,7 @@ TEST_CASE("a receive that is cancelled during its transfer ends once", "[cancel]
           if (open[static_cast<size_t>(env.left())] != 0) {
             lci::status_t again;
             in.clear();
-            again = lci::post_recv_x(env.left(), in.data(), size, 7, lci::COMP_NULL)
-                        .deadline(0.5)
-                        .runtime(env.rt)();
+            again = lci::post_recv_x(env.left(), in.data(), size, 7, lci::COMP_NULL).deadline(0.5).runtime(env.rt)();
             EXPECT(again.is_done() || again.error == errorcode_t::timed_out);
           }
           const auto s = s_now.is_retry() ? sent.next() : s_now;
@@ -216,9 +198,7 @@ TEST_CASE("a large active message that is cancelled arrives whole or not at all"
       auto out = message(size, static_cast<uint64_t>(env.rank));
       lci::operation_t name;
       env.post([&] {
-        return lci::post_am_x(env.right(), out.data(), size, sent.comp(), rcomp)
-            .operation(&name)
-            .runtime(env.rt)();
+        return lci::post_am_x(env.right(), out.data(), size, sent.comp(), rcomp).operation(&name).runtime(env.rt)();
       });
       for (int k = 0; k < i % 10; ++k) env.progress();
       lci::cancel(name);
@@ -254,8 +234,7 @@ TEST_CASE("a send that waits for its acknowledgement can be cancelled", "[cancel
       if (by_deadline) post.deadline(0.01);
       env.post([&] { return post(); });
       if (!by_deadline) EXPECT(lci::cancel(name));
-      EXPECT_EQ(sent.next().error,
-                by_deadline ? errorcode_t::timed_out : errorcode_t::cancelled);
+      EXPECT_EQ(sent.next().error, by_deadline ? errorcode_t::timed_out : errorcode_t::cancelled);
       env.barrier();
       // The message had been sent: it is not lost, and its late acknowledgement is ignored.
       std::vector<char> in(size);

@@ -18,9 +18,7 @@ std::vector<char> block(size_t size, int from, int to = 0) {
   return message(size, static_cast<uint64_t>(from) * 1000 + static_cast<uint64_t>(to) + 1);
 }
 
-void append(std::vector<char>& all, const std::vector<char>& one) {
-  all.insert(all.end(), one.begin(), one.end());
-}
+void append(std::vector<char>& all, const std::vector<char>& one) { all.insert(all.end(), one.begin(), one.end()); }
 
 /// Blocks of all ranks for `to`, or of `from` for all ranks.
 std::vector<char> blocks_for(int n, size_t size, int to) {
@@ -39,9 +37,7 @@ std::vector<char> blocks_of(int n, size_t size, int from) {
 struct stretch {
   int first, last;
   bool unbroken;
-  bool operator==(const stretch& o) const {
-    return first == o.first && last == o.last && unbroken && o.unbroken;
-  }
+  bool operator==(const stretch& o) const { return first == o.first && last == o.last && unbroken && o.unbroken; }
 };
 void join(const void* left, const void* right, void* dst, size_t n) {
   const auto *l = static_cast<const stretch*>(left), *r = static_cast<const stretch*>(right);
@@ -64,9 +60,7 @@ uint64_t sum(int n, size_t i) {
 
 const size_t counts[] = {0, 1, 5, 1000, 40'000};
 
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
@@ -200,9 +194,7 @@ TEST_CASE("allreduce computes sums, also in place", "[coll]") {
         std::vector<uint64_t> out(count), in(count);
         for (size_t i = 0; i < count; ++i) out[i] = part(env.rank, i);
         if (in_place) in = out;
-        lci::allreduce_x(in_place ? in.data() : out.data(), in.data(), count, 8, add)
-            .algorithm(how)
-            .runtime(env.rt)();
+        lci::allreduce_x(in_place ? in.data() : out.data(), in.data(), count, 8, add).algorithm(how).runtime(env.rt)();
         bool right = true;
         for (size_t i = 0; i < count; ++i) right = right && in[i] == sum(env.size, i);
         EXPECT(right);
@@ -226,8 +218,7 @@ TEST_CASE("reduce_scatter gives each rank its block of the sum", "[coll]") {
   });
 }
 
-TEST_CASE("collectives with a completion object proceed while their caller does other work",
-          "[coll]") {
+TEST_CASE("collectives with a completion object proceed while their caller does other work", "[coll]") {
   on_ranks([](rank_env& env) {
     constexpr int n = 20;
     auto all = lci::alloc_sync_x().threshold(3 * n).runtime(env.rt)();
@@ -243,12 +234,10 @@ TEST_CASE("collectives with a completion object proceed while their caller does 
       lci::allreduce_x(&out[k], &sums[k], 1, 8, add).comp(all).runtime(env.rt)();
       lci::barrier_x().comp(all).runtime(env.rt)();
     }
-    env.until("all collectives",
-              [&] { return lci::sync_test_x(all, nullptr).runtime(env.rt)(); });
+    env.until("all collectives", [&] { return lci::sync_test_x(all, nullptr).runtime(env.rt)(); });
     for (size_t k = 0; k < n; ++k) {
       EXPECT_EQ(sums[k], sum(env.size, k));
-      EXPECT(buffers[k] == block(buffers[k].size(), static_cast<int>(k) % env.size,
-                                 static_cast<int>(k)));
+      EXPECT(buffers[k] == block(buffers[k].size(), static_cast<int>(k) % env.size, static_cast<int>(k)));
     }
     lci::free_comp_x(&all).runtime(env.rt)();
   });
@@ -261,15 +250,16 @@ TEST_CASE("collectives run as nodes of a graph each time it is started", "[coll]
       uint64_t own, sum, result;
     } data{};
     auto graph = lci::alloc_graph_x().runtime(rt)();
-    const auto first = lci::graph_add_node_op(
-        graph, lci::allreduce_x(&data.own, &data.sum, 1, 8, add).runtime(rt));
-    const auto function = lci::graph_add_node_x(graph, [](void* p) {
-      auto* d = static_cast<decltype(&data)>(p);
-      d->result = d->sum * 2;
-      return lci::status_t(lci::errorcode_t::done);
-    }).value(&data).runtime(rt)();
-    const auto second = lci::graph_add_node_op(
-        graph, lci::broadcast_x(&data.result, 8, env.size - 1).runtime(rt));
+    const auto first = lci::graph_add_node_op(graph, lci::allreduce_x(&data.own, &data.sum, 1, 8, add).runtime(rt));
+    const auto function = lci::graph_add_node_x(graph,
+                                                [](void* p) {
+                                                  auto* d = static_cast<decltype(&data)>(p);
+                                                  d->result = d->sum * 2;
+                                                  return lci::status_t(lci::errorcode_t::done);
+                                                })
+                              .value(&data)
+                              .runtime(rt)();
+    const auto second = lci::graph_add_node_op(graph, lci::broadcast_x(&data.result, 8, env.size - 1).runtime(rt));
     lci::graph_add_edge_x(graph, first, function).runtime(rt)();
     lci::graph_add_edge_x(graph, function, second).runtime(rt)();
     for (size_t round = 0; round < 5; ++round) {
@@ -295,16 +285,21 @@ TEST_CASE("threads run collectives on devices of their own, concurrently with ot
         const auto out = block(sizes[i % std::size(sizes)], env.rank, thread);
         std::vector<char> in(out.size());
         lci::post_recv_x(env.left(), in.data(), in.size(), key, sync)
-            .device(device).allow_done(false).allow_retry(false).runtime(env.rt)();
+            .device(device)
+            .allow_done(false)
+            .allow_retry(false)
+            .runtime(env.rt)();
         lci::post_send_x(env.right(), out.data(), out.size(), key, sync)
-            .device(device).allow_done(false).allow_retry(false).runtime(env.rt)();
+            .device(device)
+            .allow_done(false)
+            .allow_retry(false)
+            .runtime(env.rt)();
         uint64_t mine = part(env.rank + thread, i), all = 0;
         lci::allreduce_x(&mine, &all, 1, 8, add).device(device).runtime(env.rt)();
         uint64_t right = 0;
         for (int r = 0; r < env.size; ++r) right += part(r + thread, i);
         EXPECT_EQ(all, right);
-        env.until(device, "the message",
-                  [&] { return lci::sync_test_x(sync, nullptr).runtime(env.rt)(); });
+        env.until(device, "the message", [&] { return lci::sync_test_x(sync, nullptr).runtime(env.rt)(); });
         EXPECT(in == block(in.size(), env.left(), thread));
       }
       lci::free_comp_x(&sync).runtime(env.rt)();
@@ -318,21 +313,16 @@ TEST_CASE("collectives refuse invalid arguments", "[coll][invalid]") {
     // Only one rank makes the invalid calls: a refused call does not count as a collective, so later ones still match.
     if (env.rank == 0) {
       uint64_t a = 0, b = 0;
-      EXPECT_INVALID((lci::broadcast_x(&a, 8, env.size).runtime(rt)(), 0), "root",
-                     std::to_string(env.size));
+      EXPECT_INVALID((lci::broadcast_x(&a, 8, env.size).runtime(rt)(), 0), "root", std::to_string(env.size));
       EXPECT_INVALID((lci::reduce_x(&a, &b, 1, 8, add, -1).runtime(rt)(), 0), "root", "-1");
       EXPECT_INVALID((lci::broadcast_x(nullptr, 8, 0).runtime(rt)(), 0), "buffer", "nullptr");
-      EXPECT_INVALID((lci::allreduce_x(&a, nullptr, 1, 8, add).runtime(rt)(), 0), "recvbuf",
-                     "nullptr");
+      EXPECT_INVALID((lci::allreduce_x(&a, nullptr, 1, 8, add).runtime(rt)(), 0), "recvbuf", "nullptr");
       EXPECT_INVALID((lci::allreduce_x(&a, &b, 1, 8, nullptr).runtime(rt)(), 0), "op", "nullptr");
-      EXPECT_INVALID((lci::allreduce_x(&a, &b, ~size_t{0} / 4, 8, add).runtime(rt)(), 0), "count",
-                     "bytes");
+      EXPECT_INVALID((lci::allreduce_x(&a, &b, ~size_t{0} / 4, 8, add).runtime(rt)(), 0), "count", "bytes");
       EXPECT_INVALID((lci::allgather_x(nullptr, &b, 8).runtime(rt)(), 0), "sendbuf", "nullptr");
-      EXPECT_INVALID((lci::broadcast_x(&a, 8, 0).ring_nsteps(-1).runtime(rt)(), 0), "ring_nsteps",
-                     "-1");
+      EXPECT_INVALID((lci::broadcast_x(&a, 8, 0).ring_nsteps(-1).runtime(rt)(), 0), "ring_nsteps", "-1");
       const auto unknown = static_cast<lci::broadcast_algorithm_t>(99);
-      EXPECT_INVALID((lci::broadcast_x(&a, 8, 0).algorithm(unknown).runtime(rt)(), 0), "algorithm",
-                     "99");
+      EXPECT_INVALID((lci::broadcast_x(&a, 8, 0).algorithm(unknown).runtime(rt)(), 0), "algorithm", "99");
     }
     uint64_t own = part(env.rank, 0), all = 0;
     lci::allreduce_x(&own, &all, 1, 8, add).runtime(rt)();

@@ -49,8 +49,7 @@ TEST_CASE("a queue returns each status once, whichever thread has pushed it", "[
 
 TEST_CASE("a queue returns many statuses in one call, each once, and those of each thread in order", "[comp]") {
   const int threads = GENERATE(1, 3);
-  const auto type =
-      GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
+  const auto type = GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
   INFO(threads << " producers");
   on_ranks([=](rank_env& env) {
     constexpr int each = 2000;
@@ -88,8 +87,7 @@ TEST_CASE("a queue returns many statuses in one call, each once, and those of ea
   });
 }
 
-TEST_CASE("a queue of type fifo returns statuses in the order in which any threads pushed them",
-          "[comp]") {
+TEST_CASE("a queue of type fifo returns statuses in the order in which any threads pushed them", "[comp]") {
   on_ranks([](rank_env& env) {
     auto cq = lci::alloc_cq_x().cq_type(lci::attr_cq_type_t::fifo).runtime(env.rt)();
     constexpr lci::tag_t count = 600;
@@ -103,24 +101,20 @@ TEST_CASE("a queue of type fifo returns statuses in the order in which any threa
       }
     });
     bool in_order = true;
-    for (lci::tag_t i = 0; i < count; ++i)
-      in_order &= lci::cq_pop_x(cq).runtime(env.rt)().tag == i;
+    for (lci::tag_t i = 0; i < count; ++i) in_order &= lci::cq_pop_x(cq).runtime(env.rt)().tag == i;
     EXPECT(in_order);
     EXPECT(lci::cq_pop_x(cq).runtime(env.rt)().is_retry());
-    EXPECT_INVALID(lci::alloc_cq_x().cq_type(static_cast<lci::attr_cq_type_t>(9)).runtime(env.rt)(), "cq_type",
-                   "fifo");
+    EXPECT_INVALID(lci::alloc_cq_x().cq_type(static_cast<lci::attr_cq_type_t>(9)).runtime(env.rt)(), "cq_type", "fifo");
     lci::free_comp_x(&cq).runtime(env.rt)();
   });
 }
 
 TEST_CASE("a queue holds more statuses than its default length without losing any", "[comp]") {
-  const auto type =
-      GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
+  const auto type = GENERATE(lci::attr_cq_type_t::lcrq, lci::attr_cq_type_t::array_atomic, lci::attr_cq_type_t::fifo);
   on_ranks([type](rank_env& env) {
     auto cq = lci::alloc_cq_x().cq_type(type).cq_default_length(16).runtime(env.rt)();
     constexpr lci::tag_t count = 1000;
-    for (lci::tag_t i = 0; i < count; ++i)
-      lci::comp_signal_x(cq, done_with(i)).runtime(env.rt)();
+    for (lci::tag_t i = 0; i < count; ++i) lci::comp_signal_x(cq, done_with(i)).runtime(env.rt)();
     std::vector<int> seen(count, 0);
     for (lci::tag_t i = 0; i < count; ++i) {
       const auto s = lci::cq_pop_x(cq).runtime(env.rt)();
@@ -161,8 +155,7 @@ TEST_CASE("a counter counts the signals of several threads and can be set", "[co
     auto counter = lci::alloc_counter_x().runtime(env.rt)();
     EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), int64_t{0});
     env.parallel(threads, [&](int) {
-      for (int i = 0; i < 1000; ++i)
-        lci::comp_signal_x(counter, done_with(0)).runtime(env.rt)();
+      for (int i = 0; i < 1000; ++i) lci::comp_signal_x(counter, done_with(0)).runtime(env.rt)();
     });
     EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), int64_t{1000} * threads);
     lci::counter_set_x(counter, -5).runtime(env.rt)();
@@ -200,12 +193,10 @@ TEST_CASE("remote completion handles can be reserved, and registered later", "[c
     const uint64_t word = 0;
     for (const auto rcomp : {after, first + 3})
       env.post([&] {
-        return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, rcomp)
-            .runtime(env.rt)();
+        return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)();
       });
     env.until("both messages", [&] {
-      return lci::counter_get_x(a).runtime(env.rt)() == 1 &&
-             lci::counter_get_x(b).runtime(env.rt)() == 1;
+      return lci::counter_get_x(a).runtime(env.rt)() == 1 && lci::counter_get_x(b).runtime(env.rt)() == 1;
     });
     env.barrier();
     lci::deregister_rcomp_x(first + 3).runtime(env.rt)();

@@ -16,8 +16,7 @@ namespace {
 constexpr lci::tag_t there = 1, back = 2;
 
 /// Forwards messages from the left to the right neighbour, `rounds` times; rank 0 begins.
-lci::task<int> pass_round(rank_env& env, lci::device_t device, size_t words, lci::tag_t tag,
-                          int rounds) {
+lci::task<int> pass_round(rank_env& env, lci::device_t device, size_t words, lci::tag_t tag, int rounds) {
   std::vector<uint64_t> out(words), in(words);
   int good = 0;
   for (int i = 0; i < rounds; ++i) {
@@ -25,10 +24,8 @@ lci::task<int> pass_round(rank_env& env, lci::device_t device, size_t words, lci
     std::vector<uint64_t>& passed_on = env.rank == 0 ? out : in;
     out.assign(words, expected);
     in.assign(words, 0);
-    auto receive =
-        lci::post_recv_x(env.left(), lci::buffer(in), tag, lci::COMP_NULL).device(device);
-    auto send =
-        lci::post_send_x(env.right(), lci::buffer(passed_on), tag, lci::COMP_NULL).device(device);
+    auto receive = lci::post_recv_x(env.left(), lci::buffer(in), tag, lci::COMP_NULL).device(device);
+    auto send = lci::post_send_x(env.right(), lci::buffer(passed_on), tag, lci::COMP_NULL).device(device);
     lci::status_t s;
     if (env.rank == 0) {
       s = (co_await lci::when_all(receive, send))[0];
@@ -37,14 +34,14 @@ lci::task<int> pass_round(rank_env& env, lci::device_t device, size_t words, lci
       co_await send;
     }
     const auto got = lci::values<uint64_t>(s);
-    good += s.rank == env.left() && s.tag == tag && got.size() == words &&
-            got.front() == expected && got.back() == expected;
+    good += s.rank == env.left() && s.tag == tag && got.size() == words && got.front() == expected &&
+            got.back() == expected;
   }
   co_return good;
 }
 
-lci::task<> check_round(rank_env& env, lci::device_t device, size_t words, lci::tag_t tag,
-                        int rounds, std::thread::id owner) {
+lci::task<> check_round(rank_env& env, lci::device_t device, size_t words, lci::tag_t tag, int rounds,
+                        std::thread::id owner) {
   const int good = co_await pass_round(env, device, words, tag, rounds);
   EXPECT_EQ(good, rounds);
   EXPECT(std::this_thread::get_id() == owner);
@@ -88,8 +85,7 @@ TEST_CASE("threads with schedulers and devices of their own do not interfere", "
     env.parallel(2, [&](int t) {
       const auto device = devices[static_cast<size_t>(t)];
       lci::scheduler scheduler(device);
-      scheduler.run(check_round(env, device, 40, static_cast<lci::tag_t>(100 + t), 50,
-                                std::this_thread::get_id()));
+      scheduler.run(check_round(env, device, 40, static_cast<lci::tag_t>(100 + t), 50, std::this_thread::get_id()));
     });
   });
 }
@@ -144,8 +140,7 @@ TEST_CASE("when_all posts all operations before it waits for any", "[cpp20][coro
       // No send can end before its target has posted the receives.
       const auto [l, r, a, b] = co_await lci::when_all(
           lci::post_recv_x(e.left(), lci::buffer(from_left), there, lci::COMP_NULL),
-          lci::post_recv_x(e.right(), lci::buffer(from_right), back, lci::COMP_NULL)
-              .user_context(&out),
+          lci::post_recv_x(e.right(), lci::buffer(from_right), back, lci::COMP_NULL).user_context(&out),
           lci::post_send_x(e.right(), lci::buffer(out), there, lci::COMP_NULL),
           lci::post_send_x(e.left(), lci::buffer(out), back, lci::COMP_NULL));
       EXPECT(l.is_done() && r.is_done() && a.is_done() && b.is_done());
@@ -169,32 +164,29 @@ TEST_CASE("any functor that posts can be awaited", "[cpp20][coroutines]") {
     lci::unique_handle queue(lci::alloc_cq());
     lci::unique_rcomp rcomp(lci::register_rcomp_x(queue).runtime(env.rt)(), {env.rt});
     const auto numbers = env.all_gather(rcomp.get());
-    const auto work = [](rank_env& e, const std::vector<lci::rmr_t>& all, lci::rcomp_t number)
-        -> lci::task<> {
+    const auto work = [](rank_env& e, const std::vector<lci::rmr_t>& all, lci::rcomp_t number) -> lci::task<> {
       rank_env& env = e;
       const auto right = static_cast<size_t>(e.right());
       const uint64_t mine = 1000 + static_cast<uint64_t>(e.rank);
       int context = 0;
-      lci::status_t s = co_await lci::post_put_x(e.right(), lci::buffer(mine), lci::COMP_NULL,
-                                                 3 * sizeof mine, all[right])
-                            .user_context(&context);
+      lci::status_t s =
+          co_await lci::post_put_x(e.right(), lci::buffer(mine), lci::COMP_NULL, 3 * sizeof mine, all[right])
+              .user_context(&context);
       EXPECT(s.is_done() && s.user_context == &context);
       uint64_t read = 0;
-      s = co_await lci::post_get_x(e.right(), lci::buffer(read), lci::COMP_NULL, 3 * sizeof read,
-                                   all[right]);
+      s = co_await lci::post_get_x(e.right(), lci::buffer(read), lci::COMP_NULL, 3 * sizeof read, all[right]);
       EXPECT(s.is_done());
       EXPECT_EQ(read, mine);
-      s = co_await lci::post_am_x(e.right(), lci::buffer(mine), lci::COMP_NULL, number)
-              .allow_done(false);
+      s = co_await lci::post_am_x(e.right(), lci::buffer(mine), lci::COMP_NULL, number).allow_done(false);
       EXPECT(s.is_done());
-      s = co_await lci::post_comm_x(lci::direction_t::OUT, e.right(),
-                                    lci::buffer_t{&context, sizeof context}, lci::COMP_NULL)
+      s = co_await lci::post_comm_x(lci::direction_t::OUT, e.right(), lci::buffer_t{&context, sizeof context},
+                                    lci::COMP_NULL)
               .remote_comp(number);
       EXPECT(s.is_done());
       const uint64_t more = 5;
       uint64_t before = 0;
-      s = co_await lci::post_atomic_x(e.right(), lci::atomic_op_t::add, &more, &before,
-                                      lci::COMP_NULL, 5 * sizeof more, all[right]);
+      s = co_await lci::post_atomic_x(e.right(), lci::atomic_op_t::add, &more, &before, lci::COMP_NULL, 5 * sizeof more,
+                                      all[right]);
       EXPECT(s.is_done());
       EXPECT_EQ(before, uint64_t{0});
     };
@@ -223,8 +215,7 @@ TEST_CASE("collective operations can be awaited", "[cpp20][coroutines]") {
         co_await lci::barrier_x();
         const int64_t mine = e.rank + i;
         int64_t sum = 0;
-        co_await lci::allreduce_x(&mine, &sum, 1, sizeof mine,
-                                  lci::reduction<int64_t, std::plus<>>);
+        co_await lci::allreduce_x(&mine, &sum, 1, sizeof mine, lci::reduction<int64_t, std::plus<>>);
         EXPECT_EQ(sum, int64_t{e.size} * (e.size - 1) / 2 + int64_t{e.size} * i);
       }
     };
@@ -241,9 +232,7 @@ TEST_CASE("run() throws a task's exception, and the other tasks continue", "[cpp
       static_cast<void>(e);
       throw std::logic_error("of the inner task");
     };
-    const auto outer = [](rank_env&, lci::task<int> t) -> lci::task<> {
-      co_await std::move(t);
-    };
+    const auto outer = [](rank_env&, lci::task<int> t) -> lci::task<> { co_await std::move(t); };
     const auto invalid = [](rank_env& e) -> lci::task<> {
       char byte = 0;
       co_await lci::post_send_x(e.size, lci::buffer(byte), 0, lci::COMP_NULL);

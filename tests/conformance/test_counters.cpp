@@ -15,9 +15,7 @@ void counting(lci::global_attr_t& attr) { attr.counters = true; }
 lci::counters_t with(rank_env& env, int rank) {
   return lci::get_counters_x().device(env.device).rank(rank).runtime(env.rt)();
 }
-lci::counters_t with_all(rank_env& env) {
-  return lci::get_counters_x().device(env.device).runtime(env.rt)();
-}
+lci::counters_t with_all(rank_env& env) { return lci::get_counters_x().device(env.device).runtime(env.rt)(); }
 
 void expect_count(rank_env& env, const lci::count_t& count, uint64_t messages, uint64_t n_bytes) {
   EXPECT_EQ(count.messages, messages);
@@ -72,18 +70,15 @@ TEST_CASE("sends and the receives posted for them are counted", "[counters]") {
         for (const size_t size : counted_sizes) in.emplace_back(size + 1);
         auto sync = lci::alloc_sync_x().threshold(static_cast<int>(n)).runtime(env.rt)();
         for (size_t i = 0; i < n; ++i)
-          EXPECT(lci::post_recv_x(i == 0 ? lci::ANY_SOURCE : env.left(), in[i].data(), in[i].size(),
-                                  i, sync)
-                     .matching_policy(i == 0 ? lci::matching_policy_t::tag_only
-                                             : lci::matching_policy_t::rank_tag)
+          EXPECT(lci::post_recv_x(i == 0 ? lci::ANY_SOURCE : env.left(), in[i].data(), in[i].size(), i, sync)
+                     .matching_policy(i == 0 ? lci::matching_policy_t::tag_only : lci::matching_policy_t::rank_tag)
                      .runtime(env.rt)()
                      .is_posted());
         env.barrier();
         for (size_t i = 0; i < n; ++i) {
           const auto out = message(counted_sizes[i], i);
           (void)lci::post_send_x(env.right(), out.data(), counted_sizes[i], i, lci::COMP_NULL)
-              .matching_policy(i == 0 ? lci::matching_policy_t::tag_only
-                                      : lci::matching_policy_t::rank_tag)
+              .matching_policy(i == 0 ? lci::matching_policy_t::tag_only : lci::matching_policy_t::rank_tag)
               .runtime(env.rt)();
         }
         lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
@@ -101,8 +96,7 @@ TEST_CASE("sends and the receives posted for them are counted", "[counters]") {
       counting);
 }
 
-TEST_CASE("puts, gets and atomics are counted at their origin, their signals at both ends",
-          "[counters]") {
+TEST_CASE("puts, gets and atomics are counted at their origin, their signals at both ends", "[counters]") {
   on_ranks(
       [](rank_env& env) {
         inbox box(env, inbox_kind::counter, 2, false);
@@ -113,17 +107,13 @@ TEST_CASE("puts, gets and atomics are counted at their origin, their signals at 
         const lci::rmr_t rmr = w.of(env.right());
         const auto put = [&](size_t size, lci::rcomp_t signal) {
           finished(env, sync, env.post([&] {
-            return lci::post_put_x(env.right(), local.data(), size, sync, 0, rmr)
-                .remote_comp(signal)
-                .runtime(env.rt)();
+            return lci::post_put_x(env.right(), local.data(), size, sync, 0, rmr).remote_comp(signal).runtime(env.rt)();
           }));
         };
         put(8, 0);
         put(200'000, rcomp);
         finished(env, sync, env.post([&] {
-          return lci::post_get_x(env.right(), local.data(), 1000, sync, 0, rmr)
-              .remote_comp(rcomp)
-              .runtime(env.rt)();
+          return lci::post_get_x(env.right(), local.data(), 1000, sync, 0, rmr).remote_comp(rcomp).runtime(env.rt)();
         }));
         const uint32_t one = 1;
         finished(env, sync, env.post([&] {
@@ -157,14 +147,12 @@ TEST_CASE("posts that return retry are counted as retries, and not as messages",
         uint64_t accepted = 0, refused = 0;
         char byte = 0;
         while (refused < 3 && accepted < enough) {
-          const auto s = lci::post_am_x(env.rank, &byte, 1, lci::COMP_NULL_RETRY, rcomp)
-                             .runtime(env.rt)();
+          const auto s = lci::post_am_x(env.rank, &byte, 1, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)();
           s.is_retry() ? ++refused : ++accepted;
         }
         EXPECT_EQ(refused, 3u);
-        env.until("own messages", [&] {
-          return lci::counter_get_x(counter).runtime(env.rt)() == static_cast<int64_t>(accepted);
-        });
+        env.until("own messages",
+                  [&] { return lci::counter_get_x(counter).runtime(env.rt)() == static_cast<int64_t>(accepted); });
         const auto self = with(env, env.rank);
         expect_count(env, self.retry, refused, refused);
         expect_count(env, self.am_sent, accepted, accepted);
@@ -186,8 +174,7 @@ TEST_CASE("all messages of several threads are counted", "[counters]") {
           const auto out = message(20, 1);
           for (int i = 0; i < each; ++i)
             env.post([&] {
-              return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY, rcomp)
-                  .runtime(env.rt)();
+              return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)();
             });
         });
         box.collect();
@@ -200,35 +187,33 @@ TEST_CASE("all messages of several threads are counted", "[counters]") {
 
 TEST_CASE("each device has its own counters, and only if its attribute says so", "[counters]") {
   const auto not_by_default = [](lci::global_attr_t& attr) { attr.counters = false; };
-  on_ranks([](rank_env& env) {
-    auto counts = lci::alloc_device_x().counters(true).runtime(env.rt)();
-    EXPECT(counts.get_attr_counters());
-    EXPECT(!env.device.get_attr_counters());
-    EXPECT_INVALID(with_all(env), "get_counters", "LCI_ATTR_COUNTERS");
-    const auto of = [&](int rank) {
-      return lci::get_counters_x().device(counts).rank(rank).runtime(env.rt)();
-    };
-    EXPECT_INVALID(of(env.size), "rank", std::to_string(env.size));
-    EXPECT_INVALID(of(-2), "rank", "-2");
-    inbox box(env, inbox_kind::counter, 2);
-    const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
-    char byte = 0;
-    for (const auto d : {env.device, counts})
-      env.post(d, [&] {
-        return lci::post_am_x(env.right(), &byte, 1, lci::COMP_NULL_RETRY, rcomp)
-            .device(d)
-            .runtime(env.rt)();
-      });
-    env.until(counts, "the message of the device", [&] {
-      env.progress();
-      return of(env.left()).am_received.messages == 1;
-    });
-    box.collect();
-    expect_count(env, of(lci::ALL_RANKS).am_sent, 1, 1);
-    expect_count(env, of(lci::ALL_RANKS).am_received, 1, 1);
-    env.barrier();
-    lci::free_device_x(&counts).runtime(env.rt)();
-  }, not_by_default);
+  on_ranks(
+      [](rank_env& env) {
+        auto counts = lci::alloc_device_x().counters(true).runtime(env.rt)();
+        EXPECT(counts.get_attr_counters());
+        EXPECT(!env.device.get_attr_counters());
+        EXPECT_INVALID(with_all(env), "get_counters", "LCI_ATTR_COUNTERS");
+        const auto of = [&](int rank) { return lci::get_counters_x().device(counts).rank(rank).runtime(env.rt)(); };
+        EXPECT_INVALID(of(env.size), "rank", std::to_string(env.size));
+        EXPECT_INVALID(of(-2), "rank", "-2");
+        inbox box(env, inbox_kind::counter, 2);
+        const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
+        char byte = 0;
+        for (const auto d : {env.device, counts})
+          env.post(d, [&] {
+            return lci::post_am_x(env.right(), &byte, 1, lci::COMP_NULL_RETRY, rcomp).device(d).runtime(env.rt)();
+          });
+        env.until(counts, "the message of the device", [&] {
+          env.progress();
+          return of(env.left()).am_received.messages == 1;
+        });
+        box.collect();
+        expect_count(env, of(lci::ALL_RANKS).am_sent, 1, 1);
+        expect_count(env, of(lci::ALL_RANKS).am_received, 1, 1);
+        env.barrier();
+        lci::free_device_x(&counts).runtime(env.rt)();
+      },
+      not_by_default);
 }
 
 TEST_CASE("a message of a layout counts once, however many pieces it has", "[counters][layout]") {
@@ -243,15 +228,11 @@ TEST_CASE("a message of a layout counts once, however many pieces it has", "[cou
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
         auto received = lci::alloc_sync_x().runtime(env.rt)();
         const lci::rmr_t rmr = w.of(env.right());
-        EXPECT(lci::post_recv_x(env.left(), in.data(), size, 1, received)
-                   .layout(&spread)
-                   .runtime(env.rt)()
-                   .is_posted());
+        EXPECT(
+            lci::post_recv_x(env.left(), in.data(), size, 1, received).layout(&spread).runtime(env.rt)().is_posted());
         env.barrier();
         finished(env, sync, env.post([&] {
-          return lci::post_send_x(env.right(), out.data(), size, 1, sync)
-              .layout(&spread)
-              .runtime(env.rt)();
+          return lci::post_send_x(env.right(), out.data(), size, 1, sync).layout(&spread).runtime(env.rt)();
         }));
         finished(env, sync, env.post([&] {
           return lci::post_put_x(env.right(), out.data(), size, sync, 0, rmr)
@@ -260,9 +241,7 @@ TEST_CASE("a message of a layout counts once, however many pieces it has", "[cou
               .runtime(env.rt)();
         }));
         finished(env, sync, env.post([&] {
-          return lci::post_get_x(env.right(), got.data(), size, sync, 0, rmr)
-              .remote_layout(&spread)
-              .runtime(env.rt)();
+          return lci::post_get_x(env.right(), got.data(), size, sync, 0, rmr).remote_layout(&spread).runtime(env.rt)();
         }));
         lci::sync_wait_x(received, nullptr).runtime(env.rt)();
         const auto to = with(env, env.right()), from = with(env, env.left());
@@ -347,9 +326,7 @@ TEST_CASE("the times of operations are reported by kind and size class", "[count
         env.barrier();
         constexpr double pause = 0.02;
         char byte = 0;
-        const auto r = env.post([&] {
-          return lci::post_recv_x(env.left(), &byte, 1, 9, sync).runtime(env.rt)();
-        });
+        const auto r = env.post([&] { return lci::post_recv_x(env.left(), &byte, 1, 9, sync).runtime(env.rt)(); });
         auto never = lci::alloc_sync_x().runtime(env.rt)();
         lci::operation_t name;
         EXPECT(lci::post_recv_x(env.left(), &byte, 1, 10, never).operation(&name).runtime(env.rt)().is_posted());

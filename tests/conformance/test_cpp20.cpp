@@ -69,22 +69,19 @@ TEST_CASE("every kind of resource has an owner, which converts to its handle", "
     lci::unique_handle context(lci::alloc_net_context_x().runtime(rt)());
     lci::unique_handle pool(lci::alloc_packet_pool_x().npackets(64).runtime(rt)());
     {
-      lci::unique_handle device(
-          lci::alloc_device_x().net_context(context).packet_pool(pool).runtime(rt)());
+      lci::unique_handle device(lci::alloc_device_x().net_context(context).packet_pool(pool).runtime(rt)());
       lci::unique_handle endpoint(lci::alloc_endpoint_x().device(device)());
       lci::unique_handle engine(lci::alloc_matching_engine_x().runtime(rt)());
       lci::unique_handle mr(lci::register_memory_x(lci::buffer(memory)).device(device)());
       lci::unique_handle sync(lci::alloc_sync());
       lci::unique_shared shared(lci::alloc_shared_x(size).device(device)());
       EXPECT_EQ(lci::get_rmr(shared).size(), size);
-      lci::unique_handle<lci::symmetric_t> symmetric(
-          lci::alloc_symmetric_x(size).device(device)(), {rt});
+      lci::unique_handle<lci::symmetric_t> symmetric(lci::alloc_symmetric_x(size).device(device)(), {rt});
       EXPECT_EQ(lci::get_rmr(lci::get_symmetric_mr(symmetric)).size(), size);
       EXPECT_EQ(lci::get_rmr(mr).size(), size);
       EXPECT(device->get_attr_uid() >= 0);
       // A collective call may return before its last message has been sent.
-      env.until(device, "the device to be drained",
-                [&] { return lci::test_drained_x().device(device)().is_done(); });
+      env.until(device, "the device to be drained", [&] { return lci::test_drained_x().device(device)().is_done(); });
       env.barrier();
     }
     // The device is freed, so the pool and the context can be freed; that happens at the end of the scope.
@@ -99,14 +96,12 @@ TEST_CASE("every kind of resource has an owner, which converts to its handle", "
     size_t taken = 0;
     {
       std::vector<lci::unique_packet> packets;
-      while (void* p = lci::get_upacket_x().packet_pool(pool)())
-        packets.push_back(lci::unique_packet(p, {rt}));
+      while (void* p = lci::get_upacket_x().packet_pool(pool)()) packets.push_back(lci::unique_packet(p, {rt}));
       taken = packets.size();
       EXPECT(taken > 0);
     }
     std::vector<lci::unique_packet> again;
-    while (void* p = lci::get_upacket_x().packet_pool(pool)())
-      again.push_back(lci::unique_packet(p, {rt}));
+    while (void* p = lci::get_upacket_x().packet_pool(pool)()) again.push_back(lci::unique_packet(p, {rt}));
     EXPECT_EQ(again.size(), taken);
   });
 }
@@ -190,15 +185,11 @@ TEST_CASE("functors take typed buffers like pointer and size", "[cpp20]") {
     std::iota(out.begin(), out.end(), static_cast<uint64_t>(env.rank));
     lci::unique_handle received(lci::alloc_sync());
     lci::unique_handle sent(lci::alloc_sync());
-    lci::status_t s = env.post([&] {
-      return lci::post_recv_x(env.left(), lci::buffer(in), 5, received).runtime(env.rt)();
-    });
-    const lci::status_t o = env.post([&] {
-      return lci::post_send_x(env.right(), lci::buffer(std::as_const(out)), 5, sent)
-          .runtime(env.rt)();
-    });
-    if (s.is_posted())
-      env.until("the message", [&] { return lci::sync_test(received, &s); });
+    lci::status_t s =
+        env.post([&] { return lci::post_recv_x(env.left(), lci::buffer(in), 5, received).runtime(env.rt)(); });
+    const lci::status_t o = env.post(
+        [&] { return lci::post_send_x(env.right(), lci::buffer(std::as_const(out)), 5, sent).runtime(env.rt)(); });
+    if (s.is_posted()) env.until("the message", [&] { return lci::sync_test(received, &s); });
     EXPECT_EQ(s.size, n * sizeof(uint64_t));
     const auto got = lci::values<const uint64_t>(s);
     EXPECT_EQ(got.size(), n);
@@ -216,14 +207,12 @@ TEST_CASE("function objects are operations of reductions", "[cpp20]") {
   on_ranks([](rank_env& env) {
     const double mine[2] = {1.5, env.rank + 1.0};
     double sum[2] = {};
-    lci::allreduce_x(mine, sum, 2, sizeof(double), lci::reduction<double, std::plus<>>)
-        .runtime(env.rt)();
+    lci::allreduce_x(mine, sum, 2, sizeof(double), lci::reduction<double, std::plus<>>).runtime(env.rt)();
     EXPECT_EQ(sum[0], 1.5 * env.size);
     EXPECT_EQ(sum[1], env.size * (env.size + 1) / 2.0);
     const int64_t rank = env.rank;
     int64_t most = -1;
-    lci::allreduce_x(&rank, &most, 1, sizeof rank, lci::reduction<int64_t, larger>)
-        .runtime(env.rt)();
+    lci::allreduce_x(&rank, &most, 1, sizeof rank, lci::reduction<int64_t, larger>).runtime(env.rt)();
     EXPECT_EQ(most, int64_t{env.size - 1});
   });
 }

@@ -63,9 +63,8 @@ TEST_CASE("an operation that ends before its deadline does not time out", "[canc
       env.barrier();
       const char byte = 'y';
       for (int i = 0; i < n; ++i)
-        env.post([&] {
-          return lci::post_send_x(env.right(), &byte, 1, tag(i), lci::COMP_NULL_RETRY).runtime(env.rt)();
-        });
+        env.post(
+            [&] { return lci::post_send_x(env.right(), &byte, 1, tag(i), lci::COMP_NULL_RETRY).runtime(env.rt)(); });
       for (int i = 0; i < n; ++i) {
         const auto s = ended.next();
         EXPECT(s.is_done() || s.error == errorcode_t::timed_out);
@@ -83,12 +82,10 @@ TEST_CASE("a graph ends early when one of its operations reaches its deadline", 
     std::atomic<int> after{0};
     const auto receive = lci::graph_add_node_op(
         graph, lci::post_recv_x(env.left(), &in, 1, 3, lci::COMP_NULL).deadline(0.02).runtime(env.rt));
-    const auto next = lci::graph_add_node_x(graph,
-                                            [](void* count) {
-                                              ++*static_cast<std::atomic<int>*>(count);
-                                              return lci::status_t(errorcode_t::done);
-                                            })
-                          .value(&after)();
+    const auto next = lci::graph_add_node_x(graph, [](void* count) {
+                        ++*static_cast<std::atomic<int>*>(count);
+                        return lci::status_t(errorcode_t::done);
+                      }).value(&after)();
     lci::graph_add_edge(graph, receive, next);
     lci::graph_start(graph);
     lci::status_t s;
@@ -114,9 +111,7 @@ TEST_CASE("blocking posts return at their deadlines", "[cancel]") {
     EXPECT_EQ(s.error, errorcode_t::timed_out);
     EXPECT(name.is_empty());
     EXPECT(seconds_since(begin) >= 0.03);
-    s = lci::post_send_x(env.right(), data.data(), size, 5, lci::COMP_NULL)
-            .deadline(0.03)
-            .runtime(env.rt)();
+    s = lci::post_send_x(env.right(), data.data(), size, 5, lci::COMP_NULL).deadline(0.03).runtime(env.rt)();
     EXPECT_EQ(s.error, errorcode_t::timed_out);
     s = lci::post_send_x(env.right(), data.data(), 8, 4, lci::COMP_NULL)
             .comp_semantic(lci::comp_semantic_t::remote)
@@ -136,9 +131,7 @@ TEST_CASE("a progress thread that sleeps wakes up for deadlines", "[cancel]") {
     auto device = lci::alloc_device_x().runtime(env.rt)();
     lci::progress_thread_t thread;
     try {
-      thread = lci::alloc_progress_thread_x()
-                   .progress_mode(lci::progress_mode_t::event)
-                   .runtime(env.rt)();
+      thread = lci::alloc_progress_thread_x().progress_mode(lci::progress_mode_t::event).runtime(env.rt)();
       lci::progress_thread_add_device_x(thread, device).runtime(env.rt)();
     } catch (const lci::invalid_argument_error&) {
       // A progress thread serves the device already; it may sleep, too.
@@ -150,9 +143,7 @@ TEST_CASE("a progress thread that sleeps wakes up for deadlines", "[cancel]") {
       const auto begin = clock_type::now();
       lci::post_recv_x(env.left(), &in, 1, 8, sync).device(device).deadline(0.01).runtime(env.rt)();
       lci::status_t s;
-      EXPECT(lci::sync_wait_for_x(sync, 30 * lci_test::time_scale, &s)
-                 .do_progress(false)
-                 .runtime(env.rt)());
+      EXPECT(lci::sync_wait_for_x(sync, 30 * lci_test::time_scale, &s).do_progress(false).runtime(env.rt)());
       EXPECT_EQ(s.error, errorcode_t::timed_out);
       EXPECT(seconds_since(begin) >= 0.01);
     }
@@ -170,28 +161,19 @@ TEST_CASE("a deadline that is NaN is refused", "[cancel]") {
     // So late that it is never reached.
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     for (const double seconds : {1e300, static_cast<double>(INFINITY)}) {
-      lci::post_recv_x(env.rank, &byte, 1, 3, sync)
-          .deadline(seconds)
-          .operation(&name)
-          .runtime(env.rt)();
+      lci::post_recv_x(env.rank, &byte, 1, 3, sync).deadline(seconds).operation(&name).runtime(env.rt)();
       for (int i = 0; i < 10; ++i) env.progress();
       EXPECT(!lci::sync_test_x(sync, nullptr).runtime(env.rt)());
       EXPECT(lci::cancel(name));
       EXPECT_EQ(finished(env, sync, errorcode_t::posted).error, errorcode_t::cancelled);
     }
     lci::free_comp_x(&sync).runtime(env.rt)();
-    EXPECT_INVALID(lci::post_recv_x(env.rank, &byte, 1, 3, lci::COMP_NULL)
-                       .deadline(std::nan(""))
-                       .runtime(env.rt)(),
+    EXPECT_INVALID(lci::post_recv_x(env.rank, &byte, 1, 3, lci::COMP_NULL).deadline(std::nan("")).runtime(env.rt)(),
                    "deadline", "seconds");
-    EXPECT_INVALID(lci::post_recv_x(env.size, &byte, 1, 3, lci::COMP_NULL_RETRY)
-                       .operation(&name)
-                       .runtime(env.rt)(),
+    EXPECT_INVALID(lci::post_recv_x(env.size, &byte, 1, 3, lci::COMP_NULL_RETRY).operation(&name).runtime(env.rt)(),
                    "rank", "0..");
     EXPECT(name.is_empty());
-    EXPECT_INVALID(lci::post_send_x(env.size, &byte, 1, 3, lci::COMP_NULL_RETRY)
-                       .deadline(1)
-                       .runtime(env.rt)(),
-                   "rank", "0..");
+    EXPECT_INVALID(lci::post_send_x(env.size, &byte, 1, 3, lci::COMP_NULL_RETRY).deadline(1).runtime(env.rt)(), "rank",
+                   "0..");
   });
 }

@@ -10,9 +10,7 @@ constexpr size_t large = 300'000;
 constexpr lci::tag_t tag = 7;
 
 /// Whether the operation ended as `cancelled`, or as `done` because that was faster.
-bool ended_early_or_well(const lci::status_t& s) {
-  return s.is_done() || s.error == lci::errorcode_t::cancelled;
-}
+bool ended_early_or_well(const lci::status_t& s) { return s.is_done() || s.error == lci::errorcode_t::cancelled; }
 
 /// A device with connections to all ranks. Without them, a first message might still wait for a connection when the
 /// device is freed.
@@ -67,9 +65,8 @@ TEST_CASE("an unmatched send ends as cancelled when its device is freed, and so 
     lci::free_device_x(&device).runtime(env.rt)();
     EXPECT_EQ(await(env, sent).error, lci::errorcode_t::cancelled);
     // A receive on another device would have matched the message.
-    const auto r = env.post([&] {
-      return lci::post_recv_x(env.left(), in.data(), large, tag, received).runtime(env.rt)();
-    });
+    const auto r =
+        env.post([&] { return lci::post_recv_x(env.left(), in.data(), large, tag, received).runtime(env.rt)(); });
     EXPECT(r.is_posted());
     const auto end = await(env, received);
     EXPECT_EQ(end.error, lci::errorcode_t::cancelled);
@@ -89,9 +86,11 @@ TEST_CASE("a send ends when the device of its target is freed before a receive h
     env.barrier();
     // To the rank itself, and to a rank that frees its device before or after this one.
     const int target = env.size == 1 ? env.rank : env.right();
-    EXPECT(env.post(device, [&] {
-      return lci::post_send_x(target, out.data(), large, tag, sent).device(device).runtime(env.rt)();
-    }).is_posted());
+    EXPECT(env.post(device,
+                    [&] {
+                      return lci::post_send_x(target, out.data(), large, tag, sent).device(device).runtime(env.rt)();
+                    })
+               .is_posted());
     for (int i = 0; i < 100; ++i) env.progress(device);
     env.barrier();
     free_in_turn(env, device);
@@ -115,13 +114,15 @@ TEST_CASE("a send to a device that was freed before anything was sent to it ends
       const int target = env.rank - 1;
       for (const bool acked : {false, true}) {
         const size_t size = acked ? 100 : large;
-        EXPECT(env.post(device, [&] {
-          return lci::post_send_x(target, out.data(), size, tag, sent)
-              .comp_semantic(acked ? lci::comp_semantic_t::remote : lci::comp_semantic_t::memory)
-              .allow_done(false)
-              .device(device)
-              .runtime(env.rt)();
-        }).is_posted());
+        EXPECT(env.post(device,
+                        [&] {
+                          return lci::post_send_x(target, out.data(), size, tag, sent)
+                              .comp_semantic(acked ? lci::comp_semantic_t::remote : lci::comp_semantic_t::memory)
+                              .allow_done(false)
+                              .device(device)
+                              .runtime(env.rt)();
+                        })
+                   .is_posted());
         lci::status_t s;
         env.until(device, "the send to end", [&] { return lci::sync_test_x(sent, &s).runtime(env.rt)(); });
         EXPECT_EQ(s.error, lci::errorcode_t::cancelled);
@@ -142,12 +143,14 @@ TEST_CASE("a send that waits for its acknowledgement ends when its device is fre
     const auto out = message(100, 1);
     std::vector<char> in(100);
     env.barrier();
-    EXPECT(env.post(device, [&] {
-      return lci::post_send_x(env.right(), out.data(), out.size(), tag, sent)
-          .comp_semantic(lci::comp_semantic_t::remote)
-          .device(device)
-          .runtime(env.rt)();
-    }).is_posted());
+    EXPECT(env.post(device,
+                    [&] {
+                      return lci::post_send_x(env.right(), out.data(), out.size(), tag, sent)
+                          .comp_semantic(lci::comp_semantic_t::remote)
+                          .device(device)
+                          .runtime(env.rt)();
+                    })
+               .is_posted());
     for (int i = 0; i < 100; ++i) env.progress(device);
     env.barrier();
     lci::free_device_x(&device).runtime(env.rt)();
@@ -176,19 +179,23 @@ TEST_CASE("transfers in flight end at both ends when one of them frees its devic
           for (uint64_t i = 0; i < n; ++i) out.push_back(message(large, i + static_cast<uint64_t>(env.rank)));
           env.barrier();
           for (uint64_t i = 0; i < n; ++i) {
-            under_way += env.post(device, [&] {
-              return lci::post_recv_x(env.left(), in[i].data(), large, i, cq)
-                  .operation(&receives[i])
-                  .allow_done(false)
-                  .device(device)
-                  .runtime(env.rt)();
-            }).is_posted();
-            under_way += env.post(device, [&] {
-              return lci::post_send_x(env.right(), out[i].data(), large, i, cq)
-                  .allow_done(false)
-                  .device(device)
-                  .runtime(env.rt)();
-            }).is_posted();
+            under_way += env.post(device,
+                                  [&] {
+                                    return lci::post_recv_x(env.left(), in[i].data(), large, i, cq)
+                                        .operation(&receives[i])
+                                        .allow_done(false)
+                                        .device(device)
+                                        .runtime(env.rt)();
+                                  })
+                             .is_posted();
+            under_way += env.post(device,
+                                  [&] {
+                                    return lci::post_send_x(env.right(), out[i].data(), large, i, cq)
+                                        .allow_done(false)
+                                        .device(device)
+                                        .runtime(env.rt)();
+                                  })
+                             .is_posted();
           }
           EXPECT_EQ(under_way, 2 * n);
           for (int i = 0; i < 2 * round; ++i) env.progress(device);

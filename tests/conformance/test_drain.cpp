@@ -4,8 +4,7 @@
 
 using namespace conf;
 
-TEST_CASE("a device is drained at first, not during a transfer, and again afterwards",
-          "[drain]") {
+TEST_CASE("a device is drained at first, not during a transfer, and again afterwards", "[drain]") {
   on_ranks([](rank_env& env) {
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
     const auto out = message(100'000, 1);
@@ -13,18 +12,14 @@ TEST_CASE("a device is drained at first, not during a transfer, and again afterw
     auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
     env.barrier();
     const auto s = env.post([&] {
-      return lci::post_send_x(env.right(), out.data(), out.size(), 1, sync)
-          .allow_done(false)
-          .runtime(env.rt)();
+      return lci::post_send_x(env.right(), out.data(), out.size(), 1, sync).allow_done(false).runtime(env.rt)();
     });
     EXPECT(s.is_posted());
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_retry());
     env.barrier();  // no receive is posted, so the transfer can't have ended
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_retry());
     env.barrier();
-    (void)lci::post_recv_x(env.left(), in.data(), in.size(), 1, sync)
-        .allow_done(false)
-        .runtime(env.rt)();
+    (void)lci::post_recv_x(env.left(), in.data(), in.size(), 1, sync).allow_done(false).runtime(env.rt)();
     lci::status_t both[2];
     lci::sync_wait_x(sync, both).runtime(env.rt)();
     EXPECT(in == out);
@@ -42,9 +37,7 @@ TEST_CASE("wait_drained returns with an unmatched receive posted", "[drain]") {
     lci::wait_drained_x().runtime(env.rt)();
     EXPECT(lci::test_drained_x().runtime(env.rt)().is_done());
     env.barrier();
-    env.post([&] {
-      return lci::post_send_x(env.right(), c, sizeof c, 1, lci::COMP_NULL).runtime(env.rt)();
-    });
+    env.post([&] { return lci::post_send_x(env.right(), c, sizeof c, 1, lci::COMP_NULL).runtime(env.rt)(); });
     lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
     lci::free_comp_x(&sync).runtime(env.rt)();
   });
@@ -101,8 +94,7 @@ TEST_CASE("wait_drained waits for large active messages that others have begun t
       lci::wait_drained_x().device(device).runtime(env.rt)();
       EXPECT_EQ(counted(arrivals), count);
     }
-    if (env.rank == from)
-      env.until(device, "large messages", [&] { return counted(sends) == count; });
+    if (env.rank == from) env.until(device, "large messages", [&] { return counted(sends) == count; });
     env.barrier();
     for (lci::comp_t* c : {&arrivals, &announced, &sends}) lci::free_comp_x(c).runtime(env.rt)();
   });

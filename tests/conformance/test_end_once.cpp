@@ -38,24 +38,30 @@ TEST_CASE("puts and gets of layouts that are in flight end when their device is 
       std::vector<char> here(rows * stride, '\x5a');
       lci::operation_t names[2];
       env.barrier();
-      under_way += env.post(device, [&] {
-        return lci::post_put_x(env.right(), here.data(), rows * row, cq, 0, memory.of(env.right()))
-            .layout(&matrix)
-            .remote_layout(&matrix)
-            .operation(named ? &names[0] : nullptr)
-            .allow_done(false)
-            .device(device)
-            .runtime(env.rt)();
-      }).is_posted();
-      under_way += env.post(device, [&] {
-        return lci::post_get_x(env.right(), here.data(), rows * row, cq, 0, memory.of(env.right()))
-            .layout(&matrix)
-            .remote_layout(&matrix)
-            .operation(named ? &names[1] : nullptr)
-            .allow_done(false)
-            .device(device)
-            .runtime(env.rt)();
-      }).is_posted();
+      under_way +=
+          env.post(device,
+                   [&] {
+                     return lci::post_put_x(env.right(), here.data(), rows * row, cq, 0, memory.of(env.right()))
+                         .layout(&matrix)
+                         .remote_layout(&matrix)
+                         .operation(named ? &names[0] : nullptr)
+                         .allow_done(false)
+                         .device(device)
+                         .runtime(env.rt)();
+                   })
+              .is_posted();
+      under_way +=
+          env.post(device,
+                   [&] {
+                     return lci::post_get_x(env.right(), here.data(), rows * row, cq, 0, memory.of(env.right()))
+                         .layout(&matrix)
+                         .remote_layout(&matrix)
+                         .operation(named ? &names[1] : nullptr)
+                         .allow_done(false)
+                         .device(device)
+                         .runtime(env.rt)();
+                   })
+              .is_posted();
       env.barrier();
       // Even ranks free the device while the others make no progress on it.
       if (env.rank % 2 != 0) env.barrier();

@@ -53,15 +53,12 @@ TEST_CASE("a functor can be called several times, with any completion object", "
   on_ranks([comp](rank_env& env) {
     window w(env, 100'000);
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
-    const lci::comp_t local =
-        comp == 0 ? lci::COMP_NULL : comp == 1 ? lci::COMP_NULL_RETRY : sync;
+    const lci::comp_t local = comp == 0 ? lci::COMP_NULL : comp == 1 ? lci::COMP_NULL_RETRY : sync;
     for (const size_t size : sizes) {
       auto own = message(size, 1);
       std::vector<char> in(size);
-      const auto put = lci::post_put_x(env.rank, own.data(), size, local, 0, w.of(env.rank))
-                           .runtime(env.rt);
-      const auto get = lci::post_get_x(env.rank, in.data(), size, local, 0, w.of(env.rank))
-                           .runtime(env.rt);
+      const auto put = lci::post_put_x(env.rank, own.data(), size, local, 0, w.of(env.rank)).runtime(env.rt);
+      const auto get = lci::post_get_x(env.rank, in.data(), size, local, 0, w.of(env.rank)).runtime(env.rt);
       const auto send = lci::post_send_x(env.rank, own.data(), size, 5, local).runtime(env.rt);
       const auto receive = lci::post_recv_x(env.rank, in.data(), size, 5, local).runtime(env.rt);
       const auto call = [&](const auto& functor) {
@@ -116,13 +113,10 @@ TEST_CASE("a blocking receive that a handler's exception ends is not posted any 
     EXPECT_EQ(env.all_gather(rcomp)[0], rcomp);
     const char byte = 1;
     std::vector<char> first(3000, 'f'), second(3000);
-    env.post([&] {
-      return lci::post_am_x(env.rank, &byte, 1, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)();
-    });
+    env.post([&] { return lci::post_am_x(env.rank, &byte, 1, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)(); });
     bool thrown = false;
     try {
-      lci::post_recv_x(env.left(), first.data(), first.size(), 3, lci::COMP_NULL)
-          .runtime(env.rt)();
+      lci::post_recv_x(env.left(), first.data(), first.size(), 3, lci::COMP_NULL).runtime(env.rt)();
     } catch (const refusal&) {
       thrown = true;
     }
@@ -130,12 +124,9 @@ TEST_CASE("a blocking receive that a handler's exception ends is not posted any 
     env.barrier();  // no rank has sent before
     const auto out = message(3000, static_cast<uint64_t>(env.rank));
     env.post([&] {
-      return lci::post_send_x(env.right(), out.data(), out.size(), 3, lci::COMP_NULL_RETRY)
-          .runtime(env.rt)();
+      return lci::post_send_x(env.right(), out.data(), out.size(), 3, lci::COMP_NULL_RETRY).runtime(env.rt)();
     });
-    const auto s =
-        lci::post_recv_x(env.left(), second.data(), second.size(), 3, lci::COMP_NULL)
-            .runtime(env.rt)();
+    const auto s = lci::post_recv_x(env.left(), second.data(), second.size(), 3, lci::COMP_NULL).runtime(env.rt)();
     EXPECT(s.is_done());
     EXPECT(matches(second.data(), second.size(), static_cast<uint64_t>(env.left())));
     EXPECT(first == std::vector<char>(3000, 'f'));
@@ -166,9 +157,7 @@ TEST_CASE("a handler that throws does not disturb the completion of its message"
     int thrown = 0;
     const auto progress = [&] { thrown += progress_throws(env); };
     // To itself: a neighbour might get the exception while it waits in the harness.
-    auto s = lci::post_am_x(env.rank, out.data(), size, sync, rcomp)
-                 .allow_retry(false)
-                 .runtime(env.rt)();
+    auto s = lci::post_am_x(env.rank, out.data(), size, sync, rcomp).allow_retry(false).runtime(env.rt)();
     while (!(s.is_done() && thrown == 1 && drained(env))) {
       progress();
       if (!s.is_done()) lci::sync_test_x(sync, &s).runtime(env.rt)();
@@ -191,9 +180,7 @@ TEST_CASE("a handler that throws loses no message that arrived with its own", "[
     int thrown = 0;
     const auto progress = [&] { thrown += progress_throws(env); };
     for (int i = 0; i < n; ++i) {
-      while (lci::post_am_x(env.rank, out.data(), size, lci::COMP_NULL_RETRY, rcomp)
-                 .runtime(env.rt)()
-                 .is_retry())
+      while (lci::post_am_x(env.rank, out.data(), size, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)().is_retry())
         progress();
       // A progress thread stores at most 64 exceptions until the program calls progress().
       while (i - thrown > 32) progress();
@@ -223,8 +210,7 @@ TEST_CASE("an active message without a handler at its target ends at its sender"
     const auto large = message(100'000, 1);
     bool thrown = false;
     try {
-      lci::post_am_x(env.right(), large.data(), large.size(), lci::COMP_NULL, unknown)
-          .runtime(env.rt)();
+      lci::post_am_x(env.right(), large.data(), large.size(), lci::COMP_NULL, unknown).runtime(env.rt)();
     } catch (const lci::peer_failure_error& e) {
       thrown = true;
       EXPECT_EQ(e.failed_rank(), env.right());
@@ -247,12 +233,10 @@ TEST_CASE("an access to memory that is no longer registered ends at its origin",
     lci::deregister_memory_x(&mr).runtime(env.rt)();
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     for (const size_t size : sizes) {
-      finished(env, sync, env.post([&] {
-        return lci::post_put_x(env.rank, out.data(), size, sync, 0, rmr).runtime(env.rt)();
-      }));
-      finished(env, sync, env.post([&] {
-        return lci::post_get_x(env.rank, out.data(), size, sync, 0, rmr).runtime(env.rt)();
-      }));
+      finished(env, sync,
+               env.post([&] { return lci::post_put_x(env.rank, out.data(), size, sync, 0, rmr).runtime(env.rt)(); }));
+      finished(env, sync,
+               env.post([&] { return lci::post_get_x(env.rank, out.data(), size, sync, 0, rmr).runtime(env.rt)(); }));
     }
     drain(env);
     EXPECT(true);
@@ -271,10 +255,8 @@ TEST_CASE("a handler is never called recursively, and progress inside it does no
     inbox box(env, inbox_kind::counter, length + 1);
     c.sink = box.rcomp();
     const char byte = 1;
-    const auto s = lci::post_am_x(env.rank, &byte, 1, c.comp, c.sink)
-                       .allow_done(false)
-                       .allow_retry(false)
-                       .runtime(env.rt)();
+    const auto s =
+        lci::post_am_x(env.rank, &byte, 1, c.comp, c.sink).allow_done(false).allow_retry(false).runtime(env.rt)();
     EXPECT(s.is_posted());
     box.collect();
     env.until("the last handler", [&] { return c.left.load() < 0 && drained(env); });

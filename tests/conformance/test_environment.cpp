@@ -5,8 +5,7 @@
 
 using namespace conf;
 
-TEST_CASE("attributes are read from the environment unless the program sets them",
-          "[.environment]") {
+TEST_CASE("attributes are read from the environment unless the program sets them", "[.environment]") {
   CHECK(lci::get_g_default_attr().npackets == 4321);
   CHECK(lci::get_g_default_attr().packet_size == 4096);
   CHECK(lci::get_g_default_attr().rdv_protocol == lci::attr_rdv_protocol_t::write);
@@ -19,10 +18,8 @@ TEST_CASE("attributes are read from the environment unless the program sets them
     inbox box(env, inbox_kind::queue_lcrq, 1);
     const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
     const auto out = message(5000, 5);
-    env.post([&] {
-      return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, rcomp)
-          .runtime(env.rt)();
-    });
+    env.post(
+        [&] { return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL, rcomp).runtime(env.rt)(); });
     EXPECT(box.collect().front().data == std::string(out.data(), out.size()));
   });
 }

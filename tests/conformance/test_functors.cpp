@@ -16,8 +16,7 @@ lci::status_t again(rank_env& env, lci::comp_t sync, Functor& post) {
 
 }  // namespace
 
-TEST_CASE("a functor of a message that is called again sends the buffer's current content",
-          "[functors]") {
+TEST_CASE("a functor of a message that is called again sends the buffer's current content", "[functors]") {
   const size_t size = GENERATE(size_t{8}, size_t{3000}, size_t{100'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
@@ -28,8 +27,7 @@ TEST_CASE("a functor of a message that is called again sends the buffer's curren
     auto received = lci::alloc_sync_x().runtime(rt)();
     std::vector<char> out(size), in(size);
     int mark = 0;
-    auto am = lci::post_am_x(env.right(), out.data(), size, sent, rcomp).tag(9).user_context(&mark)
-                  .runtime(rt);
+    auto am = lci::post_am_x(env.right(), out.data(), size, sent, rcomp).tag(9).user_context(&mark).runtime(rt);
     auto send = lci::post_send_x(env.right(), out.data(), size, 5, sent).runtime(rt);
     auto recv = lci::post_recv_x(env.left(), in.data(), size, 5, received).runtime(rt);
     for (uint64_t round = 0; round < rounds; ++round) {
@@ -68,8 +66,7 @@ TEST_CASE("a functor of a put or get that is called again moves the bytes again"
     auto put = lci::post_put_x(env.right(), out.data(), size, sync, 0, w.of(env.right()))
                    .comp_semantic(lci::comp_semantic_t::remote)
                    .runtime(rt);
-    auto get = lci::post_get_x(env.right(), in.data(), size, sync, 0, w.of(env.right()))
-                   .runtime(rt);
+    auto get = lci::post_get_x(env.right(), in.data(), size, sync, 0, w.of(env.right())).runtime(rt);
     for (uint64_t round = 0; round < rounds; ++round) {
       const auto mine = 10 * round + static_cast<uint64_t>(env.rank);
       fill(out.data(), size, mine);
@@ -91,8 +88,7 @@ TEST_CASE("a copy of a functor is independent of it", "[functors]") {
     inbox box(env, inbox_kind::queue_lcrq, 1);
     const auto rcomp = env.all_gather(box.rcomp())[static_cast<size_t>(env.right())];
     const auto out = message(16, 1);
-    auto first = lci::post_am_x(env.right(), out.data(), 16, lci::COMP_NULL_RETRY, rcomp)
-                     .runtime(rt);
+    auto first = lci::post_am_x(env.right(), out.data(), 16, lci::COMP_NULL_RETRY, rcomp).runtime(rt);
     env.post([&] { return first(); });
     auto second = first;
     second.tag(7).size(8);

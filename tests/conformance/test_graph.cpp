@@ -26,16 +26,14 @@ lci::status_t leave_mark(void* value) {
 
 }  // namespace
 
-TEST_CASE("the nodes of a graph run in the order of its edges, every time it is started",
-          "[graph]") {
+TEST_CASE("the nodes of a graph run in the order of its edges, every time it is started", "[graph]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     auto graph = lci::alloc_graph_x().runtime(rt)();
     trace t;
     step steps[4] = {{&t, 0}, {&t, 1}, {&t, 2}, {&t, 3}};
     lci::graph_node_t n[4];
-    for (int i = 0; i < 4; ++i)
-      n[i] = lci::graph_add_node_x(graph, leave_mark).value(&steps[i]).runtime(rt)();
+    for (int i = 0; i < 4; ++i) n[i] = lci::graph_add_node_x(graph, leave_mark).value(&steps[i]).runtime(rt)();
     // 0 before 1 and 2, both before 3
     lci::graph_add_edge_x(graph, lci::GRAPH_START, n[0]).runtime(rt)();
     lci::graph_add_edge_x(graph, n[0], n[1]).runtime(rt)();
@@ -65,12 +63,8 @@ TEST_CASE("operations of a graph start when their predecessors are complete", "[
     auto graph = lci::alloc_graph_x().runtime(rt)();
     std::vector<char> buffer(size);
     if (env.rank == 0) fill(buffer.data(), size, 7);
-    auto recv = lci::post_recv_x(env.left(), buffer.data(), size, 3, graph)
-                    .runtime(rt)
-                    .allow_retry(false);
-    auto send = lci::post_send_x(env.right(), buffer.data(), size, 3, graph)
-                    .runtime(rt)
-                    .allow_retry(false);
+    auto recv = lci::post_recv_x(env.left(), buffer.data(), size, 3, graph).runtime(rt).allow_retry(false);
+    auto send = lci::post_send_x(env.right(), buffer.data(), size, 3, graph).runtime(rt).allow_retry(false);
     const auto receives = lci::graph_add_node_op(graph, recv);
     const auto sends = lci::graph_add_node_op(graph, send);
     const auto first = env.rank == 0 ? sends : receives;
@@ -93,17 +87,15 @@ TEST_CASE("operations of a graph start when their predecessors are complete", "[
   });
 }
 
-TEST_CASE("a graph waits for nodes that are completed from outside, and signals its completion object",
-          "[graph]") {
+TEST_CASE("a graph waits for nodes that are completed from outside, and signals its completion object", "[graph]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
     inbox box(env, inbox_kind::queue_lcrq, 1, false);
     auto graph = lci::alloc_graph_x().comp(box.comp()).runtime(rt)();
     trace t;
     step last{&t, 0};
-    const auto waits = lci::graph_add_node_x(graph, [](void*) -> lci::status_t {
-      return lci::errorcode_t::posted;
-    }).runtime(rt)();
+    const auto waits =
+        lci::graph_add_node_x(graph, [](void*) -> lci::status_t { return lci::errorcode_t::posted; }).runtime(rt)();
     const auto then = lci::graph_add_node_x(graph, leave_mark).value(&last).runtime(rt)();
     lci::graph_add_edge_x(graph, lci::GRAPH_START, waits).runtime(rt)();
     lci::graph_add_edge_x(graph, waits, then).runtime(rt)();
@@ -129,13 +121,11 @@ TEST_CASE("an edge's function gets the status of the node before it", "[graph]")
       int rank = -2;
       size_t size = 0;
     } what;
-    auto recv = lci::post_recv_x(env.left(), in.data(), in.size(), 3, graph)
-                    .runtime(rt)
-                    .allow_retry(false);
+    auto recv = lci::post_recv_x(env.left(), in.data(), in.size(), 3, graph).runtime(rt).allow_retry(false);
     const auto receives = lci::graph_add_node_op(graph, recv);
-    const auto end = lci::graph_add_node_x(graph, [](void*) -> lci::status_t {
-      return lci::errorcode_t::done;
-    }).value(&what).runtime(rt)();
+    const auto end = lci::graph_add_node_x(graph, [](void*) -> lci::status_t { return lci::errorcode_t::done; })
+                         .value(&what)
+                         .runtime(rt)();
     lci::graph_add_edge_x(graph, lci::GRAPH_START, receives).runtime(rt)();
     lci::graph_add_edge_x(graph, receives, end)
         .fn([](lci::status_t s, void*, void* to) {
@@ -145,10 +135,8 @@ TEST_CASE("an edge's function gets the status of the node before it", "[graph]")
         .runtime(rt)();
     lci::graph_add_edge_x(graph, end, lci::GRAPH_END).runtime(rt)();
     lci::graph_start_x(graph).runtime(rt)();
-    env.post([&] {
-      return lci::post_send_x(env.right(), out.data(), out.size(), 3, lci::COMP_NULL_RETRY)
-          .runtime(rt)();
-    });
+    env.post(
+        [&] { return lci::post_send_x(env.right(), out.data(), out.size(), 3, lci::COMP_NULL_RETRY).runtime(rt)(); });
     EXPECT(lci::graph_wait_for_x(graph, 30.0).runtime(rt)().is_done());
     EXPECT_EQ(what.rank, env.left());
     EXPECT_EQ(what.size, size_t{16});
@@ -166,9 +154,8 @@ TEST_CASE("a node that is completed as fatal fails its graph", "[graph]") {
     lost.rank = 7;
     const auto build = [&](lci::comp_t comp, lci::graph_node_t& waits) {
       auto graph = lci::alloc_graph_x().comp(comp).runtime(rt)();
-      waits = lci::graph_add_node_x(graph, [](void*) -> lci::status_t {
-        return lci::errorcode_t::posted;
-      }).runtime(rt)();
+      waits =
+          lci::graph_add_node_x(graph, [](void*) -> lci::status_t { return lci::errorcode_t::posted; }).runtime(rt)();
       const auto then = lci::graph_add_node_x(graph, leave_mark).value(&after).runtime(rt)();
       lci::graph_add_edge_x(graph, waits, then).runtime(rt)();
       lci::graph_start_x(graph).runtime(rt)();
@@ -177,8 +164,7 @@ TEST_CASE("a node that is completed as fatal fails its graph", "[graph]") {
     lci::graph_node_t node;
     auto graph = build({}, node);
     lci::graph_node_mark_complete_x(node).status(lost).runtime(rt)();
-    for (const auto& s : {lci::graph_test_x(graph).runtime(rt)(),
-                          lci::graph_wait_for_x(graph, 30.0).runtime(rt)()}) {
+    for (const auto& s : {lci::graph_test_x(graph).runtime(rt)(), lci::graph_wait_for_x(graph, 30.0).runtime(rt)()}) {
       EXPECT_EQ(s.error, lci::error_t(lci::errorcode_t::fatal));
       EXPECT_EQ(s.rank, 7);
     }

@@ -44,8 +44,7 @@ void ping_pong(lci::status_t status) {
   s.calls.fetch_add(1);
   if (left == 0) return;
   --left;
-  const auto r = lci::post_am_x(status.rank, &left, sizeof left, lci::COMP_NULL, s.rcomp)
-                     .runtime(s.rt)();
+  const auto r = lci::post_am_x(status.rank, &left, sizeof left, lci::COMP_NULL, s.rcomp).runtime(s.rt)();
   if (!r.is_done()) s.wrong.fetch_add(1);
 }
 
@@ -54,8 +53,7 @@ constexpr int flood_size = 3000;
 void floods(lci::status_t status) {
   auto& s = mine();
   for (uint64_t i = 0; i < flood_size; ++i) {
-    const auto r = lci::post_am_x(status.rank, &i, sizeof i, lci::COMP_NULL, s.large_rcomp)
-                       .runtime(s.rt)();
+    const auto r = lci::post_am_x(status.rank, &i, sizeof i, lci::COMP_NULL, s.large_rcomp).runtime(s.rt)();
     if (!r.is_done()) s.wrong.fetch_add(1);
   }
 }
@@ -102,8 +100,7 @@ TEST_CASE("handlers that answer each message keep a ping-pong going", "[handlers
     for (int i = 0; i < balls; ++i) {
       const uint64_t left = rounds;
       env.post([&] {
-        return lci::post_am_x(env.right(), &left, sizeof left, lci::COMP_NULL_RETRY, s.rcomp)
-            .runtime(env.rt)();
+        return lci::post_am_x(env.right(), &left, sizeof left, lci::COMP_NULL_RETRY, s.rcomp).runtime(env.rt)();
       });
     }
     // Each message is handled rounds + 1 times, by its two ranks in turn: a rank handles those of its left
@@ -126,8 +123,7 @@ TEST_CASE("progress inside a handler returns retry and does not recurse", "[hand
     for (int i = 0; i < 200; ++i) {
       const uint64_t word = 1;
       env.post([&] {
-        return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, s.rcomp)
-            .runtime(env.rt)();
+        return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, s.rcomp).runtime(env.rt)();
       });
     }
     env.until("200 messages", [&] { return s.calls.load() == 200; });
@@ -152,8 +148,7 @@ TEST_CASE("a handler may start rendezvous transfers", "[handlers]") {
         for (int i = 0; i < count; ++i) {
           const uint64_t size = 20'000 + static_cast<uint64_t>(i) * 1000;
           env.post([&] {
-            return lci::post_am_x(env.right(), &size, sizeof size, lci::COMP_NULL_RETRY, s.rcomp)
-                .runtime(env.rt)();
+            return lci::post_am_x(env.right(), &size, sizeof size, lci::COMP_NULL_RETRY, s.rcomp).runtime(env.rt)();
           });
         }
         for (const auto& a : answers.collect()) {
@@ -180,8 +175,7 @@ TEST_CASE("a handler that floods its peer without progress loses nothing", "[han
     env.barrier();
     const uint64_t word = 0;
     env.post([&] {
-      return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, s.rcomp)
-          .runtime(env.rt)();
+      return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, s.rcomp).runtime(env.rt)();
     });
     flood.collect();
     env.barrier();

@@ -32,12 +32,10 @@ TEST_CASE("posts refuse ranks that do not exist", "[invalid]") {
       EXPECT_INVALID(lci::post_recv_x(bad, b, 8, 1, box.comp()).runtime(rt)(), "rank", value);
       EXPECT_INVALID(lci::post_put_x(bad, b, 8, box.comp(), 0, w.of(0)).runtime(rt)(), "rank", value);
       EXPECT_INVALID(lci::post_get_x(bad, b, 8, box.comp(), 0, w.of(0)).runtime(rt)(), "rank", value);
-      EXPECT_INVALID(lci::post_comm_x(lci::direction_t::OUT, bad, b, 8, box.comp()).runtime(rt)(),
-                     "rank", value);
+      EXPECT_INVALID(lci::post_comm_x(lci::direction_t::OUT, bad, b, 8, box.comp()).runtime(rt)(), "rank", value);
     }
     // A wildcard is for receives only.
-    EXPECT_INVALID(lci::post_send_x(lci::ANY_SOURCE, b, 8, 1, box.comp()).runtime(rt)(), "rank",
-                   "-1");
+    EXPECT_INVALID(lci::post_send_x(lci::ANY_SOURCE, b, 8, 1, box.comp()).runtime(rt)(), "rank", "-1");
     expect_nothing_posted(env, box);
   });
 }
@@ -48,17 +46,13 @@ TEST_CASE("posts refuse a null buffer with a size above 0", "[invalid]") {
     window w(env, 64);
     const auto rt = env.rt;
     for (const size_t size : {size_t{8}, size_t{100'000}}) {
-      EXPECT_INVALID(lci::post_am_x(0, nullptr, size, box.comp(), box.rcomp()).runtime(rt)(),
-                     "local_buffer", "nullptr");
-      EXPECT_INVALID(lci::post_send_x(0, nullptr, size, 1, box.comp()).runtime(rt)(),
-                     "local_buffer", "nullptr");
-      EXPECT_INVALID(lci::post_recv_x(0, nullptr, size, 1, box.comp()).runtime(rt)(),
-                     "local_buffer", "nullptr");
+      EXPECT_INVALID(lci::post_am_x(0, nullptr, size, box.comp(), box.rcomp()).runtime(rt)(), "local_buffer",
+                     "nullptr");
+      EXPECT_INVALID(lci::post_send_x(0, nullptr, size, 1, box.comp()).runtime(rt)(), "local_buffer", "nullptr");
+      EXPECT_INVALID(lci::post_recv_x(0, nullptr, size, 1, box.comp()).runtime(rt)(), "local_buffer", "nullptr");
     }
-    EXPECT_INVALID(lci::post_put_x(0, nullptr, 8, box.comp(), 0, w.of(0)).runtime(rt)(),
-                   "local_buffer", "nullptr");
-    EXPECT_INVALID(lci::post_get_x(0, nullptr, 8, box.comp(), 0, w.of(0)).runtime(rt)(),
-                   "local_buffer", "nullptr");
+    EXPECT_INVALID(lci::post_put_x(0, nullptr, 8, box.comp(), 0, w.of(0)).runtime(rt)(), "local_buffer", "nullptr");
+    EXPECT_INVALID(lci::post_get_x(0, nullptr, 8, box.comp(), 0, w.of(0)).runtime(rt)(), "local_buffer", "nullptr");
     expect_nothing_posted(env, box);
   });
 }
@@ -71,14 +65,10 @@ TEST_CASE("posts refuse tags beyond max_tag", "[invalid]") {
     const auto rt = env.rt;
     const lci::tag_t bad = rt.get_attr_max_tag() + 1;
     const auto value = std::to_string(bad);
-    EXPECT_INVALID(lci::post_am_x(0, b, 8, box.comp(), box.rcomp()).tag(bad).runtime(rt)(), "tag",
-                   value);
+    EXPECT_INVALID(lci::post_am_x(0, b, 8, box.comp(), box.rcomp()).tag(bad).runtime(rt)(), "tag", value);
     EXPECT_INVALID(lci::post_send_x(0, b, 8, bad, box.comp()).runtime(rt)(), "tag", value);
     EXPECT_INVALID(lci::post_recv_x(0, b, 8, bad, box.comp()).runtime(rt)(), "tag", value);
-    EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, w.of(0))
-                       .remote_comp(box.rcomp())
-                       .tag(bad)
-                       .runtime(rt)(),
+    EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, w.of(0)).remote_comp(box.rcomp()).tag(bad).runtime(rt)(),
                    "tag", value);
     EXPECT_INVALID(lci::post_send_x(0, b, 8, lci::ANY_TAG, box.comp()).runtime(rt)(), "tag",
                    std::to_string(lci::ANY_TAG));
@@ -92,16 +82,12 @@ TEST_CASE("puts and gets refuse memory that is not registered", "[invalid]") {
     window w(env, 64);
     char b[8] = {};
     const auto rt = env.rt;
-    EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, lci::RMR_NULL).runtime(rt)(), "rmr",
-                   "empty");
-    EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), 0, lci::RMR_NULL).runtime(rt)(), "rmr",
-                   "empty");
+    EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, lci::RMR_NULL).runtime(rt)(), "rmr", "empty");
+    EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), 0, lci::RMR_NULL).runtime(rt)(), "rmr", "empty");
     for (const uintptr_t disp : {uintptr_t{57}, uintptr_t{64}, ~uintptr_t{0}, ~uintptr_t{0} - 7}) {
       const auto value = std::to_string(disp);
-      EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), disp, w.of(0)).runtime(rt)(),
-                     "remote_disp", value);
-      EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), disp, w.of(0)).runtime(rt)(),
-                     "remote_disp", value);
+      EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), disp, w.of(0)).runtime(rt)(), "remote_disp", value);
+      EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), disp, w.of(0)).runtime(rt)(), "remote_disp", value);
     }
     expect_nothing_posted(env, box);
     EXPECT(w.untouched_but(0, 0));
@@ -120,14 +106,14 @@ TEST_CASE("memory registered with one device is refused by another", "[invalid]"
       std::vector<char> large(200'000);
       auto mr = lci::register_memory_x(large.data(), large.size()).runtime(rt)();
       const auto value = std::to_string(env.device.get_attr_uid());
-      EXPECT_INVALID(lci::post_put_x(0, large.data(), 8, box.comp(), 0, w.of(0)).device(second)
-                         .runtime(rt)(), "rmr", value);
-      EXPECT_INVALID(lci::post_get_x(0, large.data(), 8, box.comp(), 0, w.of(0)).device(second)
-                         .runtime(rt)(), "rmr", value);
-      EXPECT_INVALID(lci::post_send_x(0, large.data(), large.size(), 1, box.comp()).mr(mr)
-                         .device(second).runtime(rt)(), "mr", value);
-      EXPECT_INVALID(lci::post_recv_x(0, large.data(), large.size(), 1, box.comp()).mr(mr)
-                         .device(second).runtime(rt)(), "mr", value);
+      EXPECT_INVALID(lci::post_put_x(0, large.data(), 8, box.comp(), 0, w.of(0)).device(second).runtime(rt)(), "rmr",
+                     value);
+      EXPECT_INVALID(lci::post_get_x(0, large.data(), 8, box.comp(), 0, w.of(0)).device(second).runtime(rt)(), "rmr",
+                     value);
+      EXPECT_INVALID(lci::post_send_x(0, large.data(), large.size(), 1, box.comp()).mr(mr).device(second).runtime(rt)(),
+                     "mr", value);
+      EXPECT_INVALID(lci::post_recv_x(0, large.data(), large.size(), 1, box.comp()).mr(mr).device(second).runtime(rt)(),
+                     "mr", value);
       expect_nothing_posted(env, box);
       EXPECT(w.untouched_but(0, 0));
       lci::deregister_memory_x(&mr).runtime(rt)();
@@ -145,29 +131,25 @@ TEST_CASE("an active message needs a remote completion handle", "[invalid]") {
   });
 }
 
-TEST_CASE("an active message to a handle that is not registered is dropped and not fatal",
-          "[invalid]") {
+TEST_CASE("an active message to a handle that is not registered is dropped and not fatal", "[invalid]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);
     const auto rcomps = env.all_gather(box.rcomp());
     char b[8] = {};
     const auto unknown = static_cast<lci::rcomp_t>(4000);
-    EXPECT(env.post([&] {
-      return lci::post_am_x(env.right(), b, 8, lci::COMP_NULL, unknown).runtime(env.rt)();
-    }).is_done());
+    EXPECT(env.post([&] { return lci::post_am_x(env.right(), b, 8, lci::COMP_NULL, unknown).runtime(env.rt)(); })
+               .is_done());
     for (int i = 0; i < 50; ++i) env.progress();
     env.barrier();
     env.post([&] {
-      return lci::post_am_x(env.right(), b, 8, lci::COMP_NULL,
-                            rcomps[static_cast<size_t>(env.right())])
+      return lci::post_am_x(env.right(), b, 8, lci::COMP_NULL, rcomps[static_cast<size_t>(env.right())])
           .runtime(env.rt)();
     });
     EXPECT_EQ(box.collect().front().status.rank, env.left());
   });
 }
 
-TEST_CASE("a message to a deregistered handle does not reach a later handle with the same number",
-          "[invalid]") {
+TEST_CASE("a message to a deregistered handle does not reach a later handle with the same number", "[invalid]") {
   on_ranks([](rank_env& env) {
     lci::rcomp_t old = 0;
     {
@@ -234,15 +216,11 @@ TEST_CASE("excessive sizes are refused with a typed error, not with std::bad_all
     constexpr int huge = std::numeric_limits<int>::max();
     const auto value = std::to_string(huge);
     EXPECT_INVALID(lci::alloc_sync_x().threshold(huge).runtime(rt)(), "sync_threshold", value);
-    EXPECT_INVALID(lci::alloc_cq_x()
-                       .cq_type(lci::attr_cq_type_t::array_atomic)
-                       .cq_default_length(huge)
-                       .runtime(rt)(),
+    EXPECT_INVALID(lci::alloc_cq_x().cq_type(lci::attr_cq_type_t::array_atomic).cq_default_length(huge).runtime(rt)(),
                    "cq_default_length", value);
     EXPECT_INVALID(lci::alloc_packet_pool_x().npackets(size_t{1} << 63).runtime(rt)(), "npackets",
                    std::to_string(size_t{1} << 63));
-    EXPECT_INVALID(lci::alloc_cq_x().cq_type(static_cast<lci::attr_cq_type_t>(77)).runtime(rt)(), "cq_type",
-                   "77");
+    EXPECT_INVALID(lci::alloc_cq_x().cq_type(static_cast<lci::attr_cq_type_t>(77)).runtime(rt)(), "cq_type", "77");
   });
 }
 
@@ -276,10 +254,10 @@ TEST_CASE("posts refuse matching policies that do not exist", "[invalid]") {
     for (const int bad : {static_cast<int>(lci::matching_policy_t::max), 77, -1}) {
       const auto policy = static_cast<lci::matching_policy_t>(bad);
       const auto value = std::to_string(bad);
-      EXPECT_INVALID(lci::post_send_x(0, b, 8, 1, box.comp()).matching_policy(policy).runtime(rt)(),
-                     "matching_policy", value);
-      EXPECT_INVALID(lci::post_recv_x(0, b, 8, 1, box.comp()).matching_policy(policy).runtime(rt)(),
-                     "matching_policy", value);
+      EXPECT_INVALID(lci::post_send_x(0, b, 8, 1, box.comp()).matching_policy(policy).runtime(rt)(), "matching_policy",
+                     value);
+      EXPECT_INVALID(lci::post_recv_x(0, b, 8, 1, box.comp()).matching_policy(policy).runtime(rt)(), "matching_policy",
+                     value);
       EXPECT_INVALID(lci::post_recv_x(lci::ANY_SOURCE, b, 8, 1, box.comp()).matching_policy(policy).runtime(rt)(),
                      "matching_policy", value);
     }
@@ -299,25 +277,20 @@ TEST_CASE("a message in a packet may not be longer than a packet holds", "[inval
       void* packet = lci::get_upacket_x().packet_pool(pool).runtime(rt)();
       EXPECT(packet != nullptr);
       if (packet == nullptr) continue;
-      for (const size_t size : {lci::get_max_bcopy_size_x().packet_pool(pool).runtime(rt)() + 1,
-                                size_t{1} << 20, size_t{1} << 63}) {
+      for (const size_t size :
+           {lci::get_max_bcopy_size_x().packet_pool(pool).runtime(rt)() + 1, size_t{1} << 20, size_t{1} << 63}) {
         const auto value = std::to_string(size);
-        EXPECT_INVALID(lci::post_am_x(0, packet, size, box.comp(), box.rcomp())
-                           .packet_pool(pool)
-                           .runtime(rt)(),
-                       "size", value);
+        EXPECT_INVALID(lci::post_am_x(0, packet, size, box.comp(), box.rcomp()).packet_pool(pool).runtime(rt)(), "size",
+                       value);
         EXPECT_INVALID(lci::post_am_x(0, packet, size, box.comp(), box.rcomp())
                            .packet_pool(pool)
                            .comp_semantic(lci::comp_semantic_t::remote)
                            .runtime(rt)(),
                        "size", value);
-        EXPECT_INVALID(lci::post_am_x(0, packet, size, box.comp(), box.rcomp())
-                           .packet_pool(pool)
-                           .stream(stream)
-                           .runtime(rt)(),
-                       "size", value);
-        EXPECT_INVALID(lci::post_send_x(0, packet, size, 1, box.comp()).packet_pool(pool).runtime(rt)(),
-                       "size", value);
+        EXPECT_INVALID(
+            lci::post_am_x(0, packet, size, box.comp(), box.rcomp()).packet_pool(pool).stream(stream).runtime(rt)(),
+            "size", value);
+        EXPECT_INVALID(lci::post_send_x(0, packet, size, 1, box.comp()).packet_pool(pool).runtime(rt)(), "size", value);
       }
       lci::put_upacket_x(packet).runtime(rt)();
     }
@@ -336,14 +309,11 @@ TEST_CASE("a deadline that is NaN is refused, whatever its sign", "[invalid]") {
     const auto rt = env.rt;
     for (const double nan : {std::nan(""), -std::nan("")}) {
       const char* const value = "nan";
-      EXPECT_INVALID(lci::post_am_x(0, b, 8, box.comp(), box.rcomp()).deadline(nan).runtime(rt)(), "deadline",
-                     value);
+      EXPECT_INVALID(lci::post_am_x(0, b, 8, box.comp(), box.rcomp()).deadline(nan).runtime(rt)(), "deadline", value);
       EXPECT_INVALID(lci::post_send_x(0, b, 8, 1, box.comp()).deadline(nan).runtime(rt)(), "deadline", value);
       EXPECT_INVALID(lci::post_recv_x(0, b, 8, 1, box.comp()).deadline(nan).runtime(rt)(), "deadline", value);
-      EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, w.of(0)).deadline(nan).runtime(rt)(), "deadline",
-                     value);
-      EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), 0, w.of(0)).deadline(nan).runtime(rt)(), "deadline",
-                     value);
+      EXPECT_INVALID(lci::post_put_x(0, b, 8, box.comp(), 0, w.of(0)).deadline(nan).runtime(rt)(), "deadline", value);
+      EXPECT_INVALID(lci::post_get_x(0, b, 8, box.comp(), 0, w.of(0)).deadline(nan).runtime(rt)(), "deadline", value);
     }
     expect_nothing_posted(env, box);
     // Minus infinity is a negative number: there is no deadline.

@@ -25,8 +25,7 @@ long free_gib() {
 class huge_buffer {
  public:
   explicit huge_buffer(size_t size) : size_(size) {
-    void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     data_ = p == MAP_FAILED ? nullptr : static_cast<char*>(p);
     if (data_ != nullptr) (void)madvise(p, size, MADV_HUGEPAGE);
   }
@@ -48,23 +47,27 @@ TEST_CASE("a message of more than 4 GiB arrives whole", "[large]") {
   // The source consists of zero pages except for some marks; the target's pages are all written.
   const long needed = 6;
   if (free_gib() < needed + 3)
-    LCI_SKIP("needs " + std::to_string(needed + 3) + " GiB of free memory, there are " +
-             std::to_string(free_gib()));
+    LCI_SKIP("needs " + std::to_string(needed + 3) + " GiB of free memory, there are " + std::to_string(free_gib()));
   lci_test::time_limit(180);
   on_ranks([](rank_env& env) {
     constexpr size_t size = (size_t{4} << 30) + 12'345;
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     const int to = env.size - 1;
-    const size_t marks[] = {0, 1, 4095, (size_t{1} << 31) - 1, size_t{1} << 31,
-                            (size_t{1} << 32) - 1, size_t{1} << 32, (size_t{1} << 32) + 7, size - 1};
+    const size_t marks[] = {0,
+                            1,
+                            4095,
+                            (size_t{1} << 31) - 1,
+                            size_t{1} << 31,
+                            (size_t{1} << 32) - 1,
+                            size_t{1} << 32,
+                            (size_t{1} << 32) + 7,
+                            size - 1};
     huge_buffer out(env.rank == 0 ? size : 1), in(env.rank == to ? size : 1);
     EXPECT(out.data() != nullptr && in.data() != nullptr);
     lci::status_t received, sent;
-    if (env.rank == to)
-      received = lci::post_recv_x(0, in.data(), size, 1, sync).runtime(env.rt)();
+    if (env.rank == to) received = lci::post_recv_x(0, in.data(), size, 1, sync).runtime(env.rt)();
     if (env.rank == 0) {
-      for (size_t i = 0; i < std::size(marks); ++i)
-        out.data()[marks[i]] = static_cast<char>('a' + i);
+      for (size_t i = 0; i < std::size(marks); ++i) out.data()[marks[i]] = static_cast<char>('a' + i);
       sent = lci::post_send_x(to, out.data(), size, 1, lci::COMP_NULL).runtime(env.rt)();
       EXPECT(sent.is_done());
       EXPECT_EQ(sent.size, size);
@@ -73,8 +76,7 @@ TEST_CASE("a message of more than 4 GiB arrives whole", "[large]") {
       // Longer than in other tests, since mapping the pages may take half a minute.
       while (!received.is_done() && !lci::sync_test_x(sync, &received).runtime(env.rt)()) env.progress();
       EXPECT_EQ(received.size, size);
-      for (size_t i = 0; i < std::size(marks); ++i)
-        EXPECT_EQ(in.data()[marks[i]], static_cast<char>('a' + i));
+      for (size_t i = 0; i < std::size(marks); ++i) EXPECT_EQ(in.data()[marks[i]], static_cast<char>('a' + i));
       EXPECT_EQ(in.data()[2], '\0');
     }
     env.barrier();
@@ -95,19 +97,21 @@ TEST_CASE("more than 65536 rendezvous are in flight at once", "[large]") {
     auto receives = lci::alloc_counter_x().runtime(env.rt)();
     for (int i = 0; i < count; ++i)
       EXPECT(env.post([&] {
-        return lci::post_send_x(env.right(), out.data(), size, static_cast<lci::tag_t>(i), sends)
-            .allow_done(false)
-            .runtime(env.rt)();
-      }).is_posted());
+                  return lci::post_send_x(env.right(), out.data(), size, static_cast<lci::tag_t>(i), sends)
+                      .allow_done(false)
+                      .runtime(env.rt)();
+                })
+                 .is_posted());
     for (int i = 0; i < 100; ++i) env.progress();
     EXPECT_EQ(lci::counter_get_x(sends).runtime(env.rt)(), int64_t{0});
     env.barrier();
     for (int i = 0; i < count; ++i)
       EXPECT(env.post([&] {
-        return lci::post_recv_x(env.left(), in.data(), size, static_cast<lci::tag_t>(i), receives)
-            .allow_done(false)
-            .runtime(env.rt)();
-      }).is_posted());
+                  return lci::post_recv_x(env.left(), in.data(), size, static_cast<lci::tag_t>(i), receives)
+                      .allow_done(false)
+                      .runtime(env.rt)();
+                })
+                 .is_posted());
     env.until("all transfers", [&] {
       return lci::counter_get_x(sends).runtime(env.rt)() == count &&
              lci::counter_get_x(receives).runtime(env.rt)() == count;
@@ -153,9 +157,7 @@ TEST_CASE("a series of large messages arrives whole, whichever end copies them",
           auto& out = transfers[static_cast<size_t>(i)].out;
           out = message(size_of(tag_of(i)), tag_of(i));
           env.post([&] {
-            return lci::post_send_x(to, out.data(), out.size(), tag_of(i), sends)
-                .allow_done(false)
-                .runtime(env.rt)();
+            return lci::post_send_x(to, out.data(), out.size(), tag_of(i), sends).allow_done(false).runtime(env.rt)();
           });
         }
         env.until("large sends", [&] { return lci::counter_get_x(sends).runtime(env.rt)() == ended; });
@@ -202,9 +204,8 @@ TEST_CASE("a series of large active messages arrives whole, in place and in allo
                 .runtime(env.rt)();
           });
         }
-        env.until("large messages", [&] {
-          return lci::counter_get_x(sends).runtime(env.rt)() == int64_t{round + 1} * window;
-        });
+        env.until("large messages",
+                  [&] { return lci::counter_get_x(sends).runtime(env.rt)() == int64_t{round + 1} * window; });
       }
       if (env.rank == to) {
         std::set<lci::tag_t> tags;

@@ -46,8 +46,7 @@ TEST_CASE("sends and receives of any layouts move exactly their bytes", "[layout
         EXPECT_EQ(end.size, size);
         EXPECT(end.user_context == &me);
       }
-      const auto expected =
-          from.gather(message(from.extent(), static_cast<uint64_t>(env.left())).data());
+      const auto expected = from.gather(message(from.extent(), static_cast<uint64_t>(env.left())).data());
       if (scatter) {
         EXPECT(to.gather(in.data()) == expected);
         EXPECT(to.rest_is(in.data(), in.size(), '\x33'));
@@ -72,8 +71,8 @@ TEST_CASE("large messages of layouts are gathered and scattered during the trans
     struct {
       const pieces *from, *to;
       size_t wanted;
-    } const ways[] = {{&blocks, &list, size},  {&list, &blocks, size}, {&blocks, nullptr, size},
-                      {nullptr, &list, size},  {&list, nullptr, 1000}, {nullptr, nullptr, size}};
+    } const ways[] = {{&blocks, &list, size}, {&list, &blocks, size}, {&blocks, nullptr, size},
+                      {nullptr, &list, size}, {&list, nullptr, 1000}, {nullptr, nullptr, size}};
     for (const auto semantic : {lci::comp_semantic_t::memory, lci::comp_semantic_t::remote})
       for (const auto& way : ways) {
         const auto out = message(500'000, static_cast<uint64_t>(env.rank));
@@ -140,8 +139,7 @@ TEST_CASE("puts and gets of any layouts move exactly their bytes", "[layout]") {
       EXPECT_EQ(s.rank, peer);
       EXPECT(s.buffer == source);
       env.barrier();
-      const auto expected =
-          here.gather(message(here.extent(), static_cast<uint64_t>(env.left())).data());
+      const auto expected = here.gather(message(here.extent(), static_cast<uint64_t>(env.left())).data());
       if (scatter) {
         EXPECT(there.gather(w.data() + disp) == expected);
         EXPECT(there.rest_is(w.data() + disp, w.size() - disp, '\x5a'));
@@ -199,11 +197,8 @@ TEST_CASE("a put of a layout signals once, when all its bytes have arrived", "[l
       EXPECT_EQ(a.status.size, out.size());
       EXPECT_EQ(a.status.rank, env.left());
       const auto expected = message(rows * row, static_cast<uint64_t>(env.left()));
-      for (size_t r = 0; r < rows; ++r)
-        EXPECT(std::memcmp(w.data() + r * pitch, expected.data() + r * row, row) == 0);
-      env.until("the put to end", [&] {
-        return lci::counter_get_x(counter).runtime(env.rt)() == i + 1;
-      });
+      for (size_t r = 0; r < rows; ++r) EXPECT(std::memcmp(w.data() + r * pitch, expected.data() + r * row, row) == 0);
+      env.until("the put to end", [&] { return lci::counter_get_x(counter).runtime(env.rt)() == i + 1; });
       env.barrier();
     }
     lci::free_comp_x(&counter).runtime(env.rt)();
@@ -253,14 +248,10 @@ TEST_CASE("large layouts arrive whole", "[layout]") {
     std::vector<char> in(rows * pitch, '\x33');
     auto received = lci::alloc_sync_x().runtime(env.rt)();
     const auto r = env.post([&] {
-      return lci::post_recv_x(env.left(), in.data(), matrix.size(), 1, received)
-          .layout(&matrix)
-          .runtime(env.rt)();
+      return lci::post_recv_x(env.left(), in.data(), matrix.size(), 1, received).layout(&matrix).runtime(env.rt)();
     });
     const auto s = env.post([&] {
-      return lci::post_send_x(env.right(), out.data(), matrix.size(), 1, sent)
-          .layout(&matrix)
-          .runtime(env.rt)();
+      return lci::post_send_x(env.right(), out.data(), matrix.size(), 1, sent).layout(&matrix).runtime(env.rt)();
     });
     EXPECT(finished(env, sent, s).buffer == out.data());
     EXPECT(finished(env, received, r).buffer == in.data());
@@ -283,14 +274,9 @@ TEST_CASE("segments may lie anywhere in memory", "[layout]") {
                                      {reinterpret_cast<uintptr_t>(b.data()), b.size()}};
     const auto both = layout_t::iovec(list, 2);
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
-    const auto r = env.post([&] {
-      return lci::post_recv_x(env.left(), in.data(), 5, 2, sync).runtime(env.rt)();
-    });
-    env.post([&] {
-      return lci::post_send_x(env.right(), nullptr, 5, 2, lci::COMP_NULL)
-          .layout(&both)
-          .runtime(env.rt)();
-    });
+    const auto r = env.post([&] { return lci::post_recv_x(env.left(), in.data(), 5, 2, sync).runtime(env.rt)(); });
+    env.post(
+        [&] { return lci::post_send_x(env.right(), nullptr, 5, 2, lci::COMP_NULL).layout(&both).runtime(env.rt)(); });
     finished(env, sync, r);
     EXPECT_EQ(std::string(in.data(), 5), "lciv2");
     lci::free_comp_x(&sync).runtime(env.rt)();
@@ -318,18 +304,16 @@ TEST_CASE("an invalid layout is refused and nothing is posted", "[layout]") {
     const layout_segment_t endless[] = {{8, ~size_t{0} - 4}};
     const auto overflow = layout_t::iovec(endless, 1);
     EXPECT_INVALID(put(~size_t{0} - 4, 0, nullptr, &overflow)(), "remote_layout", "address space");
-    EXPECT_INVALID(lci::post_send_x(env.rank, bytes, 7, 0, lci::COMP_NULL)
-                       .layout(&hundred)
-                       .runtime(env.rt)(), "layout", "size = 7");
-    EXPECT_INVALID(lci::post_recv_x(env.rank, bytes, 7, 0, lci::COMP_NULL)
-                       .layout(&hundred)
-                       .runtime(env.rt)(), "layout", "size = 7");
-    EXPECT_INVALID(lci::post_am_x(env.rank, bytes, 7, lci::COMP_NULL, 1).layout(&hundred).runtime(env.rt)(),
-                   "layout", "size = 7");
+    EXPECT_INVALID(lci::post_send_x(env.rank, bytes, 7, 0, lci::COMP_NULL).layout(&hundred).runtime(env.rt)(), "layout",
+                   "size = 7");
+    EXPECT_INVALID(lci::post_recv_x(env.rank, bytes, 7, 0, lci::COMP_NULL).layout(&hundred).runtime(env.rt)(), "layout",
+                   "size = 7");
+    EXPECT_INVALID(lci::post_am_x(env.rank, bytes, 7, lci::COMP_NULL, 1).layout(&hundred).runtime(env.rt)(), "layout",
+                   "size = 7");
     EXPECT_INVALID(lci::post_am_x(env.rank, bytes, 100, lci::COMP_NULL, 0).layout(&hundred).runtime(env.rt)(),
                    "remote_comp", "0");
-    EXPECT_INVALID(lci::post_am_x(env.size, bytes, 100, lci::COMP_NULL, 1).layout(&hundred).runtime(env.rt)(),
-                   "rank", std::to_string(env.size));
+    EXPECT_INVALID(lci::post_am_x(env.size, bytes, 100, lci::COMP_NULL, 1).layout(&hundred).runtime(env.rt)(), "rank",
+                   std::to_string(env.size));
     // Remote segments: for the remote side only, without other remote arguments, each within its registration.
     const lci::remote_segment_t good[] = {{w.of(env.rank), 0, 60}, {w.of(env.rank), 500, 40}},
                                 far[] = {{w.of(env.rank), 0, 60}, {w.of(env.rank), 961, 40}},
@@ -346,11 +330,12 @@ TEST_CASE("an invalid layout is refused and nothing is posted", "[layout]") {
     EXPECT_INVALID(put(100, 0, &remote, nullptr)(), "layout", "remote segments");
     EXPECT_INVALID(lci::post_send_x(env.rank, bytes, 100, 0, lci::COMP_NULL).layout(&remote).runtime(env.rt)(),
                    "layout", "remote segments");
-    EXPECT_INVALID(lci::post_am_x(env.rank, bytes, 100, lci::COMP_NULL, 1).layout(&remote).runtime(env.rt)(),
-                   "layout", "remote segments");
+    EXPECT_INVALID(lci::post_am_x(env.rank, bytes, 100, lci::COMP_NULL, 1).layout(&remote).runtime(env.rt)(), "layout",
+                   "remote segments");
     EXPECT_INVALID(lci::post_comm_x(lci::direction_t::OUT, env.rank, bytes, 100, lci::COMP_NULL)
                        .remote_layout(&hundred)
-                       .runtime(env.rt)(), "remote_layout", "rmr");
+                       .runtime(env.rt)(),
+                   "remote_layout", "rmr");
     if (std::getenv("LCI_TEST_SHARED_WINDOWS") == nullptr) {  // plain copies need no registration
       auto other = lci::alloc_device_x().runtime(env.rt)();
       auto mr = lci::register_memory_x(bytes, sizeof bytes).device(other).runtime(env.rt)();

@@ -19,8 +19,7 @@ long resident() {
 }
 long open_files() {
   long n = 0;
-  for (int fd = 0; fd < 1024; ++fd)
-    n += std::ifstream("/proc/self/fdinfo/" + std::to_string(fd)).good();
+  for (int fd = 0; fd < 1024; ++fd) n += std::ifstream("/proc/self/fdinfo/" + std::to_string(fd)).good();
   return n;
 }
 
@@ -37,8 +36,7 @@ void exchange_one(rank_env& env, inbox& box, lci::device_t device, lci::rcomp_t 
 
 }  // namespace
 
-TEST_CASE("many devices one after the other neither leak nor exhaust anything",
-          "[lifecycle]") {
+TEST_CASE("many devices one after the other neither leak nor exhaust anything", "[lifecycle]") {
   lci_test::time_limit(150);
   on_ranks([](rank_env& env) {
     // More than a rank can have at once, so their numbers and what is stored under them are used again.
@@ -59,8 +57,7 @@ TEST_CASE("many devices one after the other neither leak nor exhaust anything",
     if (!lci_test::sanitized && !ranks_in_one_process()) EXPECT(resident() <= memory + 4096);
     const auto out = message(lci::get_max_bcopy_size_x().runtime(env.rt)(), 1);
     env.post([&] {
-      return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY, rcomp)
-          .runtime(env.rt)();
+      return lci::post_am_x(env.right(), out.data(), out.size(), lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)();
     });
     EXPECT_EQ(box.collect().front().data.size(), out.size());
   });
@@ -87,13 +84,9 @@ TEST_CASE("devices with unread messages can be freed", "[lifecycle]") {
     const auto before = lci::counter_get_x(box.comp()).runtime(env.rt)();
     env.barrier();
     const uint64_t word = 1;
-    env.post([&] {
-      return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, rcomp)
-          .runtime(env.rt)();
-    });
-    env.until("a message", [&] {
-      return lci::counter_get_x(box.comp()).runtime(env.rt)() == before + 1;
-    });
+    env.post(
+        [&] { return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)(); });
+    env.until("a message", [&] { return lci::counter_get_x(box.comp()).runtime(env.rt)() == before + 1; });
   });
 }
 
@@ -103,15 +96,13 @@ TEST_CASE("thousands of completion objects can be allocated and freed", "[lifecy
     const int cycles = lci_test::sanitized ? 500 : 5000;
     lci::rcomp_t largest = 0;
     for (int i = 0; i < cycles; ++i) {
-      lci::comp_t all[] = {lci::alloc_cq_x().runtime(rt)(),
-                           lci::alloc_cq_x()
-                               .cq_type(lci::attr_cq_type_t::array_atomic)
-                               .cq_default_length(64)
-                               .runtime(rt)(),
-                           lci::alloc_sync_x().threshold(3).runtime(rt)(),
-                           lci::alloc_counter_x().runtime(rt)(),
-                           lci::alloc_handler_x([](lci::status_t) {}).runtime(rt)(),
-                           lci::alloc_graph_x().runtime(rt)()};
+      lci::comp_t all[] = {
+          lci::alloc_cq_x().runtime(rt)(),
+          lci::alloc_cq_x().cq_type(lci::attr_cq_type_t::array_atomic).cq_default_length(64).runtime(rt)(),
+          lci::alloc_sync_x().threshold(3).runtime(rt)(),
+          lci::alloc_counter_x().runtime(rt)(),
+          lci::alloc_handler_x([](lci::status_t) {}).runtime(rt)(),
+          lci::alloc_graph_x().runtime(rt)()};
       for (auto& c : all) {
         const auto rcomp = lci::register_rcomp_x(c).runtime(rt)();
         largest = std::max(largest, rcomp & 0xffffff);
@@ -146,8 +137,7 @@ TEST_CASE("a runtime with an unmatched receive can be freed", "[lifecycle]") {
   on_ranks([](rank_env& env) {
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     for (lci::tag_t tag = 0; tag < 10; ++tag) {
-      const auto r = lci::post_recv_x(env.left(), buffer, sizeof buffer, 77 + tag, sync)
-                         .runtime(env.rt)();
+      const auto r = lci::post_recv_x(env.left(), buffer, sizeof buffer, 77 + tag, sync).runtime(env.rt)();
       EXPECT(r.is_posted());
     }
     // The receives are still posted when the synchronizer and then the runtime are freed.
@@ -159,10 +149,11 @@ TEST_CASE("a runtime with unexpected messages can be freed", "[lifecycle]") {
   on_ranks([](rank_env& env) {
     const auto small = message(100, 1);
     for (lci::tag_t tag = 0; tag < 50; ++tag)
-      EXPECT(env.post([&] {
-        return lci::post_send_x(env.right(), small.data(), small.size(), tag, lci::COMP_NULL)
-            .runtime(env.rt)();
-      }).is_done());
+      EXPECT(
+          env.post([&] {
+               return lci::post_send_x(env.right(), small.data(), small.size(), tag, lci::COMP_NULL).runtime(env.rt)();
+             })
+              .is_done());
     env.barrier();
     for (int i = 0; i < 200; ++i) env.progress();
   });

@@ -35,8 +35,8 @@ TEST_CASE("a send matches a receive of the same policy if what the policy compar
     inbox box(env, inbox_kind::queue_lcrq, 1, false);
     sent_value v{-1, 0};
     // Rank and tag differ on the two sides where the policy ignores them.
-    auto received = lci::post_recv_x(compares_rank ? env.left() : (env.left() + 1) % env.size, &v,
-                                     sizeof v, compares_tag ? 11 : 12, box.comp())
+    auto received = lci::post_recv_x(compares_rank ? env.left() : (env.left() + 1) % env.size, &v, sizeof v,
+                                     compares_tag ? 11 : 12, box.comp())
                         .matching_policy(p)
                         .runtime(env.rt)();
     EXPECT(!received.is_retry());
@@ -62,9 +62,7 @@ TEST_CASE("ANY_SOURCE and ANY_TAG match sends with the policy of the wildcard", 
     inbox box(env, inbox_kind::queue_lcrq, 1, false);
     for (const auto& c : cases) {
       sent_value v{-1, 0};
-      auto receive = [&] {
-        return lci::post_recv_x(c.rank, &v, sizeof v, c.tag, box.comp()).runtime(env.rt)();
-      };
+      auto receive = [&] { return lci::post_recv_x(c.rank, &v, sizeof v, c.tag, box.comp()).runtime(env.rt)(); };
       lci::status_t received;
       if (expected) {
         received = receive();
@@ -94,8 +92,7 @@ TEST_CASE("a receive for any tag of rank n does not match rank 0's messages with
     const auto tag = static_cast<lci::tag_t>(other);
     sent_value v{-1, 0}, w{-1, 0};
     if (env.rank == 0) {
-      const auto r = lci::post_recv_x(other, &v, sizeof v, lci::ANY_TAG, wild.comp())
-                         .runtime(env.rt)();
+      const auto r = lci::post_recv_x(other, &v, sizeof v, lci::ANY_TAG, wild.comp()).runtime(env.rt)();
       EXPECT(r.is_posted());
     }
     env.barrier();
@@ -113,9 +110,7 @@ TEST_CASE("a receive for any tag of rank n does not match rank 0's messages with
       if (!r.is_done()) r = plain.collect().front().status;
       EXPECT_EQ(w.rank, 0);
       for (const auto p : {policy::tag_only, policy::none}) {
-        r = lci::post_recv_x(0, &w, sizeof w, tag, plain.comp())
-                .matching_policy(p)
-                .runtime(env.rt)();
+        r = lci::post_recv_x(0, &w, sizeof w, tag, plain.comp()).matching_policy(p).runtime(env.rt)();
         if (!r.is_done()) plain.collect();
       }
     }
@@ -132,8 +127,7 @@ TEST_CASE("tags and ranks that differ do not match", "[matching]") {
   on_ranks([](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1, false);
     sent_value wanted{-1, 0}, other{-1, 0};
-    const auto r = lci::post_recv_x(env.left(), &wanted, sizeof wanted, 2, box.comp())
-                       .runtime(env.rt)();
+    const auto r = lci::post_recv_x(env.left(), &wanted, sizeof wanted, 2, box.comp()).runtime(env.rt)();
     EXPECT(r.is_posted());
     env.barrier();
     send_value(env, env.right(), 1, policy::rank_tag);
@@ -154,10 +148,10 @@ TEST_CASE("many messages with one key reach as many receives, in any order", "[m
   INFO((map ? "map" : "queue"));
   on_ranks([map](rank_env& env) {
     constexpr int count = 100;
-    auto engine = lci::alloc_matching_engine_x()
-                      .matching_engine_type(map ? lci::attr_matching_engine_type_t::map
-                                                : lci::attr_matching_engine_type_t::queue)
-                      .runtime(env.rt)();
+    auto engine =
+        lci::alloc_matching_engine_x()
+            .matching_engine_type(map ? lci::attr_matching_engine_type_t::map : lci::attr_matching_engine_type_t::queue)
+            .runtime(env.rt)();
     env.barrier();
     inbox box(env, inbox_kind::queue_lcrq, count, false);
     std::vector<uint64_t> in(count, 0);
@@ -171,9 +165,7 @@ TEST_CASE("many messages with one key reach as many receives, in any order", "[m
     };
     auto send = [&](uint64_t i) {
       env.post([&] {
-        return lci::post_send_x(env.right(), &i, sizeof i, 4, lci::COMP_NULL)
-            .matching_engine(engine)
-            .runtime(env.rt)();
+        return lci::post_send_x(env.right(), &i, sizeof i, 4, lci::COMP_NULL).matching_engine(engine).runtime(env.rt)();
       });
     };
     for (size_t i = 0; i < count / 2; ++i) receive(i);
@@ -198,9 +190,7 @@ TEST_CASE("messages and receives of two matching engines never match", "[matchin
     env.barrier();
     inbox box(env, inbox_kind::queue_lcrq, 1, false);
     sent_value v{-1, 0}, w{-1, 0};
-    auto r = lci::post_recv_x(env.left(), &v, sizeof v, 1, box.comp())
-                 .matching_engine(engine)
-                 .runtime(env.rt)();
+    auto r = lci::post_recv_x(env.left(), &v, sizeof v, 1, box.comp()).matching_engine(engine).runtime(env.rt)();
     EXPECT(r.is_posted());
     env.barrier();
     send_value(env, env.right(), 1, policy::rank_tag);  // matched by the default engine
@@ -229,9 +219,7 @@ TEST_CASE("a user's make_key decides what matches", "[matching]") {
     env.barrier();
     inbox box(env, inbox_kind::queue_lcrq, 1, false);
     sent_value v{-1, 0};
-    auto r = lci::post_recv_x(env.left(), &v, sizeof v, 25, box.comp())
-                 .matching_engine(engine)
-                 .runtime(env.rt)();
+    auto r = lci::post_recv_x(env.left(), &v, sizeof v, 25, box.comp()).matching_engine(engine).runtime(env.rt)();
     send_value(env, env.right(), 28, policy::rank_tag, engine);
     if (!r.is_done()) r = box.collect().front().status;
     EXPECT_EQ(r.tag, lci::tag_t{28});

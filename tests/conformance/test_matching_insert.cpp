@@ -41,8 +41,7 @@ TEST_CASE("values that remain in an engine are not freed with it", "[matching]")
       auto engine = lci::alloc_matching_engine_x().runtime(env.rt)();
       std::vector<long> values(100, 7);  // none of them is allocated by malloc, or an operation
       for (size_t i = 0; i < values.size(); ++i)
-        EXPECT(lci::matching_engine_insert_x(engine, i % 10, &values[i], type)
-                   .runtime(env.rt)() == nullptr);
+        EXPECT(lci::matching_engine_insert_x(engine, i % 10, &values[i], type).runtime(env.rt)() == nullptr);
       lci::free_matching_engine_x(&engine).runtime(env.rt)();
       EXPECT(values == std::vector<long>(100, 7));
     }
@@ -52,10 +51,10 @@ TEST_CASE("values that remain in an engine are not freed with it", "[matching]")
 TEST_CASE("messages and values of the user never match in an engine", "[matching]") {
   on_ranks([](rank_env& env) {
     const auto rt = env.rt;
-    auto engine = lci::alloc_matching_engine_x().make_key([](int, lci::tag_t tag,
-                                                             lci::matching_policy_t) {
-      return lci::matching_entry_key_t{tag};
-    }).runtime(rt)();
+    auto engine =
+        lci::alloc_matching_engine_x()
+            .make_key([](int, lci::tag_t tag, lci::matching_policy_t) { return lci::matching_entry_key_t{tag}; })
+            .runtime(rt)();
     env.barrier();
     int value = 0, other = 0;
     const auto waiting = lci::matching_engine_insert(engine, 5, &value, send);
@@ -64,10 +63,8 @@ TEST_CASE("messages and values of the user never match in an engine", "[matching
     uint64_t in = 0;
     const uint64_t out = 77;
     // Neither the receive nor the message matches the value.
-    const auto r = lci::post_recv_x(env.left(), &in, sizeof in, 5, sync)
-                       .matching_engine(engine)
-                       .allow_done(false)
-                       .runtime(rt)();
+    const auto r =
+        lci::post_recv_x(env.left(), &in, sizeof in, 5, sync).matching_engine(engine).allow_done(false).runtime(rt)();
     EXPECT(r.is_posted());
     env.post([&] {
       return lci::post_send_x(env.right(), &out, sizeof out, 5, lci::COMP_NULL_RETRY)
@@ -103,8 +100,8 @@ TEST_CASE("values inserted by several threads match, each once", "[matching]") {
     env.parallel(threads, [&](int t) {
       // Half of the threads insert values of type send, the others of type recv.
       for (size_t i = 0; i < count; ++i)
-        if (void* match = lci::matching_engine_insert(
-                engine, i % 50, &values[static_cast<size_t>(t) * count + i], t % 2 ? send : recv))
+        if (void* match = lci::matching_engine_insert(engine, i % 50, &values[static_cast<size_t>(t) * count + i],
+                                                      t % 2 ? send : recv))
           found[static_cast<size_t>(t)].push_back(match);
     });
     std::set<void*> distinct;
@@ -128,8 +125,7 @@ TEST_CASE("values that would look like no match are refused", "[invalid]") {
     auto engine = lci::alloc_matching_engine_x().runtime(env.rt)();
     char value = 0;
     EXPECT_INVALID(lci::matching_engine_insert(engine, 1, nullptr, send), "value", "nullptr");
-    EXPECT_INVALID(lci::matching_engine_insert(engine, 1, &value,
-                                               static_cast<lci::matching_entry_type_t>(2)),
+    EXPECT_INVALID(lci::matching_engine_insert(engine, 1, &value, static_cast<lci::matching_entry_type_t>(2)),
                    "entry_type", "2");
     EXPECT(lci::matching_engine_insert(engine, 1, &value, recv) == nullptr);
     lci::free_matching_engine_x(&engine).runtime(env.rt)();

@@ -45,10 +45,8 @@ TEST_CASE("raw operations refuse a null buffer with a size above 0", "[net][inva
     EXPECT_INVALID(lci::net_post_recv_x(nullptr, 8, mr).runtime(rt)(), "buffer", "nullptr");
     EXPECT_INVALID(lci::net_post_sends_x(0, nullptr, 8).runtime(rt)(), "buffer", "nullptr");
     EXPECT_INVALID(lci::net_post_send_x(0, nullptr, 8, mr).runtime(rt)(), "buffer", "nullptr");
-    EXPECT_INVALID(lci::net_post_put_x(0, nullptr, 8, mr, 0, w.of(0)).runtime(rt)(), "buffer",
-                   "nullptr");
-    EXPECT_INVALID(lci::net_post_get_x(0, nullptr, 8, mr, 0, w.of(0)).runtime(rt)(), "buffer",
-                   "nullptr");
+    EXPECT_INVALID(lci::net_post_put_x(0, nullptr, 8, mr, 0, w.of(0)).runtime(rt)(), "buffer", "nullptr");
+    EXPECT_INVALID(lci::net_post_get_x(0, nullptr, 8, mr, 0, w.of(0)).runtime(rt)(), "buffer", "nullptr");
     expect_nothing_posted(env, port);
   });
 }
@@ -62,12 +60,9 @@ TEST_CASE("raw copies refuse sizes above a packet's, and name the operation that
     const auto rmr = w.of(0);
     std::vector<char> b(largest + 1);
     const auto limit = "0.." + std::to_string(largest);
-    EXPECT_INVALID(lci::net_post_sends_x(0, b.data(), b.size()).runtime(rt)(), limit,
-                   "use net_post_send,");
-    EXPECT_INVALID(lci::net_post_puts_x(0, b.data(), b.size(), 0, rmr).runtime(rt)(), limit,
-                   "use net_post_put,");
-    EXPECT_INVALID(lci::net_post_putImms_x(0, b.data(), b.size(), 0, rmr).runtime(rt)(), limit,
-                   "use net_post_putImm,");
+    EXPECT_INVALID(lci::net_post_sends_x(0, b.data(), b.size()).runtime(rt)(), limit, "use net_post_send,");
+    EXPECT_INVALID(lci::net_post_puts_x(0, b.data(), b.size(), 0, rmr).runtime(rt)(), limit, "use net_post_put,");
+    EXPECT_INVALID(lci::net_post_putImms_x(0, b.data(), b.size(), 0, rmr).runtime(rt)(), limit, "use net_post_putImm,");
     expect_nothing_posted(env, port);
     EXPECT(w.untouched_but(0, 0));
   });
@@ -87,16 +82,14 @@ TEST_CASE("raw puts and gets refuse memory that is not registered", "[net][inval
       EXPECT_INVALID(lci::net_post_puts_x(0, b, 8, bad, w.of(0)).runtime(rt)(), "puts:", value);
       EXPECT_INVALID(lci::net_post_put_x(0, b, 8, mr, bad, w.of(0)).runtime(rt)(), "put:", value);
       EXPECT_INVALID(lci::net_post_putImms_x(0, b, 8, bad, w.of(0)).runtime(rt)(), "putImms:", value);
-      EXPECT_INVALID(lci::net_post_putImm_x(0, b, 8, mr, bad, w.of(0)).runtime(rt)(), "putImm:",
-                     value);
+      EXPECT_INVALID(lci::net_post_putImm_x(0, b, 8, mr, bad, w.of(0)).runtime(rt)(), "putImm:", value);
       EXPECT_INVALID(lci::net_post_get_x(0, b, 8, mr, bad, w.of(0)).runtime(rt)(), "get:", value);
     }
     // The registration of the local buffer must contain the buffer.
     char large[100];
     auto part = lci::register_memory_x(large + 10, 50).runtime(rt)();
     for (char* outside : {large, large + 55, b})
-      EXPECT_INVALID(lci::net_post_put_x(0, outside, 8, part, 0, w.of(0)).runtime(rt)(), "mr",
-                     "50 bytes");
+      EXPECT_INVALID(lci::net_post_put_x(0, outside, 8, part, 0, w.of(0)).runtime(rt)(), "mr", "50 bytes");
     EXPECT_INVALID(lci::net_post_recv_x(large, 100, part).runtime(rt)(), "mr", "50 bytes");
     lci::deregister_memory_x(&part).runtime(rt)();
     expect_nothing_posted(env, port);
@@ -113,9 +106,7 @@ TEST_CASE("raw operations refuse registrations of another device", "[net][invali
       window w(env, 64);
       char b[8] = {};
       auto mr = lci::register_memory_x(b, 8).runtime(rt)();
-      EXPECT_INVALID(
-          lci::net_post_put_x(0, b, 8, lci::mr_t(), 0, w.of(0)).runtime(rt).device(second)(), "rmr",
-          "uid");
+      EXPECT_INVALID(lci::net_post_put_x(0, b, 8, lci::mr_t(), 0, w.of(0)).runtime(rt).device(second)(), "rmr", "uid");
       EXPECT_INVALID(lci::net_post_send_x(0, b, 8, mr).runtime(rt).device(second)(), "mr", "uid");
       EXPECT_INVALID(lci::net_post_recv_x(b, 8, mr).runtime(rt).device(second)(), "mr", "uid");
       lci::deregister_memory_x(&mr).runtime(rt)();

@@ -18,9 +18,7 @@ TEST_CASE("a raw message of any size fills a posted buffer", "[net]") {
         for (const size_t size : interesting_sizes(env)) {
           guarded in(size + 10);
           const auto posted = port.post([&] {
-            return lci::net_post_recv_x(in.data(), in.size(), lci::mr_t())
-                .user_context(&in_context)
-                .runtime(env.rt)();
+            return lci::net_post_recv_x(in.data(), in.size(), lci::mr_t()).user_context(&in_context).runtime(env.rt)();
           });
           EXPECT(posted.is_posted());
           env.barrier();
@@ -58,15 +56,12 @@ TEST_CASE("the buffer of a raw send of a copy may be changed after the post", "[
       std::vector<std::vector<char>> in(n, std::vector<char>(size));
       for (auto& buffer : in)
         port.post([&] {
-          return lci::net_post_recv_x(buffer.data(), size, lci::mr_t())
-              .user_context(&buffer)
-              .runtime(env.rt)();
+          return lci::net_post_recv_x(buffer.data(), size, lci::mr_t()).user_context(&buffer).runtime(env.rt)();
         });
       for (uint32_t i = 0; i < n; ++i) {
         auto out = message(size, i);
-        const auto sent = port.post([&] {
-          return lci::net_post_sends_x(env.right(), out.data(), size).imm_data(i).runtime(env.rt)();
-        });
+        const auto sent = port.post(
+            [&] { return lci::net_post_sends_x(env.right(), out.data(), size).imm_data(i).runtime(env.rt)(); });
         EXPECT(sent.is_done());
         out.assign(size, '\x77');
       }
@@ -94,14 +89,10 @@ TEST_CASE("raw messages fill buffers in the order of their posts", "[net]") {
     int in[n] = {};
     for (int& buffer : in)
       port.post([&] {
-        return lci::net_post_recv_x(&buffer, sizeof buffer, lci::mr_t())
-            .user_context(&buffer)
-            .runtime(env.rt)();
+        return lci::net_post_recv_x(&buffer, sizeof buffer, lci::mr_t()).user_context(&buffer).runtime(env.rt)();
       });
     for (int i = 0; i < n; ++i) {
-      port.post([&] {
-        return lci::net_post_sends_x(env.right(), &i, sizeof i).runtime(env.rt)();
-      });
+      port.post([&] { return lci::net_post_sends_x(env.right(), &i, sizeof i).runtime(env.rt)(); });
       EXPECT(port.next(net_opcode_t::RECV).user_context == &in[i]);
       EXPECT_EQ(in[i], i);
       env.barrier();  // one at a time: not every network keeps messages in order
@@ -115,17 +106,12 @@ TEST_CASE("a raw message waits for its buffer, also if LCI's progress receives i
   on_ranks([size](rank_env& env) {
     raw_port port(env);
     const auto out = message(size, static_cast<uint64_t>(env.rank));
-    port.post([&] {
-      return lci::net_post_send_x(env.right(), out.data(), size, lci::mr_t())
-          .imm_data(5)
-          .runtime(env.rt)();
-    });
+    port.post(
+        [&] { return lci::net_post_send_x(env.right(), out.data(), size, lci::mr_t()).imm_data(5).runtime(env.rt)(); });
     env.barrier();
     for (int i = 0; i < 100; ++i) env.progress();
     std::vector<char> in(size);
-    port.post([&] {
-      return lci::net_post_recv_x(in.data(), size, lci::mr_t()).user_context(&in).runtime(env.rt)();
-    });
+    port.post([&] { return lci::net_post_recv_x(in.data(), size, lci::mr_t()).user_context(&in).runtime(env.rt)(); });
     const auto r = port.next(net_opcode_t::RECV);
     EXPECT(r.user_context == &in);
     EXPECT_EQ(r.imm_data, 5u);
@@ -141,11 +127,8 @@ TEST_CASE("raw polls alone handle all messages of the device", "[net]") {
     raw_port port(env);
     auto sync = lci::alloc_sync_x().runtime(env.rt)();
     int number = 0, raw_number = 0;
-    auto received =
-        lci::post_recv_x(env.left(), &number, sizeof number, 1, sync).runtime(env.rt)();
-    port.post([&] {
-      return lci::net_post_recv_x(&raw_number, sizeof raw_number, lci::mr_t()).runtime(env.rt)();
-    });
+    auto received = lci::post_recv_x(env.left(), &number, sizeof number, 1, sync).runtime(env.rt)();
+    port.post([&] { return lci::net_post_recv_x(&raw_number, sizeof raw_number, lci::mr_t()).runtime(env.rt)(); });
     const auto rcomps = env.all_gather(box.rcomp());
     // From here on no other progress is made.
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -159,22 +142,16 @@ TEST_CASE("raw polls alone handle all messages of the device", "[net]") {
     const int mine = env.rank + 10, raw_mine = env.rank + 20;
     const auto rcomp = rcomps[static_cast<size_t>(env.right())];
     EXPECT(poll_until([&] {
-      return lci::post_am_x(env.right(), &mine, sizeof mine, lci::COMP_NULL_RETRY, rcomp)
-          .runtime(env.rt)()
-          .is_done();
+      return lci::post_am_x(env.right(), &mine, sizeof mine, lci::COMP_NULL_RETRY, rcomp).runtime(env.rt)().is_done();
     }));
     EXPECT(poll_until([&] {
-      return lci::post_send_x(env.right(), &mine, sizeof mine, 1, lci::COMP_NULL_RETRY)
-          .runtime(env.rt)()
-          .is_done();
+      return lci::post_send_x(env.right(), &mine, sizeof mine, 1, lci::COMP_NULL_RETRY).runtime(env.rt)().is_done();
     }));
-    EXPECT(poll_until([&] {
-      return lci::net_post_sends_x(env.right(), &raw_mine, sizeof raw_mine).runtime(env.rt)().is_done();
-    }));
+    EXPECT(poll_until(
+        [&] { return lci::net_post_sends_x(env.right(), &raw_mine, sizeof raw_mine).runtime(env.rt)().is_done(); }));
     EXPECT(poll_until([&] { return !port.polled.empty(); }));
     EXPECT_EQ(raw_number, env.left() + 20);
-    EXPECT(received.is_done() ||
-           poll_until([&] { return lci::sync_test_x(sync, &received).runtime(env.rt)(); }));
+    EXPECT(received.is_done() || poll_until([&] { return lci::sync_test_x(sync, &received).runtime(env.rt)(); }));
     EXPECT_EQ(number, env.left() + 10);
     EXPECT_EQ(box.collect().size(), size_t{1});
     lci::free_comp_x(&sync).runtime(env.rt)();
@@ -190,12 +167,8 @@ TEST_CASE("a poll returns no more raw statuses than requested", "[net]") {
     int out = 0;
     std::vector<int> in(n);
     for (size_t i = 0; i < n; ++i) {
-      port.post([&] {
-        return lci::net_post_recv_x(&in[i], sizeof in[i], lci::mr_t()).runtime(env.rt)();
-      });
-      port.post([&] {
-        return lci::net_post_sends_x(env.right(), &out, sizeof out).runtime(env.rt)();
-      });
+      port.post([&] { return lci::net_post_recv_x(&in[i], sizeof in[i], lci::mr_t()).runtime(env.rt)(); });
+      port.post([&] { return lci::net_post_sends_x(env.right(), &out, sizeof out).runtime(env.rt)(); });
     }
     port.poll(0);
     EXPECT(port.polled.empty());
@@ -217,12 +190,8 @@ TEST_CASE("a raw message that is longer than its buffer is truncated, as its sta
     raw_port port(env);
     guarded in(20);
     const auto out = message(size, static_cast<uint64_t>(env.rank));
-    port.post([&] {
-      return lci::net_post_recv_x(in.data(), 20, lci::mr_t()).user_context(&in).runtime(env.rt)();
-    });
-    port.post([&] {
-      return lci::net_post_send_x(env.right(), out.data(), size, lci::mr_t()).runtime(env.rt)();
-    });
+    port.post([&] { return lci::net_post_recv_x(in.data(), 20, lci::mr_t()).user_context(&in).runtime(env.rt)(); });
+    port.post([&] { return lci::net_post_send_x(env.right(), out.data(), size, lci::mr_t()).runtime(env.rt)(); });
     const auto r = port.next(net_opcode_t::ERROR);
     EXPECT_EQ(r.rank, env.left());
     EXPECT_EQ(r.length, size_t{20});
@@ -269,9 +238,7 @@ TEST_CASE("a packet that is sent raw remains its owner's", "[net]") {
     for (const size_t sent : {size_t{8}, size}) {
       std::vector<char> in(size);
       port.post([&] { return lci::net_post_recv_x(in.data(), size, lci::mr_t()).runtime(env.rt)(); });
-      port.post([&] {
-        return lci::net_post_send_x(env.right(), packet, sent, lci::mr_t()).runtime(env.rt)();
-      });
+      port.post([&] { return lci::net_post_send_x(env.right(), packet, sent, lci::mr_t()).runtime(env.rt)(); });
       EXPECT_EQ(port.next(net_opcode_t::RECV).length, sent);
       EXPECT_EQ(port.next(net_opcode_t::SEND).length, sent);
       void* const other = lci::get_upacket_x().runtime(env.rt)();
@@ -310,9 +277,7 @@ TEST_CASE("raw operations of several threads complete exactly once", "[net][thre
         const auto number = static_cast<size_t>(t * each + i);
         const uint64_t out = number;
         port.post([&] {
-          return lci::net_post_recv_x(&in[number], sizeof out, lci::mr_t())
-              .user_context(&in[number])
-              .runtime(env.rt)();
+          return lci::net_post_recv_x(&in[number], sizeof out, lci::mr_t()).user_context(&in[number]).runtime(env.rt)();
         });
         port.post([&] {
           return lci::net_post_send_x(env.right(), &out, sizeof out, lci::mr_t())

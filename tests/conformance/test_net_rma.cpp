@@ -62,8 +62,7 @@ TEST_CASE("a raw put with immediate data gives the target a status when the data
           ++imm;
           const auto out = message(size, size + static_cast<uint64_t>(env.rank));
           port.post([&] {
-            return lci::net_post_putImm_x(env.right(), out.data(), size, lci::mr_t(), offset,
-                                          w.of(env.right()))
+            return lci::net_post_putImm_x(env.right(), out.data(), size, lci::mr_t(), offset, w.of(env.right()))
                 .imm_data(imm)
                 .user_context(&imm)
                 .runtime(env.rt)();
@@ -98,8 +97,7 @@ TEST_CASE("the buffer of a raw put of a copy may be changed after the post", "[n
             return lci::net_post_putImms_x(env.right(), out.data(), size, offset, w.of(env.right()))
                 .imm_data(77)
                 .runtime(env.rt)();
-          return lci::net_post_puts_x(env.right(), out.data(), size, offset, w.of(env.right()))
-              .runtime(env.rt)();
+          return lci::net_post_puts_x(env.right(), out.data(), size, offset, w.of(env.right())).runtime(env.rt)();
         });
         EXPECT(done.is_done());
         out.assign(size, '\x77');
@@ -113,8 +111,7 @@ TEST_CASE("the buffer of a raw put of a copy may be changed after the post", "[n
         std::vector<char> back(size);
         while (!imm && !matches(back.data(), size, size + static_cast<uint64_t>(env.rank))) {
           port.post([&] {
-            return lci::net_post_get_x(env.right(), back.data(), size, lci::mr_t(), offset,
-                                       w.of(env.right()))
+            return lci::net_post_get_x(env.right(), back.data(), size, lci::mr_t(), offset, w.of(env.right()))
                 .runtime(env.rt)();
           });
           port.next(net_opcode_t::READ);
@@ -140,8 +137,7 @@ TEST_CASE("a raw get of any size reads the target's bytes", "[net][rma]") {
         for (const size_t size : sizes) {
           guarded in(size);
           const auto posted = port.post([&] {
-            return lci::net_post_get_x(env.right(), in.data(), size, lci::mr_t(), offset,
-                                       w.of(env.right()))
+            return lci::net_post_get_x(env.right(), in.data(), size, lci::mr_t(), offset, w.of(env.right()))
                 .user_context(&in)
                 .runtime(env.rt)();
           });

@@ -25,9 +25,7 @@ TEST_CASE("a message assembled in a packet is sent, and the packet returns to it
           const size_t sizes[] = {8, 60, 1000, room};
           const size_t size = sizes[i % 4];
           void* packet = nullptr;
-          env.until("a packet", [&] {
-            return (packet = lci::get_upacket_x().runtime(env.rt)()) != nullptr;
-          });
+          env.until("a packet", [&] { return (packet = lci::get_upacket_x().runtime(env.rt)()) != nullptr; });
           fill(packet, size, static_cast<uint64_t>(i + env.rank));
           const auto s = env.post([&] {
             return lci::post_am_x(env.right(), packet, size, lci::COMP_NULL_RETRY,
@@ -38,8 +36,7 @@ TEST_CASE("a message assembled in a packet is sent, and the packet returns to it
           EXPECT(s.is_done());
           const auto a = box.collect().front();  // messages may arrive in another order: the tag identifies them
           EXPECT_EQ(a.data.size(), sizes[a.status.tag % 4]);
-          EXPECT(matches(a.data.data(), a.data.size(),
-                         a.status.tag + static_cast<uint64_t>(env.left())));
+          EXPECT(matches(a.data.data(), a.data.size(), a.status.tag + static_cast<uint64_t>(env.left())));
           if (i % 500 == 0) env.barrier();
         }
       },
@@ -56,15 +53,16 @@ TEST_CASE("packets of a device's own pool return to it, whatever the size of the
         for (int i = 0; i < 1500; ++i) {  // more messages than there are packets
           const size_t size = i % 2 == 0 ? 8 : 1000;
           void* packet = nullptr;
-          env.until(device, "a packet", [&] {
-            return (packet = lci::get_upacket_x().packet_pool(pool).runtime(env.rt)()) != nullptr;
-          });
+          env.until(device, "a packet",
+                    [&] { return (packet = lci::get_upacket_x().packet_pool(pool).runtime(env.rt)()) != nullptr; });
           fill(packet, size, 1);
-          EXPECT(env.post(device, [&] {
-            return lci::post_am_x(env.right(), packet, size, lci::COMP_NULL_RETRY, right)
-                .device(device)
-                .runtime(env.rt)();
-          }).is_done());
+          EXPECT(env.post(device,
+                          [&] {
+                            return lci::post_am_x(env.right(), packet, size, lci::COMP_NULL_RETRY, right)
+                                .device(device)
+                                .runtime(env.rt)();
+                          })
+                     .is_done());
           env.until(device, "a message", [&] { return !box.empty(); });
           box.collect();
         }
@@ -167,16 +165,14 @@ TEST_CASE("posts can use a packet pool of the user", "[packets]") {
       box.collect();
     }
     env.barrier();
-    env.until("the device to be drained",
-              [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+    env.until("the device to be drained", [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
     EXPECT(box.empty());
     lci::deregister_packet_pool_x(pool, env.device).runtime(env.rt)();
     lci::free_packet_pool_x(&pool).runtime(env.rt)();
   });
 }
 
-TEST_CASE("a message larger than the packets of the pool it is posted with arrives whole",
-          "[packets]") {
+TEST_CASE("a message larger than the packets of the pool it is posted with arrives whole", "[packets]") {
   on_ranks([](rank_env& env) {
     auto pool = lci::alloc_packet_pool_x().packet_size(4096).npackets(64).runtime(env.rt)();
     lci::register_packet_pool_x(pool, env.device).runtime(env.rt)();
@@ -186,8 +182,7 @@ TEST_CASE("a message larger than the packets of the pool it is posted with arriv
     for (const size_t size : {size_t{4000}, size_t{5000}, size_t{8000}}) {
       const auto out = message(size, size);
       auto s = env.post([&] {
-        return lci::post_am_x(env.right(), out.data(), size, sync,
-                              rcomps[static_cast<size_t>(env.right())])
+        return lci::post_am_x(env.right(), out.data(), size, sync, rcomps[static_cast<size_t>(env.right())])
             .tag(size)
             .packet_pool(pool)
             .runtime(env.rt)();
@@ -195,20 +190,17 @@ TEST_CASE("a message larger than the packets of the pool it is posted with arriv
       // The left neighbour may be ahead of this rank, and the network need not keep the order.
       const auto a = box.collect().front();
       EXPECT(a.data.size() == a.status.tag && matches(a.data.data(), a.data.size(), a.status.tag));
-      if (!s.is_done())
-        env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
+      if (!s.is_done()) env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
     }
     env.barrier();
-    env.until("the device to be drained",
-              [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+    env.until("the device to be drained", [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
     lci::free_comp_x(&sync).runtime(env.rt)();
     lci::deregister_packet_pool_x(pool, env.device).runtime(env.rt)();
     lci::free_packet_pool_x(&pool).runtime(env.rt)();
   });
 }
 
-TEST_CASE("a message from larger packets than the receiver has is delivered in an allocated buffer",
-          "[packets]") {
+TEST_CASE("a message from larger packets than the receiver has is delivered in an allocated buffer", "[packets]") {
   on_ranks([](rank_env& env) {
     // Neighbours have packets of different sizes.
     const size_t packet_size = env.rank % 2 == 0 ? 16384 : 4096;
@@ -220,8 +212,7 @@ TEST_CASE("a message from larger packets than the receiver has is delivered in a
     for (const size_t size : {size_t{100}, size_t{3000}, size_t{5000}, size_t{15000}}) {
       const auto out = message(size, size);
       auto sent = env.post(device, [&] {
-        return lci::post_am_x(env.right(), out.data(), size, sync,
-                              rcomps[static_cast<size_t>(env.right())])
+        return lci::post_am_x(env.right(), out.data(), size, sync, rcomps[static_cast<size_t>(env.right())])
             .device(device)
             .packet_pool(pool)
             .runtime(env.rt)();
@@ -231,8 +222,7 @@ TEST_CASE("a message from larger packets than the receiver has is delivered in a
         if (!sent.is_done()) lci::sync_test_x(sync, &sent).runtime(env.rt)();
         if (!got.is_done()) got = lci::cq_pop_x(arrivals).runtime(env.rt)();
         // Drained, so the neighbour needs no more progress here: no thread makes any afterwards.
-        return sent.is_done() && got.is_done() &&
-               lci::test_drained_x().device(device).runtime(env.rt)().is_done();
+        return sent.is_done() && got.is_done() && lci::test_drained_x().device(device).runtime(env.rt)().is_done();
       });
       EXPECT(got.size == size && matches(got.buffer, size, size));
       lci::put_upacket_x(got.buffer).runtime(env.rt)();
@@ -254,20 +244,16 @@ TEST_CASE("a packet that is sent by rendezvous returns to its pool, too", "[pack
         const size_t size = lci::get_max_bcopy_size_x().runtime(env.rt)();
         for (uint64_t i = 0; i < 500; ++i) {
           void* packet = nullptr;
-          env.until("a packet", [&] {
-            return (packet = lci::get_upacket_x().runtime(env.rt)()) != nullptr;
-          });
+          env.until("a packet", [&] { return (packet = lci::get_upacket_x().runtime(env.rt)()) != nullptr; });
           fill(packet, size, i);
           auto s = env.post([&] {
-            return lci::post_am_x(env.right(), packet, size, sync,
-                                  rcomps[static_cast<size_t>(env.right())])
+            return lci::post_am_x(env.right(), packet, size, sync, rcomps[static_cast<size_t>(env.right())])
                 .tag(i)
                 .runtime(env.rt)();
           });
           const auto a = box.collect().front();  // messages may arrive in another order
           EXPECT(matches(a.data.data(), size, a.status.tag));
-          if (!s.is_done())
-            env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
+          if (!s.is_done()) env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
         }
         env.barrier();
         lci::free_comp_x(&sync).runtime(env.rt)();
@@ -288,13 +274,11 @@ TEST_CASE("a packet pool that a device uses can't be freed", "[packets]") {
     lci::register_packet_pool_x(pool, env.device).runtime(rt)();
     lci::register_packet_pool_x(pool, env.device).runtime(rt)();
     for (int left = 2; left > 0; --left) {
-      EXPECT_INVALID(lci::free_packet_pool_x(&pool).runtime(rt)(), "packet_pool",
-                     "deregister_packet_pool");
+      EXPECT_INVALID(lci::free_packet_pool_x(&pool).runtime(rt)(), "packet_pool", "deregister_packet_pool");
       EXPECT(!pool.is_empty());
       lci::deregister_packet_pool_x(pool, env.device).runtime(rt)();
     }
-    EXPECT_INVALID(lci::deregister_packet_pool_x(pool, env.device).runtime(rt)(), "packet_pool",
-                   "mine");
+    EXPECT_INVALID(lci::deregister_packet_pool_x(pool, env.device).runtime(rt)(), "packet_pool", "mine");
     lci::free_packet_pool_x(&pool).runtime(rt)();
 
     // The pool that a device was allocated with is in use until the device is freed.
@@ -325,15 +309,12 @@ answering* answering_of[64];  // by rank, since any thread may run a rank's hand
 
 void answer(lci::status_t request) {
   answering& a = *answering_of[rank_env::mine().rank];
-  lci::post_am_x(request.rank, a.reply.data(), a.reply.size(), a.done, a.to)
-      .allow_retry(false)
-      .runtime(a.rt)();
+  lci::post_am_x(request.rank, a.reply.data(), a.reply.size(), a.done, a.to).allow_retry(false).runtime(a.rt)();
 }
 
 }  // namespace
 
-TEST_CASE("a handler's answer is sent and arrives while the program holds all packets",
-          "[packets][handlers]") {
+TEST_CASE("a handler's answer is sent and arrives while the program holds all packets", "[packets][handlers]") {
   on_ranks(
       [](rank_env& env) {
         const auto rt = env.rt;
@@ -353,9 +334,7 @@ TEST_CASE("a handler's answer is sent and arrives while the program holds all pa
         env.barrier();  // now no rank has a free packet
         constexpr int questions = 60;
         for (int i = 0; i < questions; ++i)
-          env.post([&] {
-            return lci::post_am_x(env.right(), "?", 1, lci::COMP_NULL_RETRY, ask).runtime(rt)();
-          });
+          env.post([&] { return lci::post_am_x(env.right(), "?", 1, lci::COMP_NULL_RETRY, ask).runtime(rt)(); });
         for (int got = 0; got < questions;) {
           const lci::status_t s = lci::cq_pop_x(cq).runtime(rt)();
           if (s.is_retry()) {
@@ -367,8 +346,7 @@ TEST_CASE("a handler's answer is sent and arrives while the program holds all pa
           lci::put_upacket_x(s.buffer).runtime(rt)();
         }
         env.barrier();
-        env.until("the device to be drained",
-                  [&] { return lci::test_drained_x().runtime(rt)().is_done(); });
+        env.until("the device to be drained", [&] { return lci::test_drained_x().runtime(rt)().is_done(); });
         for (void* p : kept) lci::put_upacket_x(p).runtime(rt)();
         lci::deregister_rcomp_x(ask).runtime(rt)();
         lci::deregister_rcomp_x(a.to).runtime(rt)();

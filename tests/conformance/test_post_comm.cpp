@@ -5,8 +5,7 @@
 using namespace conf;
 using lci::direction_t;
 
-TEST_CASE("post_comm does what its direction, remote buffer and remote completion say",
-          "[post_comm]") {
+TEST_CASE("post_comm does what its direction, remote buffer and remote completion say", "[post_comm]") {
   const size_t size = GENERATE(size_t{8}, size_t{4000}, size_t{90'000});
   INFO(size << " bytes");
   on_ranks([size](rank_env& env) {
@@ -24,14 +23,10 @@ TEST_CASE("post_comm does what its direction, remote buffer and remote completio
 
     {  // IN, none, none: receive; OUT, none, none: send
       auto r = env.post([&] {
-        return lci::post_comm_x(direction_t::IN, env.left(), in.data(), size, sync)
-            .tag(9)
-            .runtime(env.rt)();
+        return lci::post_comm_x(direction_t::IN, env.left(), in.data(), size, sync).tag(9).runtime(env.rt)();
       });
       auto s = env.post([&] {
-        return lci::post_comm_x(direction_t::OUT, env.right(), out.data(), size, sync2)
-            .tag(9)
-            .runtime(env.rt)();
+        return lci::post_comm_x(direction_t::OUT, env.right(), out.data(), size, sync2).tag(9).runtime(env.rt)();
       });
       EXPECT_EQ(finished(env, sync, r).rank, env.left());
       EXPECT_EQ(finished(env, sync2, s).rank, env.right());
@@ -120,8 +115,7 @@ TEST_CASE("post_comm refuses a receive with a remote completion", "[post_comm]")
 TEST_CASE("post_comm refuses an invalid direction", "[post_comm]") {
   on_ranks([](rank_env& env) {
     char buffer[8];
-    EXPECT_INVALID(lci::post_comm_x(static_cast<direction_t>(2), env.right(), buffer, sizeof buffer,
-                                    lci::COMP_NULL)
+    EXPECT_INVALID(lci::post_comm_x(static_cast<direction_t>(2), env.right(), buffer, sizeof buffer, lci::COMP_NULL)
                        .runtime(env.rt)(),
                    "direction", "2");
   });

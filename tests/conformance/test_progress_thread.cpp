@@ -18,15 +18,10 @@ using lci::progress_mode_t;
 
 namespace {
 
-constexpr auto all_modes = {progress_mode_t::spin, progress_mode_t::adaptive,
-                            progress_mode_t::event};
+constexpr auto all_modes = {progress_mode_t::spin, progress_mode_t::adaptive, progress_mode_t::event};
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-void sleep_for(double seconds) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 /// Waits for a condition without calling the library.
 template <class F>
 bool comes_true(F f, double seconds = 20.0 * lci_test::time_scale) {
@@ -43,9 +38,7 @@ double thread_seconds() {
 double process_seconds() {
   rusage used;
   getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](timeval t) {
-    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-  };
+  const auto seconds = [](timeval t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
@@ -61,7 +54,9 @@ struct arrivals : lci::comp_impl_t {
 template <class Object>
 struct known {
   /// `set` runs before other threads can use the object.
-  explicit known(rank_env& e, const std::function<void(Object&)>& set = [](Object&) {}) : env(e) {
+  explicit known(
+      rank_env& e, const std::function<void(Object&)>& set = [](Object&) {})
+      : env(e) {
     set(object);
     number = lci::register_rcomp_x(lci::comp_t(&object)).runtime(e.rt)();
     env.barrier();
@@ -74,9 +69,8 @@ struct known {
 
 void send_word(rank_env& env, lci::device_t device, int to, lci::rcomp_t number) {
   uint64_t word = 1;
-  env.post(device, [&] {
-    return lci::post_am_x(to, &word, sizeof word, lci::COMP_NULL_RETRY, number).device(device)();
-  });
+  env.post(device,
+           [&] { return lci::post_am_x(to, &word, sizeof word, lci::COMP_NULL_RETRY, number).device(device)(); });
 }
 
 lci::progress_thread_t start(lci::device_t device, progress_mode_t mode) {
@@ -114,16 +108,13 @@ TEST_CASE("a peer that computes without calling the library answers", "[service]
         answering() { attr.am_in_place = true; }
         void signal(lci::status_t s) override {
           uint64_t word = 2;
-          lci::post_am_x(s.rank, &word, sizeof word, lci::COMP_NULL_RETRY, to)
-              .device(device)
-              .allow_retry(false)();
+          lci::post_am_x(s.rank, &word, sizeof word, lci::COMP_NULL_RETRY, to).device(device).allow_retry(false)();
         }
         lci::device_t device;
         lci::rcomp_t to = 0;
       };
       known<arrivals> answers(env);
-      known<answering> questions(
-          env, [&](answering& o) { o.device = env.device, o.to = answers.number; });
+      known<answering> questions(env, [&](answering& o) { o.device = env.device, o.to = answers.number; });
       const size_t size = 1 << 20;
       std::vector<char> memory(size, 'm'), mine(size, 'x');
       lci::mr_t mr = lci::register_memory_x(memory.data(), size).device(env.device)();
@@ -131,8 +122,7 @@ TEST_CASE("a peer that computes without calling the library answers", "[service]
       lci::comp_t received = lci::alloc_sync(), done = lci::alloc_sync();
       std::vector<char> into(size);
       lci::status_t s;
-      if (env.rank == 1)
-        s = lci::post_recv_x(0, into.data(), size, 1, received).runtime(env.rt)();
+      if (env.rank == 1) s = lci::post_recv_x(0, into.data(), size, 1, received).runtime(env.rt)();
       lci::progress_thread_t thread = start(env.device, mode);
       env.barrier();
       const double begin = now();
@@ -146,16 +136,12 @@ TEST_CASE("a peer that computes without calling the library answers", "[service]
         };
         send_word(env, env.device, 1, questions.number);
         EXPECT(comes_true([&] { return answers.object.count() == 1; }));
-        EXPECT(finished(env.post([&] {
-          return lci::post_send_x(1, mine.data(), size, 1, done).device(env.device)();
-        })));
-        EXPECT(finished(env.post([&] {
-          return lci::post_put_x(1, mine.data(), size / 2, done, 0, keys[1]).device(env.device)();
-        })));
-        EXPECT(finished(env.post([&] {
-          return lci::post_get_x(1, mine.data(), size / 2, done, size / 2, keys[1])
-              .device(env.device)();
-        })));
+        EXPECT(
+            finished(env.post([&] { return lci::post_send_x(1, mine.data(), size, 1, done).device(env.device)(); })));
+        EXPECT(finished(env.post(
+            [&] { return lci::post_put_x(1, mine.data(), size / 2, done, 0, keys[1]).device(env.device)(); })));
+        EXPECT(finished(env.post(
+            [&] { return lci::post_get_x(1, mine.data(), size / 2, done, size / 2, keys[1]).device(env.device)(); })));
         EXPECT(now() - begin < 0.3 * lci_test::time_scale);
         EXPECT_EQ(mine[0], 'm');
       }
@@ -183,9 +169,7 @@ TEST_CASE("a wait sleeps while a progress thread makes progress", "[service]") {
       env.barrier();
       std::thread later([&] {
         sleep_for(0.2);
-        env.post([&] {
-          return lci::post_send_x(env.right(), "x", 1, 4, lci::COMP_NULL_RETRY).runtime(env.rt)();
-        });
+        env.post([&] { return lci::post_send_x(env.right(), "x", 1, 4, lci::COMP_NULL_RETRY).runtime(env.rt)(); });
       });
       const double used = thread_seconds();
       if (round == 0)
@@ -315,8 +299,7 @@ TEST_CASE("a runtime's progress threads serve all its devices, and stop when it 
           const auto devices = env.devices(2, false);
           for (const auto d : devices) send_word(env, d, env.right(), inbox.number);
           EXPECT(comes_true([&] { return inbox.object.count() == 2; }));
-          EXPECT_INVALID(start(env.device, progress_mode_t::spin), "alloc_progress_thread",
-                         "served");
+          EXPECT_INVALID(start(env.device, progress_mode_t::spin), "alloc_progress_thread", "served");
           env.barrier();
         },
         [mode](lci::global_attr_t& attr) { attr.progress_thread = mode; });
@@ -332,11 +315,10 @@ TEST_CASE("the backlog is sent without a call of the program", "[service]") {
         std::vector<char> data(3000, 'd');
         int backlogged = 0;
         for (int i = 0; i < messages; ++i) {
-          const lci::status_t s =
-              lci::post_am_x(env.right(), data.data(), data.size(), lci::COMP_NULL, inbox.number)
-                  .allow_posted(true)
-                  .allow_retry(false)
-                  .device(env.device)();
+          const lci::status_t s = lci::post_am_x(env.right(), data.data(), data.size(), lci::COMP_NULL, inbox.number)
+                                      .allow_posted(true)
+                                      .allow_retry(false)
+                                      .device(env.device)();
           backlogged += s.error == lci::errorcode_t::done_backlog;
           if (i % 100 == 0) sleep_for(0.002);  // so that the progress thread sleeps
         }
@@ -354,16 +336,14 @@ TEST_CASE("the backlog is sent without a call of the program", "[service]") {
 
 TEST_CASE("progress threads refuse invalid arguments and calls from handlers", "[service]") {
   on_ranks([](rank_env& env) {
-    EXPECT_INVALID(start(env.device, progress_mode_t::none), "alloc_progress_thread",
-                   "progress_mode");
-    EXPECT_INVALID(lci::alloc_progress_thread_x().device(env.device).progress_cpu(100000)(),
-                   "alloc_progress_thread", "progress_cpu");
+    EXPECT_INVALID(start(env.device, progress_mode_t::none), "alloc_progress_thread", "progress_mode");
+    EXPECT_INVALID(lci::alloc_progress_thread_x().device(env.device).progress_cpu(100000)(), "alloc_progress_thread",
+                   "progress_cpu");
     lci::progress_thread_t thread = start(env.device, progress_mode_t::event);
     lci::device_t other = lci::alloc_device_x().runtime(env.rt)();
     EXPECT_INVALID(lci::progress_thread_add_device(thread, env.device), "device", "served");
     EXPECT_INVALID(lci::progress_thread_remove_device(thread, other), "device", "served");
-    EXPECT_INVALID(lci::progress_thread_add_device(lci::progress_thread_t(), other),
-                   "progress_thread", "empty");
+    EXPECT_INVALID(lci::progress_thread_add_device(lci::progress_thread_t(), other), "progress_thread", "empty");
 
     struct inside : lci::comp_impl_t {
       inside() { attr.am_in_place = true; }
@@ -393,8 +373,7 @@ TEST_CASE("progress threads refuse invalid arguments and calls from handlers", "
 }
 
 TEST_CASE("an idle process with a progress thread uses no processor time", "[service]") {
-  if (ranks_in_one_process())
-    LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
+  if (ranks_in_one_process()) LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
   for (const progress_mode_t mode : {progress_mode_t::event, progress_mode_t::adaptive}) {
     INFO("mode " << lci::to_string(mode));
     on_ranks([mode](rank_env& env) {
@@ -404,8 +383,8 @@ TEST_CASE("an idle process with a progress thread uses no processor time", "[ser
       const double used = process_seconds();
       sleep_for(2);
       const double share = (process_seconds() - used) / 2;
-      std::printf("rank %d, %s: idle with %.3f %% of a core\n", env.rank,
-                  lci::progress_mode_to_string(mode), 100 * share);
+      std::printf("rank %d, %s: idle with %.3f %% of a core\n", env.rank, lci::progress_mode_to_string(mode),
+                  100 * share);
       EXPECT(share < 0.01 * lci_test::time_scale);
       env.barrier();
       lci::free_progress_thread(&thread);
@@ -414,8 +393,7 @@ TEST_CASE("an idle process with a progress thread uses no processor time", "[ser
 }
 
 TEST_CASE("a message wakes a progress thread soon", "[service]") {
-  if (ranks_in_one_process())
-    LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
+  if (ranks_in_one_process()) LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
   on_ranks([](rank_env& env) {
     // Ranks of one host share this clock.
     struct stopwatch : lci::comp_impl_t {
@@ -445,8 +423,8 @@ TEST_CASE("a message wakes a progress thread soon", "[service]") {
       auto& took = inbox.object.took;
       EXPECT(comes_true([&] { return inbox.object.n.load(std::memory_order_acquire) == rounds; }));
       std::sort(took.begin(), took.end());
-      std::printf("rank %d: woken after %.1f us (median; 90%%: %.1f us)\n", env.rank,
-                  1e6 * took[took.size() / 2], 1e6 * took[took.size() * 9 / 10]);
+      std::printf("rank %d: woken after %.1f us (median; 90%%: %.1f us)\n", env.rank, 1e6 * took[took.size() / 2],
+                  1e6 * took[took.size() * 9 / 10]);
       // The goal is 100 us, but other programs of the machine may occupy the processors.
       EXPECT(took[took.size() / 2] < 0.001 * lci_test::time_scale);
     }

@@ -8,9 +8,7 @@ using namespace conf;
 namespace {
 
 /// An address at the rank of the remote key.
-const void* at(const lci::rmr_t& window, size_t offset) {
-  return reinterpret_cast<const void*>(window.base + offset);
-}
+const void* at(const lci::rmr_t& window, size_t offset) { return reinterpret_cast<const void*>(window.base + offset); }
 
 }  // namespace
 

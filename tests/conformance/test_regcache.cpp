@@ -55,8 +55,7 @@ void use(rank_env& env, char* at, size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("puts, gets and sends access the new mapping at an address that was mapped anew",
-          "[regcache]") {
+TEST_CASE("puts, gets and sends access the new mapping at an address that was mapped anew", "[regcache]") {
   on_ranks(
       [](rank_env& env) {
         const auto rt = env.rt;
@@ -80,9 +79,8 @@ TEST_CASE("puts, gets and sends access the new mapping at an address that was ma
           const lci::rmr_t right = rmrs[static_cast<size_t>(env.right())];
 
           fill(local, size, mine);
-          finished(env, sync, env.post([&] {
-            return lci::post_put_x(env.right(), local, size, sync, 0, right).runtime(rt)();
-          }));
+          finished(env, sync,
+                   env.post([&] { return lci::post_put_x(env.right(), local, size, sync, 0, right).runtime(rt)(); }));
           env.barrier();
           EXPECT(matches(put_here, size, lefts));
           finished(env, sync, env.post([&] {
@@ -95,12 +93,9 @@ TEST_CASE("puts, gets and sends access the new mapping at an address that was ma
 
           // The library registers the buffers of a large message itself.
           fill(local, size, mine);
-          auto r = env.post([&] {
-            return lci::post_recv_x(env.left(), put_here, size, 1, received).runtime(rt)();
-          });
-          finished(env, sync, env.post([&] {
-            return lci::post_send_x(env.right(), local, size, 1, sync).runtime(rt)();
-          }));
+          auto r = env.post([&] { return lci::post_recv_x(env.left(), put_here, size, 1, received).runtime(rt)(); });
+          finished(env, sync,
+                   env.post([&] { return lci::post_send_x(env.right(), local, size, 1, sync).runtime(rt)(); }));
           finished(env, received, r);
           EXPECT(matches(put_here, size, lefts));
           env.barrier();
@@ -166,18 +161,14 @@ TEST_CASE("ranges that share a registration have remote keys of their own", "[re
         const auto rmr = env.all_gather(key)[static_cast<size_t>(env.right())];
         auto sync = lci::alloc_sync_x().runtime(rt)();
         char got[8];
-        EXPECT_INVALID(lci::post_get_x(env.right(), got, 8, sync, 1, rmr).runtime(rt)(),
-                       "remote_disp", "8");
-        finished(env, sync, env.post([&] {
-          return lci::post_get_x(env.right(), got, 8, sync, 0, rmr).runtime(rt)();
-        }));
+        EXPECT_INVALID(lci::post_get_x(env.right(), got, 8, sync, 1, rmr).runtime(rt)(), "remote_disp", "8");
+        finished(env, sync, env.post([&] { return lci::post_get_x(env.right(), got, 8, sync, 0, rmr).runtime(rt)(); }));
         EXPECT(matches(got, 8, 1, 1000));
         env.barrier();
         const uint64_t one = 1;
         uint64_t before = 0;
         finished(env, sync, env.post([&] {
-          return lci::post_atomic_x(env.right(), lci::atomic_op_t::add, &one, &before, sync, 0, rmr)
-              .runtime(rt)();
+          return lci::post_atomic_x(env.right(), lci::atomic_op_t::add, &one, &before, sync, 0, rmr).runtime(rt)();
         }));
         EXPECT_EQ(std::memcmp(&before, got, 8), 0);
         env.barrier();
@@ -199,11 +190,9 @@ TEST_CASE("buffers that are sent repeatedly are registered once", "[regcache]") 
         env.barrier();
         for (int i = 0; i < 10; ++i) {
           fill(out, size, static_cast<uint64_t>(i));
-          auto r = env.post(
-              [&] { return lci::post_recv_x(env.left(), in, size, 1, received).runtime(rt)(); });
-          finished(env, sync, env.post([&] {
-            return lci::post_send_x(env.right(), out, size, 1, sync).runtime(rt)();
-          }));
+          auto r = env.post([&] { return lci::post_recv_x(env.left(), in, size, 1, received).runtime(rt)(); });
+          finished(env, sync,
+                   env.post([&] { return lci::post_send_x(env.right(), out, size, 1, sync).runtime(rt)(); }));
           finished(env, received, r);
           EXPECT(matches(in, size, static_cast<uint64_t>(i)));
           if (i == 0) misses = stats(env).misses;

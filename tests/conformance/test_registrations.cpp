@@ -37,19 +37,13 @@ TEST_CASE("posts accept each constant for memory that is not registered", "[rma]
       std::vector<char> in(size);
       char* into = size == 0 ? nullptr : in.data();
 
-      auto r = env.post([&] {
-        return lci::post_recv_x(env.left(), into, size, 1, received).mr(mr).runtime(rt)();
-      });
-      carry_out(env, sent, [&] {
-        return lci::post_send_x(env.right(), from, size, 1, sent).mr(mr).runtime(rt)();
-      });
+      auto r = env.post([&] { return lci::post_recv_x(env.left(), into, size, 1, received).mr(mr).runtime(rt)(); });
+      carry_out(env, sent, [&] { return lci::post_send_x(env.right(), from, size, 1, sent).mr(mr).runtime(rt)(); });
       r = finished(env, received, r);
       EXPECT_EQ(r.size, size);
       EXPECT(matches(in.data(), size, left));
 
-      carry_out(env, sent, [&] {
-        return lci::post_am_x(env.right(), from, size, sent, rcomp).mr(mr).runtime(rt)();
-      });
+      carry_out(env, sent, [&] { return lci::post_am_x(env.right(), from, size, sent, rcomp).mr(mr).runtime(rt)(); });
       const auto a = box.collect().front();
       EXPECT_EQ(a.data.size(), size);
       EXPECT(matches(a.data.data(), size, left));
@@ -66,9 +60,7 @@ TEST_CASE("posts accept each constant for memory that is not registered", "[rma]
       EXPECT(matches(w.data(), size, left));
       in.assign(size, 0);
       const auto got = carry_out(env, sent, [&] {
-        return lci::post_get_x(env.right(), into, size, sent, 0, w.of(env.right()))
-            .mr(mr)
-            .runtime(rt)();
+        return lci::post_get_x(env.right(), into, size, sent, 0, w.of(env.right())).mr(mr).runtime(rt)();
       });
       EXPECT_EQ(got.size, size);
       EXPECT(matches(in.data(), size, seed));
@@ -106,12 +98,16 @@ TEST_CASE("0 bytes can be registered, put to and got from", "[rma]") {
     auto sync = lci::alloc_sync_x().runtime(rt)();
     char b[8] = {};
     for (const lci::mr_t local : {lci::mr_t(), mr}) {
-      EXPECT_EQ(carry_out(env, sync, [&] {
-        return lci::post_put_x(env.right(), address, 0, sync, 0, rmr).mr(local).runtime(rt)();
-      }).size, size_t{0});
-      EXPECT_EQ(carry_out(env, sync, [&] {
-        return lci::post_get_x(env.right(), address, 0, sync, 0, rmr).mr(local).runtime(rt)();
-      }).size, size_t{0});
+      EXPECT_EQ(
+          carry_out(env, sync,
+                    [&] { return lci::post_put_x(env.right(), address, 0, sync, 0, rmr).mr(local).runtime(rt)(); })
+              .size,
+          size_t{0});
+      EXPECT_EQ(
+          carry_out(env, sync,
+                    [&] { return lci::post_get_x(env.right(), address, 0, sync, 0, rmr).mr(local).runtime(rt)(); })
+              .size,
+          size_t{0});
     }
     EXPECT_INVALID(lci::post_put_x(env.right(), b, 1, sync, 0, rmr).runtime(rt)(), "remote_disp", "0");
     EXPECT_INVALID(lci::post_get_x(env.right(), b, 1, sync, 0, rmr).runtime(rt)(), "remote_disp", "0");

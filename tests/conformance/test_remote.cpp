@@ -62,8 +62,7 @@ TEST_CASE("any number of remotely completed messages between ranks arrive whole"
         for (const size_t size : sizes) {
           out.push_back(message(size, size + static_cast<uint64_t>(env.rank)));
           const auto s = env.post([&] {
-            return lci::post_am_x(env.right(), size == 0 ? nullptr : out.back().data(), size,
-                                  counter, rcomp)
+            return lci::post_am_x(env.right(), size == 0 ? nullptr : out.back().data(), size, counter, rcomp)
                 .comp_semantic(remote)
                 .tag(size)
                 .runtime(env.rt)();
@@ -79,8 +78,7 @@ TEST_CASE("any number of remotely completed messages between ranks arrive whole"
           }
           return got == sizes.size() && lci::counter_get_x(counter).runtime(env.rt)() == posted;
         });
-        env.until("the last acks to leave",
-                  [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+        env.until("the last acks to leave", [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
         env.barrier();
         lci::deregister_rcomp_x(mine).runtime(env.rt)();
         lci::free_comp_x(&cq).runtime(env.rt)();
@@ -100,9 +98,8 @@ TEST_CASE("a send that is remotely complete has been received", "[remote]") {
           const auto out = message(size, size + static_cast<uint64_t>(env.rank));
           guarded in(size);
           const auto receive = [&] {
-            return env.post([&] {
-              return lci::post_recv_x(env.left(), in.data(), size, 3, received).runtime(env.rt)();
-            });
+            return env.post(
+                [&] { return lci::post_recv_x(env.left(), in.data(), size, 3, received).runtime(env.rt)(); });
           };
           lci::status_t r;
           if (!late) r = receive();
@@ -151,15 +148,12 @@ TEST_CASE("when a flush ends, all puts before it are in the target's memory", "[
         int64_t posted = 0;
         for (size_t i = 0; i < n; ++i) {
           const auto s = env.post([&] {
-            return lci::post_put_x(to, out.data() + i * piece, piece, counter, i * piece, w.of(to))
-                .runtime(env.rt)();
+            return lci::post_put_x(to, out.data() + i * piece, piece, counter, i * piece, w.of(to)).runtime(env.rt)();
           });
           posted += s.is_posted();
         }
         const auto s = finished(env, sync, env.post([&] {
-          return lci::post_flush_x(all_ranks ? lci::ALL_RANKS : to, sync)
-              .user_context(&env)
-              .runtime(env.rt)();
+          return lci::post_flush_x(all_ranks ? lci::ALL_RANKS : to, sync).user_context(&env).runtime(env.rt)();
         }));
         EXPECT(s.is_done());
         EXPECT_EQ(s.rank, all_ranks ? lci::ALL_RANKS : to);
@@ -187,8 +181,7 @@ TEST_CASE("a flush ends although more operations are being posted", "[remote]") 
     int64_t posted = 0;
     const auto keep_busy = [&](int64_t most) {
       while (posted - lci::counter_get_x(counter).runtime(env.rt)() < most) {
-        const auto s = lci::post_put_x(env.right(), out.data(), size, counter, 0,
-                                       w.of(env.right())).runtime(env.rt)();
+        const auto s = lci::post_put_x(env.right(), out.data(), size, counter, 0, w.of(env.right())).runtime(env.rt)();
         posted += s.is_posted();
         if (!s.is_posted()) break;  // done immediately, or retry
       }
@@ -216,17 +209,13 @@ TEST_CASE("a flush waits for messages with remote completion", "[remote]") {
     auto flushed = lci::alloc_sync_x().runtime(env.rt)();
     char in = 0;
     const char out = 'x';
-    env.post([&] {
-      return lci::post_send_x(env.right(), &out, 1, 9, sent).comp_semantic(remote).runtime(env.rt)();
-    });
+    env.post([&] { return lci::post_send_x(env.right(), &out, 1, 9, sent).comp_semantic(remote).runtime(env.rt)(); });
     lci::status_t s = lci::post_flush_x(env.right(), flushed).runtime(env.rt)();
     EXPECT(s.is_posted());
     for (int i = 0; i < 200; ++i) env.progress();
     EXPECT(!lci::sync_test_x(flushed, &s).runtime(env.rt)());
     env.barrier();  // no rank receives before this point
-    env.post([&] {
-      return lci::post_recv_x(env.left(), &in, 1, 9, lci::COMP_NULL).runtime(env.rt)();
-    });
+    env.post([&] { return lci::post_recv_x(env.left(), &in, 1, 9, lci::COMP_NULL).runtime(env.rt)(); });
     s = finished(env, flushed, s);
     EXPECT(s.is_done());
     EXPECT_EQ(lci::counter_get_x(sent).runtime(env.rt)(), int64_t{1});
@@ -244,8 +233,7 @@ TEST_CASE("a flush waits for messages with remote completion", "[remote]") {
 
 TEST_CASE("a flush to a rank that does not exist is refused", "[remote]") {
   on_ranks([](rank_env& env) {
-    EXPECT_INVALID(lci::post_flush_x(env.size, lci::COMP_NULL).runtime(env.rt)(), "rank",
-                   std::to_string(env.size));
+    EXPECT_INVALID(lci::post_flush_x(env.size, lci::COMP_NULL).runtime(env.rt)(), "rank", std::to_string(env.size));
     EXPECT_INVALID(lci::post_flush_x(-2, lci::COMP_NULL).runtime(env.rt)(), "rank", "ALL_RANKS");
   });
 }
@@ -256,9 +244,8 @@ TEST_CASE("a device is freed with a flush that can't end", "[remote]") {
     auto device = lci::alloc_device_x().runtime(env.rt)();
     env.barrier();
     const char out = 'x';
-    const auto s = env.post(device, [&] {
-      return lci::post_send_x(env.right(), &out, 1, 9, sync).comp_semantic(remote).device(device)();
-    });
+    const auto s = env.post(
+        device, [&] { return lci::post_send_x(env.right(), &out, 1, 9, sync).comp_semantic(remote).device(device)(); });
     EXPECT(s.is_posted());
     EXPECT(lci::post_flush_x(env.right(), sync).device(device)().is_posted());
     env.barrier();

@@ -17,10 +17,10 @@ TEST_CASE("with allow_retry false a post never returns retry, and its message ar
     int posted = 0, retried = 0;
     // No progress meanwhile: lanes and queues become full and packets run out.
     for (int i = 0; i < count; ++i) {
-      const auto s = lci::post_am_x(env.right(), out.data(), size, local.comp(),
-                                    rcomps[static_cast<size_t>(env.right())])
-                         .allow_retry(false)
-                         .runtime(env.rt)();
+      const auto s =
+          lci::post_am_x(env.right(), out.data(), size, local.comp(), rcomps[static_cast<size_t>(env.right())])
+              .allow_retry(false)
+              .runtime(env.rt)();
       retried += s.is_retry();
       posted += s.is_posted();
     }
@@ -63,11 +63,8 @@ TEST_CASE("a receive with allow_posted false waits until its message has arrived
       const auto out = message(size, static_cast<uint64_t>(env.rank));
       std::vector<char> in(size);
       auto sync = lci::alloc_sync_x().runtime(env.rt)();
-      auto sent = env.post([&] {
-        return lci::post_send_x(env.right(), out.data(), size, 2, sync).runtime(env.rt)();
-      });
-      const auto r =
-          lci::post_recv_x(env.left(), in.data(), size, 2, lci::COMP_NULL).runtime(env.rt)();
+      auto sent = env.post([&] { return lci::post_send_x(env.right(), out.data(), size, 2, sync).runtime(env.rt)(); });
+      const auto r = lci::post_recv_x(env.left(), in.data(), size, 2, lci::COMP_NULL).runtime(env.rt)();
       EXPECT(r.is_done());
       EXPECT_EQ(r.rank, env.left());
       EXPECT_EQ(r.size, size);
@@ -87,11 +84,12 @@ TEST_CASE("with allow_posted false a post with a completion object waits, too", 
     for (const size_t size : {size_t{8}, size_t{3000}, size_t{50'000}}) {
       const auto out = message(size, 1);
       EXPECT(env.post([&] {
-        return lci::post_am_x(env.right(), out.data(), size, local.comp(),
-                              rcomps[static_cast<size_t>(env.right())])
-            .allow_posted(false)
-            .runtime(env.rt)();
-      }).is_done());
+                  return lci::post_am_x(env.right(), out.data(), size, local.comp(),
+                                        rcomps[static_cast<size_t>(env.right())])
+                      .allow_posted(false)
+                      .runtime(env.rt)();
+                })
+                 .is_done());
       target.collect();
       env.barrier();
       EXPECT(local.empty());  // it was done: no signal
@@ -106,8 +104,7 @@ TEST_CASE("a post with COMP_NULL never returns retry or posted, one with COMP_NU
     const auto rcomps = env.all_gather(box.rcomp());
     const auto out = message(2000, 1);
     auto post = [&](lci::comp_t comp) {
-      return lci::post_am_x(env.right(), out.data(), out.size(), comp,
-                            rcomps[static_cast<size_t>(env.right())])
+      return lci::post_am_x(env.right(), out.data(), out.size(), comp, rcomps[static_cast<size_t>(env.right())])
           .runtime(env.rt)();
     };
     int not_done = 0, posted = 0;
@@ -130,8 +127,8 @@ TEST_CASE("a post with COMP_NULL never returns retry or posted, one with COMP_NU
 }
 
 TEST_CASE("the source buffer may be changed as soon as an operation is complete", "[return]") {
-  const auto semantic = GENERATE(lci::comp_semantic_t::memory, lci::comp_semantic_t::network,
-                                 lci::comp_semantic_t::remote);
+  const auto semantic =
+      GENERATE(lci::comp_semantic_t::memory, lci::comp_semantic_t::network, lci::comp_semantic_t::remote);
   INFO("comp_semantic " << static_cast<int>(semantic));
   on_ranks([semantic](rank_env& env) {
     inbox box(env, inbox_kind::queue_lcrq, 1);
@@ -140,8 +137,7 @@ TEST_CASE("the source buffer may be changed as soon as an operation is complete"
     for (const size_t size : {size_t{8}, size_t{60}, size_t{3000}, size_t{50'000}}) {
       auto out = message(size, static_cast<uint64_t>(env.rank));
       const auto s = finished(env, sync, env.post([&] {
-        return lci::post_am_x(env.right(), out.data(), size, sync,
-                              rcomps[static_cast<size_t>(env.right())])
+        return lci::post_am_x(env.right(), out.data(), size, sync, rcomps[static_cast<size_t>(env.right())])
             .comp_semantic(semantic)
             .runtime(env.rt)();
       }));

@@ -18,8 +18,7 @@ TEST_CASE("a put of any size writes exactly its bytes", "[rma]") {
           env.barrier();
           auto out = message(size, size + static_cast<uint64_t>(env.rank));
           lci::mr_t mr;
-          if (registered && size > 0)
-            mr = lci::register_memory_x(out.data(), size).runtime(env.rt)();
+          if (registered && size > 0) mr = lci::register_memory_x(out.data(), size).runtime(env.rt)();
           const auto s = finished(env, sync, env.post([&] {
             return lci::post_put_x(env.right(), out.data(), size, sync, disp, w.of(env.right()))
                 .mr(mr)
@@ -52,8 +51,7 @@ TEST_CASE("a get of any size reads the target's bytes", "[rma]") {
         for (const size_t size : sizes) {
           guarded in(size);
           const auto s = finished(env, sync, env.post([&] {
-            return lci::post_get_x(env.right(), in.data(), size, sync, disp, w.of(env.right()))
-                .runtime(env.rt)();
+            return lci::post_get_x(env.right(), in.data(), size, sync, disp, w.of(env.right())).runtime(env.rt)();
           }));
           EXPECT(s.is_done());
           EXPECT_EQ(s.rank, env.right());
@@ -136,8 +134,7 @@ TEST_CASE("a remote key that was sent as bytes of a message gives access to the 
     EXPECT(!mine.is_empty());
     EXPECT(lci::RMR_NULL.is_empty());
     env.post([&] {  // sends this rank's key to the left neighbour
-      return lci::post_am_x(env.left(), &mine, sizeof mine, lci::COMP_NULL,
-                            rcomps[static_cast<size_t>(env.left())])
+      return lci::post_am_x(env.left(), &mine, sizeof mine, lci::COMP_NULL, rcomps[static_cast<size_t>(env.left())])
           .runtime(env.rt)();
     });
     const auto arrived = box.collect();
@@ -163,8 +160,7 @@ TEST_CASE("memory can be registered and deregistered thousands of times", "[rma]
     std::vector<lci::mr_t> many;
     for (int round = 0; round < 20; ++round) {
       for (int i = 0; i < 100; ++i)
-        many.push_back(
-            lci::register_memory_x(memory.data() + i * 64, size_t{64} * 8).runtime(env.rt)());
+        many.push_back(lci::register_memory_x(memory.data() + i * 64, size_t{64} * 8).runtime(env.rt)());
       for (auto& mr : many) lci::deregister_memory_x(&mr).runtime(env.rt)();
       many.clear();
     }

@@ -24,9 +24,7 @@ TEST_CASE("several runtimes at once do not disturb each other", "[runtimes]") {
     for (uint64_t i = 0; i < n; ++i) {
       lci::status_t s;
       do {
-        s = lci::post_am_x(to, &i, sizeof i, lci::COMP_NULL_RETRY, rcomps[i])
-                .tag(100 + i)
-                .runtime(runtimes[i])();
+        s = lci::post_am_x(to, &i, sizeof i, lci::COMP_NULL_RETRY, rcomps[i]).tag(100 + i).runtime(runtimes[i])();
       } while (s.is_retry());
     }
     for (size_t i = 0; i < n; ++i) {
@@ -65,8 +63,7 @@ TEST_CASE("runtimes can be allocated and freed repeatedly", "[runtimes]") {
 }
 
 TEST_CASE("the global runtime is reference-counted and used by default", "[runtimes]") {
-  if (ranks_in_one_process() && rank_count() > 1)
-    LCI_SKIP("one process is one rank for the global runtime");
+  if (ranks_in_one_process() && rank_count() > 1) LCI_SKIP("one process is one rank for the global runtime");
   on_ranks([](rank_env& env) {
     auto rt = lci::g_runtime_init();
     EXPECT(!rt.is_empty());
@@ -98,8 +95,7 @@ TEST_CASE("the global runtime is reference-counted and used by default", "[runti
 }
 
 TEST_CASE("global_initialize does not replace an existing default runtime", "[runtimes]") {
-  if (ranks_in_one_process() && rank_count() > 1)
-    LCI_SKIP("one process is one rank for the global runtime");
+  if (ranks_in_one_process() && rank_count() > 1) LCI_SKIP("one process is one rank for the global runtime");
   on_ranks([](rank_env& env) {
     const auto rt = lci::g_runtime_init();
     lci::global_initialize();
@@ -118,8 +114,7 @@ TEST_CASE("global_initialize does not replace an existing default runtime", "[ru
 }
 
 TEST_CASE("g_runtime_init and g_runtime_fina count references", "[runtimes]") {
-  if (ranks_in_one_process() && rank_count() > 1)
-    LCI_SKIP("one process is one rank for the global runtime");
+  if (ranks_in_one_process() && rank_count() > 1) LCI_SKIP("one process is one rank for the global runtime");
   on_ranks([](rank_env& env) {
     for (int round = 0; round < 2; ++round) {
       const auto rt = lci::g_runtime_init();
@@ -138,8 +133,7 @@ TEST_CASE("g_runtime_init and g_runtime_fina count references", "[runtimes]") {
 }
 
 TEST_CASE("a g_runtime_init that throws is not counted", "[runtimes]") {
-  if (ranks_in_one_process() && rank_count() > 1)
-    LCI_SKIP("one process is one rank for the global runtime");
+  if (ranks_in_one_process() && rank_count() > 1) LCI_SKIP("one process is one rank for the global runtime");
   on_ranks([](rank_env& env) {
     const lci::global_attr_t before = lci::get_g_default_attr();
     lci::global_attr_t wrong = before;
@@ -155,8 +149,7 @@ TEST_CASE("a g_runtime_init that throws is not counted", "[runtimes]") {
   });
 }
 
-TEST_CASE("a runtime that was freed, or that still has devices of the user, can't be freed",
-          "[runtimes]") {
+TEST_CASE("a runtime that was freed, or that still has devices of the user, can't be freed", "[runtimes]") {
   if (ranks_in_one_process() && rank_count() > 1)
     LCI_SKIP("in a sim process each runtime is a rank, and the number of ranks is fixed");
   on_ranks([](rank_env& env) {

@@ -9,19 +9,13 @@ namespace {
 constexpr lci::tag_t tag = 7;
 
 lci::status_t send(rank_env& env, const std::vector<char>& out, lci::comp_t comp) {
-  return env.post([&] {
-    return lci::post_send_x(env.right(), out.data(), out.size(), tag, comp).runtime(env.rt)();
-  });
+  return env.post([&] { return lci::post_send_x(env.right(), out.data(), out.size(), tag, comp).runtime(env.rt)(); });
 }
 lci::status_t receive(rank_env& env, void* in, size_t size, lci::comp_t comp) {
-  return env.post([&] {
-    return lci::post_recv_x(env.left(), in, size, tag, comp).runtime(env.rt)();
-  });
+  return env.post([&] { return lci::post_recv_x(env.left(), in, size, tag, comp).runtime(env.rt)(); });
 }
 /// The final status of an operation, which signals `box` if it was not done immediately.
-lci::status_t final_status(inbox& box, lci::status_t s) {
-  return s.is_done() ? s : box.collect().front().status;
-}
+lci::status_t final_status(inbox& box, lci::status_t s) { return s.is_done() ? s : box.collect().front().status; }
 
 void expect_received(rank_env& env, const lci::status_t& s, void* buffer, size_t size) {
   EXPECT(s.error == lci::errorcode_t::done || s.error == lci::errorcode_t::done_backlog);
@@ -33,8 +27,7 @@ void expect_received(rank_env& env, const lci::status_t& s, void* buffer, size_t
 
 }  // namespace
 
-TEST_CASE("a receive gets a message of any size, whether it is posted before or after the send",
-          "[sendrecv]") {
+TEST_CASE("a receive gets a message of any size, whether it is posted before or after the send", "[sendrecv]") {
   const bool expected = GENERATE(true, false);
   INFO("receive posted first: " << expected);
   on_ranks(
@@ -129,8 +122,7 @@ TEST_CASE("sends complete through any object", "[sendrecv]") {
         EXPECT_EQ(sent.size, size);
         EXPECT(sent.user_context == &me);
       }
-      if (received.is_posted())
-        lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
+      if (received.is_posted()) lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
       EXPECT(matches(in.data(), size, static_cast<uint64_t>(env.left())));
       lci::free_comp_x(&sync).runtime(env.rt)();
       env.barrier();
@@ -147,8 +139,8 @@ TEST_CASE("a message longer than its receive is truncated, as the status says, a
       [expected](rank_env& env) {
         inbox sends(env, inbox_kind::queue_lcrq, 1, false);
         inbox receives(env, inbox_kind::queue_lcrq, 1, false);
-        const std::vector<std::pair<size_t, size_t>> message_and_room{
-            {64, 8}, {64, 0}, {3000, 2999}, {100'000, 1000}, {100'000, 99'999}, {300'000, 0}};
+        const std::vector<std::pair<size_t, size_t>> message_and_room{{64, 8},         {64, 0},           {3000, 2999},
+                                                                      {100'000, 1000}, {100'000, 99'999}, {300'000, 0}};
         for (const auto& [size, room] : message_and_room) {
           const auto out = message(size, size + static_cast<uint64_t>(env.rank));
           guarded in(room);

@@ -94,8 +94,8 @@ TEST_CASE("all signals of many puts arrive, each after its data", "[rma][signal]
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t value = i + 1;
       env.post([&] {
-        return lci::post_put_x(env.right(), &value, sizeof value, lci::COMP_NULL_RETRY,
-                               i * sizeof value, w.of(env.right()))
+        return lci::post_put_x(env.right(), &value, sizeof value, lci::COMP_NULL_RETRY, i * sizeof value,
+                               w.of(env.right()))
             .remote_comp(rcomps[static_cast<size_t>(env.right())])
             .tag(i)
             .runtime(env.rt)();

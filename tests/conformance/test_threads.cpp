@@ -18,9 +18,9 @@ struct thread_message {
 TEST_CASE("active messages of several threads arrive exactly once", "[threads][am]") {
   const int threads = GENERATE(1, 2, 4);
   const bool shared = GENERATE(true, false);
-  const auto kind = GENERATE(inbox_kind::in_place_handler, inbox_kind::handler,
-                             inbox_kind::queue_lcrq, inbox_kind::queue_array,
-                             inbox_kind::packet_queue, inbox_kind::custom, inbox_kind::counter);
+  const auto kind =
+      GENERATE(inbox_kind::in_place_handler, inbox_kind::handler, inbox_kind::queue_lcrq, inbox_kind::queue_array,
+               inbox_kind::packet_queue, inbox_kind::custom, inbox_kind::counter);
   INFO(threads << " threads, shared device " << shared << ", " << name_of(kind));
   on_ranks([=](rank_env& env) {
     const int each = 300;
@@ -47,8 +47,8 @@ TEST_CASE("active messages of several threads arrive exactly once", "[threads][a
       for (const auto& a : all) {
         thread_message m{-1, -1, -1};
         if (a.data.size() == sizeof m) std::memcpy(&m, a.data.data(), sizeof m);
-        const bool known = m.rank == env.left() && a.status.rank == env.left() && m.thread >= 0 &&
-                           m.thread < threads && m.number >= 0 && m.number < each;
+        const bool known = m.rank == env.left() && a.status.rank == env.left() && m.thread >= 0 && m.thread < threads &&
+                           m.number >= 0 && m.number < each;
         good &= known;
         if (known) ++seen[static_cast<size_t>(m.thread * each + m.number)];
       }
@@ -78,8 +78,7 @@ TEST_CASE("sends and receives of several threads match", "[threads][sendrecv]") 
       lci::free_comp_x(&sync).runtime(env.rt)();
     });
     env.barrier();
-    env.until("the device to be drained",
-              [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
+    env.until("the device to be drained", [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });
   });
 }
 
@@ -100,9 +99,7 @@ TEST_CASE("puts and gets of several threads move the right bytes", "[threads][rm
         std::vector<char> back(size);
         auto sync = lci::alloc_sync_x().runtime(env.rt)();
         auto finished = [&](lci::status_t s) {
-          env.until(device, "put or get", [&] {
-            return s.is_done() || lci::sync_test_x(sync, &s).runtime(env.rt)();
-          });
+          env.until(device, "put or get", [&] { return s.is_done() || lci::sync_test_x(sync, &s).runtime(env.rt)(); });
           EXPECT(s.is_done());
         };
         finished(env.post(device, [&] {
@@ -112,9 +109,7 @@ TEST_CASE("puts and gets of several threads move the right bytes", "[threads][rm
               .device(device)();
         }));
         finished(env.post(device, [&] {
-          return lci::post_get_x(env.right(), back.data(), size, sync, disp, rmr)
-              .runtime(env.rt)
-              .device(device)();
+          return lci::post_get_x(env.right(), back.data(), size, sync, disp, rmr).runtime(env.rt).device(device)();
         }));
         EXPECT(back == out);
         lci::free_comp_x(&sync).runtime(env.rt)();
@@ -135,8 +130,7 @@ void crowd(int threads, int targets, const std::vector<size_t>& sizes, const tun
         const auto rcomps = env.all_gather(box.rcomp());
         auto sent = lci::alloc_counter_x().runtime(env.rt)();
         std::vector<std::vector<char>> out;
-        for (const size_t size : sizes)
-          out.push_back(message(size, size + static_cast<uint64_t>(env.rank)));
+        for (const size_t size : sizes) out.push_back(message(size, size + static_cast<uint64_t>(env.rank)));
         std::latch all_alive(threads), all_sent(threads);
         std::vector<std::thread> crowd;
         for (int t = 0; t < threads; ++t)
@@ -147,23 +141,20 @@ void crowd(int threads, int targets, const std::vector<size_t>& sizes, const tun
               for (const auto& text : out)
                 env.post([&] {
                   const int to = (env.rank + k) % env.size;
-                  return lci::post_am_x(to, text.data(), text.size(), sent,
-                                        rcomps[static_cast<size_t>(to)])
+                  return lci::post_am_x(to, text.data(), text.size(), sent, rcomps[static_cast<size_t>(to)])
                       .allow_done(false)
                       .runtime(env.rt)();
                 });
             all_sent.arrive_and_wait();
           });
         const auto all = box.collect();
-        env.until("all to be sent", [&] {
-          return lci::counter_get_x(sent).runtime(env.rt)() >= static_cast<int64_t>(each);
-        });
+        env.until("all to be sent",
+                  [&] { return lci::counter_get_x(sent).runtime(env.rt)() >= static_cast<int64_t>(each); });
         for (auto& t : crowd) t.join();
         env.barrier();
         size_t wrong = 0;
         for (const auto& a : all)
-          wrong += !matches(a.data.data(), a.data.size(),
-                            a.data.size() + static_cast<uint64_t>(a.status.rank));
+          wrong += !matches(a.data.data(), a.data.size(), a.data.size() + static_cast<uint64_t>(a.status.rank));
         EXPECT_EQ(wrong, size_t{0});
         EXPECT(box.empty());
         lci::free_comp_x(&sent).runtime(env.rt)();

@@ -50,19 +50,9 @@ TEST_CASE("a wait times out if there is no completion", "[wait]") {
     lci::status_t s;
     for (const double timeout : {0.0, 0.02}) {
       const auto begin = std::chrono::steady_clock::now();
-      EXPECT(!lci::sync_wait_for_x(sync, timeout, &s)
-                  .park(park)
-                  .do_progress(do_progress)
-                  .runtime(rt)());
-      EXPECT(lci::cq_wait_for_x(cq, timeout)
-                 .park(park)
-                 .do_progress(do_progress)
-                 .runtime(rt)()
-                 .is_retry());
-      EXPECT(!lci::counter_wait_for_x(counter, 1, timeout)
-                  .park(park)
-                  .do_progress(do_progress)
-                  .runtime(rt)());
+      EXPECT(!lci::sync_wait_for_x(sync, timeout, &s).park(park).do_progress(do_progress).runtime(rt)());
+      EXPECT(lci::cq_wait_for_x(cq, timeout).park(park).do_progress(do_progress).runtime(rt)().is_retry());
+      EXPECT(!lci::counter_wait_for_x(counter, 1, timeout).park(park).do_progress(do_progress).runtime(rt)());
       const double took = seconds_since(begin);
       EXPECT(took >= 3 * timeout * 0.95);
       EXPECT(took < 3 * timeout + 5);
@@ -107,10 +97,8 @@ TEST_CASE("a wait returns the message that arrives meanwhile", "[wait]") {
     for (int round = 0; round < 20; ++round) {
       const uint64_t word = 1;
       auto pass_on = [&] {
-        env.post([&] {
-          return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, rcomp)
-              .runtime(rt)();
-        });
+        env.post(
+            [&] { return lci::post_am_x(env.right(), &word, sizeof word, lci::COMP_NULL_RETRY, rcomp).runtime(rt)(); });
       };
       if (env.rank == 0) pass_on();
       const auto s = lci::cq_wait_for_x(box.comp(), 30.0).park(park).runtime(rt)();
@@ -134,10 +122,7 @@ TEST_CASE("a parked wait uses no processor time", "[wait]") {
     env.barrier();
     lci::status_t s;
     const double used = thread_seconds();
-    EXPECT(!lci::sync_wait_for_x(sync, 0.5, &s)
-                .park(true)
-                .do_progress(do_progress)
-                .runtime(env.rt)());
+    EXPECT(!lci::sync_wait_for_x(sync, 0.5, &s).park(true).do_progress(do_progress).runtime(env.rt)());
     EXPECT(thread_seconds() - used < 0.1);
     lci::free_comp_x(&sync).runtime(env.rt)();
     env.barrier();
@@ -146,8 +131,7 @@ TEST_CASE("a parked wait uses no processor time", "[wait]") {
 
 TEST_CASE("waits without a time-out use no processor time", "[wait]") {
   if (rank_count() < 2) LCI_SKIP("a single rank has no peer to wait for");
-  if (ranks_in_one_process())
-    LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
+  if (ranks_in_one_process()) LCI_SKIP("the sim fabric has nothing to sleep on: its ranks share the process");
   using lci::status_t;
   struct blocked {
     const char* what;
@@ -207,22 +191,18 @@ TEST_CASE("waits without a time-out use no processor time", "[wait]") {
          EXPECT(lci::post_send_x(to, large, sizeof large, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
        },
        [](rank_env& env, int from) {
-         EXPECT(
-             lci::post_recv_x(from, large, sizeof large, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
+         EXPECT(lci::post_recv_x(from, large, sizeof large, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
        }},
       {"wait_drained",
        [](rank_env& env, int to) {
          auto counter = lci::alloc_counter_x().runtime(env.rt)();
-         env.post([&] {
-           return lci::post_send_x(to, large, sizeof large, tag, counter).runtime(env.rt)();
-         });
+         env.post([&] { return lci::post_send_x(to, large, sizeof large, tag, counter).runtime(env.rt)(); });
          lci::wait_drained_x().runtime(env.rt)();
          EXPECT_EQ(lci::counter_get_x(counter).runtime(env.rt)(), 1);
          lci::free_comp_x(&counter).runtime(env.rt)();
        },
        [](rank_env& env, int from) {
-         EXPECT(
-             lci::post_recv_x(from, large, sizeof large, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
+         EXPECT(lci::post_recv_x(from, large, sizeof large, tag, lci::COMP_NULL).runtime(env.rt)().is_done());
        }},
       {"barrier", [](rank_env& env, int) { lci::barrier_x().runtime(env.rt)(); },
        [](rank_env& env, int) { lci::barrier_x().runtime(env.rt)(); }},
@@ -289,13 +269,9 @@ TEST_CASE("a thread that is parked without progress is woken by the thread that 
         lci::status_t s;
         sync_ok = lci::sync_wait_for_x(sync, 30.0, &s).do_progress(false).runtime(rt)();
       });
-      std::thread b([&] {
-        cq_ok = lci::cq_wait_for_x(cq, 30.0).do_progress(false).runtime(rt)().is_done();
-      });
-      std::thread c([&] {
-        counter_ok =
-            lci::counter_wait_for_x(counter, i + 1, 30.0).do_progress(false).runtime(rt)();
-      });
+      std::thread b([&] { cq_ok = lci::cq_wait_for_x(cq, 30.0).do_progress(false).runtime(rt)().is_done(); });
+      std::thread c(
+          [&] { counter_ok = lci::counter_wait_for_x(counter, i + 1, 30.0).do_progress(false).runtime(rt)(); });
       if (i % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       const lci::status_t done(lci::errorcode_t::done);
       lci::comp_signal_x(sync, done).runtime(rt)();

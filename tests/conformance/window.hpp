@@ -16,9 +16,7 @@ class window {
   /// `never_shared`: not from that heap. For tests that read the memory while others write to it: plain copies by
   /// other ranks would be data races with such loads.
   window(rank_env& env, size_t size, const std::vector<lci::device_t>& devices, bool never_shared = false)
-      : env_(env),
-        size_(size),
-        shared_(!never_shared && std::getenv("LCI_TEST_SHARED_WINDOWS") != nullptr) {
+      : env_(env), size_(size), shared_(!never_shared && std::getenv("LCI_TEST_SHARED_WINDOWS") != nullptr) {
     if (shared_) {
       mrs_.push_back(lci::alloc_shared_x(size_).device(devices.front()).runtime(env.rt)());
       data_ = static_cast<char*>(lci::get_mr_base_x(mrs_.front()).runtime(env.rt)());
@@ -46,9 +44,7 @@ class window {
   char* data() { return data_; }
   size_t size() const { return size_; }
   /// The remote key of a rank's window, for use on the n-th device.
-  lci::rmr_t of(int rank, size_t device = 0) const {
-    return rmrs_[device][static_cast<size_t>(rank)];
-  }
+  lci::rmr_t of(int rank, size_t device = 0) const { return rmrs_[device][static_cast<size_t>(rank)]; }
   /// Whether all bytes outside of the given range have their initial value.
   bool untouched_but(size_t from, size_t size) const {
     for (size_t i = 0; i < size_; ++i)
@@ -62,15 +58,14 @@ class window {
   const size_t size_;
   const bool shared_;
   char* data_ = nullptr;
-  std::vector<char> memory_;  // empty if the memory is shared
+  std::vector<char> memory_;                   // empty if the memory is shared
   std::vector<lci::mr_t> mrs_;                 // by device
   std::vector<std::vector<lci::rmr_t>> rmrs_;  // by device, by rank
 };
 
 /// Waits until an operation that was posted with the completion object `sync` has completed.
 inline lci::status_t finished(rank_env& env, lci::comp_t sync, lci::status_t s) {
-  if (!s.is_done())
-    env.until("an operation to end", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
+  if (!s.is_done()) env.until("an operation to end", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
   return s;
 }
 

@@ -21,9 +21,7 @@ void expect(bool good, const char* what) {
   std::fprintf(stderr, "rank %d: FAILED: %s\n", lci::get_rank_me(), what);
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Makes progress for `seconds`, or until progress() throws; returns the rank whose failure was reported, or -1.
 int progress_until_failure(double seconds) {
@@ -236,8 +234,7 @@ int main(int argc, char** argv) {
     lci::status_t t;
     do t = lci::post_send_x(r, large.data(), large.size(), 9, sent).allow_done(false)();
     while (t.is_retry());
-    if (s.is_posted())
-      expect(lci::sync_wait_for(sync, 20.0, &s), "a message of a running rank arrives");
+    if (s.is_posted()) expect(lci::sync_wait_for(sync, 20.0, &s), "a message of a running rank arrives");
     expect(lci::sync_wait_for(sent, 20.0, nullptr), "a message to a running rank is delivered");
     expect(s.rank == r && s.size == large.size(), "it is the right message");
     do t = lci::post_am_x(r, large.data(), large.size(), sent, among_survivors).allow_done(false)();

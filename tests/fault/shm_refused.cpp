@@ -28,8 +28,7 @@ struct offer {
 };
 
 void send(int to, const void* data, size_t bytes, lci::tag_t tag) {
-  while (lci::post_send(to, const_cast<void*>(data), bytes, tag, lci::COMP_NULL_RETRY).is_retry())
-    lci::progress();
+  while (lci::post_send(to, const_cast<void*>(data), bytes, tag, lci::COMP_NULL_RETRY).is_retry()) lci::progress();
 }
 void receive(int from, void* data, size_t bytes, lci::tag_t tag) {
   (void)lci::post_recv(from, data, bytes, tag, lci::COMP_NULL);
@@ -61,8 +60,7 @@ void owner() {
   receive(0, &go, sizeof go, 2);
   if (go) {
     auto cq = lci::alloc_cq();
-    expect(lci::post_send_x(0, memory, size, 3, cq).allow_done(false)().is_posted(),
-           "a large message is posted");
+    expect(lci::post_send_x(0, memory, size, 3, cq).allow_done(false)().is_posted(), "a large message is posted");
     mprotect(memory, size, PROT_NONE);
     send(0, &go, sizeof go, 4);
     receive(0, &go, sizeof go, 5);
@@ -85,17 +83,13 @@ int user() {
   const auto put = [&](size_t bytes, lci::comp_t comp) {
     return lci::post_put(1, here.data(), bytes, comp, 0, its.rmr);
   };
-  const auto get = [&](size_t bytes) {
-    return lci::post_get(1, here.data(), bytes, lci::COMP_NULL, 0, its.rmr);
-  };
+  const auto get = [&](size_t bytes) { return lci::post_get(1, here.data(), bytes, lci::COMP_NULL, 0, its.rmr); };
   auto cq = lci::alloc_cq();
   expect_refusal([&] { (void)put(8, cq); }, "process_vm_writev", "a small put is refused");
   expect_refusal([&] { (void)get(8); }, "process_vm_readv", "a small get is refused");
-  expect_refusal([&] { (void)put(size, lci::COMP_NULL); }, "process_vm_writev",
-                 "a large put is refused");
+  expect_refusal([&] { (void)put(size, lci::COMP_NULL); }, "process_vm_writev", "a large put is refused");
   expect_refusal([&] { (void)get(size); }, "process_vm_readv", "a large get is refused");
-  expect_refusal([&] { receive(1, here.data(), size, 3); }, "process_vm_readv",
-                 "a large message's memory is refused");
+  expect_refusal([&] { receive(1, here.data(), size, 3); }, "process_vm_readv", "a large message's memory is refused");
   expect(put(size, cq).is_posted(), "a large put returns posted");
   lci::status_t s = lci::cq_pop(cq);
   expect(s.error.errorcode == lci::errorcode_t::fatal && s.rank == 1, "and ends as fatal");

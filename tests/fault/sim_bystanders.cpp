@@ -52,9 +52,8 @@ lci::task<> exchange_with(int rank, int& caught) {
 
 lci::task<> talk_to_itself(int& over) {
   uint32_t out = 5, in = 0;
-  const auto both =
-      co_await lci::when_all(lci::post_recv_x(0, lci::buffer(in), 9, lci::COMP_NULL),
-                             lci::post_send_x(0, lci::buffer(out), 9, lci::COMP_NULL));
+  const auto both = co_await lci::when_all(lci::post_recv_x(0, lci::buffer(in), 9, lci::COMP_NULL),
+                                           lci::post_send_x(0, lci::buffer(out), 9, lci::COMP_NULL));
   over += lci::value<uint32_t>(both[0]) == 5;
 }
 
@@ -88,12 +87,10 @@ TEST_CASE("tasks that wait for a rank that fails get its number, and the others 
 TEST_CASE("a progress thread stores a peer failure for the program's next progress") {
   const auto mode = GENERATE(lci::progress_mode_t::spin, lci::progress_mode_t::event);
   bystander_job job;
-  lci::unique_handle service(
-      lci::alloc_progress_thread_x().device(job.device).progress_mode(mode)());
+  lci::unique_handle service(lci::alloc_progress_thread_x().device(job.device).progress_mode(mode)());
   lci::unique_handle sync(lci::alloc_sync());
   char byte = 0;
-  lci::status_t status =
-      lci::post_recv_x(gone, lci::buffer(byte), 1, sync).device(job.device)();
+  lci::status_t status = lci::post_recv_x(gone, lci::buffer(byte), 1, sync).device(job.device)();
   REQUIRE(status.is_posted());
   job.kill();
   int thrown = 0;

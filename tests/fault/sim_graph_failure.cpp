@@ -19,14 +19,14 @@ TEST_CASE("a graph fails with the peer of one of its operations") {
   // Sent by rendezvous, which needs a receive that the other rank never posts.
   std::vector<char> data(1 << 20);
   auto graph = lci::alloc_graph_x().runtime(ranks[0])();
-  const auto sends = lci::graph_add_node_op(
-      graph, lci::post_send_x(1, data.data(), data.size(), 3, lci::COMP_NULL).runtime(ranks[0]));
+  const auto sends =
+      lci::graph_add_node_op(graph, lci::post_send_x(1, data.data(), data.size(), 3, lci::COMP_NULL).runtime(ranks[0]));
   static int later;
   later = 0;
   const auto after = lci::graph_add_node_x(graph, [](void*) -> lci::status_t {
-    ++later;
-    return lci::errorcode_t::done;
-  }).runtime(ranks[0])();
+                       ++later;
+                       return lci::errorcode_t::done;
+                     }).runtime(ranks[0])();
   lci::graph_add_edge_x(graph, sends, after).runtime(ranks[0])();
   lci::graph_start_x(graph).runtime(ranks[0])();
   for (int i = 0; i < 100; ++i)

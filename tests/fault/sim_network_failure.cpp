@@ -19,8 +19,7 @@ TEST_CASE("every operation to a failed peer ends once, and its failure is report
     std::vector<std::vector<std::byte>> local, into(4, std::vector<std::byte>(64));
     for (int r = 0; r < 4; ++r) local.emplace_back(64, static_cast<std::byte>(r + 1));
     std::vector<uint64_t> keys;
-    for (int r = 0; r < 4; ++r)
-      keys.push_back(job.device(r).register_memory(memory[r].data(), 64).rkey);
+    for (int r = 0; r < 4; ++r) keys.push_back(job.device(r).register_memory(memory[r].data(), 64).rkey);
     std::vector<std::multiset<void*>> expected(4);
     size_t sends = 0, n = 0;
     for (int i = 0; i < 15; ++i)
@@ -30,8 +29,8 @@ TEST_CASE("every operation to a failed peer ends once, and its failure is report
           const verb kind = static_cast<verb>(n % 3);
           net_op op = send_op(to, local[from].data(), 64, id(n));
           if (kind != verb::send)
-            op = memory_op(kind, to, kind == verb::put ? local[from].data() : into[from].data(), 64,
-                           memory[to].data(), keys[to], id(n));
+            op = memory_op(kind, to, kind == verb::put ? local[from].data() : into[from].data(), 64, memory[to].data(),
+                           keys[to], id(n));
           if (job.post(from, op) == errorcode_t::posted) expected[from].insert(id(n));
           sends += kind == verb::send;
           ++n;
@@ -42,8 +41,7 @@ TEST_CASE("every operation to a failed peer ends once, and its failure is report
     std::fill(local[victim].begin(), local[victim].end(), std::byte{0});
     std::vector<std::byte>().swap(local[victim]);
     for (int r = 0; r < 4; ++r)
-      if (r != victim)
-        REQUIRE(job.device(r).post(send_op(victim, "x", 1, nullptr, true)) == errorcode_t::fatal);
+      if (r != victim) REQUIRE(job.device(r).post(send_op(victim, "x", 1, nullptr, true)) == errorcode_t::fatal);
     job.settle();
     for (int r = 0; r < 4; ++r) {
       const recorder& seen = job.seen(r);

@@ -1,7 +1,7 @@
 // Raw network operations when a rank fails: those in flight to it end as ERROR, statuses that were not polled
 // remain, and posted buffers still receive messages of others.
-#include <catch2/catch.hpp>
 #include <array>
+#include <catch2/catch.hpp>
 #include <vector>
 
 #include "lci.hpp"
@@ -61,18 +61,16 @@ TEST_CASE("a raw send to a rank that fails ends as an error, and statuses that w
   std::vector<char> large(100'000);
   char buffer = 0;
   using namespace lci;
-  REQUIRE(job.post([&] {
-    return net_post_recv_x(&buffer, 1, mr_t()).user_context(&buffer).runtime(job.me())();
-  }).is_posted());
+  REQUIRE(job.post([&] { return net_post_recv_x(&buffer, 1, mr_t()).user_context(&buffer).runtime(job.me())(); })
+              .is_posted());
   // The victim makes no progress, so it does not request the buffer.
-  REQUIRE(job.post([&] {
-    return net_post_send_x(victim, large.data(), large.size(), mr_t())
-        .user_context(&large)
-        .runtime(job.me())();
-  }).is_posted());
-  REQUIRE(job.post([&] {
-    return net_post_send_x(0, &buffer, 1, mr_t()).user_context(&job).runtime(job.me())();
-  }).is_posted());
+  REQUIRE(
+      job.post([&] {
+           return net_post_send_x(victim, large.data(), large.size(), mr_t()).user_context(&large).runtime(job.me())();
+         })
+          .is_posted());
+  REQUIRE(job.post([&] { return net_post_send_x(0, &buffer, 1, mr_t()).user_context(&job).runtime(job.me())(); })
+              .is_posted());
   network::sim::world::current()->kill(victim);
   CHECK(job.poll() == 1);
   int errors = 0, sends = 0, received = 0;
@@ -85,7 +83,6 @@ TEST_CASE("a raw send to a rank that fails ends as an error, and statuses that w
   CHECK(sends == 1);
   CHECK(received == 1);
   CHECK(job.polled.size() == 3);
-  CHECK_THROWS_AS(net_post_send_x(victim, &buffer, 1, mr_t()).runtime(job.me())(),
-                  peer_failure_error);
+  CHECK_THROWS_AS(net_post_send_x(victim, &buffer, 1, mr_t()).runtime(job.me())(), peer_failure_error);
   CHECK_THROWS_AS(net_post_sends_x(victim, &buffer, 1).runtime(job.me())(), peer_failure_error);
 }

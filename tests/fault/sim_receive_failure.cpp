@@ -1,7 +1,7 @@
 // Receives when a rank fails: those that name it end, others remain posted, and messages that it had sent can
 // still be received.
-#include <catch2/catch.hpp>
 #include <array>
+#include <catch2/catch.hpp>
 
 #include "lci.hpp"
 #include "network/sim/world.hpp"
@@ -49,13 +49,9 @@ class two_ranks {
     REQUIRE(reported);
   }
   lci::status_t receive(int rank, lci::tag_t tag, lci::comp_t comp) {
-    return lci::post_recv_x(rank, buffer.data(), buffer.size(), tag, comp)
-        .runtime(runtimes[0])
-        .device(devices[0])();
+    return lci::post_recv_x(rank, buffer.data(), buffer.size(), tag, comp).runtime(runtimes[0]).device(devices[0])();
   }
-  bool ended(lci::status_t* status) {
-    return lci::sync_test_x(sync, status).runtime(runtimes[0])();
-  }
+  bool ended(lci::status_t* status) { return lci::sync_test_x(sync, status).runtime(runtimes[0])(); }
 
   std::array<lci::runtime_t, 2> runtimes;
   std::array<lci::device_t, 2> devices;
@@ -82,8 +78,7 @@ TEST_CASE("a receive from a rank that fails ends as failed, with its rank") {
 TEST_CASE("a blocking receive from a rank that fails, or has failed, throws") {
   two_ranks job;
   job.kill();
-  for (int i = 0; i < 3; ++i)
-    CHECK_THROWS_AS(job.receive(dead, 7, lci::COMP_NULL), lci::peer_failure_error);
+  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS(job.receive(dead, 7, lci::COMP_NULL), lci::peer_failure_error);
   CHECK_THROWS_AS(job.receive(dead, 7, job.sync), lci::peer_failure_error);
   CHECK(lci::test_drained_x().runtime(job.runtimes[0]).device(job.devices[0])().is_done());
 }
@@ -91,8 +86,7 @@ TEST_CASE("a blocking receive from a rank that fails, or has failed, throws") {
 TEST_CASE("messages that a rank sent before it failed can still be received") {
   two_ranks job;
   char out = 'x';
-  REQUIRE(lci::post_send_x(0, &out, 1, 7, lci::COMP_NULL).runtime(job.runtimes[1])
-              .device(job.devices[1])().is_done());
+  REQUIRE(lci::post_send_x(0, &out, 1, 7, lci::COMP_NULL).runtime(job.runtimes[1]).device(job.devices[1])().is_done());
   for (int i = 0; i < 100; ++i) job.progress(0);
   job.kill();
   job.learn();
@@ -113,7 +107,8 @@ TEST_CASE("receives that do not name the failed rank remain posted") {
   REQUIRE(lci::post_send_x(0, &out, 1, 7, lci::COMP_NULL)
               .matching_policy(lci::matching_policy_t::tag_only)
               .runtime(job.runtimes[0])
-              .device(job.devices[0])().is_done());
+              .device(job.devices[0])()
+              .is_done());
   for (int i = 0; i < 1000 && !job.ended(&status); ++i) job.progress(0);
   CHECK(status.is_done());
   CHECK(status.rank == 0);

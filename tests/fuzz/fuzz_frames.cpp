@@ -105,8 +105,10 @@ TEST_CASE("frames of proxies come out as they went in, however their bytes arriv
     std::vector<std::string> sent;
     std::string bytes;
     for (size_t i = 1 + below(random, 5); i > 0; --i) {
-      sent.push_back(frame_writer(frame_t::output).number(static_cast<int64_t>(i))
-                         .text(std::string(below(random, 100), 'x')).take());
+      sent.push_back(frame_writer(frame_t::output)
+                         .number(static_cast<int64_t>(i))
+                         .text(std::string(below(random, 100), 'x'))
+                         .take());
       bytes += sent.back();
     }
     const std::string arriving = seed % 2 == 0 ? bytes : damaged(bytes, random);

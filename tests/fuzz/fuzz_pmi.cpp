@@ -90,8 +90,7 @@ std::string random_bytes(random_t& random, size_t size) {
 }
 
 bool is_plain(const std::string& text) {
-  return std::none_of(text.begin(), text.end(),
-                      [](unsigned char c) { return c < 0x20 || c >= 0x7f; });
+  return std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7f; });
 }
 
 }  // namespace
@@ -112,8 +111,7 @@ TEST_CASE("a damaged PMI-1 line is either taken apart fully or refused with a re
         const size_t end = std::min(line.find(' ', at), line.size());
         const std::string word = line.substr(at, end - at);
         const size_t equals = word.find('=');
-        const std::string* value =
-            equals == std::string::npos ? nullptr : message->find(word.substr(0, equals));
+        const std::string* value = equals == std::string::npos ? nullptr : message->find(word.substr(0, equals));
         good = good && value != nullptr && *value == word.substr(equals + 1);
         at = end;
         ++fields;
@@ -143,8 +141,8 @@ TEST_CASE("numbers are read whole or not at all", "[fuzz]") {
     REQUIRE(value);
     CHECK(std::to_string(*value) == good);
   }
-  for (const char* bad : {"", " ", "1 ", " 1", "+1", "1x", "0x10", "--1", "-", "2147483648", "1.0",
-                          "99999999999999999999", "one"}) {
+  for (const char* bad :
+       {"", " ", "1 ", " 1", "+1", "1x", "0x10", "--1", "-", "2147483648", "1.0", "99999999999999999999", "one"}) {
     CAPTURE(bad);
     CHECK_FALSE(pmi1::parse_int(bad));
   }
@@ -192,8 +190,7 @@ TEST_CASE("values survive the way through pieces, and damaged pieces do no harm"
     auto pieces = pmi1::to_pieces(bytes, length);
     bool good = pmi1::piece_count(pieces[0]) == pieces.size() && pieces.size() <= pmi1::max_pieces;
     for (const auto& piece : pieces) {
-      good = good && piece.size() <= length && is_plain(piece) &&
-             piece.find_first_of(" =") == std::string::npos;
+      good = good && piece.size() <= length && is_plain(piece) && piece.find_first_of(" =") == std::string::npos;
     }
     good = good && pmi1::from_pieces(pieces) == bytes;
 
@@ -251,9 +248,7 @@ class model_job {
   model_job(unsigned seed, double damage)
       : random_(seed),
         damage_(damage),
-        server_(size, "job", [this](int rank, const std::string& line) {
-          replies_[size_t(rank)].push_back(line);
-        }) {}
+        server_(size, "job", [this](int rank, const std::string& line) { replies_[size_t(rank)].push_back(line); }) {}
 
   /// False: the server did what it must not.
   bool run(int steps) {
@@ -296,8 +291,7 @@ class model_job {
     }
     std::string line = request();
     if (below(random_, 1000) < damage_ * 1000) {
-      line = damaged(below(random_, 2) == 0 ? line : good_lines[below(random_, good_lines.size())],
-                     random_);
+      line = damaged(below(random_, 2) == 0 ? line : good_lines[below(random_, good_lines.size())], random_);
     }
     return ask(rank, line);
   }
@@ -311,8 +305,8 @@ class model_job {
     if (result.kind != verdict::go_on) {
       over_ = true;  // lcirun ends the job
       if (result.kind == verdict::malformed) ++malformed;
-      return mine.empty() && others == 0 &&
-             (result.kind == verdict::malformed) == !result.text.empty() && is_plain(result.text);
+      return mine.empty() && others == 0 && (result.kind == verdict::malformed) == !result.text.empty() &&
+             is_plain(result.text);
     }
     ++answered;
     for (const auto& list : replies_) {

@@ -15,8 +15,7 @@ using lci::network::sim::random_source;
 
 /// Exactly as large as it says, so that a sanitizer sees the first byte read beyond it.
 struct packet {
-  explicit packet(const std::vector<std::byte>& bytes)
-      : size(bytes.size()), data(new std::byte[bytes.size()]) {
+  explicit packet(const std::vector<std::byte>& bytes) : size(bytes.size()), data(new std::byte[bytes.size()]) {
     if (size > 0) std::memcpy(data.get(), bytes.data(), size);
   }
   size_t size;
@@ -40,8 +39,7 @@ void check(const std::vector<std::byte>& bytes) {
   wire::message m;
   const bool good = wire::decode(p.data.get(), p.size, m);
   const auto at = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
-  bool expected = bytes.size() >= sizeof(wire::header) && at(0) != 0 &&
-                  at(0) <= static_cast<uint8_t>(wire::kind::last);
+  bool expected = bytes.size() >= sizeof(wire::header) && at(0) != 0 && at(0) <= static_cast<uint8_t>(wire::kind::last);
   if (expected) {
     const auto kind = static_cast<wire::kind>(at(0));
     const bool answers = kind == wire::kind::fin || kind == wire::kind::ack;
@@ -76,8 +74,8 @@ TEST_CASE("the wire's decoders accept what they should, reject the rest, and rea
   }
 }
 
-TEMPLATE_TEST_CASE("what is framed is what is taken", "", wire::rts_body, wire::rtr_body,
-                   wire::fragment_body, wire::signal_body, wire::put_body, wire::get_body) {
+TEMPLATE_TEST_CASE("what is framed is what is taken", "", wire::rts_body, wire::rtr_body, wire::fragment_body,
+                   wire::signal_body, wire::put_body, wire::get_body) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     random_source random(seed);
     wire::framed<TestType> sent{};

@@ -208,7 +208,6 @@ TEST_CASE("a packet of no known kind is counted as rejected, and changes nothing
     v.device->on_recv(1, bytes.data(), bytes.size(), nullptr);
   }
   bytes[0] = static_cast<std::byte>(wire::kind::am);
-  for (size_t size = 0; size < sizeof(wire::header); ++size)
-    v.device->on_recv(1, bytes.data(), size, nullptr);
+  for (size_t size = 0; size < sizeof(wire::header); ++size) v.device->on_recv(1, bytes.data(), size, nullptr);
   REQUIRE(count() == before + 3 + sizeof(wire::header));
 }

@@ -73,9 +73,7 @@ class pair_of_ranks {
       post([&] { return finish(post_send_x(peer, out.data(), large, 1, cq_[r])); });
       post([&] { return finish(post_am_x(peer, out.data(), large, cq_[r], rcomp_[peer])); });
       post([&] { return finish(post_put_x(peer, out.data(), large / 2, cq_[r], 0, window)); });
-      post([&] {
-        return finish(post_get_x(peer, got[r].data(), large / 2, cq_[r], large / 2, window));
-      });
+      post([&] { return finish(post_get_x(peer, got[r].data(), large / 2, cq_[r], large / 2, window)); });
       expected[r] = 6;  // five of its own, and the message that arrives
     }
     while (expected[0] + expected[1] > 0)
@@ -85,17 +83,15 @@ class pair_of_ranks {
         if (status.is_retry()) continue;
         --expected[r];
         if (status.rank != 1 - r || !status.is_done()) return false;
-        const bool of_message = status.buffer != in[r].data() && status.buffer != out.data() &&
-                                status.buffer != got[r].data();
+        const bool of_message =
+            status.buffer != in[r].data() && status.buffer != out.data() && status.buffer != got[r].data();
         if (of_message) std::free(status.buffer);
       }
     const auto is = [](const auto& v, size_t n, unsigned char b) {
       return std::all_of(v.begin(), v.begin() + n, [=](unsigned char c) { return c == b; });
     };
     for (int r = 0; r < 2; ++r)
-      if (!is(in[r], large, value) || !is(window_[r], large / 2, value) ||
-          !is(got[r], large / 2, 7))
-        return false;
+      if (!is(in[r], large, value) || !is(window_[r], large / 2, value) || !is(got[r], large / 2, 7)) return false;
     return true;
   }
 
@@ -113,14 +109,12 @@ class pair_of_ranks {
   lci::comp_t cq_[2];
   lci::rcomp_t rcomp_[2];
   lci::mr_t mr_[2];
-  std::vector<unsigned char> window_[2] = {std::vector<unsigned char>(large, 7),
-                                           std::vector<unsigned char>(large, 7)};
+  std::vector<unsigned char> window_[2] = {std::vector<unsigned char>(large, 7), std::vector<unsigned char>(large, 7)};
 };
 
 /// A packet that answers an operation which may well exist.
 std::vector<std::byte> answer(random_source& random) {
-  constexpr wire::kind kinds[] = {wire::kind::rtr, wire::kind::fin, wire::kind::fragment,
-                                  wire::kind::ack};
+  constexpr wire::kind kinds[] = {wire::kind::rtr, wire::kind::fin, wire::kind::fragment, wire::kind::ack};
   wire::header head;
   head.what = kinds[random.up_to(3)];
   head.policy = static_cast<uint8_t>(random.up_to(2));
@@ -160,8 +154,7 @@ TEST_CASE("answers from a rank that was not asked are rejected, whenever they co
       for (auto& t : liars) t.join();
       CHECK(good);
       uint64_t rejected = 0;
-      for (int r = 0; r < 2; ++r)
-        rejected += ranks.runtime(r).p_impl->rejected_packets.load(std::memory_order_relaxed);
+      for (int r = 0; r < 2; ++r) rejected += ranks.runtime(r).p_impl->rejected_packets.load(std::memory_order_relaxed);
       CHECK(sent > 0);
       CHECK(rejected == sent);
     }

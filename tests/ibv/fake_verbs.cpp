@@ -108,8 +108,8 @@ std::string gather(const ibv_send_wr& wr, bool& allowed) {
   std::string bytes;
   for (int i = 0; i < wr.num_sge; ++i) {
     const ibv_sge& piece = wr.sg_list[i];
-    allowed &= (wr.send_flags & IBV_SEND_INLINE) != 0 || piece.length == 0 ||
-               covers(piece.lkey, piece.addr, piece.length, 0);
+    allowed &=
+        (wr.send_flags & IBV_SEND_INLINE) != 0 || piece.length == 0 || covers(piece.lkey, piece.addr, piece.length, 0);
     if (allowed && piece.length > 0) bytes.append(reinterpret_cast<const char*>(piece.addr), piece.length);
   }
   return bytes;
@@ -278,7 +278,7 @@ __attribute__((visibility("default"))) fake_card* fake_verbs_card() { return &ca
 ibv_device** ibv_get_device_list(int* n) {
   if (failure("get_device_list") != 0) return n != nullptr ? *n = 0, nullptr : nullptr;
   if (n != nullptr) *n = 1;
-  return new ibv_device*[2]{&the_device, nullptr};
+  return new ibv_device* [2] { &the_device, nullptr };
 }
 void ibv_free_device_list(ibv_device** list) { delete[] list; }
 const char* ibv_get_device_name(ibv_device* device) { return device->name; }

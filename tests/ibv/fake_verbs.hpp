@@ -19,17 +19,17 @@ struct fake_card {
   int failing_from = 1, failing_times = 1;
   int error = 0;
   bool completions_of_receives = false;  // "completion" counts those of receives, else those of sends
-  std::map<std::string, int> calls;  // number of calls by name
-  int failed = 0;                    // number of those that failed
+  std::map<std::string, int> calls;      // number of calls by name
+  int failed = 0;                        // number of those that failed
   // Objects that are alive.
   int contexts = 0, domains = 0, threads = 0, pairs = 0, queues = 0, channels = 0, receive_queues = 0;
   int pinned = 0, on_demand = 0, whole = 0;  // registrations by kind
   // Totals.
   int pinned_made = 0, on_demand_made = 0;
-  std::vector<const void*> threads_of_pairs;  // by pair: its thread domain, or null
-  std::vector<int> advices;                   // IBV_ADVISE_MR_ADVICE_*
+  std::vector<const void*> threads_of_pairs;   // by pair: its thread domain, or null
+  std::vector<int> advices;                    // IBV_ADVISE_MR_ADVICE_*
   size_t messages = 0, writes = 0, reads = 0;  // executed requests
-  int mistakes = 0;  // requests that a real card would refuse
+  int mistakes = 0;                            // requests that a real card would refuse
 };
 
 /// The card of the library that is loaded as libibverbs.so.1.

@@ -3,9 +3,9 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #endif
-#include <catch2/catch.hpp>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
+#include <catch2/catch.hpp>
 
 #include <cerrno>
 #include <chrono>
@@ -26,8 +26,8 @@ namespace {
 fake_card& card() {
   static fake_card& loaded = [&]() -> fake_card& {
     REQUIRE(lci::network::ibv::library::get().missing.empty());
-    auto* const get = reinterpret_cast<fake_card* (*)()>(
-        dlsym(dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD), "fake_verbs_card"));
+    auto* const get =
+        reinterpret_cast<fake_card* (*)()>(dlsym(dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD), "fake_verbs_card"));
     REQUIRE(get != nullptr);  // otherwise LD_LIBRARY_PATH does not contain the fake library
     return *get();
   }();
@@ -172,7 +172,7 @@ class with_backend {
 enum class ends : uint8_t {
   either,    // LCI reports an error, or recovers
   well,      // LCI recovers
-  reported,      // LCI reports an error
+  reported,  // LCI reports an error
 };
 
 struct fault {

@@ -1,7 +1,7 @@
 // Thread domains and on-demand paging with the fake libibverbs, whose card supports them.
-#include <catch2/catch.hpp>
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
+#include <catch2/catch.hpp>
 
 #include <cstring>
 #include <memory>
@@ -131,15 +131,19 @@ TEST_CASE("queue pairs get thread domains according to the strategy", "[ibv]") {
 TEST_CASE("a card without thread domains is asked for one once, and used without", "[ibv]") {
   fake_card& card = fresh_card();
   card.thread_domains = false;
-  run(card, [](auto& a) { a.ibv_td_strategy = lci::attr_ibv_td_strategy_t::per_qp; },
-      [&](lci::runtime_t) { CHECK(card.threads_of_pairs == std::vector<const void*>{nullptr, nullptr}); });
+  run(
+      card, [](auto& a) { a.ibv_td_strategy = lci::attr_ibv_td_strategy_t::per_qp; },
+      [&](lci::runtime_t) {
+        CHECK(card.threads_of_pairs == std::vector<const void*>{nullptr, nullptr});
+      });
 }
 
 TEST_CASE("devices communicate with any strategy of thread domains", "[ibv]") {
   using strategy = lci::attr_ibv_td_strategy_t;
   for (const auto how : {strategy::per_qp, strategy::all_qp, strategy::none}) {
     fake_card& card = fresh_card();
-    run(card, [&](auto& a) { a.ibv_td_strategy = how; },
+    run(
+        card, [&](auto& a) { a.ibv_td_strategy = how; },
         [&](lci::runtime_t) {
           REQUIRE(card.threads_of_pairs.size() == 2);  // of two devices
           const bool wanted = how != strategy::none;
@@ -154,7 +158,8 @@ TEST_CASE("memory is pinned or paged on demand, according to the strategy", "[ib
   using strategy = lci::attr_ibv_odp_strategy_t;
   for (const auto how : {strategy::none, strategy::explicit_odp, strategy::implicit_odp}) {
     fake_card& card = fresh_card();
-    run(card, [&](auto& a) { a.ibv_odp_strategy = how; },
+    run(
+        card, [&](auto& a) { a.ibv_odp_strategy = how; },
         [&](lci::runtime_t rt) {
           const int pinned = card.pinned, on_demand = card.on_demand;
           std::vector<char> memory(5000);
@@ -177,7 +182,8 @@ TEST_CASE("a card that supports less paging than requested is used with what it 
     fake_card& card = fresh_card();
     card.paging = some;
     card.implicit_paging = false;
-    run(card, [&](auto& a) { a.ibv_odp_strategy = strategy::implicit_odp; },
+    run(
+        card, [&](auto& a) { a.ibv_odp_strategy = strategy::implicit_odp; },
         [&](lci::runtime_t) {
           CHECK(card.whole == 0);
           CHECK((card.on_demand > 0) == some);
@@ -201,7 +207,8 @@ TEST_CASE("paged memory gets the requested advice, which the card may refuse", "
       for (const bool can : {true, false}) {
         fake_card& card = fresh_card();
         card.advice = can;
-        run(card, [&](auto& a) { a.ibv_prefetch_strategy = each.wanted, a.ibv_odp_strategy = how; },
+        run(
+            card, [&](auto& a) { a.ibv_prefetch_strategy = each.wanted, a.ibv_odp_strategy = how; },
             [](lci::runtime_t) {});
         const bool expected = can && how != paging::none && each.advice >= 0;
         CHECK(card.advices.empty() == !expected);

@@ -42,8 +42,8 @@ std::string value_of(int rank, size_t size, int round) {
 
 void info(bootstrap& boot) {
   const auto place = boot.locality().value_or(lci::network::host_place{-1, -1});
-  std::printf("kind=%s rank=%d size=%d local=%d/%d job=%s time=%.6f\n", boot.name(), boot.rank(),
-              boot.size(), place.rank, place.size, boot.job_id().c_str(), seconds_now());
+  std::printf("kind=%s rank=%d size=%d local=%d/%d job=%s time=%.6f\n", boot.name(), boot.rank(), boot.size(),
+              place.rank, place.size, boot.job_id().c_str(), seconds_now());
 }
 
 /// Each rank puts values of many sizes; after the fence each reads those of all.
@@ -96,9 +96,8 @@ void cost(bootstrap& boot, int rounds) {
     gets_of_all += seconds() - later;
   }
   if (boot.rank() != 0) return;
-  std::printf("%s, %d ranks: put and fence %.0f us, one value %.1f us, one of all %.1f us\n", boot.name(),
-              boot.size(), fences / rounds * 1e6, gets / rounds / some * 1e6,
-              gets_of_all / rounds / boot.size() * 1e6);
+  std::printf("%s, %d ranks: put and fence %.0f us, one value %.1f us, one of all %.1f us\n", boot.name(), boot.size(),
+              fences / rounds * 1e6, gets / rounds / some * 1e6, gets_of_all / rounds / boot.size() * 1e6);
 }
 
 void misuse(bootstrap& boot) {

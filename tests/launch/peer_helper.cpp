@@ -243,8 +243,7 @@ int run_client(const std::string& mode, char** words, int times) {
     if (mode == "client") c.everything();
     if (mode == "report") {
       const report r = c.look();
-      std::printf("%lu %lu %lu %lu %lu %lu\n", r.served, r.died, r.descriptors, r.mappings,
-                  r.resident_kib, r.drained);
+      std::printf("%lu %lu %lu %lu %lu %lu\n", r.served, r.died, r.descriptors, r.mappings, r.resident_kib, r.drained);
     }
     if (mode == "end") c.ask(request_kind::end);
     if (mode == "victim") {  // killed with many operations in flight

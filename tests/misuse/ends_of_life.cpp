@@ -113,8 +113,7 @@ void free_a_registered_object() {
   char b[8] = {};
   (void)lci::post_am(0, b, 8, lci::COMP_NULL, rcomp);
   for (int i = 0; i < 100; ++i) lci::progress();
-  expect(!refusal([&] { lci::deregister_rcomp(rcomp); }).empty(),
-         "freeing a registered object ends its registration");
+  expect(!refusal([&] { lci::deregister_rcomp(rcomp); }).empty(), "freeing a registered object ends its registration");
   const lci::rcomp_t next = lci::register_rcomp(other);
   (void)lci::post_am(0, b, 8, lci::COMP_NULL, next);
   expect(lci::counter_wait_for(other, 1, 30), "further registrations work");

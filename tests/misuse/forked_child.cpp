@@ -102,8 +102,7 @@ int main() {
   const int other = 1 - lci::get_rank_me();
   lci::barrier();
   if (lci::get_rank_me() == 0) {
-    expect(status_of_child([&] { return try_all(second, counter, sync, mr, rcomp); }) == 0,
-           "each call is refused");
+    expect(status_of_child([&] { return try_all(second, counter, sync, mr, rcomp); }) == 0, "each call is refused");
     expect(status_of_child([] { return 0; }, true) == 0, "a child may call exit()");
     expect(status_of_child([] { return execl("/bin/true", "true", nullptr); }) == 0, "a child may call exec()");
     expect(status_of_child([&] {

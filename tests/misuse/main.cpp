@@ -150,9 +150,10 @@ int main(int argc, char** argv) {
     ++n.at;
   }
   if (n.unchecked > 0)
-    std::printf("%ld cases are run only with checked calls: without the check, the reference says that "
-                    "the results are undefined\n",
-                n.unchecked.load());
+    std::printf(
+        "%ld cases are run only with checked calls: without the check, the reference says that "
+        "the results are undefined\n",
+        n.unchecked.load());
   std::printf("cases: %ld passed, %ld failed, 0 skipped\n", n.passed.load(), n.failed.load());
   return n.failed == 0 && n.passed > 0 ? 0 : 1;
 }

@@ -26,8 +26,7 @@ long resident_kib() {
 
 bool works(lci::device_t device) {
   char out[8] = "healthy", in[8] = {};
-  while (!lci::post_send_x(0, out, 8, 1, lci::COMP_NULL).device(device)().is_done())
-    lci::progress_x().device(device)();
+  while (!lci::post_send_x(0, out, 8, 1, lci::COMP_NULL).device(device)().is_done()) lci::progress_x().device(device)();
   lci::comp_t sync = lci::alloc_sync();
   const lci::status_t s = lci::post_recv_x(0, in, 8, 1, sync).device(device)();
   while (!s.is_done() && !lci::sync_test(sync, nullptr)) lci::progress_x().device(device)();
@@ -56,8 +55,8 @@ int main() {
     text = e.what();
   }
   std::printf("%s\n", text.c_str());
-  for (const char* part : {"alloc_device", "are left (", "memory_reserve = 1125899906842624", "LCI_ATTR_MEMORY_RESERVE",
-                           "free devices"})
+  for (const char* part :
+       {"alloc_device", "are left (", "memory_reserve = 1125899906842624", "LCI_ATTR_MEMORY_RESERVE", "free devices"})
     expect(text.find(part) != std::string::npos, part);
   devices.push_back(lci::alloc_device_x().memory_reserve(0)());  // 0: available memory is not checked
   for (lci::device_t& d : devices) {

@@ -41,8 +41,8 @@ int main(int argc, char** argv) {
   lci::g_runtime_init();
   const bool unmapped = argc > 3 && std::string(argv[3]) == "unmapped";
   static char bytes[size];
-  char* const memory = static_cast<char*>(
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  char* const memory =
+      static_cast<char*>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   std::memset(memory, 'a', size);
   lci::mr_t mr = lci::register_memory(memory, size);
   lci::rmr_t mine = lci::get_rmr(mr), all[2];
@@ -66,10 +66,8 @@ int main(int argc, char** argv) {
     }
     std::_Exit(0);
   }
-  const std::string get = outcome_of(
-      [&](lci::comp_t c) { return lci::post_get(1, bytes, size, c, 0, all[1]); });
-  const std::string put = outcome_of(
-      [&](lci::comp_t c) { return lci::post_put(1, bytes, size, c, 0, all[1]); });
+  const std::string get = outcome_of([&](lci::comp_t c) { return lci::post_get(1, bytes, size, c, 0, all[1]); });
+  const std::string put = outcome_of([&](lci::comp_t c) { return lci::post_put(1, bytes, size, c, 0, all[1]); });
   const bool good = get == expected_get && put == expected_put;
   std::printf("a get by an old key: %s; a put: %s\n", get.c_str(), put.c_str());
   std::printf("cases: %d passed, %d failed, 0 skipped\n", good, !good);

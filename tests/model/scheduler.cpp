@@ -62,8 +62,7 @@ void scheduler::spawn(std::function<void()> body) {
   auto f = std::make_unique<fiber>();
   f->body = std::move(body);
   if (spare_stacks.empty()) {
-    f->stack =
-        mmap(nullptr, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    f->stack = mmap(nullptr, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (f->stack == MAP_FAILED) throw std::bad_alloc();
   } else {
     f->stack = spare_stacks.back();
@@ -77,8 +76,8 @@ void scheduler::spawn(std::function<void()> body) {
   f->context.uc_stack.ss_size = stack_size;
   f->context.uc_link = nullptr;
   const auto self = reinterpret_cast<uintptr_t>(f.get());
-  makecontext(&f->context, reinterpret_cast<void (*)()>(enter), 2,
-              static_cast<unsigned>(self >> 32), static_cast<unsigned>(self));
+  makecontext(&f->context, reinterpret_cast<void (*)()>(enter), 2, static_cast<unsigned>(self >> 32),
+              static_cast<unsigned>(self));
   fibers_.push_back(std::move(f));
 }
 
@@ -115,8 +114,7 @@ scheduler::fiber* scheduler::pick() {
   bool all_ended = true;
   for (auto& f : fibers_) {
     all_ended &= f->ended;
-    if (!f->ended && (!f->asleep_on || (f->may_time_out && random_() % 8 == 0)))
-      ready.push_back(f.get());
+    if (!f->ended && (!f->asleep_on || (f->may_time_out && random_() % 8 == 0))) ready.push_back(f.get());
   }
   if (ready.empty()) {
     for (auto& f : fibers_)

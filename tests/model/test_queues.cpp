@@ -23,9 +23,7 @@ struct item {
   uint32_t number = 0;
   uint64_t check = 0;
 };
-item make_item(uint32_t producer, uint32_t number) {
-  return {producer, number, producer * 1000003ull + number};
-}
+item make_item(uint32_t producer, uint32_t number) { return {producer, number, producer * 1000003ull + number}; }
 
 /// Checks the popped items: each is popped exactly once, and a consumer gets the items of a producer in
 /// their order.
@@ -34,8 +32,8 @@ struct ledger {
     for (auto& s : seen) s.resize(each);
   }
   void popped(const item& i) {
-    const bool sound = i.producer < seen.size() && i.number < seen[i.producer].size() &&
-                       i.check == i.producer * 1000003ull + i.number;
+    const bool sound =
+        i.producer < seen.size() && i.number < seen[i.producer].size() && i.check == i.producer * 1000003ull + i.number;
     scheduler::check(sound, "an item that was not pushed");
     scheduler::check(!seen[i.producer][i.number], "an item was popped twice");
     seen[i.producer][i.number] = true;
@@ -64,8 +62,7 @@ size_t pop_some(Queue& q, std::vector<item>& some) {
 }
 
 template <class Make>
-auto exchange_items(uint32_t producers, uint32_t each, uint32_t consumers, Make make,
-                    size_t at_once = 1) {
+auto exchange_items(uint32_t producers, uint32_t each, uint32_t consumers, Make make, size_t at_once = 1) {
   return [=](scheduler& s) -> std::function<std::string()> {
     auto q = make();
     auto book = std::make_shared<ledger>(producers, each);
@@ -134,29 +131,19 @@ class publishes_too_early {
 }  // namespace
 
 TEST_CASE("model: the scheduler finds an item that is published too early") {
-  CHECK(explore(schedules, exchange_items(2, 3, 2, [] {
-                  return std::make_shared<publishes_too_early>();
-                })) != "");
+  CHECK(explore(schedules, exchange_items(2, 3, 2, [] { return std::make_shared<publishes_too_early>(); })) != "");
 }
 
 TEST_CASE("model: bounded queue passes each item once and in order, also when it is full") {
-  CHECK(explore(schedules,
-                exchange_items(2, 5, 2, [] { return std::make_shared<model_bounded>(2); })) == "");
-  CHECK(explore(schedules,
-                exchange_items(3, 3, 1, [] { return std::make_shared<model_bounded>(4); })) == "");
-  CHECK(explore(schedules,
-                exchange_items(1, 8, 3, [] { return std::make_shared<model_bounded>(2); })) == "");
+  CHECK(explore(schedules, exchange_items(2, 5, 2, [] { return std::make_shared<model_bounded>(2); })) == "");
+  CHECK(explore(schedules, exchange_items(3, 3, 1, [] { return std::make_shared<model_bounded>(4); })) == "");
+  CHECK(explore(schedules, exchange_items(1, 8, 3, [] { return std::make_shared<model_bounded>(2); })) == "");
 }
 
 TEST_CASE("model: segmented queue passes each item once and in order, across many segments") {
-  CHECK(explore(schedules, exchange_items(2, 12, 2, [] {
-                  return std::make_shared<model_segmented>();
-                })) == "");
-  CHECK(explore(schedules,
-                exchange_items(3, 6, 3, [] { return std::make_shared<model_segmented>(); })) == "");
-  CHECK(explore(schedules, exchange_items(1, 20, 3, [] {
-                  return std::make_shared<model_segmented>();
-                })) == "");
+  CHECK(explore(schedules, exchange_items(2, 12, 2, [] { return std::make_shared<model_segmented>(); })) == "");
+  CHECK(explore(schedules, exchange_items(3, 6, 3, [] { return std::make_shared<model_segmented>(); })) == "");
+  CHECK(explore(schedules, exchange_items(1, 20, 3, [] { return std::make_shared<model_segmented>(); })) == "");
 }
 
 TEST_CASE("model: sharded queue passes each item once and in order, with shards of one thread and of several") {
@@ -206,8 +193,7 @@ TEST_CASE("model: array returns the value or the default to each reader while it
               for (int i = 0; i < 5; ++i) {
                 const size_t index = a->append(1000 + w);
                 ++*appended;
-                scheduler::check(a->get(index) == 1000u + static_cast<unsigned>(w),
-                                 "an appended value can't be read");
+                scheduler::check(a->get(index) == 1000u + static_cast<unsigned>(w), "an appended value can't be read");
                 a->put(index, 2000 + index);
                 scheduler::check(a->get(index) == 2000 + index, "a changed value can't be read");
               }
@@ -216,8 +202,7 @@ TEST_CASE("model: array returns the value or the default to each reader while it
             s.spawn([=] {
               for (size_t i = 0; i < 12; ++i) {
                 const uintptr_t v = a->get(i);
-                scheduler::check(v == 7 || v == 1000 || v == 1001 || v == 2000 + i,
-                                 "a value that was not written");
+                scheduler::check(v == 7 || v == 1000 || v == 1001 || v == 2000 + i, "a value that was not written");
               }
             });
           return [=]() -> std::string {

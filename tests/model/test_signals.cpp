@@ -39,8 +39,8 @@ struct kept_memory {
 
 // `signallers` fibers signal `each` values; `takers` fibers take them in rounds of `threshold`.
 template <class Object>
-auto rounds(std::function<std::shared_ptr<Object>()> make, size_t threshold, size_t signallers,
-            size_t each, size_t takers, int64_t timeout) {
+auto rounds(std::function<std::shared_ptr<Object>()> make, size_t threshold, size_t signallers, size_t each,
+            size_t takers, int64_t timeout) {
   return [=](scheduler& s) -> std::function<std::string()> {
     auto object = make();
     auto seen = std::make_shared<std::vector<int>>(signallers * each);

@@ -20,9 +20,7 @@
 
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "rank %d: FAILED: %s\n", lci::get_rank_me(), what.c_str());
@@ -50,7 +48,7 @@ void talk(const std::set<int>& ranks, size_t size) {
 void talk_for(const std::set<int>& ranks, double seconds) {
   // All ranks do the same number of rounds, which rank 0 decides.
   int rounds = 0;
-  for (const double end = now() + seconds; ; ++rounds) {
+  for (const double end = now() + seconds;; ++rounds) {
     for (const size_t size : {8, 3000, 100'000}) talk(ranks, size);
     int go_on = now() < end;
     lci::broadcast(&go_on, sizeof go_on, 0);

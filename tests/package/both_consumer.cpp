@@ -1,7 +1,7 @@
 // A user's program in C++ with LCI and LCT: receives numbers with LCI and pushes them to a queue of LCT.
+#include <lct.h>
 #include <cstdio>
 #include <lci.hpp>
-#include <lct.h>
 
 int main() {
   LCT_init();

@@ -44,8 +44,7 @@ PART part_post_am(int n) {
 }
 PART part_post_am_plain(int n) {
   for (int i = 0; i < n; ++i) {
-    expect(lci::post_am(0, out, sizeof out, counter, to_handler).is_done(),
-           "post_am is not done at once");
+    expect(lci::post_am(0, out, sizeof out, counter, to_handler).is_done(), "post_am is not done at once");
   }
 }
 PART part_progress_am() { lci::progress_x().device(device)(); }
@@ -89,10 +88,7 @@ PART part_put_shared(int n) {
 }
 PART part_put_signal(int n) {
   for (int i = 0; i < n; ++i) {
-    expect(lci::post_put_x(0, out, sizeof out, counter, 0, shared)
-               .remote_comp(to_handler)
-               .device(device)()
-               .is_done(),
+    expect(lci::post_put_x(0, out, sizeof out, counter, 0, shared).remote_comp(to_handler).device(device)().is_done(),
            "a put with signal to shared memory is not done at once");
   }
 }
@@ -108,17 +104,14 @@ PART part_fetch_add_shared(int n) {
   const uint64_t one = 1;
   uint64_t before = 0;
   for (int i = 0; i < n; ++i) {
-    expect(lci::post_atomic_x(0, lci::atomic_op_t::add, &one, &before, counter, 0, shared)
-               .device(device)()
-               .is_done(),
+    expect(lci::post_atomic_x(0, lci::atomic_op_t::add, &one, &before, counter, 0, shared).device(device)().is_done(),
            "an atomic operation on shared memory is not done at once");
   }
 }
 
 PART part_post_recv(int n) {
   for (int i = 0; i < n; ++i) {
-    expect(lci::post_recv_x(0, in, sizeof in, 7, counter).device(device)().is_posted(),
-           "post_recv finds a message");
+    expect(lci::post_recv_x(0, in, sizeof in, 7, counter).device(device)().is_posted(), "post_recv finds a message");
   }
 }
 PART part_post_send(int n) {

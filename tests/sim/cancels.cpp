@@ -75,8 +75,7 @@ class job {
     for (int i = 0; i < 200; ++i) {
       post_something();
       while (random_.percent(60)) step();
-      while (random_.percent(50) && !operations_.empty())
-        lci::cancel(operations_[below(operations_.size())].name);
+      while (random_.percent(50) && !operations_.empty()) lci::cancel(operations_[below(operations_.size())].name);
     }
     for (int i = 0; i < 50; ++i) step();
     for (const posted& p : operations_) lci::cancel(p.name);
@@ -90,8 +89,7 @@ class job {
     }
     if (!drained()) wrong("the devices are not drained");
     for (const posted& p : operations_) {
-      if (p.accepted && p.ends != 1)
-        wrong(std::string(p.what) + " has ended " + std::to_string(p.ends) + " times");
+      if (p.accepted && p.ends != 1) wrong(std::string(p.what) + " has ended " + std::to_string(p.ends) + " times");
       if (!p.early || !p.receives) continue;
       for (const std::byte b : p.buffer)
         if (b != given_back) {
@@ -144,8 +142,7 @@ class job {
   }
   void receive(size_t me, size_t from, double deadline) {
     posted& p = add("receive", me, 40'000, true);
-    finish_post(p, lci::post_recv_x(static_cast<int>(from), p.buffer.data(), p.buffer.size(), 1,
-                                    ranks_[me].cq)
+    finish_post(p, lci::post_recv_x(static_cast<int>(from), p.buffer.data(), p.buffer.size(), 1, ranks_[me].cq)
                        .deadline(deadline));
   }
   void post_something() {
@@ -153,8 +150,7 @@ class job {
     const int peer = static_cast<int>(to);
     const rank& r = ranks_[me];
     const rank& target = ranks_[to];
-    const auto semantic =
-        random_.percent(30) ? lci::comp_semantic_t::remote : lci::comp_semantic_t::memory;
+    const auto semantic = random_.percent(30) ? lci::comp_semantic_t::remote : lci::comp_semantic_t::memory;
     const bool allow_retry = random_.percent(50);
     const size_t kind = below(6);
     if (kind == 0) return receive(me, to, some_deadline());
@@ -185,9 +181,8 @@ class job {
                          .deadline(deadline));
     } else {
       const uint64_t one = 1;
-      finish_post(p, lci::post_atomic_x(peer, lci::atomic_op_t::add, &one, &p.result, r.cq, 0,
-                                        target.rmr)
-                         .deadline(deadline));
+      finish_post(
+          p, lci::post_atomic_x(peer, lci::atomic_op_t::add, &one, &p.result, r.cq, 0, target.rmr).deadline(deadline));
     }
   }
 

@@ -58,7 +58,7 @@ int arrivals_while_closing(uint64_t seed, bool by_default) {
   } else {
     lci::free_device_x(&job.device).runtime(job.runtime)();
     CHECK(job.device.is_empty());
-    lci::free_runtime_x(&job.runtime)();
+    lci::free_runtime_x (&job.runtime)();
   }
   return job.arrivals;
 }
@@ -97,13 +97,13 @@ TEST_CASE("a put of a layout that its target never answers ends as cancelled whe
     const size_t counts[] = {100, 10}, strides[] = {900};
     const lci::layout_t layout = lci::layout_t::strided(counts, strides, 1);
     auto sync = lci::alloc_sync_x().runtime(rt)();
-    const lci::status_t posted = lci::post_put_x(1, buffer.data(), layout.size(), sync, 0,
-                                                 lci::get_rmr_x(mr).runtime(target)())
-                                     .layout(&layout)
-                                     .remote_layout(&layout)
-                                     .allow_retry(false)
-                                     .device(device)
-                                     .runtime(rt)();
+    const lci::status_t posted =
+        lci::post_put_x(1, buffer.data(), layout.size(), sync, 0, lci::get_rmr_x(mr).runtime(target)())
+            .layout(&layout)
+            .remote_layout(&layout)
+            .allow_retry(false)
+            .device(device)
+            .runtime(rt)();
     CHECK(posted.is_posted());
     for (int i = 0; i < 100; ++i) lci::progress_x().device(device).runtime(rt)();
     lci::free_device_x(&device).runtime(rt)();

@@ -51,16 +51,14 @@ void mixed_job::check_received(operation& op, const lci::status_t& status) {
     return error(op, "names tag " + std::to_string(status.tag));
   }
   operation& send = operations_[by_tag ? op.tag : status.tag];
-  if (send.what != kind::send || send.peer != op.rank || send.policy != op.policy ||
-      (by_rank && send.rank != op.peer))
+  if (send.what != kind::send || send.peer != op.rank || send.policy != op.policy || (by_rank && send.rank != op.peer))
     return error(op, "matched " + text(send));
   if (!by_tag && ++send.arrivals > 1) error(send, "was received twice");
   const size_t size = std::min(send.size, op.capacity);
   if (size > 0 && std::memcmp(op.buffer, payload_of(send.id, send.size).data(), size) != 0)
     error(op, "received other bytes than " + text(send) + " sent");
   if (status.user_context == nullptr) return;
-  const auto code =
-      send.size > op.capacity ? lci::errorcode_t::done_truncated : lci::errorcode_t::done;
+  const auto code = send.size > op.capacity ? lci::errorcode_t::done_truncated : lci::errorcode_t::done;
   if (status.error != code) error(op, std::string("ended as ") + status.error.get_str());
   if (status.size != size) error(op, "names size " + std::to_string(status.size));
   if (status.rank != send.rank) error(op, "names rank " + std::to_string(status.rank));
@@ -94,8 +92,7 @@ void mixed_job::arrived(int rank, int target_comp, const lci::status_t& status) 
     if (op.size > 0 && std::memcmp(status.buffer, payload_of(op.id, op.size).data(), op.size) != 0)
       error(op, "arrived with other bytes");
     if (target_comp == 1) {
-      if (status.buffer != nullptr)
-        lci::put_upacket_x(status.buffer).runtime(ranks_[op.peer].runtime)();
+      if (status.buffer != nullptr) lci::put_upacket_x(status.buffer).runtime(ranks_[op.peer].runtime)();
     } else if (target_comp != 2) {
       std::free(status.buffer);
     }
@@ -165,13 +162,13 @@ void mixed_job::check_rank_at_end(int r) {
   if (rank.runtime.p_impl->rejected_packets.load(std::memory_order_relaxed) != 0)
     error("rank " + std::to_string(r) + " has rejected packets");
   // The only remaining operations are receives from a rank that can't send any more.
-  const auto orphans = static_cast<size_t>(std::count_if(
-      operations_.begin(), operations_.end(), [&](const operation& op) {
+  const auto orphans =
+      static_cast<size_t>(std::count_if(operations_.begin(), operations_.end(), [&](const operation& op) {
         return op.rank == r && op.accepted && op.completions == 0 && involves_dead(op);
       }));
   if (const size_t n = rank.runtime.p_impl->operations.alive(); n != orphans)
-    error("rank " + std::to_string(r) + " has " + std::to_string(n) + " operations, but " +
-          std::to_string(orphans) + " orphans");
+    error("rank " + std::to_string(r) + " has " + std::to_string(n) + " operations, but " + std::to_string(orphans) +
+          " orphans");
 }
 
 void mixed_job::free_rank(int r) {
@@ -188,11 +185,9 @@ void mixed_job::free_rank(int r) {
   }
   const lci::core::packet_pool& pool = *rank.runtime.p_impl->default_packet_pool.p_impl;
   if (pool.home() != options_.npackets)
-    error("rank " + std::to_string(r) + " has lost " +
-          std::to_string(options_.npackets - pool.home()) + " packets");
+    error("rank " + std::to_string(r) + " has lost " + std::to_string(options_.npackets - pool.home()) + " packets");
   for (operation& op : operations_)
-    if (op.rank == r && (op.how == completion::counter || op.how == completion::sync) &&
-        !op.comp.is_empty())
+    if (op.rank == r && (op.how == completion::counter || op.how == completion::sync) && !op.comp.is_empty())
       lci::free_comp_x(&op.comp).runtime(rank.runtime)();
   for (lci::stream_t& s : rank.streams) lci::free_stream_x(&s).runtime(rank.runtime)();
   for (lci::rcomp_t c : rank.rcomps) lci::deregister_rcomp_x(c).runtime(rank.runtime)();

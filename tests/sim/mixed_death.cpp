@@ -3,9 +3,7 @@
 
 namespace sim_test {
 
-bool mixed_job::is_dead(int rank) const {
-  return rank == options_.victim && !ranks_[rank].alive;
-}
+bool mixed_job::is_dead(int rank) const { return rank == options_.victim && !ranks_[rank].alive; }
 
 // A rank's operations with itself are not affected.
 bool mixed_job::involves_dead(const operation& op) const {
@@ -31,22 +29,18 @@ bool mixed_job::settled() const {
   for (int r = 0; r < options_.ranks; ++r)
     for (const device_state& d : ranks_[r].devices) {
       if (d.failures != expected_failures(r)) return false;
-      if (!lci::test_drained_x().runtime(ranks_[r].runtime).device(d.device)().is_done())
-        return false;
+      if (!lci::test_drained_x().runtime(ranks_[r].runtime).device(d.device)().is_done()) return false;
     }
   return true;
 }
 
-int mixed_job::expected_failures(int rank) const {
-  return rank == options_.victim ? options_.ranks - 1 : 1;
-}
+int mixed_job::expected_failures(int rank) const { return rank == options_.victim ? options_.ranks - 1 : 1; }
 
 void mixed_job::check_death_is_known() {
   for (int r = 0; r < options_.ranks; ++r) {
     for (auto& d : ranks_[r].devices) {
       if (d.failures != expected_failures(r))
-        error("rank " + std::to_string(r) + " was told of " + std::to_string(d.failures) +
-              " failures");
+        error("rank " + std::to_string(r) + " was told of " + std::to_string(d.failures) + " failures");
       if (r == options_.victim) continue;
       try {
         (void)lci::post_am_x(options_.victim, nullptr, 0, lci::COMP_NULL_RETRY, 1)

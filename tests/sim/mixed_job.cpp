@@ -28,8 +28,7 @@ class mixed_job::notified final : public lci::comp_impl_t {
 void mixed_job::handler_function(lci::status_t status) { current->completed(-1, status); }
 void mixed_job::am_handler_function(lci::status_t status) { current->arrived(-1, 2, status); }
 
-mixed_job::mixed_job(const mixed_options& options)
-    : options_(options), random_(options.seed), ranks_(options.ranks) {
+mixed_job::mixed_job(const mixed_options& options) : options_(options), random_(options.seed), ranks_(options.ranks) {
   current = this;
   const lci::global_attr_t before = lci::get_g_default_attr();
   lci::global_attr_t attr = before;
@@ -62,22 +61,17 @@ mixed_job::mixed_job(const mixed_options& options)
     rank.am_cq = lci::alloc_cq_x().runtime(rank.runtime)();
     rank.packet_cq = lci::alloc_cq_x().runtime(rank.runtime).zero_copy_am(true)();
     rank.handler = lci::alloc_handler_x(handler_function).runtime(rank.runtime)();
-    rank.am_handler =
-        lci::alloc_handler_x(am_handler_function).runtime(rank.runtime).am_in_place(true)();
-    rank.custom_impl =
-        std::make_unique<notified>([this, r](const lci::status_t& s) { completed(r, s); });
-    rank.am_custom_impl =
-        std::make_unique<notified>([this, r](const lci::status_t& s) { arrived(r, 3, s); });
-    rank.echo_impl =
-        std::make_unique<notified>([this, r](const lci::status_t& s) { arrived(r, 4, s); });
+    rank.am_handler = lci::alloc_handler_x(am_handler_function).runtime(rank.runtime).am_in_place(true)();
+    rank.custom_impl = std::make_unique<notified>([this, r](const lci::status_t& s) { completed(r, s); });
+    rank.am_custom_impl = std::make_unique<notified>([this, r](const lci::status_t& s) { arrived(r, 3, s); });
+    rank.echo_impl = std::make_unique<notified>([this, r](const lci::status_t& s) { arrived(r, 4, s); });
     rank.custom = lci::comp_t(rank.custom_impl.get());
     rank.am_custom = lci::comp_t(rank.am_custom_impl.get());
     rank.echo = lci::comp_t(rank.echo_impl.get());
     for (lci::comp_t c : {rank.am_cq, rank.packet_cq, rank.am_handler, rank.am_custom, rank.echo})
       rank.rcomps.push_back(lci::register_rcomp_x(c).runtime(rank.runtime)());
     for (const size_t window : {4, 64})
-      rank.streams.push_back(
-          lci::alloc_stream_x().runtime(rank.runtime).window(window).window_bytes(window * 200)());
+      rank.streams.push_back(lci::alloc_stream_x().runtime(rank.runtime).window(window).window_bytes(window * 200)());
   }
   lci::set_g_default_attr(before);
   world_ = lci::network::sim::world::current();
@@ -90,9 +84,8 @@ mixed_job::mixed_job(const mixed_options& options)
     rank_state& rank = ranks_[r];
     rank.window.assign(rank.window_used + guard_size, guard);
     for (auto& d : rank.devices) {
-      d.window_mr = lci::register_memory_x(rank.window.data(), rank.window_used + 1)
-                        .runtime(rank.runtime)
-                        .device(d.device)();
+      d.window_mr =
+          lci::register_memory_x(rank.window.data(), rank.window_used + 1).runtime(rank.runtime).device(d.device)();
       d.window = lci::get_rmr_x(d.window_mr).runtime(rank.runtime)();
     }
   }
@@ -125,8 +118,7 @@ const std::vector<std::string>& mixed_job::run() {
 
 void mixed_job::drive() {
   const auto unfinished = [&] {
-    return std::count_if(operations_.begin(), operations_.end(),
-                         [&](const operation& op) { return !finished(op); });
+    return std::count_if(operations_.begin(), operations_.end(), [&](const operation& op) { return !finished(op); });
   };
   int idle = 0;
   for (auto left = unfinished(); errors_.empty() && idle < most_idle_rounds; ++round_) {
@@ -142,8 +134,7 @@ void mixed_job::drive() {
     idle = left == before ? idle + 1 : 0;
   }
   for (const operation& op : operations_)
-    if (errors_.empty() && !finished(op))
-      error(op, op.accepted ? "never ended" : "was never accepted");
+    if (errors_.empty() && !finished(op)) error(op, op.accepted ? "never ended" : "was never accepted");
 }
 
 bool mixed_job::try_post(operation& op) {
@@ -154,8 +145,7 @@ bool mixed_job::try_post(operation& op) {
   try {
     status = post(op);
   } catch (const lci::peer_failure_error& e) {
-    if (!involves_dead(op) || e.failed_rank() != op.peer)
-      error(op, std::string("threw: ") + e.what());
+    if (!involves_dead(op) || e.failed_rank() != op.peer) error(op, std::string("threw: ") + e.what());
     op.accepted = true;
     op.completions += 1;
     release_buffer(op);
@@ -184,8 +174,7 @@ void mixed_job::prepare(operation& op) {
   if (op.buffer == nullptr) {
     op.memory.assign(op.capacity + guard_size, guard);
     op.buffer = op.memory.data();
-    const bool outgoing =
-        op.what != kind::recv && op.what != kind::get && op.what != kind::get_signal;
+    const bool outgoing = op.what != kind::recv && op.what != kind::get && op.what != kind::get_signal;
     if (outgoing) {
       const auto data = payload_of(op.id, op.size);
       std::copy(data.begin(), data.end(), op.memory.begin());
@@ -197,9 +186,8 @@ void mixed_job::prepare(operation& op) {
         op.buffer = p;
       }
     } else if (op.capacity > 0 && random_.percent(20)) {
-      op.mr = lci::register_memory_x(op.buffer, op.capacity)
-                  .runtime(rank.runtime)
-                  .device(rank.devices[op.device].device)();
+      op.mr =
+          lci::register_memory_x(op.buffer, op.capacity).runtime(rank.runtime).device(rank.devices[op.device].device)();
     }
     op.comp = local_comp(op);
   }
@@ -237,12 +225,12 @@ lci::status_t mixed_job::post(operation& op) {
       .allow_done(op.allow_done) \
       .allow_retry(op.allow_retry)
   const lci::rmr_t& window = ranks_[op.peer].devices[op.device].window;
-  const lci::rcomp_t target =
-      op.expects_arrival ? ranks_[op.peer].rcomps[op.target_comp] : lci::rcomp_t{0};
+  const lci::rcomp_t target = op.expects_arrival ? ranks_[op.peer].rcomps[op.target_comp] : lci::rcomp_t{0};
   switch (op.what) {
     case kind::am:
     case kind::echo:
-      return lci::post_am_x(op.peer, op.buffer, op.size, op.comp, target).COMMON.tag(op.id)
+      return lci::post_am_x(op.peer, op.buffer, op.size, op.comp, target)
+          .COMMON.tag(op.id)
           .comp_semantic(op.semantic)
           .stream(op.stream < 0 ? lci::stream_t() : rank.streams[op.stream])();
     case kind::send:
@@ -254,8 +242,8 @@ lci::status_t mixed_job::post(operation& op) {
       const bool wildcard = op.id % 2 == 0;
       const bool any_rank = (static_cast<int>(op.policy) & 1) == 0;
       const bool any_tag = (static_cast<int>(op.policy) & 2) == 0;
-      return lci::post_recv_x(wildcard && any_rank ? lci::ANY_SOURCE : op.peer, op.buffer,
-                              op.capacity, wildcard && any_tag ? lci::ANY_TAG : op.tag, op.comp)
+      return lci::post_recv_x(wildcard && any_rank ? lci::ANY_SOURCE : op.peer, op.buffer, op.capacity,
+                              wildcard && any_tag ? lci::ANY_TAG : op.tag, op.comp)
           .COMMON.matching_policy(op.policy)();
     }
     case kind::put:
@@ -265,8 +253,7 @@ lci::status_t mixed_job::post(operation& op) {
           .remote_comp(target)();
     case kind::get:
       if (op.atomic)
-        return lci::post_atomic_x(op.peer, lci::atomic_op_t::fetch, nullptr, op.buffer, op.comp,
-                                  op.slice, window)
+        return lci::post_atomic_x(op.peer, lci::atomic_op_t::fetch, nullptr, op.buffer, op.comp, op.slice, window)
             .runtime(rank.runtime)
             .device(own.device)
             .user_context(context)
@@ -328,17 +315,14 @@ void mixed_job::poll_completions(int r) {
 
 // --- errors ---
 
-void mixed_job::error(const operation& op, const std::string& what) {
-  error(text(op) + " " + what);
-}
+void mixed_job::error(const operation& op, const std::string& what) { error(text(op) + " " + what); }
 
 void mixed_job::error(const std::string& what) {
   if (errors_.size() < 20) errors_.push_back(what);
 }
 
 std::string mixed_job::text(const operation& op) const {
-  static const char* const names[] = {"am",  "echo",       "send", "recv",
-                                      "put", "put_signal", "get",  "get_signal"};
+  static const char* const names[] = {"am", "echo", "send", "recv", "put", "put_signal", "get", "get_signal"};
   std::ostringstream s;
   s << names[static_cast<int>(op.what)] << " #" << op.id << " (rank " << op.rank << ", peer " << op.peer << ", device "
     << op.device << ", " << op.size << " bytes of " << op.capacity << ", policy " << static_cast<int>(op.policy)

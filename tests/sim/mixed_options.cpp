@@ -28,25 +28,22 @@ mixed_options mixed_options::from_seed(uint64_t seed) {
   o.rdv_chunk = one_of({4096, 5000, 8 << 20});
   o.max_msg_size = one_of({4096, 1 << 30});
   using protocol = lci::attr_rdv_protocol_t;
-  const protocol protocols[] = {protocol::auto_select, protocol::write, protocol::writeimm,
-                                protocol::read, protocol::copy};
+  const protocol protocols[] = {protocol::auto_select, protocol::write, protocol::writeimm, protocol::read,
+                                protocol::copy};
   o.protocol = protocols[random.up_to(4)];
-  o.matching = random.percent(50) ? lci::attr_matching_engine_type_t::map
-                                  : lci::attr_matching_engine_type_t::queue;
+  o.matching = random.percent(50) ? lci::attr_matching_engine_type_t::map : lci::attr_matching_engine_type_t::queue;
   o.operations = static_cast<int>(one_of({30, 100, 300}));
   return o;
 }
 
 std::string mixed_options::text() const {
   std::ostringstream s;
-  s << "seed " << seed << ": " << ranks << " ranks, " << devices << " devices, delay " << max_delay
-    << ", retry " << retry_percent << " %, poll " << max_poll << ", inject " << max_inject
-    << (preposted ? ", preposted" : "") << (rma ? "" : ", no rma") << ", packets " << npackets
-    << " x " << packet_size << ", sends " << max_sends << ", recvs " << max_recvs
-    << ", rdv threshold " << rdv_threshold << " chunk " << rdv_chunk << " protocol "
+  s << "seed " << seed << ": " << ranks << " ranks, " << devices << " devices, delay " << max_delay << ", retry "
+    << retry_percent << " %, poll " << max_poll << ", inject " << max_inject << (preposted ? ", preposted" : "")
+    << (rma ? "" : ", no rma") << ", packets " << npackets << " x " << packet_size << ", sends " << max_sends
+    << ", recvs " << max_recvs << ", rdv threshold " << rdv_threshold << " chunk " << rdv_chunk << " protocol "
     << static_cast<int>(protocol) << ", max message " << max_msg_size << ", "
-    << (matching == lci::attr_matching_engine_type_t::map ? "map" : "queue") << ", " << operations
-    << " operations";
+    << (matching == lci::attr_matching_engine_type_t::map ? "map" : "queue") << ", " << operations << " operations";
   if (victim >= 0) s << ", rank " << victim << " dies in round " << killed_after;
   return s.str();
 }

@@ -89,8 +89,7 @@ void mixed_job::add_matched_pair() {
   const int to = static_cast<int>(random_.up_to(options_.ranks - 1));
   const size_t size = some_size();
   // With a victim, a receive must not match a message of another pair.
-  const auto policy =
-      static_cast<matching_policy_t>(options_.victim < 0 ? random_.up_to(3) : 1 + random_.up_to(2));
+  const auto policy = static_cast<matching_policy_t>(options_.victim < 0 ? random_.up_to(3) : 1 + random_.up_to(2));
   const bool send_first = random_.percent(50);
   for (bool sends : {send_first, !send_first}) {
     operation& op = sends ? add(kind::send, from, to, size) : add(kind::recv, to, from, size);

@@ -54,8 +54,7 @@ struct net_job {
     recorder seen;
   };
 
-  explicit net_job(lci::net_context_attr_t a, size_t eager_size = 4096,
-                   lci::device_attr_t d = device_attr())
+  explicit net_job(lci::net_context_attr_t a, size_t eager_size = 4096, lci::device_attr_t d = device_attr())
       : attr(a) {
     for (size_t r = 0; r < attr.sim_ranks; ++r) {
       node n;
@@ -99,8 +98,7 @@ struct net_job {
   /// The same operation with its segments registered until the job ends.
   net_op registered(int rank, net_op op) {
     for (int i = 0; i < op.n_segments && !op.inject; ++i)
-      if (auto& s = op.segments[i]; s.lkey == 0)
-        s.lkey = device(rank).register_memory(s.base, s.size).lkey;
+      if (auto& s = op.segments[i]; s.lkey == 0) s.lkey = device(rank).register_memory(s.base, s.size).lkey;
     return op;
   }
 
@@ -138,8 +136,8 @@ inline net_op send_op(int peer, const void* data, size_t size, void* context, bo
   return op;
 }
 
-inline net_op memory_op(verb kind, int peer, void* local, size_t size, const void* remote,
-                        uint64_t rkey, void* context) {
+inline net_op memory_op(verb kind, int peer, void* local, size_t size, const void* remote, uint64_t rkey,
+                        void* context) {
   net_op op = send_op(peer, local, size, context);
   op.kind = kind;
   op.remote_addr = reinterpret_cast<uint64_t>(remote);

@@ -18,8 +18,7 @@ TEST_CASE("puts and gets move their bytes before they complete, without polls of
       errorcode_t e;
       while (lci::error_t(e = job.device(0).post(ready)).is_retry()) {
       }
-      while (e == errorcode_t::posted && job.seen(0).completed.empty())
-        job.device(0).poll(job.seen(0), 32);
+      while (e == errorcode_t::posted && job.seen(0).completed.empty()) job.device(0).poll(job.seen(0), 32);
       job.seen(0).completed.clear();
     };
     put_and_wait(memory_op(verb::put, 1, local.data(), 500, &remote[100], key.rkey, id(0)));
@@ -183,7 +182,7 @@ TEST_CASE("a put or get larger than max_msg_size is refused") {
   REQUIRE(job.device(0).get_limits().max_rma == 100);
   std::vector<std::byte> data(101);
   const registration key = job.device(1).register_memory(data.data(), data.size());
-  REQUIRE(job.device(0).post(memory_op(verb::get, 1, data.data(), 101, data.data(), key.rkey,
-                                       nullptr)) == errorcode_t::fatal);
+  REQUIRE(job.device(0).post(memory_op(verb::get, 1, data.data(), 101, data.data(), key.rkey, nullptr)) ==
+          errorcode_t::fatal);
   REQUIRE(job.world->violations().size() == 1);
 }

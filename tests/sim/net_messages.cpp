@@ -53,8 +53,7 @@ TEST_CASE("messages arrive once and intact, and every posted send completes once
 
 TEST_CASE("a message is delivered with its sender's rank") {
   net_job job(net_job::net_attr(3, 5));
-  for (int from = 0; from < 3; ++from)
-    job.post(from, send_op(1, &from, sizeof from, nullptr, true));
+  for (int from = 0; from < 3; ++from) job.post(from, send_op(1, &from, sizeof from, nullptr, true));
   job.settle();
   REQUIRE(job.seen(1).messages.size() == 3);
   for (auto& m : job.seen(1).messages) {
@@ -138,8 +137,7 @@ TEST_CASE("the send queue to a peer is bounded, and does not block other peers")
   device_attr.net_max_sends = 5;
   net_job job(attr, 4096, device_attr);
   int value = 0;
-  for (int i = 0; i < 5; ++i)
-    REQUIRE(job.device(0).post(send_op(1, &value, 4, nullptr, true)) == errorcode_t::done);
+  for (int i = 0; i < 5; ++i) REQUIRE(job.device(0).post(send_op(1, &value, 4, nullptr, true)) == errorcode_t::done);
   REQUIRE(job.device(0).post(send_op(1, &value, 4, nullptr, true)) == errorcode_t::retry_nomem);
   REQUIRE(job.device(0).post(send_op(2, &value, 4, nullptr, true)) == errorcode_t::done);
   job.poll_all(5);
@@ -200,8 +198,7 @@ TEST_CASE("a sink may post; its messages to itself are delivered in order with p
     lci::network::device* device;
     uint64_t key;
     bool posted = false, put_landed = false;
-    std::vector<std::byte> last, source = std::vector<std::byte>(8, std::byte{7}),
-                                 target = std::vector<std::byte>(8);
+    std::vector<std::byte> last, source = std::vector<std::byte>(8, std::byte{7}), target = std::vector<std::byte>(8);
   } sink;
   net_job job(net_job::calm(1));
   sink.device = &job.device(0);
@@ -225,8 +222,7 @@ TEST_CASE("messages wait in the network for preposted receive buffers") {
     std::vector<std::vector<std::byte>> buffers(6, std::vector<std::byte>(300));
     for (size_t i = 0; i < 6; ++i) {
       const auto key = job.device(1).register_memory(buffers[i].data(), 300);
-      while (job.device(1).post_recv({buffers[i].data(), 300, key.lkey}, id(i)) !=
-             errorcode_t::done) {
+      while (job.device(1).post_recv({buffers[i].data(), 300, key.lkey}, id(i)) != errorcode_t::done) {
       }
       job.settle();
       REQUIRE(job.seen(1).messages.size() == i + 1);
@@ -244,8 +240,7 @@ TEST_CASE("more receive buffers than promised are refused, and one that is too s
   net_job job(attr);
   char small[10] = {};
   const auto key = job.device(1).register_memory(small, 10);
-  for (int i = 0; i < 16; ++i)
-    REQUIRE(job.device(1).post_recv({small, 9, key.lkey}, nullptr) == errorcode_t::done);
+  for (int i = 0; i < 16; ++i) REQUIRE(job.device(1).post_recv({small, 9, key.lkey}, nullptr) == errorcode_t::done);
   REQUIRE(job.device(1).post_recv({small, 9, key.lkey}, nullptr) == errorcode_t::retry_nomem);
   job.post(0, send_op(1, "0123456789", 10, nullptr, true));
   job.settle();
@@ -329,8 +324,7 @@ std::vector<std::string> history(uint64_t seed) {
   const auto data = bytes(64, 1);
   for (size_t i = 0; i < 60; ++i) {
     const int from = static_cast<int>(i % 3);
-    h.push_back(std::to_string(
-        static_cast<int>(job.post(from, send_op((from + 1) % 3, data.data(), i, id(i))))));
+    h.push_back(std::to_string(static_cast<int>(job.post(from, send_op((from + 1) % 3, data.data(), i, id(i))))));
   }
   job.settle();
   for (auto& n : job.nodes) {
@@ -388,13 +382,11 @@ TEST_CASE("threads may share devices") {
       const int rank = t % 2;
       int sent = 0;
       while (sent < per_thread || arrived.load(std::memory_order_relaxed) < 4 * per_thread) {
-        if (sent < per_thread &&
-            job.device(rank).post(send_op(1 - rank, &sent, 4, nullptr, true)) == errorcode_t::done)
+        if (sent < per_thread && job.device(rank).post(send_op(1 - rank, &sent, 4, nullptr, true)) == errorcode_t::done)
           ++sent;
         const size_t before = seen[t].messages.size();
         job.device(rank).poll(seen[t], 8);
-        arrived.fetch_add(static_cast<int>(seen[t].messages.size() - before),
-                          std::memory_order_relaxed);
+        arrived.fetch_add(static_cast<int>(seen[t].messages.size() - before), std::memory_order_relaxed);
         std::this_thread::yield();
       }
     });

@@ -217,9 +217,7 @@ TEST_CASE("a peer that was asked to pause resumes, also if there was no memory f
   }
   REQUIRE(sent < 5000);
   auto sync = lci::alloc_sync_x().runtime(job[1])();
-  const auto receive = [&] {
-    return lci::post_recv_x(0, in, sizeof in, 5, sync).runtime(job[1])().is_done();
-  };
+  const auto receive = [&] { return lci::post_recv_x(0, in, sizeof in, 5, sync).runtime(job[1])().is_done(); };
   int received = receive();  // receives need no more allocations from now on
   net.closed = true;
   {

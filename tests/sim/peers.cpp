@@ -95,8 +95,7 @@ pair_of_ids link(station& from, station& to, const std::vector<station*>& all) {
   char hello = 'h';
   lci::status_t sent;
   run(all, [&] {
-    return !(sent = lci::post_am_x(peer, &hello, 1, lci::COMP_NULL_RETRY, to.rcomp)
-                        .runtime(from.rt)()).is_retry();
+    return !(sent = lci::post_am_x(peer, &hello, 1, lci::COMP_NULL_RETRY, to.rcomp).runtime(from.rt)()).is_retry();
   });
   lci::status_t got;
   run(all, [&] { return (got = lci::cq_pop_x(to.cq).runtime(to.rt)()).is_done(); });
@@ -111,15 +110,15 @@ std::vector<char> pattern(size_t size, int seed) {
   return data;
 }
 
-void exchange(station& from, station& to, pair_of_ids ids, size_t size,
-              const std::vector<station*>& all) {
+void exchange(station& from, station& to, pair_of_ids ids, size_t size, const std::vector<station*>& all) {
   const auto data = pattern(size, static_cast<int>(size));
   std::vector<char> buffer(size), read(size);
   lci::post_am_x(ids.there, data.data(), size, from.ends, to.rcomp)
-      .allow_retry(false).allow_done(false).runtime(from.rt)();
+      .allow_retry(false)
+      .allow_done(false)
+      .runtime(from.rt)();
   lci::post_recv_x(ids.here, buffer.data(), size, 3, to.ends).allow_retry(false).runtime(to.rt)();
-  lci::post_send_x(ids.there, data.data(), size, 3, from.ends)
-      .allow_retry(false).allow_done(false).runtime(from.rt)();
+  lci::post_send_x(ids.there, data.data(), size, 3, from.ends).allow_retry(false).allow_done(false).runtime(from.rt)();
   int at_from = 0, at_to = 0;
   lci::status_t am;
   run(all, [&] {
@@ -141,9 +140,10 @@ void exchange(station& from, station& to, pair_of_ids ids, size_t size,
     run(all, [&] { return s.is_done() || lci::cq_pop_x(from.ends).runtime(from.rt)().is_done(); });
   };
   once(lci::post_put_x(ids.there, data.data(), size, from.ends, 0, rmr)
-           .allow_retry(false).comp_semantic(lci::comp_semantic_t::remote).runtime(from.rt)());
-  once(lci::post_get_x(ids.there, read.data(), size, from.ends, 0, rmr)
-           .allow_retry(false).runtime(from.rt)());
+           .allow_retry(false)
+           .comp_semantic(lci::comp_semantic_t::remote)
+           .runtime(from.rt)());
+  once(lci::post_get_x(ids.there, read.data(), size, from.ends, 0, rmr).allow_retry(false).runtime(from.rt)());
   CHECK(window == data);
   CHECK(read == data);
   lci::deregister_memory_x(&mr).runtime(to.rt)();
@@ -211,7 +211,9 @@ TEST_CASE("operations in flight to a peer that disconnects end once, and none of
       auto stream = lci::alloc_stream_x().runtime(client.rt)();
       for (int i = 0; i < 3; ++i)
         lci::post_am_x(ids.there, &i, sizeof i, client.ends, server.rcomp)
-            .stream(stream).allow_retry(false).runtime(client.rt)();
+            .stream(stream)
+            .allow_retry(false)
+            .runtime(client.rt)();
       for (int i = 0; i < 3; ++i) {
         lci::status_t s;
         run(all, [&] { return (s = lci::cq_pop_x(server.cq).runtime(server.rt)()).is_done(); });
@@ -221,10 +223,11 @@ TEST_CASE("operations in flight to a peer that disconnects end once, and none of
       lci::free_stream_x(&stream).runtime(client.rt)();
       // From the server: a receive that no message matches, and a large message.
       std::vector<char> buffer(40'000), large(40'000);
-      lci::post_recv_x(ids.here, buffer.data(), buffer.size(), 99, server.ends)
-          .allow_retry(false).runtime(server.rt)();
+      lci::post_recv_x(ids.here, buffer.data(), buffer.size(), 99, server.ends).allow_retry(false).runtime(server.rt)();
       lci::post_send_x(ids.here, large.data(), large.size(), 5, server.ends)
-          .allow_retry(false).allow_done(false).runtime(server.rt)();
+          .allow_retry(false)
+          .allow_done(false)
+          .runtime(server.rt)();
       // From the client: a message without a receive. It must not match the receive for the next client.
       char late = static_cast<char>(visit);
       lci::post_send_x(ids.there, &late, 1, 6, lci::COMP_NULL_RETRY).allow_retry(false).runtime(client.rt)();
@@ -267,14 +270,15 @@ TEST_CASE("a peer outside of the job that dies is a failure, and disconnect free
       const pair_of_ids ids = link(client, server, all);
       std::vector<char> large(40'000);
       lci::post_send_x(ids.here, large.data(), large.size(), 5, server.ends)
-          .allow_retry(false).allow_done(false).runtime(server.rt)();
+          .allow_retry(false)
+          .allow_done(false)
+          .runtime(server.rt)();
       world->kill(number);
       lci::status_t end;
       run(all, [&] {
         const auto s = lci::cq_pop_x(server.ends).runtime(server.rt)();
         if (!s.is_retry()) end = s;
-        return end.error.errorcode == lci::errorcode_t::fatal && !server.failed.empty() &&
-               !client.failed.empty();
+        return end.error.errorcode == lci::errorcode_t::fatal && !server.failed.empty() && !client.failed.empty();
       });
       CHECK(server.failed == std::vector<int>{ids.here});
       server.failed.clear();
@@ -307,6 +311,5 @@ TEST_CASE("a refused connection is reported, and connecting to an absent peer do
   char byte = 0;
   REQUIRE_THROWS_WITH(lci::post_am_x(5, &byte, 1, lci::COMP_NULL, b.rcomp).runtime(b.rt)(),
                       Catch::Contains("no peer outside of the job is connected"));
-  REQUIRE_THROWS_WITH(lci::post_am_x(9, &byte, 1, lci::COMP_NULL, b.rcomp).runtime(b.rt)(),
-                      Catch::Contains("0..8"));
+  REQUIRE_THROWS_WITH(lci::post_am_x(9, &byte, 1, lci::COMP_NULL, b.rcomp).runtime(b.rt)(), Catch::Contains("0..8"));
 }

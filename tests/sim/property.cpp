@@ -8,17 +8,14 @@
 
 using namespace sim_test;
 
-TEST_CASE("random mixes of all operations have the right results") {
-  run_seeds(20, mixed_options::from_seed);
-}
+TEST_CASE("random mixes of all operations have the right results") { run_seeds(20, mixed_options::from_seed); }
 
 TEST_CASE("every rendezvous protocol transfers all sizes, with and without remote access") {
   using protocol = lci::attr_rdv_protocol_t;
   uint64_t seed = 1000;
   for (bool rma : {true, false})
     for (bool preposted : {false, true})
-      for (protocol p : {protocol::auto_select, protocol::write, protocol::writeimm, protocol::read,
-                         protocol::copy}) {
+      for (protocol p : {protocol::auto_select, protocol::write, protocol::writeimm, protocol::read, protocol::copy}) {
         mixed_options o;
         o.seed = ++seed;
         o.ranks = 3;

@@ -1,6 +1,6 @@
 // Buffers that the user has registered are not registered again for a transfer.
-#include <catch2/catch.hpp>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <vector>
 
 #include "lci.hpp"

@@ -29,8 +29,7 @@ inline void run_one(const mixed_options& options) {
 /// multiplied by lci_test::long_runs().
 template <class Options>
 void run_seeds(int seconds, Options options_of) {
-  if (const char* seed = std::getenv("LCI_TEST_SEED"))
-    return run_one(options_of(std::strtoull(seed, nullptr, 10)));
+  if (const char* seed = std::getenv("LCI_TEST_SEED")) return run_one(options_of(std::strtoull(seed, nullptr, 10)));
   const char* box = std::getenv("LCI_TEST_SECONDS");
   seconds = box != nullptr ? std::atoi(box) : seconds * lci_test::long_runs();
   lci_test::time_limit(seconds + 60);

@@ -26,18 +26,15 @@ int ends_at_once(lci::comp_semantic_t semantic, bool allow_retry, uint64_t seed)
   int64_t posts = 0;
   for (const size_t size : {size_t{1}, size_t{100}, size_t{3000}, size_t{100}, size_t{1}}) {
     std::vector<char> out(size, 'x');
-    const auto post = lci::post_am_x(0, out.data(), size, sync, rcomp)
-                          .comp_semantic(semantic)
-                          .allow_retry(allow_retry)
-                          .runtime(rt);
+    const auto post =
+        lci::post_am_x(0, out.data(), size, sync, rcomp).comp_semantic(semantic).allow_retry(allow_retry).runtime(rt);
     lci::status_t s = post();
     for (; s.is_retry(); s = post()) progress();
     ++posts;
     at_once += s.is_done();
     while (!s.is_done() && !lci::sync_test_x(sync, &s).runtime(rt)()) progress();
     CHECK(s.is_done());
-    while (!(lci::test_drained_x().runtime(rt)().is_done() &&
-             lci::counter_get_x(counter).runtime(rt)() == posts))
+    while (!(lci::test_drained_x().runtime(rt)().is_done() && lci::counter_get_x(counter).runtime(rt)() == posts))
       progress();
   }
   lci::free_comp_x(&sync).runtime(rt)();

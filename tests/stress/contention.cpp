@@ -20,8 +20,7 @@ bool wanted(const char* kind) {
 }
 
 bool all_seen(const lci::counters_t& c) {
-  return (!wanted("send") || c.busy_send.messages > 0) &&
-         (!wanted("recv") || c.busy_recv.messages > 0) &&
+  return (!wanted("send") || c.busy_send.messages > 0) && (!wanted("recv") || c.busy_recv.messages > 0) &&
          (!wanted("poll") || c.busy_poll.messages > 0);
 }
 
@@ -45,18 +44,17 @@ TEST_CASE("calls that find the network's lock taken return at once and are repea
             for (int i = 0; i < burst; ++i)
               env.post([&] {
                 return lci::post_am_x(env.right(), data.data(), data.size(), lci::COMP_NULL_RETRY, to)
-                    .device(env.device).runtime(env.rt)();
+                    .device(env.device)
+                    .runtime(env.rt)();
               });
           });
           sent += threads * burst;
           expected += threads * burst;
-          env.until("what the left neighbour has sent", [&] {
-            return arrived.load(std::memory_order_relaxed) >= expected;
-          });
+          env.until("what the left neighbour has sent",
+                    [&] { return arrived.load(std::memory_order_relaxed) >= expected; });
           const auto seen = lci::get_counters_x().device(env.device).runtime(env.rt)();
           more = false;
-          for (const int rank_misses : env.all_gather(int{!all_seen(seen)}))
-            more = more || rank_misses != 0;
+          for (const int rank_misses : env.all_gather(int{!all_seen(seen)})) more = more || rank_misses != 0;
         }
         EXPECT_EQ(arrived.load(), expected);
         const auto seen = lci::get_counters_x().device(env.device).runtime(env.rt)();

@@ -27,8 +27,8 @@ void run(int threads, bool shared) {
     }
     EXPECT(all.operations() > 0);
     if (env.rank == 0)
-      std::cout << threads << " threads, " << (shared ? "shared device" : "a device each") << ": "
-                << rounds << " rounds, " << all.operations() << " operations of rank 0\n";
+      std::cout << threads << " threads, " << (shared ? "shared device" : "a device each") << ": " << rounds
+                << " rounds, " << all.operations() << " operations of rank 0\n";
   });
 }
 

@@ -15,9 +15,7 @@ struct front {
 
 std::array<std::atomic<traffic*>, 64> by_rank;  // handlers are plain functions
 
-traffic& mine() {
-  return *by_rank[static_cast<size_t>(rank_env::mine().rank)].load(std::memory_order_acquire);
-}
+traffic& mine() { return *by_rank[static_cast<size_t>(rank_env::mine().rank)].load(std::memory_order_acquire); }
 void on_message(lci::status_t s) { mine().message_arrived(s); }
 void on_signal(lci::status_t s) { mine().signal_arrived(s); }
 
@@ -35,8 +33,7 @@ bool is_framed(const void* at, size_t size, uint64_t* seed) {
   front f;
   std::memcpy(&f, at, sizeof f);
   *seed = f.seed;
-  return f.size == size && conf::matches(static_cast<const char*>(at) + sizeof f, size - sizeof f,
-                                         f.seed);
+  return f.size == size && conf::matches(static_cast<const char*>(at) + sizeof f, size - sizeof f, f.seed);
 }
 
 /// Both sides of an exchange must compute the same values.
@@ -95,8 +92,7 @@ void traffic::send_messages(int, lci::device_t device, std::mt19937_64& random) 
     const auto m = framed(sizes[random() % std::size(sizes)], seed);
     const bool wait = m.size() > 9000 || random() % 2 == 0;
     env_.post(device, [&] {
-      return lci::post_am_x(to, m.data(), m.size(), wait ? lci::COMP_NULL : lci::COMP_NULL_RETRY,
-                            message_rcomp_)
+      return lci::post_am_x(to, m.data(), m.size(), wait ? lci::COMP_NULL : lci::COMP_NULL_RETRY, message_rcomp_)
           .tag(seed & 0xffff)
           .runtime(env_.rt)
           .device(device)();
@@ -118,23 +114,16 @@ void traffic::exchange(int thread, lci::device_t device, uint64_t number, lci::c
   const auto out = framed(sizes[out_seed % std::size(sizes)], out_seed);
   std::vector<char> in(std::max(sizes[in_seed % std::size(sizes)], sizeof(front)));
   auto receive = [&] {
-    (void)lci::post_recv_x(from, in.data(), in.size(), tag, sync)
-        .allow_done(false)
-        .runtime(env_.rt)
-        .device(device)();
+    (void)lci::post_recv_x(from, in.data(), in.size(), tag, sync).allow_done(false).runtime(env_.rt).device(device)();
   };
   const bool first = out_seed % 2 == 0;
   if (first) receive();
   env_.post(device, [&] {
-    return lci::post_send_x(to, out.data(), out.size(), tag, sync)
-        .allow_done(false)
-        .runtime(env_.rt)
-        .device(device)();
+    return lci::post_send_x(to, out.data(), out.size(), tag, sync).allow_done(false).runtime(env_.rt).device(device)();
   });
   if (!first) receive();
   lci::status_t both[2];
-  env_.until(device, "an exchange",
-             [&] { return lci::sync_test_x(sync, both).runtime(env_.rt)(); });
+  env_.until(device, "an exchange", [&] { return lci::sync_test_x(sync, both).runtime(env_.rt)(); });
   uint64_t seed = 0;
   if (!is_framed(in.data(), in.size(), &seed) || seed != in_seed) mistake();
   operations_.fetch_add(2, std::memory_order_relaxed);
@@ -161,16 +150,14 @@ void traffic::put_and_get(int thread, lci::device_t device, uint64_t number, lci
         .device(device)();
   });
   lci::status_t both[2];
-  env_.until(device, "a put and a get",
-             [&] { return lci::sync_test_x(sync, both).runtime(env_.rt)(); });
+  env_.until(device, "a put and a get", [&] { return lci::sync_test_x(sync, both).runtime(env_.rt)(); });
   if (!conf::matches(back.data(), back.size(), static_cast<uint64_t>(to), skip)) mistake();
   put_[to].fetch_add(1, std::memory_order_relaxed);
   operations_.fetch_add(2, std::memory_order_relaxed);
 }
 
 void traffic::round(int thread, lci::device_t device, uint64_t number) {
-  std::mt19937_64 random(
-      mix(seed_ + 1, number, static_cast<uint64_t>(env_.rank * 64 + thread)));
+  std::mt19937_64 random(mix(seed_ + 1, number, static_cast<uint64_t>(env_.rank * 64 + thread)));
   auto sync = lci::alloc_sync_x().threshold(2).runtime(env_.rt)();
   send_messages(thread, device, random);
   exchange(thread, device, number, sync);

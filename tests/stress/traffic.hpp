@@ -39,10 +39,10 @@ class traffic {
   uint64_t seed_;
   lci::comp_t messages_, signals_;
   lci::rcomp_t message_rcomp_, signal_rcomp_;
-  conf::window slots_;     // written by others: one slot for each (rank, thread)
-  conf::window constant_;  // read by others
-  std::atomic<uint64_t> sent_[64] = {};     // messages, by target, since the beginning
-  std::atomic<uint64_t> put_[64] = {};      // puts with signal, by target
+  conf::window slots_;                   // written by others: one slot for each (rank, thread)
+  conf::window constant_;                // read by others
+  std::atomic<uint64_t> sent_[64] = {};  // messages, by target, since the beginning
+  std::atomic<uint64_t> put_[64] = {};   // puts with signal, by target
   std::atomic<uint64_t> messages_here_{0}, signals_here_{0};
   std::atomic<uint64_t> checksum_out_{0}, checksum_in_{0};  // of the message numbers
   std::atomic<uint64_t> mistakes_{0};

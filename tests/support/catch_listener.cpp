@@ -33,9 +33,7 @@ run_state state;
 struct listener : Catch::TestEventListenerBase {
   using TestEventListenerBase::TestEventListenerBase;
 
-  void testRunStarting(const Catch::TestRunInfo&) override {
-    state.dog = std::make_unique<watchdog>();
-  }
+  void testRunStarting(const Catch::TestRunInfo&) override { state.dog = std::make_unique<watchdog>(); }
 
   void testCaseStarting(const Catch::TestCaseInfo& info) override {
     state.test = info.name;
@@ -60,8 +58,8 @@ struct listener : Catch::TestEventListenerBase {
 
   // Also called when a signal ends the process.
   void testRunEnded(const Catch::TestRunStats&) override {
-    std::cout << "cases: " << state.passed << " passed, " << state.failed << " failed, "
-              << state.skips << " skipped" << std::endl;
+    std::cout << "cases: " << state.passed << " passed, " << state.failed << " failed, " << state.skips << " skipped"
+              << std::endl;
     if (state.passed + state.failed + state.skips != 0) return;
     std::fprintf(stderr, "no test case was run\n");
     std::_Exit(1);  // Catch2 would report success
@@ -94,8 +92,7 @@ int long_runs() {
 
 int process_rank() { return environment_int({"PMI_RANK", "PMIX_RANK", "RANK"}, 0); }
 int process_count() {
-  return environment_int({"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"},
-                         1);
+  return environment_int({"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "WORLD_SIZE"}, 1);
 }
 
 }  // namespace lci_test

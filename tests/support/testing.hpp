@@ -53,8 +53,8 @@ int process_count();
 }  // namespace lci_test
 
 /// Returns from the test case, which counts as skipped; the reason is printed.
-#define LCI_SKIP(reason)       \
-  do {                         \
-    ::lci_test::skip(reason);  \
-    return;                    \
+#define LCI_SKIP(reason)      \
+  do {                        \
+    ::lci_test::skip(reason); \
+    return;                   \
   } while (false)

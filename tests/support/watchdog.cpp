@@ -44,8 +44,8 @@ void watchdog::run() {
     } else if (std::chrono::steady_clock::now() < deadline_) {
       changed_.wait_until(lock, deadline_);
     } else {
-      std::fprintf(stderr, "HUNG: rank %d: test '%s' was still running after %d s; process %d ends\n",
-                   process_rank(), test_.c_str(), seconds_, static_cast<int>(getpid()));
+      std::fprintf(stderr, "HUNG: rank %d: test '%s' was still running after %d s; process %d ends\n", process_rank(),
+                   test_.c_str(), seconds_, static_cast<int>(getpid()));
       std::fflush(stderr);
       std::signal(SIGABRT, SIG_DFL);  // Catch2's handler would wait for the main thread
       std::abort();

@@ -14,10 +14,10 @@ enum class outcome : uint8_t { none, refused, good, failed };
 
 struct board {
   std::atomic<int> attached;
-  std::array<std::atomic<int>, 2> arrived;  // number of calls of meet()
+  std::array<std::atomic<int>, 2> arrived;     // number of calls of meet()
   std::array<std::atomic<int>, 2> exceptions;  // number of exceptions thrown by progress()
-  std::array<std::atomic<int>, 2> lost;     // the failure of the other rank was reported to this rank
-  std::array<std::atomic<int>, 2> ended;    // the rank has ended its part of the scenario
+  std::array<std::atomic<int>, 2> lost;        // the failure of the other rank was reported to this rank
+  std::array<std::atomic<int>, 2> ended;       // the rank has ended its part of the scenario
   std::atomic<int> posted;
   std::atomic<int> broken;  // a peer failure was reported, caused by a fault that may break the connection
   std::array<std::array<std::atomic<outcome>, most_messages>, 2> outcomes;

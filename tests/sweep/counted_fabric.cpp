@@ -180,10 +180,10 @@ int cq_open(fid_domain* domain, fi_cq_attr* attr, fid_cq** made, void* context) 
 
 // A function of endpoints: its table's member in fid_ep, its member in the table, the call's name, parameters and
 // arguments.
-#define COUNTED(table, function, call_name, parameters, arguments)   \
-  ssize_t call_name##_counted parameters {                           \
-    if (const int error = failure(call::call_name)) return error;    \
-    return real_of(ep->table).function arguments;                    \
+#define COUNTED(table, function, call_name, parameters, arguments) \
+  ssize_t call_name##_counted parameters {                         \
+    if (const int error = failure(call::call_name)) return error;  \
+    return real_of(ep->table).function arguments;                  \
   }
 COUNTED(msg, recv, fi_recv, (fid_ep * ep, void* to, size_t size, void* desc, fi_addr_t from, void* context),
         (ep, to, size, desc, from, context))

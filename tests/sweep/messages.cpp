@@ -24,9 +24,7 @@ constexpr auto memory = lci::comp_semantic_t::memory;
 constexpr auto network = lci::comp_semantic_t::network;
 constexpr auto remote = lci::comp_semantic_t::remote;
 
-promise of(lci::comp_semantic_t semantic) {
-  return semantic == remote ? promise::delivered : promise::buffer_is_free;
-}
+promise of(lci::comp_semantic_t semantic) { return semantic == remote ? promise::delivered : promise::buffer_is_free; }
 
 /// Registers `target` and returns the handle of the peer.
 lci::rcomp_t share(lci::comp_t target) {

@@ -24,21 +24,31 @@ void nothing(lci::status_t) {}
 void resources() {
   arm(me);
   const auto free_comp = [](lci::comp_t* c) { lci::free_comp(c); };
-  come_and_go("alloc_sync", [] { return lci::alloc_sync_x().threshold(40)(); }, free_comp);
-  come_and_go("alloc_counter", [] { return lci::alloc_counter(); }, free_comp);
-  come_and_go("alloc_cq", [] { return lci::alloc_cq(); }, free_comp);
-  come_and_go("alloc_cq, bounded", [] { return lci::alloc_cq_x().default_length(100)(); }, free_comp);
-  come_and_go("alloc_handler", [] { return lci::alloc_handler(nothing); }, free_comp);
-  come_and_go("alloc_graph", [] { return lci::alloc_graph(); }, free_comp);
-  come_and_go("alloc_stream", [] { return lci::alloc_stream(); }, [](lci::stream_t* s) { lci::free_stream(s); });
+  come_and_go(
+      "alloc_sync", [] { return lci::alloc_sync_x().threshold(40)(); }, free_comp);
+  come_and_go(
+      "alloc_counter", [] { return lci::alloc_counter(); }, free_comp);
+  come_and_go(
+      "alloc_cq", [] { return lci::alloc_cq(); }, free_comp);
+  come_and_go(
+      "alloc_cq, bounded", [] { return lci::alloc_cq_x().default_length(100)(); }, free_comp);
+  come_and_go(
+      "alloc_handler", [] { return lci::alloc_handler(nothing); }, free_comp);
+  come_and_go(
+      "alloc_graph", [] { return lci::alloc_graph(); }, free_comp);
+  come_and_go(
+      "alloc_stream", [] { return lci::alloc_stream(); }, [](lci::stream_t* s) { lci::free_stream(s); });
   come_and_go(
       "alloc_endpoint", [] { return lci::alloc_endpoint(); }, [](lci::endpoint_t* e) { lci::free_endpoint(e); });
-  come_and_go("alloc_packet_pool", [] { return lci::alloc_packet_pool_x().npackets(100)(); },
-              [](lci::packet_pool_t* p) { lci::free_packet_pool(p); });
-  come_and_go("alloc_matching_engine", [] { return lci::alloc_matching_engine(); },
-              [](lci::matching_engine_t* e) { lci::free_matching_engine(e); });
-  come_and_go("alloc_progress_thread", [] { return lci::alloc_progress_thread(); },
-              [](lci::progress_thread_t* t) { lci::free_progress_thread(t); });
+  come_and_go(
+      "alloc_packet_pool", [] { return lci::alloc_packet_pool_x().npackets(100)(); },
+      [](lci::packet_pool_t* p) { lci::free_packet_pool(p); });
+  come_and_go(
+      "alloc_matching_engine", [] { return lci::alloc_matching_engine(); },
+      [](lci::matching_engine_t* e) { lci::free_matching_engine(e); });
+  come_and_go(
+      "alloc_progress_thread", [] { return lci::alloc_progress_thread(); },
+      [](lci::progress_thread_t* t) { lci::free_progress_thread(t); });
   // Long completion queues, and registered handles.
   lci::comp_t queue;
   insist("alloc_cq", [&] { queue = lci::alloc_cq(); });

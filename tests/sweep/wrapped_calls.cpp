@@ -55,10 +55,10 @@ sweep::call call_of(long number) {
 extern "C" {
 
 // A wrapper: the call, its symbol in programs with large files, its result, parameters and arguments.
-#define WRAPPED(call_name, symbol, result, parameters, arguments)        \
-  result symbol parameters {                                             \
-    static auto* const real = behind<result parameters>(#symbol);        \
-    return fails(sweep::call::call_name) ? result(-1) : real arguments;  \
+#define WRAPPED(call_name, symbol, result, parameters, arguments)       \
+  result symbol parameters {                                            \
+    static auto* const real = behind<result parameters>(#symbol);       \
+    return fails(sweep::call::call_name) ? result(-1) : real arguments; \
   }
 
 WRAPPED(socket, socket, int, (int domain, int type, int protocol), (domain, type, protocol))
@@ -112,8 +112,7 @@ void* mmap64(void* at, size_t size, int protection, int flags, int fd, off64_t o
 }
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attr, void* (*body)(void*), void* argument) {
-  static auto* const real =
-      behind<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  static auto* const real = behind<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
   const int error = sweep::count(sweep::call::pthread_create);
   return error != 0 ? error : real(thread, attr, body, argument);
 }

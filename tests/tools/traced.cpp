@@ -46,9 +46,7 @@ void communicate(int me, int n) {
     if (status.is_posted()) lci::sync_wait(received, nullptr);
     lci::free_comp(&received);
   }
-  finish(sync, [&] {
-    return lci::post_put_x(right, out.data(), 1000, sync, 0, there).remote_comp(signal)();
-  });
+  finish(sync, [&] { return lci::post_put_x(right, out.data(), 1000, sync, 0, there).remote_comp(signal)(); });
   finish(sync, [&] { return lci::post_get(right, in.data(), 500, sync, 0, there); });
   while (lci::counter_get(signals) < 1) lci::progress();
   lci::barrier();

@@ -82,7 +82,8 @@ inline std::string framed(const std::string& message, frame_kind kind = frame_ki
 
 /// The device of rank 0, to which the test has connected as rank 1.
 struct connected_pair {
-  explicit connected_pair(size_t buffer = 131072, size_t eager = 4096) : net(exchange, attributes(buffer)), own(net, eager) {
+  explicit connected_pair(size_t buffer = 131072, size_t eager = 4096)
+      : net(exchange, attributes(buffer)), own(net, eager) {
     endpoint e;
     e.address = listening_address("127.0.0.1");
     exchange.other = e.packed();

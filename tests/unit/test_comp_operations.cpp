@@ -67,10 +67,8 @@ TEST_CASE("comp operations: each kind of object can be made with its attributes 
   lci::sync_wait_x(sync, out).do_progress(false).runtime(world.runtime)();
   CHECK(out[0].tag == 3);
 
-  lci::comp_t cq = lci::alloc_cq_x()
-                       .cq_type(lci::attr_cq_type_t::array_atomic)
-                       .cq_default_length(4)
-                       .runtime(world.runtime)();
+  lci::comp_t cq =
+      lci::alloc_cq_x().cq_type(lci::attr_cq_type_t::array_atomic).cq_default_length(4).runtime(world.runtime)();
   CHECK(lci::cq_pop(cq).is_retry());
   for (lci::tag_t i = 0; i < 50; ++i) lci::comp_signal(cq, tagged(i));
   for (lci::tag_t i = 0; i < 50; ++i) {
@@ -88,8 +86,7 @@ TEST_CASE("comp operations: each kind of object can be made with its attributes 
   CHECK(lci::counter_get(counter) == 42);
 
   static lci::tag_t handled;
-  lci::comp_t handler =
-      lci::alloc_handler_x([](lci::status_t s) { handled = s.tag; }).runtime(world.runtime)();
+  lci::comp_t handler = lci::alloc_handler_x([](lci::status_t s) { handled = s.tag; }).runtime(world.runtime)();
   lci::comp_signal(handler, tagged(9));
   CHECK(handled == 9);
 
@@ -104,8 +101,8 @@ TEST_CASE("comp operations: an object of the wrong kind is refused, with its kin
   lci::comp_t cq = lci::alloc_cq_x().runtime(world.runtime)();
   lci::comp_t sync = lci::alloc_sync_x().runtime(world.runtime)();
   lci::status_t s;
-  CHECK_THROWS_WITH(lci::cq_pop(sync), Contains("cq_pop") && Contains("a synchronizer") &&
-                                           Contains("a completion queue (alloc_cq)"));
+  CHECK_THROWS_WITH(lci::cq_pop(sync),
+                    Contains("cq_pop") && Contains("a synchronizer") && Contains("a completion queue (alloc_cq)"));
   CHECK_THROWS_AS(lci::sync_test(cq, &s), lci::invalid_argument_error);
   CHECK_THROWS_AS(lci::counter_get(cq), lci::invalid_argument_error);
   CHECK_THROWS_AS(lci::counter_set(sync, 1), lci::invalid_argument_error);
@@ -117,12 +114,9 @@ TEST_CASE("comp operations: an object of the wrong kind is refused, with its kin
     CHECK_THROWS_AS(lci::comp_signal(none, s), lci::invalid_argument_error);
     CHECK_THROWS_AS(lci::free_comp(&none), lci::invalid_argument_error);
   }
-  CHECK_THROWS_WITH(lci::alloc_sync_x().sync_threshold(0).runtime(world.runtime)(),
-                    Contains("sync_threshold"));
-  CHECK_THROWS_WITH(lci::alloc_cq_x().am_in_place(true).runtime(world.runtime)(),
-                    Contains("am_in_place"));
-  CHECK_THROWS_AS(lci::alloc_handler_x(nullptr).runtime(world.runtime)(),
-                  lci::invalid_argument_error);
+  CHECK_THROWS_WITH(lci::alloc_sync_x().sync_threshold(0).runtime(world.runtime)(), Contains("sync_threshold"));
+  CHECK_THROWS_WITH(lci::alloc_cq_x().am_in_place(true).runtime(world.runtime)(), Contains("am_in_place"));
+  CHECK_THROWS_AS(lci::alloc_handler_x(nullptr).runtime(world.runtime)(), lci::invalid_argument_error);
   lci::free_comp(&cq);
   lci::free_comp(&sync);
 }
@@ -141,24 +135,11 @@ TEST_CASE("comp operations: waits end at their time-out, spinning or parked, wit
       lci::status_t s;
       bool got[4] = {};
       const double took = seconds_of([&] {
-        got[0] = lci::sync_wait_for_x(sync, 0.03, &s)
-                     .do_progress(do_progress)
-                     .park(park)
-                     .runtime(world.runtime)();
-        got[1] = lci::cq_wait_for_x(cq, 0.03)
-                     .do_progress(do_progress)
-                     .park(park)
-                     .runtime(world.runtime)()
-                     .is_done();
-        got[2] = lci::counter_wait_for_x(counter, 1, 0.03)
-                     .do_progress(do_progress)
-                     .park(park)
-                     .runtime(world.runtime)();
-        got[3] = lci::graph_wait_for_x(graph, 0.03)
-                     .do_progress(do_progress)
-                     .park(park)
-                     .runtime(world.runtime)()
-                     .is_done();
+        got[0] = lci::sync_wait_for_x(sync, 0.03, &s).do_progress(do_progress).park(park).runtime(world.runtime)();
+        got[1] = lci::cq_wait_for_x(cq, 0.03).do_progress(do_progress).park(park).runtime(world.runtime)().is_done();
+        got[2] = lci::counter_wait_for_x(counter, 1, 0.03).do_progress(do_progress).park(park).runtime(world.runtime)();
+        got[3] =
+            lci::graph_wait_for_x(graph, 0.03).do_progress(do_progress).park(park).runtime(world.runtime)().is_done();
       });
       for (bool g : got) CHECK(!g);
       CHECK(took >= 0.115);
@@ -220,8 +201,7 @@ TEST_CASE("comp operations: progress runs the nodes of a graph that returned ret
   struct stubborn {
     int left = 5;
     static lci::status_t run(void* self) {
-      return --static_cast<stubborn*>(self)->left > 0 ? lci::errorcode_t::retry
-                                                      : lci::errorcode_t::done;
+      return --static_cast<stubborn*>(self)->left > 0 ? lci::errorcode_t::retry : lci::errorcode_t::done;
     }
   } first;
   int then = 0;
@@ -231,8 +211,7 @@ TEST_CASE("comp operations: progress runs the nodes of a graph that returned ret
   lci::graph_add_edge(graph, lci::GRAPH_START, a);
   lci::graph_add_edge(graph, a, b);
   lci::graph_add_edge(graph, b, lci::GRAPH_END);
-  CHECK_THROWS_AS(lci::graph_wait_for_x(graph, 1).runtime(world.runtime)(),
-                  lci::invalid_argument_error);
+  CHECK_THROWS_AS(lci::graph_wait_for_x(graph, 1).runtime(world.runtime)(), lci::invalid_argument_error);
   lci::graph_start(graph);
   CHECK(lci::graph_test(graph).is_retry());
   CHECK_THROWS_AS(lci::free_comp(&graph), lci::invalid_argument_error);
@@ -247,10 +226,10 @@ TEST_CASE("comp operations: an operation as a node completes through the graph")
   one_rank world;
   lci::comp_t graph = lci::alloc_graph_x().runtime(world.runtime)();
   char out[] = "across", in[8] = {};
-  const lci::graph_node_t recv = lci::graph_add_node_op(
-      graph, lci::post_recv_x(0, in, sizeof in, 3, lci::COMP_NULL).runtime(world.runtime));
-  const lci::graph_node_t send = lci::graph_add_node_op(
-      graph, lci::post_send_x(0, out, sizeof out, 3, lci::COMP_NULL).runtime(world.runtime));
+  const lci::graph_node_t recv =
+      lci::graph_add_node_op(graph, lci::post_recv_x(0, in, sizeof in, 3, lci::COMP_NULL).runtime(world.runtime));
+  const lci::graph_node_t send =
+      lci::graph_add_node_op(graph, lci::post_send_x(0, out, sizeof out, 3, lci::COMP_NULL).runtime(world.runtime));
   int after = 0;
   const lci::graph_node_t last = lci::graph_add_node_x(graph, count_runs).value(&after)();
   lci::graph_add_edge(graph, recv, last);

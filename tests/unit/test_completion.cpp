@@ -41,8 +41,7 @@ comp_attr_t with_queue(attr_cq_type_t type, int length) {
 }
 
 /// Sleeps on an object in a thread until `ready`; returns the thread's processor time.
-double cpu_of_sleep(std::function<bool()> ready, std::function<void()> sleep,
-                    std::function<void()> signal) {
+double cpu_of_sleep(std::function<bool()> ready, std::function<void()> sleep, std::function<void()> signal) {
   double cpu = 0;
   std::thread sleeper([&] {
     const double before = lci_test::thread_cpu_seconds();
@@ -79,8 +78,7 @@ TEST_CASE("synchronizer: ready at its threshold, returns all statuses, and start
       }
       CHECK(s->ready());
       REQUIRE(s->test(out.data()));
-      for (int i = 0; i < n; ++i)
-        CHECK(out[static_cast<size_t>(i)].size == static_cast<size_t>(100 * round + i));
+      for (int i = 0; i < n; ++i) CHECK(out[static_cast<size_t>(i)].size == static_cast<size_t>(100 * round + i));
     }
     for (int i = 0; i < n; ++i) s->signal({});
     CHECK(s->test(nullptr));
@@ -179,8 +177,7 @@ TEST_CASE("counter: counts, is set, goes below zero") {
 
 TEST_CASE("counter: counts the signals of many threads and wakes threads that wait for a number") {
   counter c{{}};
-  const double cpu = cpu_of_sleep([&] { return c.number.get() >= 4 * many; },
-                                  [&] { c.number.sleep(4 * many, -1); },
+  const double cpu = cpu_of_sleep([&] { return c.number.get() >= 4 * many; }, [&] { c.number.sleep(4 * many, -1); },
                                   [&] {
                                     in_threads(4, [&](int) {
                                       for (int i = 0; i < many; ++i) c.signal({});
@@ -189,8 +186,8 @@ TEST_CASE("counter: counts the signals of many threads and wakes threads that wa
                                   });
   CHECK(c.number.get() == 4 * many);
   CHECK(cpu >= 0);
-  CHECK(cpu_of_sleep([&] { return c.number.get() > 4 * many; },
-                     [&] { c.number.sleep(4 * many + 1, -1); }, [&] { c.signal({}); }) < little);
+  CHECK(cpu_of_sleep([&] { return c.number.get() > 4 * many; }, [&] { c.number.sleep(4 * many + 1, -1); },
+                     [&] { c.signal({}); }) < little);
 }
 
 TEST_CASE("completion queue: an ordered queue returns statuses in the order in which threads signalled them in turn") {
@@ -242,8 +239,7 @@ TEST_CASE("completion queue: all kinds return statuses in order") {
 
 TEST_CASE("completion queue: a full array loses nothing and keeps each signaller's order") {
   for (int length : {2, 64}) {
-    std::unique_ptr<completion_queue> q(
-        make_queue(with_queue(attr_cq_type_t::array_atomic, length)));
+    std::unique_ptr<completion_queue> q(make_queue(with_queue(attr_cq_type_t::array_atomic, length)));
     constexpr int each = many / 4;
     // The consumer begins late, so that most statuses overflow.
     auto wrong = in_threads(4, [&](int t) {
@@ -276,8 +272,7 @@ TEST_CASE("completion queue: sleepers use no processor time; each status wakes o
   for (auto type : {attr_cq_type_t::lcrq, attr_cq_type_t::array_atomic, attr_cq_type_t::fifo}) {
     std::unique_ptr<completion_queue> q(make_queue(with_queue(type, 2)));
     status_t s;
-    CHECK(cpu_of_sleep([&] { return q->pop(s); }, [&] { q->sleep(-1); },
-                       [&] { q->signal(numbered(8)); }) < little);
+    CHECK(cpu_of_sleep([&] { return q->pop(s); }, [&] { q->sleep(-1); }, [&] { q->signal(numbered(8)); }) < little);
     CHECK(s.size == 8);
 
     constexpr int each = 3000 / lci_test::time_scale;

@@ -378,8 +378,7 @@ TEST_CASE("event count: producers and sleepers never miss each other") {
   CHECK(sums[2] + sums[3] == int64_t{n} * (n + 1));
 }
 
-TEST_CASE(
-    "deferred queue: runs each task once in a round and keeps those that push themselves again") {
+TEST_CASE("deferred queue: runs each task once in a round and keeps those that push themselves again") {
   struct job : lci::deferred_task {
     job(lci::deferred_queue* q, int times) : deferred_task(again), queue(q), left(times) {}
     lci::deferred_queue* queue;

@@ -11,8 +11,8 @@
 #include "network/common/deferred_events.hpp"
 #include "network/common/peer_state.hpp"
 
-using lci::network::peer_state;
 using lci::network::deferred_events;
+using lci::network::peer_state;
 
 namespace {
 
@@ -108,7 +108,9 @@ TEST_CASE("deferred_events: several threads that add and report lose no event") 
   std::vector<std::thread> threads;
   for (int t = 0; t < 2; ++t) {
     threads.emplace_back(report);
-    threads.emplace_back([&] { for (int i = 0; i < count; ++i) n.add(list, i); });
+    threads.emplace_back([&] {
+      for (int i = 0; i < count; ++i) n.add(list, i);
+    });
   }
   for (std::thread& t : threads) t.join();
   CHECK(reported.load() == 2 * count);

@@ -162,11 +162,8 @@ TEST_CASE("graph: a chain of 100,000 nodes does not overflow the stack") {
   std::vector<link> links(n);
   for (int i = 0; i < n; ++i) {
     links[static_cast<size_t>(i)].by_hand = i % 2;
-    links[static_cast<size_t>(i)].node =
-        g.add_node(link::run, &links[static_cast<size_t>(i)], nullptr);
-    if (i)
-      g.add_edge(links[static_cast<size_t>(i - 1)].node, links[static_cast<size_t>(i)].node,
-                 nullptr);
+    links[static_cast<size_t>(i)].node = g.add_node(link::run, &links[static_cast<size_t>(i)], nullptr);
+    if (i) g.add_edge(links[static_cast<size_t>(i - 1)].node, links[static_cast<size_t>(i)].node, nullptr);
   }
   for (int round = 1; round <= 2; ++round) {
     g.start();
@@ -273,8 +270,7 @@ TEST_CASE("graph: a node whose function threw is not counted again by a late mar
   step posted;
   posted.answer = errorcode_t::posted;
   graph_node* np = g.add_node(step::run, &posted, nullptr);  // first: none starts after a failure
-  graph_node* nt = g.add_node([](void*) -> status_t { throw std::runtime_error("no luck"); },
-                              nullptr, nullptr);
+  graph_node* nt = g.add_node([](void*) -> status_t { throw std::runtime_error("no luck"); }, nullptr, nullptr);
   g.start();
   graph::mark_complete(nt, errorcode_t::done);  // of the operation that it had posted
   CHECK(g.test().is_retry());                   // np is still running
@@ -359,8 +355,7 @@ TEST_CASE("graph: a failed run is reported to the completion object, with the ra
     auto* g = new graph({}, q.get(), nullptr, &mark);
     static step later;
     later.runs = 0;
-    g->add_edge(g->add_node(run, nullptr, nullptr), g->add_node(step::run, &later, nullptr),
-                nullptr);
+    g->add_edge(g->add_node(run, nullptr, nullptr), g->add_node(step::run, &later, nullptr), nullptr);
     g->start();
     status_t status;
     REQUIRE(q->pop(status));
@@ -386,8 +381,7 @@ TEST_CASE("graph: a node may start another graph and wait for it") {
   };
   graph inner({}), g({});
   step a, b;
-  inner.add_edge(inner.add_node(step::run, &a, nullptr), inner.add_node(step::run, &b, nullptr),
-                 nullptr);
+  inner.add_edge(inner.add_node(step::run, &a, nullptr), inner.add_node(step::run, &b, nullptr), nullptr);
   outer o{&inner};
   g.add_node(outer::run, &o, nullptr);
   g.start();

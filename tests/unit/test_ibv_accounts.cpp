@@ -144,7 +144,7 @@ struct receiver_and_senders {
   credits receiver;
   std::vector<std::unique_ptr<credits>> senders;
   std::vector<uint32_t> on_the_way;
-  uint32_t window, kept = 0;  // kept: buffers that the program does not return
+  uint32_t window, kept = 0;                   // kept: buffers that the program does not return
   uint32_t under_way = 0, used = 0, most = 0;  // used: buffers that the core owns
   uint64_t arrived = 0;
 };

@@ -13,12 +13,8 @@ using lci::interval_tree;
 
 namespace {
 
-bool covers(const interval& i, uint64_t begin, uint64_t end) {
-  return i.begin <= begin && i.end >= end;
-}
-bool overlaps(const interval& i, uint64_t begin, uint64_t end) {
-  return i.begin < end && i.end > begin;
-}
+bool covers(const interval& i, uint64_t begin, uint64_t end) { return i.begin <= begin && i.end >= end; }
+bool overlaps(const interval& i, uint64_t begin, uint64_t end) { return i.begin < end && i.end > begin; }
 
 interval range(uint64_t begin, uint64_t end) {
   interval i;
@@ -91,8 +87,7 @@ TEST_CASE("a tree of random ranges gives the same answers as a list") {
       const interval* c = tree.covering(begin, end);
       const interval* o = tree.overlapping(begin, end);
       const auto holds = [&](auto what) {
-        return std::any_of(in.begin(), in.end(),
-                           [&](const interval* i) { return what(*i, begin, end); });
+        return std::any_of(in.begin(), in.end(), [&](const interval* i) { return what(*i, begin, end); });
       };
       REQUIRE((c != nullptr) == holds(covers));
       REQUIRE((o != nullptr) == holds(overlaps));

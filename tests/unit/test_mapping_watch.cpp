@@ -62,9 +62,7 @@ TEST_CASE("each kind of change of a mapping is recorded, and only for the affect
          munmap(to, 4 * page);
        }},
       {"mremap to it",
-       [](char* p) {
-         mremap(map(4 * page), 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, p + 4 * page);
-       }},
+       [](char* p) { mremap(map(4 * page), 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, p + 4 * page); }},
       {"mremap to less", [](char* p) { REQUIRE(mremap(p, 8 * page, 4 * page, 0) == p); }},
   };
   for (const auto& way : ways) {

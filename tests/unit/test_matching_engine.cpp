@@ -120,8 +120,7 @@ TEST_CASE("matching engine: a thousand receives with one key match in order, rep
   matching_engine engine{lci::matching_engine_attr_t{}};
   for (int round = 0; round < 3; ++round) {
     for (uintptr_t i = 1; i <= 1000; ++i) REQUIRE(engine.insert(7, entry(i * 8), recv) == nullptr);
-    for (uintptr_t i = 1; i <= 1000; ++i)
-      REQUIRE(engine.insert(7, entry(4), send) == entry(i * 8));
+    for (uintptr_t i = 1; i <= 1000; ++i) REQUIRE(engine.insert(7, entry(4), send) == entry(i * 8));
     REQUIRE(engine.take(7, recv) == nullptr);
   }
 }

@@ -1,6 +1,6 @@
 // Environment variables that LCI sets for libfabric are not visible to the program.
-#include <catch2/catch.hpp>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <string>

@@ -71,8 +71,7 @@ TEST_CASE("packets used in turn are spread over the sets of caches") {
   for (const size_t size : {256, 4096, 8192, 65536}) {
     packet_pool pool(attributes(size, 64));
     std::set<size_t> sets;  // of a cache with 64 sets, as first levels have
-    for (int i = 0; i < 64; ++i)
-      sets.insert(reinterpret_cast<uintptr_t>(pool.get()->payload()) / 64 % 64);
+    for (int i = 0; i < 64; ++i) sets.insert(reinterpret_cast<uintptr_t>(pool.get()->payload()) / 64 % 64);
     CHECK(sets.size() == 64);
   }
 }

@@ -46,8 +46,7 @@ char* map(size_t size, void* at = nullptr) {
 }
 
 struct fixture {
-  explicit fixture(registration_cache::limits most = {1 << 20, 16, false}, size_t refuse_from = 0,
-                   bool watched = true)
+  explicit fixture(registration_cache::limits most = {1 << 20, 16, false}, size_t refuse_from = 0, bool watched = true)
       : job(checked(refuse_from)),
         watch(watched ? the_watch() : nullptr),
         cache(std::make_unique<registration_cache>(job.device(0), most, watch)) {}
@@ -57,8 +56,7 @@ struct fixture {
   /// Whether the network accepts a send from this memory with this registration.
   bool reaches(const registration& r, char* from, size_t size) {
     for (size_t at = 0; at < size; at += page) {
-      lci::network::net_op op =
-          sim_test::send_op(0, from + at, std::min(page, size - at), sim_test::id(0));
+      lci::network::net_op op = sim_test::send_op(0, from + at, std::min(page, size - at), sim_test::id(0));
       op.segments[0].lkey = r.lkey;
       // Other threads may use the network, too, so a post may return retry and a poll may find nothing.
       lci::error_t said;
@@ -74,10 +72,10 @@ struct fixture {
   std::unique_ptr<registration_cache> cache;
 };
 
-#define SKIP_UNWATCHED(f)                                              \
-  if ((f).watch == nullptr) {                                          \
+#define SKIP_UNWATCHED(f)                                                \
+  if ((f).watch == nullptr) {                                            \
     lci_test::skip("mappings can't be watched here: nothing is cached"); \
-    return;                                                            \
+    return;                                                              \
   }
 
 }  // namespace
@@ -268,8 +266,7 @@ TEST_CASE("if the network has no room, unused registrations are evicted, and onl
   SKIP_UNWATCHED(f);
   std::vector<char> memory(1000);
   std::vector<registration> held;
-  for (size_t i = 0; i < 3; ++i)
-    f.cache->release(f.cache->acquire(memory.data() + 100 * i, 100));
+  for (size_t i = 0; i < 3; ++i) f.cache->release(f.cache->acquire(memory.data() + 100 * i, 100));
   CHECK(f.stats().kept == 3);
   for (size_t i = 3; i < 6; ++i) {
     held.push_back(f.cache->acquire(memory.data() + 100 * i, 100));

@@ -52,9 +52,7 @@ TEST_CASE("lanes: none is announced to a closed device, or to another device in 
   const uint32_t device = open_entry(s, 0);
   const uint32_t lane = take_lane(s, lane_use::one_thread);
   close_entry(s, device);
-  const auto announce = [&] {
-    return announce_lane(s, device, open_state(0), lane, lane_use::one_thread);
-  };
+  const auto announce = [&] { return announce_lane(s, device, open_state(0), lane, lane_use::one_thread); };
   CHECK(announce() == announcement::closed);
   CHECK(announced(s, device) == 0);
   close_end(s, lane, lane_header::sender);
@@ -101,13 +99,11 @@ TEST_CASE("lanes: threads that announce concurrently leave no gaps") {
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
-      for (uint32_t i = 0; i < each; ++i)
-        (void)announce_lane(s, device, state, t * each + i, lane_use::one_thread);
+      for (uint32_t i = 0; i < each; ++i) (void)announce_lane(s, device, state, t * each + i, lane_use::one_thread);
     });
   uint32_t gaps = 0;
   for (uint32_t seen = 0; seen < 4 * each;)
-    for (const uint32_t n = announced(s, device); seen < n; ++seen)
-      gaps += s.directory(device)[seen].load() == 0;
+    for (const uint32_t n = announced(s, device); seen < n; ++seen) gaps += s.directory(device)[seen].load() == 0;
   for (auto& t : threads) t.join();
   CHECK(gaps == 0);
   std::vector<uint32_t> all;

@@ -30,9 +30,7 @@ struct lane_pair {
   int drain(int max = 1000) {
     return in.drain(
         max,
-        [&](int, const std::byte* data, size_t size) {
-          got.emplace_back(reinterpret_cast<const char*>(data), size);
-        },
+        [&](int, const std::byte* data, size_t size) { got.emplace_back(reinterpret_cast<const char*>(data), size); },
         [&](int, uint32_t imm) { got.push_back("immediate " + std::to_string(imm)); });
   }
   /// Pushes a message in two parts, as posts do. False if there is no room.
@@ -41,8 +39,7 @@ struct lane_pair {
     const char* const rest = message.data() + first;
     const size_t rest_size = message.size() - first;
     if (!out.has_room()) return false;
-    if (message.size() > slot_word::wide)
-      return out.push_large(message.data(), first, rest, rest_size);
+    if (message.size() > slot_word::wide) return out.push_large(message.data(), first, rest, rest_size);
     if (rest_size == 0 || rest_size % 3 == 0) {
       out.push_small(message.data(), first, rest, rest_size);
       return true;
@@ -104,8 +101,8 @@ TEST_CASE("lane: two short messages share a line, and a longer one begins with t
   lane.drain(1);
   CHECK(lane.got.size() == 4);
   lane.drain();
-  CHECK(lane.got == std::vector{message(1, 24), message(2, 24), message(3, 24), message(4, 25),
-                                message(5, 500), message(6, 500)});
+  CHECK(lane.got ==
+        std::vector{message(1, 24), message(2, 24), message(3, 24), message(4, 25), message(5, 500), message(6, 500)});
 }
 
 TEST_CASE("lane: the rest of a longer message in a line is not taken for a message after the ring wraps around") {

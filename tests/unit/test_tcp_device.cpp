@@ -147,7 +147,8 @@ TEST_CASE("puts over a socket write the right bytes, in order with messages, whe
   p.until([&] { return p.sink.messages.size() == contents.size(); });
   CHECK(memory == expected);
   CHECK(p.sink.written == std::vector<uint32_t>{0, 2, 4, 6, 8});
-  CHECK(p.receive(4 * frame_room(0)).compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) == 0);
+  CHECK(p.receive(4 * frame_room(0))
+            .compare(0, sizeof(frame_head), framed("", frame_kind::landed), 0, sizeof(frame_head)) == 0);
   CHECK(p.sink.failures.empty());
 }
 
@@ -182,9 +183,9 @@ TEST_CASE("data that was not requested, or of another size, is an invalid frame"
     int context = 0;
     if (what > 2)
       CHECK(p.own.post(operation(verb::get, memory.data(), memory.size(), &context)) == lci::errorcode_t::posted);
-    const std::string bad[] = {framed("data", frame_kind::data),  framed("", frame_kind::refusal),
-                               framed("", frame_kind::landed),    framed(std::string(101, 'x'), frame_kind::data),
-                               framed("", frame_kind::landed),    framed("x", frame_kind::get)};
+    const std::string bad[] = {framed("data", frame_kind::data), framed("", frame_kind::refusal),
+                               framed("", frame_kind::landed),   framed(std::string(101, 'x'), frame_kind::data),
+                               framed("", frame_kind::landed),   framed("x", frame_kind::get)};
     p.say(bad[what]);
     p.until([&] { return !p.sink.failures.empty() && p.sink.failed.size() == (what > 2 ? 1 : 0); });
     CHECK(p.sink.failures == std::vector<std::string>{"1tcp: " + std::string(no_frame)});

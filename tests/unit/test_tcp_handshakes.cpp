@@ -108,10 +108,13 @@ TEST_CASE("ranks that connect to each other concurrently get one connection", "[
 
 TEST_CASE("unknown clients are dropped, and ranks can connect meanwhile", "[unit]") {
   side a(0), b(1);
-  std::vector<std::string> nonsense = {std::string(1, 'x'), std::string(hello_size, '\0'), "GET / HTTP/1.1\r\n\r\n",
-                                       std::string(100'000, 'z'), encode(hello{new_secret(), 1}),
-                                       encode(hello{a.hands.own().request_secret, 0}),   // the listener's own rank
-                                       encode(hello{a.hands.own().request_secret, 4}),   // not a rank
+  std::vector<std::string> nonsense = {std::string(1, 'x'),
+                                       std::string(hello_size, '\0'),
+                                       "GET / HTTP/1.1\r\n\r\n",
+                                       std::string(100'000, 'z'),
+                                       encode(hello{new_secret(), 1}),
+                                       encode(hello{a.hands.own().request_secret, 0}),  // the listener's own rank
+                                       encode(hello{a.hands.own().request_secret, 4}),  // not a rank
                                        encode(reply{a.hands.own().answer, reply::verdict::accepted})};
   std::vector<socket_handle> strangers;
   for (const std::string& text : nonsense) {
@@ -179,16 +182,18 @@ TEST_CASE("a peer whose connection broke after possible use has failed, and has 
   peer.request_secret = peer.answer = new_secret();
   a.hands.begin(1, peer);
   int heard = 0;
-  until([&] {
-    const socket_handle s(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (s.get() < 0) return !a.failures.empty();
-    char hello[hello_size];
-    for (int i = 0; i < 5; ++i) a.poll();
-    if (recv(s.get(), hello, sizeof hello, MSG_WAITALL) != hello_size) return false;
-    const linger at_once{1, 0};
-    if (++heard == 1) setsockopt(s.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    return false;
-  }, {&a});
+  until(
+      [&] {
+        const socket_handle s(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (s.get() < 0) return !a.failures.empty();
+        char hello[hello_size];
+        for (int i = 0; i < 5; ++i) a.poll();
+        if (recv(s.get(), hello, sizeof hello, MSG_WAITALL) != hello_size) return false;
+        const linger at_once{1, 0};
+        if (++heard == 1) setsockopt(s.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        return false;
+      },
+      {&a});
   CHECK(heard > 1);
   CHECK(a.failures.count(1) == 1);
   CHECK(a.closed.count(1) == 0);

@@ -40,7 +40,8 @@ struct suspected_peer {
     watcher = socket_handle(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     REQUIRE(watcher.get() >= 0);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (net.peers().view_of(1) != liveness::view::alive && std::chrono::steady_clock::now() < end) net.peers().poll();
+    while (net.peers().view_of(1) != liveness::view::alive && std::chrono::steady_clock::now() < end)
+      net.peers().poll();
     REQUIRE(net.peers().view_of(1) == liveness::view::alive);
     CHECK(own.inject(1, message_head{}, nullptr, 0) == lci::errorcode_t::done);
   }

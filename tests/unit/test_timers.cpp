@@ -1,7 +1,7 @@
 // The deadlines of a device: they expire in order, and are removed when their operations end.
-#include <catch2/catch.hpp>
 #include <algorithm>
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <cstdint>
 #include <random>
 #include <vector>

@@ -14,11 +14,10 @@ namespace lci {
 
 /// A functor whose call posts an operation and returns its status.
 template <class Op>
-concept posted_operation =
-    std::is_copy_constructible_v<Op> && requires(Op& op) {
-      { op.call() } -> std::same_as<status_t>;
-      op.local_comp(comp_t()).user_context(nullptr);
-    };
+concept posted_operation = std::is_copy_constructible_v<Op> && requires(Op& op) {
+  { op.call() } -> std::same_as<status_t>;
+  op.local_comp(comp_t()).user_context(nullptr);
+};
 
 /// A functor whose call starts a collective operation.
 template <class Op>

@@ -48,29 +48,25 @@ class task_promise_base {
 
   // A task may await operations as functors, other tasks, and any other awaitable.
   template <class Op>
-    requires posted_operation<std::decay_t<Op>>
-  auto await_transform(Op&& op) {
-    return operation_awaiter<std::decay_t<Op>>(*scheduler, std::forward<Op>(op));
-  }
+  requires posted_operation<std::decay_t<Op>>
+  auto await_transform(Op&& op) { return operation_awaiter<std::decay_t<Op>>(*scheduler, std::forward<Op>(op)); }
   template <class Op>
-    requires collective_operation<std::decay_t<Op>>
-  auto await_transform(Op&& op) {
-    return collective_awaiter<std::decay_t<Op>>(*scheduler, std::forward<Op>(op));
-  }
+  requires collective_operation<std::decay_t<Op>>
+  auto await_transform(Op&& op) { return collective_awaiter<std::decay_t<Op>>(*scheduler, std::forward<Op>(op)); }
   template <class Other>
-    requires(!posted_operation<std::decay_t<Other>> && !collective_operation<std::decay_t<Other>>)
-  decltype(auto) await_transform(Other&& other) {
+  requires(!posted_operation<std::decay_t<Other>> && !collective_operation<std::decay_t<Other>>) decltype(auto)
+      await_transform(Other&& other) {
     if constexpr (requires { std::forward<Other>(other).on(*scheduler); })
       return std::forward<Other>(other).on(*scheduler);
     else
       return std::forward<Other>(other);
   }
 
-  task_queue* scheduler = nullptr;       // set before the coroutine begins
-  std::coroutine_handle<> parent;        // the task that awaits this one; null if it was spawned
+  task_queue* scheduler = nullptr;  // set before the coroutine begins
+  std::coroutine_handle<> parent;   // the task that awaits this one; null if it was spawned
   std::exception_ptr thrown;
-  task_promise_base* next = nullptr;     // in the list of tasks spawned and not begun
-  std::coroutine_handle<> self;          // of a spawned task
+  task_promise_base* next = nullptr;  // in the list of tasks spawned and not begun
+  std::coroutine_handle<> self;       // of a spawned task
 };
 
 template <class T>

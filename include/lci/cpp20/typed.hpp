@@ -20,15 +20,15 @@ namespace lci {
 /// A type that may be sent as its bytes. Excludes pointers, which are meaningless in other processes; structures that
 /// contain pointers are not detected.
 template <class T>
-concept byte_copyable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
-                        !std::is_member_pointer_v<T> && !std::is_null_pointer_v<T>;
+concept byte_copyable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_member_pointer_v<T> &&
+                        !std::is_null_pointer_v<T>;
 
 /// The bytes of a contiguous range, in place of pointer and size:
 /// `post_send_x(rank, buffer(numbers), tag, done)()`. Rejects temporary containers, whose bytes the operation
 /// would outlive.
 template <std::ranges::contiguous_range Range>
-  requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&
-           byte_copyable<std::ranges::range_value_t<Range>>
+requires std::ranges::sized_range<Range> && std::ranges::borrowed_range<Range> &&
+    byte_copyable<std::ranges::range_value_t<Range>>
 auto buffer(Range&& range) {
   using element = std::remove_reference_t<std::ranges::range_reference_t<Range>>;
   const size_t size = std::ranges::size(range) * sizeof(element);
@@ -41,8 +41,7 @@ auto buffer(Range&& range) {
 
 /// The bytes of one object.
 template <byte_copyable T>
-  requires(!std::ranges::range<T>)
-auto buffer(T& object) {
+requires(!std::ranges::range<T>) auto buffer(T& object) {
   if constexpr (std::is_const_v<T>) {
     return const_buffer_t(&object, sizeof object);
   } else {
@@ -50,8 +49,7 @@ auto buffer(T& object) {
   }
 }
 template <byte_copyable T>
-  requires(!std::ranges::range<T>)
-void buffer(const T&& temporary) = delete;
+requires(!std::ranges::range<T>) void buffer(const T&& temporary) = delete;
 
 /// The size or alignment of a message does not fit the requested type.
 class LCI_API payload_error : public std::runtime_error {
@@ -69,9 +67,8 @@ namespace detail {
 
 [[noreturn]] inline void throw_payload(const status_t& s, const char* must, size_t expected) {
   throw payload_error(s.size, expected,
-                      "message of " + std::to_string(s.size) + " bytes from rank " +
-                          std::to_string(s.rank) + " (" + s.error.get_str() + "): must " + must +
-                          " " + std::to_string(expected));
+                      "message of " + std::to_string(s.size) + " bytes from rank " + std::to_string(s.rank) + " (" +
+                          s.error.get_str() + "): must " + must + " " + std::to_string(expected));
 }
 
 }  // namespace detail
@@ -80,8 +77,7 @@ namespace detail {
 /// sizeof(T) bytes long.
 template <byte_copyable T>
 T value(const status_t& status) {
-  if (!status.is_done() || status.size != sizeof(T))
-    detail::throw_payload(status, "be done, and its bytes", sizeof(T));
+  if (!status.is_done() || status.size != sizeof(T)) detail::throw_payload(status, "be done, and its bytes", sizeof(T));
   std::array<std::byte, sizeof(T)> bytes;
   std::memcpy(bytes.data(), status.buffer, sizeof(T));
   return std::bit_cast<T>(bytes);
@@ -101,10 +97,9 @@ std::span<T> values(const status_t& status) {
 /// A stateless function object as the operation of a reduction:
 /// `allreduce(&mine, &all, 1, sizeof mine, reduction<double, std::plus<>>)`.
 template <byte_copyable T, class Op>
-  requires std::is_empty_v<Op> && std::default_initializable<Op> &&
-           std::convertible_to<std::invoke_result_t<const Op&, const T&, const T&>, T>
-inline constexpr reduce_op_t reduction = [](const void* left, const void* right, void* dst,
-                                            size_t n) {
+requires std::is_empty_v<Op> && std::default_initializable<Op> &&
+    std::convertible_to<std::invoke_result_t<const Op&, const T&, const T&>, T>
+inline constexpr reduce_op_t reduction = [](const void* left, const void* right, void* dst, size_t n) {
   const Op op{};
   const auto* l = static_cast<const T*>(left);
   const auto* r = static_cast<const T*>(right);

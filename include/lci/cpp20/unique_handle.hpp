@@ -14,16 +14,13 @@ namespace detail {
 /// Frees the object of the handle, and empties the handle.
 template <class Handle>
 struct free_handle {
-  void operator()(Handle& handle) const
-    requires requires { free_object(&handle); }
-  {
-    free_object(&handle);
-  }
+  void operator()(Handle& handle) const requires requires { free_object(&handle); }
+  { free_object(&handle); }
 };
 
 /// The same for objects whose free operation needs a runtime.
 template <class Handle>
-  requires requires(Handle handle, runtime_t runtime) { free_object(&handle, runtime); }
+requires requires(Handle handle, runtime_t runtime) { free_object(&handle, runtime); }
 struct free_handle<Handle> {
   runtime_t runtime{};
   void operator()(Handle& handle) const { free_object(&handle, runtime); }
@@ -68,7 +65,7 @@ struct return_packet {
 /// device), it ends the program; while another exception propagates, it leaks the resource
 /// instead. reset() throws.
 template <class Handle, class Free = detail::free_handle<Handle>>
-  requires std::invocable<const Free&, Handle&>
+requires std::invocable<const Free&, Handle&>
 class [[nodiscard]] unique_handle {
  public:
   unique_handle() = default;

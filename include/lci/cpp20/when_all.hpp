@@ -49,8 +49,7 @@ struct several_operations {
 /// post_send_x(...));` returns their statuses. If some fail, throws the exception of the first of them, in the order of
 /// arguments, when all have ended.
 template <posted_operation... Op>
-  requires(sizeof...(Op) > 0)
-[[nodiscard]] auto when_all(Op... ops) {
+requires(sizeof...(Op) > 0) [[nodiscard]] auto when_all(Op... ops) {
   return detail::several_operations<Op...>{{std::move(ops)...}};
 }
 

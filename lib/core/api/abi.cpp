@@ -10,8 +10,9 @@ namespace {
 
 [[noreturn]] LCI_COLD void another_version() {
   throw version_error(
-      "this program was compiled with headers of another LCI than the library that it runs with, which is "
-      LCI_VERSION_STRING ": compile it again with that library's headers, or let it find the library it was compiled "
+      "this program was compiled with headers of another LCI than the library that it runs with, which "
+      "is " LCI_VERSION_STRING
+      ": compile it again with that library's headers, or let it find the library it was compiled "
       "for");
 }
 

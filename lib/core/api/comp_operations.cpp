@@ -45,15 +45,13 @@ void throw_wrong_comp(const char* operation, const comp_impl_t* comp, const char
 namespace {
 
 synchronizer& checked_sync(comp_t comp, const char* operation) {
-  return checked<synchronizer>(comp, attr_comp_type_t::sync, operation,
-                               "a synchronizer (alloc_sync)");
+  return checked<synchronizer>(comp, attr_comp_type_t::sync, operation, "a synchronizer (alloc_sync)");
 }
 counter& checked_counter(comp_t comp, const char* operation) {
   return checked<counter>(comp, attr_comp_type_t::counter, operation, "a counter (alloc_counter)");
 }
 completion_queue& checked_cq(comp_t comp, const char* operation) {
-  return checked<completion_queue>(comp, attr_comp_type_t::cq, operation,
-                                   "a completion queue (alloc_cq)");
+  return checked<completion_queue>(comp, attr_comp_type_t::cq, operation, "a completion queue (alloc_cq)");
 }
 
 comp_impl_t* checked_any(comp_t comp, const char* operation) {
@@ -69,17 +67,14 @@ void require_delivery_outside(const char* operation, const comp_attr_t& attr) {
                   "only handlers and objects of the user can read a message in place");
 }
 
-void check_status(check_status_args& a) {
-  a.device.p_impl->failures.check_status(a.status);
-}
+void check_status(check_status_args& a) { a.device.p_impl->failures.check_status(a.status); }
 
 // --- synchronizer ---
 
 comp_t alloc_sync(alloc_sync_args& a) {
   require_delivery_outside("alloc_sync", a.attr);
   if (a.attr.sync_threshold < 1)
-    throw_invalid("alloc_sync", "sync_threshold", std::to_string(a.attr.sync_threshold),
-                  "at least 1");
+    throw_invalid("alloc_sync", "sync_threshold", std::to_string(a.attr.sync_threshold), "at least 1");
   return make_synchronizer(a.attr);
 }
 
@@ -95,8 +90,7 @@ void sync_wait(sync_wait_args& a) {
 bool sync_wait_for(sync_wait_for_args& a) {
   synchronizer& s = checked_sync(a.comp, "sync_wait_for");
   return wait_until(
-      policy_of("sync_wait_for", a), [&] { return s.test(a.p_out); },
-      [&](int64_t ns) { s.sleep(ns); });
+      policy_of("sync_wait_for", a), [&] { return s.test(a.p_out); }, [&](int64_t ns) { s.sleep(ns); });
 }
 
 // --- counter ---
@@ -106,13 +100,9 @@ comp_t alloc_counter(alloc_counter_args& a) {
   return new counter(a.attr);
 }
 
-int64_t counter_get(counter_get_args& a) {
-  return checked_counter(a.comp, "counter_get").number.get();
-}
+int64_t counter_get(counter_get_args& a) { return checked_counter(a.comp, "counter_get").number.get(); }
 
-void counter_set(counter_set_args& a) {
-  checked_counter(a.comp, "counter_set").number.set(a.value);
-}
+void counter_set(counter_set_args& a) { checked_counter(a.comp, "counter_set").number.set(a.value); }
 
 bool counter_wait_for(counter_wait_for_args& a) {
   auto& number = checked_counter(a.comp, "counter_wait_for").number;
@@ -126,8 +116,7 @@ bool counter_wait_for(counter_wait_for_args& a) {
 comp_t alloc_cq(alloc_cq_args& a) {
   require_delivery_outside("alloc_cq", a.attr);
   if (a.attr.cq_default_length < 1)
-    throw_invalid("alloc_cq", "cq_default_length", std::to_string(a.attr.cq_default_length),
-                  "at least 1");
+    throw_invalid("alloc_cq", "cq_default_length", std::to_string(a.attr.cq_default_length), "at least 1");
   if (static_cast<unsigned>(a.attr.cq_type) > static_cast<unsigned>(attr_cq_type_t::fifo))
     throw_invalid("alloc_cq", "cq_type", std::to_string(static_cast<int>(a.attr.cq_type)),
                   "array_atomic, lcrq or fifo");
@@ -167,8 +156,7 @@ void free_comp(free_comp_args& a) {
   if (!a.comp) throw_invalid("free_comp", "comp", "a null pointer", "the address of a handle");
   comp_impl_t* comp = checked_any(*a.comp, "free_comp");
   if (comp->attr.comp_type == attr_comp_type_t::graph && static_cast<graph*>(comp)->running())
-    throw_invalid("free_comp", "comp", "a graph that runs", "one at rest",
-                  "wait until graph_test() returns done");
+    throw_invalid("free_comp", "comp", "a graph that runs", "one at rest", "wait until graph_test() returns done");
   rcomp_table::end_all_of(comp);
   *a.comp = comp_t();
   delete comp;

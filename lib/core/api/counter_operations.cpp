@@ -21,8 +21,7 @@ counters_t get_counters(get_counters_args& a) {
   const device& d = *a.device.p_impl;
   require_counters("get_counters", d);
   if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
-    throw_invalid("get_counters", "rank", std::to_string(a.rank),
-                  "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
+    throw_invalid("get_counters", "rank", std::to_string(a.rank), "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
   return d.observer->counts->read(a.rank);
 }
 

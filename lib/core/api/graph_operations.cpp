@@ -48,10 +48,8 @@ void graph_add_edge(graph_add_edge_args& a) {
 
 void graph_node_mark_complete(graph_node_mark_complete_args& a) {
   if (a.node == GRAPH_START || a.node == GRAPH_END)
-    throw_invalid("graph_node_mark_complete", "node", "GRAPH_START or GRAPH_END",
-                  "a node of the user");
-  if (!detail::is_object(a.node))
-    throw_invalid("graph_node_mark_complete", "node", "empty", "a node");
+    throw_invalid("graph_node_mark_complete", "node", "GRAPH_START or GRAPH_END", "a node of the user");
+  if (!detail::is_object(a.node)) throw_invalid("graph_node_mark_complete", "node", "empty", "a node");
   status_t status = a.status;
   if (status.is_retry()) status.set_done();  // a default-constructed status
   graph::mark_complete(static_cast<graph_node*>(a.node), status);
@@ -64,8 +62,7 @@ status_t graph_test(graph_test_args& a) { return checked_graph(a.comp, "graph_te
 status_t graph_wait_for(graph_wait_for_args& a) {
   graph& g = checked_graph(a.comp, "graph_wait_for");
   if (!g.started())
-    throw_invalid("graph_wait_for", "comp", "a graph that was never started", "a started one",
-                  "call graph_start()");
+    throw_invalid("graph_wait_for", "comp", "a graph that was never started", "a started one", "call graph_start()");
   status_t status;
   wait_until(
       policy_of("graph_wait_for", a), [&] { return !(status = g.test()).is_retry(); },

@@ -15,8 +15,7 @@ bool has_device(const memory_region& region) {
 }
 
 mr_t register_memory(register_memory_args& a) {
-  if (a.address == nullptr && a.size != 0)
-    throw_invalid("register_memory", "address", "nullptr", "an address");
+  if (a.address == nullptr && a.size != 0) throw_invalid("register_memory", "address", "nullptr", "an address");
   if (a.size > ~reinterpret_cast<uintptr_t>(a.address) || !is_possible(a.size))
     throw_invalid("register_memory", "size", std::to_string(a.size), "within the address space");
   if (a.size > rmr_t::max_size)
@@ -47,8 +46,7 @@ void deregister_memory(deregister_memory_args& a) {
     throw_invalid("deregister_memory", "mr", "no registration", "from register_memory()");
   memory_region* region = a.mr->p_impl;
   if (region->owns_memory)
-    throw_invalid("deregister_memory", "mr", "from alloc_shared()", "from register_memory()",
-                  "free_shared() ends it");
+    throw_invalid("deregister_memory", "mr", "from alloc_shared()", "from register_memory()", "free_shared() ends it");
   if (has_device(*region)) {  // otherwise the registration has ended with its device
     device& d = *region->device.p_impl;
     if (d.published.is_published(region))
@@ -62,8 +60,7 @@ void deregister_memory(deregister_memory_args& a) {
 }
 
 rmr_t get_rmr(get_rmr_args& a) {
-  if (!is_registered(a.mr))
-    throw_invalid("get_rmr", "mr", "no registration", "from register_memory()");
+  if (!is_registered(a.mr)) throw_invalid("get_rmr", "mr", "no registration", "from register_memory()");
   const memory_region& region = *a.mr.p_impl;
   if (!has_device(region))
     throw_invalid("get_rmr", "mr", "a registration whose device was freed", "one whose device is alive");

@@ -13,8 +13,7 @@ namespace {
 /// A handler may run in the progress thread that these operations wait for.
 void require_no_handler(const char* operation) {
   if (tls_in_progress)
-    throw_invalid(operation, "caller", "a handler", "outside of progress()",
-                  "a progress thread can't wait for itself");
+    throw_invalid(operation, "caller", "a handler", "outside of progress()", "a progress thread can't wait for itself");
 }
 
 }  // namespace
@@ -44,8 +43,7 @@ void progress_thread_add_device(progress_thread_add_device_args& a) {
 void progress_thread_remove_device(progress_thread_remove_device_args& a) {
   require_no_handler("progress_thread_remove_device");
   if (!a.progress_thread.p_impl->remove(*a.device.p_impl))
-    throw_invalid("progress_thread_remove_device", "device", "not served by this thread",
-                  "one that is");
+    throw_invalid("progress_thread_remove_device", "device", "not served by this thread", "one that is");
 }
 
 }  // namespace lci::core

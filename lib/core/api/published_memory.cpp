@@ -52,8 +52,7 @@ rmr_t published_memory::find(int rank, uint64_t address, uint64_t size) const {
 
 bool published_memory::is_published(const memory_region* own) const {
   std::shared_lock guard(mutex_);
-  return std::any_of(publications_.begin(), publications_.end(),
-                     [own](const auto& p) { return p.second.own == own; });
+  return std::any_of(publications_.begin(), publications_.end(), [own](const auto& p) { return p.second.own == own; });
 }
 
 bool published_memory::empty() const {

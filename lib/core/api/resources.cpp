@@ -23,8 +23,7 @@ namespace {
 
 template <class Handle>
 void check_allocated(const char* operation, const char* argument, const Handle* handle) {
-  if (handle == nullptr || handle->is_empty())
-    throw_invalid(operation, argument, "empty", "an allocated object");
+  if (handle == nullptr || handle->is_empty()) throw_invalid(operation, argument, "empty", "an allocated object");
 }
 
 /// Returns the object of the user's handle, and empties the handle.
@@ -51,8 +50,7 @@ void refuse_default(const char* operation, const char* argument, const Handle* g
 net_context_t alloc_net_context(alloc_net_context_args& a) {
   runtime& rt = *a.runtime.p_impl;
   network::opened opened = network::open_network(rt.exchange(), a.attr);
-  auto context = std::make_unique<net_context>(a.runtime, a.attr, std::move(opened.net), rt.rank(),
-                                               rt.n_peers());
+  auto context = std::make_unique<net_context>(a.runtime, a.attr, std::move(opened.net), rt.rank(), rt.n_peers());
   if (rt.external_peers != nullptr) context->net->open_to_external_peers(*rt.external_peers);
   context->attr.backend = opened.backend;
   if (!rt.defers_address_exchange) {
@@ -69,8 +67,8 @@ void free_net_context(free_net_context_args& a) {
   for (size_t i = 0; i < rt.devices.size(); ++i)
     if (const device* d = rt.devices.get(i); d != nullptr && d->net_context == *a.net_context)
       throw_invalid("free_net_context", "net_context",
-                    "one with a device (its uid is " + std::to_string(d->attr.uid) + ")",
-                    "one without devices", "free them first");
+                    "one with a device (its uid is " + std::to_string(d->attr.uid) + ")", "one without devices",
+                    "free them first");
   delete take("free_net_context", "net_context", a.net_context);
 }
 
@@ -104,11 +102,11 @@ class memory_of_device {
   void require(size_t needed, size_t reserve) const {
     const memory_left left = get_memory_left();
     if (left.bytes >= needed && left.bytes - needed >= reserve) return;
-    throw resource_error(
-        "alloc_device: a device takes " + std::to_string(needed) + " bytes of memory, of which " +
-        std::to_string(left.bytes) + " are left (" + left.limit + ") and memory_reserve = " + std::to_string(reserve) +
-        " must remain; free devices, let threads share one, give the job more memory, or lower "
-        "LCI_ATTR_MEMORY_RESERVE (0: no check)");
+    throw resource_error("alloc_device: a device takes " + std::to_string(needed) + " bytes of memory, of which " +
+                         std::to_string(left.bytes) + " are left (" + left.limit +
+                         ") and memory_reserve = " + std::to_string(reserve) +
+                         " must remain; free devices, let threads share one, give the job more memory, or lower "
+                         "LCI_ATTR_MEMORY_RESERVE (0: no check)");
   }
 
   net_context& context_;
@@ -175,15 +173,11 @@ void free_device(free_device_args& a) {
   destroy_device(d);
 }
 
-endpoint_t alloc_endpoint(alloc_endpoint_args& a) {
-  return new endpoint(a.device, a.attr);
-}
+endpoint_t alloc_endpoint(alloc_endpoint_args& a) { return new endpoint(a.device, a.attr); }
 
 void free_endpoint(free_endpoint_args& a) { delete take("free_endpoint", "endpoint", a.endpoint); }
 
-endpoint_t get_default_endpoint(get_default_endpoint_args& a) {
-  return a.device.p_impl->default_endpoint;
-}
+endpoint_t get_default_endpoint(get_default_endpoint_args& a) { return a.device.p_impl->default_endpoint; }
 
 error_t test_drained(test_drained_args& a) {
   return a.device.p_impl->drained() ? errorcode_t::done : errorcode_t::retry;
@@ -191,8 +185,7 @@ error_t test_drained(test_drained_args& a) {
 
 void wait_drained(wait_drained_args& a) {
   device& d = *a.device.p_impl;
-  if (tls_in_progress)
-    throw_invalid("wait_drained", "caller", "a handler", "outside of progress()");
+  if (tls_in_progress) throw_invalid("wait_drained", "caller", "a handler", "outside of progress()");
   for (progress_backoff rounds(d); !d.drained();) rounds.next();
 }
 
@@ -225,9 +218,7 @@ void register_packet_pool(register_packet_pool_args& a) {
   d.supply.add(*a.packet_pool.p_impl, *d.net);
 }
 
-void deregister_packet_pool(deregister_packet_pool_args& a) {
-  a.device.p_impl->supply.remove(*a.packet_pool.p_impl);
-}
+void deregister_packet_pool(deregister_packet_pool_args& a) { a.device.p_impl->supply.remove(*a.packet_pool.p_impl); }
 
 void* get_upacket(get_upacket_args& a) {
   packet* p = a.packet_pool.p_impl->get_inline();
@@ -247,9 +238,7 @@ void put_upacket(put_upacket_args& a) {
   }
 }
 
-size_t get_max_bcopy_size(get_max_bcopy_size_args& a) {
-  return a.packet_pool.p_impl->payload_size();
-}
+size_t get_max_bcopy_size(get_max_bcopy_size_args& a) { return a.packet_pool.p_impl->payload_size(); }
 
 // --- matching engine ---
 
@@ -264,8 +253,7 @@ void free_matching_engine(free_matching_engine_args& a) {
   check_allocated("free_matching_engine", "matching_engine", a.matching_engine);
   const runtime& of = *a.matching_engine->p_impl->runtime.p_impl;
   refuse_default("free_matching_engine", "matching_engine", a.matching_engine, of.default_matching_engine);
-  refuse_default("free_matching_engine", "matching_engine", a.matching_engine,
-                 of.default_coll_matching_engine);
+  refuse_default("free_matching_engine", "matching_engine", a.matching_engine, of.default_coll_matching_engine);
   matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
   runtime& rt = *engine->runtime.p_impl;
   rt.remove_engine(engine->id);
@@ -277,8 +265,8 @@ matching_entry_val_t matching_engine_insert(matching_engine_insert_args& a) {
   if (a.value == nullptr)
     throw_invalid("matching_engine_insert", "value", "nullptr", "an address", "null means no match");
   if (a.entry_type != matching_entry_type_t::send && a.entry_type != matching_entry_type_t::recv)
-    throw_invalid("matching_engine_insert", "entry_type",
-                  std::to_string(static_cast<int>(a.entry_type)), "send or recv");
+    throw_invalid("matching_engine_insert", "entry_type", std::to_string(static_cast<int>(a.entry_type)),
+                  "send or recv");
   return a.matching_engine.p_impl->of_user().insert(a.key, a.value, a.entry_type);
 }
 

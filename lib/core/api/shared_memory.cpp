@@ -15,9 +15,7 @@ namespace lci::core {
 namespace {
 
 /// Rounded up to cache lines, so that two blocks never share one.
-size_t block_size(size_t size) {
-  return (std::max<size_t>(size, 1) + cache_line - 1) / cache_line * cache_line;
-}
+size_t block_size(size_t size) { return (std::max<size_t>(size, 1) + cache_line - 1) / cache_line * cache_line; }
 
 void free_block(shared_heap& heap, void* base, size_t size) {
   if (heap.contains(base, size))
@@ -30,18 +28,15 @@ void free_block(shared_heap& heap, void* base, size_t size) {
 
 mr_t alloc_shared(alloc_shared_args& a) {
   if (!std::has_single_bit(a.alignment) || a.alignment > size_t{1} << 30)
-    throw_invalid("alloc_shared", "alignment", std::to_string(a.alignment),
-                  "a power of two up to 1 GiB");
+    throw_invalid("alloc_shared", "alignment", std::to_string(a.alignment), "a power of two up to 1 GiB");
   constexpr size_t largest = size_t{1} << 62;
-  if (a.size > largest)
-    throw_invalid("alloc_shared", "size", std::to_string(a.size), "0.." + std::to_string(largest));
+  if (a.size > largest) throw_invalid("alloc_shared", "size", std::to_string(a.size), "0.." + std::to_string(largest));
   device& d = *a.device.p_impl;
   const size_t alignment = std::max(a.alignment, cache_line), size = block_size(a.size);
   void* base = d.heap->allocate(size, alignment);
   // Without a shared heap of the network, private memory.
   if (base == nullptr) base = std::aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
-  if (base == nullptr)
-    throw resource_error("alloc_shared: no memory for size = " + std::to_string(a.size));
+  if (base == nullptr) throw resource_error("alloc_shared: no memory for size = " + std::to_string(a.size));
   try {
     const mr_t mr = register_memory_x(base, a.size).runtime(a.runtime).device(a.device)();
     mr.p_impl->owns_memory = true;
@@ -54,8 +49,8 @@ mr_t alloc_shared(alloc_shared_args& a) {
 
 void free_shared(free_shared_args& a) {
   if (a.mr == nullptr || !is_registered(*a.mr) || !a.mr->p_impl->owns_memory)
-    throw_invalid("free_shared", "mr", a.mr == nullptr || !is_registered(*a.mr)
-                                           ? "no registration" : "of the user's memory",
+    throw_invalid("free_shared", "mr",
+                  a.mr == nullptr || !is_registered(*a.mr) ? "no registration" : "of the user's memory",
                   "from alloc_shared()", "deregister_memory() frees registrations of register_memory()");
   memory_region& region = *a.mr->p_impl;
   if (!has_device(region))
@@ -74,16 +69,14 @@ void free_shared(free_shared_args& a) {
 
 void* get_mr_base(get_mr_base_args& a) {
   if (!is_registered(a.mr))
-    throw_invalid("get_mr_base", "mr", "no registration",
-                  "from alloc_shared() or register_memory()");
+    throw_invalid("get_mr_base", "mr", "no registration", "from alloc_shared() or register_memory()");
   return a.mr.p_impl->base;
 }
 
 void* get_shared_address(get_shared_address_args& a) {
   device& d = *a.device.p_impl;
   if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
-    throw_invalid("get_shared_address", "rank", std::to_string(a.rank),
-                  "0.." + std::to_string(d.n_peers - 1));
+    throw_invalid("get_shared_address", "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_peers - 1));
   check_remote("get_shared_address", d, a.rmr, 0, a.rmr.size());
   d.failures.check(a.rank);
   return a.rmr.is_shared() ? d.heap->reach(a.rank, a.rmr.base, a.rmr.size()) : nullptr;

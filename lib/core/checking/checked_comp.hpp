@@ -7,8 +7,7 @@
 
 namespace lci::core {
 
-[[noreturn]] LCI_COLD void throw_wrong_comp(const char* operation, const comp_impl_t* comp,
-                                            const char* expected);
+[[noreturn]] LCI_COLD void throw_wrong_comp(const char* operation, const comp_impl_t* comp, const char* expected);
 
 /// Throws invalid_argument_error if `comp` is not of that type.
 template <class Comp>

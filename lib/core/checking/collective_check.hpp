@@ -41,7 +41,7 @@ class collective_check {
 
   runtime& rt_;
   std::mutex mutex_;
-  std::map<int, uint64_t> calls_;             // by the device's uid; under mutex_
+  std::map<int, uint64_t> calls_;              // by the device's uid; under mutex_
   std::unordered_set<comparison*> under_way_;  // under mutex_
 };
 

@@ -60,8 +60,7 @@ void call_inspection::look_at(const char* argument, endpoint_t h) {
   if (!alive(argument, h.p_impl)) return;
   const device_t of = h.p_impl->device;
   if (objects::was_freed(of.p_impl))
-    throw_invalid(operation_, argument, "an endpoint of a device that was freed",
-                  "one whose device is alive");
+    throw_invalid(operation_, argument, "an endpoint of a device that was freed", "one whose device is alive");
   if (!device_.is_empty() && device_ != of)
     throw_invalid(operation_, argument, "an endpoint of another device", "one of the device that is used");
   belongs(argument, of.p_impl->runtime.p_impl);

@@ -53,8 +53,8 @@ class call_inspection {
 
   const char* operation_;
   bool thorough_;
-  bool anchored_ = false;            // a runtime or device was passed
-  const runtime* owner_ = nullptr;   // of all objects inspected
+  bool anchored_ = false;             // a runtime or device was passed
+  const runtime* owner_ = nullptr;    // of all objects inspected
   const char* owner_name_ = nullptr;  // the argument that owner_ is from
   device_t device_;
 };

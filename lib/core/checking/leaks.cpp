@@ -41,8 +41,7 @@ void note(const void* object, const char* operation, const char* name, runtime_t
 }  // namespace
 
 // Insists on memory: the object exists already, and peers may rely on it.
-void note_allocated(const void* object, const char* operation, const char* name, runtime_t of,
-                    const void* caller) {
+void note_allocated(const void* object, const char* operation, const char* name, runtime_t of, const void* caller) {
   insist_on_memory([&] { note(object, operation, name, of, caller); });
 }
 

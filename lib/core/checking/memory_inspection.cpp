@@ -41,8 +41,7 @@ struct named_memory {
 template <class Args>
 const device* device_of(const Args& a) {
   if (!a.device.is_empty()) return a.device.p_impl;
-  const runtime* rt =
-      a.runtime.is_empty() ? g_default_runtime.load(std::memory_order_acquire) : a.runtime.p_impl;
+  const runtime* rt = a.runtime.is_empty() ? g_default_runtime.load(std::memory_order_acquire) : a.runtime.p_impl;
   return rt == nullptr ? nullptr : rt->default_device.p_impl;
 }
 
@@ -165,8 +164,7 @@ void inspect_memory(const net_post_get_args& a) { inspect_written_here(of_raw_ac
 
 void inspect_memory(const post_atomic_args& a) {
   const device* d = device_of(a);
-  if (d == nullptr || a.result == nullptr || a.rank != d->rt.rank() || !is_supported(a.op, a.type) ||
-      a.rmr.is_empty())
+  if (d == nullptr || a.result == nullptr || a.rank != d->rt.rank() || !is_supported(a.op, a.type) || a.rmr.is_empty())
     return;
   const range value{a.rmr.base + a.remote_disp, size_of(a.type)};
   if (value.overlaps({reinterpret_cast<uintptr_t>(a.result), value.size}))

@@ -19,8 +19,7 @@ void reject_receive(const device& d, const post_recv_args& a, matching_policy_t 
     throw_invalid("post_recv", "rank", std::to_string(a.rank),
                   "0.." + std::to_string(d.n_peers - 1) + ", or ANY_SOURCE");
   if ((bits & 2) != 0 && a.tag > max_tag)
-    throw_invalid("post_recv", "tag", std::to_string(a.tag),
-                  "0.." + std::to_string(max_tag) + ", or ANY_TAG",
+    throw_invalid("post_recv", "tag", std::to_string(a.tag), "0.." + std::to_string(max_tag) + ", or ANY_TAG",
                   "see the runtime's attribute max_tag");
   throw_invalid("post_recv", "local_buffer", "nullptr", "an address",
                 "only messages of 0 bytes may have none (size = " + std::to_string(a.size) + ")");
@@ -36,9 +35,8 @@ void reject_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t
                   "of the device that is used, whose uid is " + std::to_string(d.attr.uid),
                   "the target registers the memory with each device through which it is reached");
   throw_invalid(what, disp_name, std::to_string(disp),
-                "at most " + std::to_string(rmr.size()) + " - size, where size = " +
-                    std::to_string(size) + " and the target registered " +
-                    std::to_string(rmr.size()) + " bytes");
+                "at most " + std::to_string(rmr.size()) + " - size, where size = " + std::to_string(size) +
+                    " and the target registered " + std::to_string(rmr.size()) + " bytes");
 }
 
 void throw_no_pool(size_t size) {
@@ -47,15 +45,12 @@ void throw_no_pool(size_t size) {
 }
 
 void reject_registration(const device& d, const memory_region& region) {
-  throw_invalid("post", "mr",
-                "of the device with uid " + std::to_string(region.device.p_impl->attr.uid),
+  throw_invalid("post", "mr", "of the device with uid " + std::to_string(region.device.p_impl->attr.uid),
                 "of the device that is used, whose uid is " + std::to_string(d.attr.uid),
                 "register the buffer with that device too, or leave mr out");
 }
 
-void throw_peer_failure(int rank) {
-  throw peer_failure_error(rank, "rank " + std::to_string(rank) + " has failed");
-}
+void throw_peer_failure(int rank) { throw peer_failure_error(rank, "rank " + std::to_string(rank) + " has failed"); }
 
 void throw_refused(int rank) {
   throw peer_failure_error(rank, "rank " + std::to_string(rank) +

@@ -55,11 +55,9 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
          is_policy(a.matching_policy) && is_possible(a.size);
 }
 
-[[noreturn]] LCI_COLD void reject_receive(const device& d, const post_recv_args& a,
-                                          matching_policy_t policy);
-[[noreturn]] LCI_COLD void reject_remote(const char* what, const device& d, const rmr_t& rmr,
-                                         uint64_t disp, size_t size,
-                                         const char* disp_name = "remote_disp");
+[[noreturn]] LCI_COLD void reject_receive(const device& d, const post_recv_args& a, matching_policy_t policy);
+[[noreturn]] LCI_COLD void reject_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp,
+                                         size_t size, const char* disp_name = "remote_disp");
 [[noreturn]] LCI_COLD void reject_registration(const device& d, const memory_region& region);
 [[noreturn]] LCI_COLD void throw_peer_failure(int rank);
 [[noreturn]] LCI_COLD void throw_refused(int rank);
@@ -67,10 +65,8 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
 [[noreturn]] LCI_COLD void throw_no_pool(size_t size);
 
 /// The range must lie in what the owner has registered with its device of the same uid.
-inline void check_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp,
-                         size_t size) {
-  if (LCI_UNLIKELY(rmr.is_empty() || !rmr.is_of(d.attr.uid) || disp > rmr.size() ||
-                   size > rmr.size() - disp))
+inline void check_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp, size_t size) {
+  if (LCI_UNLIKELY(rmr.is_empty() || !rmr.is_of(d.attr.uid) || disp > rmr.size() || size > rmr.size() - disp))
     reject_remote(what, d, rmr, disp, size);
 }
 

@@ -36,15 +36,13 @@ LCI_COLD void open_cache(device& d) {
                   "; LCI_ATTR_REG_CACHE_TRUST=1 keeps them if registered memory stays mapped");
   }
   d.registrations.use_cache(std::make_unique<registration_cache>(
-      *d.net,
-      registration_cache::limits{d.attr.reg_cache_bytes, d.attr.reg_cache_count, d.attr.reg_cache_trust},
+      *d.net, registration_cache::limits{d.attr.reg_cache_bytes, d.attr.reg_cache_count, d.attr.reg_cache_trust},
       std::move(watch)));
 }
 
 }  // namespace
 
-device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool,
-               const device_attr_t& a)
+device::device(core::runtime& r, core::net_context& context, core::packet_pool& pool, const device_attr_t& a)
     : serial(next_serial()),
       rt(r),
       n_ranks(r.size()),

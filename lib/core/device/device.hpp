@@ -13,8 +13,8 @@
 #include "lib/base/objects.hpp"
 #include "lib/core/device/collective_numbers.hpp"
 #include "lib/core/device/device_lifetime.hpp"
-#include "lib/core/device/packet_supply.hpp"
 #include "lib/core/device/flow_control.hpp"
+#include "lib/core/device/packet_supply.hpp"
 #include "lib/core/device/peer_failures.hpp"
 #include "lib/core/memory/memory_registrations.hpp"
 #include "lib/core/memory/published_memory.hpp"
@@ -38,9 +38,7 @@ class raw_network;
 /// One set of network resources with its own progress. Owns its network::device and its parts. Thread-safe except for
 /// construction and destruction; the constructing thread sets what is not marked otherwise. Threads that use different
 /// devices share no memory that is written per message.
-class device final : public network::event_sink,
-                     public detail::device_front,
-                     public object_memory<device, true> {
+class device final : public network::event_sink, public detail::device_front, public object_memory<device, true> {
  public:
   device(core::runtime& rt, core::net_context& context, core::packet_pool& pool, const device_attr_t& attr);
   ~device();
@@ -94,14 +92,19 @@ class device final : public network::event_sink,
   // Members that the hot paths read come first.
   std::unique_ptr<network::device> net;
   core::runtime& rt;
-  int n_ranks;         // of the job
-  size_t inject_end;   // inject() takes payloads of fewer bytes; 0: none, not even empty ones
-  size_t eager_limit;  // payload bytes of the largest eager message
-  shared_heap* heap;   // of the net context
+  int n_ranks;                                // of the job
+  size_t inject_end;                          // inject() takes payloads of fewer bytes; 0: none, not even empty ones
+  size_t eager_limit;                         // payload bytes of the largest eager message
+  shared_heap* heap;                          // of the net context
   std::unique_ptr<device_observer> observer;  // null: neither counters nor a trace
   /// Bits of not_plain.
   enum plain_bit : uint8_t {
-    backlog_waits = 1, peer_failed = 2, is_observed = 4, calls_checked = 8, forked = 16, peer_pauses = 32
+    backlog_waits = 1,
+    peer_failed = 2,
+    is_observed = 4,
+    calls_checked = 8,
+    forked = 16,
+    peer_pauses = 32
   };
   core::backlog backlog{not_plain, backlog_waits};  // thread-safe
   network::limits limits;

@@ -15,8 +15,7 @@ namespace lci::core {
 /// freed before it. Thread-safe: immutable after allocation except the atomic members and the heap, which is thread-safe.
 class net_context : public object_memory<net_context, true> {
  public:
-  net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n,
-              int rank, int n_ranks)
+  net_context(runtime_t rt, const net_context_attr_t& a, std::unique_ptr<network::context> n, int rank, int n_ranks)
       : attr(a), runtime(rt), net(std::move(n)), heap(*net, rank, n_ranks) {}
 
   /// Copies the network's backend to `attr`: which one connects hosts is agreed when the context is opened, or with the

@@ -52,7 +52,7 @@ void packet_supply::refill(network::device& net) {
     if (p == nullptr) return receives_->cancel();
     const network::segment buffer{&p->head, sizeof(wire::header) + own_.payload_size(), lkey_of(*p->pool)};
     receives_->add(p);  // before the network has it: a message may come at once
-    struct offered {  // the network may throw
+    struct offered {    // the network may throw
       packet_supply& of;
       packet* p;
       bool taken = false;

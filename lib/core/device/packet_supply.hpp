@@ -67,7 +67,7 @@ class packet_supply {
 
   packet_pool& own_;
   memory_registrations& registrations_;
-  bool need_keys_ = false;  // the network's sends name registered memory
+  bool need_keys_ = false;                     // the network's sends name registered memory
   std::unique_ptr<packet_pool> reserve_;       // null: this network needs no packets
   std::unique_ptr<receive_buffers> receives_;  // null: the network needs none
   std::atomic<int> reserved_receives_{0};      // packets of the reserve posted as receive buffers

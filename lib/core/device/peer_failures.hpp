@@ -77,7 +77,7 @@ class peer_failures {
   struct peer_failure {
     int peer;
     std::string what;
-    bool to_report;         // by a later progress()
+    bool to_report;  // by a later progress()
     bool reported = false;
   };
 

@@ -61,9 +61,9 @@ struct attempt : deferred_task {
         of.lifetime.end_task();
       }
     } const at_end{a->by};
-    const errorcode_t code = made                ? errorcode_t::done
+    const errorcode_t code = made                       ? errorcode_t::done
                              : a->by.lifetime.closing() ? errorcode_t::cancelled
-                                               : errorcode_t::fatal;
+                                                        : errorcode_t::fatal;
     a->comp->signal(make_status(code, a->peer, nullptr, 0, 0, a->user_context));
     return true;
   }
@@ -74,8 +74,7 @@ struct attempt : deferred_task {
       const network::contact now = state();
       if (now.what == network::contact::state::made) return;
       if (now.what == network::contact::state::refused) throw resource_error("connect: " + now.reason);
-      if (now.what == network::contact::state::gone)
-        throw peer_failure_error(-1, "connect: " + now.reason);
+      if (now.what == network::contact::state::gone) throw peer_failure_error(-1, "connect: " + now.reason);
       try {
         rounds.next();
       } catch (...) {
@@ -120,9 +119,8 @@ status_t connect(connect_args& a) {
   if (std::isnan(a.timeout))
     throw_invalid("connect", "timeout", "nan", "a number of seconds", "a negative one means for ever");
   const bool for_ever = !(a.timeout >= 0 && a.timeout < 1e9);
-  const auto deadline =
-      for_ever ? clock::time_point::max()
-               : clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(a.timeout * 1e9));
+  const auto deadline = for_ever ? clock::time_point::max()
+                                 : clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(a.timeout * 1e9));
   auto connecting = std::make_unique<attempt>(d, deadline, a.local_comp.p_impl, a.user_context);
   connecting->peer = d.net_context.p_impl->net->connect(a.address);
   const status_t done = make_status(errorcode_t::done, connecting->peer, nullptr, 0, 0, a.user_context);
@@ -143,8 +141,7 @@ void disconnect(disconnect_args& a) {
   const network::external_peer_book& book = *d.rt.external_peers;
   if (a.rank < book.first() || a.rank - book.first() >= book.capacity())
     throw_invalid("disconnect", "rank", std::to_string(a.rank),
-                  std::to_string(book.first()) + ".." +
-                      std::to_string(book.first() + book.capacity() - 1),
+                  std::to_string(book.first()) + ".." + std::to_string(book.first() + book.capacity() - 1),
                   "ranks of the job stay connected");
   d.rt.external_peers->end(a.rank, network::departure::disconnected);
   d.net_context.p_impl->net->disconnect(a.rank);

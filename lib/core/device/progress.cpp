@@ -68,14 +68,11 @@ LCI_ALWAYS_INLINE inline bool device::progress_unwatched() {
   return happened;
 }
 
-bool device::progress() {
-  return calls_are_watched() ? progress_watched() : progress_unwatched();
-}
+bool device::progress() { return calls_are_watched() ? progress_watched() : progress_unwatched(); }
 
 bool device::do_deferred_work() {
   bool happened = false;
-  if (!backlog.empty())
-    happened |= backlog.drain([this](backlog::item& item) { return submit(*this, item); });
+  if (!backlog.empty()) happened |= backlog.drain([this](backlog::item& item) { return submit(*this, item); });
   if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_overdue(*this);
   if (LCI_UNLIKELY(flow.has_waiting())) happened |= flow.send_waiting();
   if (receive_window.has_requests()) happened |= start_waiting_requests(*this);
@@ -105,8 +102,7 @@ LCI_COLD lci::error_t progress_unusually(lci::core::device* d) {
 
 lci::error_t lci::detail::progress_of(core::device* d) {
   const uint8_t watched = call_watch.load(std::memory_order_relaxed);
-  if (LCI_UNLIKELY((watched | static_cast<uint8_t>(core::tls_in_progress)) != 0))
-    return progress_unusually(d);
+  if (LCI_UNLIKELY((watched | static_cast<uint8_t>(core::tls_in_progress)) != 0)) return progress_unusually(d);
   try {
     return d->progress_unwatched() ? errorcode_t::done : errorcode_t::retry;
   } catch (const std::bad_alloc&) {

@@ -173,8 +173,8 @@ bool receive_am(device& d, int peer, const wire::message& m, void*& recv_context
   comp_impl_t* const comp = to.comp;
   if (LCI_UNLIKELY(comp == nullptr)) return false;
   // The program may keep packets for ever, so it does not get those of the reserve.
-  const bool takes_packet = comp->attr.zero_copy_am && recv_context != nullptr &&
-                            !d.supply.is_reserved(static_cast<packet*>(recv_context));
+  const bool takes_packet =
+      comp->attr.zero_copy_am && recv_context != nullptr && !d.supply.is_reserved(static_cast<packet*>(recv_context));
   if (!comp->attr.am_in_place && !takes_packet) {
     if (LCI_UNLIKELY(!deliver_copy(d, to, peer, wire::tag_of(m.head), m.data, m.size)))
       throw_lost(d, "an active message", peer, m.size);
@@ -190,8 +190,7 @@ bool receive_am(device& d, int peer, const wire::message& m, void*& recv_context
 struct packet_return {
   void*& context;
   ~packet_return() {
-    if (LCI_UNLIKELY(context != nullptr))
-      static_cast<packet*>(context)->pool->put(static_cast<packet*>(context));
+    if (LCI_UNLIKELY(context != nullptr)) static_cast<packet*>(context)->pool->put(static_cast<packet*>(context));
   }
 };
 

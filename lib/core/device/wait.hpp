@@ -49,13 +49,11 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
   if (LCI_UNLIKELY(std::isnan(policy.timeout))) reject_timeout(policy.operation);
   if (ready()) return true;
   if (policy.progressed && tls_in_progress)
-    throw_invalid(policy.operation, "do_progress", "true", "false inside a handler",
-                  "or wait outside of progress()");
+    throw_invalid(policy.operation, "do_progress", "true", "false inside a handler", "or wait outside of progress()");
   const bool for_ever = !(policy.timeout >= 0 && policy.timeout < 1e9);
   clock::time_point quiet_since = clock::now();
   const clock::time_point deadline =
-      for_ever ? clock::time_point::max()
-               : quiet_since + nanoseconds(static_cast<int64_t>(policy.timeout * 1e9));
+      for_ever ? clock::time_point::max() : quiet_since + nanoseconds(static_cast<int64_t>(policy.timeout * 1e9));
   nanoseconds slice = shortest;
   for (;;) {
     const bool served = policy.progressed != nullptr && policy.progressed->served();
@@ -89,8 +87,7 @@ bool wait_until(const wait_policy& policy, Ready ready, Sleep sleep) {
       // Messages in the backlog are sent when the peer has made room, which may not end the sleep.
       if (!policy.progressed->backlog.empty()) slice = shortest;
       const nanoseconds due(policy.progressed->deadlines.left());
-      policy.progressed->net->wait(
-          std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));
+      policy.progressed->net->wait(std::max<int64_t>(std::min({slice, left, due}).count() / 1000, 1));
       slice = std::min(2 * slice, longest);
     } else {
       sleep(for_ever ? int64_t{-1} : left.count());

@@ -36,8 +36,7 @@ matching_engine& matching_engine::of_user() {
   if (LCI_LIKELY(table != nullptr)) return *table;
   auto made = std::make_unique<matching_engine>(attr);
   // R1: a thread that finds it sees it constructed. Another thread may have been first.
-  if (of_user_.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel,
-                                       std::memory_order_acquire))
+  if (of_user_.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel, std::memory_order_acquire))
     table = made.release();
   return *table;
 }
@@ -111,8 +110,8 @@ void* matching_engine::insert(matching_entry_key_t key, void* value, matching_en
   return nullptr;
 }
 
-bool matching_engine::insert_overflow(bucket& b, uint64_t key, void* value,
-                                      matching_entry_type_t type, void*& match, bool new_key) {
+bool matching_engine::insert_overflow(bucket& b, uint64_t key, void* value, matching_entry_type_t type, void*& match,
+                                      bool new_key) {
   if (b.overflow == nullptr) b.overflow = new overflow_map;
   auto it = b.overflow->find(key);
   if (it == b.overflow->end()) {
@@ -177,8 +176,7 @@ size_t matching_engine::filter(bucket& b, int q, const entry_test& wanted) {
   return removed + (first ? 1 : 0);
 }
 
-size_t matching_engine::remove_if(matching_entry_key_t key, matching_entry_type_t type,
-                                  const entry_test& wanted) {
+size_t matching_engine::remove_if(matching_entry_key_t key, matching_entry_type_t type, const entry_test& wanted) {
   bucket& b = bucket_of(key);
   std::lock_guard guard(b.lock);
   for (int q = 0; q < n_queues; ++q) {

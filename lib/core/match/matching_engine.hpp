@@ -36,8 +36,7 @@ class matching_engine : public object_memory<matching_engine, true> {
   matching_entry_key_t make_key(int rank, tag_t tag, matching_policy_t policy) const {
     if (LCI_UNLIKELY(attr.make_key != nullptr)) return attr.make_key(rank, tag, policy);
     const auto p = static_cast<uint64_t>(policy);  // bit 0: rank counts, bit 1: tag counts
-    return p << 62 | (p & 1 ? static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 : 0) |
-           (p & 2 ? tag : 0);
+    return p << 62 | (p & 1 ? static_cast<uint64_t>(static_cast<uint32_t>(rank)) << 32 : 0) | (p & 2 ? tag : 0);
   }
 
   /// Removes and returns the oldest entry of the other type under `key`; if there is none, inserts `value` and returns
@@ -102,8 +101,8 @@ class matching_engine : public object_memory<matching_engine, true> {
   static void push(bucket& b, int q, void* value);
   LCI_COLD static size_t filter(bucket& b, int q, const entry_test& wanted);
   /// False if the key is not in the overflow and is not to be added either.
-  LCI_COLD static bool insert_overflow(bucket& b, uint64_t key, void* value,
-                                       matching_entry_type_t type, void*& match, bool new_key);
+  LCI_COLD static bool insert_overflow(bucket& b, uint64_t key, void* value, matching_entry_type_t type, void*& match,
+                                       bool new_key);
   LCI_COLD static void* take_overflow(bucket& b, uint64_t key, matching_entry_type_t type);
 
   /// Marks a bucket's group as written, so that a visit of all buckets skips untouched memory.

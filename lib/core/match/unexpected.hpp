@@ -14,10 +14,10 @@ namespace lci::core {
 struct unexpected {
   int peer;
   tag_t tag;
-  size_t size;       // of the whole message
+  size_t size;  // of the whole message
   bool rendezvous;
-  bool cancelled;    // its data won't come: the sender's device, or the one here that it came through, has ended
-  int device_uid;    // where it came from, and the answer to an RTS goes
+  bool cancelled;      // its data won't come: the sender's device, or the one here that it came through, has ended
+  int device_uid;      // where it came from, and the answer to an RTS goes
   wire::rts_body rts;  // of an eager one: `operation` only
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
   size_t memory() const { return sizeof(unexpected) + (rendezvous ? 0 : size); }

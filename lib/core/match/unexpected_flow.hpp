@@ -51,10 +51,9 @@ class unexpected_flow {
   word add(int peer, size_t size) {
     if (limit_ == 0) return {};
     entry& e = of(peer);
-    const int64_t now = e.bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_seq_cst) +
-                        static_cast<int64_t>(size);
-    if (LCI_LIKELY(now <= limit_ + e.more.load(std::memory_order_relaxed)) ||
-        e.paused.load(std::memory_order_relaxed))
+    const int64_t now =
+        e.bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_seq_cst) + static_cast<int64_t>(size);
+    if (LCI_LIKELY(now <= limit_ + e.more.load(std::memory_order_relaxed)) || e.paused.load(std::memory_order_relaxed))
       return {};
     return begin_pause(e);
   }
@@ -65,8 +64,8 @@ class unexpected_flow {
     entry& e = of(peer);
     // S1: pairs with S2. Either this thread sees the pause, or the thread that begins it sees the lower count and
     // does not.
-    const int64_t now = e.bytes.fetch_sub(static_cast<int64_t>(size), std::memory_order_seq_cst) -
-                        static_cast<int64_t>(size);
+    const int64_t now =
+        e.bytes.fetch_sub(static_cast<int64_t>(size), std::memory_order_seq_cst) - static_cast<int64_t>(size);
     const bool paused = e.paused.load(std::memory_order_seq_cst);
     if (LCI_LIKELY(now > limit_ / 2 || !(paused || e.more.load(std::memory_order_relaxed) != 0))) return {};
     return end_pause(e);
@@ -109,9 +108,7 @@ class unexpected_flow {
   // --- the sender ---
 
   /// Whether the peer has paused this device's sends.
-  bool is_paused_by(int peer) const {
-    return peers_.get()[peer].paused_by.load(std::memory_order_relaxed);
-  }
+  bool is_paused_by(int peer) const { return peers_.get()[peer].paused_by.load(std::memory_order_relaxed); }
   /// Receives a word from the peer. Returns by how much the number of peers that pause this device has changed.
   LCI_COLD int receive(int peer, word w) {
     entry& e = of(peer);
@@ -180,13 +177,13 @@ class unexpected_flow {
     std::atomic<bool> paused;     // this device has paused the peer; changed under lock
     std::atomic<bool> paused_by;  // the peer has paused this device; changed under lock
     spinlock lock;
-    uint32_t number;  // of the latest word to the peer; under lock
+    uint32_t number;    // of the latest word to the peer; under lock
     uint32_t received;  // number of the latest word from it; under lock
-    bool unsent;      // the latest word has yet to be sent; under lock
-    bool refused;     // a send was refused since the peer's latest pause; under circle_lock_
-    bool listed;      // a send to it was refused at some time; under circle_lock_
-    int next_listed;  // another such peer, or -1; does not change once listed
-    uint32_t search;  // number of the latest search received that it began; under circle_lock_
+    bool unsent;        // the latest word has yet to be sent; under lock
+    bool refused;       // a send was refused since the peer's latest pause; under circle_lock_
+    bool listed;        // a send to it was refused at some time; under circle_lock_
+    int next_listed;    // another such peer, or -1; does not change once listed
+    uint32_t search;    // number of the latest search received that it began; under circle_lock_
   };
   struct free_memory {
     void operator()(entry* p) const { std::free(p); }

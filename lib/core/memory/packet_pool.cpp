@@ -41,12 +41,10 @@ packet_pool::packet_pool(const packet_pool_attr_t& a) : attr(a) {
   if (__builtin_mul_overflow(stride_, attr.npackets, &arena_size_))
     throw_invalid("alloc_packet_pool", "npackets", std::to_string(attr.npackets),
                   "as many as there is address space for", "lower LCI_ATTR_NPACKETS");
-  void* p = mmap(nullptr, arena_size_, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* p = mmap(nullptr, arena_size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     throw resource_error("alloc_packet_pool: can't reserve " + std::to_string(arena_size_) +
-                         " bytes of address space: " + std::strerror(errno) +
-                         "; lower LCI_ATTR_NPACKETS");
+                         " bytes of address space: " + std::strerror(errno) + "; lower LCI_ATTR_NPACKETS");
   arena_ = static_cast<std::byte*>(p);
 }
 

@@ -128,8 +128,8 @@ class packet_pool : public object_memory<packet_pool, true> {
 
   std::byte* arena_ = nullptr;
   size_t arena_size_ = 0;
-  size_t stride_ = 0;      // from one packet to the next
-  multiples strides_{1};   // in cache lines
+  size_t stride_ = 0;                                 // from one packet to the next
+  multiples strides_{1};                              // in cache lines
   alignas(cache_line) std::atomic<size_t> fresh_{0};  // packets that were ever allocated
   mpmc_array<deque*> deques_;                         // by thread index
   mutable spinlock create_lock_;

@@ -58,8 +58,8 @@ class registered_pools {
   /// Ends the latest registration of the pool. The first `n_own` registrations stay. False: there is no other one.
   bool remove(const packet_pool& pool, int n_own) {
     std::lock_guard guard(mutex_);
-    const auto at = std::find_if(pools_.rbegin(), pools_.rend() - n_own,
-                                 [&](const pool_registration& p) { return p.is_of(pool); });
+    const auto at =
+        std::find_if(pools_.rbegin(), pools_.rend() - n_own, [&](const pool_registration& p) { return p.is_of(pool); });
     if (at == pools_.rend() - n_own) return false;
     pools_.erase(std::next(at).base());
     return true;

@@ -13,8 +13,7 @@ namespace lci::core {
 /// lock-free. Not used for networks that need no receive buffers.
 class receive_buffers {
  public:
-  explicit receive_buffers(size_t capacity)
-      : capacity_(capacity), slots_(new std::atomic<packet*>[capacity]) {
+  explicit receive_buffers(size_t capacity) : capacity_(capacity), slots_(new std::atomic<packet*>[capacity]) {
     for (size_t i = 0; i < capacity; ++i) slots_[i].store(nullptr, std::memory_order_relaxed);
   }
 

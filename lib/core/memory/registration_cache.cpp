@@ -12,8 +12,7 @@ constexpr uintptr_t whole_bit = 1;  // of a handle, see registration_cache::entr
 
 }  // namespace
 
-registration_cache::registration_cache(network::device& net, const limits& most,
-                                       std::shared_ptr<mapping_watch> watch)
+registration_cache::registration_cache(network::device& net, const limits& most, std::shared_ptr<mapping_watch> watch)
     : net_(net), most_(most), watch_(std::move(watch)) {
   stats_.active = true;
   stats_.watched = watch_ != nullptr;
@@ -59,8 +58,7 @@ network::registration registration_cache::acquire(void* base, size_t size) {
   return take(e, begin, end);
 }
 
-bool registration_cache::find(uint64_t begin, uint64_t end, network::registration& found,
-                              entries& dead) {
+bool registration_cache::find(uint64_t begin, uint64_t end, network::registration& found, entries& dead) {
   retire_changed(dead);
   while (interval* covering = tree_.covering(begin, end)) {
     auto& e = static_cast<entry&>(*covering);

@@ -62,7 +62,8 @@ size_t block_list::largest() const {
 // --- heaps ---
 
 shared_heap::shared_heap(network::context& net, int rank, int n_ranks)
-    : net_(net), rank_(rank),
+    : net_(net),
+      rank_(rank),
       // calloc(): entries of peers that are never used take up no physical memory.
       windows_(static_cast<std::atomic<const network::heap_window*>*>(
           std::calloc(static_cast<size_t>(n_ranks), sizeof(windows_[0])))) {
@@ -90,9 +91,8 @@ std::byte* shared_heap::allocate(size_t size, size_t alignment) {
   const size_t offset = blocks_.take(size, alignment);
   if (offset == block_list::none)
     throw resource_error("alloc_shared: size = " + std::to_string(size) +
-                         ", the largest free block of the shared heap has " +
-                         std::to_string(blocks_.largest()) + " of " + std::to_string(own.size) +
-                         " bytes; raise LCI_ATTR_SHARED_HEAP_SIZE");
+                         ", the largest free block of the shared heap has " + std::to_string(blocks_.largest()) +
+                         " of " + std::to_string(own.size) + " bytes; raise LCI_ATTR_SHARED_HEAP_SIZE");
   return own.here + offset;
 }
 

@@ -70,7 +70,7 @@ class shared_heap {
   std::atomic<const network::heap_window*>* windows_;
   std::atomic<const network::heap_window*> own_{nullptr};
   std::mutex mutex_;
-  block_list blocks_;                                                // under mutex_
+  block_list blocks_;                                                 // under mutex_
   std::vector<std::unique_ptr<network::heap_window>> owned_windows_;  // under mutex_
 };
 

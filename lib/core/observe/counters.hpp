@@ -11,9 +11,24 @@
 namespace lci::core {
 
 enum class counted : uint8_t {
-  am_sent, am_received, send_sent, send_received, rendezvous_sent, rendezvous_received,
-  signal_sent, signal_received, recv, put, get, atomic, retry,
-  busy_send, busy_recv, busy_poll, no_memory, count
+  am_sent,
+  am_received,
+  send_sent,
+  send_received,
+  rendezvous_sent,
+  rendezvous_received,
+  signal_sent,
+  signal_received,
+  recv,
+  put,
+  get,
+  atomic,
+  retry,
+  busy_send,
+  busy_recv,
+  busy_poll,
+  no_memory,
+  count
 };
 
 /// Thread-safe. Accesses are relaxed: a reader that knows of a message through other synchronization sees it counted,

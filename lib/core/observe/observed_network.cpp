@@ -8,7 +8,7 @@ namespace {
 
 /// What the observer records of a message, whatever protocol carries it.
 struct seen_message {
-  wire::kind what = wire::kind::none;  // none: not a message of this library
+  wire::kind what = wire::kind::none;                        // none: not a message of this library
   counted sent = counted::count, received = counted::count;  // count: internal to the library, not counted
   bool rendezvous = false;
   uint64_t size = 0;  // of the user's data
@@ -28,8 +28,7 @@ seen_message look_at(const std::byte* bytes, size_t known, size_t size) {
   wire::message m;
   if (!wire::decode(bytes, known, m)) return seen;
   seen.what = m.head.what;
-  const bool ordered =
-      m.head.what == wire::kind::am_ordered || m.head.what == wire::kind::rts_ordered;
+  const bool ordered = m.head.what == wire::kind::am_ordered || m.head.what == wire::kind::rts_ordered;
   seen.tag = ordered || wire::may_have_number(m.head.what) ? wire::tag_of(m.head) : m.head.tag;
   seen.number = number_of(m.head, ordered);
   seen.size = size - sizeof(wire::header);
@@ -108,8 +107,7 @@ void note_departure(const device_observer& o, const seen_message& m, errorcode_t
 /// Reports the events of one call of poll() to the observer.
 class watching_sink final : public network::event_sink {
  public:
-  watching_sink(network::event_sink& behind, device_observer& observer)
-      : behind_(behind), observer_(observer) {}
+  watching_sink(network::event_sink& behind, device_observer& observer) : behind_(behind), observer_(observer) {}
 
   void on_recv(int peer, const std::byte* data, size_t size, void* recv_context) override {
     const seen_message m = look_at(data, size, size);
@@ -150,13 +148,9 @@ class watching_sink final : public network::event_sink {
     }
     behind_.on_peer_failure(peer, reason);
   }
-  void on_peer_departure(int peer, network::departure how) override {
-    behind_.on_peer_departure(peer, how);
-  }
+  void on_peer_departure(int peer, network::departure how) override { behind_.on_peer_departure(peer, how); }
   void on_device_end(int peer) override { behind_.on_device_end(peer); }
-  void on_operation_failure(void* context, int peer) override {
-    behind_.on_operation_failure(context, peer);
-  }
+  void on_operation_failure(void* context, int peer) override { behind_.on_operation_failure(context, peer); }
 
  private:
   network::event_sink& behind_;
@@ -179,8 +173,7 @@ errorcode_t observed_network::post(const network::net_op& op) {
   if (m.number == 0) {  // writing is allowed: the header is in the library's memory even if the payload is not
     uint64_t tag = 0;
     give_number(observer_, m, tag);
-    if (m.number != 0)
-      std::memcpy(static_cast<std::byte*>(first.base) + offsetof(wire::header, tag), &tag, sizeof tag);
+    if (m.number != 0) std::memcpy(static_cast<std::byte*>(first.base) + offsetof(wire::header, tag), &tag, sizeof tag);
   }
   const errorcode_t result = behind_->post(op);
   count_sent(observer_, op.peer, m, result);
@@ -188,8 +181,7 @@ errorcode_t observed_network::post(const network::net_op& op) {
   return result;
 }
 
-errorcode_t observed_network::inject(int peer, network::message_head head, const void* payload,
-                                     size_t size) {
+errorcode_t observed_network::inject(int peer, network::message_head head, const void* payload, size_t size) {
   // The body of a signal follows its header.
   std::byte bytes[sizeof head + sizeof(wire::signal_body)];
   std::memcpy(bytes, &head, sizeof head);

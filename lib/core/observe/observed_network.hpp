@@ -17,17 +17,14 @@ class observed_network final : public network::device {
   }
 
   errorcode_t post(const network::net_op& op) override;
-  errorcode_t inject(int peer, network::message_head head, const void* payload,
-                     size_t size) override;
+  errorcode_t inject(int peer, network::message_head head, const void* payload, size_t size) override;
   int poll(network::event_sink& sink, int max_events) override;
 
   errorcode_t post_recv(network::segment buffer, void* context) override;
   network::registration register_memory(void* base, size_t size) override {
     return behind_->register_memory(base, size);
   }
-  void deregister_memory(const network::registration& reg) override {
-    behind_->deregister_memory(reg);
-  }
+  void deregister_memory(const network::registration& reg) override { behind_->deregister_memory(reg); }
   void wait(int64_t timeout_us) override { behind_->wait(timeout_us); }
   void park(int64_t timeout_us) override { behind_->park(timeout_us); }
   void unpark() override { behind_->unpark(); }

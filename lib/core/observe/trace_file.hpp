@@ -18,8 +18,7 @@ class trace_file {
 
  private:
   void begin_record();
-  void slice(const trace_event& e, size_t thread, const char* category, const char* prefix,
-             const char* name);
+  void slice(const trace_event& e, size_t thread, const char* category, const char* prefix, const char* name);
   /// One end of the arrow from a message's post to its arrival; `from` is the sender's rank.
   void flow(const trace_event& e, size_t thread, const char* phase, int from);
   void async(const trace_event& e, size_t thread, char phase, uint64_t when);

@@ -44,9 +44,9 @@ class tracer {
 
  private:
   struct lane {
-    spinlock lock;                     // threads beyond max_thread_index share a lane
-    std::vector<trace_event> events;   // under lock
-    uint64_t added = 0;                // under lock
+    spinlock lock;                    // threads beyond max_thread_index share a lane
+    std::vector<trace_event> events;  // under lock
+    uint64_t added = 0;               // under lock
   };
   lane& own_lane();
 
@@ -54,8 +54,8 @@ class tracer {
   const int rank_;
   const size_t limit_;
   std::FILE* file_;
-  std::mutex mutex_;          // held while a lane is created
-  mpmc_array<lane*> lanes_;   // by thread index; owned
+  std::mutex mutex_;         // held while a lane is created
+  mpmc_array<lane*> lanes_;  // by thread index; owned
 };
 
 }  // namespace lci::core

@@ -7,8 +7,7 @@
 
 namespace lci::core {
 
-watched_comp* watched_comps::get(const device_observer& o, comp_impl_t& behind, post_kind what,
-                                 uint64_t begin) {
+watched_comp* watched_comps::get(const device_observer& o, comp_impl_t& behind, post_kind what, uint64_t begin) {
   watched_comp* w;
   {
     std::lock_guard guard(lock_);

@@ -39,7 +39,7 @@ class watched_comp final : public comp_impl_t {
   comp_impl_t* behind_ = nullptr;
   post_kind what_ = post_kind::am;
   int device_ = -1;
-  uint64_t begin_ = 0;                // when the post began
+  uint64_t begin_ = 0;               // when the post began
   std::atomic<uint64_t> posted_{0};  // 0: the post has not returned; a signal may read that
   std::atomic<int> holders_{0};
 };

@@ -26,12 +26,12 @@ class backlog {
  public:
   struct item {
     int peer = 0;
-    std::vector<std::byte> message;   // type::message: header, body and payload
-    uint32_t handle = 0;              // its operation's, if `awaited` is not 0
-    awaited_packets awaited = {};     // its answer's kind; 0: none
-    operation* completes = nullptr;   // ends when the message has been sent; null: none
-    operation* resume = nullptr;      // type::resume: the operation whose next pieces are to be posted
-    network::net_op op;               // type::op: its buffers stay valid
+    std::vector<std::byte> message;  // type::message: header, body and payload
+    uint32_t handle = 0;             // its operation's, if `awaited` is not 0
+    awaited_packets awaited = {};    // its answer's kind; 0: none
+    operation* completes = nullptr;  // ends when the message has been sent; null: none
+    operation* resume = nullptr;     // type::resume: the operation whose next pieces are to be posted
+    network::net_op op;              // type::op: its buffers stay valid
     enum class type { message, resume, op, taken } what = type::message;  // taken: moved out by drain()
   };
 
@@ -151,8 +151,8 @@ class backlog {
     std::deque<item> items;
     size_t bytes = 0;  // of their messages, including the one being submitted
   };
-  std::map<int, queue> queues_;  // by peer; under lock_
-  std::atomic<size_t> count_{0};           // changed under lock_
+  std::map<int, queue> queues_;   // by peer; under lock_
+  std::atomic<size_t> count_{0};  // changed under lock_
   std::atomic<uint8_t>& flags_;
   const uint8_t bit_;
 };

@@ -16,8 +16,7 @@ LCI_COLD inline void fill_shaped(operation& op, const void* data, size_t size) {
 }
 
 /// Copies the message into the receive's buffer, truncated to its size; returns the status to report.
-inline status_t fill_receive(operation& op, int peer, tag_t tag, const void* data,
-                             size_t size) {
+inline status_t fill_receive(operation& op, int peer, tag_t tag, const void* data, size_t size) {
   const status_t& wanted = op.status;
   auto code = errorcode_t::done;
   if (LCI_UNLIKELY(size > wanted.size)) {

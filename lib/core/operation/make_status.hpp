@@ -19,9 +19,8 @@ inline status_t make_status(errorcode_t code, int rank, const void* buffer, size
     void* user_context;
   };
   static_assert(std::endian::native == std::endian::little && sizeof(words) == sizeof(status_t));
-  return std::bit_cast<status_t>(
-      words{static_cast<uint32_t>(code) | uint64_t{static_cast<uint32_t>(rank)} << 32, buffer, size,
-            tag, user_context});
+  return std::bit_cast<status_t>(words{static_cast<uint32_t>(code) | uint64_t{static_cast<uint32_t>(rank)} << 32,
+                                       buffer, size, tag, user_context});
 }
 
 }  // namespace lci::core

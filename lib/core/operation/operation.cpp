@@ -14,8 +14,7 @@ operation_table::~operation_table() {
 
 operation_table::cache* operation_table::local(std::unique_lock<spinlock>& shared_guard) {
   const int index = thread_index();
-  if (LCI_UNLIKELY(index == max_thread_index))
-    shared_guard = std::unique_lock(last_cache_lock_);
+  if (LCI_UNLIKELY(index == max_thread_index)) shared_guard = std::unique_lock(last_cache_lock_);
   cache* c = caches_.get(static_cast<size_t>(index));
   if (LCI_LIKELY(c != nullptr)) return c;
   try {
@@ -91,14 +90,12 @@ void operation_table::spill(cache& c) {
   }
 }
 
-operation_table::visit operation_table::enter(const device* d, uint32_t handle,
-                                              uint8_t awaited) const {
+operation_table::visit operation_table::enter(const device* d, uint32_t handle, uint8_t awaited) const {
   const uint32_t index = handle & index_mask;
   operation* slab = slabs_.get(index / slab_size);
   if (slab == nullptr) return {nullptr, 0};
   operation* op = &slab[index % slab_size];
-  const uint8_t kind = op->gate.enter(
-      awaited, [=](uint32_t current) { return current == handle && op->owner() == d; });
+  const uint8_t kind = op->gate.enter(awaited, [=](uint32_t current) { return current == handle && op->owner() == d; });
   return {kind != 0 ? op : nullptr, kind};
 }
 

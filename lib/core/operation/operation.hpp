@@ -28,17 +28,17 @@ struct packet;
 
 /// What an operation is waiting for.
 enum class op_state : uint8_t {
-  idle,           // in a free list
-  recv_posted,    // in a matching engine
+  idle,            // in a free list
+  recv_posted,     // in a matching engine
   await_receiver,  // rendezvous, sender: for RTR or FIN
-  writing,        // rendezvous, sender: for its puts or fragments
-  reading,        // rendezvous, receiver: for its gets
-  await_data,     // rendezvous, receiver: for FIN, fragments or an immediate
-  put,            // for the network, or for acknowledgements of an emulated put
-  get,            // for the network, or for the fragments of an emulated get
-  atomic,         // for the target's reply
-  send,           // eager send: for the network, which still reads the buffer
-  await_ack,      // sent message: for the target's acknowledgement of delivery
+  writing,         // rendezvous, sender: for its puts or fragments
+  reading,         // rendezvous, receiver: for its gets
+  await_data,      // rendezvous, receiver: for FIN, fragments or an immediate
+  put,             // for the network, or for acknowledgements of an emulated put
+  get,             // for the network, or for the fragments of an emulated get
+  atomic,          // for the target's reply
+  send,            // eager send: for the network, which still reads the buffer
+  await_ack,       // sent message: for the target's acknowledgement of delivery
 };
 
 /// The kinds of packets that an operation waits for: its gate admits these and no others.
@@ -73,18 +73,18 @@ struct alignas(cache_line) operation {
   std::atomic<op_state> state{op_state::idle};
   std::atomic<failure> failed{failure::none};
   wire::transfer transfer = wire::transfer::copy;  // `writing`: how
-  bool in_place : 1 = false;    // status.buffer is freed after the completion object has been signalled
-  bool allocated : 1 = false;   // status.buffer was allocated for an active message
-  bool registered : 1 = false;  // `reg` was made for this operation
-  bool signals : 1 = false;     // put, get: with remote_comp, which the target signals
+  bool in_place : 1 = false;      // status.buffer is freed after the completion object has been signalled
+  bool allocated : 1 = false;     // status.buffer was allocated for an active message
+  bool registered : 1 = false;    // `reg` was made for this operation
+  bool signals : 1 = false;       // put, get: with remote_comp, which the target signals
   bool acknowledged : 1 = false;  // sender: ends with the target's ack
   bool acknowledges : 1 = false;  // receiver: acknowledges when all is delivered
-  bool ordered : 1 = false;     // receiver, of a stream: `comp` is an ordered_transfer
-  bool counted : 1 = false;     // by the device's flush tracker, in generations of `parity`
+  bool ordered : 1 = false;       // receiver, of a stream: `comp` is an ordered_transfer
+  bool counted : 1 = false;       // by the device's flush tracker, in generations of `parity`
   bool parity : 1 = false;
-  bool named : 1 = false;       // `comp` is a ticket
-  bool in_window : 1 = false;   // counted by the device's receive window
-  bool shaped : 1 = false;      // status.buffer has a layout, `shape`: peers can't read or write it directly
+  bool named : 1 = false;      // `comp` is a ticket
+  bool in_window : 1 = false;  // counted by the device's receive window
+  bool shaped : 1 = false;     // status.buffer has a layout, `shape`: peers can't read or write it directly
   union {
     operation* next_free = nullptr;  // idle: in a free list
     allocator_base_t* allocator;     // else: of status.buffer, if `allocated`; null: the runtime's
@@ -96,11 +96,11 @@ struct alignas(cache_line) operation {
   rcomp_t remote_comp = 0;
   uint64_t remote_addr = 0;
   uint64_t remote_key = 0;
-  uint64_t total = 0;         // bytes to move
-  uint64_t next_offset = 0;   // the first byte whose move has not been posted
+  uint64_t total = 0;        // bytes to move
+  uint64_t next_offset = 0;  // the first byte whose move has not been posted
   // Yet to arrive: bytes (await_data, emulated get) or acknowledgements (awaits_acks).
   std::atomic<uint64_t> left{0};
-  std::atomic<int> pieces{0};  // outstanding, plus one while pieces are still being posted
+  std::atomic<int> pieces{0};          // outstanding, plus one while pieces are still being posted
   std::unique_ptr<kept_layout> shape;  // if `shaped`; an old one is freed when the next replaces it
 
   bool has_failed() const { return failed.load(std::memory_order_relaxed) != failure::none; }
@@ -113,8 +113,8 @@ struct alignas(cache_line) operation {
   /// Subtracts up to `n` from `left`. Returns the value before. Relaxed: the gate orders accessors.
   uint64_t take_from_left(uint64_t n) {
     uint64_t before = left.load(std::memory_order_relaxed);
-    while (!left.compare_exchange_weak(before, before - std::min(before, n),
-                                       std::memory_order_relaxed, std::memory_order_relaxed)) {
+    while (!left.compare_exchange_weak(before, before - std::min(before, n), std::memory_order_relaxed,
+                                       std::memory_order_relaxed)) {
     }
     return before;
   }
@@ -237,10 +237,10 @@ class operation_table {
   mpmc_array<cache*> caches_;     // by thread index
   mpmc_array<operation*> slabs_;  // of slab_size operations each
   mutable spinlock lock_;
-  operation* free_ = nullptr;     // under lock_
-  size_t n_slabs_ = 0;            // under lock_
-  int64_t released_ = 0;          // by threads that have no cache; under lock_
-  spinlock last_cache_lock_;      // for the cache that threads beyond max_thread_index share
+  operation* free_ = nullptr;  // under lock_
+  size_t n_slabs_ = 0;         // under lock_
+  int64_t released_ = 0;       // by threads that have no cache; under lock_
+  spinlock last_cache_lock_;   // for the cache that threads beyond max_thread_index share
 };
 
 }  // namespace lci::core

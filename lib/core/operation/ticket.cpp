@@ -160,8 +160,7 @@ bool ticket::cancel(uint64_t serial, errorcode_t why) {
   }
   if (d != nullptr && engine == nullptr) {
     d->backlog.move_to_front(this);
-    if (f.comp != nullptr && withdrawal.head.what != wire::kind::none)
-      send_or_queue(*d, f.status.rank, withdrawal);
+    if (f.comp != nullptr && withdrawal.head.what != wire::kind::none) send_or_queue(*d, f.status.rank, withdrawal);
   }
   if (engine != nullptr) pool_->put(this);
   if (f.comp == nullptr) return true;

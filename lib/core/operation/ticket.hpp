@@ -95,7 +95,7 @@ class ticket final : public comp_impl_t {
   ticket* next_free_ = nullptr;  // the pool's
 
   spinlock lock_;
-  uint64_t serial_ = 1;      // changed when it ends
+  uint64_t serial_ = 1;       // changed when it ends
   device* device_ = nullptr;  // of the post; null if it has been freed, or there is no operation
   comp_impl_t* behind_ = nullptr;
   status_t status_;  // reported if the operation is cancelled before its end
@@ -113,9 +113,7 @@ class ticket final : public comp_impl_t {
 inline ticket& ticket_of(const operation* op) { return *static_cast<ticket*>(op->comp); }
 
 /// The completion object passed to the post.
-inline comp_impl_t* comp_of(const operation* op) {
-  return op->named ? ticket_of(op).behind() : op->comp;
-}
+inline comp_impl_t* comp_of(const operation* op) { return op->named ? ticket_of(op).behind() : op->comp; }
 
 /// Throws for a deadline that is NaN.
 [[noreturn]] LCI_COLD void reject_deadline(double seconds);

@@ -10,8 +10,7 @@ void timers::place(size_t at, entry e) {
 }
 
 void timers::sift_up(size_t at, entry e) {
-  for (; at > 0 && e.when < heap_[(at - 1) / 2].when; at = (at - 1) / 2)
-    place(at, heap_[(at - 1) / 2]);
+  for (; at > 0 && e.when < heap_[(at - 1) / 2].when; at = (at - 1) / 2) place(at, heap_[(at - 1) / 2]);
   place(at, e);
 }
 

@@ -25,8 +25,7 @@ class timers {
   static constexpr int64_t never = std::numeric_limits<int64_t>::max();
 
   static int64_t now() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
 

@@ -19,8 +19,7 @@ namespace lci::core {
 /// bits, and those of a NaN with a sign are greater.
 template <class Args>
 inline bool is_named(const Args& a) {
-  constexpr auto minus_infinity =
-      std::bit_cast<int64_t>(-std::numeric_limits<double>::infinity());
+  constexpr auto minus_infinity = std::bit_cast<int64_t>(-std::numeric_limits<double>::infinity());
   return a.operation != nullptr || std::bit_cast<int64_t>(a.deadline) > minus_infinity;
 }
 

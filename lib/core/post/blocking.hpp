@@ -45,8 +45,7 @@ class blocking_guard {
   blocking_guard(const char* what, device& d, Args& a) : device_(d), args_(a) {
     if (LCI_LIKELY(a.allow_posted && can_signal(a.local_comp))) return;
     if (tls_in_progress)
-      throw_invalid(what, "local_comp", "COMP_NULL (or allow_posted = false)",
-                    "a completion object inside a handler",
+      throw_invalid(what, "local_comp", "COMP_NULL (or allow_posted = false)", "a completion object inside a handler",
                     "a handler can't wait for an operation");
     a.local_comp = comp_t(comp_ = new blocking_comp);
     a.allow_done = true;

@@ -16,17 +16,16 @@ namespace lci::core {
 template <class Args>
 inline bool may_be_mapped(const device& d, const Args& a, size_t size) {
   return LCI_LIKELY(a.rmr.place() == d.shared_place &&
-                    static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) &&
-                    a.remote_disp <= a.rmr.size() && size <= a.rmr.size() - a.remote_disp);
+                    static_cast<unsigned>(a.rank) < static_cast<unsigned>(d.n_peers) && a.remote_disp <= a.rmr.size() &&
+                    size <= a.rmr.size() - a.remote_disp);
 }
 
 /// The address of a post's remote memory in this process, if it is mapped and the arguments are valid. Otherwise null:
 /// the general path then reports the error or uses the network.
 template <class Args>
 inline std::byte* mapped_target(const device& d, const Args& a, size_t size) {
-  return may_be_mapped(d, a, size) && d.undisturbed()
-             ? d.heap->reach(a.rank, a.rmr.base + a.remote_disp, size)
-             : nullptr;
+  return may_be_mapped(d, a, size) && d.undisturbed() ? d.heap->reach(a.rank, a.rmr.base + a.remote_disp, size)
+                                                      : nullptr;
 }
 
 /// Stores 4 and 8 bytes with one store, as other threads may read them meanwhile.

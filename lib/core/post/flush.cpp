@@ -50,8 +50,7 @@ struct waiting_flush : deferred_task {
       return false;
     }
     const int peer = flush->status.rank;
-    if (peer >= 0 && d.failures.may_be_any() && d.failures.has_failed(peer))
-      flush->status.error = errorcode_t::fatal;
+    if (peer >= 0 && d.failures.may_be_any() && d.failures.has_failed(peer)) flush->status.error = errorcode_t::fatal;
     // A destructor, as the handler may throw. Runs after signal(): a drained device has signalled everything.
     struct ending {
       device& of;
@@ -81,8 +80,7 @@ void signal_when_flushed(device& d, comp_impl_t* comp, const status_t& status, u
 status_t post_flush(post_flush_args& a) {
   device& d = *a.device.p_impl;
   if (a.rank != ALL_RANKS && static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
-    throw_invalid("post_flush", "rank", std::to_string(a.rank),
-                  "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
+    throw_invalid("post_flush", "rank", std::to_string(a.rank), "ALL_RANKS or 0.." + std::to_string(d.n_peers - 1));
   if (a.rank != ALL_RANKS) d.failures.check(a.rank);
   const uint64_t generation = d.flushes.generation();
   const status_t done = make_status(errorcode_t::done, a.rank, nullptr, 0, 0, a.user_context);

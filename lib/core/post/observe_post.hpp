@@ -27,9 +27,7 @@ template <class Args>
 observed_post seen(post_kind what, const Args& a) {
   return {what, a.rank, a.size, a.tag};
 }
-inline observed_post seen(post_kind what, const post_atomic_args& a) {
-  return {what, a.rank, size_of(a.type), 0};
-}
+inline observed_post seen(post_kind what, const post_atomic_args& a) { return {what, a.rank, size_of(a.type), 0}; }
 
 template <class Args>
 LCI_COLD status_t observe_post(device& d, post_kind what, Args& a, status_t (*post)(Args&)) {

@@ -19,8 +19,7 @@ status_t atomic_status(const post_atomic_args& a, errorcode_t code) {
 /// The enumerator's name, or the number of an invalid value.
 template <class Enum>
 std::string name_of(Enum value, Enum last) {
-  return value >= Enum{} && value <= last ? to_string(value)
-                                          : std::to_string(static_cast<int>(value));
+  return value >= Enum{} && value <= last ? to_string(value) : std::to_string(static_cast<int>(value));
 }
 
 LCI_COLD void reject_arguments(const device& d, const post_atomic_args& a) {
@@ -28,9 +27,7 @@ LCI_COLD void reject_arguments(const device& d, const post_atomic_args& a) {
   if (static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers))
     throw_invalid(what, "rank", std::to_string(a.rank), "0.." + std::to_string(d.n_peers - 1));
   if (!is_supported(a.op, a.type))
-    throw_invalid(what, "op",
-                  name_of(a.op, atomic_op_t::bit_xor) + " on " +
-                      name_of(a.type, atomic_type_t::float64),
+    throw_invalid(what, "op", name_of(a.op, atomic_op_t::bit_xor) + " on " + name_of(a.type, atomic_type_t::float64),
                   "one of atomic_op_t on one of atomic_type_t", "bit operations take integers only");
   const bool reads_only = a.op == atomic_op_t::fetch;
   if (a.operand == nullptr && !reads_only)
@@ -40,16 +37,13 @@ LCI_COLD void reject_arguments(const device& d, const post_atomic_args& a) {
   if (a.result != nullptr && a.op == atomic_op_t::store)
     throw_invalid(what, "result", "an address", "nullptr for store", "use swap to get the previous value");
   if (a.compare == nullptr && a.op == atomic_op_t::compare_swap)
-    throw_invalid(what, "compare", "nullptr", "an address for compare_swap",
-                  "pass .compare(&expected)");
+    throw_invalid(what, "compare", "nullptr", "an address for compare_swap", "pass .compare(&expected)");
 }
 
 void check_arguments(const device& d, const post_atomic_args& a) {
-  if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) ||
-                   !is_supported(a.op, a.type) ||
-                   (a.operand == nullptr) != (a.op == atomic_op_t::fetch) ||
-                   a.result == nullptr || a.op == atomic_op_t::store ||
-                   a.op == atomic_op_t::compare_swap))
+  if (LCI_UNLIKELY(static_cast<unsigned>(a.rank) >= static_cast<unsigned>(d.n_peers) || !is_supported(a.op, a.type) ||
+                   (a.operand == nullptr) != (a.op == atomic_op_t::fetch) || a.result == nullptr ||
+                   a.op == atomic_op_t::store || a.op == atomic_op_t::compare_swap))
     reject_arguments(d, a);
   d.failures.check(a.rank);
   const size_t size = size_of(a.type);
@@ -70,8 +64,7 @@ uint64_t compare_of(const post_atomic_args& a) {
 status_t apply_here(device& d, const post_atomic_args& a, void* at) {
   const uint64_t before = apply_atomic(a.op, a.type, at, operand_of(a), compare_of(a));
   if (a.result != nullptr) std::memcpy(a.result, &before, size_of(a.type));
-  if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp)))
-    return atomic_status(a, errorcode_t::done);
+  if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return atomic_status(a, errorcode_t::done);
   signal_from_post(d, a.local_comp.p_impl, atomic_status(a, errorcode_t::done));
   return errorcode_t::posted;
 }
@@ -103,15 +96,12 @@ LCI_NOINLINE status_t request(device& d, post_atomic_args& a) {
 status_t post_atomic_any(post_atomic_args& a) {
   device& d = *a.device.p_impl;
   check_arguments(d, a);
-  if (void* at = mapped_target(d, a, size_of(a.type)); LCI_LIKELY(at != nullptr))
-    return apply_here(d, a, at);
+  if (void* at = mapped_target(d, a, size_of(a.type)); LCI_LIKELY(at != nullptr)) return apply_here(d, a, at);
   return request(d, a);
 }
 
 }  // namespace
 
-status_t post_atomic(post_atomic_args& a) {
-  return begin_post(post_kind::atomic, a, post_atomic_any);
-}
+status_t post_atomic(post_atomic_args& a) { return begin_post(post_kind::atomic, a, post_atomic_any); }
 
 }  // namespace lci::core

@@ -52,8 +52,8 @@ Args remote(const post_comm_args& a) {
 }  // namespace
 
 status_t post_comm(post_comm_args& a) {
-  const bool has_buffer = !a.rmr.is_empty() ||
-                          (a.remote_layout != nullptr && a.remote_layout->remote_segments() != nullptr);
+  const bool has_buffer =
+      !a.rmr.is_empty() || (a.remote_layout != nullptr && a.remote_layout->remote_segments() != nullptr);
   const bool has_comp = a.remote_comp != 0;
   if (!has_buffer && a.remote_disp != 0)
     throw_invalid("post_comm", "remote_disp", std::to_string(a.remote_disp), "0 without an rmr",
@@ -62,8 +62,7 @@ status_t post_comm(post_comm_args& a) {
     throw_invalid("post_comm", "direction", std::to_string(static_cast<int>(a.direction)),
                   "direction_t::OUT or direction_t::IN");
   if (!has_buffer && a.remote_layout != nullptr)
-    throw_invalid("post_comm", "remote_layout", "given", "null without an rmr",
-                  "a remote buffer needs .rmr()");
+    throw_invalid("post_comm", "remote_layout", "given", "null without an rmr", "a remote buffer needs .rmr()");
   if (!a.stream.is_empty() && (a.direction != direction_t::OUT || has_buffer || !has_comp))
     throw_invalid("post_comm", "stream", "given", "empty except for an active message",
                   "only active messages are ordered");
@@ -86,8 +85,7 @@ status_t post_comm(post_comm_args& a) {
     return core::post_get(b);
   }
   if (has_comp)
-    throw_invalid("post_comm", "remote_comp", std::to_string(a.remote_comp),
-                  "0 for direction IN without an rmr",
+    throw_invalid("post_comm", "remote_comp", std::to_string(a.remote_comp), "0 for direction IN without an rmr",
                   "a receive can't signal its sender (paper, Table 1); a get with signal needs .rmr()");
   auto b = matched<post_recv_args>(a);
   return core::post_recv(b);

@@ -23,8 +23,7 @@ inline status_t done_status(const Args& a, void* buffer, errorcode_t code = erro
 
 /// Ends a post whose operation is complete: returns `done`, or signals if the caller does not allow that.
 template <class Args>
-inline status_t answer_done(device& d, const Args& a, void* buffer,
-                            errorcode_t code = errorcode_t::done) {
+inline status_t answer_done(device& d, const Args& a, void* buffer, errorcode_t code = errorcode_t::done) {
   status_t status = done_status(a, buffer, code);
   if (LCI_LIKELY(a.allow_done || !can_signal(a.local_comp))) return status;
   status.error = errorcode_t::done;
@@ -55,8 +54,7 @@ LCI_COLD inline status_t too_many_operations(bool may_retry) {
 template <class Args>
 static inline operation* make_operation(device& d, const Args& a) {
   const memory_region* region = is_registered(a.mr) ? a.mr.p_impl : nullptr;
-  if (LCI_UNLIKELY(region != nullptr) && region->device.p_impl != &d)
-    reject_registration(d, *region);
+  if (LCI_UNLIKELY(region != nullptr) && region->device.p_impl != &d) reject_registration(d, *region);
   operation* op = d.rt.operations.allocate_blank();
   if (LCI_UNLIKELY(op == nullptr)) return nullptr;
   op->belong_to(&d);

@@ -21,9 +21,7 @@ bool add_up(const layout_t& l, size_t& size, size_t& extent) {
   if (l.segments() != nullptr) {
     for (size_t i = 0; i < l.n(); ++i) {
       const layout_segment_t& s = l.segments()[i];
-      if (__builtin_add_overflow(size, s.size, &size) ||
-          __builtin_add_overflow(s.offset, s.size, &end))
-        return false;
+      if (__builtin_add_overflow(size, s.size, &size) || __builtin_add_overflow(s.offset, s.size, &end)) return false;
       if (s.size > 0) extent = std::max(extent, end);
     }
     return true;
@@ -68,8 +66,7 @@ status_t post_message_layout(const char* operation, Args& a) {
   std::unique_ptr<std::byte[]> large;
   if (a.size > small.size()) large = std::make_unique_for_overwrite<std::byte[]>(a.size);
   std::byte* const packed = large != nullptr ? large.get() : small.data();
-  copy_layout(packed, layout_cursor(layout_t(), a.size), a.local_buffer,
-              layout_cursor(*a.layout, a.size));
+  copy_layout(packed, layout_cursor(layout_t(), a.size), a.local_buffer, layout_cursor(*a.layout, a.size));
   Args inner = a;
   inner.layout = nullptr;
   inner.local_buffer = packed;
@@ -81,8 +78,7 @@ status_t post_message_layout(const char* operation, Args& a) {
 
 }  // namespace
 
-size_t check_layout(const char* operation, const char* argument, const layout_t* layout,
-                    size_t size) {
+size_t check_layout(const char* operation, const char* argument, const layout_t* layout, size_t size) {
   if (!has_layout(layout)) return size;
   if (layout->is_contiguous())
     throw_invalid(operation, argument, std::to_string(layout->n()) + " pieces or levels at a null pointer",
@@ -91,8 +87,7 @@ size_t check_layout(const char* operation, const char* argument, const layout_t*
     throw_invalid(operation, argument, std::to_string(layout->n()) + " levels",
                   "0.." + std::to_string(layout_t::max_levels) + " levels");
   if (layout->counts() != nullptr && layout->strides() == nullptr && layout->n() > 0)
-    throw_invalid(operation, argument, "without strides",
-                  std::to_string(layout->n()) + " strides");
+    throw_invalid(operation, argument, "without strides", std::to_string(layout->n()) + " strides");
   if (layout->remote_segments() != nullptr && std::strcmp(argument, "remote_layout") != 0)
     throw_invalid(operation, argument, "of remote segments", "of this rank's memory",
                   "those are for the remote_layout of puts and gets");

@@ -20,8 +20,7 @@ bool wants_ack(const Args& a) {
 template <class Args>
 bool is_eager(const device& d, const Args& a, bool acked) {
   const size_t size = a.size + (acked ? sizeof(wire::ack_body) : 0);
-  return size < d.inject_end ||
-         (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
+  return size < d.inject_end || (size <= d.eager_limit && size <= a.packet_pool.p_impl->payload_size());
 }
 template <class Args>
 bool is_eager(const device& d, const Args& a) {
@@ -60,8 +59,7 @@ LCI_COLD inline void reject_packet(const char* what, size_t size, const packet_p
 template <class Args>
 void check_packet(const char* what, const Args& a) {
   const class packet_pool& pool = *a.packet_pool.p_impl;
-  if (LCI_UNLIKELY(a.size > pool.payload_size()) && pool.owns(a.local_buffer))
-    reject_packet(what, a.size, pool);
+  if (LCI_UNLIKELY(a.size > pool.payload_size()) && pool.owns(a.local_buffer)) reject_packet(what, a.size, pool);
 }
 
 /// Returns the user's packet to its pool, if the buffer is one.

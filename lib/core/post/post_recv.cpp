@@ -16,7 +16,8 @@ namespace lci::core {
 namespace {
 
 /// Signals a receive whose message the device `uid` is to acknowledge, as `no_memory` if the status can't be stored.
-LCI_COLD void signal_and_acknowledge(device& d, int uid, comp_impl_t* comp, const status_t& status, uint64_t operation) {
+LCI_COLD void signal_and_acknowledge(device& d, int uid, comp_impl_t* comp, const status_t& status,
+                                     uint64_t operation) {
   const auto acknowledge = [&](uint8_t policy) {
     const device_visit via(d.rt, uid, &d);
     if (via.get() != nullptr) send_ack(*via.get(), status.rank, operation, policy);
@@ -90,8 +91,8 @@ bool withdraw_receive(device& d, matching_engine& engine, uint64_t key, F is_it)
 
 /// Inserts the receive of an operation that the caller owns alone. Returns the unexpected message that matches it; or
 /// null, and then the operation may have ended already.
-LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_engine& engine, int rank,
-                                          tag_t tag, matching_policy_t policy) {
+LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_engine& engine, int rank, tag_t tag,
+                                          matching_policy_t policy) {
   const uint64_t key = engine.make_key(rank, tag, policy);
   const uint32_t handle = op->handle();
   if (LCI_UNLIKELY(op->named)) ticket_of(op).filed_in(engine, key);
@@ -113,8 +114,7 @@ LCI_ALWAYS_INLINE inline unexpected* file(device& d, operation* op, matching_eng
 
 /// Posts a receive. `shaped`: into a buffer with a layout.
 template <bool shaped>
-inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy,
-                             bool retry_allowed) {
+inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t policy, bool retry_allowed) {
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::recv_posted);
@@ -141,13 +141,10 @@ template <bool shaped>
 inline status_t post_recv_any(post_recv_args& a) {
   device& d = *a.device.p_impl;
   matching_policy_t policy = a.matching_policy;
-  if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG))
-    policy = wildcard_policy(a.rank, a.tag, policy);
-  if (LCI_UNLIKELY(!valid_receive(d, a, policy) &&
-                   !(shaped && valid_receive(d, with_some_buffer(a), policy))))
+  if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG)) policy = wildcard_policy(a.rank, a.tag, policy);
+  if (LCI_UNLIKELY(!valid_receive(d, a, policy) && !(shaped && valid_receive(d, with_some_buffer(a), policy))))
     reject_receive(d, a, policy);
-  if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp)))
-    return post_recv_waiting<shaped>(d, a, policy);
+  if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp))) return post_recv_waiting<shaped>(d, a, policy);
   return file_receive<shaped>(d, a, policy, may_retry(a));
 }
 
@@ -158,15 +155,12 @@ status_t post_recv(post_recv_args& a) {
   return begin_post(post_kind::recv, a, post_recv_any<false>);
 }
 
-status_t post_recv_pieces(post_recv_args& a) {
-  return begin_post(post_kind::recv, a, post_recv_any<true>);
-}
+status_t post_recv_pieces(post_recv_args& a) { return begin_post(post_kind::recv, a, post_recv_any<true>); }
 
 }  // namespace lci::core
 
-lci::errorcode_t lci::detail::file_receive(core::device* device, receive_terms terms, tag_t tag,
-                                           void* buffer, size_t size, comp_impl_t* comp,
-                                           void* user_context, status_t& status) {
+lci::errorcode_t lci::detail::file_receive(core::device* device, receive_terms terms, tag_t tag, void* buffer,
+                                           size_t size, comp_impl_t* comp, void* user_context, status_t& status) {
   core::device& d = *device;
   core::operation* op = d.rt.operations.allocate_blank();
   if (LCI_UNLIKELY(op == nullptr)) return errorcode_t::retry_nomem;

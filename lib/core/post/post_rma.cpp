@@ -102,12 +102,8 @@ LCI_NOINLINE status_t post_get_general(post_get_args& a) {
 status_t post_put_piece(post_put_args& a) { return post_put_general(a); }
 status_t post_get_piece(post_get_args& a) { return post_get_general(a); }
 
-status_t post_put(post_put_args& a) {
-  return begin_post(post_kind::put, a, post_put_general);
-}
+status_t post_put(post_put_args& a) { return begin_post(post_kind::put, a, post_put_general); }
 
-status_t post_get(post_get_args& a) {
-  return begin_post(post_kind::get, a, post_get_general);
-}
+status_t post_get(post_get_args& a) { return begin_post(post_kind::get, a, post_get_general); }
 
 }  // namespace lci::core

@@ -121,8 +121,7 @@ inline network::message_head head_of(const post_am_args& a) {
 }
 
 inline network::message_head head_of(const post_send_args& a) {
-  return wire::pack(wire::kind::send, static_cast<uint8_t>(a.matching_policy),
-                    a.matching_engine.p_impl->id, 0, a.tag);
+  return wire::pack(wire::kind::send, static_cast<uint8_t>(a.matching_policy), a.matching_engine.p_impl->id, 0, a.tag);
 }
 
 void check_am(const device& d, const post_am_args& a) {
@@ -203,13 +202,9 @@ status_t post_send(post_send_args& a) {
   return begin_post(post_kind::send, a, post_send_general);
 }
 
-status_t post_am_pieces(post_am_args& a) {
-  return begin_post(post_kind::am, a, post_am_in_pieces);
-}
+status_t post_am_pieces(post_am_args& a) { return begin_post(post_kind::am, a, post_am_in_pieces); }
 
-status_t post_send_pieces(post_send_args& a) {
-  return begin_post(post_kind::send, a, post_send_in_pieces);
-}
+status_t post_send_pieces(post_send_args& a) { return begin_post(post_kind::send, a, post_send_in_pieces); }
 
 }  // namespace lci::core
 

@@ -26,8 +26,8 @@ namespace {
 
 /// Numbers the message and sends it; or holds it, in `place`, until the window has room. Does not throw, since its
 /// operation is outstanding.
-void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::header head,
-                  size_t size, outgoing_stream::held_list& place) {
+void send_in_turn(device& d, outgoing_stream& out, backlog::item item, wire::header head, size_t size,
+                  outgoing_stream::held_list& place) {
   {
     std::lock_guard guard(out.lock);
     out.catch_up();
@@ -78,8 +78,7 @@ bool goes_whole(const device& d, const post_am_args& a, bool acked) {
 }
 
 /// Posts a message that completes later: one by rendezvous, or one that the target acknowledges.
-status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::header head,
-                      bool acked) {
+status_t post_tracked(device& d, post_am_args& a, outgoing_stream& out, wire::header head, bool acked) {
   const bool retry_allowed = may_retry(a);
   if (!retry_allowed) {
     await_room(d, a);

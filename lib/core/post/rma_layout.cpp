@@ -83,8 +83,7 @@ class layout_transfer final : public dependent, private deferred_task {
   bool failed() const { return failed_.load(std::memory_order_relaxed) != failure::none; }
   /// Signals the target, if that was asked for and nothing failed.
   void signal_target() {
-    if (signal_ != 0 && !failed())
-      send_signal(device_, status_.rank, signal_, status_.tag, signalled_, status_.size);
+    if (signal_ != 0 && !failed()) send_signal(device_, status_.rank, signal_, status_.tag, signalled_, status_.size);
   }
 
   unfinished abandon() override {
@@ -116,8 +115,7 @@ class layout_transfer final : public dependent, private deferred_task {
         fail_as(failure::cancelled);
         break;
       }
-      piece_.local_buffer =
-          reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from_.offset());
+      piece_.local_buffer = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from_.offset());
       piece_.size = n;
       piece_.remote_disp = disp_ + to_.offset();
       if (const rmr_t* rmr = to_.rmr()) piece_.rmr = *rmr;
@@ -229,25 +227,22 @@ status_t post_rma_layout(const char* what, Args& a, Copy copy) {
   const layout_cursor local(a.layout != nullptr ? *a.layout : whole, a.size),
       remote(a.remote_layout != nullptr ? *a.remote_layout : whole, a.size);
   copy(at, remote, local);
-  if (a.remote_comp != 0)
-    send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
+  if (a.remote_comp != 0) send_signal(d, a.rank, a.remote_comp, a.tag, a.rmr.base + a.remote_disp, a.size);
   return answer_done(d, a, buffer_of(a));
 }
 
 }  // namespace
 
 status_t post_put_layout(post_put_args& a) {
-  return post_rma_layout("post_put", a,
-                         [&](void* at, const layout_cursor& remote, const layout_cursor& local) {
-                           copy_layout(at, remote, a.local_buffer, local);
-                         });
+  return post_rma_layout("post_put", a, [&](void* at, const layout_cursor& remote, const layout_cursor& local) {
+    copy_layout(at, remote, a.local_buffer, local);
+  });
 }
 
 status_t post_get_layout(post_get_args& a) {
-  return post_rma_layout("post_get", a,
-                         [&](void* at, const layout_cursor& remote, const layout_cursor& local) {
-                           copy_layout(a.local_buffer, local, at, remote);
-                         });
+  return post_rma_layout("post_get", a, [&](void* at, const layout_cursor& remote, const layout_cursor& local) {
+    copy_layout(a.local_buffer, local, at, remote);
+  });
 }
 
 }  // namespace lci::core

@@ -45,8 +45,7 @@ void check_registration(const char* what, const device& d, const Args& a) {
 template <class Args>
 void check_range(const char* what, const device& d, const Args& a) {
   const rmr_t& rmr = a.rmr;
-  if (rmr.is_empty() || !rmr.is_of(d.attr.uid) || a.offset > rmr.size() ||
-      a.size > rmr.size() - a.offset)
+  if (rmr.is_empty() || !rmr.is_of(d.attr.uid) || a.offset > rmr.size() || a.size > rmr.size() - a.offset)
     reject_remote(what, d, rmr, a.offset, a.size, "offset");
 }
 
@@ -79,8 +78,8 @@ template <class Args>
 errorcode_t send_copy(device& d, const Args& a) {
   if (!d.backlog.empty()) return errorcode_t::retry_backlog;
   if (LCI_UNLIKELY(d.sends_pause(a.rank))) return errorcode_t::retry_nomem;
-  const auto head = wire::pack(wire::kind::send, static_cast<uint8_t>(matching_policy_t::none),
-                               wire::raw_engine, 0, a.imm_data);
+  const auto head =
+      wire::pack(wire::kind::send, static_cast<uint8_t>(matching_policy_t::none), wire::raw_engine, 0, a.imm_data);
   errorcode_t result;
   if (a.size < d.inject_end) {
     result = d.inject(a.rank, head, a.buffer, a.size);
@@ -126,8 +125,7 @@ void with_imm(post_put_args& put, net_imm_data_t imm) {
 /// Owns the copied source of a put until the put has ended. Queues a status only if the put failed.
 class copied_put final : public comp_impl_t {
  public:
-  copied_put(raw_network& raw, const void* from, size_t size)
-      : raw_(raw), copy_(new std::byte[size]) {
+  copied_put(raw_network& raw, const void* from, size_t size) : raw_(raw), copy_(new std::byte[size]) {
     if (size > 0) std::memcpy(copy_.get(), from, size);
   }
   void signal(status_t status) override {
@@ -161,8 +159,7 @@ errorcode_t inject_put(device& d, const post_put_args& put) {
 
 error_t put_copy(device& d, post_put_args put) {
   const bool in_order = put.remote_comp == 0 || d.limits.put_then_send_ordered;
-  if (d.limits.rma && put.size > 0 && put.size <= d.limits.max_inject && in_order)
-    return inject_put(d, put);
+  if (d.limits.rma && put.size > 0 && put.size <= d.limits.max_inject && in_order) return inject_put(d, put);
   raw_network& raw = raw_of(d);
   auto made = std::make_unique<copied_put>(raw, put.local_buffer, put.size);
   copied_put* const copy = made.get();
@@ -227,8 +224,7 @@ error_t net_post_send(net_post_send_args& a) {
   if (a.size <= largest_copy(d)) {
     const errorcode_t result = send_copy(d, a);
     if (result != errorcode_t::done) return result;
-    return answer(raw, net_opcode_t::SEND,
-                  make_status(result, a.rank, a.buffer, a.size, 0, a.user_context));
+    return answer(raw, net_opcode_t::SEND, make_status(result, a.rank, a.buffer, a.size, 0, a.user_context));
   }
   post_send_args send;
   send.rank = a.rank;

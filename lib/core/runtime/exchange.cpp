@@ -86,14 +86,11 @@ void read_half_read() {
   for (round* r : std::exchange(half_read, {})) read_rest(*r);
 }
 
-void forget(const round* r) {
-  half_read.erase(std::remove(half_read.begin(), half_read.end(), r), half_read.end());
-}
+void forget(const round* r) { half_read.erase(std::remove(half_read.begin(), half_read.end(), r), half_read.end()); }
 
 class kvs_exchange final : public address_exchange {
  public:
-  explicit kvs_exchange(const network::bootstrap_options& options)
-      : boot_(network::process_bootstrap(options)) {}
+  explicit kvs_exchange(const network::bootstrap_options& options) : boot_(network::process_bootstrap(options)) {}
 
   ~kvs_exchange() override {
     std::lock_guard guard(bootstrap_mutex);
@@ -191,8 +188,8 @@ class kvs_exchange final : public address_exchange {
   }
 
   network::bootstrap& boot_;
-  std::string mine_;       // parts offered and not yet published
-  uint32_t n_parts_ = 0;   // in mine_
+  std::string mine_;                            // parts offered and not yet published
+  uint32_t n_parts_ = 0;                        // in mine_
   std::vector<std::unique_ptr<round>> rounds_;  // published; under known_mutex
 };
 
@@ -224,8 +221,7 @@ exchange_counts count_exchanges() {
   return {fences_so_far.load(std::memory_order_relaxed), reads_so_far.load(std::memory_order_relaxed)};
 }
 
-std::unique_ptr<network::address_exchange> bootstrap_exchange(
-    const network::bootstrap_options& options) {
+std::unique_ptr<network::address_exchange> bootstrap_exchange(const network::bootstrap_options& options) {
   if (options.kind == no_bootstrap) return std::make_unique<lone_exchange>();
   return std::make_unique<kvs_exchange>(options);
 }

@@ -14,8 +14,7 @@ constexpr const char* no_bootstrap = "none";
 
 /// The exchange of a runtime whose backend has none of its own. All exchanges of a process share one bootstrap, which
 /// the first call creates from its options.
-std::unique_ptr<network::address_exchange> bootstrap_exchange(
-    const network::bootstrap_options& options);
+std::unique_ptr<network::address_exchange> bootstrap_exchange(const network::bootstrap_options& options);
 
 /// Locks the process's bootstrap, which only one thread may use at a time.
 class exchange_guard {

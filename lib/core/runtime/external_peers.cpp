@@ -42,9 +42,7 @@ void external_peers::end(int peer, network::departure how) {
   state now = at(peer).load(std::memory_order_seq_cst);
   // The first end counts; a later disconnect() of the program takes effect in retire().
   while (now == state::coming || now == state::connected)
-    if (at(peer).compare_exchange_weak(now, becomes[static_cast<int>(how)],
-                                       std::memory_order_seq_cst))
-      return;
+    if (at(peer).compare_exchange_weak(now, becomes[static_cast<int>(how)], std::memory_order_seq_cst)) return;
 }
 
 void external_peers::retire(int peer, network::departure how) {
@@ -93,8 +91,9 @@ void external_peers::check(int peer) const {
     case state::left:
       throw peer_failure_error(peer, who + ", a peer outside of the job, has disconnected");
     case state::died:
-      throw peer_failure_error(peer, who + ", a peer outside of the job, has failed: its process has "
-                                           "ended without a close notification; disconnect() frees the id");
+      throw peer_failure_error(peer, who +
+                                         ", a peer outside of the job, has failed: its process has "
+                                         "ended without a close notification; disconnect() frees the id");
   }
 }
 

@@ -15,7 +15,7 @@ namespace lci::core {
 namespace {
 
 struct device_list {
-  std::mutex mutex;  // held during fork(), so that the child sees a consistent list
+  std::mutex mutex;              // held during fork(), so that the child sees a consistent list
   std::vector<device*> devices;  // under mutex
 };
 

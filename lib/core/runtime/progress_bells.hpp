@@ -22,8 +22,7 @@ class progress_bells {
   }
   void remove(const device_bell& bell) {
     std::lock_guard guard(mutex_);
-    bells_.erase(std::find_if(bells_.begin(), bells_.end(),
-                              [&](const entry& e) { return e.bell == &bell; }));
+    bells_.erase(std::find_if(bells_.begin(), bells_.end(), [&](const entry& e) { return e.bell == &bell; }));
   }
   void ring() {
     std::lock_guard guard(mutex_);

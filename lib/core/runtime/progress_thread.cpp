@@ -58,12 +58,11 @@ void progress_worker::bind_to(int cpu) {
   CPU_ZERO(&set);
   const bool known = cpu < CPU_SETSIZE;
   if (known) CPU_SET(cpu, &set);
-  const int error =
-      known ? pthread_setaffinity_np(thread_.native_handle(), sizeof set, &set) : EINVAL;
+  const int error = known ? pthread_setaffinity_np(thread_.native_handle(), sizeof set, &set) : EINVAL;
   if (error == 0) return;
   stop();
-  throw_invalid("alloc_progress_thread", "progress_cpu", std::to_string(cpu),
-                "a processor that this process may use", std::strerror(error));
+  throw_invalid("alloc_progress_thread", "progress_cpu", std::to_string(cpu), "a processor that this process may use",
+                std::strerror(error));
 }
 
 bool progress_worker::round() {
@@ -83,8 +82,7 @@ bool progress_worker::round() {
 }
 
 void progress_worker::run() {
-  const auto awake =
-      mode_ == progress_mode_t::event ? awake_in_event_mode : awake_in_adaptive_mode;
+  const auto awake = mode_ == progress_mode_t::event ? awake_in_event_mode : awake_in_adaptive_mode;
   steady_clock::time_point quiet_since = steady_clock::now();
   int64_t slice = shortest_slice;
   while (!stop_.load(std::memory_order_relaxed)) {
@@ -168,8 +166,7 @@ void progress_thread::start(device& d) {
   if (attr.progress_mode == progress_mode_t::spin) {
     replace(devices_);
   } else {
-    workers_.push_back(std::make_unique<progress_worker>(std::vector{&d}, attr.progress_mode,
-                                                         attr.progress_cpu));
+    workers_.push_back(std::make_unique<progress_worker>(std::vector{&d}, attr.progress_mode, attr.progress_cpu));
   }
 }
 
@@ -179,16 +176,14 @@ void progress_thread::stop(device& d) {
     others.erase(std::find(others.begin(), others.end(), &d));
     replace(std::move(others));
   } else {
-    workers_.erase(std::find_if(workers_.begin(), workers_.end(),
-                                [&](const auto& w) { return w->serves(&d); }));
+    workers_.erase(std::find_if(workers_.begin(), workers_.end(), [&](const auto& w) { return w->serves(&d); }));
   }
 }
 
 void progress_thread::replace(std::vector<device*> devices) {
   std::vector<std::unique_ptr<progress_worker>> next;
   if (!devices.empty())
-    next.push_back(std::make_unique<progress_worker>(std::move(devices), attr.progress_mode,
-                                                     attr.progress_cpu));
+    next.push_back(std::make_unique<progress_worker>(std::move(devices), attr.progress_mode, attr.progress_cpu));
   workers_.swap(next);
 }
 

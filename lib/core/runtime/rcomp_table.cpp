@@ -34,17 +34,16 @@ struct registrations {
     const auto at = places.find(comp);
     if (at == places.end()) return;
     auto& all = at->second;
-    all.erase(std::remove_if(all.begin(), all.end(),
-                             [&](const place& p) { return p.table == table && p.rcomp == rcomp; }),
-              all.end());
+    all.erase(
+        std::remove_if(all.begin(), all.end(), [&](const place& p) { return p.table == table && p.rcomp == rcomp; }),
+        all.end());
     if (all.empty()) places.erase(at);
   }
   void remove(const rcomp_table* table) {
     std::lock_guard guard(mutex);
     for (auto at = places.begin(); at != places.end();) {
       auto& all = at->second;
-      all.erase(std::remove_if(all.begin(), all.end(), [&](const place& p) { return p.table == table; }),
-                all.end());
+      all.erase(std::remove_if(all.begin(), all.end(), [&](const place& p) { return p.table == table; }), all.end());
       at = all.empty() ? places.erase(at) : std::next(at);
     }
   }
@@ -111,8 +110,8 @@ void rcomp_table::publish(slot* s, comp_impl_t* comp, allocator_base_t* allocato
   all_registrations().add(comp, {this, s->next});
   s->use = slot::state::registered;
   s->allocator.store(allocator, std::memory_order_release);  // R3: pairs with A3 in find_target()
-  s->comp.store(comp, std::memory_order_release);      // R1: pairs with A1 in lookup()
-  s->rcomp.store(s->next, std::memory_order_release);  // R2: pairs with A2 in lookup()
+  s->comp.store(comp, std::memory_order_release);            // R1: pairs with A1 in lookup()
+  s->rcomp.store(s->next, std::memory_order_release);        // R2: pairs with A2 in lookup()
 }
 
 rcomp_t rcomp_table::add(comp_impl_t* comp, allocator_base_t* allocator) {
@@ -139,8 +138,7 @@ void rcomp_table::add_reserved(comp_impl_t* comp, rcomp_t rcomp, allocator_base_
 rcomp_t rcomp_table::reserve(rcomp_t n) {
   std::lock_guard guard(mutex_);
   if (n < 1 || n > index_mask - (size_ - 1))
-    throw_invalid("reserve_rcomps", "n", std::to_string(n),
-                  "1.." + std::to_string(index_mask - (size_ - 1)));
+    throw_invalid("reserve_rcomps", "n", std::to_string(n), "1.." + std::to_string(index_mask - (size_ - 1)));
   const rcomp_t first = size_;
   try {
     while (n--) fresh()->use = slot::state::reserved;
@@ -158,8 +156,8 @@ void rcomp_table::remove(rcomp_t rcomp) {
   std::lock_guard guard(mutex_);
   slot* s = find(rcomp);
   if (!s || s->use == slot::state::free)
-    throw_invalid("deregister_rcomp", "rcomp", std::to_string(rcomp),
-                  "a registered or reserved handle", "each can be deregistered once");
+    throw_invalid("deregister_rcomp", "rcomp", std::to_string(rcomp), "a registered or reserved handle",
+                  "each can be deregistered once");
   if (s->use == slot::state::registered)
     all_registrations().remove(s->comp.load(std::memory_order_relaxed), this, rcomp);
   clear(s);

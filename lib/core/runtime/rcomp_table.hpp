@@ -12,7 +12,7 @@
 namespace lci {
 class comp_impl_t;
 struct allocator_base_t;
-}
+}  // namespace lci
 
 namespace lci::core {
 
@@ -76,7 +76,7 @@ class rcomp_table {
     std::atomic<rcomp_t> rcomp{0};  // 0: invalid; as a handle it leads to a null object
     rcomp_t next = 0;               // under mutex_: the current handle, or the next one if free
     enum class state : uint8_t { reserved, registered, free } use = state::free;  // under mutex_
-    slot* next_free = nullptr;      // under mutex_
+    slot* next_free = nullptr;                                                    // under mutex_
   };
 
   slot* fresh();                    // under mutex_
@@ -88,7 +88,7 @@ class rcomp_table {
   slot unused_;              // for indices without a slot of their own
   mpmc_array<slot*> slots_;  // not freed before the table, since lookup() may still read them
   std::mutex mutex_;
-  uint32_t size_ = 1;       // under mutex_; index 0 is never used
+  uint32_t size_ = 1;  // under mutex_; index 0 is never used
   // First in, first out, so that generations wrap late; under mutex_.
   slot* first_free_ = nullptr;
   slot* last_free_ = nullptr;

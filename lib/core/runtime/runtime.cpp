@@ -26,9 +26,7 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
       no_packets(std::make_unique<packet_pool>(packet_pool::hollow{detail::default_packet_pool_attr().packet_size})) {
   const network::fabric& fabric = network::choose_fabric(net_attr);
   const auto own = attr.bootstrap == no_bootstrap ? fabric.own_lone_exchange : fabric.own_exchange;
-  exchange_ = own != nullptr
-                  ? own(net_attr)
-                  : bootstrap_exchange({attr.bootstrap, attr.bootstrap_timeout});
+  exchange_ = own != nullptr ? own(net_attr) : bootstrap_exchange({attr.bootstrap, attr.bootstrap_timeout});
   rank_ = exchange_->rank();
   size_ = exchange_->size();
   if (attr.max_peers < 0) attr.max_peers = attr.bootstrap == no_bootstrap ? default_max_peers : 0;
@@ -60,8 +58,7 @@ uint16_t runtime::add_engine(matching_engine* e) {
   auto free = std::find(engine_used_.begin(), engine_used_.end(), false);
   const auto id = static_cast<size_t>(free - engine_used_.begin());
   if (id >= wire::check_engine)
-    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65534",
-                  "free some");
+    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65534", "free some");
   if (free == engine_used_.end()) engine_used_.push_back(true);
   engine_used_[id] = true;
   engines.put(id, e);

@@ -82,18 +82,18 @@ class runtime : public object_memory<runtime, false> {
   matching_engine_t default_matching_engine;
   matching_engine_t default_coll_matching_engine;
 
-  operation_table operations;                // thread-safe
-  ticket_pool tickets{*this};                // thread-safe
-  rcomp_table rcomps;                        // thread-safe
-  discard discarded;                         // registered in place of COMP_NULL; thread-safe
-  stream_table streams{*this};               // thread-safe
-  deferred_queue deferred;                   // thread-safe
-  mpmc_array<matching_engine*> engines;      // by wire id; thread-safe
-  mpmc_array<device*> devices;               // by uid, null once freed; thread-safe
-  progress_bells bells;                      // thread-safe
-  std::unique_ptr<collective_check> collectives;  // thread-safe; null: collective calls are not compared
-  std::unique_ptr<progress_thread> service;  // null unless the attribute `progress_thread` asks for it
-  std::unique_ptr<core::external_peers> external_peers;      // thread-safe; null: no peers outside the job
+  operation_table operations;                            // thread-safe
+  ticket_pool tickets{*this};                            // thread-safe
+  rcomp_table rcomps;                                    // thread-safe
+  discard discarded;                                     // registered in place of COMP_NULL; thread-safe
+  stream_table streams{*this};                           // thread-safe
+  deferred_queue deferred;                               // thread-safe
+  mpmc_array<matching_engine*> engines;                  // by wire id; thread-safe
+  mpmc_array<device*> devices;                           // by uid, null once freed; thread-safe
+  progress_bells bells;                                  // thread-safe
+  std::unique_ptr<collective_check> collectives;         // thread-safe; null: collective calls are not compared
+  std::unique_ptr<progress_thread> service;              // null unless the attribute `progress_thread` asks for it
+  std::unique_ptr<core::external_peers> external_peers;  // thread-safe; null: no peers outside the job
   network::address_exchange& exchange() { return *exchange_; }
 
   /// The device of this uid, or null if it has been freed. Increments its `visitors`; the device is not freed

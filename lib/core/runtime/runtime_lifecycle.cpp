@@ -149,9 +149,7 @@ runtime_t default_runtime() {
   return rt;
 }
 
-runtime_t alloc_runtime(alloc_runtime_args& a) {
-  return start(a.attr, net_attr_of(a.device_name));
-}
+runtime_t alloc_runtime(alloc_runtime_args& a) { return start(a.attr, net_attr_of(a.device_name)); }
 
 void free_runtime(free_runtime_args& a) {
   if (a.runtime == nullptr || a.runtime->is_empty())
@@ -165,8 +163,9 @@ runtime_t g_runtime_init(g_runtime_init_args& a) {
   std::lock_guard guard(g_default_mutex);
   if (runtime* rt = g_default_runtime.load(std::memory_order_acquire)) {
     if (g_default_users++ == 1)
-      log_warning("g_runtime_init() was called again: it returns the existing default runtime and ignores its "
-                  "arguments");
+      log_warning(
+          "g_runtime_init() was called again: it returns the existing default runtime and ignores its "
+          "arguments");
     return rt;
   }
   const net_context_attr_t net_attr = net_attr_of(a.device_name);
@@ -197,9 +196,7 @@ void g_runtime_fina(g_runtime_fina_args&) {
   finalize_process();
 }
 
-runtime_t get_g_runtime(get_g_runtime_args&) {
-  return g_default_runtime.load(std::memory_order_acquire);
-}
+runtime_t get_g_runtime(get_g_runtime_args&) { return g_default_runtime.load(std::memory_order_acquire); }
 
 namespace {
 
@@ -230,15 +227,9 @@ allocator_base_t* get_allocator(get_allocator_args& a) {
   allocator_base_t* given = a.runtime.p_impl->allocator();
   return given != nullptr ? given : &g_allocator_default;
 }
-net_context_t get_default_net_context(get_default_net_context_args& a) {
-  return a.runtime.p_impl->default_net_context;
-}
-device_t get_default_device(get_default_device_args& a) {
-  return a.runtime.p_impl->default_device;
-}
-packet_pool_t get_default_packet_pool(get_default_packet_pool_args& a) {
-  return a.runtime.p_impl->default_packet_pool;
-}
+net_context_t get_default_net_context(get_default_net_context_args& a) { return a.runtime.p_impl->default_net_context; }
+device_t get_default_device(get_default_device_args& a) { return a.runtime.p_impl->default_device; }
+packet_pool_t get_default_packet_pool(get_default_packet_pool_args& a) { return a.runtime.p_impl->default_packet_pool; }
 matching_engine_t get_default_matching_engine(get_default_matching_engine_args& a) {
   return a.runtime.p_impl->default_matching_engine;
 }

@@ -34,12 +34,9 @@ struct outgoing_stream {
   /// Holds a message until the window has room. `place` has one element, which is used, so this does not allocate.
   void hold(device& d, backlog::item item, size_t size, held_list& place);
 
-  explicit outgoing_stream(const stream_attr_t& attr)
-      : window(attr.window), window_bytes(attr.window_bytes) {}
+  explicit outgoing_stream(const stream_attr_t& attr) : window(attr.window), window_bytes(attr.window_bytes) {}
 
-  bool is_open() const {
-    return sent - delivered < window && sent_bytes - delivered_bytes < window_bytes;
-  }
+  bool is_open() const { return sent - delivered < window && sent_bytes - delivered_bytes < window_bytes; }
   /// Whether a new message may be released at once.
   bool has_room() const { return held.empty() && is_open(); }
   /// The peer's id has been given to another peer. Takes no lock: the thread that holds it may be waiting for the
@@ -70,10 +67,10 @@ struct outgoing_stream {
   std::atomic<uint32_t> connection{0};  // how often the peer's id has been reused; no lock
   uint32_t counted_for = 0;             // the connection that the counts below are for
   uint64_t window, window_bytes;
-  uint32_t next = 0;  // sequence number of the next message posted
-  uint32_t sent = 0;  // sequence number of the next message released
+  uint32_t next = 0;       // sequence number of the next message posted
+  uint32_t sent = 0;       // sequence number of the next message released
   uint32_t delivered = 0;  // all messages before this number have been delivered
-  uint32_t unasked = 0;  // messages since the last one that asked for credit
+  uint32_t unasked = 0;    // messages since the last one that asked for credit
   uint64_t sent_bytes = 0, delivered_bytes = 0, unasked_bytes = 0;
   held_list held;  // messages whose posts could not return a retry
 };

@@ -23,11 +23,11 @@ struct ordered_message {
   void* data = nullptr;
   size_t size = 0;
   allocator_base_t* allocator = nullptr;  // of `data`, if `owned`; null: the runtime's
-  bool owned = false;   // `data` was allocated for this message
-  bool asks = false;    // for credit
-  bool acked = false;   // delivery is acknowledged:
-  int device_uid = 0;   // through this device,
-  uint32_t operation = 0;  // to this operation of the sender
+  bool owned = false;                     // `data` was allocated for this message
+  bool asks = false;                      // for credit
+  bool acked = false;                     // delivery is acknowledged:
+  int device_uid = 0;                     // through this device,
+  uint32_t operation = 0;                 // to this operation of the sender
 };
 
 /// The messages of one stream of one peer. Thread-safe. One thread at a time delivers: the one that receives the
@@ -78,10 +78,10 @@ class incoming_stream {
   const int peer_;
   const uint16_t id_;
   spinlock lock_;
-  uint32_t next_ = 0;        // number of the next message to be delivered; under lock_
-  uint64_t bytes_ = 0;       // of the messages before it; under lock_
-  bool delivering_ = false;  // under lock_
-  uint32_t connection_ = 0;  // how often the peer's id has been reused; under lock_
+  uint32_t next_ = 0;                            // number of the next message to be delivered; under lock_
+  uint64_t bytes_ = 0;                           // of the messages before it; under lock_
+  bool delivering_ = false;                      // under lock_
+  uint32_t connection_ = 0;                      // how often the peer's id has been reused; under lock_
   std::map<uint32_t, ordered_message> waiting_;  // by number; under lock_
   std::array<lost_turns, 4> lost_;               // under lock_
 };

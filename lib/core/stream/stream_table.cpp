@@ -12,9 +12,7 @@ uint16_t stream_table::add(const stream_attr_t& attr) {
   std::lock_guard guard(mutex_);
   const auto free = std::find(used_.begin(), used_.end(), false);
   const auto id = static_cast<size_t>(free - used_.begin());
-  if (id == most)
-    throw_invalid("alloc_stream", "number of streams", std::to_string(id), "below 65536",
-                  "free some");
+  if (id == most) throw_invalid("alloc_stream", "number of streams", std::to_string(id), "below 65536", "free some");
   if (free == used_.end()) used_.push_back(true);
   used_[id] = true;
   // An earlier stream of this id has left state for some peers: give it the new window.
@@ -31,13 +29,9 @@ void stream_table::remove(uint16_t id) {
   used_[id] = false;
 }
 
-outgoing_stream& stream_table::outgoing(const stream& s, int peer) {
-  return outgoing_.get(s.id, peer, s.attr);
-}
+outgoing_stream& stream_table::outgoing(const stream& s, int peer) { return outgoing_.get(s.id, peer, s.attr); }
 
-incoming_stream& stream_table::incoming(int peer, uint16_t id) {
-  return incoming_.get(id, peer, &rt_, peer, id);
-}
+incoming_stream& stream_table::incoming(int peer, uint16_t id) { return incoming_.get(id, peer, &rt_, peer, id); }
 
 void stream_table::forget(device& d) {
   outgoing_.for_each([&](outgoing_stream& out) {

@@ -60,7 +60,7 @@ class stream_peers {
   using row = mpmc_array<T*>;  // by peer
   mpmc_array<row*> rows_{1};   // by stream
   std::mutex mutex_;
-  std::deque<row> owned_rows_;   // under mutex_
+  std::deque<row> owned_rows_;  // under mutex_
   std::forward_list<T> owned_;  // under mutex_
 };
 

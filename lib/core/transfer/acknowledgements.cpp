@@ -44,8 +44,7 @@ bool receive_acked(device& d, int peer, wire::message& m) {
     uint64_t operation;
     const state& now;
     ~answer() {
-      if (now != state::waits)
-        send_ack(by, peer, operation, now == state::delivered ? uint8_t{0} : wire::no_memory);
+      if (now != state::waits) send_ack(by, peer, operation, now == state::delivered ? uint8_t{0} : wire::no_memory);
     }
   } const answer{d, peer, body.operation, now};
   const auto fail_for_lack_of_memory = [&] {
@@ -70,8 +69,7 @@ bool receive_acked(device& d, int peer, wire::message& m) {
   }
   matching_engine* engine = d.rt.engines.get(m.head.engine);
   if (engine == nullptr) return send_ack(d, peer, body.operation, wire::refused), false;
-  const uint64_t key =
-      engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
+  const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
   void* match = engine->take(key, matching_entry_type_t::recv);
   if (match == nullptr &&
       !file_unexpected(d, *engine, key, peer, wire::tag_of(m.head), m.data, m.size, body.operation, match))

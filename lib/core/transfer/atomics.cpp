@@ -55,14 +55,12 @@ uint64_t apply_to_bits(atomic_op_t op, void* at, uint64_t operand, uint64_t comp
 template <class Float, class Bits>
 uint64_t add_float(void* at, uint64_t operand) {
   const Float n = std::bit_cast<Float>(static_cast<Bits>(operand));
-  return std::bit_cast<Bits>(
-      std::atomic_ref<Float>(*static_cast<Float*>(at)).fetch_add(n, std::memory_order_seq_cst));
+  return std::bit_cast<Bits>(std::atomic_ref<Float>(*static_cast<Float*>(at)).fetch_add(n, std::memory_order_seq_cst));
 }
 
 }  // namespace
 
-uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t operand,
-                      uint64_t compare) {
+uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t operand, uint64_t compare) {
   // Two's complement: signed and unsigned addition are the same.
   if (LCI_UNLIKELY(op == atomic_op_t::add && !is_integer(type)))
     return type == atomic_type_t::float32 ? add_float<float, uint32_t>(at, operand)

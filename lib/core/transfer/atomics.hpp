@@ -14,10 +14,7 @@ constexpr bool is_integer(atomic_type_t type) { return type < atomic_type_t::flo
 constexpr bool is_bitwise(atomic_op_t op) { return op >= atomic_op_t::bit_and; }
 
 constexpr size_t size_of(atomic_type_t type) {
-  return type == atomic_type_t::int64 || type == atomic_type_t::uint64 ||
-                 type == atomic_type_t::float64
-             ? 8
-             : 4;
+  return type == atomic_type_t::int64 || type == atomic_type_t::uint64 || type == atomic_type_t::float64 ? 8 : 4;
 }
 
 /// Whether both are valid, and the operation is defined for the type.
@@ -35,7 +32,6 @@ inline uint64_t bits_of(const void* value, size_t size) {
 
 /// Performs a supported operation on `at`, which must be aligned to the type's size. Returns the previous bits; 0 for
 /// a store.
-uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t operand,
-                      uint64_t compare);
+uint64_t apply_atomic(atomic_op_t op, atomic_type_t type, void* at, uint64_t operand, uint64_t compare);
 
 }  // namespace lci::core

@@ -33,8 +33,8 @@ class buffer_cache {
       if (b.used) continue;
       // Best fit; if none is large enough, the largest, which is reallocated.
       const bool fits = b.size >= size;
-      if (best == nullptr || (fits ? best->size < size || b.size < best->size
-                                   : best->size < size && b.size > best->size))
+      if (best == nullptr ||
+          (fits ? best->size < size || b.size < best->size : best->size < size && b.size > best->size))
         best = &b;
     }
     if (best == nullptr) return nullptr;

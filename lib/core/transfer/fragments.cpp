@@ -58,8 +58,7 @@ errorcode_t send_piece(device& d, operation* op, size_t size) {
     op->shape->gather(to, base, op->next_offset, size);
   else
     std::memcpy(to, base + op->next_offset, size);
-  const errorcode_t result =
-      send_packet(d, op->status.rank, p, front_size - sizeof(wire::header) + size);
+  const errorcode_t result = send_packet(d, op->status.rank, p, front_size - sizeof(wire::header) + size);
   if (!error_t(result).is_done()) p->pool->put(p);
   return result;
 }

@@ -20,7 +20,7 @@ namespace lci::core {
 /// messages of other peers are received without being counted. Owned by a device. Thread-safe.
 class receive_window {
  public:
-  static constexpr int most = 4;                       ///< messages in the window
+  static constexpr int most = 4;                      ///< messages in the window
   static constexpr size_t largest = size_t{1} << 20;  ///< bytes of the largest message that enters the window
 
   struct request {

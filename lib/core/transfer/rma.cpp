@@ -88,7 +88,6 @@ bool receive_get(device& d, int peer, wire::message& m) {
 
 }  // namespace lci::core
 
-void lci::detail::signal_put(core::device* d, int rank, rcomp_t comp, tag_t tag, uint64_t address,
-                             uint64_t size) {
+void lci::detail::signal_put(core::device* d, int rank, rcomp_t comp, tag_t tag, uint64_t address, uint64_t size) {
   core::send_signal(*d, rank, comp, tag, address, size);
 }

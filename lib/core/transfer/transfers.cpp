@@ -117,16 +117,14 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
   op->status.rank = peer;
   op->status.tag = tag;
   op->status.size = std::min<size_t>(capacity, rts.size);
-  op->status.error =
-      rts.size > capacity ? errorcode_t::done_truncated : errorcode_t::done;
+  op->status.error = rts.size > capacity ? errorcode_t::done_truncated : errorcode_t::done;
   op->peer_operation = static_cast<uint32_t>(rts.operation);
   op->acknowledges = (rts.operation & wire::wants_ack) != 0;
   op->total = op->status.size;
   op->next_offset = 0;
   d.pending.fetch_add(1, std::memory_order_relaxed);
   // A receive may match an RTS whose sender has failed since: there is no peer to answer.
-  if (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.has_failed(peer))
-    return fail_operation(d, op);
+  if (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.has_failed(peer)) return fail_operation(d, op);
 
   choice how = op->shaped ? choice::copy : choose(d.rt.attr.rdv_protocol, d.limits, rts.rkey != 0);
   if (how == choice::read && d.rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select)
@@ -164,8 +162,7 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
 
 bool receive_rtr(device& d, int peer, wire::message& m) {
   wire::rtr_body body;
-  if (!wire::take_body(m, body) || m.head.policy > static_cast<uint8_t>(wire::transfer::last))
-    return false;
+  if (!wire::take_body(m, body) || m.head.policy > static_cast<uint8_t>(wire::transfer::last)) return false;
   return visit_operation(d, static_cast<uint32_t>(m.head.tag), awaits_receiver, peer, [&](operation* op, uint8_t) {
     if (body.size > op->total) return false;
     if (LCI_UNLIKELY(d.lifetime.closing()) || (LCI_UNLIKELY(op->named) && !ticket_of(op).hold())) {
@@ -180,8 +177,7 @@ bool receive_rtr(device& d, int peer, wire::message& m) {
     op->transfer = static_cast<wire::transfer>(m.head.policy);
     // The receiver may have chosen a transfer that this side can't do.
     if (!d.limits.rma || op->shaped) op->transfer = wire::transfer::copy;
-    if (op->transfer == wire::transfer::write_imm && !d.limits.put_imm)
-      op->transfer = wire::transfer::write;
+    if (op->transfer == wire::transfer::write_imm && !d.limits.put_imm) op->transfer = wire::transfer::write;
     op->total = body.size;
     op->remote_addr = body.addr;
     op->remote_key = body.rkey;
@@ -255,13 +251,11 @@ errorcode_t post_piece(device& d, operation* op, size_t offset, size_t size) {
   piece.kind = writes ? network::verb::put : network::verb::get;
   piece.peer = op->status.rank;
   piece.n_segments = 1;
-  piece.segments[0] = {static_cast<std::byte*>(op->status.buffer) + offset, size,
-                       op->reg.lkey};
+  piece.segments[0] = {static_cast<std::byte*>(op->status.buffer) + offset, size, op->reg.lkey};
   piece.remote_addr = op->remote_addr + offset;
   piece.remote_key = op->remote_key;
   piece.context = op;
-  if (doing == op_state::writing && op->transfer == wire::transfer::write_imm &&
-      offset + size == op->total) {
+  if (doing == op_state::writing && op->transfer == wire::transfer::write_imm && offset + size == op->total) {
     piece.has_imm = true;
     piece.imm = op->peer_operation;
   }
@@ -311,8 +305,7 @@ bool try_advance(device& d, operation* op) {
     const bool last = op->next_offset + size == op->total;
     if (last && by_imm && op->pieces.load(std::memory_order_acquire) > 1) return false;
     op->pieces.fetch_add(1, std::memory_order_relaxed);
-    const errorcode_t result =
-        by_messages ? send_piece(d, op, size) : post_later_piece(d, op, op->next_offset, size);
+    const errorcode_t result = by_messages ? send_piece(d, op, size) : post_later_piece(d, op, op->next_offset, size);
     if (result != errorcode_t::posted) op->pieces.fetch_sub(1, std::memory_order_relaxed);
     if (error_t(result).is_retry()) return false;
     if (result == errorcode_t::fatal) {
@@ -369,8 +362,7 @@ void await_ack(device& d, operation* op) {
 }  // namespace
 
 void finish_transfer(device& d, operation* op) {
-  if (const failure how = op->failed.load(std::memory_order_relaxed);
-      LCI_UNLIKELY(how != failure::none)) {
+  if (const failure how = op->failed.load(std::memory_order_relaxed); LCI_UNLIKELY(how != failure::none)) {
     if (op->doing() == op_state::writing) {
       send_broken_fin(d, op);
       if (op->acknowledged) {  // its gate is open: unless the receiver has failed, it still sends its ack
@@ -390,8 +382,7 @@ void finish_transfer(device& d, operation* op) {
       break;
     case op_state::put:
     case op_state::get:
-      if (op->signals)
-        send_signal(d, op->status.rank, op->remote_comp, op->status.tag, op->remote_addr, op->total);
+      if (op->signals) send_signal(d, op->status.rank, op->remote_comp, op->status.tag, op->remote_addr, op->total);
       break;
     default:
       break;
@@ -462,10 +453,8 @@ void complete_operation(device& d, operation* op) {
       if (in_window) owner.receive_window.end();
       owner.pending.fetch_sub(1, std::memory_order_release);
     }
-  } at_end{owner,       op->in_place ? status.buffer : nullptr, op->allocator,
-           status.rank, op->counted,
-           op->parity,  op->acknowledges && !op->ordered,
-           op->in_window,   op->peer_operation, policy_of(status)};
+  } at_end{owner,      op->in_place ? status.buffer : nullptr, op->allocator, status.rank,        op->counted,
+           op->parity, op->acknowledges && !op->ordered,       op->in_window, op->peer_operation, policy_of(status)};
   void* const payload = op->allocated ? status.buffer : nullptr;
   d.rt.operations.release(op);
   if (comp == nullptr) return;

@@ -15,14 +15,11 @@ bool receive_withdrawal(device& d, int peer, wire::message& m) {
   if (!wire::take_body(m, body)) return false;
   matching_engine* engine = d.rt.engines.get(m.head.engine);
   if (engine == nullptr) return false;
-  const uint64_t key =
-      engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
+  const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
   void* found = nullptr;
   engine->remove_if(key, matching_entry_type_t::send, [&](void* entry) {
     const auto* u = static_cast<unexpected*>(entry);
-    if (found != nullptr || !u->rendezvous || u->peer != peer ||
-        u->rts.operation != body.operation)
-      return false;
+    if (found != nullptr || !u->rendezvous || u->peer != peer || u->rts.operation != body.operation) return false;
     found = entry;
     return true;
   });

@@ -25,9 +25,7 @@ inline failure failure_in(const status_t& status) {
 
 /// The policy of a `fin` or `ack` that reports the failure to the peer. Any other value becomes `refused`.
 inline uint8_t answer_of(failure how) {
-  return how == failure::cancelled   ? wire::cancelled
-         : how == failure::no_memory ? wire::no_memory
-                                     : wire::refused;
+  return how == failure::cancelled ? wire::cancelled : how == failure::no_memory ? wire::no_memory : wire::refused;
 }
 
 /// The failure that the policy of a `fin` or `ack` reports. (Not for a `fin` with not_found, which answers a withdraw.)

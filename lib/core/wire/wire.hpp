@@ -18,28 +18,28 @@ namespace lci::core::wire {
 
 enum class kind : uint8_t {
   none = 0,
-  am,            // eager active message: payload
-  send,          // eager send: payload
-  rts_am,        // request to send: rts_body
-  rts_send,      //
-  rtr,           // ready to receive: rtr_body; answer to an RTS that is not read
-  fin,           // the transfer has ended; `tag` is the addressee's operation handle
-  fragment,      // a piece of a transfer by copies: fragment_body, payload
-  signal,        // a put or get with signal has accessed this memory: signal_body
-  put_data,      // a put by messages: put_body, payload
-  ack,           // of put_data, or of a message that asked for one; `tag` is the origin's handle
-  get_request,   // a get by messages: get_body; answered with fragments
+  am,              // eager active message: payload
+  send,            // eager send: payload
+  rts_am,          // request to send: rts_body
+  rts_send,        //
+  rtr,             // ready to receive: rtr_body; answer to an RTS that is not read
+  fin,             // the transfer has ended; `tag` is the addressee's operation handle
+  fragment,        // a piece of a transfer by copies: fragment_body, payload
+  signal,          // a put or get with signal has accessed this memory: signal_body
+  put_data,        // a put by messages: put_body, payload
+  ack,             // of put_data, or of a message that asked for one; `tag` is the origin's handle
+  get_request,     // a get by messages: get_body; answered with fragments
   atomic_request,  // atomic_body; `engine` is the operation and type; `tag` as put_data
-  atomic_reply,  // atomic_result; `tag` is the origin's operation handle
-  am_acked,      // as am and send, with ack_body before the payload: acknowledged after delivery
-  send_acked,    //
-  am_ordered,    // active message of stream `engine`: payload, after an ack_body if `policy` has ack_follows
-  rts_ordered,   // large active message of a stream: rts_body
-  stream_credit,  // of stream `engine`: messages before number `word`, `tag` bytes in all, were delivered
-  withdraw,      // cancels an rts_send, whose header it has, with ack_body; answered with a fin
-  device_end,    // the sender frees the device that it sends this through; `policy` is the stage
-  send_pause,    // the addressee's sends are to pause or to resume, by `policy`; `word` numbers these messages.
-                 // Or a search for a circle of paused ranks: number `word` of the searches of rank `tag`
+  atomic_reply,    // atomic_result; `tag` is the origin's operation handle
+  am_acked,        // as am and send, with ack_body before the payload: acknowledged after delivery
+  send_acked,      //
+  am_ordered,      // active message of stream `engine`: payload, after an ack_body if `policy` has ack_follows
+  rts_ordered,     // large active message of a stream: rts_body
+  stream_credit,   // of stream `engine`: messages before number `word`, `tag` bytes in all, were delivered
+  withdraw,        // cancels an rts_send, whose header it has, with ack_body; answered with a fin
+  device_end,      // the sender frees the device that it sends this through; `policy` is the stage
+  send_pause,      // the addressee's sends are to pause or to resume, by `policy`; `word` numbers these messages.
+                   // Or a search for a circle of paused ranks: number `word` of the searches of rank `tag`
   last = send_pause,
 };
 
@@ -55,12 +55,9 @@ static_assert(sizeof(header) == 16);
 
 /// A header as two words, which are passed in registers. A header in memory would be written field by field and read as
 /// words, and such a load stalls until all the small stores have retired.
-inline network::message_head pack(kind what, uint8_t policy, uint16_t engine, uint32_t word,
-                                  uint64_t tag) {
+inline network::message_head pack(kind what, uint8_t policy, uint16_t engine, uint32_t word, uint64_t tag) {
   static_assert(std::endian::native == std::endian::little);
-  return {{static_cast<uint64_t>(what) | uint64_t{policy} << 8 | uint64_t{engine} << 16 |
-               uint64_t{word} << 32,
-           tag}};
+  return {{static_cast<uint64_t>(what) | uint64_t{policy} << 8 | uint64_t{engine} << 16 | uint64_t{word} << 32, tag}};
 }
 /// The header of a send. `engine_and_policy`: the policy in the lowest 8 bits, the engine above.
 inline network::message_head pack_send(uint32_t engine_and_policy, uint64_t tag) {
@@ -81,20 +78,14 @@ static_assert(static_cast<int>(matching_policy_t::max) == 4);
 inline matching_policy_t policy_of(network::message_head head) {
   return static_cast<matching_policy_t>(head.words[0] >> 8 & 0xff);
 }
-inline uint16_t engine_of(network::message_head head) {
-  return static_cast<uint16_t>(head.words[0] >> 16);
-}
-inline uint32_t word_of(network::message_head head) {
-  return static_cast<uint32_t>(head.words[0] >> 32);
-}
+inline uint16_t engine_of(network::message_head head) { return static_cast<uint16_t>(head.words[0] >> 16); }
+inline uint32_t word_of(network::message_head head) { return static_cast<uint32_t>(head.words[0] >> 32); }
 /// The tag of a user's message: the lower half of the header's `tag`. The upper half is the message's trace number, see
 /// may_have_number().
 inline uint64_t tag_of(network::message_head head) { return static_cast<uint32_t>(head.words[1]); }
 inline uint64_t tag_of(const header& head) { return static_cast<uint32_t>(head.tag); }
 inline header unpack(network::message_head head) { return std::bit_cast<header>(head); }
-inline network::message_head pack(const header& head) {
-  return std::bit_cast<network::message_head>(head);
-}
+inline network::message_head pack(const header& head) { return std::bit_cast<network::message_head>(head); }
 
 /// Whether messages of that kind, those of the user's operations, have a trace number in the upper half of their
 /// `tag`. 0 if the sender takes no trace. Receivers use it for traces only.
@@ -118,10 +109,10 @@ constexpr uint64_t wants_ack = uint64_t{1} << 32;
 struct rtr_body {
   uint64_t size;  // bytes of the message that the receiver accepts
   uint64_t addr;
-  uint64_t rkey;  // 0: can't be written
+  uint64_t rkey;       // 0: can't be written
   uint64_t operation;  // the receiver's handle; the header's tag is the sender's
 };
-struct fin_body {  // may be missing: then no data was sent
+struct fin_body {   // may be missing: then no data was sent
   uint64_t unsent;  // bytes of the transfer that will not arrive
 };
 struct fragment_body {  // the header's tag is the receiver's handle
@@ -157,12 +148,8 @@ struct atomic_result {
 inline uint16_t pack_atomic(atomic_op_t op, atomic_type_t type) {
   return static_cast<uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(type) << 8);
 }
-inline atomic_op_t atomic_op_of(const header& head) {
-  return static_cast<atomic_op_t>(head.engine & 0xff);
-}
-inline atomic_type_t atomic_type_of(const header& head) {
-  return static_cast<atomic_type_t>(head.engine >> 8);
-}
+inline atomic_op_t atomic_op_of(const header& head) { return static_cast<atomic_op_t>(head.engine & 0xff); }
+inline atomic_type_t atomic_type_of(const header& head) { return static_cast<atomic_type_t>(head.engine >> 8); }
 
 /// Policy of a `fin`, `ack` or `atomic_reply`: the target could not perform the operation, or one side cancelled it.
 constexpr uint8_t refused = 1;
@@ -214,8 +201,7 @@ struct message {
 
 /// The largest valid policy of a message of this kind.
 inline uint8_t largest_policy(kind what) {
-  return what == kind::fin || what == kind::ack ? no_memory
-                                                : static_cast<uint8_t>(matching_policy_t::max) - 1;
+  return what == kind::fin || what == kind::ack ? no_memory : static_cast<uint8_t>(matching_policy_t::max) - 1;
 }
 
 /// False if it is not a valid message: too short, or of unknown kind or policy.
@@ -224,8 +210,7 @@ inline bool decode(const std::byte* bytes, size_t size, message& out) {
   std::memcpy(&out.head, bytes, sizeof(header));
   out.data = bytes + sizeof(header);
   out.size = size - sizeof(header);
-  return out.head.what > kind::none && out.head.what <= kind::last &&
-         out.head.policy <= largest_policy(out.head.what);
+  return out.head.what > kind::none && out.head.what <= kind::last && out.head.policy <= largest_policy(out.head.what);
 }
 
 /// Removes the body from the front of `m.data`. False if the message is too short.

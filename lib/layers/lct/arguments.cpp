@@ -109,7 +109,10 @@ class parser : public lct::object<0x5bafb10a> {
     std::printf("%s", program);
     for (const argument& a : arguments_) {
       const std::string keys = lct::keys_of(a.dict, a.count);
-      std::printf("\n  --%s%s%s%s (default: ", a.name, !a.has_value ? "" : a.dict == nullptr ? " N" : " ",
+      std::printf("\n  --%s%s%s%s (default: ", a.name,
+                  !a.has_value        ? ""
+                  : a.dict == nullptr ? " N"
+                                      : " ",
                   a.has_value ? keys.c_str() : "", "");
       const char* name = name_of(a);
       name != nullptr ? std::printf("%s)", name) : std::printf("%d)", *a.value);
@@ -137,9 +140,7 @@ void add(const char* function, LCT_args_parser_t p, const argument& a) {
 LCT_args_parser_t LCT_args_parser_alloc() {
   return lct::or_null("LCT_args_parser_alloc", [] { return new parser; });
 }
-void LCT_args_parser_free(LCT_args_parser_t p) {
-  lct::release<parser>("LCT_args_parser_free", a_parser, &p);
-}
+void LCT_args_parser_free(LCT_args_parser_t p) { lct::release<parser>("LCT_args_parser_free", a_parser, &p); }
 void LCT_args_parser_add(LCT_args_parser_t p, const char* name, int has_arg, int* ptr) {
   add("LCT_args_parser_add", p, {name, has_arg != 0, ptr, nullptr, 0});
 }

@@ -42,13 +42,13 @@ class counter {
     part& p = mine();
     p.starts_begun.fetch_add(1, std::memory_order_relaxed);
     p.sum.fetch_sub(time - base_, std::memory_order_release);  // R1
-    p.starts.fetch_add(1, std::memory_order_release);  // R2
+    p.starts.fetch_add(1, std::memory_order_release);          // R2
   }
   void end(uint64_t time) {
     part& p = mine();
     p.ends_begun.fetch_add(1, std::memory_order_relaxed);
     p.sum.fetch_add(time - base_, std::memory_order_release);  // R1
-    p.ends.fetch_add(1, std::memory_order_release);    // R2
+    p.ends.fetch_add(1, std::memory_order_release);            // R2
   }
 
   totals sum() const {
@@ -98,7 +98,7 @@ class counter {
 
   const std::string name_;
   const LCT_pcounter_type_t type_;
-  const uint64_t base_;  // creation time
+  const uint64_t base_;         // creation time
   std::array<part, 16> parts_;  // 1 KiB per counter
 };
 
@@ -140,8 +140,8 @@ class context : public lct::object<0x5bafb10c> {
     for (const auto& c : counters_) {
       totals t = c->sum();
       t.sum = c->sum_until(static_cast<uint64_t>(LCT_now()), t);
-      std::fprintf(out, "pcounter,%s,%d,%s,%s,%" PRId64 ",%" PRIu64 "\n", name_.c_str(), LCT_rank,
-                   c->name().c_str(), type_name(c->type()), static_cast<int64_t>(t.sum), t.times);
+      std::fprintf(out, "pcounter,%s,%d,%s,%s,%" PRId64 ",%" PRIu64 "\n", name_.c_str(), LCT_rank, c->name().c_str(),
+                   type_name(c->type()), static_cast<int64_t>(t.sum), t.times);
       uint64_t before = 0;
       for (const counter::point& p : c->points) {
         std::fprintf(out, "trend,%s,%d,%s,%.6f,%" PRId64 "\n", name_.c_str(), LCT_rank, c->name().c_str(),
@@ -187,9 +187,7 @@ counter* counter_of(const char* function, LCT_pcounter_ctx_t ctx, LCT_pcounter_h
 LCT_pcounter_ctx_t LCT_pcounter_ctx_alloc(const char* name) {
   return lct::or_null("LCT_pcounter_ctx_alloc", [&] { return new context(name); });
 }
-void LCT_pcounter_ctx_free(LCT_pcounter_ctx_t* ctx) {
-  lct::release<context>("LCT_pcounter_ctx_free", a_context, ctx);
-}
+void LCT_pcounter_ctx_free(LCT_pcounter_ctx_t* ctx) { lct::release<context>("LCT_pcounter_ctx_free", a_context, ctx); }
 
 LCT_pcounter_handle_t LCT_pcounter_register(LCT_pcounter_ctx_t ctx, const char* name, LCT_pcounter_type_t type) {
   constexpr const char* me = "LCT_pcounter_register";

@@ -6,8 +6,7 @@
 
 namespace lct {
 
-const LCT_dict_str_int_t* find_entry(const char* function, const LCT_dict_str_int_t* dict, int count,
-                                     const char* key) {
+const LCT_dict_str_int_t* find_entry(const char* function, const LCT_dict_str_int_t* dict, int count, const char* key) {
   if (count < 0 || (count > 0 && dict == nullptr))
     fail(function, "count = %d, but must be the number of entries of dict, which is %s", count,
          dict == nullptr ? "NULL" : "not NULL");

@@ -8,8 +8,7 @@
 namespace lct {
 
 /// The entry with this key, or null. NULL is a valid key.
-const LCT_dict_str_int_t* find_entry(const char* function, const LCT_dict_str_int_t* dict, int count,
-                                     const char* key);
+const LCT_dict_str_int_t* find_entry(const char* function, const LCT_dict_str_int_t* dict, int count, const char* key);
 
 /// "a, b, c".
 std::string keys_of(const LCT_dict_str_int_t* dict, int count);

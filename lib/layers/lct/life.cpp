@@ -35,10 +35,9 @@ void LCT_init() {
     }
     if (gethostname(LCT_hostname, sizeof LCT_hostname) != 0) LCT_hostname[0] = '\0';
     LCT_hostname[HOST_NAME_MAX] = '\0';
-    LCT_log_ctx_default =
-        LCT_log_ctx_alloc(default_levels, LCT_LOG_MAX, LCT_LOG_WARN, "default", std::getenv("LCT_LOG_OUTFILE"),
-                          std::getenv("LCT_LOG_LEVEL"), std::getenv("LCT_LOG_WHITELIST"),
-                          std::getenv("LCT_LOG_BLACKLIST"));
+    LCT_log_ctx_default = LCT_log_ctx_alloc(default_levels, LCT_LOG_MAX, LCT_LOG_WARN, "default",
+                                            std::getenv("LCT_LOG_OUTFILE"), std::getenv("LCT_LOG_LEVEL"),
+                                            std::getenv("LCT_LOG_WHITELIST"), std::getenv("LCT_LOG_BLACKLIST"));
     if (LCT_log_ctx_default == nullptr) throw std::bad_alloc();
     ++n_inits;
   });

@@ -41,8 +41,8 @@ class log : public object<0x5bafb109> {
   const std::string name_, filename_;
   const tag_list whitelist_, blacklist_;
   std::mutex mutex_;
-  FILE* out_ = nullptr;    // under mutex_; null until the first line
-  bool is_ours_ = false;   // under mutex_: opened here, to be closed
+  FILE* out_ = nullptr;   // under mutex_; null until the first line
+  bool is_ours_ = false;  // under mutex_: opened here, to be closed
 };
 
 }  // namespace lct

@@ -126,8 +126,11 @@ void LCT_Logv_(LCT_log_ctx_t ctx, int level, const char* tag, const char* file, 
   if (log != nullptr ? !log->lets_pass(level, tag) : level > level_without_log) return;
   lct::or_fail("LCT_Logv_", [&] {
     line_buffer text;
-    begin(text, log, log != nullptr ? log->name_of(level) : level < 0 ? "?" : names_without_log[level], tag, file,
-          func, line);
+    begin(text, log,
+          log != nullptr ? log->name_of(level)
+          : level < 0    ? "?"
+                         : names_without_log[level],
+          tag, file, func, line);
     text.append_v(format, arguments);
     text.end_line();
     print(log, text);

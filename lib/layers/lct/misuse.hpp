@@ -10,7 +10,7 @@ namespace lct {
 
 /// Prints "lct: <function>: <text>" in one line and ends the process with status 1. Allocates nothing.
 [[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] void fail(const char* function, const char* format,
-                                                                           ...) noexcept;
+                                                                            ...) noexcept;
 
 /// Returns f(); ends the process if it throws.
 template <class F>

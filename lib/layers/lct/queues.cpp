@@ -27,16 +27,22 @@ queue* make(const char* function, LCT_queue_type_t type, size_t length) {
   switch (type) {
     case LCT_QUEUE_ARRAY_ATOMIC_FAA:
     case LCT_QUEUE_ARRAY_ATOMIC_CAS:
-    case LCT_QUEUE_ARRAY_ATOMIC_BASIC: return new array_queue(length);
-    case LCT_QUEUE_ARRAY_ST: return new single_thread_queue<ring>(length);
-    case LCT_QUEUE_ARRAY_MUTEX: return new locked_queue<ring>(length);
-    case LCT_QUEUE_STD: return new single_thread_queue<list>();
-    case LCT_QUEUE_STD_MUTEX: return new locked_queue<list>();
+    case LCT_QUEUE_ARRAY_ATOMIC_BASIC:
+      return new array_queue(length);
+    case LCT_QUEUE_ARRAY_ST:
+      return new single_thread_queue<ring>(length);
+    case LCT_QUEUE_ARRAY_MUTEX:
+      return new locked_queue<ring>(length);
+    case LCT_QUEUE_STD:
+      return new single_thread_queue<list>();
+    case LCT_QUEUE_STD_MUTEX:
+      return new locked_queue<list>();
     case LCT_QUEUE_MS:
     case LCT_QUEUE_LCRQ:
     case LCT_QUEUE_LPRQ:
     case LCT_QUEUE_FAAARRAY:
-    case LCT_QUEUE_LAZY_INDEX: return new endless_queue();
+    case LCT_QUEUE_LAZY_INDEX:
+      return new endless_queue();
   }
   fail(function, "type = %d, but must be one of LCT_queue_type_t", static_cast<int>(type));
 }

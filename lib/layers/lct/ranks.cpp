@@ -18,8 +18,8 @@ namespace {
 /// State between the first LCT_pmi_initialize and the last LCT_pmi_finalize.
 struct session {
   std::mutex mutex;
-  int users = 0;                          // under mutex, as are the following members
-  int generation = 0;                     // number of sessions: keeps their keys apart
+  int users = 0;       // under mutex, as are the following members
+  int generation = 0;  // number of sessions: keeps their keys apart
   lci::detail::job_place place{-1, -1};
   std::set<std::string> published;
 };
@@ -110,8 +110,7 @@ void LCT_pmi_getname(int rank, char* key, char* value) {
     const std::string k = text_of(me, "key", key);
     lct::require(me, "value", value);
     in_session s(me);
-    if (rank < 0 || rank >= s->place.size)
-      lct::fail(me, "rank = %d, but must be 0..%d", rank, s->place.size - 1);
+    if (rank < 0 || rank >= s->place.size) lct::fail(me, "rank = %d, but must be 0..%d", rank, s->place.size - 1);
     std::string record;
     try {
       record = lci::detail::get_from_job(short_key(s->generation, rank, k), rank);

@@ -12,7 +12,7 @@ class tag_list {
   /// Null means that no list is given.
   explicit tag_list(const char* text) : given_(text != nullptr) {
     std::string tag;
-    for (const char* c = given_ ? text : ""; ; ++c) {
+    for (const char* c = given_ ? text : "";; ++c) {
       if (*c != ',' && *c != '\0') {
         if (*c != ' ') tag += *c;
         continue;

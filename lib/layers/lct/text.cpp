@@ -73,8 +73,7 @@ uint64_t LCT_parse_arg(LCT_dict_str_int_t dict[], int count, const char* key, co
       if (const LCT_dict_str_int_t* entry = lct::find_entry(me, dict, count, name.c_str())) {
         bits |= static_cast<uint64_t>(int64_t{entry->val});
       } else {
-        LCT_Warn(LCT_log_ctx_default, "%s: '%s' is none of: %s", me, name.c_str(),
-                 lct::keys_of(dict, count).c_str());
+        LCT_Warn(LCT_log_ctx_default, "%s: '%s' is none of: %s", me, name.c_str(), lct::keys_of(dict, count).c_str());
       }
     }
     return bits;

@@ -57,8 +57,7 @@ int connect_to(const std::string& address, int port) {
     errno = EINVAL;
     return -1;
   }
-  const int fd =
-      socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = socket(is_four ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   const int begun = is_four ? connect(fd, reinterpret_cast<const sockaddr*>(&four), sizeof four)
                             : connect(fd, reinterpret_cast<const sockaddr*>(&six), sizeof six);
@@ -98,8 +97,7 @@ proxy_setup receive_setup(int input) {
   for (;;) {
     char bytes[65536];
     if (!wait_for(input, POLLIN, until)) {
-      throw std::runtime_error(
-          "no instructions came on standard input; lcirun starts this by itself");
+      throw std::runtime_error("no instructions came on standard input; lcirun starts this by itself");
     }
     const ssize_t n = read(input, bytes, sizeof bytes);
     if (n == 0) throw std::runtime_error("standard input ended before the instructions did");
@@ -129,15 +127,13 @@ int call_home(const proxy_setup& setup) {
   for (const std::string& address : addresses) {
     if (now() > end) break;
     const int socket = connect_to(address, setup.port);
-    const std::string why = socket < 0
-                                ? strerror(errno)
-                                : make_sure(socket, setup, std::min(end, now() + address_timeout_s));
+    const std::string why =
+        socket < 0 ? strerror(errno) : make_sure(socket, setup, std::min(end, now() + address_timeout_s));
     if (why.empty()) return socket;
     if (socket >= 0) close(socket);
     tried += (tried.empty() ? "" : "; ") + address + ": " + why;
   }
-  throw std::runtime_error("cannot connect back to lcirun at port " + std::to_string(setup.port) +
-                           " (" + tried + ")");
+  throw std::runtime_error("cannot connect back to lcirun at port " + std::to_string(setup.port) + " (" + tried + ")");
 }
 
 }  // namespace lci::launcher

@@ -107,9 +107,7 @@ void connection::end(const std::string& why) {
 }
 
 void watch_peer(int socket, double seconds) {
-  const auto set = [socket](int level, int name, int value) {
-    setsockopt(socket, level, name, &value, sizeof value);
-  };
+  const auto set = [socket](int level, int name, int value) { setsockopt(socket, level, name, &value, sizeof value); };
   const int idle = std::clamp(int(seconds / 3), 1, 10000);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, idle);

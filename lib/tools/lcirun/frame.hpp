@@ -42,9 +42,7 @@ constexpr size_t frame_header = 5;  // length of what follows it, little endian;
 
 class frame_writer {
  public:
-  explicit frame_writer(frame_t type) : bytes_(frame_header, '\0') {
-    bytes_[4] = static_cast<char>(type);
-  }
+  explicit frame_writer(frame_t type) : bytes_(frame_header, '\0') { bytes_[4] = static_cast<char>(type); }
   frame_writer& number(int64_t value) {
     for (int i = 0; i < 8; ++i) bytes_ += static_cast<char>(uint64_t(value) >> (8 * i));
     return *this;

@@ -21,9 +21,7 @@ namespace {
 // timeout(1) and similar tools signal lcirun and then its process group: that is not a second SIGINT.
 constexpr double second_interrupt_after = 0.25;
 
-[[noreturn]] void refuse(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
+[[noreturn]] void refuse(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 /// Blocks the signals that the signalfd reads, and SIGPIPE, for which write() returns an error instead.
 sigset_t block_signals(original_state& original) {
@@ -86,8 +84,8 @@ class guard {
     // Nothing is left if the job ended by itself; everything is if its process was killed.
     kill_descendants(5);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    complain("the process that ran the job (pid " + std::to_string(job_) + ") " +
-             describe_exit(status) + "; all ranks were killed");
+    complain("the process that ran the job (pid " + std::to_string(job_) + ") " + describe_exit(status) +
+             "; all ranks were killed");
     return exit_code(status);
   }
 
@@ -100,8 +98,7 @@ class guard {
         interrupted_at_ = now();
       }
     }
-    [[maybe_unused]] const ssize_t n =
-        send(orders_, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
+    [[maybe_unused]] const ssize_t n = send(orders_, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
   const pid_t job_;

@@ -23,8 +23,7 @@ std::string new_nonce() {
 }
 
 /// `who`: the sender's role. It is part of the tag, so that one side's tag can't be replayed by the other.
-std::string tag(const secret_key& key, const char* who, std::string_view hello,
-                std::string_view nonce) {
+std::string tag(const secret_key& key, const char* who, std::string_view hello, std::string_view nonce) {
   std::string text = who;
   text += hello;
   text += nonce;
@@ -50,8 +49,7 @@ std::array<unsigned char, 16> random_bytes() {
 }
 
 handshake::handshake(const secret_key& key, int host)
-    : key_(key),
-      hello_(std::string(magic) + little_endian(static_cast<uint32_t>(host), 4) + new_nonce()) {}
+    : key_(key), hello_(std::string(magic) + little_endian(static_cast<uint32_t>(host), 4) + new_nonce()) {}
 
 std::string handshake::answer(std::string_view challenge) const {
   if (challenge.size() != challenge_size) return {};
@@ -72,8 +70,7 @@ std::string make_challenge(const secret_key& key, std::string_view hello) {
   return nonce + tag(key, "lcirun", hello, nonce);
 }
 
-bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge,
-               std::string_view answer) {
+bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge, std::string_view answer) {
   return same(answer, tag(key, "proxy", hello, challenge.substr(0, nonce_size)));
 }
 

@@ -38,7 +38,6 @@ class handshake {
 /// lcirun's side: the host number that a hello claims, or -1.
 int claimed_host(std::string_view hello);
 std::string make_challenge(const secret_key& key, std::string_view hello);
-bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge,
-               std::string_view answer);
+bool is_answer(const secret_key& key, std::string_view hello, std::string_view challenge, std::string_view answer);
 
 }  // namespace lci::launcher

@@ -50,8 +50,7 @@ void input_sender::stop() {
   if (null > STDIN_FILENO) close(null);
 }
 
-input_receiver::input_receiver(event_loop& loop, connection& from, int pipe)
-    : loop_(loop), from_(from), pipe_(pipe) {
+input_receiver::input_receiver(event_loop& loop, connection& from, int pipe) : loop_(loop), from_(from), pipe_(pipe) {
   make_nonblocking(pipe_);
   settle();
 }

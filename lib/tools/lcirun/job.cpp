@@ -99,8 +99,7 @@ void job::start() {
     connected.capture = options_.label;
     if (!options_.output.empty() || !options_.error.empty()) connected.files = &files_;
     host_events& events = *this;
-    hosts_.push_back(std::make_unique<local_host>(loop_, events, options_, shares_[0], original_,
-                                                  job_id_, connected));
+    hosts_.push_back(std::make_unique<local_host>(loop_, events, options_, shares_[0], original_, job_id_, connected));
   } else {
     add_remote_hosts(shares_);
   }
@@ -119,14 +118,14 @@ void job::start() {
 
 void job::add_remote_hosts(const std::vector<host_share>& shares) {
   signal(SIGTTIN, SIG_IGN);  // a job in the background reads nothing from the terminal
-  listener_ = std::make_unique<listener>(
-      loop_, shares.size(), options_.verbose,
-      [this](int number, int socket) { remote_[size_t(number)]->connected(socket); });
+  listener_ = std::make_unique<listener>(loop_, shares.size(), options_.verbose, [this](int number, int socket) {
+    remote_[size_t(number)]->connected(socket);
+  });
   host_events& events = *this;
   for (size_t i = 0; i < shares.size(); ++i) {
-    auto added = std::make_unique<remote_host>(
-        loop_, events, options_, shares[i],
-        remote_host::identity{int(i), listener_->key(i), listener_->port(), job_id_});
+    auto added =
+        std::make_unique<remote_host>(loop_, events, options_, shares[i],
+                                      remote_host::identity{int(i), listener_->key(i), listener_->port(), job_id_});
     remote_.push_back(added.get());
     hosts_.push_back(std::move(added));
   }
@@ -150,8 +149,8 @@ void job::on_requests(int number, const char* data, size_t size) {
   std::string line;
   while (!ended_ && rank.requests.next(line)) handle_request(number, line);
   if (!ended_ && rank.requests.overlong()) {
-    end(exit_failure, name_of(rank) + " sent a PMI request of more than " +
-                          std::to_string(network::pmi1::max_line) + " bytes");
+    end(exit_failure,
+        name_of(rank) + " sent a PMI request of more than " + std::to_string(network::pmi1::max_line) + " bytes");
   }
 }
 
@@ -172,13 +171,10 @@ void job::handle_request(int number, const std::string& line) {
   }
 }
 
-void job::send(int number, const std::string& line) {
-  ranks_[size_t(number)].where->send(number, line + "\n");
-}
+void job::send(int number, const std::string& line) { ranks_[size_t(number)].where->send(number, line + "\n"); }
 
 void job::on_unread(int number) {
-  end(exit_failure,
-      name_of(ranks_[size_t(number)]) + " sends PMI requests without reading the answers");
+  end(exit_failure, name_of(ranks_[size_t(number)]) + " sends PMI requests without reading the answers");
 }
 
 void job::on_started(int number, pid_t pid) {

@@ -37,8 +37,7 @@ void job::on_lost(host& where, const std::string& why) {
   const host_share& share = where.share();
   std::string whose = "its rank " + std::to_string(share.first);
   if (share.count > 1) {
-    whose = "its ranks " + std::to_string(share.first) + "-" +
-            std::to_string(share.first + share.count - 1);
+    whose = "its ranks " + std::to_string(share.first) + "-" + std::to_string(share.first + share.count - 1);
   }
   end(exit_failure, "host " + share.host + " is lost, and " + whose + ": " + why);
   for (int i = share.first; i < share.first + share.count; ++i) {
@@ -51,14 +50,11 @@ void job::on_lost(host& where, const std::string& why) {
 
 void job::check_barrier() {
   if (ended_ || absent_ == 0 || !server_.barrier_begun()) return;
-  const auto waits = [this](const rank_state& rank) {
-    return server_.in_barrier(int(&rank - ranks_.data()));
-  };
+  const auto waits = [this](const rank_state& rank) { return server_.in_barrier(int(&rank - ranks_.data())); };
   for (const rank_state& rank : ranks_) {
     const bool closed = rank.closed_at != 0 && now() >= rank.closed_at + late_barrier;
     if (!rank.done && !closed) continue;
-    end(exit_failure, name_of(rank) +
-                          (rank.done ? " exited with code 0" : " closed its PMI connection") +
+    end(exit_failure, name_of(rank) + (rank.done ? " exited with code 0" : " closed its PMI connection") +
                           " without joining the barrier; waiting in it: " + names(waits));
     return;
   }
@@ -108,8 +104,8 @@ void job::forward(const guard_order& order) {
   }
   const bool deadly = order.signal != SIGUSR1 && order.signal != SIGUSR2;
   if (deadly && !awaited.empty()) {
-    end(exit_signal_base + order.signal, "signal " + std::to_string(order.signal) +
-                                             " came while waiting for " + awaited + " to connect");
+    end(exit_signal_base + order.signal,
+        "signal " + std::to_string(order.signal) + " came while waiting for " + awaited + " to connect");
     return;
   }
   for (const auto& each : hosts_) {
@@ -125,8 +121,7 @@ bool job::processes() const {
 bool job::finished() {
   if (stuck_) return true;
   if (running_ > 0 || processes()) return false;
-  const bool all =
-      std::all_of(hosts_.begin(), hosts_.end(), [](const auto& each) { return each->finished(); });
+  const bool all = std::all_of(hosts_.begin(), hosts_.end(), [](const auto& each) { return each->finished(); });
   if (all && open_outputs_ == 0 && output_.finished()) return true;
   if (code_ != 0 && drop_at_ == 0) drop_at_ = now() + drop_after;
   return false;
@@ -182,8 +177,7 @@ void job::on_time() {
 std::string job::name_of(const rank_state& rank) const {
   const std::string host = rank.where->share().host;
   const std::string pid = rank.pid < 0 ? "not started" : "pid " + std::to_string(rank.pid);
-  return "rank " + std::to_string(&rank - ranks_.data()) + " (" + pid +
-         (host.empty() ? "" : " on " + host) + ")";
+  return "rank " + std::to_string(&rank - ranks_.data()) + " (" + pid + (host.empty() ? "" : " on " + host) + ")";
 }
 
 template <class Predicate>

@@ -31,9 +31,7 @@ job_output::job_output(event_loop& loop, bool label, const output_files& files, 
       out_(stream_out, STDOUT_FILENO),
       error_(stream_error, STDERR_FILENO) {}
 
-job_output::stream_state& job_output::state(int stream) {
-  return stream == stream_error ? error_ : out_;
-}
+job_output::stream_state& job_output::state(int stream) { return stream == stream_error ? error_ : out_; }
 
 line_labeller& job_output::lines(int rank, int stream) {
   return lines_.try_emplace({rank, stream}, rank, state(stream).output).first->second;

@@ -39,8 +39,7 @@ void output_stream::drop() {
 void line_labeller::feed(const char* data, size_t size) {
   while (size > 0) {
     const void* newline = memchr(data, '\n', size);
-    const size_t length =
-        newline == nullptr ? size : size_t(static_cast<const char*>(newline) - data);
+    const size_t length = newline == nullptr ? size : size_t(static_cast<const char*>(newline) - data);
     const size_t take = std::min(length, longest_line - line_.size());
     line_.append(data, take);
     data += take;

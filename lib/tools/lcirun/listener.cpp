@@ -22,17 +22,14 @@ namespace {
 constexpr size_t most_callers = 256;
 constexpr double hello_timeout_s = 10;
 
-[[noreturn]] void refuse(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
+[[noreturn]] void refuse(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 std::string name_of(const sockaddr* address) {
   char text[INET6_ADDRSTRLEN] = "?";
   if (address->sa_family == AF_INET) {
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
   } else if (address->sa_family == AF_INET6) {
-    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text,
-              sizeof text);
+    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text, sizeof text);
   }
   return text;
 }
@@ -40,11 +37,7 @@ std::string name_of(const sockaddr* address) {
 }  // namespace
 
 listener::listener(event_loop& loop, size_t hosts, bool verbose, accepted_t accepted)
-    : loop_(loop),
-      verbose_(verbose),
-      accepted_(std::move(accepted)),
-      taken_(hosts),
-      expected_(hosts) {
+    : loop_(loop), verbose_(verbose), accepted_(std::move(accepted)), taken_(hosts), expected_(hosts) {
   for (size_t i = 0; i < hosts; ++i) keys_.push_back(new_key());
   constexpr int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
   sockaddr_in6 six{};  // with IPv6, one socket serves both versions
@@ -88,8 +81,7 @@ std::vector<std::string> listener::addresses() {
     ((each->ifa_flags & IFF_LOOPBACK) != 0 ? near : far).push_back(name);
   }
   freeifaddrs(list);
-  std::stable_partition(far.begin(), far.end(),
-                        [](const auto& name) { return name.find(':') == std::string::npos; });
+  std::stable_partition(far.begin(), far.end(), [](const auto& name) { return name.find(':') == std::string::npos; });
   far.insert(far.end(), near.begin(), near.end());
   return far;
 }
@@ -97,8 +89,7 @@ std::vector<std::string> listener::addresses() {
 void listener::accept_one() {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  const int fd =
-      accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int fd = accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
   for (auto it = callers_.begin(); it != callers_.end();) {
     caller& old = *it++;
@@ -129,8 +120,7 @@ void listener::talk(caller& who) {
       return send_away(who, "it is not an expected proxy");
     }
     who.challenge = make_challenge(keys_[size_t(host)], who.hello);
-    if (send(who.socket, who.challenge.data(), who.challenge.size(), MSG_NOSIGNAL) !=
-        ssize_t(who.challenge.size())) {
+    if (send(who.socket, who.challenge.data(), who.challenge.size(), MSG_NOSIGNAL) != ssize_t(who.challenge.size())) {
       send_away(who, "it did not accept the challenge");
     }
     return;

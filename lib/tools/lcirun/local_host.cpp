@@ -20,9 +20,8 @@ constexpr int longest_abort_message = 100;  // in reads; more than a socket's bu
 
 }  // namespace
 
-local_host::local_host(event_loop& loop, host_events& events, const launch_options& options,
-                       host_share share, const original_state& original, const std::string& job_id,
-                       streams connected)
+local_host::local_host(event_loop& loop, host_events& events, const launch_options& options, host_share share,
+                       const original_state& original, const std::string& job_id, streams connected)
     : host(share),
       loop_(loop),
       events_(events),
@@ -54,16 +53,14 @@ void local_host::start() {
     rank_state& rank = at(i);
     rank = {i, started.pid, started.pmi, true};
     loop_.watch(rank.pmi, EPOLLIN, [this, &rank] { read_requests(rank); });
-    for (const auto& [stream, fd] :
-         {std::pair(stream_out, started.out), {stream_error, started.error}}) {
+    for (const auto& [stream, fd] : {std::pair(stream_out, started.out), {stream_error, started.error}}) {
       if (fd < 0) continue;
       pipe_end& end = pipes_.emplace_back(pipe_end{i, stream, fd});
       loop_.watch(fd, EPOLLIN, [this, &end] { read(end); });
     }
     events_.on_started(i, started.pid);
     if (report_) {
-      events_.on_report("rank " + std::to_string(i) +
-                        (share().host.empty() ? " " : " on " + share().host + " ") +
+      events_.on_report("rank " + std::to_string(i) + (share().host.empty() ? " " : " on " + share().host + " ") +
                         spawn_.describe_binding(i));
     }
   }
@@ -106,9 +103,8 @@ void local_host::update() {
       children_ = false;  // ECHILD: no ranks, and no processes they started
       break;
     }
-    const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [pid](const rank_state& each) {
-      return each.running && each.pid == pid;
-    });
+    const auto rank = std::find_if(ranks_.begin(), ranks_.end(),
+                                   [pid](const rank_state& each) { return each.running && each.pid == pid; });
     if (rank == ranks_.end()) continue;
     // Handle what it sent before it ended, perhaps an abort. Limited, since a process that it has started may go on
     // sending.

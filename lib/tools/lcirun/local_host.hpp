@@ -61,8 +61,8 @@ class local_host : public host {
   std::vector<rank_state> ranks_;
   std::deque<pipe_end> pipes_;  // a deque: handlers refer to elements
   bool reading_[3] = {true, true, true};
-  int signals_ = -1;  // signalfd for SIGCHLD
-  bool reap_ = false;  // SIGCHLD has arrived since the last update()
+  int signals_ = -1;      // signalfd for SIGCHLD
+  bool reap_ = false;     // SIGCHLD has arrived since the last update()
   bool children_ = true;  // there may be descendants
 };
 

@@ -53,8 +53,7 @@ int look_up(const std::string& name, std::string& path) {
     return lci::launcher::exit_cannot_execute;
   }
   complain("cannot find program '" + name + "'" +
-           (name.find('/') == std::string::npos ? " in PATH; a program in this folder is ./" + name
-                                                : ""));
+           (name.find('/') == std::string::npos ? " in PATH; a program in this folder is ./" + name : ""));
   return lci::launcher::exit_not_found;
 }
 
@@ -73,9 +72,8 @@ int run(int argc, char** argv) {
     if (!options.hosts.empty()) break;
     if (const int code = look_up(part.words[0], part.path)) return code;
   }
-  return run_guarded([&options](const original_state& original, int guard) {
-    return job(options, original, guard).run();
-  });
+  return run_guarded(
+      [&options](const original_state& original, int guard) { return job(options, original, guard).run(); });
 }
 
 }  // namespace

@@ -56,25 +56,22 @@ void declare_part(CLI::App& app, program_part& part, words_of_options& words) {
 }
 
 void declare_hosts(CLI::App& app, launch_options& options, words_of_options& words) {
-  const auto hosts =
-      app.add_option("--hosts", words.hosts, "run on these hosts: NAME or NAME:SLOTS, with commas")
-          ->type_name("LIST")
-          ->allow_extra_args(false);
+  const auto hosts = app.add_option("--hosts", words.hosts, "run on these hosts: NAME or NAME:SLOTS, with commas")
+                         ->type_name("LIST")
+                         ->allow_extra_args(false);
   app.add_option("--hostfile", words.hostfile, "the same from a file, a host a line")
       ->type_name("FILE")
       ->excludes(hosts);
   app.add_option("--ssh", options.ssh, "the command that reaches a host; its name is appended")
       ->type_name("CMD")
       ->capture_default_str();
-  app.add_option("--proxy", options.proxy, "lcirun on other hosts (default: where it is here)")
-      ->type_name("PATH");
+  app.add_option("--proxy", options.proxy, "lcirun on other hosts (default: where it is here)")->type_name("PATH");
   app.add_option("--host-timeout", options.host_timeout,
                  "a host that does not connect, or answer, for so many seconds is lost")
       ->check(CLI::Range(1.0, 1e5))
       ->type_name("S")
       ->capture_default_str();
-  app.add_option("--wdir", options.folder, "the folder in which ranks start (default: this one)")
-      ->type_name("FOLDER");
+  app.add_option("--wdir", options.folder, "the folder in which ranks start (default: this one)")->type_name("FOLDER");
 }
 
 void declare_rest(CLI::App& app, launch_options& options, words_of_options& words) {
@@ -83,29 +80,23 @@ void declare_rest(CLI::App& app, launch_options& options, words_of_options& word
       ->type_name("core|socket|none")
       ->capture_default_str();
   app.add_flag("--report-bindings", options.report_bindings, "say where each rank may run");
-  app.add_option("--timeout", options.timeout,
-                 "end the job after this many seconds (exit code 124)")
+  app.add_option("--timeout", options.timeout, "end the job after this many seconds (exit code 124)")
       ->check(CLI::Range(1e-3, 1e9))
       ->type_name("S");
-  const auto label =
-      app.add_flag("--label", options.label, "put [rank] in front of each line of output");
-  app.add_option("--output", options.output,
-                 "write each rank's output to a file: %r rank, %h host, %j job, %% percent")
+  const auto label = app.add_flag("--label", options.label, "put [rank] in front of each line of output");
+  app.add_option("--output", options.output, "write each rank's output to a file: %r rank, %h host, %j job, %% percent")
       ->type_name("PATTERN")
       ->excludes(label);
   app.add_option("--error", options.error, "write its standard error to another")
       ->type_name("PATTERN")
       ->excludes(label);
-  app.add_option("--gdb", words.gdb, "run these ranks (0,2-5 or all) under gdb")
-      ->type_name("RANKS");
-  app.add_option(
-         "--gdb-mode", words.gdb_mode,
-         "auto: xterm where there is a DISPLAY, else batch, which shows the stacks of a crash")
+  app.add_option("--gdb", words.gdb, "run these ranks (0,2-5 or all) under gdb")->type_name("RANKS");
+  app.add_option("--gdb-mode", words.gdb_mode,
+                 "auto: xterm where there is a DISPLAY, else batch, which shows the stacks of a crash")
       ->check(CLI::IsMember({"auto", "xterm", "server", "batch"}))
       ->type_name("auto|xterm|server|batch")
       ->capture_default_str();
-  app.add_option("--valgrind", words.valgrind, "run these under valgrind, with valgrind.RANK.log")
-      ->type_name("RANKS");
+  app.add_option("--valgrind", words.valgrind, "run these under valgrind, with valgrind.RANK.log")->type_name("RANKS");
   const auto quiet = app.add_flag("-q,--quiet", options.quiet, "say nothing about how ranks ended");
   app.add_flag("-v,--verbose", options.verbose, "say which ranks run where")->excludes(quiet);
   app.set_version_flag("--version", "lcirun (LCI) " LCI_VERSION_STRING);
@@ -135,8 +126,7 @@ rank_set ranks_of(const char* option, const std::string& text, int ranks) {
     refuse(std::string(option) + ": " + error.what());
   }
   if (!set.all && set.ranks.back() >= ranks) {
-    refuse(std::string(option) + " " + text + ": ranks of this job are 0 to " +
-           std::to_string(ranks - 1));
+    refuse(std::string(option) + " " + text + ": ranks of this job are 0 to " + std::to_string(ranks - 1));
   }
   return set;
 }
@@ -157,13 +147,10 @@ void take_rest(launch_options& options, const words_of_options& words) {
   for (const std::string* each : {&options.output, &options.error}) {
     expand_pattern(*each, 0, "", "");
   }
-  options.bind = words.bind == "core"     ? binding_t::core
-                 : words.bind == "socket" ? binding_t::socket
-                                          : binding_t::none;
+  options.bind = words.bind == "core" ? binding_t::core : words.bind == "socket" ? binding_t::socket : binding_t::none;
   // With hosts, each host's own lcirun_topology matters.
   if (options.bind != binding_t::none && options.hosts.empty() && topology_program().empty()) {
-    refuse("--bind " + words.bind +
-           ": this lcirun was built without hwloc (Debian: libhwloc-dev); leave --bind out");
+    refuse("--bind " + words.bind + ": this lcirun was built without hwloc (Debian: libhwloc-dev); leave --bind out");
   }
   options.gdb_mode = words.gdb_mode == "xterm"    ? gdb_mode_t::xterm
                      : words.gdb_mode == "server" ? gdb_mode_t::server
@@ -179,9 +166,7 @@ void take_rest(launch_options& options, const words_of_options& words) {
 }
 
 /// The words in the order that CLI11 expects: last first.
-std::vector<std::string> reversed(const std::vector<std::string>& words) {
-  return {words.rbegin(), words.rend()};
-}
+std::vector<std::string> reversed(const std::vector<std::string>& words) { return {words.rbegin(), words.rend()}; }
 
 /// The parts of an MPMD job. A lone `:` is a separator only if `-n` follows: else it is a program's argument.
 std::vector<std::vector<std::string>> parts_of(int argc, char** argv) {

@@ -11,8 +11,7 @@
 
 namespace lci::launcher {
 
-std::string expand_pattern(const std::string& pattern, int rank, const std::string& host,
-                           const std::string& job_id) {
+std::string expand_pattern(const std::string& pattern, int rank, const std::string& host, const std::string& job_id) {
   std::string text;
   for (size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '%') {
@@ -33,8 +32,7 @@ std::string expand_pattern(const std::string& pattern, int rank, const std::stri
         text += '%';
         break;
       default:
-        throw std::invalid_argument("'" + pattern +
-                                    "': after % stands r (rank), h (host), j (job) or %");
+        throw std::invalid_argument("'" + pattern + "': after % stands r (rank), h (host), j (job) or %");
     }
   }
   return text;
@@ -66,8 +64,7 @@ int output_files::open_once(const std::string& path) {
   if (known != opened_.end()) return known->second;
   // O_APPEND: ranks that share a file don't overwrite each other's output.
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0)
-    throw std::system_error(errno, std::generic_category(), "--output file '" + path + "'");
+  if (fd < 0) throw std::system_error(errno, std::generic_category(), "--output file '" + path + "'");
   return opened_[path] = fd;
 }
 

@@ -10,15 +10,13 @@
 namespace lci::launcher {
 
 /// %r rank, %h host, %j job, %% a percent sign. Throws std::invalid_argument for other characters after %.
-std::string expand_pattern(const std::string& pattern, int rank, const std::string& host,
-                           const std::string& job_id);
+std::string expand_pattern(const std::string& pattern, int rank, const std::string& host, const std::string& job_id);
 
 /// Opens and truncates all files at the start, so that errors are reported before any rank runs.
 class output_files {
  public:
   /// Throws std::system_error that names the file.
-  output_files(const launch_options& options, const std::vector<host_share>& shares,
-               const std::string& job_id);
+  output_files(const launch_options& options, const std::vector<host_share>& shares, const std::string& job_id);
   ~output_files();
   output_files(const output_files&) = delete;
   output_files& operator=(const output_files&) = delete;

@@ -28,10 +28,7 @@ verdict malformed(std::string text) { return {verdict::malformed, 0, std::move(t
 }  // namespace
 
 pmi_server::pmi_server(int size, std::string kvsname, send_t send, job_layout layout)
-    : kvsname_(std::move(kvsname)),
-      send_(std::move(send)),
-      layout_(std::move(layout)),
-      ranks_(size_t(size)) {
+    : kvsname_(std::move(kvsname)), send_(std::move(send)), layout_(std::move(layout)), ranks_(size_t(size)) {
   // MPICH's processes read from this key which of them share a node; they work without it.
   const auto& nodes = layout_.ranks_of_nodes;
   const std::string mapping = process_mapping(nodes.empty() ? std::vector<int>{size} : nodes);
@@ -73,8 +70,7 @@ verdict pmi_server::on_request(int rank, const std::string& line) {
     return malformed("a request from within a barrier: '" + pmi1::printable(line) + "'");
   } else if (cmd == "get_maxes") {
     send_(rank, "cmd=maxes rc=0 kvsname_max=" + std::to_string(pmi1::kvsname_max) +
-                    " keylen_max=" + std::to_string(pmi1::key_max) +
-                    " vallen_max=" + std::to_string(pmi1::value_max));
+                    " keylen_max=" + std::to_string(pmi1::key_max) + " vallen_max=" + std::to_string(pmi1::value_max));
   } else if (cmd == "get_appnum") {
     send_(rank, "cmd=appnum rc=0 appnum=" + text_of(part_of(rank)));
   } else if (cmd == "get_my_kvsname") {
@@ -156,8 +152,7 @@ void pmi_server::get_by_index(int rank, const message& request) {
     send_(rank, "cmd=getbyidx_results rc=-2 reason=no_more_keyvals");
   } else {
     const auto& [key, value] = entries_[size_t(*place)];
-    send_(rank, "cmd=getbyidx_results rc=0 nextidx=" + text_of(*place + 1) + " key=" + key +
-                    " val=" + value);
+    send_(rank, "cmd=getbyidx_results rc=0 nextidx=" + text_of(*place + 1) + " key=" + key + " val=" + value);
   }
 }
 

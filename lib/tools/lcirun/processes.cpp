@@ -92,9 +92,7 @@ std::string describe_exit(int status) {
   return "exited with code " + std::to_string(WEXITSTATUS(status));
 }
 
-int exit_code(int status) {
-  return WIFSIGNALED(status) ? exit_signal_base + WTERMSIG(status) : WEXITSTATUS(status);
-}
+int exit_code(int status) { return WIFSIGNALED(status) ? exit_signal_base + WTERMSIG(status) : WEXITSTATUS(status); }
 
 void complain(const std::string& text) {
   const std::string line = "lcirun: " + text + "\n";

@@ -33,8 +33,7 @@ class proxy : private host_events {
         up_(loop_, socket, max_frame,
             {[this](frame_t type, frame_reader& fields) { return on_frame(type, fields); },
              [this](const std::string&) { over_ = true; }}),
-        ranks_(loop_, *this, setup_.options, setup_.share, original, setup_.job_id,
-               {true, nullptr, make_input()}),
+        ranks_(loop_, *this, setup_.options, setup_.share, original, setup_.job_id, {true, nullptr, make_input()}),
         open_outputs_(2 * setup_.share.count) {}
 
   int run() {

@@ -38,17 +38,15 @@ int rank_number(const std::string& word, const std::string& text) {
 void check_name(const std::string& name, const std::string& word) {
   const bool good = !name.empty() && name.size() <= 255 && name[0] != '-' &&
                     std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                      return isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@' ||
-                             c == '[' || c == ']' || c == ':' || c == '%';
+                      return isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == '@' || c == '[' || c == ']' ||
+                             c == ':' || c == '%';
                     });
   if (!good) refuse("'" + printable(word) + "' is not a host: NAME or NAME:SLOTS, as in node1:4");
 }
 
 }  // namespace
 
-bool rank_set::has(int rank) const {
-  return all || std::binary_search(ranks.begin(), ranks.end(), rank);
-}
+bool rank_set::has(int rank) const { return all || std::binary_search(ranks.begin(), ranks.end(), rank); }
 
 int part_of(const launch_options& options, int rank) {
   int part = 0;
@@ -79,8 +77,8 @@ rank_set parse_ranks(const std::string& text) {
 void add_host(std::vector<host_slots>& hosts, const std::string& word) {
   // An IPv6 address with slots is in brackets; a word with two colons or more and no bracket has no slots.
   const size_t colon = word.rfind(':');
-  const bool has_slots = colon != std::string::npos &&
-                         (word.find(':') == colon || (colon > 0 && word[colon - 1] == ']'));
+  const bool has_slots =
+      colon != std::string::npos && (word.find(':') == colon || (colon > 0 && word[colon - 1] == ']'));
   host_slots host{has_slots ? word.substr(0, colon) : word, 1};
   if (host.name.size() > 2 && host.name.front() == '[' && host.name.back() == ']') {
     host.name = host.name.substr(1, host.name.size() - 2);
@@ -89,8 +87,7 @@ void add_host(std::vector<host_slots>& hosts, const std::string& word) {
   if (has_slots) {
     const auto slots = parse_int(word.substr(colon + 1));
     if (!slots || *slots < 1 || *slots > most_ranks) {
-      refuse("'" + printable(word) + "': slots are a number from 1 to " +
-             std::to_string(most_ranks));
+      refuse("'" + printable(word) + "': slots are a number from 1 to " + std::to_string(most_ranks));
     }
     host.slots = *slots;
   }

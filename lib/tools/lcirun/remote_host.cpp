@@ -39,8 +39,8 @@ bool is_this_machine(const std::string& host) {
   return host == "localhost" || host == mine || host == mine.substr(0, mine.find('.'));
 }
 
-remote_host::remote_host(event_loop& loop, host_events& events, const launch_options& options,
-                         host_share share, identity who)
+remote_host::remote_host(event_loop& loop, host_events& events, const launch_options& options, host_share share,
+                         identity who)
     : host(std::move(share)),
       loop_(loop),
       events_(events),
@@ -75,8 +75,7 @@ void remote_host::start() {
   close(ends[0]);
   deadline_ = now() + options_.host_timeout;
   // Errors of this connection are ignored: the end of ssh reports them.
-  setup_ = std::make_unique<connection>(loop_, ends[1], max_setup,
-                                        connection::handlers{{}, [](const std::string&) {}});
+  setup_ = std::make_unique<connection>(loop_, ends[1], max_setup, connection::handlers{{}, [](const std::string&) {}});
   send_setup();
 }
 
@@ -132,9 +131,8 @@ void remote_host::connected(int socket) {
   watch_peer(socket, options_.host_timeout);
   connection_ = std::make_unique<connection>(
       loop_, socket, max_frame,
-      connection::handlers{
-          [this](frame_t type, frame_reader& fields) { return on_frame(type, fields); },
-          [this](const std::string& why) { lose("the connection to its proxy broke: " + why); }});
+      connection::handlers{[this](frame_t type, frame_reader& fields) { return on_frame(type, fields); },
+                           [this](const std::string& why) { lose("the connection to its proxy broke: " + why); }});
   if (share().has(0)) input_ = std::make_unique<input_sender>(loop_, *connection_);
 }
 
@@ -169,8 +167,7 @@ bool remote_host::on_frame(frame_t type, frame_reader& fields) {
 }
 
 bool remote_host::all(unsigned what) const {
-  return std::all_of(happened_.begin(), happened_.end(),
-                     [what](unsigned each) { return (each & what) == what; });
+  return std::all_of(happened_.begin(), happened_.end(), [what](unsigned each) { return (each & what) == what; });
 }
 
 bool remote_host::on_rank_frame(frame_t type, int rank, frame_reader& fields) {
@@ -270,8 +267,7 @@ void remote_host::update() {
     return;
   }
   lose("it did not connect back to port " + std::to_string(who_.port) + " here within " +
-       std::to_string(int(options_.host_timeout)) +
-       " s: is there a firewall? (--host-timeout waits longer)");
+       std::to_string(int(options_.host_timeout)) + " s: is there a firewall? (--host-timeout waits longer)");
 }
 
 void remote_host::lose(const std::string& why) {

@@ -23,8 +23,7 @@ class remote_host : public host {
     std::string job_id;
   };
 
-  remote_host(event_loop& loop, host_events& events, const launch_options& options,
-              host_share share, identity who);
+  remote_host(event_loop& loop, host_events& events, const launch_options& options, host_share share, identity who);
   ~remote_host() override;
 
   void start() override;

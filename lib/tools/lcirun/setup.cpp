@@ -65,8 +65,7 @@ launch_options read_options(frame_reader& in) {
     part.env = read_list(in);
     options.parts.push_back(std::move(part));
   }
-  options.host_timeout =
-      double(in.number(int64_t(least_timeout * 1e3), int64_t(most_timeout * 1e3))) / 1e3;
+  options.host_timeout = double(in.number(int64_t(least_timeout * 1e3), int64_t(most_timeout * 1e3))) / 1e3;
   options.folder = in.text();
   options.bind = binding_t(in.number(0, int(binding_t::socket)));
   options.report_bindings = in.number(0, 1) != 0;
@@ -84,18 +83,17 @@ bool makes_sense(const proxy_setup& setup) {
   const auto& parts = setup.options.parts;
   return setup.share.first + setup.share.count <= setup.options.ranks &&
          std::all_of(parts.begin(), parts.end(), [](const program_part& part) {
-           return !part.words.empty() &&
-                  std::all_of(part.env.begin(), part.env.end(), is_assignment);
+           return !part.words.empty() && std::all_of(part.env.begin(), part.env.end(), is_assignment);
          });
 }
 
 }  // namespace
 
 std::vector<std::string> environment_for_others() {
-  static constexpr const char* own[] = {
-      "HOME",       "HOSTNAME",       "LOGNAME", "MAIL", "SHELL",           "SSH_AUTH_SOCK",
-      "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "USER", "XDG_RUNTIME_DIR", "XDG_SESSION_ID",
-      "_"};
+  static constexpr const char* own[] = {"HOME",    "HOSTNAME",      "LOGNAME",         "MAIL",
+                                        "SHELL",   "SSH_AUTH_SOCK", "SSH_CLIENT",      "SSH_CONNECTION",
+                                        "SSH_TTY", "USER",          "XDG_RUNTIME_DIR", "XDG_SESSION_ID",
+                                        "_"};
   std::vector<std::string> list;
   for (char** each = environ; *each != nullptr; ++each) {
     const char* equals = strchr(*each, '=');

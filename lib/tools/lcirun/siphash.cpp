@@ -34,8 +34,7 @@ struct state {
 
 uint64_t siphash(const secret_key& key, std::string_view data) {
   const uint64_t k0 = load(key.data()), k1 = load(key.data() + 8);
-  state s{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
-          k1 ^ 0x7465646279746573};
+  state s{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573};
   const auto* bytes = reinterpret_cast<const unsigned char*>(data.data());
   size_t left = data.size();
   for (; left >= 8; left -= 8, bytes += 8) s.take(load(bytes));

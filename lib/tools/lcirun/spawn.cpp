@@ -17,9 +17,7 @@ namespace lci::launcher {
 
 namespace {
 
-[[noreturn]] void refuse(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
+[[noreturn]] void refuse(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 /// Called in the child before the program runs, where an exception could not be caught.
 [[noreturn]] void give_up(int rank, const std::string& text, int code) {
@@ -29,17 +27,15 @@ namespace {
 
 }  // namespace
 
-spawner::spawner(const launch_options& options, const host_share& share,
-                 const original_state& original, std::string job_id)
+spawner::spawner(const launch_options& options, const host_share& share, const original_state& original,
+                 std::string job_id)
     : options_(options),
       share_(share),
       original_(original),
       job_id_(std::move(job_id)),
       bindings_(choose_bindings(options.bind, share.count)) {}
 
-std::string spawner::describe_binding(int rank) const {
-  return bindings_[size_t(rank - share_.first)].text;
-}
+std::string spawner::describe_binding(int rank) const { return bindings_[size_t(rank - share_.first)].text; }
 
 started_rank spawner::start(int rank, const rank_wiring& wiring) const {
   int pmi[2], out[2] = {-1, wiring.out}, error[2] = {-1, wiring.error};
@@ -80,8 +76,7 @@ void spawner::become_rank(int rank, const child_ends& ends) const {
   if (ends.error >= 0) dup2(ends.error, STDERR_FILENO);
   fcntl(ends.pmi, F_SETFD, 0);
   if (!options_.folder.empty() && chdir(options_.folder.c_str()) != 0) {
-    give_up(rank, "cannot enter the folder '" + options_.folder + "'; --wdir chooses another",
-            exit_failure);
+    give_up(rank, "cannot enter the folder '" + options_.folder + "'; --wdir chooses another", exit_failure);
   }
   set_environment(rank, ends.pmi);
   setrlimit(RLIMIT_NOFILE, &original_.files);
@@ -107,9 +102,7 @@ void spawner::execute(int rank) const {
 }
 
 void spawner::set_environment(int rank, int pmi) const {
-  const auto set = [](const char* name, const std::string& value) {
-    setenv(name, value.c_str(), 1);
-  };
+  const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 1); };
   for (const std::string& each : options_.parts[size_t(part_of(options_, rank))].env) {
     const size_t equals = each.find('=');
     set(each.substr(0, equals).c_str(), each.substr(equals + 1));

@@ -36,8 +36,7 @@ struct started_rank {
 class spawner {
  public:
   /// Throws std::runtime_error if the ranks can't be bound as asked.
-  spawner(const launch_options& options, const host_share& share, const original_state& original,
-          std::string job_id);
+  spawner(const launch_options& options, const host_share& share, const original_state& original, std::string job_id);
 
   /// Starts one rank. Throws std::system_error if the operating system refuses.
   started_rank start(int rank, const rank_wiring& wiring) const;

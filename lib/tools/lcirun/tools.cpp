@@ -35,9 +35,8 @@ word_list under_gdb(gdb_mode_t mode, int rank, const word_list& words) {
       break;
   }
   // Runs the program. If a signal stops it, prints all stacks. Exits with the program's code.
-  return joined({"gdb", "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-iex",
-                 "set confirm off", "-ex", "handle SIGUSR1 SIGUSR2 nostop noprint pass", "-ex",
-                 "run", "-ex", "thread apply all backtrace", "-ex",
+  return joined({"gdb", "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set confirm off", "-ex",
+                 "handle SIGUSR1 SIGUSR2 nostop noprint pass", "-ex", "run", "-ex", "thread apply all backtrace", "-ex",
                  "quit $_isvoid($_exitcode) ? 128 + $_siginfo.si_signo : $_exitcode", "--args"},
                 words);
 }
@@ -53,8 +52,7 @@ bool in_path(const std::string& name) {
   return false;
 }
 
-std::vector<std::string> with_tools(const launch_options& options, int rank,
-                                    std::vector<std::string> words) {
+std::vector<std::string> with_tools(const launch_options& options, int rank, std::vector<std::string> words) {
   if (options.valgrind.has(rank)) {
     words = joined({"valgrind", "--log-file=valgrind." + std::to_string(rank) + ".log"}, words);
   }

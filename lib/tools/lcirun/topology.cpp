@@ -37,8 +37,7 @@ std::vector<place> places(hwloc_topology_t topology, bool sockets) {
     hwloc_bitmap_and(usable, object->cpuset, allowed);
     if (hwloc_bitmap_iszero(usable) != 0) continue;
     const std::string list = processors(usable);
-    const hwloc_obj_t socket =
-        sockets ? object : hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, object);
+    const hwloc_obj_t socket = sockets ? object : hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, object);
     std::string text = sockets ? "" : "core " + std::to_string(object->logical_index);
     if (socket != nullptr) {
       text += (text.empty() ? "socket " : " of socket ") + std::to_string(socket->logical_index);
@@ -72,14 +71,12 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < ranks; ++i) {
     // Cores round-robin; sockets in blocks, so that neighbouring ranks share one.
-    const size_t turn = sockets && size_t(ranks) > all.size()
-                            ? size_t(i) * all.size() / size_t(ranks)
-                            : size_t(i) % all.size();
+    const size_t turn =
+        sockets && size_t(ranks) > all.size() ? size_t(i) * all.size() / size_t(ranks) : size_t(i) % all.size();
     const place& mine = all[turn];
     const bool one = mine.list.find(',') == std::string::npos;
-    std::printf("%s is bound to processor%s %s%s%s%s\n", mine.list.c_str(), one ? "" : "s",
-                mine.list.c_str(), mine.text.empty() ? "" : " (", mine.text.c_str(),
-                mine.text.empty() ? "" : ")");
+    std::printf("%s is bound to processor%s %s%s%s%s\n", mine.list.c_str(), one ? "" : "s", mine.list.c_str(),
+                mine.text.empty() ? "" : " (", mine.text.c_str(), mine.text.empty() ? "" : ")");
   }
   return std::fflush(stdout) == 0 ? 0 : 1;
 }

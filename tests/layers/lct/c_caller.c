@@ -5,12 +5,12 @@
 #include <string.h>
 
 static int failures = 0;
-#define CHECK(expr)                                                           \
-  do {                                                                        \
-    if (!(expr)) {                                                            \
-      printf("FAILED %s:%d: %s\n", __FILE__, __LINE__, #expr);                \
-      ++failures;                                                             \
-    }                                                                         \
+#define CHECK(expr)                                            \
+  do {                                                         \
+    if (!(expr)) {                                             \
+      printf("FAILED %s:%d: %s\n", __FILE__, __LINE__, #expr); \
+      ++failures;                                              \
+    }                                                          \
   } while (0)
 
 struct layout {
@@ -24,7 +24,7 @@ LCT_ASSERT_DIFF_CACHE_LINE(struct layout, a, c);
 static LCT_tbarrier_t barrier;
 static LCT_queue_t queue;
 
-static void *helper(void *item) {
+static void* helper(void* item) {
   LCT_queue_push(queue, item);
   LCT_tbarrier_wait(barrier, LCT_tbarrier_arrive(barrier));
   return NULL;
@@ -51,7 +51,7 @@ static void threads_and_queues(void) {
 static void life_time_and_text(void) {
   LCT_dict_str_int_t dict[] = {{"one", 1}, {"two", 2}};
   char buffer[64];
-  const char *text;
+  const char* text;
   int val = 0;
   LCT_time_t begin = LCT_now();
   CHECK(LCT_time_to_ns(LCT_now() - begin) >= 0);
@@ -63,10 +63,10 @@ static void life_time_and_text(void) {
   CHECK(LCT_hostname[0] != '\0' && strlen(LCT_hostname) <= HOST_NAME_MAX);
   text = LCT_str_replace_all("a.a", ".", "");
   CHECK(strcmp(text, "aa") == 0);
-  free((void *)text);
+  free((void*)text);
   text = LCT_str_replace_one("a.a.", ".", "");
   CHECK(strcmp(text, "aa.") == 0);
-  free((void *)text);
+  free((void*)text);
   CHECK(LCT_str_int_search(dict, 2, "two", 0, &val) && val == 2);
   CHECK(LCT_parse_arg(dict, 2, "one,two", ",") == 3);
   CHECK(LCT_read_file(buffer, sizeof buffer, "/proc/%s/comm", "self") > 0);
@@ -74,12 +74,12 @@ static void life_time_and_text(void) {
 }
 
 static void log_and_counters(void) {
-  static const char *const levels[] = {"low", "high"};
+  static const char* const levels[] = {"low", "high"};
   LCT_log_ctx_t log = LCT_log_ctx_alloc(levels, 2, 0, "c", NULL, NULL, NULL, NULL);
   LCT_pcounter_ctx_t counters = LCT_pcounter_ctx_alloc("c");
   LCT_pcounter_handle_t counter = LCT_pcounter_register(counters, "n", LCT_PCOUNTER_COUNTER);
   LCT_pcounter_handle_t timer = LCT_pcounter_register(counters, "t", LCT_PCOUNTER_TIMER);
-  FILE *out = tmpfile();
+  FILE* out = tmpfile();
   char line[256] = "";
   CHECK(LCT_log_get_level(log) == 0);
   LCT_Log(log, 1, "tag", "not %s", "this");
@@ -108,7 +108,7 @@ static void log_and_counters(void) {
 static void arguments(void) {
   LCT_dict_str_int_t dict[] = {{"one", 1}, {"two", 2}};
   char name[] = "c_caller", first[] = "--n", second[] = "6", third[] = "--which=two";
-  char *argv[] = {name, first, second, third, NULL};
+  char* argv[] = {name, first, second, third, NULL};
   int n = 0, which = 0;
   LCT_args_parser_t parser = LCT_args_parser_alloc();
   LCT_args_parser_add(parser, "n", 1, &n);

@@ -40,7 +40,8 @@ const std::map<std::string, std::function<void()>> cases = {
     {"queue type negative", [] { queue(static_cast<LCT_queue_type_t>(-1)); }},
     {"queue length", [] { queue(LCT_QUEUE_ARRAY_ST, 0); }},
     {"queue length atomic", [] { queue(LCT_QUEUE_ARRAY_ATOMIC_FAA, 0); }},
-    {"queue full", [] {
+    {"queue full",
+     [] {
        LCT_queue_t q = queue(LCT_QUEUE_ARRAY_ST, 1);
        LCT_queue_push(q, &number);
        LCT_queue_push(q, &number);
@@ -50,19 +51,29 @@ const std::map<std::string, std::function<void()>> cases = {
     {"barrier ticket", [] { LCT_tbarrier_test(LCT_tbarrier_alloc(2), 0); }},
     {"barrier ticket negative", [] { LCT_tbarrier_wait(LCT_tbarrier_alloc(2), -1); }},
     {"barrier null", [] { LCT_tbarrier_arrive(nullptr); }},
-    {"counter null", [] { LCT_pcounter_add(nullptr, {LCT_PCOUNTER_COUNTER, 0}, 1); }},
-    {"counter handle", [] { LCT_pcounter_add(LCT_pcounter_ctx_alloc("c"), {LCT_PCOUNTER_COUNTER, 0}, 1); }},
-    {"counter handle negative", [] { LCT_pcounter_add(LCT_pcounter_ctx_alloc("c"), {LCT_PCOUNTER_COUNTER, -1}, 1); }},
-    {"counter type", [] {
-       LCT_pcounter_register(LCT_pcounter_ctx_alloc("c"), "n", static_cast<LCT_pcounter_type_t>(4));
+    {"counter null",
+     [] {
+       LCT_pcounter_add(nullptr, {LCT_PCOUNTER_COUNTER, 0}, 1);
      }},
+    {"counter handle",
+     [] {
+       LCT_pcounter_add(LCT_pcounter_ctx_alloc("c"), {LCT_PCOUNTER_COUNTER, 0}, 1);
+     }},
+    {"counter handle negative",
+     [] {
+       LCT_pcounter_add(LCT_pcounter_ctx_alloc("c"), {LCT_PCOUNTER_COUNTER, -1}, 1);
+     }},
+    {"counter type",
+     [] { LCT_pcounter_register(LCT_pcounter_ctx_alloc("c"), "n", static_cast<LCT_pcounter_type_t>(4)); }},
     {"counter name", [] { LCT_pcounter_register(LCT_pcounter_ctx_alloc("c"), nullptr, LCT_PCOUNTER_TREND); }},
-    {"counter types", [] {
+    {"counter types",
+     [] {
        LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("c");
        LCT_pcounter_register(ctx, "n", LCT_PCOUNTER_TREND);
        LCT_pcounter_register(ctx, "n", LCT_PCOUNTER_TIMER);
      }},
-    {"counter no timer", [] {
+    {"counter no timer",
+     [] {
        LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("c");
        LCT_pcounter_start(ctx, LCT_pcounter_register(ctx, "n", LCT_PCOUNTER_TREND));
      }},
@@ -78,55 +89,76 @@ const std::map<std::string, std::function<void()>> cases = {
     {"pmi before", [] { LCT_pmi_get_rank(); }},
     {"pmi barrier before", [] { LCT_pmi_barrier(); }},
     {"pmi finalize before", [] { LCT_pmi_finalize(); }},
-    {"pmi twice", [] {
+    {"pmi twice",
+     [] {
        LCT_pmi_initialize();
        LCT_pmi_publish(key, value);
        LCT_pmi_publish(key, value);
      }},
-    {"pmi long key", [] {
+    {"pmi long key",
+     [] {
        LCT_pmi_initialize();
        LCT_pmi_publish(too_long.data(), value);
      }},
-    {"pmi long value", [] {
+    {"pmi long value",
+     [] {
        LCT_pmi_initialize();
        LCT_pmi_publish(key, too_long.data());
      }},
-    {"pmi rank", [] {
+    {"pmi rank",
+     [] {
        LCT_pmi_initialize();
        LCT_pmi_getname(LCT_pmi_get_size(), key, value);
      }},
-    {"pmi unpublished", [] {
+    {"pmi unpublished",
+     [] {
        LCT_pmi_initialize();
        LCT_pmi_barrier();
        LCT_pmi_getname(0, key, value);
      }},
-    {"pmi no barrier", [] {
+    {"pmi no barrier",
+     [] {
        LCT_pmi_initialize();
        LCT_pmi_publish(key, value);
        LCT_pmi_getname(0, key, value);
      }},
     {"pmi environment", [] { LCT_pmi_initialize(); }},
     {"argument null", [] { LCT_args_parser_add(LCT_args_parser_alloc(), "n", 1, nullptr); }},
-    {"argument twice", [] {
+    {"argument twice",
+     [] {
        LCT_args_parser_t parser = LCT_args_parser_alloc();
        LCT_args_parser_add(parser, "n", 1, &number);
        LCT_args_parser_add(parser, "n", 1, &number);
      }},
-    {"option unknown", [] { parse({"--m", "3"}); }},
+    {"option unknown",
+     [] {
+       parse({"--m", "3"});
+     }},
     {"option no value", [] { parse({"--n"}); }},
-    {"option no number", [] { parse({"--n", "3x"}); }},
-    {"option too large", [] { parse({"--n", "3000000000"}); }},
-    {"option no key", [] { parse({"--which", "b"}); }},
+    {"option no number",
+     [] {
+       parse({"--n", "3x"});
+     }},
+    {"option too large",
+     [] {
+       parse({"--n", "3000000000"});
+     }},
+    {"option no key",
+     [] {
+       parse({"--which", "b"});
+     }},
     {"option flag value", [] { parse({"--flag=2"}); }},
     {"option help", [] { parse({"--help"}); }},
     {"assert", [] { LCT_Assert(nullptr, number == 1, "number is %d", number); }},
-    {"assert in a file", [] {
+    {"assert in a file",
+     [] {
        static const char* const levels[] = {"only"};
        char name[] = "stdout";
        LCT_log_ctx_t log = LCT_log_ctx_alloc(levels, 1, -1, "quiet", name, nullptr, nullptr, nullptr);
        LCT_Assert(log, number == 1, "number is %d", number);
      }},
-    {"print", [] {
+    {"print",
+     [] {
        LCT_args_parser_t parser = LCT_args_parser_alloc();
        LCT_args_parser_add(parser, "n", 1, &number);
        int which = 1;
@@ -134,7 +166,8 @@ const std::map<std::string, std::function<void()>> cases = {
        LCT_args_parser_print(parser, false);
        LCT_args_parser_print(parser, true);
      }},
-    {"long wait", [] {
+    {"long wait",
+     [] {
        LCT_queue_t q = queue(LCT_QUEUE_ARRAY_ATOMIC_FAA, 2);
        for (int i = 0; i < 3; ++i) LCT_queue_push(q, &number);
      }},

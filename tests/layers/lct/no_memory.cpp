@@ -133,11 +133,11 @@ TEST_CASE("functions that allocate return NULL with ENOMEM without memory", "[me
   CHECK(sweep("parser", false, [] { return status_of(LCT_args_parser_alloc()); }) >= 1);
   CHECK(sweep("text", false, [] { return status_of(LCT_str_replace_all("a", "a", longer)); }) >= 2);
   CHECK(sweep("log", false, [] {
-    static const char* const levels[] = {"one", "two"};
-    char list[] = "a tag that is too long to lie in a string, another", level[] = "two";
-    LCT_log_ctx_t log = LCT_log_ctx_alloc(levels, 2, 0, "name", nullptr, level, list, list);
-    return status_of(log);
-  }) >= 3);
+          static const char* const levels[] = {"one", "two"};
+          char list[] = "a tag that is too long to lie in a string, another", level[] = "two";
+          LCT_log_ctx_t log = LCT_log_ctx_alloc(levels, 2, 0, "name", nullptr, level, list, list);
+          return status_of(log);
+        }) >= 3);
 }
 
 TEST_CASE("functions that return no pointer end the process with a message without memory", "[memory]") {
@@ -155,26 +155,26 @@ TEST_CASE("functions that return no pointer end the process with a message witho
     LCT_queue_free(&q);
   }
   CHECK(sweep("counter", true, [] {
-    LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("c");
-    if (ctx == nullptr) return was_null;
-    for (int i = 0; i < 40; ++i) LCT_pcounter_register(ctx, std::to_string(i).c_str(), LCT_PCOUNTER_TREND);
-    LCT_pcounter_record(ctx);
-    return succeeded;
-  }) >= 40);
+          LCT_pcounter_ctx_t ctx = LCT_pcounter_ctx_alloc("c");
+          if (ctx == nullptr) return was_null;
+          for (int i = 0; i < 40; ++i) LCT_pcounter_register(ctx, std::to_string(i).c_str(), LCT_PCOUNTER_TREND);
+          LCT_pcounter_record(ctx);
+          return succeeded;
+        }) >= 40);
   CHECK(sweep("life", true, [] {
-    LCT_init();
-    LCT_fina();
-    return succeeded;
-  }) >= 1);
+          LCT_init();
+          LCT_fina();
+          return succeeded;
+        }) >= 1);
   CHECK(sweep("ranks", true, [] {
-    char key[] = "key", value[LCT_PMI_STRING_LIMIT] = "value";
-    LCT_pmi_initialize();
-    LCT_pmi_publish(key, value);
-    LCT_pmi_barrier();
-    LCT_pmi_getname(0, key, value);
-    LCT_pmi_finalize();
-    return std::strcmp(value, "value") == 0 ? succeeded : wrong;
-  }) >= 3);
+          char key[] = "key", value[LCT_PMI_STRING_LIMIT] = "value";
+          LCT_pmi_initialize();
+          LCT_pmi_publish(key, value);
+          LCT_pmi_barrier();
+          LCT_pmi_getname(0, key, value);
+          LCT_pmi_finalize();
+          return std::strcmp(value, "value") == 0 ? succeeded : wrong;
+        }) >= 3);
 }
 
 TEST_CASE("a log line is truncated without memory", "[memory]") {

@@ -75,8 +75,8 @@ TEST_CASE("lines up to the level are printed with file and line", "[log]") {
   LCT_Assert(log, 1 + 1 == 2, "not this");
   const auto lines = log.lines();
   REQUIRE(lines.size() == 3);
-  CHECK(ends_with(lines[0], ":mine:info:tag:test_log.cpp:" + std::string(__func__) + ":" + std::to_string(line) +
-                                ": number 7"));
+  CHECK(ends_with(lines[0],
+                  ":mine:info:tag:test_log.cpp:" + std::string(__func__) + ":" + std::to_string(line) + ": number 7"));
   CHECK(lines[1].find(":mine:warn::") != std::string::npos);
   CHECK(ends_with(lines[1], ": warned"));
   CHECK(ends_with(lines[2], ": of arguments"));

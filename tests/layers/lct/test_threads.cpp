@@ -142,8 +142,7 @@ TEST_CASE("counters are the sums of all threads", "[counter][threads]") {
   const std::string begin = "pcounter,many," + std::to_string(LCT_rank) + ",";
   CHECK(number_after(text, begin + "sum,counter,") == times * (-1 + 0 + 1 + 2 + 3 + 4));
   CHECK(number_after(text, begin + "timer,timer,") == times * (0 + 1 + 2 + 3 + 4 + 5));
-  for (int i = 0; i < threads; ++i)
-    CHECK(number_after(text, begin + "own" + std::to_string(i) + ",trend,") == times);
+  for (int i = 0; i < threads; ++i) CHECK(number_after(text, begin + "own" + std::to_string(i) + ",trend,") == times);
   LCT_pcounter_ctx_free(&ctx);
   CHECK(ctx == nullptr);
 }
