@@ -31,7 +31,7 @@ template <class Value>
 graph_node_t graph_add_value(comp_t graph, graph_node_run_cb_t run, std::unique_ptr<Value> value) {
   const graph_node_free_cb_t free = [](void* p) { delete static_cast<Value*>(p); };
   const graph_node_t node = graph_add_node_x(graph, run).value(value.get()).free_cb(free)();
-  value.release();
+  (void)value.release();
   return node;
 }
 

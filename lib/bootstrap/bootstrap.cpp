@@ -103,6 +103,7 @@ double bootstrap_timeout() { return timeout; }
 
 std::vector<std::string> bootstrap::get_all(const std::string& prefix) {
   std::vector<std::string> all;
+  all.reserve(static_cast<size_t>(size()));
   for (int r = 0; r < size(); ++r) all.push_back(get(prefix + std::to_string(r), r));
   return all;
 }

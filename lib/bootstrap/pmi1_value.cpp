@@ -34,7 +34,7 @@ std::string encode(const std::string& bytes) {
 
 bool decode(const std::string& text, size_t begin, std::string& bytes, uint32_t& bits, int& count) {
   for (size_t i = begin; i < text.size(); ++i) {
-    const int digit = digits[static_cast<unsigned char>(text[i])];
+    const int8_t digit = digits[static_cast<unsigned char>(text[i])];
     if (digit < 0) return false;
     bits = bits << 6 | static_cast<uint32_t>(digit);
     count += 6;

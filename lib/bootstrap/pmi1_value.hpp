@@ -10,7 +10,7 @@
 namespace lci::network::pmi1 {
 
 /// The bootstrap exchanges addresses, not data: larger values are rejected.
-constexpr size_t max_value_bytes = 64 * 1024;
+constexpr size_t max_value_bytes = size_t{64} * 1024;
 /// A shorter piece would not hold the header of the first one.
 constexpr size_t min_piece_length = 32;
 /// The pieces of a value of max_value_bytes at min_piece_length.

@@ -147,7 +147,7 @@ std::string client::join(int rank, int size, const job_key& key) {
 std::string client::await_welcome() {
   const frame f = expect(kind::welcome);
   reader r(f.body);
-  const std::string id = r.text(max_text);
+  std::string id = r.text(max_text);
   if (!r.complete() || id.empty()) throw bootstrap_error("the root of the job gave it no name");
   return id;
 }

@@ -74,7 +74,7 @@ symmetric_t alloc_symmetric(alloc_symmetric_args& a) {
   if (const size_t other = coll::first_unequal(all); other < all.size()) {
     free_shared_x(&memory->mr).runtime(a.runtime)();
     const std::string both = all[0].said_by(0) + "; " + all[other].said_by(other);
-    throw_invalid("alloc_symmetric", "size or alignment", both.c_str(), "the same at all ranks",
+    throw_invalid("alloc_symmetric", "size or alignment", both, "the same at all ranks",
                   ".equal_parts(false) at all ranks allows it");
   }
   for (size_t r = 0; r < all.size(); ++r) {

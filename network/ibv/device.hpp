@@ -42,7 +42,7 @@ class device final : public remote_device {
 
  private:
   static constexpr int batch = 32;                        // completions read at a time
-  static constexpr size_t spare_completions = 8 * batch;  // space for those of several threads whose handlers throw
+  static constexpr size_t spare_completions = size_t{8} * batch;  // space for those of several threads whose handlers throw
 
   struct alignas(cache_line) peer {
     owned<ibv_qp> pair;

@@ -167,7 +167,7 @@ contact external_peers::contact_with(int peer) {
     case phase::requesting:
       return {};
     case phase::unsuccessful: {
-      const contact result = g.result;
+      contact result = g.result;
       finish(peer, departure::disconnected);
       return result;
     }

@@ -123,7 +123,7 @@ contact world::contact_with(int station, int peer) {
   if (l.now == link::phase::connecting) return {};
   if (l.now == link::phase::idle) return {contact::state::gone, "disconnect() has closed the connection"};
   if (l.now != link::phase::unsuccessful) return {contact::state::made, {}};
-  const contact result = l.result;
+  contact result = l.result;
   finish(station, peer, departure::disconnected);
   return result;
 }

@@ -185,6 +185,7 @@ class device final : public remote_device, public bundling_device, public connec
   struct failed_operation {
     void* context;
     int peer;
+    bool of_link = false;  // its connection ended: reported after the end of the peer, which gives the reason
   };
   deferred_events::list<void*> completed_;
   deferred_events::list<failed_operation> failed_;

@@ -255,10 +255,14 @@ int device::report_deferred(event_sink& sink) {
   // First the failures of peers, then the operations that failed because of them.
   const auto has_ended = [&](int rank) { return link_if_any(rank)->ended.load(std::memory_order_acquire); };  // E2
   n_events += deferred_.report_failures(sink, has_ended);
-  return n_events + deferred_.report(failed_, [&](const failed_operation& o) {
+  deferred_.report(failed_, [&](const failed_operation& o) {
+    // Writing may fail before reading finds the close notification of the peer.
+    if (o.of_link && !has_ended(o.peer)) return deferred_.add(failed_, o);
     count_end();
+    ++n_events;
     sink.on_operation_failure(o.context, o.peer);
   });
+  return n_events;
 }
 
 void device::finish(connection& c, event_sink& sink, int& n_events) {

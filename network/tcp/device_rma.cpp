@@ -212,7 +212,7 @@ int device::end_content(connection& c, event_sink& sink) {
 
 void device::drop(connection& c, const std::list<outgoing>& unsent) {
   for (const outgoing& o : unsent)
-    if (o.content.context() != nullptr) report_later(failed_, failed_operation{o.content.context(), c.rank});
+    if (o.content.context() != nullptr) report_later(failed_, failed_operation{o.content.context(), c.rank, true});
 }
 
 bool device::drop_asked(connection& c) {
@@ -223,9 +223,10 @@ bool device::drop_asked(connection& c) {
     if (c.sending || !c.waiting.empty()) return false;
     unanswered.swap(c.asked);
   }
-  if (c.content.what() == arriving::kind::data) report_later(failed_, failed_operation{c.content.context, c.rank});
+  if (c.content.what() == arriving::kind::data)
+    report_later(failed_, failed_operation{c.content.context, c.rank, true});
   c.content = {};
-  for (const request& r : unanswered) report_later(failed_, failed_operation{r.context, c.rank});
+  for (const request& r : unanswered) report_later(failed_, failed_operation{r.context, c.rank, true});
   c.ended.store(true, std::memory_order_release);  // E1: pairs with E2
   return true;
 }

@@ -101,7 +101,7 @@ std::string where(const object_origin& o) {
     const place_in_file place = place_of(o.calls[static_cast<size_t>(i)]);
     if (file.empty()) file = place.file;
     if (place.file.empty() || place.file != file) continue;
-    const std::string line = line_of(place);
+    std::string line = line_of(place);
     if (!line.empty()) return line;
     if (!fallback.empty()) continue;
     char offset[32];

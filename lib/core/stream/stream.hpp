@@ -51,7 +51,7 @@ struct outgoing_stream {
   }
   /// Whether the next message that is released, of `size` bytes, asks for credit.
   bool asks_credit(size_t size) const {
-    return (unasked + 1) * 4 >= window || (unasked_bytes + size) * 4 >= window_bytes;
+    return (uint64_t{unasked} + 1) * 4 >= window || (unasked_bytes + size) * 4 >= window_bytes;
   }
   /// Sets the flag in the header of a message that is about to be released, if it is to ask.
   void ask_credit(std::vector<std::byte>& message, size_t size) const;

@@ -65,7 +65,7 @@ bool incoming_stream::keep_copy(ordered_message& m) {
 }
 
 resource_error incoming_stream::report_lost(device& d, const ordered_message& m) {
-  const resource_error lost = count_lost(d, "a message of a stream", peer_, m.size);
+  resource_error lost = count_lost(d, "a message of a stream", peer_, m.size);
   if (!m.acked) return lost;
   const device_visit by(d.rt, m.device_uid, &d);
   if (by.get() != nullptr) send_ack(*by.get(), peer_, m.operation, wire::no_memory);
@@ -209,7 +209,7 @@ void incoming_stream::deliver(device& d, const ordered_message& m) {
   const bool runs_code = may_post(comp->attr.comp_type);
   const auto lose = [&] {
     at_end.policy = wire::no_memory;
-    const resource_error lost = count_lost(d, "a message of a stream", peer_, m.size);
+    resource_error lost = count_lost(d, "a message of a stream", peer_, m.size);
     if (!m.acked) throw lost;
   };
   struct release {
