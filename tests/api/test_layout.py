@@ -32,7 +32,7 @@ BEGINNINGS = (("auto r = lci::alloc_runtime_x().alloc_default_device(false)()", 
 CHANGES = {  # differences of an older or newer header: file, text, its replacement
     "a member of a device's front": ("direct.hpp", "  unsigned shared_place = 0; ",
                                      "  unsigned more = 0, shared_place = 0; "),
-    "the order of its members": ("direct.hpp", "  size_t direct_end = 0;    ///< messages of fewer bytes may take "
+    "the order of its members": ("direct.hpp", "  size_t direct_end = 0;        ///< messages of fewer bytes may take "
                                  "the direct path\n  uintptr_t packets = 0; ",
                                  "  uintptr_t packets = 0;\n  size_t direct_end = 0; "),
     "inlined code": ("abi.hpp", "inlined_code = 2;", "inlined_code = 77;"),

@@ -154,7 +154,10 @@ class layout_transfer final : public dependent, private deferred_task {
   void end() {
     const std::unique_ptr<layout_transfer> ends_here(this);
     signal_target();
-    if (failed()) status_.error = error_of(failed_.load(std::memory_order_relaxed));
+    // A device that is being freed cancels what is in flight, whatever the network says of it by then.
+    if (failed())
+      status_.error =
+          error_of(device_.lifetime.closing() ? failure::cancelled : failed_.load(std::memory_order_relaxed));
     user_->signal(status_);
   }
 
