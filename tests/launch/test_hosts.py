@@ -26,7 +26,7 @@ class Hosts(LaunchTest):
     def start(self, n, *words, timeout=30, **env):
         """The same number of ranks on each host; rank 0 is on the first."""
         env = {'WORLD_SIZE': n, 'MASTER_ADDR': self.network.hosts[0].address, 'MASTER_PORT': 29500,
-               'LCI_ATTR_BOOTSTRAP_TIMEOUT': timeout, 'LCI_TCP_KEY': 'a secret key',
+               'LCI_ATTR_BOOTSTRAP_TIMEOUT': timeout, 'LCI_TCP_KEY': 'a secret key of the job',
                self.mark: 1, **env}
         processes = []
         for r in range(n):

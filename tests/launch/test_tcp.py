@@ -12,7 +12,7 @@ import unittest
 from support import HELPER, PATIENCE, LaunchTest, clean_environment, free_ports, run, wait_until
 
 NO_NETWORKS = subprocess.run(['unshare', '--net', 'ip', 'link'], capture_output=True, text=True).stderr.strip()
-KEY = 'a secret key'
+KEY = 'a secret key of the job'
 (HELLO, CHALLENGE, PROOF, JOINED, REFUSED, PUT, GET, VALUE, GET_ALL, VALUES, MISSING, FENCE, FENCED, FAILED,
  ABORT, CLOSE) = range(1, 17)
 
