@@ -41,8 +41,9 @@ class device final : public remote_device {
   void start() override;
 
  private:
-  static constexpr int batch = 32;                        // completions read at a time
-  static constexpr size_t spare_completions = size_t{8} * batch;  // space for those of several threads whose handlers throw
+  static constexpr int batch = 32;  // completions read at a time
+  static constexpr size_t spare_completions =
+      size_t{8} * batch;  // space for those of several threads whose handlers throw
 
   struct alignas(cache_line) peer {
     owned<ibv_qp> pair;
