@@ -97,7 +97,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   size_t eager_limit;                         // payload bytes of the largest eager message
   shared_heap* heap;                          // of the net context
   std::unique_ptr<device_observer> observer;  // null: neither counters nor a trace
-  enum plain_bit : uint8_t {  // bits of not_plain
+  enum plain_bit : uint8_t {                  // bits of not_plain
     backlog_waits = 1,
     peer_failed = 2,
     is_observed = 4,
