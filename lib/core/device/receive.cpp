@@ -126,9 +126,17 @@ using handler = bool (*)(device& d, int peer, wire::message& m);  // false: the 
 
 /// The handler of each kind. Kinds without one: `none` is invalid, and `am`, which may keep its packet, is handled by
 /// device::receive().
-constexpr auto handlers = [] {
-  std::array<handler, static_cast<size_t>(wire::kind::last) + 1> by_kind{};
-  const auto set = [&by_kind](wire::kind k, handler h) { by_kind[static_cast<size_t>(k)] = h; };
+constexpr size_t n_kinds = static_cast<size_t>(wire::kind::last) + 1;
+struct handler_table {
+  std::array<handler, n_kinds> of_kind{};
+  std::array<bool, n_kinds> is_set{};  // sanitizers make the comparison of functions with null no constant
+};
+constexpr handler_table handlers = [] {
+  handler_table by_kind;
+  const auto set = [&by_kind](wire::kind k, handler h) {
+    by_kind.of_kind[static_cast<size_t>(k)] = h;
+    by_kind.is_set[static_cast<size_t>(k)] = true;
+  };
   set(wire::kind::send, [](device& d, int peer, wire::message& m) {
     receive_send(d, peer, wire::pack(m.head), m.data, m.size);
     return true;
@@ -159,8 +167,8 @@ constexpr auto handlers = [] {
 }();
 
 constexpr bool all_kinds_have_handlers() {
-  for (size_t k = static_cast<size_t>(wire::kind::am) + 1; k < handlers.size(); ++k)
-    if (handlers[k] == nullptr) return false;
+  for (size_t k = static_cast<size_t>(wire::kind::am) + 1; k < n_kinds; ++k)
+    if (!handlers.is_set[k]) return false;
   return true;
 }
 static_assert(all_kinds_have_handlers());
@@ -202,7 +210,7 @@ void device::receive(int peer, const std::byte* data, size_t size, void* recv_co
   wire::message m;
   if (LCI_UNLIKELY(!wire::decode(data, size, m))) return count_rejected(*this);
   const bool good = m.head.what == wire::kind::am ? receive_am(*this, peer, m, recv_context)
-                                                  : handlers[static_cast<size_t>(m.head.what)](*this, peer, m);
+                                                  : handlers.of_kind[static_cast<size_t>(m.head.what)](*this, peer, m);
   if (LCI_UNLIKELY(!good)) count_rejected(*this);
 }
 
