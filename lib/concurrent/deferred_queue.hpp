@@ -61,7 +61,7 @@ class deferred_queue {
   void* on_push_argument = nullptr;
 
  private:
-  /// Tasks taken from the list. Those that have not run, because one before them threw, return to its front.
+  /// The tasks of one run(). If one throws, the destructor returns those after it to the front of the list.
   struct batch {
     deferred_queue& of;
     deferred_task* first = nullptr;

@@ -1,5 +1,5 @@
 // A program that uses MPI and LCI: begins and ends them in the order of its argument, and checks after each step what
-// should work then. Each rank prints one line. Exit code 9: the library reported an error.
+// the library promises in that state. Each rank prints one line. Exit code 9: the library reported an error.
 #define OMPI_SKIP_MPICXX  // MPI's old C++ names need a library of their own
 #define MPICH_SKIP_MPICXX
 #include <mpi.h>

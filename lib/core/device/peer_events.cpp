@@ -36,8 +36,8 @@ LCI_COLD void fail_receives(device& d, int peer, std::exception_ptr& thrown) {
   }
 }
 
-/// Ends the operations that wait for an answer of the peer. Returns the first exception of a handler: all end, also if
-/// one throws.
+/// Ends the operations that wait for an answer of the peer. If handlers throw, all operations end
+/// nevertheless. Returns the first exception, or null.
 LCI_COLD std::exception_ptr end_answers(device& d, int peer, failure how) {
   return end_all_awaiting(d, how, [peer](const operation* op) { return op->status.rank == peer; });
 }

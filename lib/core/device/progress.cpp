@@ -87,7 +87,7 @@ error_t progress(progress_args& a) { return detail::progress_of(a.device.p_impl)
 
 namespace {
 
-/// Where calls are watched, or inside a handler.
+/// progress() in a handler, which does nothing, or while calls are checked (LCI_ATTR_CHECK=1, a forked child).
 LCI_COLD lci::error_t progress_unusually(lci::core::device* d) {
   // A handler that calls progress() would recurse into whatever called the handler.
   if (lci::core::tls_in_progress) return lci::errorcode_t::retry;

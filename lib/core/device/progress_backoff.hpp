@@ -9,8 +9,8 @@
 
 namespace lci::core {
 
-/// For loops that wait for an effect of progress on one device. Used by one thread. A message that arrives ends a pause
-/// at once; what another thread does does not end it, so pauses begin short, and are never long.
+/// For loops that wait for an effect of progress on one device. Used by one thread. An arriving message ends a pause at
+/// once. The effect of another thread's progress does not, so pauses start short and have an upper bound.
 class progress_backoff {
  public:
   explicit progress_backoff(device& d) : device_(d) {}

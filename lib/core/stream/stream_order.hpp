@@ -58,7 +58,7 @@ class incoming_stream {
   /// arrive() of a message that can't be stored: it is lost, but its number is counted, so that later messages are
   /// delivered.
   bool arrive_without_memory(device& d, uint32_t number, const ordered_message& m);
-  /// Numbers of lost messages that follow each other. Counted when their turn comes; needs no memory.
+  /// A range of sequence numbers whose messages were lost. The stream skips them in order. Needs no memory.
   struct lost_turns {
     uint32_t first = 0, count = 0;
     uint64_t bytes = 0;
