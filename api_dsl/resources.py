@@ -39,7 +39,7 @@ runtime = Resource(
         A("max_peers", "int",
           "Peers outside of the job that may be connected at the same time, see `connect`; -1: 1024 if `bootstrap` "
           "is `none`, else 0.", "-1", source=_OURS, minimum=-1, maximum=65536),
-        A("accept_strangers", "bool",
+        A("accept_external_peers", "bool",
           "Whether other processes of the same user may connect to this runtime, if `max_peers` leaves room.",
           "true", source=_OURS),
         A("trace", "std::string",

@@ -105,8 +105,17 @@ def missing_peers(build):
 
 
 def run(figures, repeat, launch, missing, tell):
-    """Launches in turns. Returns the launches, and which failed and why."""
+    """Launches in turns, until all is measured or the user interrupts. Returns the launches, and which failed and
+    why."""
     launches, failed = [], []
+    try:
+        run_all(figures, repeat, launch, missing, tell, launches, failed)
+    except KeyboardInterrupt:
+        tell("interrupted: what has been measured is written")
+    return launches, failed
+
+
+def run_all(figures, repeat, launch, missing, tell, launches, failed):
     failures = collections.Counter()
     for turn in range(repeat):
         for figure in figures:
@@ -124,7 +133,6 @@ def run(figures, repeat, launch, missing, tell):
                     failed.append({"turn": turn, "figure": figure.key, "variant": variant.name,
                                    "why": str(why)})
                     failures[which] += 1
-    return launches, failed
 
 
 def main():

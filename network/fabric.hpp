@@ -187,7 +187,7 @@ class external_peer_book {
  public:
   int first() const { return first_; }        ///< the smallest id
   int capacity() const { return capacity_; }  ///< how many ids there are
-  bool accepts_strangers() const { return accepts_strangers_; }
+  bool accepts_external_peers() const { return accepts_external_peers_; }
 
   /// Allocates an id for a connection that is about to be made; -1 if all are in use.
   virtual int admit() = 0;
@@ -198,13 +198,13 @@ class external_peer_book {
 
  protected:
   external_peer_book(int first, int capacity, bool accepts)
-      : first_(first), capacity_(capacity), accepts_strangers_(accepts) {}
+      : first_(first), capacity_(capacity), accepts_external_peers_(accepts) {}
   ~external_peer_book() = default;
 
  private:
   const int first_;
   const int capacity_;
-  const bool accepts_strangers_;
+  const bool accepts_external_peers_;
 };
 
 /// The state of an attempt to connect.
@@ -249,7 +249,7 @@ class context {
 
   // --- peers outside of the job; see external_peer_book. Thread-safe, and callable inside of a sink ---
 
-  /// Allows connections to such peers, and from them if the book accepts strangers. Called at most once, before the
+  /// Allows connections to such peers, and from them if the book accepts external peers. Called at most once, before the
   /// first device is made; never called if external peers are not allowed.
   virtual void open_to_external_peers(external_peer_book& book) { (void)book; }
   /// A printable text by which contexts of other processes connect to this one. Empty if they can't.

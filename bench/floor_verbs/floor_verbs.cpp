@@ -49,6 +49,7 @@ class endpoint {
   explicit endpoint(const std::string& device) {
     open(device);
     domain_ = ibv_alloc_pd(context_);
+    if (domain_ == nullptr) fail("floor_verbs: protection domain");
     completions_ = ibv_create_cq(context_, n_receives + n_sends, nullptr, nullptr, 0);
     ibv_srq_init_attr receives{};
     receives.attr = {n_receives, 1, 0};

@@ -19,7 +19,9 @@ struct counters_t {
   count_t am_sent, am_received;                  ///< active messages of any size, with all their bytes
   count_t send_sent, send_received;              ///< sends, also raw ones; counted on arrival, matched or not
   count_t rendezvous_sent, rendezvous_received;  ///< those of both kinds that used the rendezvous protocol
-  count_t signal_sent, signal_received;          ///< of puts and gets; bytes: those of the put or get
+  /// Those received in fragments that sender and receiver copy, and not by remote access. Started ones are counted.
+  count_t rendezvous_in_fragments;
+  count_t signal_sent, signal_received;  ///< of puts and gets; bytes: those of the put or get
   count_t recv;    ///< receives posted; bytes: of their buffers; per rank only those that name a rank
   count_t put;     ///< puts posted to the rank; the target does not count them
   count_t get;     ///< gets posted to the rank; the target does not count them

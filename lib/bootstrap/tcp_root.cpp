@@ -21,8 +21,8 @@ namespace {
 
 // A connection that has not completed its join within this time is closed.
 constexpr auto join_time = std::chrono::seconds(10);
-// Limit of connections that have not joined: strangers must not exhaust our descriptors.
-constexpr size_t max_strangers = 128;
+// Limit of connections that have not joined: they must not exhaust our descriptors.
+constexpr size_t max_unauthenticated = 128;
 // Limit of bytes queued for a rank that does not read; the largest answer is that of one get_all.
 constexpr size_t max_waiting = size_t{1} << 30;
 
@@ -102,8 +102,9 @@ void root::serve() {
 
 int root::next_wait_ms() const {
   if (stopping_.load(std::memory_order_acquire)) return 50;
-  const bool strangers = static_cast<long>(members_.size()) > size_ - std::count(ranks_.begin(), ranks_.end(), nullptr);
-  if (n_waiting_ == 0) return strangers ? 1000 : -1;
+  const bool unauthenticated =
+      static_cast<long>(members_.size()) > size_ - std::count(ranks_.begin(), ranks_.end(), nullptr);
+  if (n_waiting_ == 0) return unauthenticated ? 1000 : -1;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(fence_end_ - clock::now()).count() + 1;
   return static_cast<int>(std::clamp<long>(left, 0, 1000));
 }
@@ -116,7 +117,7 @@ void root::accept_all() {
         accept4(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd.get() < 0) return;
     const auto n_ranks = static_cast<size_t>(size_);
-    if (members_.size() >= n_ranks + max_strangers) continue;
+    if (members_.size() >= n_ranks + max_unauthenticated) continue;
     const int one = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);

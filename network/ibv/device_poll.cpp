@@ -125,6 +125,8 @@ void device::handle(const completion& c, event_sink& sink) {
       if (c.status == IBV_WC_WR_FLUSH_ERR) read_card_events();
       fail_peer(c.peer, text_of_status("sending: ", c.status));
       read_card_events();
+      // If the peer has freed its device, its close notification came before, maybe in this same batch.
+      if (deferred_.any()) deferred_.report_failures(sink);
       if (c.context != nullptr) sink.on_operation_failure(c.context, c.peer);
       return;
   }

@@ -33,7 +33,7 @@ struct slot_number {
   uint32_t connection = 0;  // never 0
 };
 
-enum class refusal : uint32_t { none, no_strangers, full, unreachable, ring_too_small, no_attach };
+enum class refusal : uint32_t { none, not_accepted, full, unreachable, ring_too_small, no_attach };
 
 /// A connection request. Written by the requesting process while `state` says so, else by the owner.
 struct connection_request {

@@ -234,7 +234,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
   bool busy = false;
   for (uint32_t i = 0; i < n_lanes; ++i) {
     in_lane& lane = *lanes[i];
-    if (!lane.ready() || !lane.lock.try_lock()) continue;
+    if (!lane.ready() || (lane.source() == context_.rank() && leave_to_others(lane)) || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane.source() < 0)) continue;
     const bool lone = !lane.in_a_stream(entry_.idle_polls.load(std::memory_order_relaxed));
@@ -248,6 +248,20 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
   if (LCI_UNLIKELY(busy) && LCI_UNLIKELY(changes_seen_.load(std::memory_order_relaxed) != context_.changes()))
     check_peers(sink);
   return events > 0 ? events : -1;
+}
+
+bool device::leave_to_others(const in_lane& lane) {
+  const int thread = thread_index_if_known();
+  if (thread < 0) return false;
+  const uint64_t mine = uint64_t{1} << (thread % 64);
+  const uint64_t pollers = self_pollers_.load(std::memory_order_relaxed);
+  if ((pollers & mine) == 0) self_pollers_.fetch_or(mine, std::memory_order_relaxed);
+  if ((pollers & ~mine) == 0) return false;
+  out_lane* const own = lane_of(thread, context_.rank());
+  if (own == nullptr || own->shared_by_threads || own->index() != lane.index()) return false;
+  if (own->leaves(lane.consumed())) return true;
+  self_pollers_.store(mine, std::memory_order_relaxed);  // the others don't poll any more
+  return false;
 }
 
 bool device::prepare_answer(in_lane& lane) {

@@ -95,6 +95,9 @@ class device final : public network::device {
   }
   LCI_COLD void ring_bell(device_entry& entry);
   LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes);
+  /// Whether this thread should leave a lane of messages to the own rank to other threads that poll, because it has
+  /// sent these messages itself: they are probably for another thread, and the lane's lines stay between two.
+  bool leave_to_others(const in_lane& lane);
   /// If the waiting message will probably be answered, as the last one was, prefetches the slot for the answer, which
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);
@@ -111,6 +114,7 @@ class device final : public network::device {
   std::atomic<uint32_t> n_in_lanes_{0};
   std::atomic<size_t> failures_reported_{0};
   std::atomic<uint64_t> changes_seen_{0};                 // of the context
+  std::atomic<uint64_t> self_pollers_{0};                 // by thread index modulo 64: see leave_to_others()
   std::atomic<bool> unparked_{false};                     // an unpark() not yet consumed by a park()
   std::mutex mutex_;                                      // for opening, adopting and closing lanes
   std::vector<std::unique_ptr<in_lane>> owned_in_;        // under mutex_

@@ -16,8 +16,8 @@ namespace {
 
 std::string explain(refusal why) {
   switch (why) {
-    case refusal::no_strangers:
-      return "it does not accept connections; set LCI_ATTR_ACCEPT_STRANGERS=1 there";
+    case refusal::not_accepted:
+      return "it does not accept connections; set LCI_ATTR_ACCEPT_EXTERNAL_PEERS=1 there";
     case refusal::full:
       return "it has no free peer ids; raise LCI_ATTR_MAX_PEERS there";
     case refusal::ring_too_small:
@@ -188,7 +188,7 @@ void external_peers::complete(int peer, external_peer& g) {
 }
 
 refusal external_peers::accept(const external_address& from, slot_number there, slot_number& here) {
-  if (!book_.accepts_strangers()) return refusal::no_strangers;
+  if (!book_.accepts_external_peers()) return refusal::not_accepted;
   external_memory memory;
   try {
     memory = map_external(from);

@@ -58,9 +58,11 @@ class alignas(cache_line) in_lane {
   template <class OnMessage, class OnImmediate>
   int drain(int max, OnMessage on_message, OnImmediate on_immediate);
 
-  /// Negative: not in use. Changed under lock and the device's lock.
-  int source() const { return source_; }
+  /// Negative: not in use. Changed under lock and the device's lock; without them only a hint.
+  int source() const { return source_.load(std::memory_order_relaxed); }
   uint32_t index() const { return index_; }
+  /// Number of slots consumed. Only a hint without lock.
+  uint64_t consumed() const { return head_.load(std::memory_order_relaxed); }
   lane_header& shared() { return shared_; }
 
   /// Assigns the lane to another sender, which starts with empty rings. Under lock.
@@ -68,11 +70,11 @@ class alignas(cache_line) in_lane {
     data_head_ = answers_before_ = 0;
     rests_since_.store(0, std::memory_order_relaxed);
     idle_polls_before_ = 0;
-    source_ = source;
+    source_.store(source, std::memory_order_relaxed);
     head_.store(0, std::memory_order_relaxed);
   }
   void end() {
-    source_ = -1;
+    source_.store(-1, std::memory_order_relaxed);
     // No slot has that number, so no message seems to wait: another device may use the lane.
     head_.store(uint64_t{1} << 31, std::memory_order_relaxed);
   }
@@ -126,7 +128,7 @@ class alignas(cache_line) in_lane {
   std::atomic<uint64_t> rests_since_{0};  // in ticks; if not 0, polls skip the lane for `rest`. Only a hint
   uint32_t idle_polls_before_ = 0;        // under lock
   uint64_t answers_before_ = 0;           // under lock
-  int source_;
+  std::atomic<int> source_;
   uint32_t index_;
 };
 
@@ -134,7 +136,7 @@ template <class OnMessage, class OnImmediate>
 int in_lane::drain(int max, OnMessage on_message, OnImmediate on_immediate) {
   give_room_back at{*this, head_.load(std::memory_order_relaxed), data_head_};
   const slot_ring slots = slots_;  // copied, as the compiler must assume that handlers change the lane
-  const int source = source_;
+  const int source = this->source();
   // Reading several words first lets their cache misses overlap: one after the other, with a handler in between, each
   // message would cost a full transfer between two cores. For the same reason a branch, which is predicted, decides how
   // many slots a message takes: if that were computed, the next slot's address would depend on this word.

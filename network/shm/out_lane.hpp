@@ -157,6 +157,16 @@ class alignas(cache_line) out_lane {
     return idle ? attention::waits : attention::streams;
   }
 
+  /// For a lane to the own rank whose next message waits at `head`: whether its sender should leave that message to
+  /// another thread a little longer.
+  bool leaves(uint64_t head) {
+    if (head != left_at_) {
+      left_at_ = head;
+      times_left_ = 0;
+    }
+    return ++times_left_ <= most_times_left;
+  }
+
   device_entry& entry() { return *entry_; }
   lane_header& shared() { return *shared_; }
   const segment_view& segment() const { return segment_; }
@@ -224,6 +234,7 @@ class alignas(cache_line) out_lane {
     std::memcpy(at.slot.payload() + sizeof first, &second, sizeof second);
   }
 
+  static constexpr int most_times_left = 64;  // polls of some 15 ns: about a microsecond
   static constexpr uint64_t slots_ahead = 2;
   static inline const uint64_t recent = ticks_in(std::chrono::microseconds(8));
   static constexpr int looks = 24;  // each takes some 15 ns
@@ -239,6 +250,8 @@ class alignas(cache_line) out_lane {
   uint64_t data_head_ = 0;
   uint64_t asked_at_ = 0, polled_at_ = 0;  // for receivers_attention(), like the next two
   uint32_t their_idle_polls_ = 0, our_idle_polls_ = 0;
+  uint64_t left_at_ = 0;  // for leaves(), like the next one
+  int times_left_ = 0;
   segment_view segment_;
   uint32_t index_;
 };

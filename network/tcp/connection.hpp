@@ -47,7 +47,7 @@ struct connection {
 
   const int rank;
   peer_state state;
-  std::atomic<bool> stranger{false};  // its failure was detected before anything was exchanged with it
+  std::atomic<bool> never_met{false};  // its failure was detected before anything was exchanged with it
   /// -1: not yet connected, or the connection to oneself. Set once, under `lock`, and open until the device is
   /// destroyed, so that a thread that has read it may use it.
   std::atomic<int> fd{-1};

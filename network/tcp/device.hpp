@@ -45,7 +45,7 @@ class device final : public remote_device, public bundling_device, public connec
   network::attention attention_of(int) override { return attention::needed; }
   bool has_met(int peer) override {
     const connection* const c = link_if_any(peer);
-    return c != nullptr && !c->stranger.load(std::memory_order_relaxed);
+    return c != nullptr && !c->never_met.load(std::memory_order_relaxed);
   }
   bool flush_if_unpolled() override;
 

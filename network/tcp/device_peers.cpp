@@ -11,7 +11,7 @@ namespace lci::network::sockets {
 peer_state& device::state_of(int rank) {
   bool made = false;
   connection& c = make_link(rank, made);
-  if (made) c.stranger.store(true, std::memory_order_relaxed);
+  if (made) c.never_met.store(true, std::memory_order_relaxed);
   return c.state;
 }
 

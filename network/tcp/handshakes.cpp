@@ -25,7 +25,7 @@ constexpr std::chrono::seconds crossed_connection_timeout{30};
 constexpr int most_dropped = 3;
 // A peer that lacks descriptors or memory usually drops connections for no longer than this.
 constexpr std::chrono::milliseconds longest_refusal{2000};
-// Allowance for strangers that connect and stay silent; all ranks may connect at once.
+// Allowance for connections that do not authenticate; all ranks may connect at once.
 constexpr size_t spare_callers = 64;
 
 enum class received { whole, not_yet, end, broken };

@@ -96,6 +96,36 @@ TEST_CASE("sends and the receives posted for them are counted", "[counters]") {
       counting);
 }
 
+TEST_CASE("large messages received in fragments are counted as such", "[counters]") {
+  using protocol = lci::attr_rdv_protocol_t;
+  const auto how = GENERATE(protocol::copy, protocol::write, protocol::auto_select);
+  on_ranks(
+      [how](rank_env& env) {
+        constexpr size_t size = 100'000, rounds = 30;
+        const auto out = message(size, 1);
+        std::vector<char> in(size);
+        auto sync = lci::alloc_sync_x().threshold(2).runtime(env.rt)();
+        for (size_t i = 0; i < rounds; ++i) {
+          (void)lci::post_recv_x(env.left(), in.data(), size, 1, sync).allow_done(false).runtime(env.rt)();
+          env.post([&] {
+            return lci::post_send_x(env.right(), out.data(), size, 1, sync).allow_done(false).runtime(env.rt)();
+          });
+          lci::sync_wait_x(sync, nullptr).runtime(env.rt)();
+          EXPECT(in == out);
+        }
+        const lci::count_t n = with(env, env.left()).rendezvous_in_fragments;
+        if (how == protocol::copy) expect_count(env, n, rounds, rounds * size);
+        EXPECT(n.messages <= rounds);
+        EXPECT_EQ(n.bytes, n.messages * size);
+        env.barrier();
+        lci::free_comp_x(&sync).runtime(env.rt)();
+      },
+      [how](lci::global_attr_t& attr) {
+        counting(attr);
+        attr.rdv_protocol = how;
+      });
+}
+
 TEST_CASE("puts, gets and atomics are counted at their origin, their signals at both ends", "[counters]") {
   on_ranks(
       [](rank_env& env) {

@@ -31,7 +31,7 @@ class station {
     attr.backend = lci::attr_backend_t::sim;
     attr.bootstrap = "none";
     attr.max_peers = s.max_peers;
-    attr.accept_strangers = s.accept;
+    attr.accept_external_peers = s.accept;
     attr.sim_seed = s.seed;
     attr.sim_max_delay = 12;
     attr.sim_retry_percent = 25;

@@ -14,6 +14,7 @@ import bisect
 import concurrent.futures
 import functools
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -113,6 +114,9 @@ class Sweep:
             os.killpg(job.pid, signal.SIGKILL)
             said, _ = job.communicate()
             wrong = f"did not end within {LIMIT} s"
+        # Left behind if a rank has ended before both were attached (board.cpp).
+        for page in pathlib.Path("/dev/shm").glob(f"lci-sweep-{job.pid}-*"):
+            page.unlink(missing_ok=True)
         reported = REPORTED if scenario in ("start", "device") and fault else 0
         if not wrong and job.returncode not in (0, reported):
             wrong = f"exit status {job.returncode}"

@@ -20,6 +20,11 @@ def files(*folders, suffixes=CPP):
                   if p.is_file() and p.suffix in suffixes and "__pycache__" not in p.parts)
 
 
+def relative(folder, path):
+    """A path that is meant from a folder, as a path relative to the root of the tree."""
+    return (pathlib.Path(folder) / path).resolve().relative_to(SOURCE.resolve())
+
+
 def text(path):
     return (SOURCE / path).read_text()
 

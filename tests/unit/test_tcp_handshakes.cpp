@@ -116,18 +116,18 @@ TEST_CASE("unknown clients are dropped, and ranks can connect meanwhile", "[unit
                                        encode(hello{a.hands.own().request_secret, 0}),  // the listener's own rank
                                        encode(hello{a.hands.own().request_secret, 4}),  // not a rank
                                        encode(reply{a.hands.own().answer, reply::verdict::accepted})};
-  std::vector<socket_handle> strangers;
+  std::vector<socket_handle> unauthenticated;
   for (const std::string& text : nonsense) {
-    strangers.push_back(connect_to(a));
-    (void)!send(strangers.back().get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    unauthenticated.push_back(connect_to(a));
+    (void)!send(unauthenticated.back().get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
-  strangers.push_back(connect_to(a));  // sends nothing
+  unauthenticated.push_back(connect_to(a));  // sends nothing
   b.hands.begin(0, a.hands.own());
   until([&] { return a.connections.size() == 1 && b.connections.size() == 1; }, {&a, &b});
   CHECK(joined(a, b));
   for (size_t i = 1; i < nonsense.size(); ++i)
-    if (nonsense[i].size() >= hello_size) CHECK(is_dropped(strangers[i]));
-  CHECK_FALSE(is_dropped(strangers.back()));
+    if (nonsense[i].size() >= hello_size) CHECK(is_dropped(unauthenticated[i]));
+  CHECK_FALSE(is_dropped(unauthenticated.back()));
   // A second connection of the same rank does not replace the first.
   const socket_handle again = connect_to(a);
   const std::string text = encode(hello{a.hands.own().request_secret, 1});
@@ -139,9 +139,9 @@ TEST_CASE("unknown clients are dropped, and ranks can connect meanwhile", "[unit
 
 TEST_CASE("many clients that send nothing do not block ranks", "[unit]") {
   side a(0, 2), b(1, 2);
-  std::vector<socket_handle> strangers;
+  std::vector<socket_handle> unauthenticated;
   for (int i = 0; i < 60; ++i) {
-    strangers.push_back(connect_to(a));
+    unauthenticated.push_back(connect_to(a));
     if (i % 8 == 0) a.poll();
   }
   b.hands.begin(0, a.hands.own());

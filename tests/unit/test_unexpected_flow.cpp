@@ -106,26 +106,26 @@ TEST_CASE("the last refusal that closes a cycle begins a search, which each rank
 
 TEST_CASE("a pause request that could not be sent is sent later, with the state of that time") {
   unexpected_flow f(2, 1000);
-  const auto unsaid = [&] {
-    std::vector<unexpected_flow::word> words;
-    f.for_each_unsent([&](int peer, unexpected_flow::word w) {
+  const auto unsent = [&] {
+    std::vector<unexpected_flow::pause_message> messages;
+    f.for_each_unsent([&](int peer, unexpected_flow::pause_message m) {
       CHECK(peer == 1);
-      words.push_back(w);
+      messages.push_back(m);
     });
-    return words;
+    return messages;
   };
   const auto pause = f.add(1, 1001);
   f.keep_unsent(1, pause);
   const auto go_on = f.remove(1, 1001);
   CHECK(go_on.number == 2);
   f.keep_unsent(1, pause);
-  const auto words = unsaid();
-  REQUIRE(words.size() == 1);
-  CHECK(words[0].number == 3);
-  CHECK_FALSE(words[0].pause);
-  CHECK(unsaid().empty());
+  const auto messages = unsent();
+  REQUIRE(messages.size() == 1);
+  CHECK(messages[0].number == 3);
+  CHECK_FALSE(messages[0].pause);
+  CHECK(unsent().empty());
   f.keep_unsent(1, go_on);  // a later one exists
-  CHECK(unsaid().empty());
+  CHECK(unsent().empty());
 }
 
 TEST_CASE("threads that add and remove messages concurrently never leave a peer paused without reason") {
@@ -133,15 +133,15 @@ TEST_CASE("threads that add and remove messages concurrently never leave a peer 
     unexpected_flow f(1, 100);
     // The latest request, as the peer sees it.
     unexpected_flow peer(1, 100);
-    const auto tell = [&](unexpected_flow::word w) {
-      if (w.number != 0) (void)peer.receive(0, w);
+    const auto send = [&](unexpected_flow::pause_message m) {
+      if (m.number != 0) (void)peer.receive(0, m);
     };
     std::atomic<int> kept{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 2; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 200; ++i) {
-          tell(f.add(0, 10));
+          send(f.add(0, 10));
           kept.fetch_add(1);
         }
       });
@@ -149,7 +149,7 @@ TEST_CASE("threads that add and remove messages concurrently never leave a peer 
         for (int i = 0; i < 200;) {
           int n = kept.load();
           if (n == 0 || !kept.compare_exchange_strong(n, n - 1)) continue;
-          tell(f.remove(0, 10));
+          send(f.remove(0, 10));
           ++i;
         }
       });

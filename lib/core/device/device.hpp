@@ -28,6 +28,7 @@
 #include "lib/core/runtime/runtime.hpp"
 #include "lib/core/transfer/buffer_cache.hpp"
 #include "lib/core/transfer/receive_window.hpp"
+#include "lib/core/transfer/way_table.hpp"
 #include "network/fabric.hpp"
 
 namespace lci::core {
@@ -83,8 +84,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   bool takes(const rmr_t& rmr) const { return rmr.is_of(attr.uid); }
   /// Whether nothing is outstanding: neither operations nor messages in the backlog.
   bool drained() const { return backlog.empty() && pending.load(std::memory_order_acquire) == 0; }
-  /// Whether a progress thread serves this device.
-  bool served() const { return service.load(std::memory_order_relaxed) != nullptr; }
+  bool served() const { return service.load(std::memory_order_relaxed) != nullptr; }  // by a progress thread
 
   const uint64_t serial;         // unique among the devices of this process
   std::atomic<int> visitors{0};  // threads of other devices that use this one; see device_visit
@@ -117,6 +117,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   const std::unique_ptr<barrier_rounds> barriers;
   timers deadlines{attention};
   core::receive_window receive_window{attention};
+  core::way_table ways{n_ranks};
   core::published_memory published;
   peer_failures failures;
   core::dependents dependents;
@@ -125,7 +126,6 @@ class device final : public network::event_sink, public detail::device_front, pu
   device_lifetime lifetime;
   core::collective_numbers collective_numbers;
   std::atomic<raw_network*> raw{nullptr};  // owned; null until raw_of() makes it
-
   device_bell bell;
   std::atomic<progress_thread*> service{nullptr};  // serves this device; null: none
 

@@ -10,7 +10,7 @@ namespace lci::core {
 bool flow_control::is_paused_by(int peer) {
   if (!window_.is_paused_by(peer)) return false;
   // Perhaps the peer waits for this rank as well, since it sends and does not receive either.
-  if (const auto w = window_.give_more(peer); w.number != 0) send_pause(peer, w);
+  if (const auto resume = window_.give_more(peer); resume.number != 0) send_pause(peer, resume);
   // Or for others that wait for this rank. Ids of peers outside of the job are no ranks.
   if (peer >= device_.n_ranks) return true;
   if (const uint32_t number = window_.note_refusal(peer); number != 0) send_search(peer, device_.rt.rank(), number);
@@ -31,28 +31,28 @@ bool flow_control::receive_search(int peer, const wire::message& m) {
   if (peer >= n_ranks || m.head.tag >= static_cast<uint64_t>(n_ranks)) return false;
   const auto begun_by = static_cast<int>(m.head.tag);
   if (begun_by == device_.rt.rank()) {  // this rank waits for some rank that waits for `peer`, which waits for this one
-    if (const auto w = window_.give_more(peer); w.number != 0) send_pause(peer, w);
+    if (const auto resume = window_.give_more(peer); resume.number != 0) send_pause(peer, resume);
     return true;
   }
   window_.pass_on(begun_by, m.head.word, [&](int to) { send_search(to, begun_by, m.head.word); });
   return true;
 }
 
-void flow_control::send_pause(int peer, unexpected_flow::word w) {
+void flow_control::send_pause(int peer, unexpected_flow::pause_message m) {
   wire::header head;
   head.what = wire::kind::send_pause;
-  head.policy = w.pause ? wire::pause : wire::go_on;
-  head.word = w.number;
+  head.policy = m.pause ? wire::pause : wire::go_on;
+  head.word = m.number;
   if (send_or_queue(device_, peer, head)) return;
   // A peer that may resume would wait for ever: progress() tries again.
-  window_.keep_unsent(peer, w);
+  window_.keep_unsent(peer, m);
   if (!waiting_.exchange(true, std::memory_order_acq_rel)) device_.attention.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool flow_control::send_waiting() {
   if (!waiting_.exchange(false, std::memory_order_acq_rel)) return false;
   device_.attention.fetch_sub(1, std::memory_order_relaxed);
-  window_.for_each_unsent([this](int peer, unexpected_flow::word w) { send_pause(peer, w); });
+  window_.for_each_unsent([this](int peer, unexpected_flow::pause_message m) { send_pause(peer, m); });
   return true;
 }
 

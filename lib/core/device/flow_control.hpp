@@ -24,10 +24,10 @@ class flow_control {
 
   /// An unexpected message of so many bytes is stored here, or is gone.
   void count(int peer, size_t size) {
-    if (const auto w = window_.add(peer, size); LCI_UNLIKELY(w.number != 0)) send_pause(peer, w);
+    if (const auto m = window_.add(peer, size); LCI_UNLIKELY(m.number != 0)) send_pause(peer, m);
   }
   void discount(int peer, size_t size) {
-    if (const auto w = window_.remove(peer, size); LCI_UNLIKELY(w.number != 0)) send_pause(peer, w);
+    if (const auto m = window_.remove(peer, size); LCI_UNLIKELY(m.number != 0)) send_pause(peer, m);
   }
 
   /// Whether the peer has asked for a pause. Called for a send that it stops: looks for circles of ranks that wait for
@@ -44,7 +44,7 @@ class flow_control {
   LCI_COLD bool send_waiting();
 
  private:
-  LCI_COLD void send_pause(int peer, unexpected_flow::word w);
+  LCI_COLD void send_pause(int peer, unexpected_flow::pause_message m);
   void send_search(int peer, int begun_by, uint32_t number);
   bool receive_search(int peer, const wire::message& m);
   void count_pauses(int change);

@@ -33,7 +33,7 @@ namespace lci::core {
 class unexpected_flow {
  public:
   /// A pause message to send to a peer. Number 0: none.
-  struct word {
+  struct pause_message {
     uint32_t number = 0;
     bool pause = false;
   };
@@ -48,7 +48,7 @@ class unexpected_flow {
   // --- the receiver ---
 
   /// An unexpected message of `size` bytes was stored.
-  word add(int peer, size_t size) {
+  pause_message add(int peer, size_t size) {
     if (limit_ == 0) return {};
     entry& e = of(peer);
     const int64_t now =
@@ -59,7 +59,7 @@ class unexpected_flow {
   }
 
   /// An unexpected message was freed.
-  word remove(int peer, size_t size) {
+  pause_message remove(int peer, size_t size) {
     if (limit_ == 0) return {};
     entry& e = of(peer);
     // S1: pairs with S2. Either this thread sees the pause, or the thread that begins it sees the lower count and
@@ -73,7 +73,7 @@ class unexpected_flow {
 
   /// This rank and the peer wait for each other, perhaps through others. If this rank has paused it, allows it to send
   /// as many bytes again.
-  LCI_COLD word give_more(int peer) {
+  LCI_COLD pause_message give_more(int peer) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
     if (!e.paused.load(std::memory_order_relaxed)) return {};
@@ -83,25 +83,25 @@ class unexpected_flow {
     return {++e.number, false};
   }
 
-  /// The word could not be sent: it is sent later, unless there is a newer one by then.
-  LCI_COLD void keep_unsent(int peer, word w) {
+  /// The message could not be sent: it is sent later, unless there is a newer one by then.
+  LCI_COLD void keep_unsent(int peer, pause_message m) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
-    if (e.number == w.number) e.unsent = true;
+    if (e.number == m.number) e.unsent = true;
   }
-  /// Calls send(peer, word) for each peer with such a word.
+  /// Calls send(peer, message) for each peer with such a message.
   template <class F>
   LCI_COLD void for_each_unsent(F send) {
     for (int peer = 0; peer < n_peers_; ++peer) {
-      word w;
+      pause_message m;
       {
         entry& e = of(peer);
         std::lock_guard guard(e.lock);
         if (!e.unsent) continue;
         e.unsent = false;
-        w = {++e.number, e.paused.load(std::memory_order_relaxed)};
+        m = {++e.number, e.paused.load(std::memory_order_relaxed)};
       }
-      send(peer, w);
+      send(peer, m);
     }
   }
 
@@ -109,13 +109,13 @@ class unexpected_flow {
 
   /// Whether the peer has paused this device's sends.
   bool is_paused_by(int peer) const { return peers_.get()[peer].paused_by.load(std::memory_order_relaxed); }
-  /// Receives a word from the peer. Returns by how much the number of peers that pause this device has changed.
-  LCI_COLD int receive(int peer, word w) {
+  /// Receives a pause message from the peer. Returns by how much the number of peers that pause this device has changed.
+  LCI_COLD int receive(int peer, pause_message m) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
-    if (static_cast<int32_t>(w.number - e.received) <= 0) return 0;  // a later one has overtaken it
-    e.received = w.number;
-    return set_paused_by(e, w.pause);
+    if (static_cast<int32_t>(m.number - e.received) <= 0) return 0;  // a later one has overtaken it
+    e.received = m.number;
+    return set_paused_by(e, m.pause);
   }
   /// A send to the peer was refused. Returns the number of the search to begin; 0: none.
   LCI_COLD uint32_t note_refusal(int peer) {
@@ -159,7 +159,7 @@ class unexpected_flow {
       peer = next;
     }
   }
-  /// The peer sends no more words, and its id may be reused. Returns as receive().
+  /// The peer sends no more pause messages, and its id may be reused. Returns as receive().
   LCI_COLD int forget(int peer) {
     entry& e = of(peer);
     std::lock_guard guard(e.lock);
@@ -177,9 +177,9 @@ class unexpected_flow {
     std::atomic<bool> paused;     // this device has paused the peer; changed under lock
     std::atomic<bool> paused_by;  // the peer has paused this device; changed under lock
     spinlock lock;
-    uint32_t number;    // of the latest word to the peer; under lock
-    uint32_t received;  // number of the latest word from it; under lock
-    bool unsent;        // the latest word has yet to be sent; under lock
+    uint32_t number;    // of the latest pause message to the peer; under lock
+    uint32_t received;  // number of the latest pause message from it; under lock
+    bool unsent;        // the latest pause message has yet to be sent; under lock
     bool refused;       // a send was refused since the peer's latest pause; under circle_lock_
     bool listed;        // a send to it was refused at some time; under circle_lock_
     int next_listed;    // another such peer, or -1; does not change once listed
@@ -191,7 +191,7 @@ class unexpected_flow {
 
   entry& of(int peer) { return peers_.get()[peer]; }
 
-  LCI_COLD word begin_pause(entry& e) {
+  LCI_COLD pause_message begin_pause(entry& e) {
     std::lock_guard guard(e.lock);
     if (e.paused.exchange(true, std::memory_order_seq_cst)) return {};
     // S2: pairs with S1
@@ -202,7 +202,7 @@ class unexpected_flow {
     count_paused(1);
     return {++e.number, true};
   }
-  LCI_COLD word end_pause(entry& e) {
+  LCI_COLD pause_message end_pause(entry& e) {
     std::lock_guard guard(e.lock);
     if (e.bytes.load(std::memory_order_relaxed) > limit_ / 2) return {};
     e.more.store(0, std::memory_order_relaxed);

@@ -15,6 +15,7 @@ constexpr std::pair<counted, count_t counters_t::*> members[] = {
     {counted::send_received, &counters_t::send_received},
     {counted::rendezvous_sent, &counters_t::rendezvous_sent},
     {counted::rendezvous_received, &counters_t::rendezvous_received},
+    {counted::rendezvous_in_fragments, &counters_t::rendezvous_in_fragments},
     {counted::signal_sent, &counters_t::signal_sent},
     {counted::signal_received, &counters_t::signal_received},
     {counted::recv, &counters_t::recv},

@@ -17,6 +17,7 @@ enum class counted : uint8_t {
   send_received,
   rendezvous_sent,
   rendezvous_received,
+  rendezvous_in_fragments,
   signal_sent,
   signal_received,
   recv,

@@ -72,7 +72,7 @@ struct alignas(cache_line) operation {
   // second cache line: the last one that an eager receive reads
   std::atomic<op_state> state{op_state::idle};
   std::atomic<failure> failed{failure::none};
-  wire::transfer transfer = wire::transfer::copy;  // `writing`: how
+  wire::transfer transfer = wire::transfer::copy;  // `writing`, and `await_data` of a rendezvous: how
   bool in_place : 1 = false;      // status.buffer is freed after the completion object has been signalled
   bool allocated : 1 = false;     // status.buffer was allocated for an active message
   bool registered : 1 = false;    // `reg` was made for this operation
@@ -84,6 +84,8 @@ struct alignas(cache_line) operation {
   bool parity : 1 = false;
   bool named : 1 = false;      // `comp` is a ticket
   bool in_window : 1 = false;  // counted by the device's receive window
+  bool timed : 1 = false;      // rendezvous, receiver: its time tells way_table how fast its way is
+  bool alone : 1 = false;      // if `timed`: its sender has not sent a stream of them
   bool shaped : 1 = false;     // status.buffer has a layout, `shape`: peers can't read or write it directly
   union {
     operation* next_free = nullptr;  // idle: in a free list
@@ -101,6 +103,7 @@ struct alignas(cache_line) operation {
   // Yet to arrive: bytes (await_data, emulated get) or acknowledgements (awaits_acks).
   std::atomic<uint64_t> left{0};
   std::atomic<int> pieces{0};          // outstanding, plus one while pieces are still being posted
+  uint32_t began = 0;                  // if `timed`: when
   std::unique_ptr<kept_layout> shape;  // if `shaped`; an old one is freed when the next replaces it
 
   bool has_failed() const { return failed.load(std::memory_order_relaxed) != failure::none; }
@@ -208,7 +211,7 @@ class operation_table {
     op->comp = nullptr;
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
-    op->named = op->in_window = op->shaped = false;
+    op->named = op->in_window = op->timed = op->shaped = false;
     op->carrier = nullptr;
     op->reg = {};
     op->fail_as(failure::none);

@@ -31,7 +31,7 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
   size_ = exchange_->size();
   if (attr.max_peers < 0) attr.max_peers = attr.bootstrap == no_bootstrap ? default_max_peers : 0;
   if (attr.max_peers > 0)
-    external_peers = std::make_unique<core::external_peers>(*this, size_, attr.max_peers, attr.accept_strangers);
+    external_peers = std::make_unique<core::external_peers>(*this, size_, attr.max_peers, attr.accept_external_peers);
   attr.max_tag = max_tag;
   attr.max_imm_tag = max_tag;
   attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;

@@ -11,12 +11,12 @@
 
 #include "lci/operations.hpp"
 #include "lib/base/objects.hpp"
+#include "lib/concurrent/deferred_queue.hpp"
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/checking/collective_check.hpp"
 #include "lib/core/observe/tracer.hpp"
 #include "lib/core/observe/watched_comp.hpp"
-#include "lib/core/operation/deferred.hpp"
 #include "lib/core/operation/operation.hpp"
 #include "lib/core/operation/ticket.hpp"
 #include "lib/core/runtime/discard.hpp"

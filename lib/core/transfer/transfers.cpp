@@ -81,31 +81,33 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
   }
 }
 
-// Bytes. In a stream of larger messages, copies by both processes gain between near cores about what they lose between
-// far ones, and the library does not know the distance (docs/decisions/0022-both-ends-copy.md).
-constexpr size_t largest_copy_in_stream = 128 << 10;
+// Bytes. In a stream of larger messages, fragments gain between near cores about what they lose between far ones
+// (docs/decisions/0022-both-ends-copy.md): the first guess, until this device has measured both.
+constexpr size_t largest_usual_in_stream = 128 << 10;
 
 /// Chooses for a network that can read. If the sender may not poll soon, this thread reads. If a read would wait for
-/// the sender's polls, the sender writes. A sender that polls shares the work: a message that fits into the caches is
-/// copied through the network's buffers, once by each side. A larger one in a stream is written by the sender if the
-/// sender has had an empty poll since the last request, and read otherwise. A larger active message is read.
-choice choose_by(network::attention sender, operation* op, const network::limits& limits,
-                 receive_window& receive_window) {
-  const choice write = limits.put_imm ? choice::write_imm : choice::write;
+/// the sender's polls, the sender writes. A sender that polls can share the work: then the faster of two ways is taken,
+/// fragments, which both processes copy, or one copy. For that, the sender writes if it has had an empty poll since the
+/// last request, and this thread reads otherwise.
+choice choose_by(device& d, network::attention sender, operation* op) {
   if (sender == network::attention::unknown) return choice::read;
+  const bool fits_window = op->total <= receive_window::largest;  // fragments of larger ones meet in no cache
   if (sender == network::attention::needed) {
-    op->in_window = op->allocated && op->total <= receive_window::largest && receive_window.begin(op->status.rank);
-    return write;
+    op->in_window = op->allocated && fits_window && d.receive_window.begin(op->status.rank);
+    return d.limits.put_imm ? choice::write_imm : choice::write;
   }
-  if (op->allocated) {
-    // No write: page faults on fresh memory are slow when another process writes it.
-    op->in_window = op->total <= receive_window::largest && receive_window.begin(op->status.rank);
-    return op->in_window ? choice::copy : choice::read;
+  if (fits_window) {
+    const bool alone = sender == network::attention::polls;
+    const bool usual = alone || op->allocated || op->total <= largest_usual_in_stream;
+    if (d.ways.choose(op, alone, usual ? way::fragments : way::remote_access) == way::fragments) {
+      if (!op->allocated) return choice::copy;
+      op->in_window = d.receive_window.begin(op->status.rank);
+      if (op->in_window) return choice::copy;
+    }
   }
-  const bool alone = sender == network::attention::polls;
-  if (op->total <= (alone ? receive_window::largest : largest_copy_in_stream)) return choice::copy;
-  if (sender != network::attention::waits) return choice::read;
-  return write;
+  // No write to fresh memory: page faults are slow when another process writes it.
+  if (op->allocated || sender != network::attention::waits) return choice::read;
+  return d.limits.put_imm ? choice::write_imm : choice::write;
 }
 
 }  // namespace
@@ -128,7 +130,9 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
 
   choice how = op->shaped ? choice::copy : choose(d.rt.attr.rdv_protocol, d.limits, rts.rkey != 0);
   if (how == choice::read && d.rt.attr.rdv_protocol == attr_rdv_protocol_t::auto_select)
-    how = choose_by(d.net->attention_of(peer), op, d.limits, d.receive_window);
+    how = choose_by(d, d.net->attention_of(peer), op);
+  else if (how == choice::copy && op->allocated && op->total <= receive_window::largest)
+    op->in_window = d.receive_window.begin(peer);
   if (how != choice::copy && op->reg.rkey == 0 && op->total > 0) {
     try {
       op->reg = d.registrations.acquire(op->status.buffer, op->total);
@@ -149,9 +153,12 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
   op->left.store(op->total, std::memory_order_relaxed);
   wire::framed<wire::rtr_body> rtr;
   rtr.head.what = wire::kind::rtr;
-  rtr.head.policy = static_cast<uint8_t>(how == choice::write       ? wire::transfer::write
-                                         : how == choice::write_imm ? wire::transfer::write_imm
-                                                                    : wire::transfer::copy);
+  op->transfer = how == choice::write       ? wire::transfer::write
+                 : how == choice::write_imm ? wire::transfer::write_imm
+                                            : wire::transfer::copy;
+  if (LCI_UNLIKELY(d.observer != nullptr) && d.observer->counts != nullptr && how == choice::copy)
+    d.observer->counts->add(counted::rendezvous_in_fragments, peer, op->total);
+  rtr.head.policy = static_cast<uint8_t>(op->transfer);
   rtr.head.tag = rts.operation;
   rtr.body = {op->total, reinterpret_cast<uint64_t>(op->status.buffer), op->reg.rkey, op->handle()};
   open_gate(d, op, awaits_data);
@@ -432,6 +439,10 @@ uint8_t policy_of(const status_t& status) {
 
 void complete_operation(device& d, operation* op) {
   device& owner = *op->owner();
+  if (LCI_UNLIKELY(op->timed) && !op->has_failed()) {
+    const bool by_fragments = op->doing() == op_state::await_data && op->transfer == wire::transfer::copy;
+    owner.ways.ended(op, by_fragments ? way::fragments : way::remote_access);
+  }
   if (op->registered) owner.registrations.release(op->reg);
   if (op->carrier != nullptr) op->carrier->pool->put(op->carrier);
   if (op->shaped) op->shape.reset();

@@ -18,7 +18,7 @@ namespace lci::launcher {
 
 namespace {
 
-// Limits for connections that have not authenticated: a stranger may connect and send nothing.
+// Limits for connections that have not authenticated: any process may connect and send nothing.
 constexpr size_t most_callers = 256;
 constexpr double hello_timeout_s = 10;
 

@@ -1,0 +1,65 @@
+// The choice of a way for each rendezvous of a device, from how long earlier ones took.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "lib/base/cpu.hpp"
+#include "lib/core/operation/operation.hpp"
+#include "lib/core/transfer/way_estimates.hpp"
+
+namespace lci::core {
+
+/// The estimates of a device: for each rank, for each class of messages. A class is a power of two of the size, whether
+/// the payload's memory was allocated for the message, and whether the message came alone or in a stream of others.
+///
+/// The time of a message is that in which it was the first of its peer's that had not ended. So of several at a time
+/// each counts what it added, as of one after the other.
+///
+/// Owned by a device. Thread-safe. A rank's memory is allocated with its first message; without memory the usual way is
+/// taken. The table takes up no physical memory for ranks that send no large messages.
+class way_table {
+ public:
+  explicit way_table(int n_ranks)
+      : peers_(static_cast<std::atomic<peer*>*>(std::calloc(static_cast<size_t>(n_ranks), sizeof(std::atomic<peer*>)))),
+        n_ranks_(n_ranks) {
+    if (peers_ == nullptr) throw std::bad_alloc();
+  }
+  ~way_table();
+  way_table(const way_table&) = delete;
+  way_table& operator=(const way_table&) = delete;
+
+  /// The way for a receive of `op->total` bytes from rank op->status.rank, which begins now. `usual`: see
+  /// way_estimates::choose().
+  way choose(operation* op, bool alone, way usual);
+  /// The message has arrived by this way.
+  void ended(const operation* op, way used);
+  /// The estimate, in ticks for a KiB; 0: none.
+  float estimate(int rank, bool allocated, bool alone, size_t size, way w) const;
+
+ private:
+  // By the number of bits of the size: messages below 8 KiB are one class, those of 512 KiB and more another.
+  static constexpr int smallest_bits = 13, n_sizes = 8;
+
+  struct peer {
+    std::atomic<uint32_t> last_end{0};  // short_ticks() at the end of the latest message
+    way_estimates of[2][2][n_sizes];    // by `allocated`, `alone` and size
+  };
+
+  peer* at(int rank) const { return peers_.get()[rank].load(std::memory_order_acquire); }  // A1
+  LCI_COLD peer* make(int rank);
+  static way_estimates& of(peer& p, bool allocated, bool alone, size_t size);
+
+  struct free_memory {
+    void operator()(std::atomic<peer*>* p) const { std::free(p); }
+  };
+
+  const std::unique_ptr<std::atomic<peer*>[], free_memory> peers_;  // owned; null until the first message
+  const int n_ranks_;
+};
+
+}  // namespace lci::core
