@@ -99,7 +99,7 @@ void world::answer_requests(int station) {
     if (book == nullptr || separated(k.from, station)) {
       refuse(contact::state::gone, "the runtime of that address has gone");
     } else if (!book->accepts_external_peers()) {
-      refuse(contact::state::refused, "it does not accept connections; set LCI_ATTR_ACCEPT_STRANGERS=1");
+      refuse(contact::state::refused, "it does not accept connections; set LCI_ATTR_ACCEPT_EXTERNAL_PEERS=1");
     } else if (const int peer = book->admit(); peer < 0) {
       refuse(contact::state::refused, "it has no free peer ids; raise LCI_ATTR_MAX_PEERS");
     } else {

@@ -144,9 +144,9 @@ class Peers(LaunchTest):
         self.assertRegex(err, 'rank 1, a peer outside of the job, has failed')
 
     def test_a_server_that_accepts_no_peers_refuses(self):
-        self.serve(LCI_ATTR_ACCEPT_STRANGERS=0)
+        self.serve(LCI_ATTR_ACCEPT_EXTERNAL_PEERS=0)
         output = self.once('try', self.where[0]).stdout
-        self.assertRegex(output, '^resource_error .*refuses.*LCI_ATTR_ACCEPT_STRANGERS')
+        self.assertRegex(output, '^resource_error .*refuses.*LCI_ATTR_ACCEPT_EXTERNAL_PEERS')
 
     def test_a_server_without_free_ids_refuses(self):
         self.serve(LCI_ATTR_MAX_PEERS=1)
