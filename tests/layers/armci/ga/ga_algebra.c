@@ -70,13 +70,14 @@ static void algebra(void) {
     for (int j = 0; j < n; ++j) dot += element(1, i, j) * element(2, i, j);
   expect("GA_Ddot", GA_Ddot(a, b), dot);
 
-  /* A x = r, with r = A y for a known y. */
-  int dims[2] = {n, 1}, ld[1] = {1}, lo[2] = {0, 0}, hi[2] = {n - 1, 0};
+  /* The solution of a system for a known right side. For the solver, as for Fortran, rows are columns: so the matrix is
+   * the transposed one. */
+  int dims[2] = {1, n}, ld[1] = {n}, lo[2] = {0, 0}, hi[2] = {0, n - 1};
   int x = NGA_Create(C_DBL, 2, dims, (char*)"x", NULL);
   double right[n];
   for (int i = 0; i < n; ++i) {
     right[i] = 0;
-    for (int k = 0; k < n; ++k) right[i] += element(1, i, k) * (k + 1);
+    for (int k = 0; k < n; ++k) right[i] += element(1, k, i) * (k + 1);
   }
   if (me == 0) NGA_Put(x, lo, hi, right, ld);
   GA_Sync();
