@@ -122,12 +122,12 @@ void link::something_happened() {
   lci::comp_signal_x(events_, lci::status_t(lci::errorcode_t::done)).runtime(runtime_)();
 }
 
-bool link::sleep(const std::function<bool()>& ready) {
+bool link::sleep(const std::function<bool()>& ready, double seconds) {
   const int64_t seen = lci::counter_get_x(events_).runtime(runtime_)();
   if (ready()) return true;
   try {
     // The time-out is for conditions that others change without a message.
-    return lci::counter_wait_for_x(events_, seen + 1, 0.05).device(device_).runtime(runtime_)();
+    return lci::counter_wait_for_x(events_, seen + 1, seconds).device(device_).runtime(runtime_)();
   } catch (const lci::peer_failure_error& e) {
     note_failure(e.failed_rank());
   } catch (const std::exception& e) {

@@ -100,6 +100,10 @@ class link {
     return true;
   }
 
+  /// For threads that wait for something else than messages: finds out who has failed.
+  void look_around() {
+    sleep([] { return false; }, 0.002);
+  }
   bool has_failed(int rank) const { return failed_[rank].load(std::memory_order_acquire); }
   /// Whether a process that this one may have exchanged nothing with has failed. Sends it something.
   bool probe(int rank, bool from_receiver);
@@ -110,8 +114,8 @@ class link {
   friend class packet;
   struct slot;  // receives one box
   static constexpr int spins = 200;
-  /// Until something happens; false if that takes too long.
-  bool sleep(const std::function<bool()>& ready);
+  /// Until something happens; false if that takes too long. The network looks after peers when a thread sleeps.
+  bool sleep(const std::function<bool()>& ready, double seconds = 0.05);
   void note_failure(int rank);
   lci::rcomp_t number_of(box to) const;
 

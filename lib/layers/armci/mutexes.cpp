@@ -67,7 +67,7 @@ void mutexes::lock_slowly(word& w) {
     }
     sleep_on(&w, seen, 100);
     if (w.load(std::memory_order_relaxed) == seen) {
-      link_.progress();
+      link_.look_around();
       if (take_from_dead(w, seen, mine | someone_sleeps, false)) return;
     }
   }
