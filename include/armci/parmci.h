@@ -26,15 +26,20 @@ ARMCI_API void PARMCI_Access_end(void* ptr);
 ARMCI_API int PARMCI_Put(void* src, void* dst, int bytes, int proc);
 ARMCI_API int PARMCI_Get(void* src, void* dst, int bytes, int proc);
 ARMCI_API int PARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int proc);
-ARMCI_API int PARMCI_PutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[], int stride_levels, int proc);
-ARMCI_API int PARMCI_GetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[], int stride_levels, int proc);
-ARMCI_API int PARMCI_AccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[], int stride_levels, int proc);
+ARMCI_API int PARMCI_PutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                          int stride_levels, int proc);
+ARMCI_API int PARMCI_GetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                          int stride_levels, int proc);
+ARMCI_API int PARMCI_AccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
+                          int dst_stride_ar[], int count[], int stride_levels, int proc);
 ARMCI_API int PARMCI_PutV(armci_giov_t* dscr_arr, int arr_len, int proc);
 ARMCI_API int PARMCI_GetV(armci_giov_t* dscr_arr, int arr_len, int proc);
 ARMCI_API int PARMCI_AccV(int datatype, void* scale, armci_giov_t* dscr_arr, int arr_len, int proc);
 ARMCI_API int PARMCI_Put_flag(void* src, void* dst, int bytes, int* flag, int val, int proc);
-ARMCI_API int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[], int stride_levels, int* flag, int val, int proc);
-ARMCI_API int PARMCI_PutS_flag_dir(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[], int stride_levels, int* flag, int val, int proc);
+ARMCI_API int PARMCI_PutS_flag(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                               int stride_levels, int* flag, int val, int proc);
+ARMCI_API int PARMCI_PutS_flag_dir(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                                   int stride_levels, int* flag, int val, int proc);
 ARMCI_API int PARMCI_PutValueInt(int value, void* dst, int proc);
 ARMCI_API int PARMCI_PutValueLong(long value, void* dst, int proc);
 ARMCI_API int PARMCI_PutValueFloat(float value, void* dst, int proc);
@@ -47,9 +52,12 @@ ARMCI_API int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc);
 ARMCI_API int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, armci_hdl_t* req);
 ARMCI_API int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* req);
 ARMCI_API int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc, armci_hdl_t* req);
-ARMCI_API int PARMCI_NbPutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t* req);
-ARMCI_API int PARMCI_NbGetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t* req);
-ARMCI_API int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t* req);
+ARMCI_API int PARMCI_NbPutS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                            int stride_levels, int proc, armci_hdl_t* req);
+ARMCI_API int PARMCI_NbGetS(void* src_ptr, int src_stride_ar[], void* dst_ptr, int dst_stride_ar[], int count[],
+                            int stride_levels, int proc, armci_hdl_t* req);
+ARMCI_API int PARMCI_NbAccS(int datatype, void* scale, void* src_ptr, int src_stride_ar[], void* dst_ptr,
+                            int dst_stride_ar[], int count[], int stride_levels, int proc, armci_hdl_t* req);
 ARMCI_API int PARMCI_NbPutV(armci_giov_t* dscr_arr, int arr_len, int proc, armci_hdl_t* req);
 ARMCI_API int PARMCI_NbGetV(armci_giov_t* dscr_arr, int arr_len, int proc, armci_hdl_t* req);
 ARMCI_API int PARMCI_NbAccV(int datatype, void* scale, armci_giov_t* dscr_arr, int arr_len, int proc, armci_hdl_t* req);

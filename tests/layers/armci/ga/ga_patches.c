@@ -27,8 +27,8 @@ static int up_to(int most) {
   return (int)((state >> 33) % (unsigned long)(most + 1));
 }
 
-static const int sizes[8][7] = {{0}, {3000}, {60, 70}, {14, 15, 16}, {7, 8, 9, 10}, {5, 6, 5, 6, 5}, {4, 4, 5, 4, 3, 4},
-                                {3, 4, 3, 3, 3, 3, 4}};
+static const int sizes[8][7] = {{0},           {3000},          {60, 70},           {14, 15, 16},
+                                {7, 8, 9, 10}, {5, 6, 5, 6, 5}, {4, 4, 5, 4, 3, 4}, {3, 4, 3, 3, 3, 3, 4}};
 
 /* A random patch, its number of elements, and the strides of a buffer that is larger than it. */
 static long some_patch(int dims, const int* extent, int* lo, int* hi, int* ld) {
@@ -52,8 +52,8 @@ static void add(double* whole, double* buffer, double factor) { *whole += factor
 static void compare(double* whole, double* buffer, double factor) {
   if (*whole != *buffer) fail("a get has %g, not %g (dimension %d)", *buffer, *whole, (int)factor);
 }
-static void each(int dims, const int* extent, const int* lo, const int* hi, const int* ld, double* whole, double* buffer,
-                 visit f, double factor) {
+static void each(int dims, const int* extent, const int* lo, const int* hi, const int* ld, double* whole,
+                 double* buffer, visit f, double factor) {
   int at[7];
   memcpy(at, lo, sizeof(int) * (size_t)dims);
   for (;;) {
@@ -84,7 +84,7 @@ static void patches(int dims) {
     double* buffer = malloc(sizeof(double) * (size_t)n);
     for (long i = 0; i < n; ++i) buffer[i] = up_to(1000);
     double alpha = 1 + up_to(3);
-    if (what == 0) {  /* one process puts */
+    if (what == 0) { /* one process puts */
       if (me == who) NGA_Put(g, lo, hi, buffer, ld);
       each(dims, extent, lo, hi, ld, model, buffer, store, 0);
     } else if (what == 1) { /* all add to the same patch at once */
@@ -151,7 +151,8 @@ static void scattered(void) {
     memset(values, 0, sizeof values);
     NGA_Gather(g, values, where, n);
     for (int i = 0; i < n; ++i)
-      if (values[i] != model[places[i][0]][places[i][1]]) fail("gather has %g, not %g", values[i], model[places[i][0]][places[i][1]]);
+      if (values[i] != model[places[i][0]][places[i][1]])
+        fail("gather has %g, not %g", values[i], model[places[i][0]][places[i][1]]);
     GA_Sync();
   }
   GA_Destroy(g);
