@@ -195,7 +195,8 @@ OPERATIONS = (
         A("rmr", "rmr_t", "The result of get_rmr at that rank.")),
        (a.runtime, a.device), source="ours", group="Memory",
        result="The address, valid until the owner frees the memory or this rank its net context; null if the owner "
-              "runs on another host, or the memory is not from alloc_shared."),
+              "runs on another host, or the memory is not from alloc_shared. Usually the owner's own address, so that "
+              "pointers may be shared, too; but the system may have given that to something else."),
     Op("alloc_symmetric", "symmetric_t",
        "Allocates shared memory at all ranks, a part for each, and exchanges the keys. Collective; if it fails at "
        "one rank, all throw.",

@@ -32,7 +32,7 @@ class far_sink final : public event_sink {
   context& context_;
 };
 
-// Only the near network can end a sleep, so the far one is polled at least this often.
+// Only the near network can end a wait, so the far one is polled at least this often.
 constexpr int64_t longest_sleep_us = 1000;
 
 }  // namespace
@@ -71,7 +71,9 @@ int device::poll(event_sink& sink, int max_events) {
 }
 
 void device::wait(int64_t timeout_us) { near_->wait(std::min(timeout_us, longest_sleep_us)); }
-void device::park(int64_t timeout_us) { near_->park(std::min(timeout_us, longest_sleep_us)); }
+void device::park(int64_t timeout_us) {
+  near_->park(watch_.arm() ? timeout_us : std::min(timeout_us, longest_sleep_us));
+}
 
 bool device::flushed() {
   const bool near = near_->flushed();

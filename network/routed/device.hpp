@@ -6,6 +6,7 @@
 
 #include "network/fabric.hpp"
 #include "network/routed/context.hpp"
+#include "network/routed/far_watch.hpp"
 
 namespace lci::network::routed {
 
@@ -37,6 +38,7 @@ class device final : public network::device {
 
   context& context_;
   std::unique_ptr<network::device> near_, far_;
+  far_watch watch_{*near_, *far_};  // of park()
   std::atomic<uint32_t> polls_{0};
 };
 

@@ -1,5 +1,6 @@
 #include "network/shm/heap.hpp"
 
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,12 +17,21 @@ size_t memory_of_this_machine() {
   return pages > 0 && size > 0 ? static_cast<size_t>(pages) * static_cast<size_t>(size) : size_t{1} << 30;
 }
 
+/// An address that nobody is likely to use: between what programs have at their start and the libraries below the
+/// stack, at a random distance for each heap. So peers find the same addresses free.
+uint64_t quiet_address() {
+  constexpr uint64_t lowest = uint64_t{1} << 44, places = 1 << 18, distance = uint64_t{1} << 28;  // 16 TiB .. 80 TiB
+  uint32_t random = 0;
+  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) return 0;
+  return lowest + random % places * distance;
+}
+
 }  // namespace
 
 own_heap::own_heap(size_t size, segment_view announce_in)
     : file_("lci-heap", (std::max(size == 0 ? memory_of_this_machine() : size, page) + page - 1) / page * page,
             heap_size_attribute),
-      map_(file_.map()) {
+      map_(file_.map(quiet_address())) {
   heap_place& place = announce_in.header().heap;
   place.name = file_.name();
   place.base = reinterpret_cast<uint64_t>(map_.base());
@@ -39,7 +49,7 @@ void own_heap::discard(std::byte* begin, size_t size) const {
 peer_heap::peer_heap(const address& owner, segment_view segment, int rank) {
   const heap_place& place = segment.header().heap;
   if (place.made.load(std::memory_order_acquire) == 0) return;  // A1
-  map_ = map_peer(owner, place.name, rank, heap_size_attribute);
+  map_ = map_peer(owner, place.name, rank, heap_size_attribute, place.base);
   window_ = {place.base, map_.base(), map_.size()};
 }
 

@@ -23,7 +23,7 @@ class own_heap {
   mapping map_;
 };
 
-/// A peer's heap, mapped here.
+/// A peer's heap, mapped here: at its owner's addresses, unless this process uses them for something else.
 class peer_heap {
  public:
   /// Empty if that rank has not announced a heap. Throws as map_peer().

@@ -24,8 +24,8 @@ namespace {
 
 }  // namespace
 
-mapping::mapping(int fd, size_t size, const char* attribute) : size_(size) {
-  void* p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+mapping::mapping(int fd, size_t size, const char* attribute, uint64_t wish) : size_(size) {
+  void* p = mmap(reinterpret_cast<void*>(wish), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (p == MAP_FAILED) refuse("map shared memory of", size, errno, attribute);
   base_ = p;
 }
@@ -65,7 +65,7 @@ file_name memory_file::name() const {
   return {fd_, size_, s.st_dev, s.st_ino};
 }
 
-mapping memory_file::map() const { return mapping(fd_, size_, attribute_); }
+mapping memory_file::map(uint64_t wish) const { return mapping(fd_, size_, attribute_, wish); }
 
 void memory_file::punch(size_t offset, size_t size) const {
   // If the kernel refuses, the pages just stay allocated.

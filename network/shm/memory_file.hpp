@@ -11,7 +11,8 @@ class mapping {
  public:
   mapping() = default;
   /// Throws resource_error; the message names `attribute` as the remedy. The caller still owns fd.
-  mapping(int fd, size_t size, const char* attribute);
+  /// `wish`: where to map it, if that is free.
+  mapping(int fd, size_t size, const char* attribute, uint64_t wish = 0);
   ~mapping();
   mapping(mapping&& other) noexcept { *this = static_cast<mapping&&>(other); }
   mapping& operator=(mapping&& other) noexcept;
@@ -43,7 +44,7 @@ class memory_file {
   memory_file& operator=(memory_file&& other) noexcept;
 
   file_name name() const;
-  mapping map() const;
+  mapping map(uint64_t wish = 0) const;
   /// Returns whole pages to the system; they read as zero afterwards.
   void punch(size_t offset, size_t size) const;
   /// After this no process can open it any more.

@@ -32,7 +32,7 @@ own_segment::own_segment(size_t size, size_t n_slots, size_t data_size) {
   h.magic = segment_magic;
 }
 
-mapping map_peer(const address& a, const file_name& name, int rank, const char* attribute) {
+mapping map_peer(const address& a, const file_name& name, int rank, const char* attribute, uint64_t wish) {
   const std::string who = "shm: rank " + std::to_string(rank) + " (pid " + std::to_string(a.pid) + ")";
   if (a.space != process_space())
     throw resource_error(who +
@@ -49,7 +49,7 @@ mapping map_peer(const address& a, const file_name& name, int rank, const char* 
                          std::strerror(error) + "; all ranks of a host must run as one user");
   }
   try {
-    mapping m(fd, name.size, attribute);
+    mapping m(fd, name.size, attribute, wish);
     close(fd);
     return m;
   } catch (...) {

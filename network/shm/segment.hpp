@@ -43,8 +43,9 @@ class shortage_error final : public resource_error {
 };
 
 /// Maps the file `name` of the process that `a` describes. Throws peer_failure_error if the owner has ended,
-/// shortage_error, or another resource_error with the reason and the remedy, for which it may name `attribute`.
-mapping map_peer(const address& a, const file_name& name, int rank, const char* attribute);
+/// shortage_error, or another resource_error with the reason and the remedy, for which it may name `attribute`. `wish`:
+/// where to map it, if that is free.
+mapping map_peer(const address& a, const file_name& name, int rank, const char* attribute, uint64_t wish = 0);
 /// Maps the peer's segment and validates it.
 mapping map_segment(const address& a, int rank);
 

@@ -49,6 +49,43 @@ class Consumers(InstalledCase):
                 versions = {self.do("pkg-config", "--modversion", name) for name in names}
                 self.assertEqual(len(versions), 1)
 
+    def armci_works(self, program):
+        for n in (1, 3):
+            ran = self.launch(n, program)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_pkg_config_finds_armci_whose_headers_are_in_a_folder_of_their_own(self):
+        folder = self.project("pkg_config", "pkg_config_armci")
+        shutil.copy(SOURCE / "tests/layers/armci/c_caller.c", folder)
+        for package in ("armci", "libarmci"):
+            flags = self.do("pkg-config", "--cflags", "--libs", package).split()
+            self.do("gcc", "-std=c99", "-Wall", "-Wextra", "-Wno-missing-braces", "-Werror", folder / "c_caller.c",
+                    *flags, "-o", folder / package)
+            self.armci_works(folder / package)
+        self.assertFalse((self.root / "include" / "message.h").exists())
+
+    def test_armci_has_the_names_that_programs_of_global_arrays_are_linked_with(self):
+        folder = self.project("pkg_config", "pkg_config_ga")
+        shutil.copy(SOURCE / "tests/layers/armci/c_caller.c", folder)
+        flags = self.do("pkg-config", "--cflags", "--libs", "lci").split()
+        for name in ("armci-mpich", "armci-openmpi"):
+            self.do("gcc", "-I", self.root / "include/armci", folder / "c_caller.c", *flags, "-l" + name, "-o",
+                    folder / name)
+            self.armci_works(folder / name)
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_finds_armci(self):
+        folder = self.folder / "cmake_armci"
+        folder.mkdir()
+        shutil.copy(SOURCE / "tests/layers/armci/c_caller.c", folder)
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads)\n"
+            "find_package(LCI 2.0.0 REQUIRED)\nadd_executable(c_caller c_caller.c)\n"
+            "target_link_libraries(c_caller PRIVATE LCI::armci)\n")
+        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+        self.do("ninja", "-C", folder / "build")
+        self.armci_works(folder / "build" / "c_caller")
+
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_finds_lct_by_every_name(self):
         folder = self.project("cmake_lct")

@@ -25,6 +25,7 @@ class PublicHeaders(unittest.TestCase):
         names = [str(p.relative_to("include")) for p in tree.files("include")]
         names += [str(p.relative_to(generated)) for p in sorted(generated.glob("lci/*.hpp"))]
         self.assertIn("lci.hpp", names)
+        names.remove("armci/mp3.h")  # needs MPI's header: it is macros for programs that use MPI
         if standard == "c++17":
             names = [n for n in names if not n.startswith("lci/cpp20")]
 
@@ -34,7 +35,8 @@ class PublicHeaders(unittest.TestCase):
                 f.flush()
                 return name, subprocess.run(
                     [compiler, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra",
-                     "-Wpedantic", "-Werror", f"-I{tree.SOURCE}/include", f"-I{generated}", f.name],
+                     "-Wpedantic", "-Werror", f"-I{tree.SOURCE}/include", f"-I{tree.SOURCE}/include/armci",
+                     f"-I{generated}", f.name],
                     capture_output=True, text=True)
 
         with ThreadPoolExecutor(2) as pool:

@@ -1,0 +1,113 @@
+// Groups, and which processes share memory.
+#include <algorithm>
+#include <vector>
+
+#include "armci/armcix.h"
+#include "lib/layers/armci/api.hpp"
+
+using namespace armci_layer;
+
+namespace {
+
+void create(const char* function, int n, const int* pids, ARMCI_Group* out, const ARMCI_Group* parent) {
+  or_end(function, [&] {
+    context& c = running(function);
+    if (out == nullptr) misuse(function, "group_out is NULL, but must be an address");
+    const group* const above = c.groups.find(parent);
+    if (above == nullptr) misuse(function, "the parent is no group, or was freed");
+    if (n < 0 || (n > 0 && pids == nullptr)) misuse(function, "n = " + std::to_string(n) + ", or pids is NULL");
+    std::vector<int> members;
+    for (int i = 0; i < n; ++i) {
+      if (pids[i] < 0 || pids[i] >= above->size())
+        misuse(function, "pids[" + std::to_string(i) + "] = " + std::to_string(pids[i]) + ", but must be 0.." +
+                             std::to_string(above->size() - 1) + ", a rank in the parent");
+      members.push_back(above->members[static_cast<size_t>(pids[i])]);
+    }
+    std::vector<int> sorted = members;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) misuse(function, "pids has a process twice");
+    c.groups.make(std::move(members), out);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+void ARMCI_Group_create(int n, int* pids, ARMCI_Group* out) {
+  ARMCI_Group parent;
+  running("ARMCI_Group_create").groups.get_default(&parent);
+  create("ARMCI_Group_create", n, pids, out, &parent);
+}
+void ARMCI_Group_create_child(int n, int* pids, ARMCI_Group* out, ARMCI_Group* parent) {
+  create("ARMCI_Group_create_child", n, pids, out, parent);
+}
+void ARMCI_Group_free(ARMCI_Group* g) {
+  if (the_context != nullptr) the_context->groups.release(g);
+}
+
+int ARMCI_Group_rank(ARMCI_Group* g, int* rank) {
+  const group* const found = running("ARMCI_Group_rank").groups.find(g);
+  const int mine = found == nullptr ? -1 : found->me;
+  if (rank != nullptr) *rank = mine;
+  return mine < 0 ? 1 : 0;
+}
+void ARMCI_Group_size(ARMCI_Group* g, int* size) {
+  const group* const found = running("ARMCI_Group_size").groups.find(g);
+  if (size != nullptr) *size = found == nullptr ? 0 : found->size();
+}
+
+void ARMCI_Group_set_default(ARMCI_Group* g) {
+  context& c = running("ARMCI_Group_set_default");
+  member_of("ARMCI_Group_set_default", c, g);
+  c.groups.set_default(g);
+}
+void ARMCI_Group_get_default(ARMCI_Group* out) { running("ARMCI_Group_get_default").groups.get_default(out); }
+void ARMCI_Group_get_world(ARMCI_Group* out) { running("ARMCI_Group_get_world").groups.world(out); }
+
+int ARMCI_Absolute_id(ARMCI_Group* g, int group_rank) {
+  const group* const found = running("ARMCI_Absolute_id").groups.find(g);
+  if (found == nullptr || group_rank < 0 || group_rank >= found->size()) return -1;
+  return found->members[static_cast<size_t>(group_rank)];
+}
+
+int ARMCIX_Group_dup(ARMCI_Group* parent, ARMCI_Group* out) {
+  return or_code("ARMCIX_Group_dup", [&] {
+    context& c = running();
+    c.groups.make(member_of("ARMCIX_Group_dup", c, parent).members, out);
+    return 0;
+  });
+}
+
+int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* out) {
+  return or_code("ARMCIX_Group_split", [&] {
+    context& c = running();
+    const group& above = member_of("ARMCIX_Group_split", c, parent);
+    struct choice {
+      int color, key, proc;
+    };
+    const choice mine{color, key, c.me()};
+    std::vector<choice> choices(static_cast<size_t>(above.size()));
+    c.all.gather_all(above, &mine, choices.data(), sizeof mine);
+    std::stable_sort(choices.begin(), choices.end(), [](const choice& a, const choice& b) { return a.key < b.key; });
+    std::vector<int> members;
+    for (const choice& one : choices)
+      if (color >= 0 && one.color == color) members.push_back(one.proc);
+    c.groups.make(std::move(members), out);
+    return 0;
+  });
+}
+
+// Each process is a domain of its own. Programs such as Global Arrays rely on details of larger ones that only some
+// implementations have had; within a host, copies are as direct without them.
+
+int armci_domain_nprocs(armci_domain_t, int) { return 1; }
+int armci_domain_id(armci_domain_t, int proc) { return proc; }
+int armci_domain_glob_proc_id(armci_domain_t, int id, int) { return id; }
+int armci_domain_my_id(armci_domain_t) { return running("armci_domain_my_id").me(); }
+int armci_domain_count(armci_domain_t) { return running("armci_domain_count").size(); }
+int armci_domain_same_id(armci_domain_t, int proc) { return running("armci_domain_same_id").me() == proc ? 1 : 0; }
+int ARMCI_Same_node(int proc) { return running("ARMCI_Same_node").me() == proc ? 1 : 0; }
+int armci_sameclusnode(int proc) { return ARMCI_Same_node(proc); }
+
+}  // extern "C"

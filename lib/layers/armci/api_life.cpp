@@ -1,0 +1,96 @@
+// Start, end and errors of ARMCI.
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "armci/parmci.h"
+#include "lib/layers/armci/api.hpp"
+
+using namespace armci_layer;
+
+namespace {
+
+/// Calls of ARMCI_Init without one of ARMCI_Finalize.
+struct life_count {
+  std::mutex mutex;
+  int users = 0;
+};
+life_count& life() {
+  static ARMCI_CONTEXT_STORAGE life_count& l =
+      *new life_count;  // never freed: destructors of the program's static objects may use it
+  return l;
+}
+
+int start(const char* function) {
+  return or_code(function, [] {
+    life_count& l = life();
+    const std::lock_guard guard(l.mutex);
+    if (l.users == 0) the_context = new context;
+    ++l.users;
+    return 0;
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+char* mp_group_name = nullptr;
+
+int PARMCI_Init(void) { return start("ARMCI_Init"); }
+ARMCI_TWIN(Init);
+
+int PARMCI_Init_args(int*, char***) { return start("ARMCI_Init_args"); }
+ARMCI_TWIN(Init_args);
+
+int PARMCI_Init_thread(int) { return start("ARMCI_Init_thread"); }
+ARMCI_TWIN(Init_thread);
+
+int PARMCI_Initialized(void) { return the_context != nullptr ? 1 : 0; }
+ARMCI_TWIN(Initialized);
+
+int PARMCI_Finalize(void) {
+  return or_code("ARMCI_Finalize", [] {
+    life_count& l = life();
+    const std::lock_guard guard(l.mutex);
+    if (l.users == 0) return 0;
+    if (l.users > 1) {
+      --l.users;
+      return 0;
+    }
+    the_context->far.wait_for_gets(-1);
+    the_context->fence_all();
+    the_context->all.barrier(the_context->world());
+    l.users = 0;
+    delete std::exchange(the_context, nullptr);
+    return 0;
+  });
+}
+ARMCI_TWIN(Finalize);
+
+// All memory of the layer ends with its processes.
+void ARMCI_Cleanup(void) { std::fflush(nullptr); }
+
+void ARMCI_Error(const char* message, int code) {
+  static std::atomic<bool> within{false};
+  if (within.exchange(true, std::memory_order_relaxed)) std::_Exit(1);
+  const char* const text = message == nullptr ? "" : message;
+  const int me = the_context == nullptr ? -1 : the_context->me();
+  std::printf("%d: %s %d\n", me, text, code);
+  std::fflush(stdout);
+  std::fprintf(stderr, "%d: %s %d\n", me, text, code);
+  ARMCI_Cleanup();
+  lci::abort_x(code == 0 ? 1 : code).message(text)();
+}
+
+// Copies within a host are direct, but other processes' memory counts as shared only where domains say so.
+int PARMCI_Uses_shm(void) { return 0; }
+ARMCI_TWIN(Uses_shm);
+int ARMCI_Uses_shm_grp(ARMCI_Group*) { return 0; }
+void PARMCI_Set_shm_limit(unsigned long) {}
+ARMCI_TWIN(Set_shm_limit);
+
+void ARMCIX_Progress(void) { running("ARMCIX_Progress").net.progress(); }
+
+}  // extern "C"

@@ -1,0 +1,86 @@
+// Allocation, local copies, packing.
+#include <cstdlib>
+
+#include "armci/parmci.h"
+#include "lib/layers/armci/api.hpp"
+
+using namespace armci_layer;
+
+namespace {
+
+int allocate(const char* function, void** ptr, armci_size_t bytes, const ARMCI_Group* g) {
+  return or_code(function, [&] {
+    context& c = running();
+    const group& members = g == nullptr ? c.world() : member_of(function, c, g);
+    if (ptr == nullptr) throw error(FAIL, "ptr is NULL, but must be an array with an element for each process");
+    // The others wait: so the error has to be everybody's.
+    c.allocate(members, ptr, bytes < 0 ? ~size_t{0} >> 2 : static_cast<size_t>(bytes));
+    return 0;
+  });
+}
+
+/// Of the group that has allocated the block, or of `g` where this process has none.
+int release(const char* function, void* ptr, const ARMCI_Group* g) {
+  return or_code(function, [&] {
+    context& c = running();
+    c.free(g == nullptr ? c.world() : member_of(function, c, g), ptr);
+    return 0;
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+int PARMCI_Malloc(void* ptr[], armci_size_t bytes) { return allocate("ARMCI_Malloc", ptr, bytes, nullptr); }
+ARMCI_TWIN(Malloc);
+int PARMCI_Free(void* ptr) { return release("ARMCI_Free", ptr, nullptr); }
+ARMCI_TWIN(Free);
+
+int ARMCI_Malloc_group(void* ptr[], armci_size_t bytes, ARMCI_Group* g) {
+  return allocate("ARMCI_Malloc_group", ptr, bytes, g);
+}
+int ARMCI_Free_group(void* ptr, ARMCI_Group* g) { return release("ARMCI_Free_group", ptr, g); }
+
+int PARMCI_Malloc_memdev(void* ptr[], armci_size_t bytes, const char*) {
+  return allocate("ARMCI_Malloc_memdev", ptr, bytes, nullptr);
+}
+ARMCI_TWIN(Malloc_memdev);
+int ARMCI_Malloc_group_memdev(void* ptr[], armci_size_t bytes, ARMCI_Group* g, const char*) {
+  return allocate("ARMCI_Malloc_group_memdev", ptr, bytes, g);
+}
+int PARMCI_Free_memdev(void* ptr) { return release("ARMCI_Free_memdev", ptr, nullptr); }
+ARMCI_TWIN(Free_memdev);
+
+void* PARMCI_Malloc_local(armci_size_t bytes) {
+  if (bytes < 0) return nullptr;
+  // To whole cache lines, so that nothing else shares them.
+  const size_t size = (static_cast<size_t>(bytes) + 63) / 64 * 64;
+  return std::aligned_alloc(64, size == 0 ? 64 : size);
+}
+ARMCI_TWIN(Malloc_local);
+int PARMCI_Free_local(void* ptr) {
+  std::free(ptr);
+  return 0;
+}
+ARMCI_TWIN(Free_local);
+
+void PARMCI_Access_begin(void*) {}
+ARMCI_TWIN(Access_begin);
+void PARMCI_Access_end(void*) {}
+ARMCI_TWIN(Access_end);
+
+void ARMCI_Copy(void* src, void* dst, int n) {
+  if (n > 0) std::memmove(dst, src, static_cast<size_t>(n));
+}
+
+void armci_write_strided(void* ptr, int levels, int stride[], int count[], char* buf) {
+  const layout l = strided(ptr, stride, count, levels);
+  pack(reinterpret_cast<std::byte*>(buf), l, 0, l.size());
+}
+void armci_read_strided(void* ptr, int levels, int stride[], int count[], char* buf) {
+  const layout l = strided(ptr, stride, count, levels);
+  unpack(l, 0, reinterpret_cast<const std::byte*>(buf), l.size());
+}
+
+}  // extern "C"

@@ -1,0 +1,247 @@
+// armci_msg_*: messages and collective operations.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "armci/parmci.h"
+#include "lci/job.hpp"
+#include "lib/layers/armci/api.hpp"
+
+using namespace armci_layer;
+
+namespace {
+
+/// Each process is a domain: alone in its node, and its master.
+bool is_alone(const char* function, int scope) {
+  if (scope < SCOPE_ALL || scope > SCOPE_MASTERS)
+    misuse(function, "scope = " + std::to_string(scope) + ", but must be SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS");
+  return scope == SCOPE_NODE;
+}
+
+const group& group_of(const char* function, context& c, ARMCI_Group* g, bool of_world) {
+  return of_world ? c.world() : member_of(function, c, g);
+}
+
+void broadcast(const char* function, void* bytes, int len, int root, ARMCI_Group* g, bool of_world, int scope) {
+  or_end(function, [&] {
+    context& c = running(function);
+    const group& members = group_of(function, c, g, of_world);
+    const int member = members.rank_of(root);
+    if (is_alone(function, scope) || len == 0) return;
+    if (len < 0) misuse(function, "len = " + std::to_string(len) + ", but must be 0 or more");
+    if (member < 0)
+      misuse(function, "root = " + std::to_string(root) + ", but must be the rank in the world of a member");
+    c.all.broadcast(members, member, bytes, static_cast<size_t>(len));
+  });
+}
+
+void combine(const char* function, int scope, void* x, int n, const char* op, int type, const ARMCI_Group* g,
+             bool to_all) {
+  or_end(function, [&] {
+    context& c = running(function);
+    const group& members = g == nullptr ? c.world() : member_of(function, c, g);
+    const auto how = find_combination(op == nullptr ? "" : op, type);
+    if (!how)
+      misuse(function, std::string("op = \"") + (op == nullptr ? "" : op) + "\", type = " + std::to_string(type) +
+                           ": unknown, or not for each other");
+    if (n < 0) misuse(function, "n = " + std::to_string(n) + ", but must be 0 or more");
+    if (is_alone(function, scope)) {
+      if (how->prepare != nullptr) how->prepare(x, static_cast<size_t>(n));
+      return;
+    }
+    if (n > 0) c.all.reduce(members, x, static_cast<size_t>(n), *how, to_all);
+  });
+}
+
+void select(const char* function, int scope, void* x, int n, const char* op, int type, int contribute) {
+  or_end(function, [&] {
+    context& c = running(function);
+    const std::string_view name = op == nullptr ? "" : op;
+    const size_t element = size_of_type(type);
+    if ((name != "max" && name != "min") || element == 0 || n < static_cast<int>(element))
+      misuse(function,
+             "op must be \"max\" or \"min\", type one of ARMCI_INT to ARMCI_DOUBLE, and n the bytes of a record "
+             "that begins with such an element");
+    if (is_alone(function, scope)) return;
+    const auto size = static_cast<size_t>(n);
+    // A record and whether it counts; the first of equal ones wins, everywhere the same.
+    std::vector<char> mine(size + 1), all(static_cast<size_t>(c.size()) * (size + 1));
+    std::memcpy(mine.data(), x, size);
+    mine[size] = contribute != 0 ? 1 : 0;
+    c.all.gather_all(c.world(), mine.data(), all.data(), size + 1);
+    const char* best = nullptr;
+    for (int r = 0; r < c.size(); ++r) {
+      const char* one = all.data() + static_cast<size_t>(r) * (size + 1);
+      if (one[size] == 0) continue;
+      const int order = best == nullptr ? 0 : compare(type, one, best);
+      if (best == nullptr || (name == "max" ? order > 0 : order < 0)) best = one;
+    }
+    if (best != nullptr) std::memcpy(x, best, size);
+  });
+}
+
+void send(int tag, void* buffer, int len, int to) {
+  or_end("armci_msg_snd", [&] {
+    context& c = running("armci_msg_snd");
+    check_proc("armci_msg_snd", c, to);
+    if (len < 0) misuse("armci_msg_snd", "len = " + std::to_string(len) + ", but must be 0 or more");
+    c.messages.send(to, static_cast<uint32_t>(tag), buffer, static_cast<size_t>(len));
+  });
+}
+
+int receive(const char* function, int tag, void* buffer, int buflen, int* msglen, int from) {
+  return or_end(function, [&] {
+    context& c = running(function);
+    if (buflen < 0) misuse(function, "buflen = " + std::to_string(buflen) + ", but must be 0 or more");
+    int source = -1;
+    const size_t size =
+        c.messages.receive(from, static_cast<uint32_t>(tag), buffer, static_cast<size_t>(buflen), &source);
+    if (size > static_cast<size_t>(buflen))
+      misuse(function, "the message of process " + std::to_string(source) + " has " + std::to_string(size) +
+                           " bytes, the buffer only " + std::to_string(buflen));
+    if (msglen != nullptr) *msglen = static_cast<int>(size);
+    return source;
+  });
+}
+
+lci::detail::job_place job(const char* function) {
+  return or_end(function, [] { return lci::detail::join_job(); });
+}
+
+void barrier(const char* function, const ARMCI_Group* g, bool of_world) {
+  or_end(function, [&] {
+    if (of_world && the_context == nullptr) {
+      lci::detail::join_job();
+      lci::detail::fence_of_job();
+      return;
+    }
+    context& c = running(function);
+    c.all.barrier(of_world ? c.world() : member_of(function, c, g));
+  });
+}
+
+void exchange(const char* function, void** addresses, int n, const ARMCI_Group* g) {
+  static_assert(sizeof(void*) == sizeof(long));
+  char plus[] = "+";
+  combine(function, SCOPE_ALL, addresses, n, plus, ARMCI_LONG, g, true);
+}
+
+}  // namespace
+
+extern "C" {
+
+// Programs ask for their rank, and meet, before they start ARMCI.
+void armci_msg_init(int*, char***) { job("armci_msg_init"); }
+void armci_msg_finalize(void) {}
+int armci_msg_me(void) { return the_context != nullptr ? the_context->me() : job("armci_msg_me").rank; }
+int armci_msg_nproc(void) { return the_context != nullptr ? the_context->size() : job("armci_msg_nproc").size; }
+void armci_msg_abort(int code) { lci::abort_x(code == 0 ? 1 : code).message("armci_msg_abort")(); }
+double armci_timer(void) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void armci_msg_snd(int tag, void* buffer, int len, int to) { send(tag, buffer, len, to); }
+void armci_msg_rcv(int tag, void* buffer, int buflen, int* msglen, int from) {
+  check_proc("armci_msg_rcv", running("armci_msg_rcv"), from);
+  receive("armci_msg_rcv", tag, buffer, buflen, msglen, from);
+}
+int armci_msg_rcvany(int tag, void* buffer, int buflen, int* msglen) {
+  return receive("armci_msg_rcvany", tag, buffer, buflen, msglen, -1);
+}
+
+void parmci_msg_barrier(void) { barrier("armci_msg_barrier", nullptr, true); }
+decltype(parmci_msg_barrier) armci_msg_barrier __attribute__((weak, alias("parmci_msg_barrier")));
+void parmci_msg_group_barrier(ARMCI_Group* g) { barrier("armci_msg_group_barrier", g, false); }
+decltype(parmci_msg_group_barrier) armci_msg_group_barrier __attribute__((weak, alias("parmci_msg_group_barrier")));
+
+void armci_msg_bcast(void* x, int len, int root) {
+  broadcast("armci_msg_bcast", x, len, root, nullptr, true, SCOPE_ALL);
+}
+void armci_msg_brdcst(void* x, int len, int root) {
+  broadcast("armci_msg_brdcst", x, len, root, nullptr, true, SCOPE_ALL);
+}
+void armci_msg_bcast_scope(int scope, void* x, int len, int root) {
+  broadcast("armci_msg_bcast_scope", x, len, root, nullptr, true, scope);
+}
+void armci_msg_group_bcast_scope(int scope, void* x, int len, int root, ARMCI_Group* g) {
+  broadcast("armci_msg_group_bcast_scope", x, len, root, g, false, scope);
+}
+void armci_msg_clus_brdcst(void*, int) {}
+void armci_grp_clus_brdcst(void*, int, int, int, ARMCI_Group*) {}
+
+void armci_msg_gop_scope(int scope, void* x, int n, char* op, int type) {
+  combine("armci_msg_gop_scope", scope, x, n, op, type, nullptr, true);
+}
+void armci_msg_igop(int* x, int n, char* op) {
+  combine("armci_msg_igop", SCOPE_ALL, x, n, op, ARMCI_INT, nullptr, true);
+}
+void armci_msg_lgop(long* x, int n, char* op) {
+  combine("armci_msg_lgop", SCOPE_ALL, x, n, op, ARMCI_LONG, nullptr, true);
+}
+void armci_msg_llgop(long long* x, int n, char* op) {
+  combine("armci_msg_llgop", SCOPE_ALL, x, n, op, ARMCI_LONG_LONG, nullptr, true);
+}
+void armci_msg_fgop(float* x, int n, char* op) {
+  combine("armci_msg_fgop", SCOPE_ALL, x, n, op, ARMCI_FLOAT, nullptr, true);
+}
+void armci_msg_dgop(double* x, int n, char* op) {
+  combine("armci_msg_dgop", SCOPE_ALL, x, n, op, ARMCI_DOUBLE, nullptr, true);
+}
+void armci_msg_group_gop_scope(int scope, void* x, int n, char* op, int type, ARMCI_Group* g) {
+  member_of("armci_msg_group_gop_scope", running("armci_msg_group_gop_scope"), g);
+  combine("armci_msg_group_gop_scope", scope, x, n, op, type, g, true);
+}
+void armci_msg_group_igop(int* x, int n, char* op, ARMCI_Group* g) {
+  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_INT, g);
+}
+void armci_msg_group_lgop(long* x, int n, char* op, ARMCI_Group* g) {
+  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_LONG, g);
+}
+void armci_msg_group_llgop(long long* x, int n, char* op, ARMCI_Group* g) {
+  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_LONG_LONG, g);
+}
+void armci_msg_group_fgop(float* x, int n, char* op, ARMCI_Group* g) {
+  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_FLOAT, g);
+}
+void armci_msg_group_dgop(double* x, int n, char* op, ARMCI_Group* g) {
+  armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, ARMCI_DOUBLE, g);
+}
+void armci_msg_clus_igop(int* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_INT); }
+void armci_msg_clus_lgop(long* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_LONG); }
+void armci_msg_clus_llgop(long long* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_LONG_LONG); }
+void armci_msg_clus_fgop(float* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_FLOAT); }
+void armci_msg_clus_dgop(double* x, int n, char* op) { armci_msg_gop_scope(SCOPE_NODE, x, n, op, ARMCI_DOUBLE); }
+
+void armci_msg_reduce(void* x, int n, char* op, int type) {
+  combine("armci_msg_reduce", SCOPE_ALL, x, n, op, type, nullptr, false);
+}
+void armci_msg_reduce_scope(int scope, void* x, int n, char* op, int type) {
+  combine("armci_msg_reduce_scope", scope, x, n, op, type, nullptr, false);
+}
+void armci_msg_sel_scope(int scope, void* x, int n, char* op, int type, int contribute) {
+  select("armci_msg_sel_scope", scope, x, n, op, type, contribute);
+}
+void armci_msg_sel(void* x, int n, char* op, int type, int contribute) {
+  select("armci_msg_sel", SCOPE_ALL, x, n, op, type, contribute);
+}
+
+void armci_msg_bintree(int scope, int* root, int* up, int* left, int* right) {
+  const context& c = running("armci_msg_bintree");
+  const bool alone = is_alone("armci_msg_bintree", scope);
+  const int me = alone ? 0 : c.me(), n = alone ? 1 : c.size();
+  const auto or_none = [n](int i) { return i < n ? i : -1; };
+  *root = alone ? c.me() : 0;
+  *up = me == 0 ? -1 : (me - 1) / 2;
+  *left = or_none(2 * me + 1);
+  *right = or_none(2 * me + 2);
+}
+
+void armci_exchange_address(void* addresses[], int n) { exchange("armci_exchange_address", addresses, n, nullptr); }
+void armci_exchange_address_grp(void* addresses[], int n, ARMCI_Group* g) {
+  exchange("armci_exchange_address_grp", addresses, n, g);
+}
+
+}  // extern "C"

@@ -1,0 +1,51 @@
+// Requests to other hosts that wait for an answer: gets, read-modify-writes, fences, locks.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lib/layers/armci/handles.hpp"
+#include "lib/layers/armci/layout.hpp"
+
+namespace armci_layer {
+
+/// A call from its request to the end of its last answer. The data of answers goes to a layout of this process.
+struct call {
+  uint32_t token = 0;
+  int proc = -1;
+  layout destination;
+  std::vector<void*> segments;  ///< behind a destination that is a list
+  std::atomic<size_t> left{0};  ///< bytes still to come; an answer without data counts one
+  std::atomic<int> users{0};    ///< threads that are writing an answer's data
+  std::atomic<int> failure{0};
+  request_state* states[3] = {};  ///< each is decremented at the end
+};
+
+/// Thread-safe.
+class call_table {
+ public:
+  /// A call to `proc` that ends after `size` bytes, or after one answer if that is 0. Increments the states. Returns its
+  /// token.
+  uint32_t begin(int proc, const layout& destination, size_t size, std::initializer_list<request_state*> states);
+  /// An answer of `source`. True if a call has ended. One that makes no sense is ignored.
+  bool receive(int source, const std::byte* bytes, size_t size);
+  /// Ends all calls to a process that has failed. True if there were any.
+  bool fail(int proc);
+  /// Ends a call whose request was not sent, if the failure of its process has not done so.
+  void drop(uint32_t token);
+
+ private:
+  void end(call& c);
+  /// Ends calls that answers don't find any more.
+  bool end_failed(const std::vector<call*>& calls);
+
+  std::mutex mutex_;
+  std::deque<std::unique_ptr<call>> calls_;  // by the lower 20 bits of the token; under mutex_
+  std::vector<uint32_t> free_;
+};
+
+}  // namespace armci_layer

@@ -1,0 +1,109 @@
+#include "lib/layers/armci/context.hpp"
+
+#include <string>
+#include <utility>
+
+#include "lib/layers/armci/errors.hpp"
+
+namespace armci_layer {
+
+ARMCI_CONTEXT_STORAGE context* the_context = nullptr;
+
+context::context()
+    : net([this](link::box to, int source, const std::byte* bytes, size_t size) { receive(to, source, bytes, size); }),
+      messages(net),
+      far(net),
+      mem(net),
+      locks(net, mem, far),
+      served(net, mem, locks),
+      all(messages),
+      groups(net.me(), net.size(), find_communicators()),
+      sent_notifications(std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(net.size()))),
+      awaited_notifications(std::make_unique<std::atomic<uint32_t>[]>(static_cast<size_t>(net.size()))) {
+  net.on_failure = [this](int proc) { far.on_failure(proc); };
+  // Within one host nobody needs another's help.
+  if (!mem.all_near()) net.serve_in_background();
+  // Nobody sends a request before all can serve it.
+  lci::barrier_x().runtime(net.runtime()).device(net.device())();
+}
+
+context::~context() = default;
+
+void context::receive(link::box to, int source, const std::byte* bytes, size_t size) {
+  switch (to) {
+    case link::box::requests:
+      return served.receive(source, bytes, size);
+    case link::box::answers:
+      return far.receive_answer(source, bytes, size);
+    case link::box::inbox:
+      return messages.arrived(source, bytes, size);
+  }
+}
+
+void context::fence_all() { far.fence_all(); }
+
+void context::allocate(const group& g, void** addresses, size_t bytes) {
+  void* mine = nullptr;
+  std::string why;
+  if (bytes > 0) {
+    try {
+      mine = mem.allocate(bytes, g.members);
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+  }
+  struct part {
+    void* address;
+    int failed;
+  };
+  const part own{mine, bytes > 0 && mine == nullptr ? 1 : 0};
+  std::vector<part> parts(static_cast<size_t>(g.size()));
+  all.gather_all(g, &own, parts.data(), sizeof own);
+  int failed = -1;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    addresses[i] = parts[i].address;
+    if (parts[i].failed != 0) failed = static_cast<int>(i);
+  }
+  if (failed < 0) return;
+  for (size_t i = 0; i < parts.size(); ++i) addresses[i] = nullptr;
+  if (mine != nullptr) mem.release(mine);
+  throw error(internal_failure, own.failed != 0 ? "bytes = " + std::to_string(bytes) + ": " + why
+                                                : "process " + std::to_string(g.members[static_cast<size_t>(failed)]) +
+                                                      " has no memory for its part");
+}
+
+void context::free(const group& g, void* address) {
+  fence_all();
+  all.barrier(g);  // nobody uses it any more
+  if (address == nullptr) return;
+  if (!mem.release(address)) {
+    char text[120];
+    std::snprintf(text, sizeof text, "ptr = %p, but must be the address of this process's part, which is not freed",
+                  address);
+    throw error(internal_failure, text);
+  }
+}
+
+mutex_set context::create_mutexes(const group& g, int count) {
+  mutex_set set;
+  std::vector<void*> blocks(static_cast<size_t>(g.size()));
+  allocate(g, blocks.data(), static_cast<size_t>(count) * mutexes::spacing);
+  set.mine = blocks[static_cast<size_t>(g.me)];
+  for (int i = 0; i < count; ++i)
+    new (static_cast<std::byte*>(set.mine) + static_cast<size_t>(i) * mutexes::spacing) std::atomic<uint32_t>(0);
+  std::vector<int> counts(static_cast<size_t>(g.size()));
+  all.gather_all(g, &count, counts.data(), sizeof count);  // also: all words are zero
+  for (size_t i = 0; i < counts.size(); ++i) set.owners.push_back({g.members[i], blocks[i], counts[i]});
+  return set;
+}
+
+void context::destroy_mutexes(const group& g, mutex_set& set) {
+  fence_all();
+  all.barrier(g);
+  const bool in_use = locks.any_in_use(set);
+  free(g, set.mine);
+  set = mutex_set();
+  if (in_use) throw error(internal_failure, "a mutex is locked: unlock it before its set is destroyed");
+}
+
+}  // namespace armci_layer

@@ -1,0 +1,65 @@
+// All of ARMCI in a process: made by the first ARMCI_Init, ended by the last ARMCI_Finalize.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "lib/layers/armci/collectives.hpp"
+#include "lib/layers/armci/groups.hpp"
+#include "lib/layers/armci/handles.hpp"
+#include "lib/layers/armci/inbox.hpp"
+#include "lib/layers/armci/link.hpp"
+#include "lib/layers/armci/memory.hpp"
+#include "lib/layers/armci/mutexes.hpp"
+#include "lib/layers/armci/remote.hpp"
+#include "lib/layers/armci/server.hpp"
+
+// Tests have several ranks in a process, each a thread with a context of its own.
+#ifndef ARMCI_CONTEXT_STORAGE
+#define ARMCI_CONTEXT_STORAGE
+#endif
+
+namespace armci_layer {
+
+/// One rank. Making it, and its end, are collective. Thread-safe except where collective.
+class context {
+ public:
+  context();
+  ~context();
+
+  int me() const { return net.me(); }
+  int size() const { return net.size(); }
+  const group& world() const { return groups.world(); }
+  void fence_all();
+
+  // Collective on the group; `addresses` gets one for each member. Throws `error` at all members if one has no memory.
+  void allocate(const group& g, void** addresses, size_t bytes);
+  void free(const group& g, void* address);
+
+  mutex_set create_mutexes(const group& g, int count);
+  void destroy_mutexes(const group& g, mutex_set& set);
+
+ private:
+  void receive(link::box to, int source, const std::byte* bytes, size_t size);
+
+ public:
+  // In the order in which they need each other.
+  link net;
+  inbox messages;
+  remote far;
+  memory mem;
+  mutexes locks;
+  server served;
+  collectives all;
+  group_table groups;
+  handle_table handles;
+  std::optional<mutex_set> world_mutexes;  ///< of ARMCI_Create_mutexes
+  std::unique_ptr<std::atomic<uint32_t>[]> sent_notifications, awaited_notifications;
+};
+
+/// The process's context; null outside of ARMCI_Init and ARMCI_Finalize. The interface knows no other object, so this is
+/// the layer's one variable, together with the count of calls in api_life.cpp.
+extern ARMCI_CONTEXT_STORAGE context* the_context;
+
+}  // namespace armci_layer

@@ -1,0 +1,62 @@
+// Errors of ARMCI's functions: a line of text, and a code or the end of the job.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "armci/armci_types.h"
+
+namespace armci_layer {
+
+constexpr int internal_failure = FAIL6, peer_failure = FAIL7;
+
+/// What a function of the interface reports. Thrown below it, caught at the interface.
+class error : public std::runtime_error {
+ public:
+  error(int code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
+/// Prints "armci: <function>: <text>" in one line to standard error.
+[[gnu::cold, gnu::noinline]] void say(const char* function, const char* text) noexcept;
+/// Says it, and ends the job.
+[[noreturn, gnu::cold, gnu::noinline]] void end_job(const char* function, const char* text, int code) noexcept;
+/// Ends a function that has no result.
+[[noreturn, gnu::cold, gnu::noinline]] void misuse(const char* function, const std::string& text) noexcept;
+
+/// What f() returns, or the code of what it throws.
+template <class F>
+int or_code(const char* function, F&& f) noexcept {
+  try {
+    return f();
+  } catch (const error& e) {
+    say(function, e.what());
+    return e.code();
+  } catch (const std::bad_alloc&) {
+    say(function, "no memory is left");
+  } catch (const std::exception& e) {
+    say(function, e.what());
+  }
+  return internal_failure;
+}
+
+/// What f() returns; ends the job if it throws.
+template <class F>
+auto or_end(const char* function, F&& f) noexcept {
+  try {
+    return f();
+  } catch (const error& e) {
+    end_job(function, e.what(), -e.code());
+  } catch (const std::bad_alloc&) {
+    end_job(function, "no memory is left", -internal_failure);
+  } catch (const std::exception& e) {
+    end_job(function, e.what(), -internal_failure);
+  }
+}
+
+}  // namespace armci_layer

@@ -1,0 +1,95 @@
+#include "lib/layers/armci/groups.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace armci_layer {
+
+namespace {
+
+/// A variable of the program's that was never set is none of ours, whatever it contains.
+constexpr int first_id = 0x41524d00;
+
+uint64_t key_of(const std::vector<int>& members) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const int m : members) hash = (hash ^ static_cast<uint64_t>(m)) * 0x100000001b3u;
+  return hash;
+}
+
+std::unique_ptr<group> make_group(std::vector<int> members, int me) {
+  auto g = std::make_unique<group>();
+  g->key = key_of(members);
+  g->members = std::move(members);
+  g->me = g->rank_of(me);
+  return g;
+}
+
+}  // namespace
+
+int group::rank_of(int proc) const {
+  const auto found = std::find(members.begin(), members.end(), proc);
+  return found == members.end() ? -1 : static_cast<int>(found - members.begin());
+}
+
+group_table::group_table(int me, int n, const communicators* comms) : me_(me), comms_(comms) {
+  std::vector<int> all(static_cast<size_t>(n));
+  std::iota(all.begin(), all.end(), 0);
+  groups_.push_back(make_group(std::move(all), me));
+  if (comms_ != nullptr) comms_->of_world(&world_.comm_ptr);
+  world_.id = first_id;
+  world_.rank = me;
+  world_.size = n;
+  default_ = world_;
+}
+
+const group* group_table::find(const ARMCI_Group* g) {
+  if (g == nullptr) return nullptr;
+  const std::lock_guard guard(mutex_);
+  const auto index = static_cast<uint32_t>(g->id - first_id);
+  return index < groups_.size() ? groups_[index].get() : nullptr;
+}
+
+void group_table::make(std::vector<int> members, ARMCI_Group* out) {
+  ARMCI_Group made{};
+  made.size = static_cast<int>(members.size());
+  auto g = make_group(std::move(members), me_);
+  if (g->me < 0) g = make_group({}, me_);  // a process that is no member has a group of nobody
+  made.rank = g->me;
+  made.size = g->size();
+  if (g->me >= 0 && comms_ != nullptr) comms_->of_members(&made.comm_ptr, g->members.data(), g->size());
+  const std::lock_guard guard(mutex_);
+  size_t index = 1;
+  while (index < groups_.size() && groups_[index] != nullptr) ++index;
+  if (index == groups_.size()) groups_.emplace_back();
+  groups_[index] = std::move(g);
+  made.id = first_id + static_cast<int>(index);
+  *out = made;
+}
+
+void group_table::release(ARMCI_Group* g) {
+  if (g == nullptr || g->id == first_id) return;
+  std::unique_ptr<group> ended;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto index = static_cast<uint32_t>(g->id - first_id);
+    if (index >= groups_.size() || groups_[index] == nullptr) return;
+    ended = std::move(groups_[index]);
+    if (default_.id == g->id) default_ = world_;
+  }
+  if (ended->me >= 0 && comms_ != nullptr) comms_->release(&g->comm_ptr);
+  g->id = 0;
+  g->rank = -1;
+  g->size = 0;
+}
+
+void group_table::get_default(ARMCI_Group* out) {
+  const std::lock_guard guard(mutex_);
+  *out = default_;
+}
+void group_table::set_default(const ARMCI_Group* g) {
+  const std::lock_guard guard(mutex_);
+  default_ = *g;
+}
+
+}  // namespace armci_layer

@@ -1,0 +1,158 @@
+#include "lib/layers/armci/link.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "lib/layers/armci/errors.hpp"
+
+namespace armci_layer {
+
+struct link::slot final : lci::comp_impl_t {
+  slot(receiver& r, box b, lci::runtime_t rt) : receive(r), which(b) {
+    attr.am_in_place = true;
+    number = lci::register_rcomp_x(lci::comp_t(this)).runtime(rt)();
+  }
+  void signal(lci::status_t s) override { receive(which, s.rank, static_cast<const std::byte*>(s.buffer), s.size); }
+  receiver receive;
+  const box which;
+  lci::rcomp_t number;
+};
+
+packet::~packet() {
+  if (memory_ != nullptr) lci::put_upacket_x(memory_).runtime(link_->runtime_)();
+}
+size_t packet::room() const { return link_->packet_size_ - size_; }
+
+link::link(receiver receive) {
+  runtime_ = lci::alloc_runtime_x().name("armci")();
+  try {
+    me_ = lci::get_rank_me_x().runtime(runtime_)();
+    size_ = lci::get_rank_n_x().runtime(runtime_)();
+    device_ = lci::get_default_device_x().runtime(runtime_)();
+    packet_size_ = lci::get_max_bcopy_size_x().runtime(runtime_)();
+    failed_ = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(size_));
+    requests_ = lci::alloc_stream_x().name("armci requests").runtime(runtime_)();
+    messages_ = lci::alloc_stream_x().name("armci messages").runtime(runtime_)();
+    events_ = lci::alloc_counter_x().runtime(runtime_)();
+    // In the same order everywhere, so that all have the same numbers.
+    for (const box b : {box::requests, box::answers, box::inbox})
+      slots_[static_cast<int>(b)] = std::make_unique<slot>(receive, b, runtime_);
+  } catch (...) {
+    lci::free_runtime(&runtime_);
+    throw;
+  }
+}
+
+link::~link() {
+  try {
+    // Nobody sends any more: ends are collective, after a barrier.
+    if (!background_.is_empty()) lci::free_progress_thread_x(&background_).runtime(runtime_)();
+    lci::free_stream_x(&requests_).runtime(runtime_)();
+    lci::free_stream_x(&messages_).runtime(runtime_)();
+    lci::free_comp_x(&events_).runtime(runtime_)();
+    for (auto& s : slots_) lci::deregister_rcomp_x(s->number).runtime(runtime_)();
+    lci::free_runtime(&runtime_);
+  } catch (const std::exception& e) {
+    say("ARMCI_Finalize", e.what());
+  }
+}
+
+void link::serve_in_background() {
+  background_ =
+      lci::alloc_progress_thread_x().progress_mode(lci::progress_mode_t::event).device(device_).runtime(runtime_)();
+}
+
+lci::rcomp_t link::number_of(box to) const { return slots_[static_cast<int>(to)]->number; }
+
+packet link::new_packet() {
+  packet p;
+  p.link_ = this;
+  while ((p.memory_ = static_cast<std::byte*>(lci::get_upacket_x().runtime(runtime_)())) == nullptr) progress();
+  return p;
+}
+
+void link::send(int rank, box to, packet&& p, bool from_receiver) {
+  packet mine = std::move(p);
+  if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
+  auto post = lci::post_am_x(rank, mine.memory_, mine.size_, lci::COMP_NULL_RETRY, number_of(to))
+                  .device(device_)
+                  .runtime(runtime_);
+  if (to != box::answers) post = post.stream(to == box::requests ? requests_ : messages_);
+  if (from_receiver) post = post.local_comp(lci::COMP_NULL).allow_retry(false);
+  try {
+    while (post().is_retry()) {
+      progress();
+      if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
+    }
+  } catch (const lci::peer_failure_error& e) {
+    note_failure(e.failed_rank());
+    throw_failed(rank);
+  }
+  mine.memory_ = nullptr;  // the post has given it back
+}
+
+void link::send_long(int rank, const void* head, size_t head_size, const void* body, size_t size) {
+  if (LCI_UNLIKELY(has_failed(rank))) throw_failed(rank);
+  const lci::layout_segment_t parts[] = {{reinterpret_cast<size_t>(head), head_size},
+                                         {reinterpret_cast<size_t>(body), size}};
+  const lci::layout_t both = lci::layout_t::iovec(parts, size == 0 ? 1 : 2);
+  try {
+    lci::post_am_x(rank, nullptr, both.size(), lci::COMP_NULL, number_of(box::inbox))
+        .layout(&both)
+        .stream(messages_)
+        .device(device_)
+        .runtime(runtime_)();
+  } catch (const lci::peer_failure_error& e) {
+    note_failure(e.failed_rank());
+    throw_failed(rank);
+  }
+}
+
+void link::progress() noexcept {
+  try {
+    lci::progress_x().device(device_).runtime(runtime_)();
+  } catch (const lci::peer_failure_error& e) {
+    note_failure(e.failed_rank());
+  } catch (const std::exception& e) {
+    say("progress", e.what());
+  }
+}
+
+void link::something_happened() {
+  lci::comp_signal_x(events_, lci::status_t(lci::errorcode_t::done)).runtime(runtime_)();
+}
+
+bool link::sleep(const std::function<bool()>& ready, double seconds) {
+  const int64_t seen = lci::counter_get_x(events_).runtime(runtime_)();
+  if (ready()) return true;
+  try {
+    // The time-out is for conditions that others change without a message.
+    return lci::counter_wait_for_x(events_, seen + 1, seconds).device(device_).runtime(runtime_)();
+  } catch (const lci::peer_failure_error& e) {
+    note_failure(e.failed_rank());
+  } catch (const std::exception& e) {
+    say("progress", e.what());
+  }
+  return true;
+}
+
+bool link::probe(int rank, bool from_receiver) {
+  if (rank == me_) return false;
+  try {
+    if (!has_failed(rank)) send(rank, box::answers, new_packet(), from_receiver);
+  } catch (const error&) {
+  }
+  return has_failed(rank);
+}
+
+void link::note_failure(int rank) {
+  if (rank < 0 || rank >= size_ || failed_[rank].exchange(true, std::memory_order_acq_rel)) return;
+  if (on_failure) on_failure(rank);
+}
+
+void throw_failed(int rank) {
+  throw error(peer_failure,
+              "process " + std::to_string(rank) + " has failed: its process ended, or its host is cut off");
+}
+
+}  // namespace armci_layer

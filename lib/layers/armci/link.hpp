@@ -1,0 +1,136 @@
+// How a process reaches the others: the runtime, messages, progress and waits, and who has failed.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <lci.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "lib/base/cpu.hpp"
+
+namespace armci_layer {
+
+/// A message that is being written, in memory of the network's. Thread-bound; unsent, it is given back.
+class packet {
+ public:
+  packet() = default;
+  packet(packet&& other) noexcept { *this = static_cast<packet&&>(other); }
+  packet& operator=(packet&& other) noexcept {
+    std::swap(link_, other.link_);
+    std::swap(memory_, other.memory_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~packet();
+
+  template <class T>
+  void add(const T& value) {
+    std::memcpy(memory_ + size_, &value, sizeof value);
+    size_ += sizeof value;
+  }
+  void add(const void* bytes, size_t n) {
+    std::memcpy(memory_ + size_, bytes, n);
+    size_ += n;
+  }
+  /// Memory for the next n bytes, to be filled by the caller.
+  std::byte* extend(size_t n) {
+    size_ += n;
+    return memory_ + size_ - n;
+  }
+  size_t size() const { return size_; }
+  size_t room() const;
+  std::byte* data() { return memory_; }
+
+ private:
+  friend class link;
+  class link* link_ = nullptr;
+  std::byte* memory_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// Owns runtime and device. Allocation and its end are collective. Thread-safe.
+class link {
+ public:
+  /// Where messages go: in the order of their posting to requests and inbox, in any order to answers.
+  enum class box { requests, answers, inbox };
+
+  /// What arrives is passed to `receive(box, source, bytes, size)`, in any thread that makes progress. It must not throw.
+  using receiver = std::function<void(box, int, const std::byte*, size_t)>;
+  explicit link(receiver receive);
+  ~link();
+  link(const link&) = delete;
+  link& operator=(const link&) = delete;
+
+  int me() const { return me_; }
+  int size() const { return size_; }
+  lci::runtime_t runtime() const { return runtime_; }
+  lci::device_t device() const { return device_; }
+  size_t packet_size() const { return packet_size_; }
+
+  /// A thread that sleeps makes progress from now on.
+  void serve_in_background();
+
+  packet new_packet();
+  /// Sends it. From outside of receive() it makes progress while the network is busy; within, the message may wait.
+  /// Throws `error` if the target has failed.
+  void send(int rank, box to, packet&& p, bool from_receiver = false);
+  /// A message of any size, `head` and `body`, to the target's inbox. Returns when both may be reused.
+  void send_long(int rank, const void* head, size_t head_size, const void* body, size_t size);
+
+  /// Does not throw: who has failed is remembered, other errors are printed.
+  void progress() noexcept;
+  /// Wakes waits, which look at their conditions again. For receive().
+  void something_happened();
+  /// Makes progress until `ready()`; sleeps if that takes long. False if `rank` (-1: none) has failed before.
+  template <class Ready>
+  bool wait(int rank, Ready ready) {
+    for (int i = 0; i < spins; ++i) {
+      if (LCI_LIKELY(ready())) return true;
+      progress();
+    }
+    while (!ready()) {
+      if (rank >= 0 && has_failed(rank)) return ready();
+      // Who has exchanged nothing with a process does not notice its end: so ask it for something, now and then.
+      if (!sleep(ready) && rank >= 0) probe(rank, false);
+    }
+    return true;
+  }
+
+  /// For threads that wait for something else than messages: finds out who has failed.
+  void look_around() {
+    sleep([] { return false; }, 0.002);
+  }
+  bool has_failed(int rank) const { return failed_[rank].load(std::memory_order_acquire); }
+  /// Whether a process that this one may have exchanged nothing with has failed. Sends it something.
+  bool probe(int rank, bool from_receiver);
+  /// Called once for each failed rank, in any thread; set before the first message.
+  std::function<void(int)> on_failure;
+
+ private:
+  friend class packet;
+  struct slot;  // receives one box
+  static constexpr int spins = 200;
+  /// Until something happens; false if that takes too long. The network looks after peers when a thread sleeps.
+  bool sleep(const std::function<bool()>& ready, double seconds = 0.05);
+  void note_failure(int rank);
+  lci::rcomp_t number_of(box to) const;
+
+  lci::runtime_t runtime_;
+  lci::device_t device_;
+  lci::progress_thread_t background_;
+  lci::stream_t requests_, messages_;
+  lci::comp_t events_;
+  std::unique_ptr<slot> slots_[3];
+  int me_ = 0, size_ = 1;
+  size_t packet_size_ = 0;
+  std::unique_ptr<std::atomic<bool>[]> failed_;
+};
+
+/// Throws that a process has failed.
+[[noreturn, gnu::cold]] void throw_failed(int rank);
+
+}  // namespace armci_layer

@@ -1,0 +1,188 @@
+// Puts, accumulates, read-modify-writes and fences. Gets are in remote_get.cpp.
+#include "lib/layers/armci/remote.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+
+#include "lib/layers/armci/atomicity.hpp"
+#include "lib/layers/armci/errors.hpp"
+
+namespace armci_layer {
+
+remote::remote(link& l) : link_(l), procs_(std::make_unique<process[]>(static_cast<size_t>(l.size()))) {}
+
+packet remote::begin(const wire::request& q, addition what) {
+  packet p = link_.new_packet();
+  p.add(q);
+  if (what.type < 0) return p;
+  std::byte scale[wire::scale_size] = {};
+  std::memcpy(scale, what.scale, element_size(what.type));
+  p.add(scale, sizeof scale);
+  return p;
+}
+
+void remote::post_put(packet&& p, int proc) {
+  // Before the message, so that a fence of another thread that comes after it does not miss it.
+  procs_[proc].unfenced.store(true, std::memory_order_release);
+  post(std::move(p), proc);
+}
+
+void remote::put(const layout& from, const layout& to, int proc, addition what) {
+  const size_t size = from.size();
+  const bool adds = what.type >= 0;
+  // A multiple of the largest element, so that no element is cut.
+  for (size_t begin_at = 0; begin_at < size;) {
+    wire::request q{adds ? wire::kind::accumulate : wire::kind::put,
+                    static_cast<uint8_t>(adds ? what.type : 0),
+                    static_cast<uint8_t>(to.levels),
+                    0,
+                    0,
+                    reinterpret_cast<uint64_t>(to.base)};
+    if (to.levels == 0) q.address += begin_at;
+    packet p = begin(q, what);
+    size_t n;
+    if (to.levels == 0) {
+      n = std::min(size - begin_at, p.room() / wire::scale_size * wire::scale_size);
+    } else {
+      wire::add_shape(p, to);
+      n = std::min(size - begin_at, (p.room() - sizeof(wire::range)) / wire::scale_size * wire::scale_size);
+      p.add(wire::range{begin_at, n});
+    }
+    pack(p.extend(n), from, begin_at, n);
+    post_put(std::move(p), proc);
+    begin_at += n;
+  }
+}
+
+void remote::put_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, addition what) {
+  const bool adds = what.type >= 0;
+  const size_t header = sizeof(wire::request) + wire::scale_size + sizeof(wire::list_group);
+  if (bytes + sizeof(uint64_t) > link_.packet_size() - header) {
+    for (size_t i = 0; i < n; ++i) put(contiguous(from[i], bytes), contiguous(to[i], bytes), proc, what);
+    return;
+  }
+  const wire::request q{adds ? wire::kind::list_accumulate : wire::kind::list_put,
+                        static_cast<uint8_t>(adds ? what.type : 0),
+                        0,
+                        0,
+                        0,
+                        0};
+  for (size_t done = 0; done < n;) {
+    packet p = begin(q, what);
+    const size_t some = std::min(n - done, (p.room() - sizeof(wire::list_group)) / (bytes + sizeof(uint64_t)));
+    p.add(wire::list_group{static_cast<uint32_t>(some), static_cast<uint32_t>(bytes)});
+    p.add(to + done, some * sizeof(uint64_t));
+    for (size_t i = 0; i < some; ++i) p.add(from[done + i], bytes);
+    post_put(std::move(p), proc);
+    done += some;
+  }
+}
+
+void remote::tell(wire::kind what, const void* address, int proc) {
+  post(begin({what, 0, 0, 0, 0, reinterpret_cast<uint64_t>(address)}, {}), proc);
+}
+
+long remote::rmw(int op, void* at, long operand, int proc) {
+  int64_t before = 0;
+  request_state state;
+  const layout result = contiguous(&before, sizeof before);
+  const uint32_t token = calls_.begin(proc, result, sizeof before, {&state});
+  try {
+    packet p = begin({wire::kind::rmw, static_cast<uint8_t>(op), 0, 0, token, reinterpret_cast<uint64_t>(at)}, {});
+    p.add(wire::rmw_operand{operand});
+    procs_[proc].unfenced.store(true, std::memory_order_release);
+    post(std::move(p), proc);
+  } catch (...) {
+    calls_.drop(token);
+    throw;
+  }
+  wait(state, proc);
+  return before;
+}
+
+void remote::begin_fence(int proc, request_state& state) {
+  if (!procs_[proc].unfenced.exchange(false, std::memory_order_acq_rel)) return;
+  const uint32_t token = calls_.begin(proc, {}, 0, {&state});
+  try {
+    post(begin({wire::kind::fence, 0, 0, 0, token, 0}, {}), proc);
+  } catch (...) {
+    calls_.drop(token);
+    procs_[proc].unfenced.store(true, std::memory_order_release);
+    throw;
+  }
+}
+
+void remote::fence(int proc) {
+  request_state state;
+  begin_fence(proc, state);
+  wait(state, proc);
+}
+
+void remote::fence_all() {
+  request_state state;
+  int failed = -1;
+  for (int r = 0; r < link_.size(); ++r) {
+    try {
+      begin_fence(r, state);
+    } catch (const error&) {
+      failed = r;
+    }
+  }
+  wait(state, -1);
+  if (failed >= 0) throw_failed(failed);
+}
+
+bool remote::lock(const void* address, int proc, bool wait_for_it) {
+  int64_t got = 0;
+  request_state state;
+  const uint32_t token = calls_.begin(proc, contiguous(&got, sizeof got), sizeof got, {&state});
+  const auto flags = static_cast<uint8_t>(wait_for_it ? 0 : wire::only_if_free);
+  try {
+    post(begin({wire::kind::lock, 0, 0, flags, token, reinterpret_cast<uint64_t>(address)}, {}), proc);
+    // The holder may have died. Only the owner knows who it is.
+    const auto ready = [&] { return state.pending.load(std::memory_order_acquire) == 0; };
+    using clock = std::chrono::steady_clock;
+    while (!ready()) {
+      const auto later = clock::now() + std::chrono::milliseconds(200);
+      link_.wait(proc, [&] { return ready() || clock::now() > later; });
+      if (!ready()) tell(wire::kind::check_holder, address, proc);
+    }
+  } catch (...) {
+    calls_.drop(token);
+    throw;
+  }
+  wait(state, proc);
+  return got != 0;
+}
+
+void remote::wait(request_state& state, int proc) {
+  // An answer's data is visible once its state says so: A1, pairs with R1 in call_table::end(). A failed process's calls
+  // are ended, so there is always an end.
+  link_.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });
+  const int failure = state.failure.exchange(0, std::memory_order_relaxed);
+  if (failure == 0) return;
+  if (failure == peer_failure && proc >= 0) throw_failed(proc);
+  if (failure == peer_failure) throw error(failure, "a process that had to answer has failed");
+  throw error(failure, "process " + (proc < 0 ? std::string("that was asked") : std::to_string(proc)) +
+                           " has no such memory, or has freed it: an operation that this process has issued since its "
+                           "last fence had addresses beyond memory of ARMCI_Malloc");
+}
+
+int remote::wait_for_gets(int proc) {
+  request_state& state = proc < 0 ? all_gets_ : procs_[proc].gets;
+  link_.wait(-1, [&] { return state.pending.load(std::memory_order_acquire) == 0; });
+  return state.failure.exchange(0, std::memory_order_relaxed);
+}
+
+void remote::receive_answer(int source, const std::byte* bytes, size_t size) {
+  if (size == 0) return;  // it was to find out whether this process is alive
+  if (calls_.receive(source, bytes, size)) link_.something_happened();
+}
+
+void remote::on_failure(int proc) {
+  calls_.fail(proc);
+  link_.something_happened();
+}
+
+}  // namespace armci_layer

@@ -1,0 +1,76 @@
+// Operations on memory of other hosts, as the process that asks for them sees them. All of one process's requests to
+// another are messages of one ordered stream, applied in that order. Puts and accumulates leave in messages that hold
+// copies of their data, so they are locally complete when posted; data of any shape fills as few messages as it needs.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "lib/layers/armci/calls.hpp"
+#include "lib/layers/armci/layout.hpp"
+#include "lib/layers/armci/link.hpp"
+#include "lib/layers/armci/wire.hpp"
+
+namespace armci_layer {
+
+/// What an accumulate adds; type -1: a put.
+struct addition {
+  int type = -1;
+  const void* scale = nullptr;
+};
+
+/// Thread-safe. Functions throw `error`.
+class remote {
+ public:
+  explicit remote(link& l);
+
+  /// Both layouts have the same size, which is not 0; `to` has addresses of proc.
+  void put(const layout& from, const layout& to, int proc, addition what);
+  /// Segments: addresses `from` and `to`, n of them, of `bytes` bytes each.
+  void put_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, addition what);
+  /// Complete when `state` (null: only the process's) has nothing pending.
+  void get(const layout& from, const layout& to, int proc, request_state* state);
+  void get_list(void* const* from, void* const* to, size_t n, size_t bytes, int proc, request_state* state);
+  long rmw(int op, void* at, long operand, int proc);
+  void fence(int proc);
+  void fence_all();
+  /// A request with nothing but an address, which needs no answer.
+  void tell(wire::kind what, const void* address, int proc);
+  /// Asks for the mutex at an address of `proc`: true if it is ours. `wait`: otherwise, wait for it.
+  bool lock(const void* address, int proc, bool wait);
+
+  void wait(request_state& state, int proc);
+  bool is_complete(request_state& state) {
+    if (state.pending.load(std::memory_order_acquire) == 0) return true;  // A1: pairs with R1 in call_table::end()
+    link_.progress();
+    return state.pending.load(std::memory_order_acquire) == 0;
+  }
+  request_state& gets_from(int proc) { return procs_[proc].gets; }
+  request_state& all_gets() { return all_gets_; }
+  /// Waits that all gets from a process, or (-1) from all, are complete, those with handles, too.
+  int wait_for_gets(int proc);
+
+  /// An answer has arrived.
+  void receive_answer(int source, const std::byte* bytes, size_t size);
+  void on_failure(int proc);
+
+ private:
+  struct process {
+    std::atomic<bool> unfenced{false};  ///< whether puts or accumulates were sent since the last fence
+    request_state gets;
+    std::atomic<size_t> requested{0};  ///< bytes of gets that were asked for since `gets` was empty
+  };
+  packet begin(const wire::request& q, addition what);
+  void post(packet&& p, int proc) { link_.send(proc, link::box::requests, std::move(p)); }
+  void post_put(packet&& p, int proc);
+  /// Waits if too many bytes of gets are under way from a process.
+  void limit(int proc, size_t bytes);
+  void begin_fence(int proc, request_state& state);
+
+  link& link_;
+  call_table calls_;
+  request_state all_gets_;
+  std::unique_ptr<process[]> procs_;
+};
+
+}  // namespace armci_layer

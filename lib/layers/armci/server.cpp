@@ -1,0 +1,177 @@
+#include "lib/layers/armci/server.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "lib/layers/armci/errors.hpp"
+
+namespace armci_layer {
+
+server::server(link& l, memory& m, mutexes& x)
+    : link_(l),
+      memory_(m),
+      mutexes_(x),
+      faults_(std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(l.size()))) {}
+
+void server::receive(int source, const std::byte* bytes, size_t size) noexcept {
+  wire::reader in(bytes, size);
+  const auto q = in.take<wire::request>();
+  if (!in.good()) return;
+  try {
+    switch (q.what) {
+      case wire::kind::put:
+      case wire::kind::accumulate:
+        return put(q, in, source);
+      case wire::kind::get:
+        return get(q, in, source);
+      case wire::kind::list_put:
+      case wire::kind::list_accumulate:
+        return put_list(q, in, source);
+      case wire::kind::list_get:
+        return get_list(q, in, source);
+      case wire::kind::rmw:
+        return rmw(q, in, source);
+      case wire::kind::fence:
+        return fence(q, source);
+      case wire::kind::lock:
+        return mutexes_.asked_to_lock(source, q.token, q.address, (q.flags & wire::only_if_free) != 0);
+      case wire::kind::unlock:
+        return mutexes_.asked_to_unlock(source, q.address);
+      case wire::kind::wake:
+        return mutexes_.asked_to_look(q.address, false);
+      case wire::kind::check_holder:
+        return mutexes_.asked_to_look(q.address, true);
+      case wire::kind::notify:
+        memory_.own_control().notified()[source].fetch_add(1, std::memory_order_release);  // R1: pairs with A1 in
+        return link_.something_happened();                                                 // armci_notify_wait
+    }
+  } catch (const error&) {
+    // The process that asked has failed.
+  } catch (const std::exception& e) {
+    faults_[source].store(true, std::memory_order_relaxed);
+    say("a request of another process", e.what());
+  }
+}
+
+bool server::owns(const layout& l) const {
+  if (l.size() == 0) return false;
+  const extent e = extent_of(l);
+  return memory_.owns(e.begin, e.end);
+}
+
+void server::apply(const wire::request& q, const std::byte* scale, std::byte* to, const std::byte* from, size_t n) {
+  if (scale == nullptr)
+    std::memcpy(to, from, n);
+  else
+    accumulate(memory_.own_control().locks, q.type, scale, to, reinterpret_cast<uint64_t>(to), from, n);
+}
+
+void server::put(const wire::request& q, wire::reader& in, int source) {
+  const std::byte* scale = nullptr;
+  size_t element = 1;
+  if (q.what == wire::kind::accumulate) {
+    scale = in.skip(wire::scale_size);
+    element = element_size(q.type);
+  }
+  layout to = contiguous(reinterpret_cast<void*>(q.address), in.left());
+  wire::range part{0, in.left()};
+  if (q.levels > 0) {
+    to = wire::take_shape(in, q);
+    part = in.take<wire::range>();
+  }
+  const size_t all = to.size();
+  if (!in.good() || element == 0 || !owns(to) || part.begin > all || part.size > all - part.begin ||
+      part.size != in.left() || to.count[0] % element != 0 || part.begin % element != 0 || part.size % element != 0) {
+    faults_[source].store(true, std::memory_order_relaxed);
+    return;
+  }
+  const std::byte* from = in.rest();
+  for_each_piece(to, part.begin, part.size, [&](std::byte* p, size_t n) {
+    apply(q, scale, p, from, n);
+    from += n;
+  });
+}
+
+void server::put_list(const wire::request& q, wire::reader& in, int source) {
+  const std::byte* const scale = q.what == wire::kind::list_accumulate ? in.skip(wire::scale_size) : nullptr;
+  const size_t element = q.what == wire::kind::list_accumulate ? element_size(q.type) : 1;
+  while (in.good() && in.left() > 0) {
+    const auto group = in.take<wire::list_group>();
+    const std::byte* addresses = in.skip(group.n * sizeof(uint64_t));
+    const std::byte* data = in.skip(size_t{group.n} * group.bytes);
+    bool sound = in.good() && element != 0 && group.bytes % element == 0;
+    for (uint32_t i = 0; sound && i < group.n; ++i) {
+      uint64_t address;
+      std::memcpy(&address, addresses + i * sizeof address, sizeof address);
+      sound = memory_.owns(address, address + group.bytes);
+      if (sound) apply(q, scale, reinterpret_cast<std::byte*>(address), data + size_t{i} * group.bytes, group.bytes);
+    }
+    if (!sound) faults_[source].store(true, std::memory_order_relaxed);
+  }
+}
+
+void server::send_answer(int source, packet&& p) { link_.send(source, link::box::answers, std::move(p), true); }
+
+void server::refuse(int source, uint32_t token, size_t bytes) {
+  packet p = link_.new_packet();
+  p.add(wire::answer{token, internal_failure, std::max<size_t>(bytes, 1)});
+  send_answer(source, std::move(p));
+}
+
+void server::send_bytes(int source, uint32_t token, const layout& from, size_t begin, size_t size, size_t position) {
+  for (size_t sent = 0; sent < size;) {
+    packet p = link_.new_packet();
+    p.add(wire::answer{token, 0, position + sent});
+    const size_t n = std::min(size - sent, p.room());
+    pack(p.extend(n), from, begin + sent, n);
+    send_answer(source, std::move(p));
+    sent += n;
+  }
+}
+
+void server::get(const wire::request& q, wire::reader& in, int source) {
+  layout from;
+  if (q.levels > 0) from = wire::take_shape(in, q);
+  const auto part = in.take<wire::range>();
+  if (q.levels == 0) from = contiguous(reinterpret_cast<void*>(q.address), part.begin + part.size);
+  const size_t all = from.size();
+  if (!in.good() || part.begin > all || part.size > all - part.begin || part.size == 0 || !owns(from))
+    return refuse(source, q.token, part.size);
+  send_bytes(source, q.token, from, part.begin, part.size, part.begin);
+}
+
+void server::get_list(const wire::request& q, wire::reader& in, int source) {
+  const auto group = in.take<wire::list_group>();
+  const size_t size = size_t{group.n} * group.bytes;
+  std::vector<void*> segments(in.left() / sizeof(void*));
+  bool sound = in.good() && group.n > 0 && group.n == segments.size();
+  if (sound) std::memcpy(segments.data(), in.rest(), segments.size() * sizeof(void*));
+  for (size_t i = 0; sound && i < segments.size(); ++i) {
+    const auto address = reinterpret_cast<uint64_t>(segments[i]);
+    sound = memory_.owns(address, address + group.bytes);
+  }
+  if (!sound) return refuse(source, q.token, size);
+  send_bytes(source, q.token, listed(segments.data(), segments.size(), group.bytes), 0, size, 0);
+}
+
+void server::rmw(const wire::request& q, wire::reader& in, int source) {
+  const auto operand = in.take<wire::rmw_operand>();
+  const size_t size = is_long(q.type) ? sizeof(long) : sizeof(int);
+  if (!in.good() || !is_rmw(q.type) || q.address % size != 0 || !memory_.owns(q.address, q.address + size))
+    return refuse(source, q.token, sizeof(int64_t));
+  const int64_t before = read_modify_write(memory_.own_control().locks, q.type, reinterpret_cast<void*>(q.address),
+                                           q.address, operand.value);
+  packet p = link_.new_packet();
+  p.add(wire::answer{q.token, 0, 0});
+  p.add(before);
+  send_answer(source, std::move(p));
+}
+
+void server::fence(const wire::request& q, int source) {
+  if (faults_[source].exchange(false, std::memory_order_relaxed)) return refuse(source, q.token, 1);
+  packet p = link_.new_packet();
+  p.add(wire::answer{q.token, 0, 0});
+  send_answer(source, std::move(p));
+}
+
+}  // namespace armci_layer

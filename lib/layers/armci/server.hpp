@@ -1,0 +1,43 @@
+// What processes of other hosts ask for: done by whichever thread makes progress. Requests of one process come in their
+// order, one at a time; those of several, at the same time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "lib/layers/armci/link.hpp"
+#include "lib/layers/armci/memory.hpp"
+#include "lib/layers/armci/mutexes.hpp"
+#include "lib/layers/armci/wire.hpp"
+
+namespace armci_layer {
+
+class server {
+ public:
+  server(link& l, memory& m, mutexes& x);
+  /// A request. It must not throw.
+  void receive(int source, const std::byte* bytes, size_t size) noexcept;
+
+ private:
+  void put(const wire::request& q, wire::reader& in, int source);
+  void get(const wire::request& q, wire::reader& in, int source);
+  void put_list(const wire::request& q, wire::reader& in, int source);
+  void get_list(const wire::request& q, wire::reader& in, int source);
+  void rmw(const wire::request& q, wire::reader& in, int source);
+  void fence(const wire::request& q, int source);
+  /// Stores or adds n bytes.
+  void apply(const wire::request& q, const std::byte* scale, std::byte* to, const std::byte* from, size_t n);
+  /// Sends bytes of a layout, which begin at `position` of the call's, in as many messages as they need.
+  void send_bytes(int source, uint32_t token, const layout& from, size_t begin, size_t size, size_t position);
+  void refuse(int source, uint32_t token, size_t bytes);
+  void send_answer(int source, packet&& p);
+  bool owns(const layout& l) const;
+
+  link& link_;
+  memory& memory_;
+  mutexes& mutexes_;
+  /// Whether a process has put to what is no memory here: its next fence reports it.
+  std::unique_ptr<std::atomic<bool>[]> faults_;
+};
+
+}  // namespace armci_layer

@@ -1,0 +1,71 @@
+// Transfers with checked arguments: by this process where it reaches the memory, else by messages.
+#include "lib/layers/armci/api.hpp"
+
+namespace armci_layer {
+
+namespace {
+
+/// Where the blocks of `l`, of proc's memory, are here.
+std::byte* here(context& c, int proc, const layout& l) {
+  const extent e = extent_of(l);
+  const std::byte* const first = c.mem.near_or_reach(proc, reinterpret_cast<void*>(e.begin), e.end - e.begin);
+  return const_cast<std::byte*>(first) + (reinterpret_cast<uint64_t>(l.base) - e.begin);
+}
+
+void add_here(context& c, int proc, addition what, std::byte* to, const void* owner_address, const void* from,
+              size_t bytes) {
+  accumulate(c.mem.locks_of(proc), what.type, what.scale, to, reinterpret_cast<uint64_t>(owner_address),
+             static_cast<const std::byte*>(from), bytes);
+}
+
+}  // namespace
+
+void put(context& c, const strided_arguments& a, addition what) {
+  const pair p = strided_pair(a.dst, a.dst_strides, a.src, a.src_strides, a.counts, a.levels);
+  if (!c.mem.is_near(a.proc)) return c.far.put(p.from, p.to, a.proc, what);
+  std::byte* const to = here(c, a.proc, p.to);
+  if (what.type < 0) return copy_blocks(p, to);
+  const ptrdiff_t shift = p.to.base - to;  // to addresses at the owner
+  for_each_block(p, p.to.levels, to, p.from.base,
+                 [&](std::byte* t, const std::byte* f) { add_here(c, a.proc, what, t, t + shift, f, p.to.count[0]); });
+}
+
+void get(context& c, const strided_arguments& a, request_state* state) {
+  pair p = strided_pair(a.dst, a.dst_strides, a.src, a.src_strides, a.counts, a.levels);
+  if (!c.mem.is_near(a.proc)) return c.far.get(p.from, p.to, a.proc, state);
+  p.from.base = here(c, a.proc, p.from);
+  copy_blocks(p, p.to.base);
+}
+
+void put(context& c, const armci_giov_t* list, int n, int proc, addition what) {
+  for (int k = 0; k < n; ++k) {
+    const armci_giov_t& v = list[k];
+    const auto bytes = static_cast<size_t>(v.bytes), count = static_cast<size_t>(v.ptr_array_len);
+    if (!c.mem.is_near(proc)) {
+      c.far.put_list(v.src_ptr_array, v.dst_ptr_array, count, bytes, proc, what);
+      continue;
+    }
+    for (size_t i = 0; i < count; ++i) {
+      std::byte* const to = c.mem.near_or_reach(proc, v.dst_ptr_array[i], bytes);
+      if (what.type < 0)
+        std::memmove(to, v.src_ptr_array[i], bytes);
+      else
+        add_here(c, proc, what, to, v.dst_ptr_array[i], v.src_ptr_array[i], bytes);
+    }
+  }
+}
+
+void get(context& c, const armci_giov_t* list, int n, int proc, request_state* state) {
+  for (int k = 0; k < n; ++k) {
+    const armci_giov_t& v = list[k];
+    const auto bytes = static_cast<size_t>(v.bytes), count = static_cast<size_t>(v.ptr_array_len);
+    if (!c.mem.is_near(proc)) {
+      c.far.get_list(v.src_ptr_array, v.dst_ptr_array, count, bytes, proc, state);
+      continue;
+    }
+    for (size_t i = 0; i < count; ++i)
+      std::memmove(v.dst_ptr_array[i], c.mem.near_or_reach(proc, v.src_ptr_array[i], bytes), bytes);
+  }
+}
+
+}  // namespace armci_layer

@@ -1,0 +1,139 @@
+// Groups, messages, collective operations and packing.
+#include <armci.h>
+#include <armcix.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "tests/layers/armci/functions.hpp"
+
+namespace armci_test {
+
+void groups() {
+  // Two groups at the same time, each made by its members alone.
+  std::vector<int> mine;
+  for (int r = me % 2; r < n; r += 2) mine.push_back(r);
+  ARMCI_Group g;
+  ARMCI_Group_create(static_cast<int>(mine.size()), mine.data(), &g);
+  int rank = -1, size = 0;
+  EXPECT_EQ(ARMCI_Group_rank(&g, &rank), 0);
+  ARMCI_Group_size(&g, &size);
+  EXPECT_EQ(rank, me / 2);
+  EXPECT_EQ(size, static_cast<int>(mine.size()));
+  EXPECT_EQ(ARMCI_Absolute_id(&g, rank), me);
+  EXPECT_EQ(ARMCI_Absolute_id(&g, size), -1);
+  std::vector<void*> p(mine.size());
+  EXPECT_EQ(ARMCI_Malloc_group(p.data(), 80, &g), 0);
+  const int next = (rank + 1) % size;
+  EXPECT_EQ(ARMCI_PutValueInt(1000 + me, p[static_cast<size_t>(next)], ARMCI_Absolute_id(&g, next)), 0);
+  ARMCI_GroupFence(&g);
+  armci_msg_group_barrier(&g);
+  EXPECT_EQ(*static_cast<int*>(p[static_cast<size_t>(rank)]),
+            1000 + mine[static_cast<size_t>((rank + size - 1) % size)]);
+  int sum = me, root = me;
+  char plus[] = "+";
+  armci_msg_group_igop(&sum, 1, plus, &g);
+  EXPECT_EQ(sum, std::accumulate(mine.begin(), mine.end(), 0));
+  armci_msg_group_bcast_scope(SCOPE_ALL, &root, sizeof root, mine.back(), &g);
+  EXPECT_EQ(root, mine.back());
+  EXPECT_EQ(ARMCI_Free_group(p[static_cast<size_t>(rank)], &g), 0);
+  ARMCI_Group_set_default(&g);
+  ARMCI_Group copy, child;
+  ARMCI_Group_get_default(&copy);
+  int first = 0;
+  ARMCI_Group_create(1, &first, &child);  // ranks of the default group
+  EXPECT_EQ(ARMCI_Group_rank(&child, &rank), me < 2 ? 0 : 1);
+  if (me >= 2) {
+    EXPECT_EQ(rank, -1);
+    ARMCI_Group_size(&child, &size);
+    EXPECT_EQ(size, 0);
+  }
+  ARMCI_Group_free(&child);
+  ARMCI_Group world, split, twin;
+  ARMCI_Group_get_world(&world);
+  ARMCI_Group_set_default(&world);
+  EXPECT_EQ(ARMCIX_Group_split(&world, me / 2, -me, &split), 0);
+  ARMCI_Group_size(&split, &size);
+  EXPECT_EQ(size, std::min(2, n - me / 2 * 2));
+  EXPECT_EQ(ARMCIX_Group_dup(&split, &twin), 0);
+  armci_msg_group_barrier(&twin);
+  ARMCI_Group_free(&twin);
+  ARMCI_Group_free(&split);
+  ARMCI_Group_free(&g);
+  EXPECT_EQ(armci_domain_count(ARMCI_DOMAIN_SMP) >= 1, true);
+  EXPECT_EQ(armci_domain_same_id(ARMCI_DOMAIN_SMP, me), 1);
+  EXPECT_EQ(armci_domain_glob_proc_id(ARMCI_DOMAIN_SMP, armci_domain_my_id(ARMCI_DOMAIN_SMP), 0) <= me, true);
+  armci_msg_barrier();
+}
+
+void messages() {
+  std::vector<char> big(200000, static_cast<char>('a' + me)), got(200000);
+  int length = 0;
+  armci_msg_snd(5, big.data(), 200000, right());
+  armci_msg_snd(5, big.data(), 3, right());
+  armci_msg_snd(4, big.data(), 2, right());
+  armci_msg_rcv(4, got.data(), 10, &length, left());
+  EXPECT_EQ(length, 2);
+  armci_msg_rcv(5, got.data(), 200000, &length, left());
+  EXPECT_EQ(length, 200000);
+  EXPECT_EQ(got[199999], static_cast<char>('a' + left()));
+  EXPECT_EQ(armci_msg_rcvany(5, got.data(), 10, nullptr), left());
+
+  const auto all = [&](const char* op, auto value, auto expected, auto gop) {
+    auto x = value;
+    gop(&x, 1, const_cast<char*>(op));
+    EXPECT_EQ(x, expected);
+  };
+  all("+", me + 1, n * (n + 1) / 2, armci_msg_igop);
+  all("max", static_cast<long>(me), static_cast<long>(n - 1), armci_msg_lgop);
+  all("min", static_cast<long long>(me) - 5, -5LL, armci_msg_llgop);
+  all("*", 2.0, std::pow(2.0, n), armci_msg_dgop);
+  all("absmax", -1.0F - static_cast<float>(me), static_cast<float>(n), armci_msg_fgop);
+  all("absmin", -1 - me, 1, armci_msg_igop);
+  all("or", 1 << me, (1 << n) - 1, armci_msg_igop);
+  all("&&", 1, 1, armci_msg_igop);
+  all("||", me == 0 ? 1 : 0, 1, armci_msg_igop);
+  all("&", 6 | (1 << (4 + me)), n == 1 ? 22 : 6, armci_msg_igop);
+  char root[6] = "none";
+  if (me == n - 1) std::strcpy(root, "root!");
+  armci_msg_brdcst(root, 6, n - 1);
+  EXPECT(std::strcmp(root, "root!") == 0);
+  struct {
+    double key;
+    char name[80];
+  } record = {static_cast<double>(me == 0 ? 100 : me), ""};
+  std::snprintf(record.name, sizeof record.name, "of %d", me);
+  char min[] = "min";
+  armci_msg_sel_scope(SCOPE_ALL, &record, sizeof record, min, ARMCI_DOUBLE, me != 1 || n == 2 ? 1 : 0);
+  const std::string winner = "of " + std::to_string(n == 1 ? 0 : n == 2 ? 1 : 2);
+  EXPECT(winner == record.name);
+  int up, l, r, top;
+  armci_msg_bintree(SCOPE_ALL, &top, &up, &l, &r);
+  EXPECT_EQ(top, 0);
+  EXPECT_EQ(up, me == 0 ? -1 : (me - 1) / 2);
+  EXPECT_EQ(l, 2 * me + 1 < n ? 2 * me + 1 : -1);
+  std::vector<void*> addresses(static_cast<size_t>(n));
+  addresses[static_cast<size_t>(me)] = reinterpret_cast<void*>(static_cast<uintptr_t>(me + 1));
+  armci_exchange_address(addresses.data(), n);
+  for (int i = 0; i < n; ++i)
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(addresses[static_cast<size_t>(i)]), static_cast<uintptr_t>(i + 1));
+  EXPECT(armci_timer() > 0);
+  double x = me;
+  char plus[] = "+";
+  armci_msg_reduce(&x, 1, plus, ARMCI_DOUBLE);
+  if (me == 0) EXPECT_EQ(x, n * (n - 1) / 2.0);
+  armci_msg_barrier();
+}
+
+void packing() {
+  int a[4][6], copy[4][6] = {};
+  for (int i = 0; i < 24; ++i) a[i / 6][i % 6] = i;
+  int stride[1] = {sizeof a[0]}, count[2] = {2 * sizeof(int), 3};
+  char buffer[24];
+  armci_write_strided(&a[1][2], 1, stride, count, buffer);
+  armci_read_strided(&copy[0][0], 1, stride, count, buffer);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 2; ++j) EXPECT_EQ(copy[i][j], a[1 + i][2 + j]);
+}
+
+}  // namespace armci_test

@@ -1,0 +1,374 @@
+// Random operations against a sequential model. Each rank has a part of each rank's memory for itself, so that it knows
+// what must be there, and all share some more, on which they accumulate and count.
+//
+//   fuzz OPERATIONS [SEED]
+#include <armci.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/layers/armci/ranks.hpp"
+
+namespace {
+
+constexpr size_t part = 3 << 20, shared_numbers = 4096, n_counters = 16;
+
+struct world {
+  int me, n;
+  std::vector<char*> bases;              // of all ranks: parts, then shared doubles, then shared longs, then counters
+  std::vector<std::vector<char>> model;  // of my part of each rank
+  std::vector<double> doubles;           // what I have added, by rank and index
+  std::vector<long> longs, counted;
+  std::mt19937_64 random;
+
+  char* mine(int proc) const { return bases[static_cast<size_t>(proc)] + static_cast<size_t>(me) * part; }
+  double* shared_doubles(int proc) const {
+    return reinterpret_cast<double*>(bases[static_cast<size_t>(proc)] + static_cast<size_t>(n) * part);
+  }
+  long* shared_longs(int proc) const { return reinterpret_cast<long*>(shared_doubles(proc) + shared_numbers); }
+  long* counters(int proc) const { return shared_longs(proc) + shared_numbers; }
+  size_t up_to(size_t most) { return random() % (most + 1); }
+};
+
+/// Sizes around each switch of protocol: an injected message, a packet, a request of a get, what is under way at once.
+size_t some_size(world& w) {
+  constexpr size_t edges[] = {8, 64, 128, 4096, 8000, 8192, 16384, 65536, 131072, 1 << 20};
+  switch (w.up_to(9)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      return 1 + w.up_to(63);
+    case 4:
+    case 5:
+    case 6: {
+      const size_t e = edges[w.up_to(w.up_to(30) == 0 ? 9 : 6)];
+      return e - 40 + w.up_to(80) + (e < 64 ? 40 : 0);
+    }
+    default:
+      return 1 + w.up_to(3000);
+  }
+}
+
+/// A random array section within `room` bytes: counts, and two sets of strides.
+struct section {
+  int levels, counts[9], there[8], here[8];
+  size_t size, extent_there, extent_here;
+};
+section some_section(world& w, size_t unit) {
+  section s{};
+  s.levels = static_cast<int>(w.up_to(3));
+  s.counts[0] = static_cast<int>(unit * (1 + w.up_to(w.up_to(3) == 0 ? 200 : 12)));
+  size_t there = static_cast<size_t>(s.counts[0]), here = there;
+  s.size = there;
+  for (int i = 0; i < s.levels; ++i) {
+    s.counts[i + 1] = static_cast<int>(1 + w.up_to(i == 0 ? 40 : 4));
+    s.there[i] = static_cast<int>(there + unit * w.up_to(w.up_to(1) * 6));
+    s.here[i] = static_cast<int>(here + unit * w.up_to(w.up_to(1) * 6));
+    there = static_cast<size_t>(s.there[i]) * static_cast<size_t>(s.counts[i + 1]);
+    here = static_cast<size_t>(s.here[i]) * static_cast<size_t>(s.counts[i + 1]);
+    s.size *= static_cast<size_t>(s.counts[i + 1]);
+  }
+  s.extent_there = there;
+  s.extent_here = here;
+  return s;
+}
+/// Calls f(offset there, offset here) for each block.
+template <class F>
+void each_block(const section& s, F f, int level = -1, size_t there = 0, size_t here = 0) {
+  if (level == -1) level = s.levels;
+  if (level == 0) return f(there, here);
+  for (int i = 0; i < s.counts[level]; ++i)
+    each_block(s, f, level - 1, there + static_cast<size_t>(i) * static_cast<size_t>(s.there[level - 1]),
+               here + static_cast<size_t>(i) * static_cast<size_t>(s.here[level - 1]));
+}
+
+std::vector<char> some_bytes(world& w, size_t n) {
+  std::vector<char> b(n + 8);
+  for (size_t i = 0; i < n; i += 8) {
+    const uint64_t r = w.random();
+    std::memcpy(b.data() + i, &r, 8);
+  }
+  b.resize(n);
+  return b;
+}
+
+void check(const char* what, const char* got, const char* expected, size_t n) {
+  if (n > 0 && std::memcmp(got, expected, n) != 0) {
+    size_t i = 0;
+    while (got[i] == expected[i]) ++i;
+    armci_test::fail(__FILE__, __LINE__,
+                     std::string(what) + " of " + std::to_string(n) + " bytes: wrong at " + std::to_string(i));
+  }
+}
+
+void put_contiguous(world& w, int proc) {
+  const size_t n = std::min(some_size(w), part), at = w.up_to(part - n);
+  const auto bytes = some_bytes(w, n);
+  int rc;
+  if (w.up_to(1) == 0) {
+    rc = ARMCI_Put(const_cast<char*>(bytes.data()), w.mine(proc) + at, static_cast<int>(n), proc);
+  } else {
+    armci_hdl_t h;
+    rc = ARMCI_NbPut(const_cast<char*>(bytes.data()), w.mine(proc) + at, static_cast<int>(n), proc, &h);
+    rc |= ARMCI_Wait(&h);
+  }
+  EXPECT_EQ(rc, 0);
+  std::copy(bytes.begin(), bytes.end(), w.model[static_cast<size_t>(proc)].begin() + static_cast<long>(at));
+}
+
+void get_contiguous(world& w, int proc) {
+  const size_t n = std::min(some_size(w), part), at = w.up_to(part - n);
+  std::vector<char> got(n);
+  if (w.up_to(1) == 0) {
+    EXPECT_EQ(ARMCI_Get(w.mine(proc) + at, got.data(), static_cast<int>(n), proc), 0);
+  } else {
+    armci_hdl_t h = 77;
+    EXPECT_EQ(ARMCI_NbGet(w.mine(proc) + at, got.data(), static_cast<int>(n), proc, &h), 0);
+    // A later put to the same bytes must not be seen by the get.
+    std::vector<char> later(std::min<size_t>(n, 100), 'x');
+    const char* const m = w.model[static_cast<size_t>(proc)].data() + at;
+    const std::vector<char> before(m, m + n);
+    EXPECT_EQ(ARMCI_Put(later.data(), w.mine(proc) + at, static_cast<int>(later.size()), proc), 0);
+    std::copy(later.begin(), later.end(), w.model[static_cast<size_t>(proc)].begin() + static_cast<long>(at));
+    EXPECT_EQ(ARMCI_Wait(&h), 0);
+    check("non-blocking get", got.data(), before.data(), n);
+    return;
+  }
+  check("get", got.data(), w.model[static_cast<size_t>(proc)].data() + at, n);
+}
+
+void put_section(world& w, int proc) {
+  section s = some_section(w, 1 + w.up_to(16));
+  if (s.extent_there > part) return;
+  const size_t at = w.up_to(part - s.extent_there);
+  auto bytes = some_bytes(w, s.extent_here);
+  EXPECT_EQ(ARMCI_PutS(bytes.data(), s.here, w.mine(proc) + at, s.there, s.counts, s.levels, proc), 0);
+  auto& m = w.model[static_cast<size_t>(proc)];
+  each_block(s, [&](size_t there, size_t here) {
+    std::memcpy(m.data() + at + there, bytes.data() + here, static_cast<size_t>(s.counts[0]));
+  });
+}
+
+void get_section(world& w, int proc) {
+  section s = some_section(w, 1 + w.up_to(16));
+  if (s.extent_there > part) return;
+  const size_t at = w.up_to(part - s.extent_there);
+  std::vector<char> got(s.extent_here);
+  if (w.up_to(1) == 0) {
+    EXPECT_EQ(ARMCI_GetS(w.mine(proc) + at, s.there, got.data(), s.here, s.counts, s.levels, proc), 0);
+  } else {
+    EXPECT_EQ(ARMCI_NbGetS(w.mine(proc) + at, s.there, got.data(), s.here, s.counts, s.levels, proc, nullptr), 0);
+    EXPECT_EQ(w.up_to(1) == 0 ? ARMCI_WaitAll() : ARMCI_WaitProc(proc), 0);
+  }
+  const auto& m = w.model[static_cast<size_t>(proc)];
+  each_block(s, [&](size_t there, size_t here) {
+    check("strided get", got.data() + here, m.data() + at + there, static_cast<size_t>(s.counts[0]));
+  });
+}
+
+void vectors(world& w, int proc, bool is_put) {
+  const size_t segments = 1 + w.up_to(w.up_to(5) == 0 ? 3000 : 20);
+  const size_t bytes = w.up_to(8) == 0 ? 9000 : 1 + w.up_to(40);
+  if (segments * bytes * 2 > part) return;
+  auto& m = w.model[static_cast<size_t>(proc)];
+  auto local = some_bytes(w, segments * bytes);
+  const size_t spread = part / segments;
+  std::vector<void*> here(segments), there(segments);
+  std::vector<size_t> offsets(segments);
+  for (size_t i = 0; i < segments; ++i) {
+    offsets[i] = i * spread + w.up_to(spread - bytes);
+    here[i] = local.data() + i * bytes;
+    there[i] = w.mine(proc) + offsets[i];
+  }
+  armci_giov_t v[2];
+  const size_t first = segments / 2 + 1;
+  const auto set = [&](armci_giov_t& g, size_t at, size_t n) {
+    g.src_ptr_array = (is_put ? here : there).data() + at;
+    g.dst_ptr_array = (is_put ? there : here).data() + at;
+    g.bytes = static_cast<int>(bytes);
+    g.ptr_array_len = static_cast<int>(n);
+  };
+  set(v[0], 0, first);
+  const int sets = first < segments ? 2 : 1;
+  if (sets == 2) set(v[1], first, segments - first);
+  EXPECT_EQ(is_put ? ARMCI_PutV(v, sets, proc) : ARMCI_GetV(v, sets, proc), 0);
+  for (size_t i = 0; i < segments; ++i) {
+    if (is_put)
+      std::memcpy(m.data() + offsets[i], here[i], bytes);
+    else
+      check("get of segments", static_cast<char*>(here[i]), m.data() + offsets[i], bytes);
+  }
+}
+
+/// An accumulate to bytes that only I use: what is there must be what the model adds.
+void accumulate_alone(world& w, int proc) {
+  section s = some_section(w, 8);
+  if (s.extent_there > part) return;
+  const size_t at = w.up_to((part - s.extent_there) / 8) * 8;
+  std::vector<long> numbers(s.extent_here / 8 + 1);
+  for (long& x : numbers) x = static_cast<long>(w.random());
+  long scale = static_cast<long>(w.up_to(5)) - 2;
+  EXPECT_EQ(
+      ARMCI_AccS(ARMCI_ACC_LNG, &scale, numbers.data(), s.here, w.mine(proc) + at, s.there, s.counts, s.levels, proc),
+      0);
+  auto& m = w.model[static_cast<size_t>(proc)];
+  each_block(s, [&](size_t there, size_t here) {
+    for (size_t i = 0; i < static_cast<size_t>(s.counts[0]); i += 8) {
+      unsigned long x;
+      std::memcpy(&x, m.data() + at + there + i, 8);
+      x += static_cast<unsigned long>(scale) * static_cast<unsigned long>(numbers[(here + i) / 8]);
+      std::memcpy(m.data() + at + there + i, &x, 8);
+    }
+  });
+}
+
+/// To numbers that all use: the sum of all is checked at the end. Small integers, which doubles add exactly.
+void accumulate_shared(world& w, int proc) {
+  const size_t n = 1 + w.up_to(w.up_to(3) == 0 ? shared_numbers - 1 : 30), at = w.up_to(shared_numbers - n);
+  const size_t k = static_cast<size_t>(proc) * shared_numbers + at;
+  if (w.up_to(1) == 0) {
+    std::vector<double> x(n);
+    for (double& one : x) one = static_cast<double>(w.up_to(8));
+    double scale = 2;
+    EXPECT_EQ(ARMCI_Acc(ARMCI_ACC_DBL, &scale, x.data(), w.shared_doubles(proc) + at, static_cast<int>(n * 8), proc),
+              0);
+    for (size_t i = 0; i < n; ++i) w.doubles[k + i] += 2 * x[i];
+  } else {
+    std::vector<long> x(n);
+    for (long& one : x) one = static_cast<long>(w.up_to(1000));
+    long scale = -1;
+    std::vector<void*> here(n), there(n);
+    for (size_t i = 0; i < n; ++i) {
+      here[i] = &x[i];
+      there[i] = w.shared_longs(proc) + at + i;
+    }
+    armci_giov_t v{};
+    v.src_ptr_array = here.data();
+    v.dst_ptr_array = there.data();
+    v.bytes = 8;
+    v.ptr_array_len = static_cast<int>(n);
+    EXPECT_EQ(ARMCI_AccV(ARMCI_ACC_LNG, &scale, &v, 1, proc), 0);
+    for (size_t i = 0; i < n; ++i) w.longs[k + i] -= x[i];
+  }
+}
+
+/// Some of the numbers on which others accumulate, so both must be atomic in the same way.
+void count(world& w, int proc) {
+  const size_t c = w.up_to(n_counters - 1), k = static_cast<size_t>(proc) * n_counters + c;
+  const int add = static_cast<int>(w.up_to(10)) - 3;
+  long before = -1;
+  if (w.up_to(1) == 0) {
+    EXPECT_EQ(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &before, w.counters(proc) + c, add, proc), 0);
+    w.counted[k] += add;
+  } else {
+    const size_t at = w.up_to(63);
+    EXPECT_EQ(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &before, w.shared_longs(proc) + at, add, proc), 0);
+    w.longs[static_cast<size_t>(proc) * shared_numbers + at] += add;
+  }
+}
+
+void swap(world& w, int proc) {
+  const size_t at = w.up_to(part / 8 - 1) * 8;
+  long mine = static_cast<long>(w.random()), expected;
+  const long sent = mine;
+  char* const m = w.model[static_cast<size_t>(proc)].data() + at;
+  std::memcpy(&expected, m, 8);
+  EXPECT_EQ(ARMCI_Rmw(ARMCI_SWAP_LONG, &mine, w.mine(proc) + at, -8999, proc), 0);
+  EXPECT_EQ(mine, expected);
+  std::memcpy(m, &sent, 8);
+}
+
+void check_sums(world& w) {
+  std::vector<double> d = w.doubles;
+  std::vector<long> l = w.longs, c = w.counted;
+  char plus[] = "+";
+  armci_msg_dgop(d.data(), static_cast<int>(d.size()), plus);
+  armci_msg_lgop(l.data(), static_cast<int>(l.size()), plus);
+  armci_msg_lgop(c.data(), static_cast<int>(c.size()), plus);
+  ARMCI_Barrier();
+  const size_t first = static_cast<size_t>(w.me) * shared_numbers;
+  for (size_t i = 0; i < shared_numbers; ++i) {
+    EXPECT_EQ(w.shared_doubles(w.me)[i], d[first + i]);
+    EXPECT_EQ(w.shared_longs(w.me)[i], l[first + i]);
+  }
+  for (size_t i = 0; i < n_counters; ++i) EXPECT_EQ(w.counters(w.me)[i], c[static_cast<size_t>(w.me) * n_counters + i]);
+}
+
+void run(long operations, unsigned long seed) {
+  EXPECT_EQ(ARMCI_Init(), 0);
+  world w;
+  w.me = armci_msg_me();
+  w.n = armci_msg_nproc();
+  w.random.seed(seed * 1000 + static_cast<unsigned long>(w.me));
+  const auto n = static_cast<size_t>(w.n);
+  std::vector<void*> bases(n);
+  const size_t bytes = n * part + (2 * shared_numbers + n_counters) * 8;
+  EXPECT_EQ(ARMCI_Malloc(bases.data(), static_cast<armci_size_t>(bytes)), 0);
+  for (void* b : bases) w.bases.push_back(static_cast<char*>(b));
+  std::memset(w.bases[static_cast<size_t>(w.me)], 0, bytes);
+  w.model.assign(n, std::vector<char>(part, 0));
+  w.doubles.assign(n * shared_numbers, 0);
+  w.longs.assign(n * shared_numbers, 0);
+  w.counted.assign(n * n_counters, 0);
+  armci_msg_barrier();
+  int proc = 0;
+  for (long i = 0; i < operations && armci_test::failures.load() == 0; ++i) {
+    if (w.up_to(3) != 0) proc = static_cast<int>(w.up_to(n - 1));  // now and then many to one target in a row
+    switch (w.up_to(11)) {
+      case 0:
+      case 1:
+        put_contiguous(w, proc);
+        break;
+      case 2:
+        get_contiguous(w, proc);
+        break;
+      case 3:
+        put_section(w, proc);
+        break;
+      case 4:
+        get_section(w, proc);
+        break;
+      case 5:
+        vectors(w, proc, true);
+        break;
+      case 6:
+        vectors(w, proc, false);
+        break;
+      case 7:
+        accumulate_alone(w, proc);
+        break;
+      case 8:
+        accumulate_shared(w, proc);
+        break;
+      case 9:
+        count(w, proc);
+        break;
+      case 10:
+        swap(w, proc);
+        break;
+      default:
+        EXPECT_EQ(w.up_to(1) == 0 ? ARMCI_Fence(proc) : ARMCI_AllFence(), 0);
+    }
+  }
+  ARMCI_Barrier();
+  // What the others have put into my memory, they check by gets of all they have.
+  for (int p = 0; p < w.n; ++p) {
+    std::vector<char> got(part);
+    EXPECT_EQ(ARMCI_Get(w.mine(p), got.data(), static_cast<int>(part), p), 0);
+    check("the last get", got.data(), w.model[static_cast<size_t>(p)].data(), part);
+  }
+  check_sums(w);
+  ARMCI_Barrier();
+  EXPECT_EQ(ARMCI_Free(bases[static_cast<size_t>(w.me)]), 0);
+  EXPECT_EQ(ARMCI_Finalize(), 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const long operations = argc > 1 ? std::atol(argv[1]) : 10000;
+  const unsigned long seed = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1;
+  std::printf("%ld operations, seed %lu\n", operations, seed);
+  return armci_test::on_ranks([=] { run(operations, seed); });
+}

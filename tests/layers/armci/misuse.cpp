@@ -1,0 +1,170 @@
+// Misuses ARMCI, or loses a process, in the way that the first argument names. The tests check what happens.
+#include <armci.h>
+#include <armcix.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::vector<void*> bases;
+char local[64];
+double one = 1;
+int me() { return armci_msg_me(); }
+int n() { return armci_msg_nproc(); }
+void* there(int proc) { return bases[static_cast<size_t>(proc)]; }
+
+void start(int mutexes = -1) {
+  ARMCI_Init();
+  bases.resize(static_cast<size_t>(n()));
+  ARMCI_Malloc(bases.data(), 100000);
+  if (mutexes >= 0) ARMCI_Create_mutexes(mutexes);
+  ARMCI_Barrier();
+}
+/// Ends without a word, as a process that is killed. lcirun ends no job for exit status 0.
+[[noreturn]] void die() { _exit(0); }
+/// A process that makes no call while the others go on.
+[[noreturn]] void stand_by() {
+  sleep(3);
+  _exit(0);
+}
+/// The rest of rank 0, once the last rank has died.
+void report(const char* what, int result) {
+  std::printf("%s: %d\n", what, result);
+  std::fflush(stdout);
+  _exit(0);
+}
+
+const std::map<std::string, std::function<void()>> cases = {
+    {"no init put", [] { std::exit(ARMCI_Put(local, local, 8, 0) == -6 ? 3 : 4); }},
+    {"no init barrier", [] { ARMCI_Barrier(); }},
+    {"no init group", [] { ARMCI_Group_get_world(nullptr); }},
+    {"type", [] { start(), ARMCI_Acc(9, &one, local, there(0), 8, 0); }},
+    {"type negative", [] { start(), ARMCI_AccS(-1, &one, local, nullptr, there(0), nullptr, new int(8), 0, 0); }},
+    {"op", [] { start(), ARMCI_Rmw(12, local, there(0), 1, 0); }},
+    {"mutex none", [] { start(), ARMCI_Lock(0, 0); }},
+    {"mutex number", [] { start(2), ARMCI_Lock(2, 0); }},
+    {"mutex proc", [] { start(2), ARMCI_Unlock(0, 99); }},
+    {"mutex free", [] { start(2), ARMCI_Unlock(0, 0); }},
+    {"mutex twice", [] { start(2), ARMCI_Create_mutexes(1); }},
+    {"mutex destroy", [] { start(), ARMCI_Destroy_mutexes(); }},
+    {"group",
+     [] {
+       ARMCI_Group g{};
+       start(), armci_msg_group_barrier(&g);
+     }},
+    {"group pid",
+     [] {
+       ARMCI_Group g{};
+       int pid = 7;
+       start(), ARMCI_Group_create(1, &pid, &g);
+     }},
+    {"group twice",
+     [] {
+       ARMCI_Group g{};
+       int pids[] = {0, 0};
+       start(), ARMCI_Group_create(2, pids, &g);
+     }},
+    {"gop", [] { start(), armci_msg_gop_scope(SCOPE_ALL, &one, 1, const_cast<char*>("^"), ARMCI_DOUBLE); }},
+    {"gop type", [] { start(), armci_msg_gop_scope(SCOPE_ALL, &one, 1, const_cast<char*>("+"), 17); }},
+    {"scope", [] { start(), armci_msg_bcast_scope(9, &one, 8, 0); }},
+    {"root", [] { start(), armci_msg_bcast(&one, 8, 5); }},
+    {"send", [] { start(), armci_msg_snd(1, local, 4, 5); }},
+    {"receive short", [] { start(), armci_msg_snd(1, local, 8, 0), armci_msg_rcv(1, local, 4, nullptr, 0); }},
+    {"error", [] { start(), ARMCI_Error("the program's own reason", 7); }},
+
+    // The last of several processes dies; rank 0 waits for it.
+    {"dead get",
+     [] {
+       start();
+       if (me() == n() - 1) die();
+       if (me() != 0) _exit(0);
+       int rc = 0;
+       for (int i = 0; i < 1000 && rc == 0; ++i) rc = ARMCI_Get(there(n() - 1), local, 8, n() - 1), usleep(10000);
+       report("get", rc);
+     }},
+    {"dead fence",
+     [] {
+       start();
+       if (me() == n() - 1) die();
+       if (me() != 0) _exit(0);
+       int rc = 0;
+       for (int i = 0; i < 1000 && rc == 0; ++i) {
+         rc = ARMCI_Put(local, there(n() - 1), 8, n() - 1);
+         if (rc == 0) rc = ARMCI_Fence(n() - 1);
+         usleep(10000);
+       }
+       report("fence", rc);
+     }},
+    {"dead barrier",
+     [] {
+       start();
+       if (me() == n() - 1) die();
+       armci_msg_barrier();
+     }},
+    {"dead holder",
+     [] {
+       start(1);
+       if (me() == n() - 1) {
+         ARMCI_Lock(0, 0);
+         ARMCI_PutValueInt(1, there(0), 0);
+         ARMCI_Fence(0);
+         die();
+       }
+       if (me() != 0) {
+         stand_by();
+       }
+       while (ARMCI_GetValueInt(there(0), 0) != 1) usleep(1000);
+       ARMCI_Lock(0, 0);
+       ARMCI_Unlock(0, 0);
+       report("lock", 0);
+     }},
+    {"dead owner's holder",
+     [] {  // the mutex is of another process than who waits, and than who has died
+       start(1);
+       if (me() == 2) {
+         ARMCI_Lock(0, 1);
+         ARMCI_PutValueInt(1, there(0), 0);
+         ARMCI_Fence(0);
+         die();
+       }
+       if (me() == 1) {
+         stand_by();
+       }
+       while (ARMCI_GetValueInt(there(0), 0) != 1) usleep(1000);
+       ARMCI_Lock(0, 1);
+       ARMCI_Unlock(0, 1);
+       report("lock", 0);
+     }},
+    {"dead adder",
+     [] {  // killed at any point of an accumulate, also with a stripe's lock held
+       start();
+       std::vector<double> many(10000, 1);
+       if (me() == n() - 1) {
+         alarm(1);
+         while (true) ARMCI_Acc(ARMCI_ACC_DBL, &one, many.data(), there(0), 80000, 0);
+       }
+       if (me() != 0) _exit(0);
+       sleep(2);
+       report("accumulate", ARMCI_Acc(ARMCI_ACC_DBL, &one, many.data(), there(0), 80000, 0));
+     }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto found = cases.find(argc > 1 ? argv[1] : "");
+  if (found == cases.end()) {
+    for (const auto& [name, unused] : cases) std::printf("%s\n", name.c_str());
+    return 0;
+  }
+  found->second();
+  std::printf("it went on\n");
+  return 5;
+}

@@ -1,0 +1,66 @@
+"""Misuse ends the program with a line of text that names function, argument, value and limit; never by a signal."""
+
+import os
+import subprocess
+import unittest
+
+MISUSE = os.environ["ARMCI_MISUSE"]
+
+# case -> function that is named, and words of its message
+FAULTS = {
+    "no init barrier": ("ARMCI_Barrier", "call ARMCI_Init first"),
+    "no init group": ("ARMCI_Group_get_world", "call ARMCI_Init first"),
+    "type": ("ARMCI_Acc", "datatype = 9, but must be one of ARMCI_ACC_INT"),
+    "type negative": ("ARMCI_AccS", "datatype"),
+    "op": ("ARMCI_Rmw", "op = 12, but must be ARMCI_FETCH_AND_ADD"),
+    "mutex none": ("ARMCI_Lock", "call ARMCI_Create_mutexes first"),
+    "mutex number": ("ARMCI_Lock", "mutex = 2, but process 0 has created 2"),
+    "mutex proc": ("ARMCI_Unlock", "proc = 99, but must be 0..0"),
+    "mutex free": ("ARMCI_Unlock", "mutex = 0 of process 0 is not locked by this process"),
+    "mutex twice": ("ARMCI_Create_mutexes", "call ARMCI_Destroy_mutexes first"),
+    "mutex destroy": ("ARMCI_Destroy_mutexes", "call ARMCI_Create_mutexes first"),
+    "group": ("armci_msg_group_barrier", "the group is not one of ARMCI_Group_create"),
+    "group pid": ("ARMCI_Group_create", "pids[0] = 7, but must be 0..0"),
+    "group twice": ("ARMCI_Group_create", "pids has a process twice"),
+    "gop": ("armci_msg_gop_scope", 'op = "^"'),
+    "gop type": ("armci_msg_gop_scope", "type = 17"),
+    "scope": ("armci_msg_bcast_scope", "scope = 9, but must be SCOPE_ALL"),
+    "root": ("armci_msg_bcast", "root = 5, but must be"),
+    "send": ("armci_msg_snd", "proc = 5, but must be 0..0"),
+    "receive short": ("armci_msg_rcv", "has 8 bytes, the buffer only 4"),
+}
+
+
+def run(case):
+    return subprocess.run([MISUSE, case], capture_output=True, text=True, timeout=60)
+
+
+class Misuse(unittest.TestCase):
+    def test_the_text_names_function_argument_and_limit(self):
+        for case, (function, words) in FAULTS.items():
+            with self.subTest(case=case):
+                done = run(case)
+                self.assertGreater(done.returncode, 0, done.stderr)
+                self.assertNotIn(done.returncode, (4, 5), done.stdout)
+                self.assertIn(f"armci: {function}: ", done.stderr)
+                self.assertIn(words, done.stderr)
+
+    def test_a_transfer_before_the_start_is_an_error_code(self):
+        done = run("no init put")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("armci: ARMCI_Put: ARMCI is not running: call ARMCI_Init first", done.stderr)
+
+    def test_armci_error_prints_to_both_streams_and_ends_with_the_code(self):
+        done = run("error")
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("0: the program's own reason 7", done.stdout)
+        self.assertIn("0: the program's own reason 7", done.stderr)
+
+    def test_each_case_is_looked_at(self):
+        names = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
+        here = {n for n in names if not n.startswith("dead ")}
+        self.assertEqual(here, set(FAULTS) | {"no init put", "error"})
+
+
+if __name__ == "__main__":
+    unittest.main()
