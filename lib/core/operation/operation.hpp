@@ -84,6 +84,7 @@ struct alignas(cache_line) operation {
   bool parity : 1 = false;
   bool named : 1 = false;      // `comp` is a ticket
   bool in_window : 1 = false;  // counted by the device's receive window
+  bool allocates : 1 = false;  // posted receive: has no buffer before it matches a message
   bool shaped : 1 = false;     // status.buffer has a layout, `shape`: peers can't read or write it directly
   union {
     operation* next_free = nullptr;  // idle: in a free list
@@ -208,7 +209,7 @@ class operation_table {
     op->comp = nullptr;
     op->in_place = op->allocated = op->registered = op->signals = false;
     op->acknowledged = op->acknowledges = op->ordered = op->counted = op->parity = false;
-    op->named = op->in_window = op->shaped = false;
+    op->named = op->in_window = op->shaped = op->allocates = false;
     op->carrier = nullptr;
     op->reg = {};
     op->fail_as(failure::none);

@@ -27,7 +27,12 @@ bool must_wait(device& d, const receive_window::request& r) {
 
 bool start_large_am(device& d, const receive_window::request& r) {
   const rcomp_table::target to = d.rt.rcomps.find_target(r.comp);
-  if (to.comp == nullptr) return refuse(d, r.peer, r.rts.operation);
+  if (to.comp == nullptr) {
+    (void)refuse(d, r.peer, r.rts.operation);
+    count_rejected(d);
+    report_undelivered(d, r.comp, r.peer, r.tag, r.rts.size);
+    return true;
+  }
   operation* op = d.rt.operations.allocate();
   if (op != nullptr) {
     op->comp = to.comp;

@@ -110,7 +110,27 @@ choice choose_by(network::attention sender, operation* op, const network::limits
 
 }  // namespace
 
+LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rts_body& rts) {
+  op->status.buffer = d.rt.allocate(rts.size, nullptr);
+  op->status.size = op->status.buffer == nullptr ? 0 : rts.size;
+  if (op->status.buffer != nullptr) return true;
+  count_undelivered(d, peer, rts.size);
+  return false;
+}
+
+status_t fill_allocated(const operation& op, int peer, tag_t tag, const void* data, size_t size) {
+  device& d = *op.owner();
+  void* buffer = d.rt.allocate(size, nullptr);
+  if (buffer != nullptr)
+    std::memcpy(buffer, data, size);
+  else
+    count_undelivered(d, peer, size);
+  return make_status(buffer == nullptr ? errorcode_t::no_memory : errorcode_t::done, peer, buffer,
+                     buffer == nullptr ? 0 : size, tag, op.status.user_context);
+}
+
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
+  const bool lacks_memory = LCI_UNLIKELY(op->allocates) && rts.size > 0 && !allocate_buffer(d, op, peer, rts);
   const size_t capacity = op->status.size;
   if (op->owner() != &d) op->reg = {};  // the user registered the buffer with another device
   op->belong_to(&d);
@@ -123,6 +143,11 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
   op->total = op->status.size;
   op->next_offset = 0;
   d.pending.fetch_add(1, std::memory_order_relaxed);
+  if (LCI_UNLIKELY(lacks_memory)) {
+    if (!op->acknowledges) (void)refuse(d, peer, rts.operation, wire::no_memory);
+    op->fail_as(failure::no_memory);
+    return fail_operation(d, op);
+  }
   // A receive may match an RTS whose sender has failed since: there is no peer to answer.
   if (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.has_failed(peer)) return fail_operation(d, op);
 
@@ -407,6 +432,11 @@ void fail_operation(device& d, operation* op) {
     // An active message whose transfer fails is dropped, as if it had not been posted.
     if (!op->ordered) op->comp = nullptr;
     op->in_place = true;
+  }
+  if (op->allocates) {
+    d.rt.deallocate(op->status.buffer, nullptr);
+    op->status.buffer = nullptr;
+    op->status.size = 0;
   }
   // A failed read also needs a FIN to its sender, unless an ack reports the failure.
   if (op->doing() == op_state::reading && !op->acknowledges)
