@@ -110,25 +110,6 @@ choice choose_by(network::attention sender, operation* op, const network::limits
 
 }  // namespace
 
-LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rts_body& rts) {
-  op->status.buffer = d.rt.allocate(rts.size, nullptr);
-  op->status.size = op->status.buffer == nullptr ? 0 : rts.size;
-  if (op->status.buffer != nullptr) return true;
-  count_undelivered(d, peer, rts.size);
-  return false;
-}
-
-status_t fill_allocated(const operation& op, int peer, tag_t tag, const void* data, size_t size) {
-  device& d = *op.owner();
-  void* buffer = d.rt.allocate(size, nullptr);
-  if (buffer != nullptr)
-    std::memcpy(buffer, data, size);
-  else
-    count_undelivered(d, peer, size);
-  return make_status(buffer == nullptr ? errorcode_t::no_memory : errorcode_t::done, peer, buffer,
-                     buffer == nullptr ? 0 : size, tag, op.status.user_context);
-}
-
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
   const bool lacks_memory = LCI_UNLIKELY(op->allocates) && rts.size > 0 && !allocate_buffer(d, op, peer, rts);
   const size_t capacity = op->status.size;

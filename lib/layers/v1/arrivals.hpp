@@ -25,8 +25,8 @@ void arrive(comp& to, const lci::status_t& status);
 /// an error there. Throws for numbers that can be none.
 lci::rcomp_t remote_handle(uintptr_t remote_completion);
 
-/// The remote completion handles behind LCI_DEFAULT_COMP_REMOTE, the same at all ranks, and the endpoints that they lead
-/// to. Messages for an endpoint that does not exist yet wait for it. Thread-safe.
+/// The remote completion handles behind LCI_DEFAULT_COMP_REMOTE, the same at all ranks, and the endpoints that they
+/// lead to. Messages for an endpoint that does not exist yet wait for it. Thread-safe.
 class arrival_ports {
  public:
   /// Registers the ports; all ranks do so first of all.

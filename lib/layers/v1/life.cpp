@@ -37,8 +37,8 @@ void close(world& w) {
   free_records();
 }
 
-/// While it lives, runtimes get packets of the sizes that this library's settings say. Ranks allocate runtimes one after
-/// the other, so nobody else does so meanwhile.
+/// While it lives, runtimes get packets of the sizes that this library's settings say. Ranks allocate runtimes one
+/// after the other, so nobody else does so meanwhile.
 class packet_settings {
  public:
   packet_settings() : before_(lci::get_g_default_attr()) {

@@ -11,7 +11,7 @@ import unittest
 LIBRARY = os.environ["V1_LIBRARY"]
 SOURCE = os.environ["LCI_SOURCE"]
 
-# The 59 functions of the specification; LCI_queue_pop and the like in the spelling of the public header.
+# The functions of the specification; LCI_queue_pop and the like in the spelling of the public header.
 FUNCTIONS = """initialize finalize initialized device_init device_free endpoint_init endpoint_free memory_register
 memory_deregister segment_serialize segment_deserialize lbuffer_alloc lbuffer_memalign lbuffer_free mbuffer_alloc
 mbuffer_free get_iovec_piggy_back_size queue_create queue_free queue_pop queue_pop_multiple queue_wait
@@ -86,7 +86,8 @@ LCI_error_t g(LCI_comp_t cq, LCI_request_t* r, LCI_mbuffer_t b, size_t n) {
             self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_c(self):
-        for compiler, standard, avx in itertools.product(("gcc", "clang"), ("c99", "c11"), ("", "#define LCI_USE_AVX\n")):
+        vectors = ("", "#define LCI_USE_AVX\n")
+        for compiler, standard, avx in itertools.product(("gcc", "clang"), ("c99", "c11"), vectors):
             with self.subTest(compiler=compiler, standard=standard, avx=avx):
                 self.compile(compiler, "c", standard, avx + "#include <lci.h>\n" + self.PUBLIC)
                 self.compile(compiler, "c", standard, "#define LCI_STRICT_DOCUMENT\n" + avx + "#include <LCI.h>\n" +
