@@ -15,7 +15,7 @@ LCI_device_t LCI_UR_DEVICE = nullptr;
 LCI_endpoint_t LCI_UR_ENDPOINT = nullptr;
 LCI_comp_t LCI_UR_CQ = nullptr;
 
-int LCI_MAX_ENDPOINTS = 256;
+int LCI_MAX_ENDPOINTS = 128;
 int LCI_MAX_TAG = v1::max_tag;
 int LCI_MEDIUM_SIZE = -1;
 int LCI_IOVEC_SIZE = 508;
