@@ -45,6 +45,10 @@ std::vector<figure> all_figures(sides& s) {
                [&](double k) { return s.v1_puts_rate(times(k, 2000000)); }});
   f.push_back({"sends rate", "M/s", 0.85, false, [&](double k) { return s.core_send_rate(times(k, 400000), 8); },
                [&](double k) { return s.v1_sends_rate(times(k, 400000)); }});
+  // A short message always has 32 bytes: beside the core's message of as many.
+  f.push_back({"sends 32 rate", "M/s", 0.85, false,
+               [&](double k) { return s.core_send_rate(times(k, 400000), LCI_SHORT_SIZE); },
+               [&](double k) { return s.v1_sends_rate(times(k, 400000)); }});
   f.push_back({"sendm 8 rate", "M/s", 0.85, false, [&](double k) { return s.core_send_rate(times(k, 400000), 8); },
                [&](double k) { return s.v1_sendm_rate(times(k, 400000), 8); }});
   for (const size_t size : {size_t{64}, size_t{4096}})

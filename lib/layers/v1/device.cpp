@@ -68,6 +68,7 @@ LCI_endpoint_t v1::make_endpoint(world& w, LCI_device_t device, const LCI_plist_
   e->core = device->core;
   e->device = device;
   e->ports = &w.ports;
+  e->in_place = w.ports.in_place;
   e->properties = properties;
   if (e->properties.default_comp == nullptr) e->properties.default_comp = LCI_UR_CQ;
   if (properties.message == LCI_COMPLETION_NONE) e->properties.default_comp = nullptr;

@@ -54,7 +54,7 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
     throw lci::invalid_argument_error("remote.length = " + std::to_string(remote.length) +
                                       ", but must be at least buffer.length = " + std::to_string(buffer.length));
   const placement where{reinterpret_cast<uint64_t>(remote.address), remote_completion != LCI_NO_COMP_REMOTE};
-  const lci::rcomp_t to = where.signals != 0 ? receiver_of(remote_completion, ep.ports->in_place) : ep.ports->in_place;
+  const lci::rcomp_t to = where.signals != 0 ? receiver_of(remote_completion, ep.in_place) : ep.in_place;
   const lci::tag_t core_tag = arrival_tag(ep, arrival::placed, tag);
   const size_t size = buffer.length + sizeof where;
   const bool in_packet = handed_over && is_packet(buffer.address);
@@ -79,7 +79,7 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
 LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
   try {
     if (checking()) check_post("LCI_puts", ep, rank, tag);
-    return sent(*ep, post_message(*ep, rank, &src, sizeof src, receiver_of(remote_completion, ep->ports->in_place),
+    return sent(*ep, post_message(*ep, rank, &src, sizeof src, receiver_of(remote_completion, ep->in_place),
                                   arrival_tag(*ep, arrival::immediate, tag)));
   } catch (...) {
     return fail_by_exception("LCI_puts");

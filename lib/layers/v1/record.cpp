@@ -92,11 +92,11 @@ void record::signal(lci::status_t s) {
       request.data.lbuffer.length = s.size;
     }
   }
-  // The record may be used again by what the request sets off.
-  const LCI_request_t ended = request;
-  comp& receiver = *to;
-  give_back(this);
-  receiver.deliver(ended);
+  struct giving_back {  // also if a handler throws
+    record* r;
+    ~giving_back() { give_back(r); }
+  } const guard{this};
+  to->deliver(request);
 }
 
 void undo(record* r) {

@@ -30,7 +30,7 @@ remote_range v1::range_of(const LCI_lbuffer_t& remote) {
 
 lci::rcomp_t v1::notified(const LCI_endpoint_s& ep, uintptr_t remote_completion) {
   if (remote_completion == LCI_NO_COMP_REMOTE) return 0;
-  return remote_completion == LCI_DEFAULT_COMP_REMOTE ? ep.ports->in_place : remote_handle(remote_completion);
+  return remote_completion == LCI_DEFAULT_COMP_REMOTE ? ep.in_place : remote_handle(remote_completion);
 }
 
 LCI_error_t LCI_putl(LCI_endpoint_t ep, LCI_lbuffer_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,

@@ -44,6 +44,7 @@ struct LCI_endpoint_s {
   uint32_t id_bits = 0;  ///< of tags
   uint32_t id = 0;
   lci::matching_policy_t policy = lci::matching_policy_t::rank_tag;
+  lci::rcomp_t in_place = 0;                 ///< ports->in_place
   const v1::arrival_ports* ports = nullptr;  ///< the handles of the peers' ports, which are the same here
   v1::comp* default_comp = nullptr;          ///< of what arrives
   LCI_device_t device = nullptr;
