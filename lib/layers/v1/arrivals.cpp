@@ -143,6 +143,7 @@ void arrival_ports::add(LCI_endpoint_s* endpoint) {
 void arrival_ports::remove(LCI_endpoint_s* endpoint) { endpoints_.put(endpoint->id, nullptr); }
 
 void arrival_ports::unknown_port::signal(lci::status_t s) {
+  count_delivered(id_of(s.tag));
   throw lci::invalid_argument_error(
       "rank " + std::to_string(s.rank) + " has sent a message of " + std::to_string(s.size) + " bytes with tag " +
       std::to_string(user_tag_of(s.tag)) +

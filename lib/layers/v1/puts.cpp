@@ -138,7 +138,7 @@ LCI_error_t LCI_putla(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_comp_t comple
     if (remote_completion != LCI_DEFAULT_COMP_REMOTE)
       return put_vector(*ep, {{nullptr, 0}, &buffer, 1}, LCI_LONG, to, rank, tag, receiver_of(remote_completion, 0),
                         user_context);
-    record* r = take_record(ep, record::role::issued, to, rank, tag, user_context);
+    record* r = take_record(ep, record::role::notifying, to, rank, tag, user_context);
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = buffer;
     const LCI_error_t code = post_issued(r, [&] {

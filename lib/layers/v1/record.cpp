@@ -82,7 +82,9 @@ void free_records() {
 
 void record::signal(lci::status_t s) {
   request.flag = flag_of(s);
-  if (what == role::issued) {
+  if (is_issued()) {
+    // A target that is not signalled does not count the message either.
+    if (LCI_UNLIKELY(request.flag != LCI_OK) && what == role::notifying) count_delivered(endpoint->id);
     end_issued(*endpoint);
   } else {
     request.rank = s.rank;
@@ -100,7 +102,7 @@ void record::signal(lci::status_t s) {
 }
 
 void undo(record* r) {
-  if (r->what == record::role::issued) end_issued(*r->endpoint);
+  if (r->is_issued()) end_issued(*r->endpoint);
   give_back(r);
 }
 

@@ -16,7 +16,13 @@ namespace v1 {
 /// One operation, from its post to its completion, which it is the completion object of. Owned by whoever posts until
 /// the core has it, then by the core's signal, which ends it.
 struct record final : lci::comp_impl_t {
-  enum class role : uint8_t { short_receive, long_receive, issued };
+  enum class role : uint8_t {
+    short_receive,
+    long_receive,
+    issued,    ///< by this rank
+    notifying  ///< issued, and the target's completion object is signalled if it succeeds
+  };
+  bool is_issued() const { return what >= role::issued; }
 
   LCI_request_t request;
   comp* to;

@@ -43,7 +43,8 @@ LCI_error_t LCI_putl(LCI_endpoint_t ep, LCI_lbuffer_t local, LCI_comp_t local_co
     const remote_range there = range_of(remote);
     const lci::rcomp_t notify = notified(*ep, remote_completion);
     const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
-    record* r = take_record(ep, record::role::issued, completion_of(local_completion), rank, tag, user_context);
+    record* r = take_record(ep, notify != 0 ? record::role::notifying : record::role::issued,
+                            completion_of(local_completion), rank, tag, user_context);
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = local;
     const LCI_error_t code = post_issued(r, [&] {
@@ -70,7 +71,8 @@ LCI_error_t LCI_getl(LCI_endpoint_t ep, LCI_lbuffer_t* local, size_t length, LCI
     const remote_range there = range_of(remote);
     const lci::rcomp_t notify = notified(*ep, remote_completion);
     const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
-    record* r = take_record(ep, record::role::issued, completion_of(local_completion), rank, tag, user_context);
+    record* r = take_record(ep, notify != 0 ? record::role::notifying : record::role::issued,
+                            completion_of(local_completion), rank, tag, user_context);
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = {local->segment, local->address, length};
     const LCI_error_t code = post_issued(r, [&] {

@@ -137,8 +137,8 @@ static void wildcards(void) {
       CHECK(LCI_queue_wait(queue, &r) == LCI_OK);
       CHECK(r.flag == LCI_OK && r.tag == 3 && r.rank >= 0 && r.rank < LCI_NUM_PROCESSES && !seen[r.rank]);
       seen[r.rank] = 1;
-      memcpy(&value, space == 0 ? (void*)&r.data.immediate
-                                : (space == 1 ? r.data.mbuffer.address : r.data.lbuffer.address),
+      memcpy(&value,
+             space == 0 ? (void*)&r.data.immediate : (space == 1 ? r.data.mbuffer.address : r.data.lbuffer.address),
              sizeof value);
       CHECK(value == r.rank);
     }
