@@ -119,6 +119,11 @@ OPERATIONS = (
     Op("put_upacket", "void", "Returns a packet to its pool. Thread-safe.",
        (A("packet", "void*", "A result of get_upacket, or a message delivered in a packet; null: no effect."),),
        (a.runtime,), source="3.3.1", group="Packet pool"),
+    Op("is_upacket", "bool",
+       "Tells packets from other memory: an active message for an object with `zero_copy_am` is in a packet only where "
+       "possible, and a post takes ownership of packets only. Thread-safe.",
+       (A("packet", "const void*", "Any address."),), (a.runtime,), source="ours", group="Packet pool",
+       result="Whether it is the payload of a packet of one of the runtime's pools."),
     Op("get_max_bcopy_size", "size_t", "Returns how many bytes of payload fit into a packet.",
        (), (a.runtime_on_demand, a.packet_pool), source="4.3", group="Packet pool",
        result="The number of bytes."),

@@ -44,6 +44,11 @@ post_comm = Op(
        "Where the bytes are from `remote_disp` on; null: contiguous. A list of remote segments has registrations of "
        "its own: `rmr` is RMR_NULL then, and `remote_disp` 0. Pieces that are written must not overlap, as in "
        "`layout`.", "nullptr", source="ours"),
+     A("allocate", "bool",
+       "Whether a receive gets memory of the message's size when it matches one. `local_buffer` is null and `size` 0 "
+       "then, and there is no `layout`; the status has the buffer, which the program frees like that of an active "
+       "message. Without memory the receive ends as `no_memory`, and so does a sender that waits for it.",
+       "false", source="ours"),
      A("stream", "stream_t",
        "Stream in whose order an active message is delivered; empty: unordered.",
        "stream_t()", may_be_empty=True, source="ours"),
@@ -77,6 +82,7 @@ _SIGNAL = ("remote_comp", "Remote completion handle to signal at the target; 0: 
 _DELIVERED = ("tag", "Delivered to the target with the signal.")
 _UNMATCHED = ("direction", "matching_engine", "matching_policy")
 _UNORDERED = ("stream",)
+_GIVEN = ("allocate",)  # all but receives
 
 _BY_NAME = {x.name: x for x in post_comm.positional + post_comm.optional}
 
@@ -86,14 +92,14 @@ OPERATIONS = (
             "Posts an active message: the target's completion object gets the data. Unordered, unless it has a "
             "`stream`. Thread-safe.",
             ("rank", "local_buffer", "size", "local_comp", "remote_comp"),
-            _UNMATCHED + ("remote_disp", "rmr", "remote_layout"), (_CONST,),
+            _UNMATCHED + _GIVEN + ("remote_disp", "rmr", "remote_layout"), (_CONST,),
             (_FROM, ("rank", "The target."), ("size", "Number of bytes to send."),
              ("remote_comp", "Remote completion handle that the target has registered."),
              ("tag", "Delivered to the target with the message.")),
             source="3.2.4", result=_STATUS, group=_G, direct="am"),
     Derived("post_send", "post_comm", "Posts a send, to be matched by a receive of the target. Thread-safe.",
             ("rank", "local_buffer", "size", "tag", "local_comp"),
-            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED, (_CONST,),
+            ("direction", "remote_disp", "rmr", "remote_comp", "remote_layout") + _UNORDERED + _GIVEN, (_CONST,),
             (_FROM, ("rank", "The target."), ("size", "Number of bytes to send."),
              ("tag", "Tag to be matched.")),
             source="3.2.4", result=_STATUS, group=_G, direct="send"),
@@ -107,7 +113,7 @@ OPERATIONS = (
     Derived("post_put", "post_comm", "Posts a write to registered memory of the target, with `remote_comp` a put "
                                      "with signal. Throws if the range exceeds the registration. Thread-safe.",
             ("rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"),
-            _UNMATCHED + _UNORDERED, (_CONST,),
+            _UNMATCHED + _UNORDERED + _GIVEN, (_CONST,),
             (("local_buffer", "Memory to write from." + _APART), ("rank", "The target."),
              ("size", "Number of bytes to write."),
              _OFFSET, _REGISTRATION, _SIGNAL, _DELIVERED),
@@ -115,7 +121,7 @@ OPERATIONS = (
     Derived("post_get", "post_comm", "Posts a read from registered memory of the target, with `remote_comp` a get "
                                      "with signal. Throws if the range exceeds the registration. Thread-safe.",
             ("rank", "local_buffer", "size", "local_comp", "remote_disp", "rmr"),
-            _UNMATCHED + _UNORDERED, (),
+            _UNMATCHED + _UNORDERED + _GIVEN, (),
             (("local_buffer", "Memory to read into." + _APART), ("rank", "The target."),
              ("size", "Number of bytes to read."),
              _OFFSET, _REGISTRATION, _SIGNAL, _DELIVERED),

@@ -136,4 +136,9 @@ OPERATIONS = (
     Op("deregister_rcomp", "void",
        "Ends a registration; messages that still name its number are dropped and counted.",
        (A("rcomp", "rcomp_t", "The number."),), (a.runtime,), source="3.2.3", group=_R),
+    Op("set_undelivered", "void",
+       "Sets the object that is signalled for each message, and each signal of a put or a get, to a handle that is not "
+       "registered. The message is dropped and counted all the same. The status has error `fatal`, the sender as rank, "
+       "size, tag, no buffer, and the handle as user_context. The object must be replaced before it is freed.",
+       (A("comp", "comp_t", "The object; empty: none.", may_be_empty=True),), (a.runtime,), source="ours", group=_R),
 )

@@ -32,4 +32,18 @@ VARIABLES = (
                            "program was started."),
     V("LCI_RANK", "TCP bootstrap of the published implementation; not used."),
     V("LCI_WORLD_SIZE", "TCP bootstrap of the published implementation; not used."),
+    V("LCI_V1_CHECK", "LCI v1.7 (lci.h): 1: check the arguments of each call.", "ours"),
+    V("LCI_MAX_ENDPOINTS", "LCI v1.7 (lci.h): endpoints of a process.", "ours"),
+    V("LCI_SERVER_NUM_PKTS", "LCI v1.7 (lci.h): packets of the process.", "ours"),
+    V("LCI_PACKET_SIZE", "LCI v1.7 (lci.h): bytes of a packet, 36 of them its header.", "ours"),
+    V("LCI_USE_DREG", "LCI v1.7 (lci.h): 1: registrations on the fly are cached; 0: they are not.", "ours"),
+    V("LCI_SERVER_MAX_SENDS", "LCI v1.7 (lci.h): `net_max_sends` of its devices.", "ours"),
+    V("LCI_SERVER_MAX_RECVS", "LCI v1.7 (lci.h): `net_max_recvs` of its devices.", "ours"),
+    V("LCI_SERVER_MAX_CQES", "LCI v1.7 (lci.h): `net_max_cqes` of its devices.", "ours"),
+    *(V(name, "LCI v1.7 (lci.h); accepted, without effect.") for name in (
+        "LCI_DEFAULT_QUEUE_LENGTH", "LCI_MAX_QUEUE_LENGTH", "LCI_DEFAULT_TABLE_LENGTH", "LCI_MAX_TABLE_LENGTH",
+        "LCI_PACKET_RETURN_THRESHOLD", "LCI_IBV_USE_ODP", "LCI_IBV_USE_PREFETCH", "LCI_TOUCH_LBUFFER",
+        "LCI_SEND_SLOW_DOWN_USEC", "LCI_RECV_SLOW_DOWN_USEC", "LCI_IBV_ENABLE_EVENT_POLLING_THREAD", "LCI_PM_BACKEND",
+        "LCI_PM_BACKEND_LOG", "LCI_MT_BACKEND", "LCI_OFI_PROVIDER_HINT", "LCI_ENABLE_MONITOR_THREAD",
+        "LCI_MONITOR_THREAD_INTERVAL", "LCI_PAPI_EVENTS",)),
 )

@@ -51,7 +51,8 @@ _BY_ARGUMENT = {
     ("find_rmr", "address"): Fact("", "any address"), ("find_rmr", "size"): Fact("", "any number"),
     ("get_histogram", "size"): Fact("", "any number"),
     ("net_poll_cq", "statuses"): Fact("buffer", "not null, unless `max_polls` is 0"),
-    ("put_upacket", "packet"): MAY_BE_NULL, ("set_allocator", "allocator"): MAY_BE_NULL,
+    ("put_upacket", "packet"): MAY_BE_NULL, ("is_upacket", "packet"): MAY_BE_NULL,
+    ("set_allocator", "allocator"): MAY_BE_NULL,
 }
 _BY_NAME = {
     "rank": RANK, "root": ROOT, "tag": TAG, "size": BYTES, "count": BYTES, "recvcount": BYTES, "item_size": BYTES,

@@ -26,7 +26,7 @@ GOOD_OF = {
     ("sync_wait_for", "comp"): "s.ready_sync()",
     ("counter_get", "comp"): "s.counter", ("counter_set", "comp"): "s.fresh<comp_t>()",
     ("counter_wait_for", "comp"): "s.counter", ("counter_wait_for", "value"): "0",
-    ("counter_set", "value"): "0",
+    ("counter_set", "value"): "0", ("set_undelivered", "comp"): "comp_t()",
     ("cq_pop_many", "comp"): "s.queue", ("cq_pop_many", "statuses"): "&s.status",
     ("cq_pop_many", "max_pops"): "1", ("find_rmr", "address"): "s.buffer",
     ("get_histogram", "kind"): "operation_kind_t::put",
@@ -40,6 +40,7 @@ GOOD_OF = {
     ("register_rcomp", "rcomp"): "0", ("deregister_rcomp", "rcomp"): "reserve_rcomps_x(1).runtime(s.rt)()",
     ("register_memory", "address"): "s.buffer",
     ("matching_engine_insert", "value"): "s.buffer",
+    ("is_upacket", "packet"): "s.buffer",
     ("put_upacket", "packet"): "get_upacket_x().runtime(s.rt)()",
     ("connect", "address"): 'std::string("shm://nowhere")',
     ("get_rmr", "mr"): "s.mr", ("get_mr_base", "mr"): "s.mr",
@@ -212,8 +213,8 @@ class Cases:
                                              op.name in ("get_rmr", "get_mr_base", "graph_node_mark_complete"))
         if op.name == "graph_add_edge" and f.name in ("src", "dst"):
             empty_is_refused = True
-        if op.name == "register_rcomp" and f.name == "comp":
-            empty_is_refused = False  # messages to it are dropped and counted
+        if op.name in ("register_rcomp", "set_undelivered") and f.name == "comp":
+            empty_is_refused = False  # it drops and counts messages, or stands for none
         if empty_is_refused:
             yield self._with(op, f, "empty", f"{t}()")
         if f.name == "comp":

@@ -15,7 +15,7 @@ class Consumers(InstalledCase):
         """A copy of the project in its own folder, with the programs that all of them share."""
         folder = self.folder / (copy or kind)
         shutil.copytree(HERE / kind, folder)
-        for program in ("consumer.cpp", "lct_consumer.c", "both_consumer.cpp"):
+        for program in ("consumer.cpp", "lct_consumer.c", "v1_consumer.c", "both_consumer.cpp"):
             shutil.copy(HERE / program, folder)
         return folder
 
@@ -39,6 +39,30 @@ class Consumers(InstalledCase):
         ran = self.launch(2, both)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(sorted(ran.stdout.splitlines()), ["rank 0 of 2: right", "rank 1 of 2: right"])
+
+    def v1_works(self, program):
+        """A program in C for LCI v1.7."""
+        ran = self.launch(2, program)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(sorted(ran.stdout.splitlines()), ["rank 0 of 2 got 101 from 1", "rank 1 of 2 got 100 from 0"])
+
+    def test_pkg_config_finds_lci_v1(self):
+        folder = self.project("pkg_config", "pkg_config_v1")
+        for name in ("lci-v1", "liblci-v1"):
+            with self.subTest(name=name):
+                self.do("sh", "v1.sh", name, cwd=folder)
+                self.v1_works(folder / "v1_consumer")
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_in_c_finds_lci_v1(self):
+        folder = self.project("cmake_lct", "cmake_v1")
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads REQUIRED)\n"
+            "find_package(LCI 2.0.0 REQUIRED)\nadd_executable(v1_consumer v1_consumer.c)\n"
+            "target_link_libraries(v1_consumer PRIVATE LCI::v1)\n")
+        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+        self.do("cmake", "--build", folder / "build")
+        self.v1_works(folder / "build" / "v1_consumer")
 
     def test_pkg_config_finds_each_library_by_both_names(self):
         folder = self.project("pkg_config", "pkg_config_names")
@@ -131,6 +155,7 @@ class Consumers(InstalledCase):
         self.do("meson", "compile", "-C", folder / "build")
         self.runs_on_two_ranks(folder / "build" / "consumer")
         self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
+        self.v1_works(folder / "build" / "v1_consumer")
 
     def test_a_meson_project_builds_with_a_subproject(self):
         folder = self.project("meson", "meson_subproject")
@@ -139,9 +164,11 @@ class Consumers(InstalledCase):
         # Without optimization, which takes less time to build.
         self.do("meson", "setup", folder / "build", folder, "--wrap-mode=forcefallback",
                 "-Dbuildtype=plain")
-        self.do("ninja", "-C", folder / "build", "consumer", "lct_consumer", "both_consumer", timeout=600)
+        self.do("ninja", "-C", folder / "build", "consumer", "lct_consumer", "v1_consumer", "both_consumer",
+                timeout=600)
         self.runs_on_two_ranks(folder / "build" / "consumer")
         self.lct_works(folder / "build" / "lct_consumer", folder / "build" / "both_consumer")
+        self.v1_works(folder / "build" / "v1_consumer")
         targets = self.do("meson", "introspect", "--targets", folder / "build")
         self.assertIn('"name": "lcirun"', targets)
         for ours in ("conformance", "lci_perf", "irpclib"):

@@ -238,6 +238,12 @@ void put_upacket(put_upacket_args& a) {
   }
 }
 
+bool is_upacket(is_upacket_args& a) {
+  runtime& rt = *a.runtime.p_impl;
+  const packet_pool* pool = rt.default_packet_pool.p_impl;
+  return (pool != nullptr && pool->owns(a.packet)) || rt.pool_of(a.packet) != nullptr;
+}
+
 size_t get_max_bcopy_size(get_max_bcopy_size_args& a) { return a.packet_pool.p_impl->payload_size(); }
 
 // --- matching engine ---

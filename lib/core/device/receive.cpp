@@ -22,6 +22,16 @@ namespace lci::core {
 
 void count_rejected(device& d) { d.rt.rejected_packets.fetch_add(1, std::memory_order_relaxed); }
 
+void report_undelivered(device& d, rcomp_t handle, int peer, tag_t tag, size_t size) {
+  // A1: pairs with R1 in set_undelivered().
+  comp_impl_t* const comp = d.rt.undelivered.load(std::memory_order_acquire);
+  if (comp == nullptr) return;
+  status_t s = arrived_status(peer, nullptr, size, tag);
+  s.error = errorcode_t::fatal;
+  s.user_context = reinterpret_cast<void*>(static_cast<uintptr_t>(handle));
+  comp->signal(s);
+}
+
 void count_undelivered(device& d, int peer, size_t size) {
   if (d.observer != nullptr && d.observer->counts != nullptr) d.observer->counts->add(counted::no_memory, peer, size);
 }
@@ -43,8 +53,12 @@ LCI_NOINLINE void receive_signal(device& d, int peer, network::message_head head
   wire::signal_body body;
   comp_impl_t* comp = d.rt.rcomps.lookup(wire::word_of(head));
   if (LCI_UNLIKELY(comp == nullptr)) comp = unlisted_comp(d, wire::word_of(head));
-  if (LCI_UNLIKELY(size < sizeof body || comp == nullptr)) return count_rejected(d);
+  if (LCI_UNLIKELY(size < sizeof body)) return count_rejected(d);
   std::memcpy(&body, data, sizeof body);
+  if (LCI_UNLIKELY(comp == nullptr)) {
+    count_rejected(d);
+    return report_undelivered(d, wire::word_of(head), peer, wire::tag_of(head), body.size);
+  }
   comes_back(&d.rt);  // what this is the signal of: data that came in messages, acknowledged since
   comp->signal(arrived_status(peer, reinterpret_cast<void*>(body.addr), body.size, wire::tag_of(head)));
 }
@@ -62,7 +76,7 @@ LCI_NOINLINE void receive_send(device& d, int peer, network::message_head head, 
       throw_lost(d, "a send", peer, size);
     if (match == nullptr) return;
   }
-  end_receive(d.rt.operations, static_cast<operation*>(match), peer, tag, data, size);
+  (void)end_receive(d.rt.operations, static_cast<operation*>(match), peer, tag, data, size);
 }
 
 }  // namespace
@@ -179,7 +193,11 @@ bool receive_am(device& d, int peer, const wire::message& m, void*& recv_context
   rcomp_table::target to = d.rt.rcomps.find_target(m.head.word);
   if (LCI_UNLIKELY(to.comp == nullptr)) to = {unlisted_comp(d, m.head.word), nullptr};
   comp_impl_t* const comp = to.comp;
-  if (LCI_UNLIKELY(comp == nullptr)) return false;
+  if (LCI_UNLIKELY(comp == nullptr)) {
+    count_rejected(d);
+    report_undelivered(d, m.head.word, peer, wire::tag_of(m.head), m.size);
+    return true;
+  }
   // The program may keep packets for ever, so it does not get those of the reserve.
   const bool takes_packet =
       comp->attr.zero_copy_am && recv_context != nullptr && !d.supply.is_reserved(static_cast<packet*>(recv_context));

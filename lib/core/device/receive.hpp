@@ -24,6 +24,9 @@ inline status_t arrived_status(int peer, const void* buffer, size_t size, tag_t 
 
 /// Counts a message that makes no sense, and is dropped.
 LCI_COLD void count_rejected(device& d);
+/// Signals the program's object for messages to handles that are not registered, if it has one. The caller counts and
+/// drops the message, or refuses it.
+LCI_COLD void report_undelivered(device& d, rcomp_t handle, int peer, tag_t tag, size_t size);
 /// Counts a received message that can't be delivered because there is no memory for it.
 LCI_COLD void count_undelivered(device& d, int peer, size_t size);
 /// The same. Returns the exception to throw here if the sender does not learn of the loss.

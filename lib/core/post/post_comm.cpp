@@ -36,6 +36,7 @@ Args matched(const post_comm_args& a) {
   Args b = common<Args>(a);
   b.matching_engine = a.matching_engine;
   b.matching_policy = a.matching_policy;
+  if constexpr (requires { b.allocate; }) b.allocate = a.allocate;
   return b;
 }
 

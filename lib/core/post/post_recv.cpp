@@ -15,10 +15,20 @@ namespace lci::core {
 
 namespace {
 
+LCI_COLD void check_allocating(const post_recv_args& a) {
+  if (a.local_buffer != nullptr || a.size != 0)
+    throw_invalid("post_recv", "allocate", "true", "false for a receive with a buffer",
+                  "pass no local_buffer and size 0, and find the buffer in the status");
+  if (a.layout != nullptr)
+    throw_invalid("post_recv", "allocate", "true", "false for a receive with a layout",
+                  "allocated memory is contiguous");
+}
+
 /// Signals a receive whose message the device `uid` is to acknowledge, as `no_memory` if the status can't be stored.
 LCI_COLD void signal_and_acknowledge(device& d, int uid, comp_impl_t* comp, const status_t& status,
                                      uint64_t operation) {
   const auto acknowledge = [&](uint8_t policy) {
+    if (status.error == errorcode_t::no_memory) policy = wire::no_memory;
     const device_visit via(d.rt, uid, &d);
     if (via.get() != nullptr) send_ack(*via.get(), status.rank, operation, policy);
   };
@@ -45,7 +55,8 @@ LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_do
     {
       const device_visit via(d.rt, uid, &d);
       free_unexpected(via.get(), u);
-      if (acknowledges && !signals && via.get() != nullptr) send_ack(*via.get(), status.rank, ack);
+      if (acknowledges && !signals && via.get() != nullptr)
+        send_ack(*via.get(), status.rank, ack, status.error == errorcode_t::no_memory ? wire::no_memory : uint8_t{0});
     }
     const bool named = op->named;
     d.rt.operations.release(op);
@@ -118,6 +129,7 @@ inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t pol
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::recv_posted);
+  op->allocates = a.allocate;
   if constexpr (shaped) give_shape(d.rt.operations, op, *a.layout);
   if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
   if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);
@@ -142,6 +154,7 @@ inline status_t post_recv_any(post_recv_args& a) {
   device& d = *a.device.p_impl;
   matching_policy_t policy = a.matching_policy;
   if (LCI_UNLIKELY(a.rank == ANY_SOURCE || a.tag == ANY_TAG)) policy = wildcard_policy(a.rank, a.tag, policy);
+  if (LCI_UNLIKELY(a.allocate)) check_allocating(a);
   if (LCI_UNLIKELY(!valid_receive(d, a, policy) && !(shaped && valid_receive(d, with_some_buffer(a), policy))))
     reject_receive(d, a, policy);
   if (LCI_UNLIKELY(!a.allow_posted || !can_signal(a.local_comp))) return post_recv_waiting<shaped>(d, a, policy);

@@ -70,6 +70,9 @@ class runtime : public object_memory<runtime, false> {
   /// Malformed packets of the job's other ranks, which were dropped. Thread-safe.
   std::atomic<uint64_t> rejected_packets{0};
 
+  /// The program's; signalled for messages to handles that are not registered. Null: none.
+  std::atomic<comp_impl_t*> undelivered{nullptr};
+
   std::unique_ptr<tracer> trace;  // null: no trace
   watched_comps watched;  // not the device's, since a receive may outlive the device that it was posted to; thread-safe
   runtime_attr_t attr;

@@ -223,6 +223,11 @@ int get_rank_n(get_rank_n_args& a) {
 // --- simple accessors ---
 
 void set_allocator(set_allocator_args& a) { a.runtime.p_impl->set_allocator(a.allocator); }
+void set_undelivered(set_undelivered_args& a) {
+  if (!a.comp.is_empty()) (void)a.comp.get_impl();
+  a.runtime.p_impl->undelivered.store(a.comp.is_empty() ? nullptr : a.comp.get_impl(),
+                                      std::memory_order_release);  // R1
+}
 allocator_base_t* get_allocator(get_allocator_args& a) {
   allocator_base_t* given = a.runtime.p_impl->allocator();
   return given != nullptr ? given : &g_allocator_default;

@@ -53,7 +53,12 @@ bool receive_acked(device& d, int peer, wire::message& m) {
   };
   if (m.head.what == wire::kind::am_acked) {
     const rcomp_table::target to = d.rt.rcomps.find_target(m.head.word);
-    if (to.comp == nullptr) return send_ack(d, peer, body.operation, wire::refused), false;
+    if (to.comp == nullptr) {
+      send_ack(d, peer, body.operation, wire::refused);
+      count_rejected(d);
+      report_undelivered(d, m.head.word, peer, wire::tag_of(m.head), m.size);
+      return true;
+    }
     now = state::delivered;
     const attr_comp_type_t type = to.comp->attr.comp_type;
     try {
@@ -79,7 +84,8 @@ bool receive_acked(device& d, int peer, wire::message& m) {
   auto* const op = static_cast<operation*>(match);
   const bool keeps_status = op->comp != nullptr && !may_post(op->comp->attr.comp_type);
   try {
-    end_receive(d.rt.operations, op, peer, wire::tag_of(m.head), m.data, m.size);
+    if (end_receive(d.rt.operations, op, peer, wire::tag_of(m.head), m.data, m.size) == errorcode_t::no_memory)
+      now = state::no_memory;
   } catch (...) {
     // The data is there, but its status is lost: an error at both ends.
     if (keeps_status) fail_for_lack_of_memory();

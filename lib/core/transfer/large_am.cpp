@@ -1,6 +1,10 @@
-// Large active messages at their target: their buffers, and the window in which they are received.
+// Memory that messages get at their target: large active messages, which are received a few at a time, and receives
+// without a buffer.
+#include <cstring>
+
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/receive.hpp"
+#include "lib/core/operation/fill_receive.hpp"
 #include "lib/core/transfer/transfers.hpp"
 
 namespace lci::core {
@@ -27,7 +31,12 @@ bool must_wait(device& d, const receive_window::request& r) {
 
 bool start_large_am(device& d, const receive_window::request& r) {
   const rcomp_table::target to = d.rt.rcomps.find_target(r.comp);
-  if (to.comp == nullptr) return refuse(d, r.peer, r.rts.operation);
+  if (to.comp == nullptr) {
+    (void)refuse(d, r.peer, r.rts.operation);
+    count_rejected(d);
+    report_undelivered(d, r.comp, r.peer, r.tag, r.rts.size);
+    return true;
+  }
   operation* op = d.rt.operations.allocate();
   if (op != nullptr) {
     op->comp = to.comp;
@@ -67,6 +76,27 @@ std::vector<receive_window::request> refuse_requests(device& d, int peer) {
     (void)refuse(d, r.peer, r.rts.operation, wire::cancelled);
   }
   return requests;
+}
+
+// --- receives without a buffer ---
+
+LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rts_body& rts) {
+  op->status.buffer = d.rt.allocate(rts.size, nullptr);
+  op->status.size = op->status.buffer == nullptr ? 0 : rts.size;
+  if (op->status.buffer != nullptr) return true;
+  count_undelivered(d, peer, rts.size);
+  return false;
+}
+
+status_t fill_allocated(const operation& op, int peer, tag_t tag, const void* data, size_t size) {
+  device& d = *op.owner();
+  void* buffer = d.rt.allocate(size, nullptr);
+  if (buffer != nullptr)
+    std::memcpy(buffer, data, size);
+  else
+    count_undelivered(d, peer, size);
+  return make_status(buffer == nullptr ? errorcode_t::no_memory : errorcode_t::done, peer, buffer,
+                     buffer == nullptr ? 0 : size, tag, op.status.user_context);
 }
 
 }  // namespace lci::core

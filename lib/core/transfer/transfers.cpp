@@ -113,6 +113,7 @@ choice choose_by(device& d, network::attention sender, operation* op) {
 }  // namespace
 
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts) {
+  const bool lacks_memory = LCI_UNLIKELY(op->allocates) && rts.size > 0 && !allocate_buffer(d, op, peer, rts);
   const size_t capacity = op->status.size;
   if (op->owner() != &d) op->reg = {};  // the user registered the buffer with another device
   op->belong_to(&d);
@@ -125,6 +126,11 @@ void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rt
   op->total = op->status.size;
   op->next_offset = 0;
   d.pending.fetch_add(1, std::memory_order_relaxed);
+  if (LCI_UNLIKELY(lacks_memory)) {
+    if (!op->acknowledges) (void)refuse(d, peer, rts.operation, wire::no_memory);
+    op->fail_as(failure::no_memory);
+    return fail_operation(d, op);
+  }
   // A receive may match an RTS whose sender has failed since: there is no peer to answer.
   if (LCI_UNLIKELY(d.failures.may_be_any()) && d.failures.has_failed(peer)) return fail_operation(d, op);
 
@@ -414,6 +420,11 @@ void fail_operation(device& d, operation* op) {
     // An active message whose transfer fails is dropped, as if it had not been posted.
     if (!op->ordered) op->comp = nullptr;
     op->in_place = true;
+  }
+  if (op->allocates) {
+    d.rt.deallocate(op->status.buffer, nullptr);
+    op->status.buffer = nullptr;
+    op->status.size = 0;
   }
   // A failed read also needs a FIN to its sender, unless an ack reports the failure.
   if (op->doing() == op_state::reading && !op->acknowledges)

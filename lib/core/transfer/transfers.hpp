@@ -23,6 +23,8 @@ errorcode_t start_rma(device& d, operation* op);
 /// Answers an RTS: its data goes to the operation's buffer (a posted receive's, or one allocated for an active
 /// message).
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts);
+/// Gives a receive without a buffer one for this message. False: there is no memory.
+LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rts_body& rts);
 
 // --- pieces ---
 

@@ -1,0 +1,163 @@
+#include "lib/layers/v1/arrivals.hpp"
+
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "lib/layers/v1/buffers.hpp"
+#include "lib/layers/v1/thread_state.hpp"
+#include "lib/layers/v1/vectors.hpp"
+#include "lib/layers/v1/world.hpp"
+
+namespace v1 {
+
+namespace {
+
+LCI_request_t request_of(const lci::status_t& s, LCI_data_type_t type) {
+  LCI_request_t r;
+  r.flag = LCI_OK;
+  r.rank = s.rank;
+  r.tag = user_tag_of(s.tag);
+  r.type = type;
+  r.user_context = nullptr;
+  return r;
+}
+
+void deliver_short(comp& to, const lci::status_t& s) {
+  LCI_request_t r = request_of(s, LCI_IMMEDIATE);
+  std::memcpy(&r.data.immediate, s.buffer, sizeof r.data.immediate);
+  to.deliver(r);
+}
+
+void deliver_medium(comp& to, const lci::status_t& s, void* buffer, size_t size) {
+  LCI_request_t r = request_of(s, LCI_MEDIUM);
+  r.data.mbuffer = {buffer, size};
+  to.deliver(r);
+}
+
+/// A message in the network's buffer, for an object that gets a packet of its own.
+void deliver_copied(comp& to, const lci::status_t& s) {
+  const LCI_mbuffer_t copy = make_medium(s.size);
+  if (s.size > 0) std::memcpy(copy.address, s.buffer, s.size);
+  deliver_medium(to, s, copy.address, s.size);
+}
+
+void deliver_placed(comp& to, const lci::status_t& s) {
+  placement p;
+  if (s.size < sizeof p) throw lci::resource_error("a message for an address of this process has no address");
+  const size_t size = s.size - sizeof p;
+  std::memcpy(&p, static_cast<const std::byte*>(s.buffer) + size, sizeof p);
+  if (size > 0) std::memcpy(reinterpret_cast<void*>(p.address), s.buffer, size);
+  if (p.signals != 0) deliver_medium(to, s, reinterpret_cast<void*>(p.address), size);
+}
+
+void deliver_long(comp& to, const lci::status_t& s) {
+  LCI_request_t r = request_of(s, LCI_LONG);
+  r.data.lbuffer = {nullptr, s.buffer, s.size};
+  to.deliver(r);
+}
+
+}  // namespace
+
+void arrive(comp& to, const lci::status_t& s) {
+  count_delivered(id_of(s.tag));
+  switch (arrival_of(s.tag)) {
+    case arrival::immediate:
+      if (LCI_UNLIKELY(s.size != LCI_SHORT_SIZE))
+        throw lci::resource_error("a short message of " + std::to_string(s.size) + " bytes from rank " +
+                                  std::to_string(s.rank) + ", whose program has another version of this library");
+      return deliver_short(to, s);
+    case arrival::medium:
+      return deliver_copied(to, s);
+    case arrival::placed:
+      return deliver_placed(to, s);
+    case arrival::signal:
+      return deliver_long(to, s);
+  }
+}
+
+lci::rcomp_t remote_handle(uintptr_t remote_completion) {
+  if (LCI_UNLIKELY(remote_completion > ~lci::rcomp_t{0}))
+    throw lci::invalid_argument_error(
+        "remote_completion = " + std::to_string(remote_completion) +
+        " is no completion object of the target: pass LCI_DEFAULT_COMP_REMOTE, or what the target has got from "
+        "LCI_queue_create(), LCI_sync_create() or LCI_handler_create(), cast to uintptr_t");
+  return static_cast<lci::rcomp_t>(remote_completion);
+}
+
+arrival_ports::port::port(arrival_ports& all, role what) : all_(all), role_(what) {
+  attr.am_in_place = what == role::in_place || what == role::steps;
+  attr.zero_copy_am = what == role::packets;
+}
+
+void arrival_ports::port::signal(lci::status_t s) {
+  LCI_endpoint_s* endpoint = all_.find(id_of(s.tag));
+  if (LCI_UNLIKELY(endpoint == nullptr)) {
+    if (all_.keep(role_, s)) return;
+    endpoint = all_.find(id_of(s.tag));
+  }
+  deliver(*endpoint, role_, s);
+}
+
+void arrival_ports::deliver(LCI_endpoint_s& endpoint, port::role role, const lci::status_t& s) {
+  if (LCI_LIKELY(role == port::role::in_place)) return arrive(*endpoint.default_comp, s);
+  if (role == port::role::steps) return take_step(endpoint, s);
+  count_delivered(endpoint.id);
+  role == port::role::packets ? deliver_medium(*endpoint.default_comp, s, s.buffer, s.size)
+                              : deliver_long(*endpoint.default_comp, s);
+}
+
+bool arrival_ports::keep(port::role role, const lci::status_t& s) {
+  std::lock_guard guard(mutex_);
+  if (find(id_of(s.tag)) != nullptr) return false;
+  early e{role, s, {}};
+  const bool is_signal = role == port::role::in_place && arrival_of(s.tag) == arrival::signal;
+  if ((role == port::role::in_place && !is_signal) || role == port::role::steps) {
+    const auto* from = static_cast<const std::byte*>(s.buffer);
+    e.data.assign(from, from + s.size);
+  }
+  early_.push_back(std::move(e));
+  return true;
+}
+
+void arrival_ports::add(LCI_endpoint_s* endpoint) {
+  std::vector<early> ready;
+  {
+    std::lock_guard guard(mutex_);
+    endpoints_.put(endpoint->id, endpoint);
+    for (size_t i = 0; i < early_.size();) {
+      if (id_of(early_[i].status.tag) != endpoint->id) {
+        ++i;
+        continue;
+      }
+      ready.push_back(std::move(early_[i]));
+      early_.erase(early_.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+  for (early& e : ready) {
+    if (!e.data.empty()) e.status.buffer = e.data.data();
+    deliver(*endpoint, e.role, e.status);
+  }
+}
+
+void arrival_ports::remove(LCI_endpoint_s* endpoint) { endpoints_.put(endpoint->id, nullptr); }
+
+void arrival_ports::unknown_port::signal(lci::status_t s) {
+  count_delivered(id_of(s.tag));
+  throw lci::invalid_argument_error(
+      "rank " + std::to_string(s.rank) + " has sent a message of " + std::to_string(s.size) + " bytes with tag " +
+      std::to_string(user_tag_of(s.tag)) +
+      " to remote_completion = " + std::to_string(reinterpret_cast<uintptr_t>(s.user_context)) +
+      ", which is no completion object of this rank, or one that was freed: it is lost; free completion objects when "
+      "no peer uses them any more");
+}
+
+void arrival_ports::open(lci::runtime_t runtime) {
+  in_place = lci::register_rcomp_x(lci::comp_t(&in_place_)).runtime(runtime)();
+  packets = lci::register_rcomp_x(lci::comp_t(&packets_)).runtime(runtime)();
+  memory = lci::register_rcomp_x(lci::comp_t(&memory_)).runtime(runtime)();
+  steps = lci::register_rcomp_x(lci::comp_t(&steps_)).runtime(runtime)();
+  lci::set_undelivered_x(lci::comp_t(&unknown_)).runtime(runtime)();
+}
+
+}  // namespace v1

@@ -1,0 +1,85 @@
+// What peers have put: from the core's active messages to requests at completion objects.
+#pragma once
+
+#include <lci.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include <lci.hpp>
+
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/layers/v1/comp.hpp"
+#include "lib/layers/v1/ids.hpp"
+
+struct LCI_endpoint_s;
+
+namespace v1 {
+
+/// A message for a completion object: makes its request, and delivers that.
+void arrive(comp& to, const lci::status_t& status);
+
+/// The number by which a peer's completion object is addressed, which its rank looks up: a number that is none there is
+/// an error there. Throws for numbers that can be none.
+lci::rcomp_t remote_handle(uintptr_t remote_completion);
+
+/// The remote completion handles behind LCI_DEFAULT_COMP_REMOTE, the same at all ranks, and the endpoints that they
+/// lead to. Messages for an endpoint that does not exist yet wait for it. Thread-safe.
+class arrival_ports {
+ public:
+  /// Registers the ports; all ranks do so first of all.
+  void open(lci::runtime_t runtime);
+
+  /// For short messages, placed ones and signals, which are read where they have arrived.
+  lci::rcomp_t in_place = 0;
+  /// For medium messages, which become packets.
+  lci::rcomp_t packets = 0;
+  /// For long messages, which become memory of malloc().
+  lci::rcomp_t memory = 0;
+  /// For the steps of iovecs.
+  lci::rcomp_t steps = 0;
+
+  /// Makes an endpoint known, and delivers what has waited for it.
+  void add(LCI_endpoint_s* endpoint);
+  void remove(LCI_endpoint_s* endpoint);
+  /// Null if there is none. Takes no lock.
+  LCI_endpoint_s* find(unsigned id) const { return endpoints_.get(id); }
+
+ private:
+  class port final : public lci::comp_impl_t {
+   public:
+    enum class role : uint8_t { in_place, packets, memory, steps };
+    port(arrival_ports& all, role what);
+    void signal(lci::status_t status) override;
+
+   private:
+    arrival_ports& all_;
+    const role role_;
+  };
+  friend class port;
+  /// A message for an endpoint that this rank has yet to create.
+  struct early {
+    port::role role;
+    lci::status_t status;
+    std::vector<std::byte> data;  // of `in_place`
+  };
+  /// Gets messages for completion objects that do not exist.
+  class unknown_port final : public lci::comp_impl_t {
+   public:
+    void signal(lci::status_t status) override;
+  };
+
+  static void deliver(LCI_endpoint_s& endpoint, port::role role, const lci::status_t& status);
+  bool keep(port::role role, const lci::status_t& status);
+
+  lci::mpmc_array<LCI_endpoint_s*> endpoints_;  // by id
+  std::mutex mutex_;
+  std::vector<early> early_;  // under mutex_
+  port in_place_{*this, port::role::in_place}, packets_{*this, port::role::packets}, memory_{*this, port::role::memory},
+      steps_{*this, port::role::steps};
+  unknown_port unknown_;
+};
+
+}  // namespace v1

@@ -1,0 +1,95 @@
+#include "lib/layers/v1/buffers.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/errors.hpp"
+
+using namespace v1;
+
+void* v1::take_packet() { return lci::get_upacket_x().packet_pool(the_world().packets)(); }
+
+void v1::give_back_packet(void* address) { lci::put_upacket_x(address).runtime(the_world().runtime)(); }
+
+bool v1::is_packet(const void* address) { return lci::is_upacket_x(address).runtime(the_world().runtime)(); }
+
+LCI_mbuffer_t v1::make_medium(size_t size) {
+  void* memory = take_packet();
+  if (LCI_UNLIKELY(memory == nullptr)) {
+    memory = std::malloc(size + 1);
+    if (memory == nullptr) throw std::bad_alloc();
+  }
+  return {memory, size};
+}
+
+LCI_error_t LCI_mbuffer_alloc(LCI_device_t device, LCI_mbuffer_t* mbuffer) {
+  return guarded("LCI_mbuffer_alloc", [&] {
+    if (checking()) check_buffer_call("LCI_mbuffer_alloc", device, mbuffer);
+    void* packet = take_packet();
+    if (packet == nullptr) return LCI_ERR_RETRY;
+    *mbuffer = {packet, static_cast<size_t>(LCI_MEDIUM_SIZE)};
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_mbuffer_free(LCI_mbuffer_t mbuffer) {
+  return guarded("LCI_mbuffer_free", [&] {
+    give_back_packet(mbuffer.address);
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_medium_free(LCI_mbuffer_t mbuffer) { return LCI_mbuffer_free(mbuffer); }
+
+namespace {
+
+LCI_error_t make_long(const char* function, LCI_device_t device, size_t size, size_t alignment,
+                      LCI_lbuffer_t* lbuffer) {
+  if (checking()) check_buffer_call(function, device, lbuffer);
+  void* memory = nullptr;
+  if (alignment == 0) {
+    memory = std::malloc(size > 0 ? size : 1);
+  } else if (alignment % sizeof(void*) != 0 || (alignment & (alignment - 1)) != 0) {
+    return fail(function, "alignment = %zu, but must be a power of two, at least %zu", alignment, sizeof(void*));
+  } else if (posix_memalign(&memory, alignment, size > 0 ? size : 1) != 0) {
+    memory = nullptr;
+  }
+  if (memory == nullptr)
+    return fail(function, "size = %zu: the system has no such memory; free some, or ask for less", size);
+  LCI_segment_t segment = nullptr;
+  const LCI_error_t code = LCI_memory_register(device, memory, size, &segment);
+  if (code != LCI_OK) {
+    std::free(memory);
+    return code;
+  }
+  *lbuffer = {segment, memory, size};
+  return LCI_OK;
+}
+
+}  // namespace
+
+LCI_error_t LCI_lbuffer_alloc(LCI_device_t device, size_t size, LCI_lbuffer_t* lbuffer) {
+  return guarded("LCI_lbuffer_alloc", [&] { return make_long("LCI_lbuffer_alloc", device, size, 0, lbuffer); });
+}
+
+LCI_error_t LCI_lbuffer_memalign(LCI_device_t device, size_t size, size_t alignment, LCI_lbuffer_t* lbuffer) {
+  return guarded("LCI_lbuffer_memalign", [&] {
+    if (alignment == 0) return fail("LCI_lbuffer_memalign", "alignment = 0, but must be a power of two");
+    return make_long("LCI_lbuffer_memalign", device, size, alignment, lbuffer);
+  });
+}
+
+LCI_error_t LCI_lbuffer_free(LCI_lbuffer_t lbuffer) {
+  LCI_error_t code = LCI_OK;
+  if (lbuffer.segment != nullptr) code = LCI_memory_deregister(&lbuffer.segment);
+  std::free(lbuffer.address);
+  return code;
+}
+
+size_t LCI_get_iovec_piggy_back_size(int count) {
+  const size_t lengths = 24 + 8 * static_cast<size_t>(count < 0 ? 0 : count);
+  const auto room = static_cast<size_t>(LCI_MEDIUM_SIZE);
+  return LCI_MEDIUM_SIZE < 0 || lengths > room ? 0 : room - lengths;
+}

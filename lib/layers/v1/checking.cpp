@@ -1,0 +1,235 @@
+#include "lib/layers/v1/checking.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+#include <unordered_map>
+
+#include "lib/layers/v1/world.hpp"
+
+namespace v1 {
+
+namespace {
+
+enum class thing : uint8_t { none, device, endpoint, plist, segment };
+
+/// What handles there are. By address; an address that was freed may be that of another object later.
+struct known_things {
+  std::mutex mutex;
+  std::unordered_map<const void*, thing> live;   // under mutex
+  std::unordered_map<const void*, thing> freed;  // under mutex
+};
+known_things known;
+
+void remember(const void* p, thing what) {
+  if (!checking()) return;
+  std::lock_guard guard(known.mutex);
+  known.live[p] = what;
+  known.freed.erase(p);
+}
+void forget_thing(const void* p) {
+  if (!checking()) return;
+  std::lock_guard guard(known.mutex);
+  const auto found = known.live.find(p);
+  if (found == known.live.end()) return;
+  known.freed[p] = found->second;
+  known.live.erase(found);
+}
+
+[[noreturn, gnu::format(printf, 1, 2)]] void misuse(const char* format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  throw lci::invalid_argument_error(text);
+}
+
+void require(const char* name, const void* p, thing what, const char* kind, const char* maker) {
+  if (p == nullptr) misuse("%s is NULL, but must be %s: %s() makes one", name, kind, maker);
+  if (!checking()) return;
+  std::lock_guard guard(known.mutex);
+  const auto found = known.live.find(p);
+  if (found != known.live.end() && found->second == what) return;
+  const auto before = known.freed.find(p);
+  if (before != known.freed.end() && before->second == what)
+    misuse("%s = %p is %s that was freed: do not use it any more", name, p, kind);
+  misuse("%s = %p is not %s: pass what %s() has made", name, p, kind, maker);
+}
+
+void require_device(LCI_device_t device) { require("device", device, thing::device, "a device", "LCI_device_init"); }
+
+void require_buffer(const char* name, const void* address, size_t length) {
+  if (address == nullptr && length > 0)
+    misuse("%s.address is NULL, but must be that of %zu bytes: pass a buffer, or length 0", name, length);
+}
+
+void require_registered(const char* name, const LCI_endpoint_s& ep, const LCI_lbuffer_t& b) {
+  if (b.segment == nullptr || b.length == 0) return;
+  require("segment", b.segment, thing::segment, "a segment", "LCI_memory_register");
+  if (b.segment->mr.is_empty())
+    misuse(
+        "%s.segment = %p is memory of another rank (LCI_segment_deserialize): pass one of LCI_memory_register(), or "
+        "LCI_SEGMENT_ALL",
+        name, static_cast<void*>(b.segment));
+  if (b.segment->device != ep.device)
+    misuse(
+        "%s.segment = %p is registered with another device than the endpoint's: register the memory with that, or "
+        "pass LCI_SEGMENT_ALL",
+        name, static_cast<void*>(b.segment));
+  const auto from = reinterpret_cast<uintptr_t>(b.address);
+  const lci::rmr_t& r = b.segment->rmr;
+  if (from < r.base || from - r.base > r.size() || b.length > r.size() - (from - r.base))
+    misuse(
+        "%s has %zu bytes at %p, which are not all in its segment of %llu bytes at %p: register more, or pass "
+        "LCI_SEGMENT_ALL",
+        name, b.length, b.address, static_cast<unsigned long long>(r.size()), reinterpret_cast<void*>(r.base));
+}
+
+}  // namespace
+
+void know(LCI_device_t device) { remember(device, thing::device); }
+void know(LCI_endpoint_t endpoint) { remember(endpoint, thing::endpoint); }
+void know(LCI_plist_t plist) { remember(plist, thing::plist); }
+void know(LCI_segment_t segment) { remember(segment, thing::segment); }
+void forget(LCI_device_t device) { forget_thing(device); }
+void forget(LCI_endpoint_t endpoint) { forget_thing(endpoint); }
+void forget(LCI_plist_t plist) { forget_thing(plist); }
+void forget(LCI_segment_t segment) { forget_thing(segment); }
+void forget_checked() {
+  std::lock_guard guard(known.mutex);
+  known.live.clear();
+  known.freed.clear();
+}
+
+void check_device_to_free(const LCI_device_t* device) {
+  if (device == nullptr) misuse("device is NULL, but must be the address of a device's handle");
+  require_device(*device);
+  if (*device == LCI_UR_DEVICE) misuse("device is LCI_UR_DEVICE: LCI_finalize() frees it");
+}
+
+void check_endpoint_to_free(const LCI_endpoint_t* endpoint) {
+  if (endpoint == nullptr) misuse("endpoint is NULL, but must be the address of an endpoint's handle");
+  check_endpoint("LCI_endpoint_free", *endpoint);
+  if (*endpoint == LCI_UR_ENDPOINT) misuse("endpoint is LCI_UR_ENDPOINT: LCI_finalize() frees it");
+  if (checking() && (*endpoint)->outstanding.load(std::memory_order_acquire) != 0)
+    misuse("endpoint = %p has communication that is not complete: call LCI_fence_wait() first",
+           static_cast<void*>(*endpoint));
+}
+
+void check_plist(const char*, LCI_plist_t plist) {
+  require("plist", plist, thing::plist, "a property list", "LCI_plist_create");
+}
+
+void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted, const char* maker) {
+  const char* is = "";
+  switch (kind) {
+    case comp::kind::none:
+      is = "NULL";
+      break;
+    case comp::kind::queue:
+      is = "a queue";
+      break;
+    case comp::kind::sync:
+      is = "a synchronizer";
+      break;
+    case comp::kind::handler:
+      is = "a handler";
+      break;
+    case comp::kind::freed:
+      is = "a completion object that was freed, or none at all";
+      break;
+  }
+  misuse("%p is %s, but must be %s: %s() makes one", handle, is, wanted, maker);
+}
+
+void check_endpoint(const char*, LCI_endpoint_t endpoint) {
+  require("ep", endpoint, thing::endpoint, "an endpoint", "LCI_endpoint_init");
+}
+
+void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device, LCI_plist_t plist) {
+  if (endpoint == nullptr) misuse("ep_ptr is NULL, but must be the address of a handle");
+  require_device(device);
+  check_plist("LCI_endpoint_init", plist);
+  const comp& c = the_world().comps.find(plist->default_comp);
+  const bool fits = (plist->message == LCI_COMPLETION_QUEUE && c.what == comp::kind::queue) ||
+                    (plist->message == LCI_COMPLETION_HANDLER && c.what == comp::kind::handler) ||
+                    (plist->message == LCI_COMPLETION_SYNC && c.what == comp::kind::sync);
+  // The list's own default, LCI_UR_CQ, is for programs that never put to this endpoint.
+  if (plist->message != LCI_COMPLETION_NONE && !fits && plist->default_comp != LCI_UR_CQ)
+    misuse(
+        "plist has a default completion object of another kind than its message port: call "
+        "LCI_plist_set_comp_type() with LCI_PORT_MESSAGE and the kind of the object");
+}
+
+void check_comp_to_make(const char*, LCI_device_t device, const LCI_comp_t* out) {
+  if (out == nullptr) misuse("the result's address is NULL, but must be that of an LCI_comp_t");
+  if (device != nullptr) require_device(device);
+}
+
+void check_buffer_call(const char*, LCI_device_t device, const void* out) {
+  if (out == nullptr) misuse("the result's address is NULL, but must not be");
+  require_device(device);
+}
+
+void check_result(const char*, const char* name, const void* out) {
+  if (out == nullptr) misuse("%s is NULL, but must be the address of one", name);
+}
+
+void check_segment(const char*, LCI_segment_t segment) {
+  require("segment", segment, thing::segment, "a segment", "LCI_memory_register");
+}
+
+void check_post(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag) {
+  check_endpoint(function, endpoint);
+  if (rank < 0 || rank >= LCI_NUM_PROCESSES) misuse("rank = %d, but must be 0 to %d", rank, LCI_NUM_PROCESSES - 1);
+  if (tag > max_tag) misuse("tag = %u, but must be at most LCI_MAX_TAG = %d", tag, LCI_MAX_TAG);
+}
+
+void check_receive(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag) {
+  check_endpoint(function, endpoint);
+  const bool any = endpoint->policy == lci::matching_policy_t::tag_only;
+  check_post(function, endpoint, any ? 0 : rank, tag);
+}
+
+void check_medium(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mbuffer_t& buffer) {
+  check_post(function, endpoint, rank, tag);
+  require_buffer("buffer", buffer.address, buffer.length);
+}
+
+void check_long(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer) {
+  check_post(function, endpoint, rank, tag);
+  require_buffer("buffer", buffer.address, buffer.length);
+  require_registered("buffer", *endpoint, buffer);
+}
+
+void check_long_receive(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag,
+                        const LCI_lbuffer_t& buffer) {
+  check_receive(function, endpoint, rank, tag);
+  if (buffer.address != nullptr) require_registered("buffer", *endpoint, buffer);
+}
+
+void check_vector(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec) {
+  check_post(function, endpoint, rank, tag);
+  require_buffer("iovec.piggy_back", iovec.piggy_back.address, iovec.piggy_back.length);
+  if (iovec.count > 0 && iovec.lbuffers == nullptr) misuse("iovec.lbuffers is NULL, but iovec.count = %d", iovec.count);
+  for (int i = 0; i < iovec.count; ++i) {
+    require_buffer("iovec.lbuffers[]", iovec.lbuffers[i].address, iovec.lbuffers[i].length);
+    require_registered("iovec.lbuffers[]", *endpoint, iovec.lbuffers[i]);
+  }
+}
+
+checked_progress::checked_progress(LCI_device_t device) : device_(device) {
+  require_device(device);
+  if (device->in_progress.fetch_add(1, std::memory_order_relaxed) != 0) {
+    device->in_progress.fetch_sub(1, std::memory_order_relaxed);
+    misuse(
+        "device = %p: two threads make progress on it at once, or a handler does: let one thread at a time call "
+        "LCI_progress() for a device, and none inside a handler",
+        static_cast<void*>(device));
+  }
+}
+
+checked_progress::~checked_progress() { device_->in_progress.fetch_sub(1, std::memory_order_relaxed); }
+
+}  // namespace v1

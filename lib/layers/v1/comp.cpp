@@ -1,0 +1,68 @@
+#include "lib/layers/v1/comp.hpp"
+
+#include <memory>
+
+#include "lib/layers/v1/arrivals.hpp"
+#include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/world.hpp"
+
+namespace v1 {
+
+namespace {
+
+class no_comp final : public comp {
+ public:
+  explicit no_comp(kind k) : comp(k, nullptr) {}
+
+ private:
+  void take(const LCI_request_t&) override {}
+};
+
+}  // namespace
+
+void comp_port::signal(lci::status_t s) {
+  if (arrives_) return arrive(owner_, s);
+  // A receive into a medium buffer.
+  LCI_request_t r;
+  r.flag = flag_of(s);
+  r.rank = s.rank;
+  r.tag = user_tag_of(s.tag);
+  r.type = LCI_MEDIUM;
+  r.data.mbuffer = {s.buffer, s.size};
+  r.user_context = s.user_context;
+  count_delivered(id_of(s.tag));
+  owner_.deliver(r);
+}
+
+comp_table::comp_table()
+    : freed_(new no_comp(comp::kind::freed)), none_(new no_comp(comp::kind::none)), objects_(64, freed_) {
+  freed_->handle = ~uintptr_t{0};
+  objects_.put(0, none_);
+}
+
+comp_table::~comp_table() {
+  delete none_;
+  delete freed_;
+}
+
+LCI_comp_t comp_table::add(comp* object) {
+  std::unique_ptr<comp> owned(object);
+  const lci::rcomp_t handle = lci::register_rcomp_x(lci::comp_t(&object->remote)).runtime(the_world().runtime)();
+  owned->handle = handle;
+  objects_.put(handle & index_mask, owned.get());
+  owned.release();
+  return reinterpret_cast<LCI_comp_t>(static_cast<uintptr_t>(handle));
+}
+
+void comp_table::remove(comp& object) {
+  objects_.put(object.handle & index_mask, freed_);
+  lci::deregister_rcomp_x(static_cast<lci::rcomp_t>(object.handle)).runtime(the_world().runtime)();
+  delete &object;
+}
+
+void comp_table::clear() {
+  for (size_t i = objects_.size(); i-- > 1;)
+    if (comp* c = objects_.get(i); c != freed_) remove(*c);
+}
+
+}  // namespace v1

@@ -1,0 +1,155 @@
+// Puts of short and medium messages, and of long ones into memory that the target allocates.
+#include <lci.h>
+
+#include <cstring>
+
+#include "lib/layers/v1/buffers.hpp"
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/messages.hpp"
+#include "lib/layers/v1/record.hpp"
+#include "lib/layers/v1/vectors.hpp"
+
+using namespace v1;
+
+namespace {
+
+[[noreturn, gnu::cold]] void throw_no_remote() {
+  throw lci::invalid_argument_error(
+      "remote_completion is LCI_NO_COMP_REMOTE, but the data would reach nobody: name a completion object, or pass "
+      "LCI_DEFAULT_COMP_REMOTE");
+}
+
+/// The core's handle for a message that the target's completion object gets.
+LCI_ALWAYS_INLINE inline lci::rcomp_t receiver_of(uintptr_t remote_completion, lci::rcomp_t usual) {
+  if (LCI_LIKELY(remote_completion == LCI_DEFAULT_COMP_REMOTE)) return usual;
+  if (remote_completion == LCI_NO_COMP_REMOTE) throw_no_remote();
+  return remote_handle(remote_completion);
+}
+
+LCI_ALWAYS_INLINE inline lci::status_t post_message(const LCI_endpoint_s& ep, int rank, const void* buffer, size_t size,
+                                                    lci::rcomp_t to, lci::tag_t tag) {
+  return lci::post_am_x(rank, buffer, size, lci::COMP_NULL_RETRY, to).device(ep.core).tag(tag)();
+}
+
+/// `handed_over`: the buffer becomes the library's unless the result is a retry or an error.
+LCI_error_t put_allocated(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
+                          uintptr_t remote_completion, bool handed_over) {
+  require_medium(buffer.length);
+  const lci::rcomp_t to = receiver_of(remote_completion, ep.ports->packets);
+  const lci::tag_t core_tag = arrival_tag(ep, arrival::medium, tag);
+  if (LCI_LIKELY(!handed_over)) return sent(ep, post_message(ep, rank, buffer.address, buffer.length, to, core_tag));
+  const bool taken = is_packet(buffer.address);
+  const LCI_error_t code = sent(
+      ep,
+      lci::post_am_x(rank, buffer.address, buffer.length, lci::COMP_NULL_RETRY, to).device(ep.core).tag(core_tag)());
+  if (code == LCI_OK && !taken) give_back_packet(buffer.address);
+  return code;
+}
+
+/// A message that the target copies to an address, which follows the data in a packet.
+LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
+                       uintptr_t remote_completion, bool handed_over) {
+  require_medium(buffer.length);
+  if (LCI_UNLIKELY(remote.length < buffer.length))
+    throw lci::invalid_argument_error("remote.length = " + std::to_string(remote.length) +
+                                      ", but must be at least buffer.length = " + std::to_string(buffer.length));
+  const placement where{reinterpret_cast<uint64_t>(remote.address), remote_completion != LCI_NO_COMP_REMOTE};
+  const lci::rcomp_t to = where.signals != 0 ? receiver_of(remote_completion, ep.in_place) : ep.in_place;
+  const lci::tag_t core_tag = arrival_tag(ep, arrival::placed, tag);
+  const size_t size = buffer.length + sizeof where;
+  const bool in_packet = handed_over && is_packet(buffer.address);
+  void* packet = in_packet ? buffer.address : take_packet();
+  if (packet == nullptr) return LCI_ERR_RETRY;
+  if (!in_packet && buffer.length > 0) std::memcpy(packet, buffer.address, buffer.length);
+  std::memcpy(static_cast<std::byte*>(packet) + buffer.length, &where, sizeof where);
+  LCI_error_t code;
+  try {
+    code = sent(ep, lci::post_am_x(rank, packet, size, lci::COMP_NULL_RETRY, to).device(ep.core).tag(core_tag)());
+  } catch (...) {
+    if (!in_packet) give_back_packet(packet);
+    throw;
+  }
+  if (code != LCI_OK && !in_packet) give_back_packet(packet);
+  if (code == LCI_OK && handed_over && !in_packet) give_back_packet(buffer.address);
+  return code;
+}
+
+}  // namespace
+
+LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
+  try {
+    if (checking()) check_post("LCI_puts", ep, rank, tag);
+    return sent(*ep, post_message(*ep, rank, &src, sizeof src, receiver_of(remote_completion, ep->in_place),
+                                  arrival_tag(*ep, arrival::immediate, tag)));
+  } catch (...) {
+    return fail_by_exception("LCI_puts");
+  }
+}
+
+LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
+                     uintptr_t remote_completion) {
+  return guarded("LCI_putm", [&] {
+    if (checking()) check_medium("LCI_putm", ep, rank, tag, buffer);
+    return put_placed(*ep, buffer, rank, tag, remote, remote_completion, false);
+  });
+}
+
+LCI_error_t LCI_putmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
+                      uintptr_t remote_completion) {
+  return guarded("LCI_putmn", [&] {
+    if (checking()) check_medium("LCI_putmn", ep, rank, tag, buffer);
+    return put_placed(*ep, buffer, rank, tag, remote, remote_completion, true);
+  });
+}
+
+LCI_error_t LCI_putma(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
+  try {
+    if (checking()) check_medium("LCI_putma", ep, rank, tag, buffer);
+    return put_allocated(*ep, buffer, rank, tag, remote_completion, false);
+  } catch (...) {
+    return fail_by_exception("LCI_putma");
+  }
+}
+
+LCI_error_t LCI_putmna(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
+  return guarded("LCI_putmna", [&] {
+    if (checking()) check_medium("LCI_putmna", ep, rank, tag, buffer);
+    return put_allocated(*ep, buffer, rank, tag, remote_completion, true);
+  });
+}
+
+LCI_error_t LCI_putmac(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion,
+                       LCI_comp_t local_completion, void* user_context) {
+  const LCI_error_t code = LCI_putma(ep, buffer, rank, tag, remote_completion);
+  if (code != LCI_OK) return code;
+  return guarded("LCI_putmac", [&] {
+    deliver_sent(local_completion, buffer, rank, tag, user_context);
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_putla(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_comp_t completion, int rank, LCI_tag_t tag,
+                      uintptr_t remote_completion, void* user_context) {
+  return guarded("LCI_putla", [&] {
+    if (checking()) check_long("LCI_putla", ep, rank, tag, buffer);
+    const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
+    comp& to = completion_of(completion);
+    // An object of the target's own choice gets it as the only buffer of an iovec, whose steps name the object.
+    if (remote_completion != LCI_DEFAULT_COMP_REMOTE)
+      return put_vector(*ep, {{nullptr, 0}, &buffer, 1}, LCI_LONG, to, rank, tag, receiver_of(remote_completion, 0),
+                        user_context);
+    record* r = take_record(ep, record::role::notifying, to, rank, tag, user_context);
+    r->request.type = LCI_LONG;
+    r->request.data.lbuffer = buffer;
+    const LCI_error_t code = post_issued(r, [&] {
+      // A small message would be complete before the target has allocated its buffer.
+      return lci::post_am_x(rank, buffer.address, buffer.length, lci::comp_t(r), ep->ports->memory)
+          .device(ep->core)
+          .mr(registration_of(buffer.segment))
+          .comp_semantic(lci::comp_semantic_t::remote)
+          .tag(core_tag)();
+    });
+    if (code == LCI_OK) count_sent(ep->id);
+    return code;
+  });
+}

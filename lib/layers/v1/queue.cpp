@@ -1,0 +1,132 @@
+// Completion queues.
+#include <lci.h>
+
+#include <memory>
+
+#include "lib/concurrent/parking.hpp"
+#include "lib/concurrent/segmented_queue.hpp"
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/wait.hpp"
+#include "lib/layers/v1/world.hpp"
+
+using namespace v1;
+
+namespace {
+
+/// Grows; loses nothing. Thread-safe. Sleepers are woken one for each request.
+class queue final : public comp {
+ public:
+  explicit queue(LCI_device_t device) : comp(kind::queue, device) {}
+
+  bool pop(LCI_request_t* out) { return items_.pop(*out); }
+  size_t pop_many(LCI_request_t* out, size_t max) { return items_.pop_many(out, max); }
+  size_t length() const { return items_.size(); }
+  void sleep(int64_t ns) {
+    sleepers_.sleep([this] { return items_.idle(); }, ns);
+  }
+
+ private:
+  void take(const LCI_request_t& request) override {
+    bool asleep = false;
+    items_.push(request, [&] { asleep = sleepers_.notice(); });
+    if (LCI_UNLIKELY(asleep)) sleepers_.wake();
+  }
+
+  lci::segmented_queue<LCI_request_t> items_;
+  lci::event_count<> sleepers_;
+};
+
+LCI_ALWAYS_INLINE inline queue& queue_of(LCI_comp_t handle) {
+  comp& c = the_world().comps.find(handle);
+  if (LCI_UNLIKELY(c.what != comp::kind::queue)) throw_wrong_kind(handle, c.what, "a queue", "LCI_queue_create");
+  return static_cast<queue&>(c);
+}
+
+}  // namespace
+
+LCI_error_t LCI_queue_create(LCI_device_t device, LCI_comp_t* cq) {
+  return guarded("LCI_queue_create", [&] {
+    if (checking()) check_comp_to_make("LCI_queue_create", device, cq);
+    *cq = the_world().comps.add(new queue(device));
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_queue_createx(LCI_device_t device, size_t max_length, LCI_comp_t* cq) {
+  (void)max_length;  // it grows beyond what it is expected to hold, rather than to lose a completion
+  return LCI_queue_create(device, cq);
+}
+
+LCI_error_t LCI_queue_free(LCI_comp_t* cq) {
+  return guarded("LCI_queue_free", [&] {
+    if (cq == nullptr) return fail("LCI_queue_free", "cq is NULL, but must be the address of a queue's handle");
+    the_world().comps.remove(queue_of(*cq));
+    *cq = nullptr;
+    return LCI_OK;
+  });
+}
+
+extern "C" LCI_error_t LCI_queue_pop(LCI_comp_t cq, LCI_request_t* request) {
+  try {
+    if (checking()) check_result("LCI_queue_pop", "request", request);
+    return queue_of(cq).pop(request) ? LCI_OK : LCI_ERR_RETRY;
+  } catch (...) {
+    return fail_by_exception("LCI_queue_pop");
+  }
+}
+
+extern "C" LCI_error_t LCI_queue_pop_p(LCI_comp_t* cq, LCI_request_t* request) {
+  if (cq == nullptr) return fail("LCI_queue_pop", "cq is NULL, but must be the address of a queue's handle");
+  return LCI_queue_pop(*cq, request);
+}
+
+extern "C" LCI_error_t LCI_queue_pop_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t* requests,
+                                              size_t* return_count) {
+  return guarded("LCI_queue_pop_multiple", [&] {
+    if (checking()) check_result("LCI_queue_pop_multiple", "return_count", return_count);
+    *return_count = queue_of(cq).pop_many(requests, request_count);
+    return LCI_OK;
+  });
+}
+
+extern "C" LCI_error_t LCI_queue_pop_multiple_p(LCI_comp_t* cq, size_t request_count, LCI_request_t requests[],
+                                                size_t return_count) {
+  (void)return_count;  // passed by value, as the specification prints it
+  if (cq == nullptr) return fail("LCI_queue_pop_multiple", "cq is NULL, but must be the address of a queue's handle");
+  size_t n = 0;
+  const LCI_error_t code = LCI_queue_pop_multiple(*cq, request_count, requests, &n);
+  if (code == LCI_OK && n < request_count) requests[n].flag = LCI_ERR_RETRY;
+  return code;
+}
+
+LCI_error_t LCI_queue_wait(LCI_comp_t cq, LCI_request_t* request) {
+  return guarded("LCI_queue_wait", [&] {
+    if (checking()) check_result("LCI_queue_wait", "request", request);
+    queue& q = queue_of(cq);
+    wait_until(
+        q.device, [&] { return q.pop(request); }, [&](int64_t ns) { q.sleep(ns); });
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_queue_wait_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t requests[]) {
+  return guarded("LCI_queue_wait_multiple", [&] {
+    queue& q = queue_of(cq);
+    size_t n = 0;
+    const auto ready = [&] {
+      n += q.pop_many(requests + n, request_count - n);
+      return n == request_count;
+    };
+    wait_until(q.device, ready, [&](int64_t ns) { q.sleep(ns); });
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_queue_len(LCI_comp_t cq, size_t* len) {
+  return guarded("LCI_queue_len", [&] {
+    if (checking()) check_result("LCI_queue_len", "len", len);
+    *len = queue_of(cq).length();
+    return LCI_OK;
+  });
+}

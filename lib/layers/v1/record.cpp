@@ -1,0 +1,114 @@
+#include "lib/layers/v1/record.hpp"
+
+#include <mutex>
+
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/v1/world.hpp"
+
+namespace v1 {
+
+namespace {
+
+// Threads that post are often not those that make progress, so records wander from these to those: in batches.
+constexpr unsigned batch = 32;
+constinit lci::spinlock lock;
+constinit record* free_list = nullptr;  // under lock; linked by next_free
+
+[[gnu::noinline]] void refill(thread_state& mine) {
+  {
+    std::lock_guard guard(lock);
+    while (free_list != nullptr && mine.n_free_records < batch) {
+      record* r = free_list;
+      free_list = r->next_free;
+      r->next_free = mine.free_records;
+      mine.free_records = r;
+      ++mine.n_free_records;
+    }
+  }
+  if (mine.free_records != nullptr) return;
+  record* r = new record;
+  r->next_free = nullptr;
+  mine.free_records = r;
+  mine.n_free_records = 1;
+}
+
+[[gnu::noinline]] void hand_on(thread_state& mine, unsigned kept) {
+  std::lock_guard guard(lock);
+  while (mine.n_free_records > kept) {
+    record* r = mine.free_records;
+    mine.free_records = r->next_free;
+    --mine.n_free_records;
+    r->next_free = free_list;
+    free_list = r;
+  }
+}
+
+}  // namespace
+
+record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank, LCI_tag_t tag,
+                    void* user_context) {
+  thread_state& mine = my_state();
+  if (LCI_UNLIKELY(mine.free_records == nullptr)) refill(mine);
+  record* r = mine.free_records;
+  mine.free_records = r->next_free;
+  --mine.n_free_records;
+  r->to = &to;
+  r->endpoint = endpoint;
+  r->what = what;
+  r->request.rank = rank;
+  r->request.tag = tag;
+  r->request.user_context = user_context;
+  return r;
+}
+
+void give_back(record* r) {
+  thread_state& mine = my_state();
+  r->next_free = mine.free_records;
+  mine.free_records = r;
+  if (LCI_UNLIKELY(++mine.n_free_records > 2 * batch)) hand_on(mine, batch);
+}
+
+void give_back_records(thread_state& state) { hand_on(state, 0); }
+
+void free_records() {
+  hand_on(my_state(), 0);
+  std::lock_guard guard(lock);
+  while (free_list != nullptr) {
+    record* r = free_list;
+    free_list = r->next_free;
+    delete r;
+  }
+}
+
+void record::signal(lci::status_t s) {
+  request.flag = flag_of(s);
+  if (is_issued()) {
+    // A target that is not signalled does not count the message either.
+    if (LCI_UNLIKELY(request.flag != LCI_OK) && what == role::notifying) count_delivered(endpoint->id);
+    end_issued(*endpoint);
+  } else {
+    request.rank = s.rank;
+    count_delivered(endpoint->id);
+    if (what == role::long_receive) {
+      request.data.lbuffer.address = s.buffer;
+      request.data.lbuffer.length = s.size;
+    }
+  }
+  struct giving_back {  // also if a handler throws
+    record* r;
+    ~giving_back() { give_back(r); }
+  } const guard{this};
+  to->deliver(request);
+}
+
+void undo(record* r) {
+  if (r->is_issued()) end_issued(*r->endpoint);
+  give_back(r);
+}
+
+void begin_issued(LCI_endpoint_s& endpoint) { endpoint.outstanding.fetch_add(1, std::memory_order_relaxed); }
+
+// A1: pairs with A1 in LCI_fence_wait(): what the operation has written is seen after the fence.
+void end_issued(LCI_endpoint_s& endpoint) { endpoint.outstanding.fetch_sub(1, std::memory_order_release); }
+
+}  // namespace v1

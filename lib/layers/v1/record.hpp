@@ -1,0 +1,78 @@
+// Outstanding operations that need more than the core's status to make a request.
+#pragma once
+
+#include <lci.h>
+
+#include <lci.hpp>
+
+#include "lib/layers/v1/comp.hpp"
+#include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/thread_state.hpp"
+
+struct LCI_endpoint_s;
+
+namespace v1 {
+
+/// One operation, from its post to its completion, which it is the completion object of. Owned by whoever posts until
+/// the core has it, then by the core's signal, which ends it.
+struct record final : lci::comp_impl_t {
+  enum class role : uint8_t {
+    short_receive,
+    long_receive,
+    issued,    ///< by this rank
+    notifying  ///< issued, and the target's completion object is signalled if it succeeds
+  };
+  bool is_issued() const { return what >= role::issued; }
+
+  LCI_request_t request;
+  comp* to;
+  LCI_endpoint_s* endpoint;
+  role what;
+  record* next_free;
+
+  void signal(lci::status_t status) override;
+};
+
+/// A record with what a request of this operation says whatever happens. Throws std::bad_alloc.
+record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank, LCI_tag_t tag, void* user_context);
+void give_back(record* r);
+/// What a thread that ends has.
+void give_back_records(thread_state& state);
+/// All records that are free, at the end of the world.
+void free_records();
+
+/// Counts an issued operation as outstanding, for LCI_fence_wait(), until its end.
+void begin_issued(LCI_endpoint_s& endpoint);
+void end_issued(LCI_endpoint_s& endpoint);
+
+/// For a record whose operation was not posted.
+void undo(record* r);
+
+/// Posts the operation of a record by `post()`. The record is signalled now or later; or it is given back, since the
+/// post returned a retry or threw.
+template <class F>
+inline LCI_error_t post_recorded(record* r, F post) {
+  lci::status_t status;
+  try {
+    status = post();
+  } catch (...) {
+    undo(r);
+    throw;
+  }
+  if (LCI_LIKELY(status.is_posted())) return LCI_OK;
+  if (LCI_LIKELY(!status.is_retry())) {
+    r->signal(status);
+    return LCI_OK;
+  }
+  undo(r);
+  return LCI_ERR_RETRY;
+}
+
+/// The same for an issued operation.
+template <class F>
+inline LCI_error_t post_issued(record* r, F post) {
+  begin_issued(*r->endpoint);
+  return post_recorded(r, post);
+}
+
+}  // namespace v1

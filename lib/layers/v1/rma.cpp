@@ -1,0 +1,115 @@
+// Long puts to and gets from registered memory of a peer, and fences.
+#include <lci.h>
+
+#include <thread>
+
+#include "lib/layers/v1/agreement.hpp"
+#include "lib/layers/v1/buffers.hpp"
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/messages.hpp"
+#include "lib/layers/v1/record.hpp"
+#include "lib/layers/v1/rma.hpp"
+#include "lib/layers/v1/wait.hpp"
+
+using namespace v1;
+
+remote_range v1::range_of(const LCI_lbuffer_t& remote) {
+  if (LCI_UNLIKELY(remote.segment == nullptr))
+    throw lci::invalid_argument_error(
+        "the remote buffer's segment is LCI_SEGMENT_ALL, but a peer's memory must be registered there: pass what "
+        "LCI_segment_deserialize() makes of the peer's registration");
+  const lci::rmr_t& key = remote.segment->rmr;
+  const auto address = reinterpret_cast<uintptr_t>(remote.address);
+  if (LCI_UNLIKELY(address < key.base || address - key.base > key.size() ||
+                   remote.length > key.size() - (address - key.base)))
+    throw lci::invalid_argument_error("the remote buffer has " + std::to_string(remote.length) + " bytes at address " +
+                                      std::to_string(address) + ", but its segment has " + std::to_string(key.size()) +
+                                      " at " + std::to_string(key.base));
+  return {key, address - key.base};
+}
+
+lci::rcomp_t v1::notified(const LCI_endpoint_s& ep, uintptr_t remote_completion) {
+  if (remote_completion == LCI_NO_COMP_REMOTE) return 0;
+  return remote_completion == LCI_DEFAULT_COMP_REMOTE ? ep.in_place : remote_handle(remote_completion);
+}
+
+LCI_error_t LCI_putl(LCI_endpoint_t ep, LCI_lbuffer_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
+                     LCI_lbuffer_t remote, uintptr_t remote_completion, void* user_context) {
+  return guarded("LCI_putl", [&] {
+    if (checking()) check_long("LCI_putl", ep, rank, tag, local);
+    if (remote.length < local.length)
+      throw lci::invalid_argument_error("remote.length = " + std::to_string(remote.length) +
+                                        ", but must be at least local.length = " + std::to_string(local.length));
+    const remote_range there = range_of(remote);
+    const lci::rcomp_t notify = notified(*ep, remote_completion);
+    const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
+    record* r = take_record(ep, notify != 0 ? record::role::notifying : record::role::issued,
+                            completion_of(local_completion), rank, tag, user_context);
+    r->request.type = LCI_LONG;
+    r->request.data.lbuffer = local;
+    const LCI_error_t code = post_issued(r, [&] {
+      return lci::post_put_x(rank, local.address, local.length, lci::comp_t(r), there.offset, there.key)
+          .device(ep->core)
+          .mr(registration_of(local.segment))
+          .remote_comp(notify)
+          .tag(core_tag)();
+    });
+    if (code == LCI_OK && notify != 0) count_sent(ep->id);
+    return code;
+  });
+}
+
+LCI_error_t LCI_getl(LCI_endpoint_t ep, LCI_lbuffer_t* local, size_t length, LCI_comp_t local_completion, int rank,
+                     LCI_tag_t tag, LCI_lbuffer_t remote, uintptr_t remote_completion, void* user_context) {
+  return guarded("LCI_getl", [&] {
+    if (local == nullptr) return fail("LCI_getl", "local_buffer is NULL, but must be the address of a buffer");
+    if (checking()) check_long("LCI_getl", ep, rank, tag, *local);
+    if (length > remote.length || length > local->length)
+      throw lci::invalid_argument_error("length = " + std::to_string(length) + ", but the local buffer has " +
+                                        std::to_string(local->length) + " bytes and the remote one " +
+                                        std::to_string(remote.length));
+    const remote_range there = range_of(remote);
+    const lci::rcomp_t notify = notified(*ep, remote_completion);
+    const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
+    record* r = take_record(ep, notify != 0 ? record::role::notifying : record::role::issued,
+                            completion_of(local_completion), rank, tag, user_context);
+    r->request.type = LCI_LONG;
+    r->request.data.lbuffer = {local->segment, local->address, length};
+    const LCI_error_t code = post_issued(r, [&] {
+      return lci::post_get_x(rank, local->address, length, lci::comp_t(r), there.offset, there.key)
+          .device(ep->core)
+          .mr(registration_of(local->segment))
+          .remote_comp(notify)
+          .tag(core_tag)();
+    });
+    if (code == LCI_OK && notify != 0) count_sent(ep->id);
+    return code;
+  });
+}
+
+namespace {
+
+void wait_for_issued(LCI_endpoint_s& ep) {
+  // A1: pairs with the release in end_issued().
+  const auto ready = [&] { return ep.outstanding.load(std::memory_order_acquire) == 0; };
+  wait_until(ep.device, ready, [](int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns / 20)); });
+}
+
+}  // namespace
+
+LCI_error_t LCI_fence_wait(LCI_endpoint_t endpoint) {
+  return guarded("LCI_fence_wait", [&] {
+    if (checking()) check_endpoint("LCI_fence_wait", endpoint);
+    wait_for_issued(*endpoint);
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_gfence_wait(LCI_endpoint_t endpoint) {
+  return guarded("LCI_gfence_wait", [&] {
+    if (checking()) check_endpoint("LCI_gfence_wait", endpoint);
+    wait_for_issued(*endpoint);
+    await_quiet(*endpoint);
+    return LCI_OK;
+  });
+}

@@ -1,0 +1,213 @@
+// Sends and receives of short, medium and long messages.
+#include <lci.h>
+
+#include <cstring>
+
+#include "lib/layers/v1/buffers.hpp"
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/messages.hpp"
+#include "lib/layers/v1/record.hpp"
+
+using namespace v1;
+
+void v1::throw_tag(LCI_tag_t tag) {
+  throw lci::invalid_argument_error("tag = " + std::to_string(tag) +
+                                    ", but must be at most LCI_MAX_TAG = " + std::to_string(LCI_MAX_TAG));
+}
+void v1::throw_medium_size(size_t size) {
+  throw lci::invalid_argument_error("buffer.length = " + std::to_string(size) +
+                                    ", but must be at most LCI_MEDIUM_SIZE = " + std::to_string(LCI_MEDIUM_SIZE) +
+                                    ": send it as a long message");
+}
+void v1::throw_no_rank() {
+  throw lci::invalid_argument_error(
+      "rank is negative, but the endpoint matches by rank and tag: name the source, or create the endpoint with "
+      "LCI_MATCH_TAG");
+}
+void v1::throw_no_completion() {
+  throw lci::invalid_argument_error(
+      "completion is NULL, but the library allocates the buffer, which nobody would get: pass a queue, a synchronizer "
+      "or a handler");
+}
+
+LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag) {
+  try {
+    if (checking()) check_post("LCI_sends", ep, rank, tag);
+    return sent(*ep, lci::post_send_x(rank, &src, sizeof src, send_tag(*ep, space::shorts, tag), lci::COMP_NULL_RETRY)
+                         .device(ep->core)
+                         .matching_policy(ep->policy)());
+  } catch (...) {
+    return fail_by_exception("LCI_sends");
+  }
+}
+
+LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
+  try {
+    if (checking()) check_medium("LCI_sendm", ep, rank, tag, buffer);
+    require_medium(buffer.length);
+    return sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length, send_tag(*ep, space::mediums, tag),
+                                      lci::COMP_NULL_RETRY)
+                         .device(ep->core)
+                         .matching_policy(ep->policy)());
+  } catch (...) {
+    return fail_by_exception("LCI_sendm");
+  }
+}
+
+LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
+  const LCI_error_t code = guarded("LCI_sendmn", [&] {
+    if (checking()) check_medium("LCI_sendmn", ep, rank, tag, buffer);
+    require_medium(buffer.length);
+    // The core takes over a packet with what it posts. One of ordinary memory is a copy of a message that arrived while
+    // there was no packet.
+    const bool taken = is_packet(buffer.address);
+    const LCI_error_t result = sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length,
+                                                          send_tag(*ep, space::mediums, tag), lci::COMP_NULL_RETRY)
+                                             .device(ep->core)
+                                             .matching_policy(ep->policy)());
+    if (result == LCI_OK && !taken) give_back_packet(buffer.address);
+    return result;
+  });
+  return code;
+}
+
+LCI_error_t LCI_sendmc(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
+                       void* user_context) {
+  const LCI_error_t code = LCI_sendm(ep, buffer, rank, tag);
+  if (code != LCI_OK) return code;
+  return guarded("LCI_sendmc", [&] {
+    deliver_sent(completion, buffer, rank, tag, user_context);
+    return LCI_OK;
+  });
+}
+
+void v1::deliver_sent(LCI_comp_t completion, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, void* user_context) {
+  LCI_request_t r;
+  r.flag = LCI_OK;
+  r.rank = rank;
+  r.tag = tag;
+  r.type = LCI_MEDIUM;
+  r.data.mbuffer = buffer;
+  r.user_context = user_context;
+  completion_of(completion).deliver(r);
+}
+
+LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
+                      void* user_context) {
+  return guarded("LCI_sendl", [&] {
+    if (checking()) check_long("LCI_sendl", ep, rank, tag, buffer);
+    const lci::tag_t core_tag = send_tag(*ep, space::longs, tag);
+    record* r = take_record(ep, record::role::issued, completion_of(completion), rank, tag, user_context);
+    r->request.type = LCI_LONG;
+    r->request.data.lbuffer = buffer;
+    const LCI_error_t code = post_issued(r, [&] {
+      return lci::post_send_x(rank, buffer.address, buffer.length, core_tag, lci::comp_t(r))
+          .device(ep->core)
+          .mr(registration_of(buffer.segment))
+          .matching_policy(ep->policy)();
+    });
+    if (code == LCI_OK) count_sent(ep->id);
+    return code;
+  });
+}
+
+LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t completion, void* user_context) {
+  try {
+    if (checking()) check_receive("LCI_recvs", ep, rank, tag);
+    const lci::tag_t core_tag = send_tag(*ep, space::shorts, tag);
+    const int source = source_of(*ep, rank);
+    comp& to = completion_of(completion);
+    require_completion(to);
+    record* r = take_record(ep, record::role::short_receive, to, rank, tag, user_context);
+    r->request.type = LCI_IMMEDIATE;
+    return post_recorded(r, [&] {
+      return lci::post_recv_x(source, &r->request.data.immediate, sizeof(LCI_short_t), core_tag, lci::comp_t(r))
+          .device(ep->core)
+          .matching_policy(ep->policy)();
+    });
+  } catch (...) {
+    return fail_by_exception("LCI_recvs");
+  }
+}
+
+namespace {
+
+/// A receive whose request needs nothing but the core's status. One that matches a message at once is signalled here.
+LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(const LCI_endpoint_s& ep, void* buffer, size_t size, int rank,
+                                                    lci::tag_t tag, comp& to, void* user_context) {
+  const lci::status_t s = lci::post_recv_x(rank, buffer, size, tag, lci::comp_t(&to.local))
+                              .device(ep.core)
+                              .matching_policy(ep.policy)
+                              .user_context(user_context)();
+  if (LCI_LIKELY(s.is_posted())) return LCI_OK;
+  if (s.is_retry()) return LCI_ERR_RETRY;
+  to.local.signal(s);
+  return LCI_OK;
+}
+
+}  // namespace
+
+extern "C" LCI_error_t LCI_recvm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
+                                 LCI_comp_t completion, void* user_context) {
+  try {
+    if (checking()) check_receive("LCI_recvm", ep, rank, tag);
+    return receive_medium(*ep, buffer.address, buffer.length, source_of(*ep, rank), send_tag(*ep, space::mediums, tag),
+                          completion_of(completion), user_context);
+  } catch (...) {
+    return fail_by_exception("LCI_recvm");
+  }
+}
+
+extern "C" LCI_error_t LCI_recvm_p(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int rank, LCI_tag_t tag,
+                                   LCI_comp_t completion, void* user_context) {
+  if (buffer == nullptr) return fail("LCI_recvm", "buffer is NULL, but must be the address of a buffer");
+  return LCI_recvm(ep, *buffer, rank, tag, completion, user_context);
+}
+
+LCI_error_t LCI_recvmn(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t completion, void* user_context) {
+  try {
+    if (checking()) check_receive("LCI_recvmn", ep, rank, tag);
+    comp& to = completion_of(completion);
+    require_completion(to);
+    const lci::tag_t core_tag = send_tag(*ep, space::mediums, tag);
+    const int source = source_of(*ep, rank);
+    void* packet = take_packet();
+    if (LCI_UNLIKELY(packet == nullptr)) return LCI_ERR_RETRY;
+    LCI_error_t code;
+    try {
+      code = receive_medium(*ep, packet, static_cast<size_t>(LCI_MEDIUM_SIZE), source, core_tag, to, user_context);
+    } catch (const lci::invalid_argument_error&) {  // nothing was posted
+      give_back_packet(packet);
+      throw;
+    }
+    if (LCI_UNLIKELY(code == LCI_ERR_RETRY)) give_back_packet(packet);
+    return code;
+  } catch (...) {
+    return fail_by_exception("LCI_recvmn");
+  }
+}
+
+LCI_error_t LCI_recvl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
+                      void* user_context) {
+  return guarded("LCI_recvl", [&] {
+    if (checking()) check_long_receive("LCI_recvl", ep, rank, tag, buffer);
+    const lci::tag_t core_tag = send_tag(*ep, space::longs, tag);
+    const int source = source_of(*ep, rank);
+    comp& to = completion_of(completion);
+    const bool allocates = buffer.address == nullptr;
+    if (allocates) {
+      require_completion(to);
+      buffer.segment = nullptr;
+    }
+    record* r = take_record(ep, record::role::long_receive, to, rank, tag, user_context);
+    r->request.type = LCI_LONG;
+    r->request.data.lbuffer = buffer;
+    return post_recorded(r, [&] {
+      return lci::post_recv_x(source, buffer.address, allocates ? 0 : buffer.length, core_tag, lci::comp_t(r))
+          .device(ep->core)
+          .mr(registration_of(buffer.segment))
+          .allocate(allocates)
+          .matching_policy(ep->policy)();
+    });
+  });
+}

@@ -1,0 +1,126 @@
+// Synchronizers and handlers.
+#include <lci.h>
+
+#include <memory>
+
+#include "lib/concurrent/signal_array.hpp"
+#include "lib/concurrent/signal_cell.hpp"
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/wait.hpp"
+#include "lib/layers/v1/world.hpp"
+
+using namespace v1;
+
+namespace {
+
+/// Of threshold 1, or more. A thread that has seen it fire may free it at once.
+class synchronizer : public comp {
+ public:
+  synchronizer(LCI_device_t device, bool is_single) : comp(kind::sync, device), single(is_single) {}
+  const bool single;
+};
+
+class single_sync final : public synchronizer {
+ public:
+  explicit single_sync(LCI_device_t device) : synchronizer(device, true) {}
+  lci::signal_cell<LCI_request_t> cell;
+
+ private:
+  void take(const LCI_request_t& request) override { cell.put(request); }
+};
+
+class multiple_sync final : public synchronizer {
+ public:
+  multiple_sync(LCI_device_t device, size_t threshold) : synchronizer(device, false), array(threshold) {}
+  lci::signal_array<LCI_request_t> array;
+
+ private:
+  void take(const LCI_request_t& request) override { array.put(request); }
+};
+
+class handler final : public comp {
+ public:
+  handler(LCI_device_t device, LCI_handler_t function) : comp(kind::handler, device), function_(function) {}
+
+ private:
+  void take(const LCI_request_t& request) override { function_(request); }
+
+  const LCI_handler_t function_;
+};
+
+LCI_ALWAYS_INLINE inline synchronizer& sync_of(LCI_comp_t handle) {
+  comp& c = the_world().comps.find(handle);
+  if (LCI_UNLIKELY(c.what != comp::kind::sync)) throw_wrong_kind(handle, c.what, "a synchronizer", "LCI_sync_create");
+  return static_cast<synchronizer&>(c);
+}
+
+LCI_ALWAYS_INLINE inline bool fires(synchronizer& s, LCI_request_t* out) {
+  return LCI_LIKELY(s.single) ? static_cast<single_sync&>(s).cell.take(out)
+                              : static_cast<multiple_sync&>(s).array.take(out);
+}
+
+}  // namespace
+
+LCI_error_t LCI_sync_create(LCI_device_t device, int threshold, LCI_comp_t* synchronizer) {
+  return guarded("LCI_sync_create", [&] {
+    if (checking()) check_comp_to_make("LCI_sync_create", device, synchronizer);
+    if (threshold < 1 || threshold > LCI_MAX_SYNC_LENGTH)
+      return fail("LCI_sync_create", "threshold = %d, but must be 1 to LCI_MAX_SYNC_LENGTH = %d", threshold,
+                  LCI_MAX_SYNC_LENGTH);
+    comp* made;
+    if (threshold == 1)
+      made = new single_sync(device);
+    else
+      made = new multiple_sync(device, static_cast<size_t>(threshold));
+    *synchronizer = the_world().comps.add(made);
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_sync_free(LCI_comp_t* synchronizer) {
+  return guarded("LCI_sync_free", [&] {
+    if (synchronizer == nullptr)
+      return fail("LCI_sync_free", "synchronizer is NULL, but must be the address of a synchronizer's handle");
+    the_world().comps.remove(sync_of(*synchronizer));
+    *synchronizer = nullptr;
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_sync_signal(LCI_comp_t synchronizer, LCI_request_t request) {
+  return guarded("LCI_sync_signal", [&] {
+    sync_of(synchronizer).deliver(request);
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_sync_wait(LCI_comp_t synchronizer, LCI_request_t requests[]) {
+  return guarded("LCI_sync_wait", [&] {
+    v1::comp& c = sync_of(synchronizer);
+    auto& s = static_cast<::synchronizer&>(c);
+    const auto sleep = [&](int64_t ns) {
+      s.single ? static_cast<single_sync&>(s).cell.sleep(ns) : static_cast<multiple_sync&>(s).array.sleep(ns);
+    };
+    wait_until(
+        s.device, [&] { return fires(s, requests); }, sleep);
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_sync_test(LCI_comp_t synchronizer, LCI_request_t requests[]) {
+  try {
+    return fires(sync_of(synchronizer), requests) ? LCI_OK : LCI_ERR_RETRY;
+  } catch (...) {
+    return fail_by_exception("LCI_sync_test");
+  }
+}
+
+LCI_error_t LCI_handler_create(LCI_device_t device, LCI_handler_t function, LCI_comp_t* completion) {
+  return guarded("LCI_handler_create", [&] {
+    if (checking()) check_comp_to_make("LCI_handler_create", device, completion);
+    if (function == nullptr) return fail("LCI_handler_create", "handler is NULL, but must be a function");
+    *completion = the_world().comps.add(new handler(device, function));
+    return LCI_OK;
+  });
+}

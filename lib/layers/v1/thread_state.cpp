@@ -1,0 +1,63 @@
+#include "lib/layers/v1/thread_state.hpp"
+
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+#include "lib/layers/v1/record.hpp"
+
+namespace v1 {
+
+namespace {
+
+// All states there are, and those without a thread. Constant-initialised and never destroyed, as threads may end after
+// the library's globals.
+constinit std::mutex registry_mutex;
+constinit thread_state* all_states = nullptr;   // under registry_mutex
+constinit thread_state* idle_states = nullptr;  // under registry_mutex
+
+/// Leaves the state to other threads when its own ends.
+struct state_holder {
+  thread_state* state = nullptr;
+  ~state_holder() {
+    if (state == nullptr) return;
+    detail::tls_state = nullptr;
+    give_back_records(*state);
+    std::lock_guard guard(registry_mutex);
+    state->next_idle = idle_states;
+    idle_states = state;
+  }
+};
+thread_local state_holder holder;
+
+}  // namespace
+
+thread_state& detail::adopt_state() {
+  std::unique_lock guard(registry_mutex);
+  thread_state* s = idle_states;
+  if (s != nullptr) {
+    idle_states = s->next_idle;
+  } else {
+    // Zeroed pages that are not touched before their endpoints are used.
+    s = static_cast<thread_state*>(std::calloc(1, sizeof(thread_state)));
+    if (s == nullptr) throw std::bad_alloc();
+    s->next = all_states;
+    all_states = s;
+  }
+  guard.unlock();
+  holder.state = s;
+  tls_state = s;
+  return *s;
+}
+
+totals totals_of(unsigned id) {
+  totals sum;
+  std::lock_guard guard(registry_mutex);
+  for (const thread_state* s = all_states; s != nullptr; s = s->next) {
+    sum.sent += s->of_id[id].sent.load(std::memory_order_relaxed);
+    sum.delivered += s->of_id[id].delivered.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+}  // namespace v1

@@ -1,0 +1,54 @@
+// What each thread keeps for itself, so that threads write nothing in common per message: counts and free records.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "lci/completion.hpp"
+#include "lib/base/cpu.hpp"
+#include "lib/layers/v1/ids.hpp"
+
+namespace v1 {
+
+struct record;
+
+/// Numbers of messages by endpoint, for LCI_gfence_wait(). Written by the owning thread only (hence no locked
+/// instruction), read by any.
+struct message_counts {
+  std::atomic<uint64_t> sent{0};       ///< messages that end at a peer
+  std::atomic<uint64_t> delivered{0};  ///< messages of peers that have ended here
+};
+
+/// Of one thread at a time. A thread that ends leaves it, with its counts, to a later one. Never freed.
+struct thread_state {
+  message_counts of_id[max_ids];
+  record* free_records = nullptr;
+  unsigned n_free_records = 0;
+  lci::comp_impl_t* bell = nullptr;  ///< signalled by deliveries of this thread while it waits
+  thread_state* next = nullptr;      // of all states, under the registry's lock
+  thread_state* next_idle = nullptr;
+};
+
+namespace detail {
+inline constinit thread_local thread_state* tls_state __attribute__((tls_model("initial-exec"))) = nullptr;
+[[gnu::cold, gnu::noinline]] thread_state& adopt_state();
+}  // namespace detail
+
+inline thread_state& my_state() {
+  thread_state* s = detail::tls_state;
+  return LCI_LIKELY(s != nullptr) ? *s : detail::adopt_state();
+}
+
+inline void add_one(std::atomic<uint64_t>& mine) {
+  mine.store(mine.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+inline void count_sent(unsigned id) { add_one(my_state().of_id[id].sent); }
+inline void count_delivered(unsigned id) { add_one(my_state().of_id[id].delivered); }
+
+struct totals {
+  uint64_t sent = 0, delivered = 0;
+};
+/// Sums of all threads.
+totals totals_of(unsigned id);
+
+}  // namespace v1

@@ -1,0 +1,347 @@
+// The target's side of iovecs: memory and receives for the long buffers, then the answer.
+#include <lci.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/messages.hpp"
+#include "lib/layers/v1/vector_steps.hpp"
+#include "lib/layers/v1/vectors.hpp"
+#include "lib/layers/v1/world.hpp"
+
+using namespace v1;
+
+namespace {
+
+/// Whether a receive leaves it to the library to allocate all buffers.
+bool leaves_buffers_open(const LCI_iovec_t& given) {
+  return given.lbuffers == nullptr && given.piggy_back.address == nullptr;
+}
+
+/// A first step, as it lies in the network's buffer or a packet.
+struct first_step {
+  step_head head;
+  const std::byte* lengths = nullptr;
+  const std::byte* piggy_back = nullptr;
+
+  uint64_t length(size_t i) const {
+    uint64_t n;
+    std::memcpy(&n, lengths + 8 * i, sizeof n);
+    return n;
+  }
+};
+
+/// False if the message is none of this library.
+bool read(const lci::status_t& s, first_step& out) {
+  if (s.size < sizeof out.head) return false;
+  const auto* at = static_cast<const std::byte*>(s.buffer);
+  std::memcpy(&out.head, at, sizeof out.head);
+  const bool has_lengths = out.head.what == step::send || out.head.what == step::put;
+  const size_t n_lengths = has_lengths ? out.head.count : 0;
+  if (n_lengths > 1u << 24 || s.size != sizeof out.head + 8 * n_lengths + out.head.piggy_back) return false;
+  out.lengths = at + sizeof out.head;
+  out.piggy_back = out.lengths + 8 * n_lengths;
+  return true;
+}
+
+/// Receives the long buffers of one iovec. Completion object of the receives; owns itself from start() on.
+class incoming final : public lci::comp_impl_t {
+ public:
+  incoming(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void* user_context) : ep_(ep), to_(to) {
+    request_.rank = rank;
+    request_.tag = tag;
+    request_.type = LCI_IOVEC;
+    request_.user_context = user_context;
+    request_.data.iovec = {{nullptr, 0}, nullptr, 0};
+  }
+
+  /// Takes the program's buffers, whose lengths become those of the message. Throws if the message does not fit.
+  void take_buffers(const LCI_iovec_t& given, const first_step& m) {
+    const auto n = static_cast<int>(m.head.count);
+    if (given.count != n)
+      throw lci::invalid_argument_error("iovec.count = " + std::to_string(given.count) + ", but rank " +
+                                        std::to_string(request_.rank) + " has sent " + std::to_string(n));
+    if (given.piggy_back.length < m.head.piggy_back)
+      throw lci::invalid_argument_error("iovec.piggy_back has " + std::to_string(given.piggy_back.length) +
+                                        " bytes, but " + std::to_string(m.head.piggy_back) + " were sent");
+    for (int i = 0; i < n; ++i)
+      if (given.lbuffers[i].length < m.length(static_cast<size_t>(i)))
+        throw lci::invalid_argument_error("iovec.lbuffers[" + std::to_string(i) + "] has " +
+                                          std::to_string(given.lbuffers[i].length) + " bytes, but " +
+                                          std::to_string(m.length(static_cast<size_t>(i))) + " were sent");
+    request_.data.iovec = given;
+    request_.data.iovec.piggy_back.length = m.head.piggy_back;
+    for (int i = 0; i < n; ++i) given.lbuffers[i].length = m.length(static_cast<size_t>(i));
+    buffers_.assign(given.lbuffers, given.lbuffers + n);
+    if (m.head.piggy_back > 0) std::memcpy(given.piggy_back.address, m.piggy_back, m.head.piggy_back);
+  }
+
+  /// Allocates all buffers. False if there is no memory; then nothing is allocated.
+  bool allocate_buffers(const first_step& m) {
+    const size_t n = m.head.count;
+    buffers_.assign(n, LCI_lbuffer_t{nullptr, nullptr, 0});
+    auto* array = static_cast<LCI_lbuffer_t*>(n > 0 ? std::malloc(n * sizeof(LCI_lbuffer_t)) : nullptr);
+    void* piggy_back = m.head.piggy_back > 0 ? std::malloc(m.head.piggy_back) : nullptr;
+    bool complete = (array != nullptr || n == 0) && (piggy_back != nullptr || m.head.piggy_back == 0);
+    for (size_t i = 0; complete && i < n; ++i) {
+      buffers_[i].length = m.length(i);
+      if (buffers_[i].length == 0) continue;
+      buffers_[i].address = std::malloc(buffers_[i].length);
+      complete = buffers_[i].address != nullptr;
+    }
+    if (!complete) {
+      for (const LCI_lbuffer_t& b : buffers_) std::free(b.address);
+      std::free(array);
+      std::free(piggy_back);
+      return false;
+    }
+    if (m.head.piggy_back > 0) std::memcpy(piggy_back, m.piggy_back, m.head.piggy_back);
+    for (size_t i = 0; i < n; ++i) array[i] = buffers_[i];
+    if (m.head.type == LCI_LONG && n == 1) {
+      request_.type = LCI_LONG;
+      request_.data.lbuffer = buffers_[0];
+      std::free(array);
+      std::free(piggy_back);
+    } else {
+      request_.data.iovec = {{piggy_back, m.head.piggy_back}, array, static_cast<int>(n)};
+    }
+    return true;
+  }
+
+  /// Posts the receives, then answers.
+  void start(const step_head& first) {
+    LCI_endpoint_s& ep = ep_;
+    const int rank = request_.rank;
+    const LCI_tag_t tag = request_.tag;
+    left_.store(1, std::memory_order_relaxed);  // this function, until all are posted
+    bool good = true;
+    for (size_t i = 0; good && i < buffers_.size(); ++i) {
+      if (buffers_[i].length == 0) continue;
+      left_.fetch_add(1, std::memory_order_relaxed);
+      try {
+        const lci::status_t s = lci::post_recv_x(rank, buffers_[i].address, buffers_[i].length,
+                                                 first.first_tag + static_cast<uint32_t>(i), lci::comp_t(this))
+                                    .device(ep.core)
+                                    .matching_engine(the_world().pieces)
+                                    .mr(registration_of(buffers_[i].segment))
+                                    .allow_retry(false)();
+        if (!s.is_posted()) signal(s);
+      } catch (...) {
+        good = false;
+        (void)fail_by_exception("a long buffer of an iovec");
+        end_piece(false);
+      }
+    }
+    step_head answer;
+    answer.id = first.id;
+    answer.accepted = good;
+    try {
+      post_step(ep, rank, tag, answer);
+    } catch (...) {
+      (void)fail_by_exception("the answer to an iovec");  // the peer has failed, and so have the receives
+    }
+    end_piece(good);
+  }
+
+  void signal(lci::status_t status) override { end_piece(flag_of(status) == LCI_OK); }
+
+  /// Ends without any receive.
+  void fail_now() {
+    failed_.store(true, std::memory_order_relaxed);
+    left_.store(1, std::memory_order_relaxed);
+    end_piece(false);
+  }
+
+ private:
+  void end_piece(bool good) {
+    if (!good) failed_.store(true, std::memory_order_relaxed);
+    // A1: pairs with itself: the thread that ends the last piece sees what the others did.
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    request_.flag = failed_.load(std::memory_order_relaxed) ? LCI_ERR_FATAL : LCI_OK;
+    const LCI_request_t ended = request_;
+    comp& to = to_;
+    count_delivered(ep_.id);
+    delete this;
+    to.deliver(ended);
+  }
+
+  LCI_endpoint_s& ep_;
+  comp& to_;
+  LCI_request_t request_;
+  std::vector<LCI_lbuffer_t> buffers_;
+  std::atomic<size_t> left_{0};
+  std::atomic<bool> failed_{false};
+};
+
+void refuse(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, uint64_t id) {
+  step_head answer;
+  answer.id = id;
+  answer.accepted = 0;
+  post_step(ep, rank, tag, answer);
+}
+
+/// An iovec for a receive, or for a completion object (`given` null) that gets all of it in memory of malloc().
+void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const first_step& m, const LCI_iovec_t* given,
+             void* user_context) {
+  auto in = std::make_unique<incoming>(ep, to, rank, tag, user_context);
+  const bool allocates = given == nullptr || leaves_buffers_open(*given);
+  try {
+    if (allocates ? in->allocate_buffers(m) : (in->take_buffers(*given, m), true)) {
+      in.release()->start(m.head);
+      return;
+    }
+    (void)fail(given == nullptr ? "LCI_putva" : "LCI_recvv",
+               "there is no memory for the buffers of an iovec from rank %d: the sender's completion says so", rank);
+  } catch (const lci::invalid_argument_error&) {
+    (void)fail_by_exception("LCI_recvv");
+  }
+  refuse(ep, rank, tag, m.head.id);
+  // Of a put that was refused only the sender knows.
+  if (given != nullptr) return in.release()->fail_now();
+  count_delivered(ep.id);
+}
+
+/// A posted LCI_recvv(). Completion object of the receive of the first step; frees itself when that has ended.
+class vector_receive final : public lci::comp_impl_t {
+ public:
+  vector_receive(LCI_endpoint_s& ep, comp& to, const LCI_iovec_t& given, LCI_tag_t tag, void* packet,
+                 void* user_context)
+      : packet(packet), ep_(ep), to_(to), given_(given), tag_(tag), user_context_(user_context) {}
+
+  void signal(lci::status_t s) override {
+    const std::unique_ptr<vector_receive> mine(this);
+    struct packet_return {
+      void* packet;
+      ~packet_return() { give_back_packet(packet); }
+    } const guard{packet};
+    first_step m;
+    if (flag_of(s) == LCI_OK && read(s, m) && m.head.what == step::send)
+      return receive(ep_, to_, s.rank, tag_, m, &given_, user_context_);
+    (new incoming(ep_, to_, s.rank, tag_, user_context_))->fail_now();
+  }
+
+  void* const packet;
+
+ private:
+  LCI_endpoint_s& ep_;
+  comp& to_;
+  const LCI_iovec_t given_;
+  const LCI_tag_t tag_;
+  void* const user_context_;
+};
+
+comp& receiver_of(LCI_endpoint_s& ep, uint32_t receiver, const lci::status_t& s) {
+  if (receiver == 0) return *ep.default_comp;
+  comp& c = the_world().comps.find(reinterpret_cast<const void*>(static_cast<uintptr_t>(receiver)));
+  if (c.what == comp::kind::freed)
+    throw lci::invalid_argument_error("rank " + std::to_string(s.rank) +
+                                      " has named remote_completion = " + std::to_string(receiver) +
+                                      ", which is no completion object of this rank, or one that was freed: free "
+                                      "completion objects when no peer uses them any more");
+  return c;
+}
+
+void deliver_placed(comp& to, const lci::status_t& s, const step_head& head) {
+  LCI_request_t r;
+  r.flag = LCI_OK;
+  r.rank = s.rank;
+  r.tag = user_tag_of(s.tag);
+  r.type = LCI_IOVEC;
+  r.data.iovec = {{reinterpret_cast<void*>(head.address), head.piggy_back}, nullptr, static_cast<int>(head.count)};
+  r.user_context = nullptr;
+  to.deliver(r);
+}
+
+void take_put(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m) {
+  comp* to = nullptr;
+  try {
+    to = &receiver_of(ep, m.head.receiver, s);
+  } catch (...) {
+    count_delivered(ep.id);
+    refuse(ep, s.rank, user_tag_of(s.tag), m.head.id);
+    throw;
+  }
+  receive(ep, *to, s.rank, user_tag_of(s.tag), m, nullptr, nullptr);
+}
+
+void take_placed(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m) {
+  if (m.head.piggy_back > 0) std::memcpy(reinterpret_cast<void*>(m.head.address), m.piggy_back, m.head.piggy_back);
+  count_delivered(ep.id);
+  if (m.head.signals != 0) deliver_placed(receiver_of(ep, m.head.receiver, s), s, m.head);
+}
+
+void take_fetch(LCI_endpoint_s& ep, const lci::status_t& s, const first_step& m) {
+  step_head reply;
+  reply.what = step::fetched;
+  reply.accepted = 1;
+  reply.id = m.head.id;
+  reply.piggy_back = m.head.count;
+  count_delivered(ep.id);
+  post_step(ep, s.rank, user_tag_of(s.tag), reply, reinterpret_cast<const void*>(m.head.address));
+  step_head told = m.head;
+  told.piggy_back = m.head.count;
+  told.count = 0;
+  if (m.head.signals != 0) deliver_placed(receiver_of(ep, m.head.receiver, s), s, told);
+}
+
+}  // namespace
+
+void v1::take_step(LCI_endpoint_s& ep, const lci::status_t& s) {
+  first_step m;
+  if (!read(s, m))
+    throw lci::resource_error("a step of an iovec from rank " + std::to_string(s.rank) + " has " +
+                              std::to_string(s.size) +
+                              " bytes, which is no valid size: do the ranks run the same "
+                              "version of this library?");
+  switch (m.head.what) {
+    case step::put:
+      return take_put(ep, s, m);
+    case step::placed:
+      return take_placed(ep, s, m);
+    case step::fetch:
+      return take_fetch(ep, s, m);
+    case step::answer:
+    case step::fetched:
+      if (issued_vector* v = take_awaited(m.head.id, s.rank))
+        v->answered(m.head.accepted != 0, m.piggy_back, m.head.piggy_back);
+      return;
+    case step::send:
+      break;
+  }
+  throw lci::resource_error("a step of an iovec from rank " + std::to_string(s.rank) + " is of no known kind");
+}
+
+LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t tag, LCI_comp_t completion,
+                      void* user_context) {
+  return guarded("LCI_recvv", [&] {
+    if (checking()) check_receive("LCI_recvv", ep, rank, tag);
+    const lci::tag_t core_tag = send_tag(*ep, space::vectors, tag);
+    const int source = source_of(*ep, rank);
+    comp& to = completion_of(completion);
+    if (leaves_buffers_open(iovec)) require_completion(to);
+    void* packet = take_packet();
+    if (packet == nullptr) return LCI_ERR_RETRY;
+    std::unique_ptr<vector_receive> r;
+    lci::status_t s;
+    try {
+      r = std::make_unique<vector_receive>(*ep, to, iovec, tag, packet, user_context);
+      s = lci::post_recv_x(source, packet, static_cast<size_t>(LCI_MEDIUM_SIZE) + packet_slack, core_tag,
+                           lci::comp_t(r.get()))
+              .device(ep->core)
+              .matching_policy(ep->policy)();
+    } catch (...) {
+      give_back_packet(packet);
+      throw;
+    }
+    if (s.is_retry()) {
+      give_back_packet(packet);
+      return LCI_ERR_RETRY;
+    }
+    vector_receive* owned = r.release();
+    if (!s.is_posted()) owned->signal(s);
+    return LCI_OK;
+  });
+}

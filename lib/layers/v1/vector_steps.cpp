@@ -1,0 +1,132 @@
+#include "lib/layers/v1/vector_steps.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+#include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/record.hpp"
+#include "lib/layers/v1/vectors.hpp"
+#include "lib/layers/v1/world.hpp"
+
+namespace v1 {
+
+namespace {
+
+/// Operations by number. A number from the wire leads to an operation only if it is one that waits for that rank.
+struct awaited_operations {
+  std::mutex mutex;
+  std::unordered_map<uint64_t, issued_vector*> by_id;  // under mutex
+  uint64_t last = 0;                                   // under mutex
+};
+awaited_operations awaited;
+
+std::array<std::byte, sizeof(step_head)> bytes_of(const step_head& head) {
+  std::array<std::byte, sizeof(step_head)> bytes;
+  std::memcpy(bytes.data(), &head, sizeof head);
+  return bytes;
+}
+
+}  // namespace
+
+void step_packet::fill(const step_head& head, const std::vector<LCI_lbuffer_t>& lengths, const void* piggy_back) {
+  auto* at = static_cast<std::byte*>(packet_);
+  const auto put = [&at](const void* from, size_t size) {
+    if (size > 0) std::memcpy(at, from, size);
+    at += size;
+  };
+  put(bytes_of(head).data(), sizeof head);
+  for (const LCI_lbuffer_t& b : lengths) {
+    const uint64_t length = b.length;
+    put(&length, sizeof length);
+  }
+  put(piggy_back, head.piggy_back);
+  size_ = static_cast<size_t>(at - static_cast<std::byte*>(packet_));
+}
+
+void step_packet::post(LCI_endpoint_s& ep, int rank, LCI_tag_t tag) {
+  (void)lci::post_am_x(rank, packet_, size_, lci::COMP_NULL, ep.ports->steps).device(ep.core).tag(ep.id_bits | tag)();
+  taken();
+}
+
+void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back) {
+  std::vector<std::byte> memory(sizeof head + head.piggy_back);
+  std::memcpy(memory.data(), &head, sizeof head);
+  if (head.piggy_back > 0) std::memcpy(memory.data() + sizeof head, piggy_back, head.piggy_back);
+  (void)lci::post_am_x(rank, memory.data(), memory.size(), lci::COMP_NULL, ep.ports->steps)
+      .device(ep.core)
+      .tag(ep.id_bits | tag)();
+}
+
+issued_vector::issued_vector(LCI_endpoint_s& e, comp& to, int peer, LCI_tag_t t, const LCI_iovec_t& iovec,
+                             LCI_data_type_t type, void* user_context)
+    : ep(e), rank(peer), tag(t), buffers(iovec.lbuffers, iovec.lbuffers + iovec.count), to_(to) {
+  request_.rank = peer;
+  request_.tag = t;
+  request_.type = type;
+  if (type == LCI_LONG)
+    request_.data.lbuffer = iovec.lbuffers[0];
+  else
+    request_.data.iovec = iovec;
+  request_.user_context = user_context;
+}
+
+void issued_vector::signal(lci::status_t status) { end_piece(flag_of(status) == LCI_OK); }
+
+void issued_vector::end_piece(bool good) {
+  if (!good) failed_.store(true, std::memory_order_relaxed);
+  // A1: pairs with itself: the thread that ends the last piece sees what the others did.
+  if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) pieces_ended(!failed_.load(std::memory_order_relaxed));
+}
+
+void issued_vector::answered(bool accepted, const void*, size_t) { finish(accepted); }
+
+void issued_vector::finish(bool good) {
+  request_.flag = good ? LCI_OK : LCI_ERR_FATAL;
+  const LCI_request_t ended = request_;
+  comp& to = to_;
+  end_issued(ep);
+  delete this;
+  to.deliver(ended);
+}
+
+uint64_t await_answer(issued_vector* v) {
+  std::lock_guard guard(awaited.mutex);
+  const uint64_t id = ++awaited.last;
+  awaited.by_id.emplace(id, v);
+  return id;
+}
+
+issued_vector* take_awaited(uint64_t id, int rank) {
+  std::lock_guard guard(awaited.mutex);
+  const auto found = awaited.by_id.find(id);
+  if (found == awaited.by_id.end() || found->second->rank != rank) return nullptr;
+  issued_vector* v = found->second;
+  awaited.by_id.erase(found);
+  return v;
+}
+
+void end_vectors_of(int rank) noexcept {
+  for (;;) {
+    issued_vector* v = nullptr;
+    {
+      std::lock_guard guard(awaited.mutex);
+      const auto found = std::find_if(awaited.by_id.begin(), awaited.by_id.end(),
+                                      [rank](const auto& entry) { return entry.second->rank == rank; });
+      if (found == awaited.by_id.end()) return;
+      v = found->second;
+      awaited.by_id.erase(found);
+    }
+    v->finish(false);
+  }
+}
+
+void forget_vectors() {
+  std::lock_guard guard(awaited.mutex);
+  for (const auto& entry : awaited.by_id) delete entry.second;
+  awaited.by_id.clear();
+}
+
+}  // namespace v1

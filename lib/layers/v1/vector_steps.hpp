@@ -1,0 +1,131 @@
+// The messages between the two sides of an iovec, and operations that wait for an answer.
+#pragma once
+
+#include <lci.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <lci.hpp>
+
+#include "lib/layers/v1/buffers.hpp"
+#include "lib/layers/v1/comp.hpp"
+#include "lib/layers/v1/errors.hpp"
+
+namespace v1 {
+
+enum class step : uint32_t {
+  send,     ///< the lengths of an iovec that was sent (matched, so no active message)
+  put,      ///< the same for one that is put
+  answer,   ///< of the target: whether it has posted its receives
+  placed,   ///< the long buffers of a put are in the target's memory
+  fetch,    ///< the long buffers of a get have been read
+  fetched,  ///< the piggy-back data of a get
+};
+
+/// The beginning of a step. `send` and `put` go on with `count` lengths of 8 bytes; all end with the piggy-back data.
+struct step_head {
+  step what = step::answer;
+  uint32_t accepted = 0;    ///< `answer`
+  uint64_t id = 0;          ///< of the operation that waits for the answer, at its rank
+  uint64_t address = 0;     ///< of piggy-back data at the target: `placed`, `fetch`
+  uint32_t receiver = 0;    ///< completion object of the target; 0: the default one
+  uint32_t signals = 0;     ///< whether it is signalled
+  uint32_t first_tag = 0;   ///< of the long buffers, which have consecutive ones
+  uint32_t count = 0;       ///< long buffers
+  uint32_t piggy_back = 0;  ///< bytes
+  uint32_t type = 0;        ///< LCI_data_type_t at the target
+};
+static_assert(sizeof(step_head) == 48);
+static_assert(sizeof(step_head) - 24 <= packet_slack, "LCI_get_iovec_piggy_back_size() reckons with 24 bytes");
+
+/// A packet that holds a step. Returned to its pool unless it was posted.
+class step_packet {
+ public:
+  /// Empty if there is no packet.
+  step_packet() : packet_(take_packet()) {}
+  ~step_packet() {
+    if (packet_ != nullptr) give_back_packet(packet_);
+  }
+  step_packet(const step_packet&) = delete;
+  step_packet& operator=(const step_packet&) = delete;
+
+  bool is_empty() const { return packet_ == nullptr; }
+  void fill(const step_head& head, const std::vector<LCI_lbuffer_t>& lengths, const void* piggy_back);
+  const void* data() const { return packet_; }
+  size_t size() const { return size_; }
+  void taken() { packet_ = nullptr; }
+
+  /// Sends the step now, or queues it. Throws if the peer has failed.
+  void post(LCI_endpoint_s& ep, int rank, LCI_tag_t tag);
+
+ private:
+  void* packet_;
+  size_t size_ = 0;
+};
+
+/// Sends a step that has at most piggy-back data.
+void post_step(LCI_endpoint_s& ep, int rank, LCI_tag_t tag, const step_head& head, const void* piggy_back = nullptr);
+
+/// An operation of this rank on an iovec. Completion object of its pieces, the last of which ends it; owns itself from
+/// then on that start() was called. Thread-safe as far as pieces end in any thread.
+class issued_vector : public lci::comp_impl_t {
+ public:
+  issued_vector(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec, LCI_data_type_t type,
+                void* user_context);
+  void signal(lci::status_t status) override;
+
+  /// The target has answered; `piggy_back` is valid during the call.
+  virtual void answered(bool accepted, const void* piggy_back, size_t size);
+  /// Ends the operation: signals its completion object, and frees it.
+  void finish(bool good);
+
+  LCI_endpoint_s& ep;
+  const int rank;
+  const LCI_tag_t tag;
+  const std::vector<LCI_lbuffer_t> buffers;  ///< a copy: the program's array need not outlive the call
+  uint32_t first_tag = 0;
+
+ protected:
+  /// All pieces have ended.
+  virtual void pieces_ended(bool good) { finish(good); }
+  /// Posts each long buffer that is not empty by `post(buffer, index)`.
+  template <class F>
+  void post_pieces(F post);
+  void end_piece(bool good);
+
+ private:
+  comp& to_;
+  LCI_request_t request_;
+  std::atomic<size_t> left_{0};
+  std::atomic<bool> failed_{false};
+};
+
+/// Stores an operation until its answer comes, and returns the number that names it.
+uint64_t await_answer(issued_vector* v);
+/// Takes back the operation; null if it has ended. `rank`: the peer that names it.
+issued_vector* take_awaited(uint64_t id, int rank);
+
+template <class F>
+void issued_vector::post_pieces(F post) {
+  left_.store(1, std::memory_order_relaxed);  // this function, until all are posted
+  bool good = true;
+  for (size_t i = 0; good && i < buffers.size(); ++i) {
+    if (buffers[i].length == 0) continue;
+    left_.fetch_add(1, std::memory_order_relaxed);
+    try {
+      const lci::status_t s = post(buffers[i], i);
+      if (!s.is_posted()) end_piece(s.is_done());
+    } catch (...) {  // of those that are posted, the completion object is signalled when they have ended
+      good = false;
+      (void)fail_by_exception("a long buffer of an iovec");
+      end_piece(false);
+    }
+  }
+  end_piece(good);
+}
+
+}  // namespace v1

@@ -1,0 +1,279 @@
+// Iovecs that are sent, put into memory that the target allocates, put to and got from memory of the target.
+#include "lib/layers/v1/vectors.hpp"
+
+#include <string>
+
+#include "lib/layers/v1/checking.hpp"
+#include "lib/layers/v1/errors.hpp"
+#include "lib/layers/v1/messages.hpp"
+#include "lib/layers/v1/record.hpp"
+#include "lib/layers/v1/rma.hpp"
+#include "lib/layers/v1/vector_steps.hpp"
+#include "lib/layers/v1/world.hpp"
+
+namespace v1 {
+
+namespace {
+
+void check_shape(const LCI_iovec_t& v) {
+  if (v.count < 0 || v.count > LCI_IOVEC_SIZE)
+    throw lci::invalid_argument_error("iovec.count = " + std::to_string(v.count) +
+                                      ", but must be 0 to LCI_IOVEC_SIZE = " + std::to_string(LCI_IOVEC_SIZE));
+  if (v.count > 0 && v.lbuffers == nullptr)
+    throw lci::invalid_argument_error(
+        "iovec.lbuffers is NULL, but must be an array of iovec.count = " + std::to_string(v.count) + " buffers");
+  const size_t most = LCI_get_iovec_piggy_back_size(v.count);
+  if (v.piggy_back.length > most)
+    throw lci::invalid_argument_error(
+        "iovec.piggy_back.length = " + std::to_string(v.piggy_back.length) +
+        ", but must be at most LCI_get_iovec_piggy_back_size(count) = " + std::to_string(most));
+}
+
+/// Sends its long buffers once the target has posted receives for them.
+class outgoing final : public issued_vector {
+ public:
+  using issued_vector::issued_vector;
+
+  void answered(bool accepted, const void*, size_t) override {
+    if (!accepted) return finish(false);
+    post_pieces([this](const LCI_lbuffer_t& b, size_t i) {
+      return lci::post_send_x(rank, b.address, b.length, first_tag + static_cast<uint32_t>(i), lci::comp_t(this))
+          .device(ep.core)
+          .matching_engine(the_world().pieces)
+          .mr(registration_of(b.segment))
+          .allow_retry(false)();
+    });
+  }
+};
+
+/// Sends the first step by `post(packet)`, which returns a status.
+template <class F>
+LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_head head, F post) {
+  check_shape(iovec);
+  step_packet packet;
+  if (packet.is_empty()) return LCI_ERR_RETRY;
+  LCI_endpoint_s& ep = v->ep;
+  const int rank = v->rank;
+  head.count = static_cast<uint32_t>(iovec.count);
+  head.piggy_back = static_cast<uint32_t>(iovec.piggy_back.length);
+  head.first_tag = v->first_tag = the_world().next_piece.fetch_add(head.count, std::memory_order_relaxed);
+  head.id = await_answer(v.get());
+  packet.fill(head, v->buffers, iovec.piggy_back.address);
+  begin_issued(ep);
+  v.release();
+  lci::status_t status;
+  try {
+    status = post(packet);
+  } catch (...) {
+    if (issued_vector* mine = take_awaited(head.id, rank)) {
+      end_issued(ep);
+      delete mine;
+    }
+    throw;
+  }
+  if (status.is_retry()) {
+    delete take_awaited(head.id, rank);
+    end_issued(ep);
+    return LCI_ERR_RETRY;
+  }
+  packet.taken();
+  count_sent(ep.id);
+  return LCI_OK;
+}
+
+/// Puts its long buffers, then has the target informed.
+class placing final : public issued_vector {
+ public:
+  using issued_vector::issued_vector;
+
+  void begin(const LCI_iovec_t& local, const LCI_iovec_t& remote, step_head head) {
+    head.what = step::placed;
+    head.address = reinterpret_cast<uint64_t>(remote.piggy_back.address);
+    head.count = static_cast<uint32_t>(local.count);
+    head.piggy_back = static_cast<uint32_t>(local.piggy_back.length);
+    informs_ = head.signals != 0 || head.piggy_back > 0;
+    last_.fill(head, {}, local.piggy_back.address);
+    begin_issued(ep);
+    const std::vector<LCI_lbuffer_t> there(remote.lbuffers, remote.lbuffers + remote.count);
+    post_pieces([&](const LCI_lbuffer_t& b, size_t i) {
+      const remote_range r = range_of(there[i]);
+      return lci::post_put_x(rank, b.address, b.length, lci::comp_t(this), r.offset, r.key)
+          .device(ep.core)
+          .mr(registration_of(b.segment))
+          .allow_retry(false)();
+    });
+  }
+  bool has_packet() const { return !last_.is_empty(); }
+
+ private:
+  void pieces_ended(bool good) override {
+    if (good && informs_) {
+      try {
+        last_.post(ep, rank, tag);
+        count_sent(ep.id);
+      } catch (...) {
+        good = fail_by_exception("LCI_putv") == LCI_OK;
+      }
+    }
+    finish(good);
+  }
+
+  step_packet last_;
+  bool informs_ = false;
+};
+
+/// Gets its long buffers, then the piggy-back data.
+class getting final : public issued_vector {
+ public:
+  using issued_vector::issued_vector;
+
+  void begin(const LCI_iovec_t& local, const LCI_iovec_t& remote, const step_head& head) {
+    into_ = local.piggy_back;
+    head_ = head;
+    head_.what = step::fetch;
+    head_.address = reinterpret_cast<uint64_t>(remote.piggy_back.address);
+    head_.piggy_back = 0;
+    asked_ = remote.piggy_back.length;
+    begin_issued(ep);
+    const std::vector<LCI_lbuffer_t> there(remote.lbuffers, remote.lbuffers + remote.count);
+    post_pieces([&](const LCI_lbuffer_t& b, size_t i) {
+      if (there[i].length == 0) return lci::status_t(lci::errorcode_t::done);
+      const remote_range r = range_of(there[i]);
+      return lci::post_get_x(rank, b.address, there[i].length, lci::comp_t(this), r.offset, r.key)
+          .device(ep.core)
+          .mr(registration_of(b.segment))
+          .allow_retry(false)();
+    });
+  }
+
+ private:
+  void pieces_ended(bool good) override {
+    if (!good || (head_.signals == 0 && asked_ == 0)) return finish(good);
+    head_.count = static_cast<uint32_t>(asked_);  // bytes to fetch
+    const uint64_t id = head_.id = await_answer(this);
+    const int peer = rank;
+    LCI_endpoint_s& endpoint = ep;
+    try {
+      count_sent(endpoint.id);
+      post_step(endpoint, peer, tag, head_);
+    } catch (...) {
+      (void)fail_by_exception("LCI_getv");
+      if (issued_vector* mine = take_awaited(id, peer)) mine->finish(false);
+    }
+  }
+  void answered(bool accepted, const void* piggy_back, size_t size) override {
+    const bool good = accepted && size == asked_;
+    if (good && size > 0) std::memcpy(into_.address, piggy_back, size);
+    finish(good);
+  }
+
+  LCI_mbuffer_t into_{};
+  step_head head_;
+  size_t asked_ = 0;
+};
+
+step_head informing(uintptr_t remote_completion) {
+  step_head head;
+  head.signals = remote_completion != LCI_NO_COMP_REMOTE;
+  head.receiver = head.signals != 0 ? remote_handle(remote_completion) : 0;
+  return head;
+}
+
+/// Both sides have as many buffers, and those that are written are not shorter.
+void check_compatible(const LCI_iovec_t& from, const LCI_iovec_t& into, bool remote_is_into) {
+  check_shape(from);
+  if (from.count != into.count)
+    throw lci::invalid_argument_error("local_iovec.count and remote_iovec.count are " + std::to_string(from.count) +
+                                      " and " + std::to_string(into.count) + ", but must be equal");
+  check_shape(into);
+  for (int i = 0; i < from.count; ++i) {
+    if (from.lbuffers[i].length > 0) (void)range_of(remote_is_into ? into.lbuffers[i] : from.lbuffers[i]);
+    if (into.lbuffers[i].length < from.lbuffers[i].length)
+      throw lci::invalid_argument_error("lbuffers[" + std::to_string(i) + "] has " +
+                                        std::to_string(from.lbuffers[i].length) + " bytes, but its destination " +
+                                        std::to_string(into.lbuffers[i].length));
+  }
+  if (into.piggy_back.length < from.piggy_back.length)
+    throw lci::invalid_argument_error("piggy_back has " + std::to_string(from.piggy_back.length) +
+                                      " bytes, but its destination " + std::to_string(into.piggy_back.length));
+}
+
+}  // namespace
+
+LCI_error_t put_vector(LCI_endpoint_s& ep, const LCI_iovec_t& iovec, LCI_data_type_t type, comp& to, int rank,
+                       LCI_tag_t tag, lci::rcomp_t receiver, void* user_context) {
+  check_shape(iovec);
+  (void)send_tag(ep, space::vectors, tag);
+  step_head head;
+  head.what = step::put;
+  head.receiver = receiver;
+  head.type = type;
+  return start(std::make_unique<outgoing>(ep, to, rank, tag, iovec, type, user_context), iovec, head,
+               [&](const step_packet& packet) {
+                 return lci::post_am_x(rank, packet.data(), packet.size(), lci::COMP_NULL_RETRY, ep.ports->steps)
+                     .device(ep.core)
+                     .tag(ep.id_bits | tag)();
+               });
+}
+
+}  // namespace v1
+
+using namespace v1;
+
+LCI_error_t LCI_sendv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t tag, LCI_comp_t completion,
+                      void* user_context) {
+  return guarded("LCI_sendv", [&] {
+    if (checking()) check_vector("LCI_sendv", ep, rank, tag, iovec);
+    check_shape(iovec);
+    const lci::tag_t core_tag = send_tag(*ep, space::vectors, tag);
+    step_head head;
+    head.what = step::send;
+    return start(std::make_unique<outgoing>(*ep, completion_of(completion), rank, tag, iovec, LCI_IOVEC, user_context),
+                 iovec, head, [&](const step_packet& packet) {
+                   return lci::post_send_x(rank, packet.data(), packet.size(), core_tag, lci::COMP_NULL_RETRY)
+                       .device(ep->core)
+                       .matching_policy(ep->policy)();
+                 });
+  });
+}
+
+LCI_error_t LCI_putva(LCI_endpoint_t ep, LCI_iovec_t iovec, LCI_comp_t completion, int rank, LCI_tag_t tag,
+                      uintptr_t remote_completion, void* user_context) {
+  return guarded("LCI_putva", [&] {
+    if (checking()) check_vector("LCI_putva", ep, rank, tag, iovec);
+    return put_vector(*ep, iovec, LCI_IOVEC, completion_of(completion), rank, tag, remote_handle(remote_completion),
+                      user_context);
+  });
+}
+
+LCI_error_t LCI_putv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
+                     LCI_iovec_t remote, uintptr_t remote_completion, void* user_context) {
+  return guarded("LCI_putv", [&] {
+    if (checking()) check_vector("LCI_putv", ep, rank, tag, local);
+    check_compatible(local, remote, true);
+    (void)arrival_tag(*ep, arrival::signal, tag);
+    const step_head head = informing(remote_completion);
+    auto v = std::make_unique<placing>(*ep, completion_of(local_completion), rank, tag, local, LCI_IOVEC, user_context);
+    if (!v->has_packet()) return LCI_ERR_RETRY;
+    v.release()->begin(local, remote, head);
+    return LCI_OK;
+  });
+}
+
+LCI_error_t LCI_putvs(LCI_endpoint_t ep, LCI_iovec_t local, int rank, LCI_tag_t tag, LCI_iovec_t remote,
+                      uintptr_t remote_completion, void* user_context) {
+  return LCI_putv(ep, local, nullptr, rank, tag, remote, remote_completion, user_context);
+}
+
+LCI_error_t LCI_getv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
+                     LCI_iovec_t remote, uintptr_t remote_completion, void* user_context) {
+  return guarded("LCI_getv", [&] {
+    if (checking()) check_vector("LCI_getv", ep, rank, tag, local);
+    check_compatible(remote, local, false);
+    (void)arrival_tag(*ep, arrival::signal, tag);
+    const step_head head = informing(remote_completion);
+    auto v = std::make_unique<getting>(*ep, completion_of(local_completion), rank, tag, local, LCI_IOVEC, user_context);
+    v.release()->begin(local, remote, head);
+    return LCI_OK;
+  });
+}

@@ -1,0 +1,63 @@
+#include "lib/layers/v1/wait.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace v1 {
+
+namespace {
+
+constexpr double shortest_slice = 0.002, longest_slice = 0.01, slice_of_several = 0.0005;
+
+/// Rings a bell with each delivery of this thread.
+class ringing {
+ public:
+  explicit ringing(lci::comp_impl_t* bell) : before_(std::exchange(my_state().bell, bell)) {}
+  ~ringing() { my_state().bell = before_; }
+  ringing(const ringing&) = delete;
+  ringing& operator=(const ringing&) = delete;
+
+ private:
+  lci::comp_impl_t* const before_;
+};
+
+}  // namespace
+
+waiter::waiter(world& w, LCI_device_t device)
+    : world_(w),
+      device_(device != nullptr ? device : LCI_UR_DEVICE),
+      all_(device == nullptr && LCI_NUM_DEVICES > 1),
+      polls_(device_->polls.load(std::memory_order_relaxed)),
+      slice_(all_ ? slice_of_several : shortest_slice) {}
+
+bool waiter::others_poll() {
+  const uint64_t now = device_->polls.load(std::memory_order_relaxed);
+  return std::exchange(polls_, now) != now;
+}
+
+void waiter::progress_on_others() {
+  std::array<lci::device_t, max_devices> cores;
+  size_t n = 0;
+  {
+    std::lock_guard guard(world_.mutex);
+    for (LCI_device_t d : world_.devices)
+      if (d != nullptr && d != device_) cores[n++] = d->core;
+  }
+  for (size_t i = 0; i < n; ++i) (void)lci::progress_x().device(cores[i])();
+}
+
+bool waiter::make_progress() {
+  if (!device_->waits.try_lock()) return false;
+  std::lock_guard guard(device_->waits, std::adopt_lock);
+  const int64_t before = lci::counter_get(device_->bell);
+  const ringing rings(device_->bell.get_impl());
+  if (all_) progress_on_others();
+  // Another thread may have delivered what is waited for: the caller looks again after each slice.
+  if (lci::counter_wait_for_x(device_->bell, before + 1, slice_).device(device_->core)())
+    slice_ = all_ ? slice_of_several : shortest_slice;
+  else
+    slice_ = std::min(2 * slice_, all_ ? slice_of_several : longest_slice);
+  return true;
+}
+
+}  // namespace v1

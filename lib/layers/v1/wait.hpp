@@ -1,0 +1,52 @@
+// Waiting for completion objects and fences: asleep, with progress unless another thread makes it.
+#pragma once
+
+#include <lci.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "lib/layers/v1/world.hpp"
+
+namespace v1 {
+
+/// Makes progress on a device (null: on all devices) while the calling thread waits, if no other thread does. For one
+/// wait of one thread.
+///
+/// At most one waiting thread makes progress on a device; it sleeps in the core, which the network wakes, and each
+/// delivery that it makes rings its bell. Others sleep on what they wait for. So does every waiting thread while some
+/// thread calls LCI_progress(). A thread that has just become the only one notices that within a few milliseconds.
+class waiter {
+ public:
+  waiter(world& w, LCI_device_t device);
+
+  /// One round. `sleep(ns)` sleeps on what is waited for, at most that long.
+  template <class Sleep>
+  void pass_time(Sleep sleep) {
+    if (others_poll() || !make_progress()) sleep(longest_sleep);
+  }
+
+ private:
+  static constexpr int64_t longest_sleep = 2000000;  // nanoseconds
+
+  bool others_poll();
+  /// False if another waiting thread does.
+  bool make_progress();
+  void progress_on_others();
+
+  world& world_;
+  const LCI_device_t device_;
+  const bool all_;  // progress on all devices
+  uint64_t polls_;  // of device_, when last looked at
+  double slice_;    // seconds
+};
+
+/// Waits until ready() is true.
+template <class Ready, class Sleep>
+void wait_until(LCI_device_t device, Ready ready, Sleep sleep) {
+  if (ready()) return;
+  waiter w(the_world(), device);
+  while (!ready()) w.pass_time(sleep);
+}
+
+}  // namespace v1

@@ -1,0 +1,102 @@
+// What exists between LCI_initialize() and LCI_finalize(), and what the handles of lci.h point to.
+#pragma once
+
+#include <lci.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include <lci.hpp>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/v1/arrivals.hpp"
+#include "lib/layers/v1/comp.hpp"
+#include "lib/layers/v1/ids.hpp"
+
+/// Properties of endpoints.
+struct LCI_plist_s {
+  LCI_match_t match = LCI_MATCH_RANKTAG;
+  LCI_comp_type_t command = LCI_COMPLETION_QUEUE;
+  LCI_comp_type_t message = LCI_COMPLETION_QUEUE;
+  LCI_comp_t default_comp = nullptr;
+};
+
+/// A device of the core, with its endpoints. Thread-safe, except its creation and end.
+struct LCI_device_s {
+  lci::device_t core;
+  lci::comp_t bell;     ///< a counter, signalled for the thread that makes progress while it waits
+  lci::spinlock waits;  ///< held by that thread: at most one for each device
+  /// Calls of LCI_progress(): a thread that waits leaves progress to others that call it.
+  std::atomic<uint64_t> polls{0};
+  std::atomic<uint32_t> in_progress{0};   ///< threads inside LCI_progress(), in the checking mode
+  unsigned number = 0;                    ///< below max_devices
+  unsigned next_endpoint = 0;             ///< where the search for a free number begins; under the world's mutex
+  std::vector<LCI_endpoint_t> endpoints;  ///< by number, null if there is none; under the world's mutex
+};
+
+/// An endpoint: names for messages, no resource of the network. Immutable but for `outstanding`. Thread-safe.
+struct LCI_endpoint_s {
+  lci::device_t core;
+  uint32_t id_bits = 0;  ///< of tags
+  uint32_t id = 0;
+  lci::matching_policy_t policy = lci::matching_policy_t::rank_tag;
+  lci::rcomp_t in_place = 0;                 ///< ports->in_place
+  const v1::arrival_ports* ports = nullptr;  ///< the handles of the peers' ports, which are the same here
+  v1::comp* default_comp = nullptr;          ///< of what arrives
+  LCI_device_t device = nullptr;
+  LCI_plist_s properties;
+  alignas(lci::cache_line) std::atomic<int64_t> outstanding{0};  ///< issued operations that have not ended here
+};
+
+/// A registration, of this process or of another.
+struct LCII_mr_t {
+  lci::mr_t mr;    ///< empty for one of another process
+  lci::rmr_t rmr;  ///< its key
+  LCI_device_t device = nullptr;
+};
+
+namespace v1 {
+
+/// What the functions share. Allocated by LCI_initialize(), freed by LCI_finalize().
+struct world {
+  lci::runtime_t runtime;
+  lci::packet_pool_t packets;        ///< the runtime's
+  lci::matching_engine_t pieces;     ///< of the long buffers of iovecs
+  lci::matching_engine_t agreement;  ///< of collective functions
+  comp_table comps;
+  arrival_ports ports;
+  std::atomic<uint32_t> next_piece{0};  ///< tag of the next long buffer of an iovec that this rank sends
+
+  std::mutex mutex;                                 ///< of creation and end of devices and endpoints
+  std::array<LCI_device_t, max_devices> devices{};  ///< under mutex
+  unsigned next_device = 0;                         ///< under mutex
+  int n_endpoints = 0;                              ///< under mutex
+  int n_initialized = 0;
+};
+
+/// The library's only global state beside what lci.h declares: C functions have no other place for it.
+namespace detail {
+inline constinit world* current = nullptr;
+inline constinit bool checks = false;
+}  // namespace detail
+
+[[noreturn, gnu::cold]] void throw_no_world();
+inline world& the_world() {
+  world* w = detail::current;
+  if (LCI_UNLIKELY(w == nullptr)) throw_no_world();
+  return *w;
+}
+/// Whether the checking mode is on.
+inline bool checking() { return LCI_UNLIKELY(detail::checks); }
+
+/// Devices and endpoints behind LCI_device_init() and the like. They throw.
+LCI_device_t make_device(world& w);
+void end_device(world& w, LCI_device_t device);
+LCI_endpoint_t make_endpoint(world& w, LCI_device_t device, const LCI_plist_s& properties);
+void end_endpoint(world& w, LCI_endpoint_t endpoint);
+
+}  // namespace v1

@@ -1,0 +1,98 @@
+/* Many ranks flood the last one, which makes progress and consumes slowly: nothing is lost, and LCI_ERR_RETRY holds the
+ * senders back. flood [MESSAGES]. LCI_SERVER_NUM_PKTS in the environment makes packets scarce. */
+#define _POSIX_C_SOURCE 200809L
+#include <time.h>
+
+#include "check.h"
+
+static size_t messages = 20000;
+static size_t retries;
+
+static void put_or_send(LCI_endpoint_t ep, int puts, size_t i) {
+  static unsigned char bytes[8192];
+  LCI_mbuffer_t m;
+  LCI_error_t code;
+  m.address = bytes;
+  m.length = sizeof i + i % 97 * 40;
+  memset(bytes, (int)(i & 0xff), m.length);
+  memcpy(bytes, &i, sizeof i);
+  for (;;) {
+    code = puts ? LCI_putma(ep, m, LCI_NUM_PROCESSES - 1, 1, LCI_DEFAULT_COMP_REMOTE)
+                : LCI_sendm(ep, m, LCI_NUM_PROCESSES - 1, 1);
+    if (code != LCI_ERR_RETRY) break;
+    ++retries;
+    LCI_progress(LCI_UR_DEVICE);
+  }
+  CHECK(code == LCI_OK);
+}
+
+static void nap(void) {
+  struct timespec t;
+  t.tv_sec = 0;
+  t.tv_nsec = 2000000;
+  nanosleep(&t, NULL);
+}
+
+/* Counts a message of a rank's by its number, which must not have come before. */
+static int take(const LCI_request_t* r, char* seen) {
+  const unsigned char* bytes = r->data.mbuffer.address;
+  size_t i, k;
+  if (r->flag != LCI_OK || r->tag != 1 || r->type != LCI_MEDIUM || r->data.mbuffer.length < sizeof i) return 0;
+  memcpy(&i, bytes, sizeof i);
+  if (i >= messages || r->data.mbuffer.length != sizeof i + i % 97 * 40) return 0;
+  for (k = sizeof i; k < r->data.mbuffer.length; ++k)
+    if (bytes[k] != (i & 0xff)) return 0;
+  if (seen[(size_t)r->rank * messages + i]++) return 0;
+  return LCI_mbuffer_free(r->data.mbuffer) == LCI_OK;
+}
+
+static void receive_all(LCI_comp_t queue, LCI_endpoint_t ep, int puts) {
+  const size_t all = messages * (size_t)(LCI_NUM_PROCESSES - 1);
+  char* seen = calloc(1, messages * (size_t)LCI_NUM_PROCESSES);
+  LCI_request_t r;
+  size_t n = 0, good = 0, posted = 0;
+  while (n < all) {
+    size_t k;
+    for (k = 0; !puts && posted < all && posted < n + 8; ++k) {
+      if (LCI_recvmn(ep, LCI_RANK_ANY, 1, queue, NULL) != LCI_OK) break;
+      ++posted;
+    }
+    if (n < 2000 && n % 100 == 0) nap();
+    if (LCI_queue_pop(queue, &r) == LCI_OK) {
+      ++n;
+      good += (size_t)take(&r, seen);
+    } else {
+      LCI_progress(LCI_UR_DEVICE);
+    }
+  }
+  CHECK(good == all);
+  CHECK(LCI_queue_pop(queue, &r) == LCI_ERR_RETRY);
+  free(seen);
+}
+
+int main(int argc, char** argv) {
+  LCI_endpoint_t ep;
+  LCI_plist_t plist;
+  LCI_comp_t queue;
+  int puts;
+  if (argc > 1) messages = (size_t)atol(argv[1]);
+  if (LCI_initialize() != LCI_OK) return 1;
+  CHECK(LCI_plist_create(&plist) == LCI_OK);
+  CHECK(LCI_queue_create(LCI_UR_DEVICE, &queue) == LCI_OK);
+  CHECK(LCI_plist_set_default_comp(plist, queue) == LCI_OK);
+  CHECK(LCI_plist_set_match_type(plist, LCI_MATCH_TAG) == LCI_OK);
+  CHECK(LCI_endpoint_init(&ep, LCI_UR_DEVICE, plist) == LCI_OK);
+  for (puts = 0; puts < 2; ++puts) {
+    if (LCI_RANK == LCI_NUM_PROCESSES - 1) {
+      receive_all(queue, ep, puts);
+    } else {
+      size_t i;
+      for (i = 0; i < messages; ++i) put_or_send(ep, puts, i);
+    }
+    CHECK(LCI_gfence_wait(ep) == LCI_OK);
+  }
+  CHECK(LCI_endpoint_free(&ep) == LCI_OK && LCI_plist_free(&plist) == LCI_OK && LCI_queue_free(&queue) == LCI_OK);
+  CHECK(LCI_finalize() == LCI_OK);
+  printf("rank %d: %lu retries\n", LCI_RANK, (unsigned long)retries);
+  return conclude("flood");
+}

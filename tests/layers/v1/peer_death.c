@@ -1,0 +1,50 @@
+/* The last of the ranks dies: whatever waits for it ends with an error, no call hangs. */
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "check.h"
+
+int main(void) {
+  LCI_comp_t queue;
+  LCI_request_t r;
+  LCI_lbuffer_t b = {LCI_SEGMENT_ALL, NULL, 1 << 20};
+  LCI_iovec_t v;
+  LCI_short_t s;
+  LCI_error_t code;
+  int dead, i, ended = 0;
+  if (LCI_initialize() != LCI_OK) return 1;
+  dead = LCI_NUM_PROCESSES - 1;
+  CHECK(LCI_queue_create(LCI_UR_DEVICE, &queue) == LCI_OK);
+  memset(&s, 0, sizeof s);
+  memset(&v, 0, sizeof v);
+  b.address = calloc(1, b.length);
+  v.lbuffers = &b;
+  v.count = 1;
+  if (LCI_RANK == dead) {
+    /* Everybody has exchanged something with it. */
+    for (i = 0; i < dead; ++i) CHECK(LCI_queue_wait(LCI_UR_CQ, &r) == LCI_OK);
+    kill(getpid(), SIGKILL);
+  }
+  AGAIN(LCI_recvl(LCI_UR_ENDPOINT, b, dead, 1, queue, NULL));
+  AGAIN(LCI_recvs(LCI_UR_ENDPOINT, dead, 2, queue, NULL));
+  AGAIN(LCI_sendl(LCI_UR_ENDPOINT, b, dead, 3, queue, NULL));
+  AGAIN(LCI_sendv(LCI_UR_ENDPOINT, v, dead, 4, queue, NULL));
+  AGAIN(LCI_puts(LCI_UR_ENDPOINT, s, dead, 5, LCI_DEFAULT_COMP_REMOTE));
+  while (ended < 4) {
+    if (LCI_queue_pop(queue, &r) == LCI_OK) {
+      CHECK(r.flag == LCI_ERR_FATAL && r.rank == dead);
+      ++ended;
+    } else {
+      LCI_progress(LCI_UR_DEVICE);
+    }
+  }
+  CHECK(LCI_fence_wait(LCI_UR_ENDPOINT) == LCI_OK);
+  while ((code = LCI_puts(LCI_UR_ENDPOINT, s, dead, 6, LCI_DEFAULT_COMP_REMOTE)) != LCI_ERR_FATAL)
+    LCI_progress(LCI_UR_DEVICE);
+  fflush(stderr);
+  i = conclude("peer_death");
+  fflush(stdout);
+  _exit(i); /* LCI_finalize() is collective */
+}
