@@ -52,7 +52,8 @@ void way_table::ended(const operation* op, way used) {
   peer* const p = at(op->status.rank);
   const uint32_t now = short_ticks(), last = p->last_end.load(std::memory_order_relaxed);
   p->last_end.store(now, std::memory_order_relaxed);
-  const uint32_t took = std::min(now - op->began, now - last);
+  // In a stream, the time between two ends counts all that a message costs, also what comes between two reads.
+  const uint32_t took = op->alone ? std::min(now - op->began, now - last) : now - last;
   // Threads on other processors may have read a clock that is slightly ahead.
   if (static_cast<int32_t>(took) <= 0) return;
   const float ticks = static_cast<float>(took) * 16.0F * 1024.0F / static_cast<float>(op->total);
