@@ -2,8 +2,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <mutex>
-#include <unordered_map>
 
 #include "lib/layers/v1/world.hpp"
 
@@ -11,29 +9,13 @@ namespace v1 {
 
 namespace {
 
-enum class thing : uint8_t { none, device, endpoint, plist, segment };
-
-/// What handles there are. By address; an address that was freed may be that of another object later.
-struct known_things {
-  std::mutex mutex;
-  std::unordered_map<const void*, thing> live;   // under mutex
-  std::unordered_map<const void*, thing> freed;  // under mutex
-};
-known_things known;
+using thing = handle_table::thing;
 
 void remember(const void* p, thing what) {
-  if (!checking()) return;
-  std::lock_guard guard(known.mutex);
-  known.live[p] = what;
-  known.freed.erase(p);
+  if (checking() && detail::current != nullptr) detail::current->handles.add(p, what);
 }
 void forget_thing(const void* p) {
-  if (!checking()) return;
-  std::lock_guard guard(known.mutex);
-  const auto found = known.live.find(p);
-  if (found == known.live.end()) return;
-  known.freed[p] = found->second;
-  known.live.erase(found);
+  if (checking() && detail::current != nullptr) detail::current->handles.remove(p);
 }
 
 [[noreturn, gnu::format(printf, 1, 2)]] void misuse(const char* format, ...) {
@@ -48,12 +30,9 @@ void forget_thing(const void* p) {
 void require(const char* name, const void* p, thing what, const char* kind, const char* maker) {
   if (p == nullptr) misuse("%s is NULL, but must be %s: %s() makes one", name, kind, maker);
   if (!checking()) return;
-  std::lock_guard guard(known.mutex);
-  const auto found = known.live.find(p);
-  if (found != known.live.end() && found->second == what) return;
-  const auto before = known.freed.find(p);
-  if (before != known.freed.end() && before->second == what)
-    misuse("%s = %p is %s that was freed: do not use it any more", name, p, kind);
+  const handle_table::state now = the_world().handles.find(p, what);
+  if (now == handle_table::state::live) return;
+  if (now == handle_table::state::freed) misuse("%s = %p is %s that was freed: do not use it any more", name, p, kind);
   misuse("%s = %p is not %s: pass what %s() has made", name, p, kind, maker);
 }
 
@@ -96,11 +75,6 @@ void forget(LCI_device_t device) { forget_thing(device); }
 void forget(LCI_endpoint_t endpoint) { forget_thing(endpoint); }
 void forget(LCI_plist_t plist) { forget_thing(plist); }
 void forget(LCI_segment_t segment) { forget_thing(segment); }
-void forget_checked() {
-  std::lock_guard guard(known.mutex);
-  known.live.clear();
-  known.freed.clear();
-}
 
 void check_device_to_free(const LCI_device_t* device) {
   if (device == nullptr) misuse("device is NULL, but must be the address of a device's handle");

@@ -19,8 +19,6 @@ void forget(LCI_device_t device);
 void forget(LCI_endpoint_t endpoint);
 void forget(LCI_plist_t plist);
 void forget(LCI_segment_t segment);
-/// Forgets everything, at the end of the world.
-void forget_checked();
 
 // Also without the mode: functions that are called rarely.
 void check_device_to_free(const LCI_device_t* device);

@@ -305,7 +305,7 @@ void v1::take_step(LCI_endpoint_s& ep, const lci::status_t& s) {
       return take_fetch(ep, s, m);
     case step::answer:
     case step::fetched:
-      if (issued_vector* v = take_awaited(m.head.id, s.rank))
+      if (issued_vector* v = the_world().awaited.take(m.head.id, s.rank))
         v->answered(m.head.accepted != 0, m.piggy_back, m.head.piggy_back);
       return;
     case step::send:

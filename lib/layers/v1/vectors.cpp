@@ -57,7 +57,7 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
   head.count = static_cast<uint32_t>(iovec.count);
   head.piggy_back = static_cast<uint32_t>(iovec.piggy_back.length);
   head.first_tag = v->first_tag = the_world().next_piece.fetch_add(head.count, std::memory_order_relaxed);
-  head.id = await_answer(v.get());
+  head.id = the_world().awaited.add(v.get());
   packet.fill(head, v->buffers, iovec.piggy_back.address);
   begin_issued(ep);
   v.release();
@@ -65,14 +65,14 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
   try {
     status = post(packet);
   } catch (...) {
-    if (issued_vector* mine = take_awaited(head.id, rank)) {
+    if (issued_vector* mine = the_world().awaited.take(head.id, rank)) {
       end_issued(ep);
       delete mine;
     }
     throw;
   }
   if (status.is_retry()) {
-    delete take_awaited(head.id, rank);
+    delete the_world().awaited.take(head.id, rank);
     end_issued(ep);
     return LCI_ERR_RETRY;
   }
@@ -150,7 +150,7 @@ class getting final : public issued_vector {
   void pieces_ended(bool good) override {
     if (!good || (head_.signals == 0 && asked_ == 0)) return finish(good);
     head_.count = static_cast<uint32_t>(asked_);  // bytes to fetch
-    const uint64_t id = head_.id = await_answer(this);
+    const uint64_t id = head_.id = the_world().awaited.add(this);
     const int peer = rank;
     LCI_endpoint_s& endpoint = ep;
     try {
@@ -158,7 +158,7 @@ class getting final : public issued_vector {
       post_step(endpoint, peer, tag, head_);
     } catch (...) {
       (void)fail_by_exception("LCI_getv");
-      if (issued_vector* mine = take_awaited(id, peer)) mine->finish(false);
+      if (issued_vector* mine = the_world().awaited.take(id, peer)) mine->finish(false);
     }
   }
   void answered(bool accepted, const void* piggy_back, size_t size) override {

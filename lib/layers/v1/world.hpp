@@ -14,7 +14,9 @@
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/v1/arrivals.hpp"
+#include "lib/layers/v1/awaited.hpp"
 #include "lib/layers/v1/comp.hpp"
+#include "lib/layers/v1/handles.hpp"
 #include "lib/layers/v1/ids.hpp"
 
 /// Properties of endpoints.
@@ -69,6 +71,8 @@ struct world {
   lci::matching_engine_t agreement;  ///< of collective functions
   comp_table comps;
   arrival_ports ports;
+  awaited_vectors awaited;
+  handle_table handles;                 ///< filled in the checking mode
   std::atomic<uint32_t> next_piece{0};  ///< tag of the next long buffer of an iovec that this rank sends
 
   std::mutex mutex;                                 ///< of creation and end of devices and endpoints

@@ -3,7 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 static size_t messages = 20000;
 static size_t retries;

@@ -1,5 +1,5 @@
 /* Iovecs in all directions, puts to and gets from registered memory, for any number of ranks in a ring. */
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 #define MOST 40
 

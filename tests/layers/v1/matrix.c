@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 enum { QUEUE, SYNC, HANDLER, KINDS };
 enum { most_threads = 8 };

@@ -1,4 +1,5 @@
-/* Invalid calls, one by name: prints the code that the call has returned. test_misuse.py compares it and the message. */
+/* Invalid calls, one by name: prints the code that the call has returned. test_misuse.py compares it and
+ * the message. */
 #define _POSIX_C_SOURCE 200809L
 #include <lci.h>
 #include <pthread.h>

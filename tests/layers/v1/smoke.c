@@ -1,5 +1,5 @@
 /* Every kind of message and completion once, between neighbours of a ring (or to itself). */
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 static int n_handled;
 static LCI_request_t handled;

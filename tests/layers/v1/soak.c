@@ -1,6 +1,6 @@
-/* Random calls of all functions between all ranks, against a model: what each rank has sent to each other, by number and
- * by the sum of a hash of contents and arguments, is what has arrived. soak [SEED [CALLS]]. */
-#include "check.h"
+/* Random calls of all functions between all ranks, against a model: what each rank has sent to each other, by number
+ * and by the sum of a hash of contents and arguments, is what has arrived. soak [SEED [CALLS]]. */
+#include "tests/layers/v1/check.h"
 
 enum { SHORTS, MEDIUMS, LONGS, VECTORS, KINDS };
 enum { most_ranks = 16, receives = 4, endpoints = 3 };

@@ -1,6 +1,6 @@
 /* Device groups are separate worlds, endpoints of one device do not see each other's messages, property lists do what
  * they say, and an endpoint gets what was sent before it was created. */
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 static int next, before;
 
