@@ -42,7 +42,7 @@ static LCI_iovec_t make(int count, size_t piggy_back, LCI_segment_t segment, uns
   v.lbuffers = count > 0 ? malloc((size_t)count * sizeof *v.lbuffers) : NULL;
   for (i = 0; i < count; ++i) {
     v.lbuffers[i].segment = segment;
-    v.lbuffers[i].length = i % 5 == 4 ? 0 : (size_t)(i * i * 13 + (i % 7 == 3 ? 20000 : 1));
+    v.lbuffers[i].length = i % 5 == 4 ? 0 : (size_t)(i % 64 * (i % 64) * 13 + (i % 7 == 3 ? 20000 : 1));
     v.lbuffers[i].address = at;
     if (at != NULL) {
       at += v.lbuffers[i].length + 1;
