@@ -234,7 +234,7 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
   bool busy = false;
   for (uint32_t i = 0; i < n_lanes; ++i) {
     in_lane& lane = *lanes[i];
-    if (!lane.ready() || (lane.source() == context_.rank() && leave_to_others(lane)) || !lane.lock.try_lock()) continue;
+    if (!lane.ready() || leave_to_others(lane) || !lane.lock.try_lock()) continue;
     std::lock_guard guard(lane.lock, std::adopt_lock);
     if (LCI_UNLIKELY(lane.source() < 0)) continue;
     const bool lone = !lane.in_a_stream(entry_.idle_polls.load(std::memory_order_relaxed));
@@ -250,10 +250,10 @@ int device::drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes) {
   return events > 0 ? events : -1;
 }
 
-bool device::leave_to_others(const in_lane& lane) {
+bool device::leave_own_messages(const in_lane& lane) {
   const int thread = thread_index_if_known();
   if (thread < 0) return false;
-  const uint64_t mine = uint64_t{1} << (thread % 64);
+  const uint64_t mine = self_poller(thread);
   const uint64_t pollers = self_pollers_.load(std::memory_order_relaxed);
   if ((pollers & mine) == 0) self_pollers_.fetch_or(mine, std::memory_order_relaxed);
   if ((pollers & ~mine) == 0) return false;

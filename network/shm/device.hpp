@@ -97,7 +97,13 @@ class device final : public network::device {
   LCI_NOINLINE int drain(event_sink& sink, in_lane* const* lanes, uint32_t n_lanes);
   /// Whether this thread should leave a lane of messages to the own rank to other threads that poll, because it has
   /// sent these messages itself: they are probably for another thread, and the lane's lines stay between two.
-  bool leave_to_others(const in_lane& lane);
+  bool leave_to_others(const in_lane& lane) {
+    return lane.own() &&
+           LCI_UNLIKELY(self_pollers_.load(std::memory_order_relaxed) != self_poller(thread_index_if_known())) &&
+           leave_own_messages(lane);
+  }
+  LCI_NOINLINE bool leave_own_messages(const in_lane& lane);
+  static uint64_t self_poller(int thread) { return uint64_t{1} << (static_cast<unsigned>(thread) % 64); }
   /// If the waiting message will probably be answered, as the last one was, prefetches the slot for the answer, which
   /// overlaps with handling the message.
   bool prepare_answer(in_lane& lane);

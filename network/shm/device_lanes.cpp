@@ -129,7 +129,7 @@ void device::adopt_listed() {
   for (auto n = static_cast<uint32_t>(owned_in_.size()); n < announced; ++n) {
     const uint32_t lane = directory[n].load(std::memory_order_acquire);
     if (lane == 0 || lane > context_.own().header().n_lanes) break;  // not trusted
-    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1));
+    owned_in_.push_back(std::make_unique<in_lane>(context_.own(), lane - 1, context_.rank()));
     context_.hear_of(owned_in_.back()->source());
   }
   if (owned_in_.size() == before) return;

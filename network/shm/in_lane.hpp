@@ -16,13 +16,14 @@ namespace lci::network::shm {
 /// The receiver's end. Any thread may call ready() and is_due(); the other methods need `lock`.
 class alignas(cache_line) in_lane {
  public:
-  in_lane(const segment_view& segment, uint32_t index)
+  in_lane(const segment_view& segment, uint32_t index, int receiver)
       : shared_(segment.lane(index)),
         slots_(slots_of(shared_), segment.header().n_slots),
         data_size_(segment.header().data_size),
         data_(data_of(shared_, segment.header().n_slots)),
         source_(shared_.source),
-        index_(index) {}
+        index_(index),
+        own_(shared_.source == receiver) {}
 
   /// Whether a message waits. Only a hint: another thread may take it.
   bool ready() const { return is_full(head_.load(std::memory_order_relaxed)); }
@@ -61,6 +62,8 @@ class alignas(cache_line) in_lane {
   /// Negative: not in use. Changed under lock and the device's lock; without them only a hint.
   int source() const { return source_.load(std::memory_order_relaxed); }
   uint32_t index() const { return index_; }
+  /// Whether the receiver itself sends through it.
+  bool own() const { return own_; }
   /// Number of slots consumed. Only a hint without lock.
   uint64_t consumed() const { return head_.load(std::memory_order_relaxed); }
   lane_header& shared() { return shared_; }
@@ -130,6 +133,7 @@ class alignas(cache_line) in_lane {
   uint64_t answers_before_ = 0;           // under lock
   std::atomic<int> source_;
   uint32_t index_;
+  bool own_;  // never changes: only lanes of peers outside of the job are assigned to other senders
 };
 
 template <class OnMessage, class OnImmediate>

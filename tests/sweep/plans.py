@@ -143,7 +143,7 @@ PLANS = {
         "networks": ["shm"],
         # One allocation fails; or that one and some after it.
         "calls": {"alloc": ["", "+3", "", "+12"]},
-        "sample": {"shm": 4},
+        "sample": {"shm": 2},
     },
     "system": {
         "networks": ["shm", "tcp"],

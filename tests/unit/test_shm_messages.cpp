@@ -24,7 +24,7 @@ constexpr uint32_t n_slots = 32;
 struct lane_pair {
   own_segment segment{0, n_slots, 4096};
   out_lane out{segment.view(), 0, segment.view().device(open_entry(segment.view(), 0)), false};
-  in_lane in{segment.view(), 0};
+  in_lane in{segment.view(), 0, 1};
   std::vector<std::string> got;
 
   int drain(int max = 1000) {
