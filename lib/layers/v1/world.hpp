@@ -18,6 +18,7 @@
 #include "lib/layers/v1/comp.hpp"
 #include "lib/layers/v1/handles.hpp"
 #include "lib/layers/v1/ids.hpp"
+#include "lib/layers/v1/storage.hpp"
 
 /// Properties of endpoints.
 struct LCI_plist_s {
@@ -84,8 +85,8 @@ struct world {
 
 /// The library's only global state beside what lci.h declares: C functions have no other place for it.
 namespace detail {
-inline constinit world* current = nullptr;
-inline constinit bool checks = false;
+inline constinit V1_STORAGE world* current = nullptr;
+inline constinit V1_STORAGE bool checks = false;
 }  // namespace detail
 
 [[noreturn, gnu::cold]] void throw_no_world();

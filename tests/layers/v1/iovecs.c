@@ -3,14 +3,14 @@
 
 #define MOST 40
 
-static LCI_comp_t sync1;
-static int next, before;
+static PER_RANK LCI_comp_t sync1;
+static PER_RANK int next, before;
 
 /* Registered memory, and that of the neighbours. */
-static unsigned char* window;
+static PER_RANK unsigned char* window;
 static const size_t window_size = 1 << 20;
-static LCI_segment_t mine, next_segment;
-static unsigned char* next_window;
+static PER_RANK LCI_segment_t mine, next_segment;
+static PER_RANK unsigned char* next_window;
 
 static void exchange_windows(void) {
   struct {

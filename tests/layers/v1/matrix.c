@@ -8,7 +8,7 @@
 
 enum { QUEUE, SYNC, HANDLER, KINDS };
 enum { most_threads = 8 };
-static int threads = 1, next, before, running;
+static PER_RANK int threads = 1, next, before, running;
 
 static void relax(void) {
   if (threads == 1)
@@ -40,7 +40,7 @@ struct mailbox {
   int full[room];
   LCI_request_t requests[room];
 };
-static struct mailbox mailboxes[65536];
+static PER_RANK struct mailbox mailboxes[65536];
 static void leave(struct mailbox* m, LCI_request_t r) {
   const unsigned at = __sync_fetch_and_add(&m->claimed, 1) % room;
   if (__sync_fetch_and_add(&m->full[at], 0)) abort();
@@ -58,7 +58,7 @@ struct objects {
   LCI_endpoint_t endpoints[KINDS];
   uintptr_t theirs[KINDS]; /* the next rank's `arrivals` */
 };
-static struct objects of_thread[most_threads];
+static PER_RANK struct objects of_thread[most_threads];
 
 static void take(int kind, LCI_comp_t object, LCI_tag_t tag, LCI_request_t* r, int t) {
   if (kind == QUEUE) {

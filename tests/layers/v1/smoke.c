@@ -1,8 +1,8 @@
 /* Every kind of message and completion once, between neighbours of a ring (or to itself). */
 #include "tests/layers/v1/check.h"
 
-static int n_handled;
-static LCI_request_t handled;
+static PER_RANK int n_handled;
+static PER_RANK LCI_request_t handled;
 static void handle(LCI_request_t request) {
   handled = request;
   ++n_handled;
