@@ -1,5 +1,5 @@
 /* Each function with each kind of completion object, remote completion by default and by name, many sizes, several
- * threads, between neighbours of a ring: matrix [THREADS]. With more than one thread, the first makes progress. */
+ * threads, between neighbours of a ring: matrix [THREADS [long]]. With more than one thread, the first makes progress. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>
@@ -8,7 +8,7 @@
 
 enum { QUEUE, SYNC, HANDLER, KINDS };
 enum { most_threads = 8 };
-static PER_RANK int threads = 1, next, before, running;
+static PER_RANK int threads = 1, next, before, running, very_long;
 
 static void relax(void) {
   if (threads == 1)
@@ -233,7 +233,7 @@ static void* work(void* number) {
       long_messages(t, kind, ++tag, sizes[i]);
     }
   }
-  if (threads == 1) long_messages(t, QUEUE, ++tag, medium * 1000 + 3);
+  if (very_long) long_messages(t, QUEUE, ++tag, medium * 1000 + 3);
   __sync_fetch_and_sub(&running, 1);
   return NULL;
 }
@@ -270,6 +270,7 @@ int main(int argc, char** argv) {
   pthread_t ids[most_threads];
   int t, kind;
   if (argc > 1) threads = atoi(argv[1]);
+  very_long = argc > 2;
   if (threads < 1 || threads > most_threads) return 2;
   if (LCI_initialize() != LCI_OK) return 1;
   next = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
