@@ -33,9 +33,10 @@ void v1::throw_no_completion() {
 LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag) {
   try {
     if (checking()) check_post("LCI_sends", ep, rank, tag);
-    return sent(*ep, lci::post_send_x(rank, &src, sizeof src, send_tag(*ep, space::shorts, tag), lci::COMP_NULL_RETRY)
-                         .device(ep->core)
-                         .matching_policy(ep->policy)());
+    return sent(*ep,
+                lci::post_send_x(rank, &src, short_size(src), send_tag(*ep, space::shorts, tag), lci::COMP_NULL_RETRY)
+                    .device(device_of(*ep))
+                    .matching_policy(ep->policy)());
   } catch (...) {
     return fail_by_exception("LCI_sends");
   }
@@ -47,7 +48,7 @@ LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag
     require_medium(buffer.length);
     return sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length, send_tag(*ep, space::mediums, tag),
                                       lci::COMP_NULL_RETRY)
-                         .device(ep->core)
+                         .device(device_of(*ep))
                          .matching_policy(ep->policy)());
   } catch (...) {
     return fail_by_exception("LCI_sendm");
@@ -63,7 +64,7 @@ LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_ta
     const bool taken = is_packet(buffer.address);
     const LCI_error_t result = sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length,
                                                           send_tag(*ep, space::mediums, tag), lci::COMP_NULL_RETRY)
-                                             .device(ep->core)
+                                             .device(device_of(*ep))
                                              .matching_policy(ep->policy)());
     if (result == LCI_OK && !taken) give_back_packet(buffer.address);
     return result;
@@ -102,7 +103,7 @@ LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
     r->request.data.lbuffer = buffer;
     const LCI_error_t code = post_issued(r, [&] {
       return lci::post_send_x(rank, buffer.address, buffer.length, core_tag, lci::comp_t(r))
-          .device(ep->core)
+          .device(device_of(*ep))
           .mr(registration_of(buffer.segment))
           .matching_policy(ep->policy)();
     });
@@ -122,7 +123,7 @@ LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t com
     r->request.type = LCI_IMMEDIATE;
     return post_recorded(r, [&] {
       return lci::post_recv_x(source, &r->request.data.immediate, sizeof(LCI_short_t), core_tag, lci::comp_t(r))
-          .device(ep->core)
+          .device(device_of(*ep))
           .matching_policy(ep->policy)();
     });
   } catch (...) {
@@ -136,7 +137,7 @@ namespace {
 LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(const LCI_endpoint_s& ep, void* buffer, size_t size, int rank,
                                                     lci::tag_t tag, comp& to, void* user_context) {
   const lci::status_t s = lci::post_recv_x(rank, buffer, size, tag, lci::comp_t(&to.local))
-                              .device(ep.core)
+                              .device(device_of(ep))
                               .matching_policy(ep.policy)
                               .user_context(user_context)();
   if (LCI_LIKELY(s.is_posted())) return LCI_OK;
@@ -204,7 +205,7 @@ LCI_error_t LCI_recvl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
     r->request.data.lbuffer = buffer;
     return post_recorded(r, [&] {
       return lci::post_recv_x(source, buffer.address, allocates ? 0 : buffer.length, core_tag, lci::comp_t(r))
-          .device(ep->core)
+          .device(device_of(*ep))
           .mr(registration_of(buffer.segment))
           .allocate(allocates)
           .matching_policy(ep->policy)();
