@@ -47,7 +47,7 @@ PARTS = {
     "progress_send_16": ("progress, a send of 16: matched, copied, counted", BATCH),
 }
 
-# of tests/perf/count_v1.cpp: LCI v1.7's calls beside the core's, messages of 32 bytes
+# of tests/perf/count_v1.cpp: LCI v1.7's calls beside the core's, messages of 8 bytes
 V1_PARTS = {
     "am": ("the core: post an active message", BATCH),
     "puts": ("LCI_puts", BATCH),

@@ -81,7 +81,7 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
 
 LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
   try {
-    if (checking()) check_post("LCI_puts", ep, rank, tag);
+    if (checking()) check_post(ep, rank, tag);
     return sent(*ep, post_message(*ep, rank, &src, short_size(src), receiver_of(remote_completion, ep->in_place),
                                   arrival_tag(*ep, arrival::immediate, tag)));
   } catch (...) {
@@ -92,7 +92,7 @@ LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag
 LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                      uintptr_t remote_completion) {
   return guarded("LCI_putm", [&] {
-    if (checking()) check_medium("LCI_putm", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     return put_placed(*ep, buffer, rank, tag, remote, remote_completion, false);
   });
 }
@@ -100,14 +100,14 @@ LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_
 LCI_error_t LCI_putmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                       uintptr_t remote_completion) {
   return guarded("LCI_putmn", [&] {
-    if (checking()) check_medium("LCI_putmn", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     return put_placed(*ep, buffer, rank, tag, remote, remote_completion, true);
   });
 }
 
 LCI_error_t LCI_putma(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
   try {
-    if (checking()) check_medium("LCI_putma", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     return put_allocated(*ep, buffer, rank, tag, remote_completion, false);
   } catch (...) {
     return fail_by_exception("LCI_putma");
@@ -116,7 +116,7 @@ LCI_error_t LCI_putma(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag
 
 LCI_error_t LCI_putmna(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
   return guarded("LCI_putmna", [&] {
-    if (checking()) check_medium("LCI_putmna", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     return put_allocated(*ep, buffer, rank, tag, remote_completion, true);
   });
 }
@@ -134,7 +134,7 @@ LCI_error_t LCI_putmac(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_ta
 LCI_error_t LCI_putla(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_comp_t completion, int rank, LCI_tag_t tag,
                       uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_putla", [&] {
-    if (checking()) check_long("LCI_putla", ep, rank, tag, buffer);
+    if (checking()) check_long(ep, rank, tag, buffer);
     const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
     comp& to = completion_of(completion);
     // An object of the target's own choice gets it as the only buffer of an iovec, whose steps name the object.

@@ -223,7 +223,7 @@ using namespace v1;
 LCI_error_t LCI_sendv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t tag, LCI_comp_t completion,
                       void* user_context) {
   return guarded("LCI_sendv", [&] {
-    if (checking()) check_vector("LCI_sendv", ep, rank, tag, iovec);
+    if (checking()) check_vector(ep, rank, tag, iovec);
     check_shape(iovec);
     const lci::tag_t core_tag = send_tag(*ep, space::vectors, tag);
     step_head head;
@@ -240,7 +240,7 @@ LCI_error_t LCI_sendv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t 
 LCI_error_t LCI_putva(LCI_endpoint_t ep, LCI_iovec_t iovec, LCI_comp_t completion, int rank, LCI_tag_t tag,
                       uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_putva", [&] {
-    if (checking()) check_vector("LCI_putva", ep, rank, tag, iovec);
+    if (checking()) check_vector(ep, rank, tag, iovec);
     return put_vector(*ep, iovec, LCI_IOVEC, completion_of(completion), rank, tag, remote_handle(remote_completion),
                       user_context);
   });
@@ -249,7 +249,7 @@ LCI_error_t LCI_putva(LCI_endpoint_t ep, LCI_iovec_t iovec, LCI_comp_t completio
 LCI_error_t LCI_putv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
                      LCI_iovec_t remote, uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_putv", [&] {
-    if (checking()) check_vector("LCI_putv", ep, rank, tag, local);
+    if (checking()) check_vector(ep, rank, tag, local);
     check_compatible(local, remote, true);
     (void)arrival_tag(*ep, arrival::signal, tag);
     const step_head head = informing(remote_completion);
@@ -268,7 +268,7 @@ LCI_error_t LCI_putvs(LCI_endpoint_t ep, LCI_iovec_t local, int rank, LCI_tag_t 
 LCI_error_t LCI_getv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
                      LCI_iovec_t remote, uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_getv", [&] {
-    if (checking()) check_vector("LCI_getv", ep, rank, tag, local);
+    if (checking()) check_vector(ep, rank, tag, local);
     check_compatible(remote, local, false);
     (void)arrival_tag(*ep, arrival::signal, tag);
     const step_head head = informing(remote_completion);
