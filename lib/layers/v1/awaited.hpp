@@ -13,8 +13,10 @@ class issued_vector;
 /// has sent the number. Part of the world; owns the operations until they are taken. Thread-safe.
 class awaited_vectors {
  public:
-  /// Stores an operation until its answer comes, and returns its number.
-  uint64_t add(issued_vector* v);
+  /// A number for the next operation.
+  uint64_t next_id();
+  /// Stores an operation until its answer comes: from then on other threads may end it.
+  void add(uint64_t id, issued_vector* v);
   /// Takes back the operation; null if it has ended, or waits for another rank.
   issued_vector* take(uint64_t id, int rank);
   /// Takes any operation that waits for this rank; null if there is none. Allocates nothing.

@@ -82,11 +82,14 @@ void issued_vector::finish(bool good) {
   to.deliver(ended);
 }
 
-uint64_t awaited_vectors::add(issued_vector* v) {
+uint64_t awaited_vectors::next_id() {
   std::lock_guard guard(mutex_);
-  const uint64_t id = ++last_;
+  return ++last_;
+}
+
+void awaited_vectors::add(uint64_t id, issued_vector* v) {
+  std::lock_guard guard(mutex_);
   by_id_.emplace(id, v);
-  return id;
 }
 
 issued_vector* awaited_vectors::take(uint64_t id, int rank) {

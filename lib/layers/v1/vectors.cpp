@@ -57,9 +57,10 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
   head.count = static_cast<uint32_t>(iovec.count);
   head.piggy_back = static_cast<uint32_t>(iovec.piggy_back.length);
   head.first_tag = v->first_tag = the_world().next_piece.fetch_add(head.count, std::memory_order_relaxed);
-  head.id = the_world().awaited.add(v.get());
+  head.id = the_world().awaited.next_id();
   packet.fill(head, v->buffers, iovec.piggy_back.address);
   begin_issued(ep);
+  the_world().awaited.add(head.id, v.get());
   v.release();
   lci::status_t status;
   try {
@@ -150,15 +151,18 @@ class getting final : public issued_vector {
   void pieces_ended(bool good) override {
     if (!good || (head_.signals == 0 && asked_ == 0)) return finish(good);
     head_.count = static_cast<uint32_t>(asked_);  // bytes to fetch
-    const uint64_t id = head_.id = the_world().awaited.add(this);
+    step_head head = head_;
+    head.id = the_world().awaited.next_id();
     const int peer = rank;
+    const LCI_tag_t its_tag = tag;
     LCI_endpoint_s& endpoint = ep;
+    the_world().awaited.add(head.id, this);
     try {
       count_sent(endpoint.id);
-      post_step(endpoint, peer, tag, head_);
+      post_step(endpoint, peer, its_tag, head);
     } catch (...) {
       (void)fail_by_exception("LCI_getv");
-      if (issued_vector* mine = the_world().awaited.take(id, peer)) mine->finish(false);
+      if (issued_vector* mine = the_world().awaited.take(head.id, peer)) mine->finish(false);
     }
   }
   void answered(bool accepted, const void* piggy_back, size_t size) override {

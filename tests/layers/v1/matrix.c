@@ -280,7 +280,8 @@ int main(int argc, char** argv) {
   if (threads == 1) {
     work(NULL);
   } else {
-    for (t = 0; t < threads; ++t) CHECK(pthread_create(&ids[t], NULL, work, (void*)(size_t)t) == 0);
+    for (t = 0; t < threads; ++t)
+      if (pthread_create(&ids[t], NULL, work, (void*)(size_t)t) != 0) return 3;
     while (__sync_fetch_and_add(&running, 0) > 0) LCI_progress(LCI_UR_DEVICE);
     for (t = 0; t < threads; ++t) CHECK(pthread_join(ids[t], NULL) == 0);
   }
