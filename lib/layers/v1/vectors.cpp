@@ -59,9 +59,9 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
   head.first_tag = v->first_tag = the_world().next_piece.fetch_add(head.count, std::memory_order_relaxed);
   head.id = the_world().awaited.next_id();
   packet.fill(head, v->buffers, iovec.piggy_back.address);
-  begin_issued(ep);
   the_world().awaited.add(head.id, v.get());
   v.release();
+  begin_issued(ep);
   lci::status_t status;
   try {
     status = post(packet);
@@ -156,7 +156,12 @@ class getting final : public issued_vector {
     const int peer = rank;
     const LCI_tag_t its_tag = tag;
     LCI_endpoint_s& endpoint = ep;
-    the_world().awaited.add(head.id, this);
+    try {
+      the_world().awaited.add(head.id, this);
+    } catch (...) {
+      (void)fail_by_exception("LCI_getv");
+      return finish(false);
+    }
     try {
       count_sent(endpoint.id);
       post_step(endpoint, peer, its_tag, head);
