@@ -15,9 +15,9 @@ STRICT = ("-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 INCLUDES = (f"-I{SOURCE}", f"-I{SOURCE / 'include'}", f"-I{GENERATED}")
 
 
-def compile_text(compiler, text, *options):
+def compile_text(compiler, text, *options, language="c++"):
     """The finished process of compiling `text`."""
-    return subprocess.run([compiler, *options, *INCLUDES, "-x", "c++", "-"], input=text, capture_output=True,
+    return subprocess.run([compiler, *options, *INCLUDES, "-x", language, "-"], input=text, capture_output=True,
                           text=True, timeout=120)
 
 

@@ -26,14 +26,23 @@ extern std::mutex one_by_one;
 """
 # Pages that need more than the rest: standard and header.
 MORE = {"cpp20.md": ("c++20", "lci/cpp20.hpp"), "lct.md": ("c++17", "lct.h>\n#include <lci.hpp")}
+# Pages of interfaces for C: the header, in its folder. Each block of theirs is a source of its own.
+C_PAGES = {"armci.md": ("armci", "armci.h"), "lci-v1.md": (".", "lci.h")}
+C_PRELUDE = "#include <{header}>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
 PAGES = sorted((SOURCE / "docs" / "guide").glob("*.md"))
+
+
+def blocks_of(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.M | re.S)
 
 
 class Guide(unittest.TestCase):
     def test_code_of_the_guide_compiles(self):
         self.assertGreaterEqual(len(PAGES), 7)
         for page in PAGES:
-            blocks = re.findall(r"^```cpp\n(.*?)^```$", page.read_text(), re.M | re.S)
+            if page.name in C_PAGES:
+                continue
+            blocks = blocks_of(page, "cpp")
             self.assertTrue(blocks, f"{page.name} shows no code")
             standard, header = MORE.get(page.name, ("c++17", "lci.hpp"))
             text = PRELUDE.replace("{header}", header) + "".join(
@@ -43,6 +52,18 @@ class Guide(unittest.TestCase):
                 done = compile_text("g++", text, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
                                     "-fsyntax-only")
                 self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_code_of_the_guide_in_c_compiles(self):
+        for name, (folder, header) in C_PAGES.items():
+            page = SOURCE / "docs" / "guide" / name
+            blocks = blocks_of(page, "c")
+            self.assertTrue(blocks, f"{name} shows no code in C")
+            for i, block in enumerate(blocks):
+                text = C_PRELUDE.replace("{header}", header) + f'#line 1 "{name}, block {i + 1}"\n{block}'
+                with self.subTest(page=name, block=i + 1):
+                    done = compile_text("gcc", text, "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                                        f"-I{SOURCE / 'include' / folder}", language="c")
+                    self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_links_have_targets(self):
         for page in PAGES:
