@@ -88,24 +88,26 @@ typedef LCI_VECTOR_(int32_t) LCI_s32_t;
 typedef LCI_VECTOR_(int64_t) LCI_s64_t;
 typedef LCI_VECTOR_(double) LCI_dbl_t;
 typedef LCI_VECTOR_(float) LCI_flt_t;
+#define LCI_VECTOR_MEMBERS_ \
+  LCI_u8_t u8;              \
+  LCI_u16_t u16;            \
+  LCI_u32_t u32;            \
+  LCI_u64_t u64;            \
+  LCI_s8_t s8;              \
+  LCI_s16_t s16;            \
+  LCI_s32_t s32;            \
+  LCI_s64_t s64;            \
+  LCI_dbl_t dbl;            \
+  LCI_flt_t flt;
+#else
+#define LCI_VECTOR_MEMBERS_
 #endif
 
 /* A short message, passed by value. Aligned to 8 bytes, since programs store numbers through its address. */
 typedef union LCI_short_t {
   char val[LCI_SHORT_SIZE];
   uint64_t words[LCI_SHORT_SIZE / 8];
-#ifdef LCI_USE_AVX
-  LCI_u8_t u8;
-  LCI_u16_t u16;
-  LCI_u32_t u32;
-  LCI_u64_t u64;
-  LCI_s8_t s8;
-  LCI_s16_t s16;
-  LCI_s32_t s32;
-  LCI_s64_t s64;
-  LCI_dbl_t dbl;
-  LCI_flt_t flt;
-#endif
+  LCI_VECTOR_MEMBERS_
 } LCI_short_t;
 
 typedef struct LCI_mbuffer_t {

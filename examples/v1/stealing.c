@@ -1,5 +1,5 @@
-/* LCI v1.7: a loop whose iterations take very different times. Ranks without work ask others for half of theirs; requests
- * and answers are short messages to a queue. */
+/* LCI v1.7: a loop whose iterations take very different times. Ranks without work ask others for half of theirs;
+ * requests and answers are short messages to a queue. */
 #include <lci.h>
 #include <string.h>
 

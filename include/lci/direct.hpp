@@ -152,7 +152,7 @@ LCI_ALWAYS_INLINE inline bool direct_send(const Args& a, status_t& status) {
 
 template <class Args>
 LCI_ALWAYS_INLINE inline bool direct_recv(const Args& a, status_t& status) {
-  if (a.layout != nullptr || a.operation != nullptr || a.deadline != -1 || !a.allow_posted ||
+  if (a.layout != nullptr || a.operation != nullptr || a.deadline != -1 || !a.allow_posted || a.allocate ||
       !a.matching_engine.is_empty() || !a.mr.is_empty() || a.local_buffer == nullptr || (a.tag >> 32) != 0 ||
       a.local_comp.is_empty() ||
       (a.matching_policy != matching_policy_t::rank_tag && a.matching_policy != matching_policy_t::rank_only))

@@ -115,6 +115,72 @@ TEST_CASE("a send fails with no_memory if its target has no memory for it, and c
       count_messages);
 }
 
+TEST_CASE("a receive without a buffer ends as no_memory if there is none, and so does a sender that waits for it",
+          "[sendrecv][remote][allocate]") {
+  const bool throws = GENERATE(false, true);
+  const bool expected = GENERATE(true, false);
+  const bool allow_done = GENERATE(true, false);
+  INFO("the allocator throws: " << throws << ", receive posted first: " << expected << ", allow_done: " << allow_done);
+  on_ranks(
+      [throws, expected, allow_done](rank_env& env) {
+        choosy_target target(env, throws);
+        auto sent = lci::alloc_sync_x().runtime(env.rt)();
+        auto received = lci::alloc_sync_x().runtime(env.rt)();
+        size_t lost = 0;
+        for (const size_t size : sizes_refused) {
+          const auto out = message(size, 5);
+          const auto receive = [&] {
+            return env.post([&] {
+              return lci::post_recv_x(env.left(), nullptr, 0, 6, received)
+                  .allocate(true)
+                  .allow_done(allow_done)
+                  .runtime(env.rt)();
+            });
+          };
+          const auto send = [&] {
+            return env.post([&] {
+              return lci::post_send_x(env.right(), out.data(), size, 6, sent)
+                  .comp_semantic(lci::comp_semantic_t::remote)
+                  .runtime(env.rt)();
+            });
+          };
+          for (const bool refused : {true, false}) {
+            target.allocator.refused = refused ? size : 0;
+            lci::status_t r, s;
+            if (expected) r = receive();
+            env.barrier();
+            s = send();
+            if (!expected) {
+              for (int i = 0; i < 20; ++i) env.progress();
+              env.barrier();
+              r = receive();
+            }
+            if (r.is_posted())
+              env.until("the receive", [&] { return lci::sync_test_x(received, &r).runtime(env.rt)(); });
+            if (s.is_posted()) env.until("the send", [&] { return lci::sync_test_x(sent, &s).runtime(env.rt)(); });
+            if (refused) {
+              EXPECT_EQ(r.error, lci::errorcode_t::no_memory);
+              EXPECT(r.buffer == nullptr);
+              EXPECT_EQ(r.size, size_t{0});
+              EXPECT_EQ(r.rank, env.left());
+              EXPECT_EQ(s.error, lci::errorcode_t::no_memory);
+              lost += size;
+              EXPECT_EQ(counted(env, env.left()).bytes, lost);
+            } else {
+              EXPECT(r.is_done() && s.is_done());
+              EXPECT(r.size == size && matches(r.buffer, size, 5));
+              target.allocator.deallocate(r.buffer);
+            }
+            env.barrier();
+          }
+        }
+        lci::free_comp_x(&sent).runtime(env.rt)();
+        lci::free_comp_x(&received).runtime(env.rt)();
+        env.barrier();
+      },
+      count_messages);
+}
+
 TEST_CASE("a blocking post throws if the target has no memory for its message", "[remote][allocator]") {
   on_ranks([](rank_env& env) {
     choosy_target target(env);

@@ -93,6 +93,48 @@ TEST_CASE("packets can be taken and given back any number of times, and run out 
       few_packets);
 }
 
+TEST_CASE("the library tells payloads of packets from other memory", "[packets]") {
+  on_ranks(
+      [](rank_env& env) {
+        const auto is_packet = [&](const void* p) { return lci::is_upacket_x(p).runtime(env.rt)(); };
+        auto pool = lci::alloc_packet_pool_x().packet_size(4096).npackets(64).runtime(env.rt)();
+        const auto heap = std::make_unique<char[]>(100'000);
+        int local = 0;
+        for (const void* p : {static_cast<const void*>(nullptr), static_cast<const void*>(&local),
+                              static_cast<const void*>(heap.get() + 50'000), static_cast<const void*>(&env)})
+          EXPECT(!is_packet(p));
+        for (const bool own : {false, true}) {
+          void* packet =
+              own ? lci::get_upacket_x().packet_pool(pool).runtime(env.rt)() : lci::get_upacket_x().runtime(env.rt)();
+          EXPECT(packet != nullptr && is_packet(packet));
+          EXPECT(!is_packet(static_cast<char*>(packet) + 1) && !is_packet(static_cast<char*>(packet) + 64));
+          lci::put_upacket_x(packet).runtime(env.rt)();
+        }
+        // A message that arrives for an object with `zero_copy_am`, and one for which there was no packet.
+        auto cq = lci::alloc_cq_x().zero_copy_am(true).runtime(env.rt)();
+        const auto to = lci::register_rcomp_x(cq).runtime(env.rt)();
+        const auto right = env.all_gather(to)[static_cast<size_t>(env.right())];
+        for (const size_t size : {size_t{1000}, size_t{100'000}}) {
+          const auto out = message(size, 1);
+          auto sync = lci::alloc_sync_x().runtime(env.rt)();
+          auto s =
+              env.post([&] { return lci::post_am_x(env.right(), out.data(), size, sync, right).runtime(env.rt)(); });
+          lci::status_t r;
+          env.until("a message", [&] { return (r = lci::cq_pop_x(cq).runtime(env.rt)()).is_done(); });
+          EXPECT(r.size == size && matches(r.buffer, size, 1));
+          EXPECT_EQ(is_packet(r.buffer), size == 1000);
+          lci::put_upacket_x(r.buffer).runtime(env.rt)();
+          if (s.is_posted()) env.until("the send", [&] { return lci::sync_test_x(sync, &s).runtime(env.rt)(); });
+          lci::free_comp_x(&sync).runtime(env.rt)();
+          env.barrier();
+        }
+        lci::deregister_rcomp_x(to).runtime(env.rt)();
+        lci::free_comp_x(&cq).runtime(env.rt)();
+        lci::free_packet_pool_x(&pool).runtime(env.rt)();
+      },
+      few_packets);
+}
+
 TEST_CASE("without a free packet posts return retry, and succeed when packets are free again", "[packets]") {
   on_ranks(
       [](rank_env& env) {

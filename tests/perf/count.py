@@ -47,6 +47,22 @@ PARTS = {
     "progress_send_16": ("progress, a send of 16: matched, copied, counted", BATCH),
 }
 
+# of tests/perf/count_v1.cpp: LCI v1.7's calls beside the core's, messages of 8 bytes
+V1_PARTS = {
+    "am": ("the core: post an active message", BATCH),
+    "puts": ("LCI_puts", BATCH),
+    "progress_am_16": ("the core: progress, 16 messages to a handler", BATCH),
+    "progress_puts_16": ("LCI_progress, 16 of LCI_puts to a handler", BATCH),
+    "recv": ("the core: post a receive with a synchronizer", BATCH),
+    "recvs": ("LCI_recvs with a synchronizer", BATCH),
+    "send": ("the core: post a send", BATCH),
+    "sends": ("LCI_sends", BATCH),
+    "progress_send_16": ("the core: progress, 16 sends to synchronizers", BATCH),
+    "progress_sends_16": ("LCI_progress, 16 of LCI_sends to synchronizers", BATCH),
+    "test": ("the core: test a synchronizer", BATCH),
+    "v1_test": ("LCI_sync_test", BATCH),
+}
+
 
 def inclusive_costs(text):
     """Instructions of each part_* function with all it calls, from callgrind's output."""
@@ -81,14 +97,15 @@ def run(program, turns):
         return inclusive_costs(out.read_text())
 
 
-def count(program):
+def count(program, parts=None):
     """Instructions a message of each part, as {part: number}."""
+    parts = parts or PARTS
     few, many = (run(program, turns) for turns in TURNS)
-    missing = [p for p in PARTS if p not in few or p not in many]
+    missing = [p for p in parts if p not in few or p not in many]
     if missing:
         raise RuntimeError(f"callgrind has not seen {', '.join(missing)}")
     turns = TURNS[1] - TURNS[0]
-    return {p: (many[p] - few[p]) / (turns * PARTS[p][1]) for p in PARTS}
+    return {p: (many[p] - few[p]) / (turns * parts[p][1]) for p in parts}
 
 
 def budgets():
@@ -102,6 +119,10 @@ def over_budget(counted):
             for p in PARTS if counted[p] > limits[p]]
 
 
+def v1_table(counted):
+    return "\n".join(f"{counted[p]:12.1f}  {p}: {what}" for p, (what, _) in V1_PARTS.items())
+
+
 def table(counted):
     limits = budgets()
     lines = [f"{'instructions':>12} {'budget':>7}  part"]
@@ -113,9 +134,13 @@ def table(counted):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
+    parser.add_argument("--v1", action="store_true", help="PROGRAM is count_v1")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--check", action="store_true", help="exit code 1 above a budget")
     args = parser.parse_args()
+    if args.v1:
+        print(v1_table(count(args.program, V1_PARTS)))
+        return 0
     counted = count(args.program)
     print(json.dumps(counted) if args.json else table(counted))
     if args.check:

@@ -36,6 +36,15 @@ class Budgets(unittest.TestCase):
     def test_no_part_takes_more_instructions_than_its_budget(self):
         self.assertEqual(count.over_budget(self.counted), [])
 
+    def test_lci_v1_adds_few_instructions_to_the_calls_of_the_core(self):
+        counted = count.count(os.environ["COUNT_V1"], count.V1_PARTS)
+        print("\n" + count.v1_table(counted), flush=True)
+        for call, core, most in (("puts", "am", 62), ("sends", "send", 62), ("recvs", "recv", 106),
+                                 ("v1_test", "test", 5), ("progress_puts_16", "progress_am_16", 116),
+                                 ("progress_sends_16", "progress_send_16", 69)):
+            with self.subTest(call=call):
+                self.assertLessEqual(counted[call] - counted[core], most)
+
     def test_the_count_is_of_the_library_not_of_an_empty_loop(self):
         for part, instructions in self.counted.items():
             with self.subTest(part=part):

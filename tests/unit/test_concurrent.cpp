@@ -345,6 +345,45 @@ TEST_CASE("event count: a sleeper uses no processor time and is woken for an ite
   CHECK(cpu < 0.02 * lci_test::time_scale);
 }
 
+TEST_CASE("segmented queue: its size is that of all segments, and counts no item twice while threads use it") {
+  lci::segmented_queue<int> q;
+  CHECK(q.size() == 0);
+  constexpr int n = 5000;  // many segments
+  for (int i = 0; i < n; ++i) q.push(i);
+  CHECK(q.size() == n);
+  int v, many[n];
+  for (int i = 0; i < 300; ++i) {
+    REQUIRE(q.pop(v));
+    CHECK(q.size() == static_cast<size_t>(n - 1 - i));
+  }
+  CHECK(q.pop_many(many, 1000) == 1000);
+  CHECK(q.size() == n - 1300);
+  CHECK(q.pop_many(many, n) == n - 1300);
+  CHECK(q.size() == 0);
+  for (int round = 0; round < 1000; ++round) {  // segments are used again
+    q.push(round);
+    CHECK(q.size() == 1);
+    REQUIRE(q.pop(v));
+  }
+  CHECK(q.size() == 0);
+  constexpr int most = 20000 / lci_test::time_scale;
+  std::atomic<bool> over{false};
+  const auto wrong = in_threads(3, [&](int t) {
+    int64_t n_wrong = 0;
+    if (t == 0) {
+      for (int i = 0; i < most; ++i) q.push(i);
+    } else if (t == 1) {
+      for (int got = 0, w; got < most;) got += q.pop(w);
+      over.store(true);
+    } else {
+      while (!over.load()) n_wrong += q.size() > most;
+    }
+    return n_wrong;
+  });
+  CHECK(wrong[2] == 0);
+  CHECK(q.size() == 0);
+}
+
 TEST_CASE("event count: a sleep ends at its time-out") {
   lci::event_count<> events;
   const auto start = std::chrono::steady_clock::now();

@@ -131,6 +131,11 @@ device::~device() {
   // The operations that still wait for a peer's answer end without it.
   rt.operations.for_each_of(this, [&](operation* op, op_state state) {
     if (state == op_state::recv_posted) return;
+    if (op->allocates) {
+      rt.deallocate(op->status.buffer, nullptr);
+      op->status.buffer = nullptr;
+      op->status.size = 0;
+    }
     comp_impl_t* const waits = op->named ? ticket_of(op).retire() : op->comp;
     if (waits != nullptr && !op->ordered && !op->allocated && !dependents.contains(waits)) {
       op->status.error = errorcode_t::cancelled;

@@ -76,7 +76,7 @@ LCI_NOINLINE void receive_send(device& d, int peer, network::message_head head, 
       throw_lost(d, "a send", peer, size);
     if (match == nullptr) return;
   }
-  (void)end_receive(d.rt.operations, static_cast<operation*>(match), peer, tag, data, size);
+  (void)end_receive(d, d.rt.operations, static_cast<operation*>(match), peer, tag, data, size);
 }
 
 }  // namespace

@@ -16,14 +16,15 @@ LCI_COLD inline void fill_shaped(operation& op, const void* data, size_t size) {
 }
 
 /// Of a receive without a buffer: copies the message into memory of its own. Without memory its size is 0.
-status_t fill_allocated(const operation& op, int peer, tag_t tag, const void* data, size_t size);
+status_t fill_allocated(device& d, const operation& op, int peer, tag_t tag, const void* data, size_t size);
 
-/// Copies the message into the receive's buffer, truncated to its size; returns the status to report.
-inline status_t fill_receive(operation& op, int peer, tag_t tag, const void* data, size_t size) {
+/// Copies the message into the receive's buffer, truncated to its size; returns the status to report. `d` is the device
+/// that the message came through: that of the receive may have been freed.
+inline status_t fill_receive(device& d, operation& op, int peer, tag_t tag, const void* data, size_t size) {
   const status_t& wanted = op.status;
   auto code = errorcode_t::done;
   if (LCI_UNLIKELY(size > wanted.size)) {
-    if (op.allocates) return fill_allocated(op, peer, tag, data, size);
+    if (op.allocates) return fill_allocated(d, op, peer, tag, data, size);
     size = wanted.size;
     code = errorcode_t::done_truncated;
   }
@@ -37,9 +38,9 @@ inline status_t fill_receive(operation& op, int peer, tag_t tag, const void* dat
 }
 
 /// Ends a posted receive that has matched an eager message: fills its buffer, and signals. Returns how it has ended.
-LCI_ALWAYS_INLINE inline errorcode_t end_receive(operation_table& operations, operation* op, int peer, tag_t tag,
-                                                 const std::byte* data, size_t size) {
-  const status_t status = fill_receive(*op, peer, tag, data, size);
+LCI_ALWAYS_INLINE inline errorcode_t end_receive(device& d, operation_table& operations, operation* op, int peer,
+                                                 tag_t tag, const std::byte* data, size_t size) {
+  const status_t status = fill_receive(d, *op, peer, tag, data, size);
   comp_impl_t* comp = op->comp;
   operations.release(op);
   if (comp != nullptr) comp->signal(status);

@@ -46,7 +46,7 @@ LCI_COLD void signal_and_acknowledge(device& d, int uid, comp_impl_t* comp, cons
 /// Completes a receive that matched an unexpected message, or begins its rendezvous.
 LCI_NOINLINE status_t receive_unexpected(device& d, operation* op, bool allow_done, unexpected* u) {
   if (!u->rendezvous) {
-    const status_t status = fill_receive(*op, u->peer, u->tag, u->payload(), u->size);
+    const status_t status = fill_receive(d, *op, u->peer, u->tag, u->payload(), u->size);
     const uint64_t ack = u->rts.operation;
     const int uid = u->device_uid;
     comp_impl_t* comp = op->comp;
@@ -129,7 +129,10 @@ inline status_t file_receive(device& d, post_recv_args& a, matching_policy_t pol
   operation* op = make_operation(d, a);
   if (LCI_UNLIKELY(op == nullptr)) return too_many_operations(retry_allowed);
   op->become(op_state::recv_posted);
-  op->allocates = a.allocate;
+  if (LCI_UNLIKELY(a.allocate)) {
+    op->allocates = true;
+    op->allocator = nullptr;
+  }
   if constexpr (shaped) give_shape(d.rt.operations, op, *a.layout);
   if (!looks_at_rank(policy)) op->status.rank = ANY_SOURCE;
   if (LCI_UNLIKELY(a.operation != nullptr)) name_operation(d, op, *a.operation);

@@ -84,7 +84,7 @@ bool receive_acked(device& d, int peer, wire::message& m) {
   auto* const op = static_cast<operation*>(match);
   const bool keeps_status = op->comp != nullptr && !may_post(op->comp->attr.comp_type);
   try {
-    if (end_receive(d.rt.operations, op, peer, wire::tag_of(m.head), m.data, m.size) == errorcode_t::no_memory)
+    if (end_receive(d, d.rt.operations, op, peer, wire::tag_of(m.head), m.data, m.size) == errorcode_t::no_memory)
       now = state::no_memory;
   } catch (...) {
     // The data is there, but its status is lost: an error at both ends.

@@ -88,8 +88,15 @@ LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rt
   return false;
 }
 
-status_t fill_allocated(const operation& op, int peer, tag_t tag, const void* data, size_t size) {
-  device& d = *op.owner();
+LCI_COLD void drop_buffer(device& d, operation* op) {
+  if (op->registered) op->owner()->registrations.release(op->reg);
+  op->registered = false;
+  d.rt.deallocate(op->status.buffer, nullptr);
+  op->status.buffer = nullptr;
+  op->status.size = 0;
+}
+
+status_t fill_allocated(device& d, const operation& op, int peer, tag_t tag, const void* data, size_t size) {
   void* buffer = d.rt.allocate(size, nullptr);
   if (buffer != nullptr)
     std::memcpy(buffer, data, size);

@@ -421,11 +421,7 @@ void fail_operation(device& d, operation* op) {
     if (!op->ordered) op->comp = nullptr;
     op->in_place = true;
   }
-  if (op->allocates) {
-    d.rt.deallocate(op->status.buffer, nullptr);
-    op->status.buffer = nullptr;
-    op->status.size = 0;
-  }
+  if (op->allocates) drop_buffer(d, op);
   // A failed read also needs a FIN to its sender, unless an ack reports the failure.
   if (op->doing() == op_state::reading && !op->acknowledges)
     send_fin(d, op->status.rank, op->peer_operation, answer_of(how));
@@ -477,7 +473,7 @@ void complete_operation(device& d, operation* op) {
     }
   } at_end{owner,      op->in_place ? status.buffer : nullptr, op->allocator, status.rank,        op->counted,
            op->parity, op->acknowledges && !op->ordered,       op->in_window, op->peer_operation, policy_of(status)};
-  void* const payload = op->allocated ? status.buffer : nullptr;
+  void* const payload = op->allocated || op->allocates ? status.buffer : nullptr;
   d.rt.operations.release(op);
   if (comp == nullptr) return;
   const bool keeps_status = !may_post(comp->attr.comp_type);  // read now: signal() may free `comp`

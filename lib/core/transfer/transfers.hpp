@@ -25,6 +25,8 @@ errorcode_t start_rma(device& d, operation* op);
 void start_receive(device& d, operation* op, int peer, tag_t tag, const wire::rts_body& rts);
 /// Gives a receive without a buffer one for this message. False: there is no memory.
 LCI_COLD bool allocate_buffer(device& d, operation* op, int peer, const wire::rts_body& rts);
+/// Of such a receive that fails after it has matched: ends the registration of its buffer, and frees that.
+LCI_COLD void drop_buffer(device& d, operation* op);
 
 // --- pieces ---
 

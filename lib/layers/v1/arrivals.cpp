@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lib/layers/v1/buffers.hpp"
+#include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/thread_state.hpp"
 #include "lib/layers/v1/vectors.hpp"
 #include "lib/layers/v1/world.hpp"
@@ -25,7 +26,9 @@ LCI_request_t request_of(const lci::status_t& s, LCI_data_type_t type) {
 
 void deliver_short(comp& to, const lci::status_t& s) {
   LCI_request_t r = request_of(s, LCI_IMMEDIATE);
-  std::memcpy(&r.data.immediate, s.buffer, sizeof r.data.immediate);
+  std::memcpy(&r.data.immediate, s.buffer, 8);
+  if (LCI_UNLIKELY(s.size > 8)) std::memcpy(&r.data.immediate, s.buffer, s.size);
+  (void)fill_short(r.data.immediate, s.size);
   to.deliver(r);
 }
 
@@ -63,7 +66,7 @@ void arrive(comp& to, const lci::status_t& s) {
   count_delivered(id_of(s.tag));
   switch (arrival_of(s.tag)) {
     case arrival::immediate:
-      if (LCI_UNLIKELY(s.size != LCI_SHORT_SIZE))
+      if (LCI_UNLIKELY(s.size != 8 && s.size != 16 && s.size != LCI_SHORT_SIZE))
         throw lci::resource_error("a short message of " + std::to_string(s.size) + " bytes from rank " +
                                   std::to_string(s.rank) + ", whose program has another version of this library");
       return deliver_short(to, s);

@@ -26,7 +26,7 @@ LCI_mbuffer_t v1::make_medium(size_t size) {
 
 LCI_error_t LCI_mbuffer_alloc(LCI_device_t device, LCI_mbuffer_t* mbuffer) {
   return guarded("LCI_mbuffer_alloc", [&] {
-    if (checking()) check_buffer_call("LCI_mbuffer_alloc", device, mbuffer);
+    if (checking()) check_buffer_call(device, mbuffer);
     void* packet = take_packet();
     if (packet == nullptr) return LCI_ERR_RETRY;
     *mbuffer = {packet, static_cast<size_t>(LCI_MEDIUM_SIZE)};
@@ -47,7 +47,7 @@ namespace {
 
 LCI_error_t make_long(const char* function, LCI_device_t device, size_t size, size_t alignment,
                       LCI_lbuffer_t* lbuffer) {
-  if (checking()) check_buffer_call(function, device, lbuffer);
+  if (checking()) check_buffer_call(device, lbuffer);
   void* memory = nullptr;
   if (alignment == 0) {
     memory = std::malloc(size > 0 ? size : 1);

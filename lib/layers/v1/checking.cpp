@@ -2,8 +2,6 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <mutex>
-#include <unordered_map>
 
 #include "lib/layers/v1/world.hpp"
 
@@ -11,29 +9,13 @@ namespace v1 {
 
 namespace {
 
-enum class thing : uint8_t { none, device, endpoint, plist, segment };
-
-/// What handles there are. By address; an address that was freed may be that of another object later.
-struct known_things {
-  std::mutex mutex;
-  std::unordered_map<const void*, thing> live;   // under mutex
-  std::unordered_map<const void*, thing> freed;  // under mutex
-};
-known_things known;
+using thing = handle_table::thing;
 
 void remember(const void* p, thing what) {
-  if (!checking()) return;
-  std::lock_guard guard(known.mutex);
-  known.live[p] = what;
-  known.freed.erase(p);
+  if (checking() && detail::current != nullptr) detail::current->handles.add(p, what);
 }
 void forget_thing(const void* p) {
-  if (!checking()) return;
-  std::lock_guard guard(known.mutex);
-  const auto found = known.live.find(p);
-  if (found == known.live.end()) return;
-  known.freed[p] = found->second;
-  known.live.erase(found);
+  if (checking() && detail::current != nullptr) detail::current->handles.remove(p);
 }
 
 [[noreturn, gnu::format(printf, 1, 2)]] void misuse(const char* format, ...) {
@@ -48,12 +30,9 @@ void forget_thing(const void* p) {
 void require(const char* name, const void* p, thing what, const char* kind, const char* maker) {
   if (p == nullptr) misuse("%s is NULL, but must be %s: %s() makes one", name, kind, maker);
   if (!checking()) return;
-  std::lock_guard guard(known.mutex);
-  const auto found = known.live.find(p);
-  if (found != known.live.end() && found->second == what) return;
-  const auto before = known.freed.find(p);
-  if (before != known.freed.end() && before->second == what)
-    misuse("%s = %p is %s that was freed: do not use it any more", name, p, kind);
+  const handle_table::state now = the_world().handles.find(p, what);
+  if (now == handle_table::state::live) return;
+  if (now == handle_table::state::freed) misuse("%s = %p is %s that was freed: do not use it any more", name, p, kind);
   misuse("%s = %p is not %s: pass what %s() has made", name, p, kind, maker);
 }
 
@@ -96,11 +75,6 @@ void forget(LCI_device_t device) { forget_thing(device); }
 void forget(LCI_endpoint_t endpoint) { forget_thing(endpoint); }
 void forget(LCI_plist_t plist) { forget_thing(plist); }
 void forget(LCI_segment_t segment) { forget_thing(segment); }
-void forget_checked() {
-  std::lock_guard guard(known.mutex);
-  known.live.clear();
-  known.freed.clear();
-}
 
 void check_device_to_free(const LCI_device_t* device) {
   if (device == nullptr) misuse("device is NULL, but must be the address of a device's handle");
@@ -110,16 +84,14 @@ void check_device_to_free(const LCI_device_t* device) {
 
 void check_endpoint_to_free(const LCI_endpoint_t* endpoint) {
   if (endpoint == nullptr) misuse("endpoint is NULL, but must be the address of an endpoint's handle");
-  check_endpoint("LCI_endpoint_free", *endpoint);
+  check_endpoint(*endpoint);
   if (*endpoint == LCI_UR_ENDPOINT) misuse("endpoint is LCI_UR_ENDPOINT: LCI_finalize() frees it");
   if (checking() && (*endpoint)->outstanding.load(std::memory_order_acquire) != 0)
     misuse("endpoint = %p has communication that is not complete: call LCI_fence_wait() first",
            static_cast<void*>(*endpoint));
 }
 
-void check_plist(const char*, LCI_plist_t plist) {
-  require("plist", plist, thing::plist, "a property list", "LCI_plist_create");
-}
+void check_plist(LCI_plist_t plist) { require("plist", plist, thing::plist, "a property list", "LCI_plist_create"); }
 
 void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted, const char* maker) {
   const char* is = "";
@@ -143,14 +115,14 @@ void throw_wrong_kind(const void* handle, comp::kind kind, const char* wanted, c
   misuse("%p is %s, but must be %s: %s() makes one", handle, is, wanted, maker);
 }
 
-void check_endpoint(const char*, LCI_endpoint_t endpoint) {
+void check_endpoint(LCI_endpoint_t endpoint) {
   require("ep", endpoint, thing::endpoint, "an endpoint", "LCI_endpoint_init");
 }
 
 void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device, LCI_plist_t plist) {
   if (endpoint == nullptr) misuse("ep_ptr is NULL, but must be the address of a handle");
   require_device(device);
-  check_plist("LCI_endpoint_init", plist);
+  check_plist(plist);
   const comp& c = the_world().comps.find(plist->default_comp);
   const bool fits = (plist->message == LCI_COMPLETION_QUEUE && c.what == comp::kind::queue) ||
                     (plist->message == LCI_COMPLETION_HANDLER && c.what == comp::kind::handler) ||
@@ -162,55 +134,54 @@ void check_endpoint_to_make(const LCI_endpoint_t* endpoint, LCI_device_t device,
         "LCI_plist_set_comp_type() with LCI_PORT_MESSAGE and the kind of the object");
 }
 
-void check_comp_to_make(const char*, LCI_device_t device, const LCI_comp_t* out) {
+void check_comp_to_make(LCI_device_t device, const LCI_comp_t* out) {
   if (out == nullptr) misuse("the result's address is NULL, but must be that of an LCI_comp_t");
   if (device != nullptr) require_device(device);
 }
 
-void check_buffer_call(const char*, LCI_device_t device, const void* out) {
+void check_buffer_call(LCI_device_t device, const void* out) {
   if (out == nullptr) misuse("the result's address is NULL, but must not be");
   require_device(device);
 }
 
-void check_result(const char*, const char* name, const void* out) {
+void check_result(const char* name, const void* out) {
   if (out == nullptr) misuse("%s is NULL, but must be the address of one", name);
 }
 
-void check_segment(const char*, LCI_segment_t segment) {
+void check_segment(LCI_segment_t segment) {
   require("segment", segment, thing::segment, "a segment", "LCI_memory_register");
 }
 
-void check_post(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag) {
-  check_endpoint(function, endpoint);
+void check_post(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag) {
+  check_endpoint(endpoint);
   if (rank < 0 || rank >= LCI_NUM_PROCESSES) misuse("rank = %d, but must be 0 to %d", rank, LCI_NUM_PROCESSES - 1);
   if (tag > max_tag) misuse("tag = %u, but must be at most LCI_MAX_TAG = %d", tag, LCI_MAX_TAG);
 }
 
-void check_receive(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag) {
-  check_endpoint(function, endpoint);
+void check_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag) {
+  check_endpoint(endpoint);
   const bool any = endpoint->policy == lci::matching_policy_t::tag_only;
-  check_post(function, endpoint, any ? 0 : rank, tag);
+  check_post(endpoint, any ? 0 : rank, tag);
 }
 
-void check_medium(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mbuffer_t& buffer) {
-  check_post(function, endpoint, rank, tag);
+void check_medium(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_mbuffer_t& buffer) {
+  check_post(endpoint, rank, tag);
   require_buffer("buffer", buffer.address, buffer.length);
 }
 
-void check_long(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer) {
-  check_post(function, endpoint, rank, tag);
+void check_long(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer) {
+  check_post(endpoint, rank, tag);
   require_buffer("buffer", buffer.address, buffer.length);
   require_registered("buffer", *endpoint, buffer);
 }
 
-void check_long_receive(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag,
-                        const LCI_lbuffer_t& buffer) {
-  check_receive(function, endpoint, rank, tag);
+void check_long_receive(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_lbuffer_t& buffer) {
+  check_receive(endpoint, rank, tag);
   if (buffer.address != nullptr) require_registered("buffer", *endpoint, buffer);
 }
 
-void check_vector(const char* function, LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec) {
-  check_post(function, endpoint, rank, tag);
+void check_vector(LCI_endpoint_t endpoint, int rank, LCI_tag_t tag, const LCI_iovec_t& iovec) {
+  check_post(endpoint, rank, tag);
   require_buffer("iovec.piggy_back", iovec.piggy_back.address, iovec.piggy_back.length);
   if (iovec.count > 0 && iovec.lbuffers == nullptr) misuse("iovec.lbuffers is NULL, but iovec.count = %d", iovec.count);
   for (int i = 0; i < iovec.count; ++i) {

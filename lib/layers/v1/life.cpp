@@ -26,7 +26,7 @@ void close(world& w) {
     if (device != nullptr) end_device(w, device);
   LCI_UR_DEVICE = nullptr;
   LCI_UR_CQ = nullptr;
-  forget_vectors();
+  w.awaited.clear();
   w.comps.clear();
   if (!w.runtime.is_empty()) {
     if (!w.pieces.is_empty()) lci::free_matching_engine_x(&w.pieces).runtime(w.runtime)();
@@ -114,7 +114,6 @@ LCI_error_t LCI_finalize() {
       return LCI_OK;
     });
     detail::current = nullptr;
-    forget_checked();
     return met != LCI_OK ? met : closed;
   });
 }

@@ -13,7 +13,7 @@ using namespace v1;
 
 LCI_error_t LCI_memory_register(LCI_device_t device, void* address, size_t length, LCI_segment_t* segment) {
   return guarded("LCI_memory_register", [&] {
-    if (checking()) check_buffer_call("LCI_memory_register", device, segment);
+    if (checking()) check_buffer_call(device, segment);
     auto made = std::make_unique<LCII_mr_t>();
     made->mr = lci::register_memory_x(address, length).device(device->core)();
     made->rmr = lci::get_rmr(made->mr);
@@ -28,7 +28,7 @@ LCI_error_t LCI_memory_deregister(LCI_segment_t* segment) {
   return guarded("LCI_memory_deregister", [&] {
     if (segment == nullptr) return fail("LCI_memory_deregister", "segment is NULL, but must be the address of one");
     if (*segment == nullptr) return LCI_OK;
-    if (checking()) check_segment("LCI_memory_deregister", *segment);
+    if (checking()) check_segment(*segment);
     forget(*segment);
     const std::unique_ptr<LCII_mr_t> ended(*segment);
     *segment = nullptr;
@@ -58,7 +58,7 @@ LCI_error_t LCI_segment_serialize(LCI_segment_t segment, char* string) {
     if (segment == nullptr)
       return fail("LCI_segment_serialize",
                   "segment is LCI_SEGMENT_ALL, which other ranks can't access: register the memory");
-    if (checking()) check_segment("LCI_segment_serialize", segment);
+    if (checking()) check_segment(segment);
     unsigned char bytes[sizeof segment->rmr];
     std::memcpy(bytes, &segment->rmr, sizeof bytes);
     string += std::snprintf(string, LCI_SEGMENT_SERIALIZED_MAX, "%s", version);

@@ -17,6 +17,11 @@ namespace v1 {
 [[noreturn, gnu::cold]] void throw_no_rank();
 [[noreturn, gnu::cold]] void throw_no_completion();
 
+/// The endpoint's device. Says to the compiler that there is one, so that posts do not look for a default device.
+LCI_ALWAYS_INLINE inline lci::device_t device_of(const LCI_endpoint_s& ep) {
+  if (ep.core.p_impl == nullptr) __builtin_unreachable();
+  return ep.core;
+}
 /// A tag that is too large would name another endpoint, so it is refused also without the checking mode.
 LCI_ALWAYS_INLINE inline lci::tag_t send_tag(const LCI_endpoint_s& ep, space s, LCI_tag_t tag) {
   if (LCI_UNLIKELY(tag > max_tag)) throw_tag(tag);
@@ -28,6 +33,13 @@ LCI_ALWAYS_INLINE inline lci::tag_t arrival_tag(const LCI_endpoint_s& ep, arriva
 }
 LCI_ALWAYS_INLINE inline void require_medium(size_t size) {
   if (LCI_UNLIKELY(size > static_cast<size_t>(LCI_MEDIUM_SIZE))) throw_medium_size(size);
+}
+/// Bytes of a short message that are sent: words at its end that are 0 are not, as two messages of 8 bytes take as much
+/// of a lane of shared memory as one of 32. fill_short() adds them.
+LCI_ALWAYS_INLINE inline size_t short_size(const LCI_short_t& s) {
+  const uint64_t upper = s.words[2] | s.words[3];
+  if (LCI_UNLIKELY(upper != 0)) return sizeof s;
+  return s.words[1] != 0 ? 16 : 8;
 }
 /// The rank that a receive names to the core.
 LCI_ALWAYS_INLINE inline int source_of(const LCI_endpoint_s& ep, int rank) {

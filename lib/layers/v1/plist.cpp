@@ -24,7 +24,7 @@ LCI_error_t LCI_plist_free(LCI_plist_t* plist) {
   return guarded("LCI_plist_free", [&] {
     if (plist == nullptr) return fail("LCI_plist_free", "plist is NULL, but must be the address of a handle");
     if (*plist == nullptr) return LCI_OK;
-    check_plist("LCI_plist_free", *plist);
+    check_plist(*plist);
     forget(*plist);
     delete *plist;
     *plist = nullptr;
@@ -35,7 +35,7 @@ LCI_error_t LCI_plist_free(LCI_plist_t* plist) {
 LCI_error_t LCI_plist_get(LCI_endpoint_t endpoint, LCI_plist_t* plist) {
   return guarded("LCI_plist_get", [&] {
     if (plist == nullptr) return fail("LCI_plist_get", "plist is NULL, but must be the address of a handle");
-    if (checking()) check_endpoint("LCI_plist_get", endpoint);
+    if (checking()) check_endpoint(endpoint);
     *plist = new LCI_plist_s(endpoint->properties);
     know(*plist);
     return LCI_OK;
@@ -63,7 +63,7 @@ const char* name_of(LCI_comp_type_t type) {
 LCI_error_t LCI_plist_decode(LCI_plist_t plist, char* string) {
   return guarded("LCI_plist_decode", [&] {
     if (string == nullptr) return fail("LCI_plist_decode", "string is NULL, but must be an array of 160 bytes");
-    check_plist("LCI_plist_decode", plist);
+    check_plist(plist);
     std::snprintf(string, 160, "match: %s, command port: %s, message port: %s, default completion object: %s %p",
                   plist->match == LCI_MATCH_TAG ? "tag" : "rank and tag", name_of(plist->command),
                   name_of(plist->message), plist->default_comp == LCI_UR_CQ ? "LCI_UR_CQ" : "own", plist->default_comp);
@@ -73,7 +73,7 @@ LCI_error_t LCI_plist_decode(LCI_plist_t plist, char* string) {
 
 LCI_error_t LCI_plist_set_match_type(LCI_plist_t plist, LCI_match_t match) {
   return guarded("LCI_plist_set_match_type", [&] {
-    check_plist("LCI_plist_set_match_type", plist);
+    check_plist(plist);
     if (match != LCI_MATCH_RANKTAG && match != LCI_MATCH_TAG)
       return fail("LCI_plist_set_match_type", "match = %d, but must be LCI_MATCH_RANKTAG or LCI_MATCH_TAG",
                   static_cast<int>(match));
@@ -89,7 +89,7 @@ LCI_error_t LCI_plist_set_match(LCI_plist_t* plist, LCI_match_t match) {
 
 LCI_error_t LCI_plist_set_comp_type(LCI_plist_t plist, LCI_port_t port, LCI_comp_type_t type) {
   return guarded("LCI_plist_set_comp_type", [&] {
-    check_plist("LCI_plist_set_comp_type", plist);
+    check_plist(plist);
     if (port != LCI_PORT_COMMAND && port != LCI_PORT_MESSAGE)
       return fail("LCI_plist_set_comp_type", "port = %d, but must be LCI_PORT_COMMAND or LCI_PORT_MESSAGE",
                   static_cast<int>(port));
@@ -102,7 +102,7 @@ LCI_error_t LCI_plist_set_comp_type(LCI_plist_t plist, LCI_port_t port, LCI_comp
 
 LCI_error_t LCI_plist_set_default_comp(LCI_plist_t plist, LCI_comp_t comp) {
   return guarded("LCI_plist_set_default_comp", [&] {
-    check_plist("LCI_plist_set_default_comp", plist);
+    check_plist(plist);
     plist->default_comp = comp;
     return LCI_OK;
   });

@@ -21,14 +21,17 @@ namespace {
 
 /// The core's handle for a message that the target's completion object gets.
 LCI_ALWAYS_INLINE inline lci::rcomp_t receiver_of(uintptr_t remote_completion, lci::rcomp_t usual) {
-  if (LCI_LIKELY(remote_completion == LCI_DEFAULT_COMP_REMOTE)) return usual;
+  if (LCI_LIKELY(remote_completion == LCI_DEFAULT_COMP_REMOTE)) {
+    if (usual == 0) __builtin_unreachable();  // as posts compare it with 0 again
+    return usual;
+  }
   if (remote_completion == LCI_NO_COMP_REMOTE) throw_no_remote();
   return remote_handle(remote_completion);
 }
 
 LCI_ALWAYS_INLINE inline lci::status_t post_message(const LCI_endpoint_s& ep, int rank, const void* buffer, size_t size,
                                                     lci::rcomp_t to, lci::tag_t tag) {
-  return lci::post_am_x(rank, buffer, size, lci::COMP_NULL_RETRY, to).device(ep.core).tag(tag)();
+  return lci::post_am_x(rank, buffer, size, lci::COMP_NULL_RETRY, to).device(device_of(ep)).tag(tag)();
 }
 
 /// `handed_over`: the buffer becomes the library's unless the result is a retry or an error.
@@ -39,9 +42,9 @@ LCI_error_t put_allocated(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int ra
   const lci::tag_t core_tag = arrival_tag(ep, arrival::medium, tag);
   if (LCI_LIKELY(!handed_over)) return sent(ep, post_message(ep, rank, buffer.address, buffer.length, to, core_tag));
   const bool taken = is_packet(buffer.address);
-  const LCI_error_t code = sent(
-      ep,
-      lci::post_am_x(rank, buffer.address, buffer.length, lci::COMP_NULL_RETRY, to).device(ep.core).tag(core_tag)());
+  const LCI_error_t code = sent(ep, lci::post_am_x(rank, buffer.address, buffer.length, lci::COMP_NULL_RETRY, to)
+                                        .device(device_of(ep))
+                                        .tag(core_tag)());
   if (code == LCI_OK && !taken) give_back_packet(buffer.address);
   return code;
 }
@@ -64,7 +67,7 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
   std::memcpy(static_cast<std::byte*>(packet) + buffer.length, &where, sizeof where);
   LCI_error_t code;
   try {
-    code = sent(ep, lci::post_am_x(rank, packet, size, lci::COMP_NULL_RETRY, to).device(ep.core).tag(core_tag)());
+    code = sent(ep, lci::post_am_x(rank, packet, size, lci::COMP_NULL_RETRY, to).device(device_of(ep)).tag(core_tag)());
   } catch (...) {
     if (!in_packet) give_back_packet(packet);
     throw;
@@ -78,8 +81,8 @@ LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank,
 
 LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
   try {
-    if (checking()) check_post("LCI_puts", ep, rank, tag);
-    return sent(*ep, post_message(*ep, rank, &src, sizeof src, receiver_of(remote_completion, ep->in_place),
+    if (checking()) check_post(ep, rank, tag);
+    return sent(*ep, post_message(*ep, rank, &src, short_size(src), receiver_of(remote_completion, ep->in_place),
                                   arrival_tag(*ep, arrival::immediate, tag)));
   } catch (...) {
     return fail_by_exception("LCI_puts");
@@ -89,7 +92,7 @@ LCI_error_t LCI_puts(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag
 LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                      uintptr_t remote_completion) {
   return guarded("LCI_putm", [&] {
-    if (checking()) check_medium("LCI_putm", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     return put_placed(*ep, buffer, rank, tag, remote, remote_completion, false);
   });
 }
@@ -97,14 +100,14 @@ LCI_error_t LCI_putm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_
 LCI_error_t LCI_putmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                       uintptr_t remote_completion) {
   return guarded("LCI_putmn", [&] {
-    if (checking()) check_medium("LCI_putmn", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     return put_placed(*ep, buffer, rank, tag, remote, remote_completion, true);
   });
 }
 
 LCI_error_t LCI_putma(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
   try {
-    if (checking()) check_medium("LCI_putma", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     return put_allocated(*ep, buffer, rank, tag, remote_completion, false);
   } catch (...) {
     return fail_by_exception("LCI_putma");
@@ -113,7 +116,7 @@ LCI_error_t LCI_putma(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag
 
 LCI_error_t LCI_putmna(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, uintptr_t remote_completion) {
   return guarded("LCI_putmna", [&] {
-    if (checking()) check_medium("LCI_putmna", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     return put_allocated(*ep, buffer, rank, tag, remote_completion, true);
   });
 }
@@ -131,7 +134,7 @@ LCI_error_t LCI_putmac(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_ta
 LCI_error_t LCI_putla(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_comp_t completion, int rank, LCI_tag_t tag,
                       uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_putla", [&] {
-    if (checking()) check_long("LCI_putla", ep, rank, tag, buffer);
+    if (checking()) check_long(ep, rank, tag, buffer);
     const lci::tag_t core_tag = arrival_tag(*ep, arrival::signal, tag);
     comp& to = completion_of(completion);
     // An object of the target's own choice gets it as the only buffer of an iovec, whose steps name the object.
@@ -144,7 +147,7 @@ LCI_error_t LCI_putla(LCI_endpoint_t ep, LCI_lbuffer_t buffer, LCI_comp_t comple
     const LCI_error_t code = post_issued(r, [&] {
       // A small message would be complete before the target has allocated its buffer.
       return lci::post_am_x(rank, buffer.address, buffer.length, lci::comp_t(r), ep->ports->memory)
-          .device(ep->core)
+          .device(device_of(*ep))
           .mr(registration_of(buffer.segment))
           .comp_semantic(lci::comp_semantic_t::remote)
           .tag(core_tag)();

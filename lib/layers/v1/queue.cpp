@@ -47,7 +47,7 @@ LCI_ALWAYS_INLINE inline queue& queue_of(LCI_comp_t handle) {
 
 LCI_error_t LCI_queue_create(LCI_device_t device, LCI_comp_t* cq) {
   return guarded("LCI_queue_create", [&] {
-    if (checking()) check_comp_to_make("LCI_queue_create", device, cq);
+    if (checking()) check_comp_to_make(device, cq);
     *cq = the_world().comps.add(new queue(device));
     return LCI_OK;
   });
@@ -69,7 +69,7 @@ LCI_error_t LCI_queue_free(LCI_comp_t* cq) {
 
 extern "C" LCI_error_t LCI_queue_pop(LCI_comp_t cq, LCI_request_t* request) {
   try {
-    if (checking()) check_result("LCI_queue_pop", "request", request);
+    if (checking()) check_result("request", request);
     return queue_of(cq).pop(request) ? LCI_OK : LCI_ERR_RETRY;
   } catch (...) {
     return fail_by_exception("LCI_queue_pop");
@@ -84,7 +84,7 @@ extern "C" LCI_error_t LCI_queue_pop_p(LCI_comp_t* cq, LCI_request_t* request) {
 extern "C" LCI_error_t LCI_queue_pop_multiple(LCI_comp_t cq, size_t request_count, LCI_request_t* requests,
                                               size_t* return_count) {
   return guarded("LCI_queue_pop_multiple", [&] {
-    if (checking()) check_result("LCI_queue_pop_multiple", "return_count", return_count);
+    if (checking()) check_result("return_count", return_count);
     *return_count = queue_of(cq).pop_many(requests, request_count);
     return LCI_OK;
   });
@@ -102,7 +102,7 @@ extern "C" LCI_error_t LCI_queue_pop_multiple_p(LCI_comp_t* cq, size_t request_c
 
 LCI_error_t LCI_queue_wait(LCI_comp_t cq, LCI_request_t* request) {
   return guarded("LCI_queue_wait", [&] {
-    if (checking()) check_result("LCI_queue_wait", "request", request);
+    if (checking()) check_result("request", request);
     queue& q = queue_of(cq);
     wait_until(
         q.device, [&] { return q.pop(request); }, [&](int64_t ns) { q.sleep(ns); });
@@ -125,7 +125,7 @@ LCI_error_t LCI_queue_wait_multiple(LCI_comp_t cq, size_t request_count, LCI_req
 
 LCI_error_t LCI_queue_len(LCI_comp_t cq, size_t* len) {
   return guarded("LCI_queue_len", [&] {
-    if (checking()) check_result("LCI_queue_len", "len", len);
+    if (checking()) check_result("len", len);
     *len = queue_of(cq).length();
     return LCI_OK;
   });

@@ -14,7 +14,20 @@ constexpr unsigned batch = 32;
 constinit lci::spinlock lock;
 constinit record* free_list = nullptr;  // under lock; linked by next_free
 
-[[gnu::noinline]] void refill(thread_state& mine) {
+[[gnu::noinline]] void hand_on(thread_state& mine, unsigned kept) {
+  std::lock_guard guard(lock);
+  while (mine.n_free_records > kept) {
+    record* r = mine.free_records;
+    mine.free_records = r->next_free;
+    --mine.n_free_records;
+    r->next_free = free_list;
+    free_list = r;
+  }
+}
+
+}  // namespace
+
+void refill(thread_state& mine) {
   {
     std::lock_guard guard(lock);
     while (free_list != nullptr && mine.n_free_records < batch) {
@@ -30,35 +43,6 @@ constinit record* free_list = nullptr;  // under lock; linked by next_free
   r->next_free = nullptr;
   mine.free_records = r;
   mine.n_free_records = 1;
-}
-
-[[gnu::noinline]] void hand_on(thread_state& mine, unsigned kept) {
-  std::lock_guard guard(lock);
-  while (mine.n_free_records > kept) {
-    record* r = mine.free_records;
-    mine.free_records = r->next_free;
-    --mine.n_free_records;
-    r->next_free = free_list;
-    free_list = r;
-  }
-}
-
-}  // namespace
-
-record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank, LCI_tag_t tag,
-                    void* user_context) {
-  thread_state& mine = my_state();
-  if (LCI_UNLIKELY(mine.free_records == nullptr)) refill(mine);
-  record* r = mine.free_records;
-  mine.free_records = r->next_free;
-  --mine.n_free_records;
-  r->to = &to;
-  r->endpoint = endpoint;
-  r->what = what;
-  r->request.rank = rank;
-  r->request.tag = tag;
-  r->request.user_context = user_context;
-  return r;
 }
 
 void give_back(record* r) {
@@ -89,7 +73,9 @@ void record::signal(lci::status_t s) {
   } else {
     request.rank = s.rank;
     count_delivered(endpoint->id);
-    if (what == role::long_receive) {
+    if (what == role::short_receive) {
+      if (LCI_UNLIKELY(!fill_short(request.data.immediate, s.size))) request.flag = LCI_ERR_FATAL;
+    } else if (what == role::long_receive) {
       request.data.lbuffer.address = s.buffer;
       request.data.lbuffer.length = s.size;
     }

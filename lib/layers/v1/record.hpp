@@ -33,8 +33,31 @@ struct record final : lci::comp_impl_t {
   void signal(lci::status_t status) override;
 };
 
+/// Sets what was not sent of a short message to 0. False if this is no short message's size.
+LCI_ALWAYS_INLINE inline bool fill_short(LCI_short_t& s, size_t size) {
+  if (size == 8) s.words[1] = 0;
+  if (size <= 16) s.words[2] = s.words[3] = 0;
+  return size == 8 || size == 16 || size == sizeof s;
+}
+
+/// Gets free records for a thread that has none. Throws std::bad_alloc.
+[[gnu::cold, gnu::noinline]] void refill(thread_state& mine);
 /// A record with what a request of this operation says whatever happens. Throws std::bad_alloc.
-record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank, LCI_tag_t tag, void* user_context);
+LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::role what, comp& to, int rank,
+                                             LCI_tag_t tag, void* user_context) {
+  thread_state& mine = my_state();
+  if (LCI_UNLIKELY(mine.free_records == nullptr)) refill(mine);
+  record* r = mine.free_records;
+  mine.free_records = r->next_free;
+  --mine.n_free_records;
+  r->to = &to;
+  r->endpoint = endpoint;
+  r->what = what;
+  r->request.rank = rank;
+  r->request.tag = tag;
+  r->request.user_context = user_context;
+  return r;
+}
 void give_back(record* r);
 /// What a thread that ends has.
 void give_back_records(thread_state& state);
@@ -51,21 +74,18 @@ void undo(record* r);
 /// Posts the operation of a record by `post()`. The record is signalled now or later; or it is given back, since the
 /// post returned a retry or threw.
 template <class F>
-inline LCI_error_t post_recorded(record* r, F post) {
-  lci::status_t status;
-  try {
-    status = post();
-  } catch (...) {
-    undo(r);
-    throw;
-  }
-  if (LCI_LIKELY(status.is_posted())) return LCI_OK;
-  if (LCI_LIKELY(!status.is_retry())) {
-    r->signal(status);
-    return LCI_OK;
-  }
-  undo(r);
-  return LCI_ERR_RETRY;
+LCI_ALWAYS_INLINE inline LCI_error_t post_recorded(record* r, F post) {
+  struct undoing {
+    record* r;
+    ~undoing() {
+      if (LCI_UNLIKELY(r != nullptr)) undo(r);
+    }
+  } unposted{r};
+  const lci::status_t status = post();
+  if (LCI_UNLIKELY(status.is_retry())) return LCI_ERR_RETRY;
+  unposted.r = nullptr;
+  if (LCI_UNLIKELY(!status.is_posted())) r->signal(status);
+  return LCI_OK;
 }
 
 /// The same for an issued operation.

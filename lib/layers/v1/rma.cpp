@@ -36,7 +36,7 @@ lci::rcomp_t v1::notified(const LCI_endpoint_s& ep, uintptr_t remote_completion)
 LCI_error_t LCI_putl(LCI_endpoint_t ep, LCI_lbuffer_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
                      LCI_lbuffer_t remote, uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_putl", [&] {
-    if (checking()) check_long("LCI_putl", ep, rank, tag, local);
+    if (checking()) check_long(ep, rank, tag, local);
     if (remote.length < local.length)
       throw lci::invalid_argument_error("remote.length = " + std::to_string(remote.length) +
                                         ", but must be at least local.length = " + std::to_string(local.length));
@@ -63,7 +63,7 @@ LCI_error_t LCI_getl(LCI_endpoint_t ep, LCI_lbuffer_t* local, size_t length, LCI
                      LCI_tag_t tag, LCI_lbuffer_t remote, uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_getl", [&] {
     if (local == nullptr) return fail("LCI_getl", "local_buffer is NULL, but must be the address of a buffer");
-    if (checking()) check_long("LCI_getl", ep, rank, tag, *local);
+    if (checking()) check_long(ep, rank, tag, *local);
     if (length > remote.length || length > local->length)
       throw lci::invalid_argument_error("length = " + std::to_string(length) + ", but the local buffer has " +
                                         std::to_string(local->length) + " bytes and the remote one " +
@@ -99,7 +99,7 @@ void wait_for_issued(LCI_endpoint_s& ep) {
 
 LCI_error_t LCI_fence_wait(LCI_endpoint_t endpoint) {
   return guarded("LCI_fence_wait", [&] {
-    if (checking()) check_endpoint("LCI_fence_wait", endpoint);
+    if (checking()) check_endpoint(endpoint);
     wait_for_issued(*endpoint);
     return LCI_OK;
   });
@@ -107,7 +107,7 @@ LCI_error_t LCI_fence_wait(LCI_endpoint_t endpoint) {
 
 LCI_error_t LCI_gfence_wait(LCI_endpoint_t endpoint) {
   return guarded("LCI_gfence_wait", [&] {
-    if (checking()) check_endpoint("LCI_gfence_wait", endpoint);
+    if (checking()) check_endpoint(endpoint);
     wait_for_issued(*endpoint);
     await_quiet(*endpoint);
     return LCI_OK;

@@ -32,10 +32,11 @@ void v1::throw_no_completion() {
 
 LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t tag) {
   try {
-    if (checking()) check_post("LCI_sends", ep, rank, tag);
-    return sent(*ep, lci::post_send_x(rank, &src, sizeof src, send_tag(*ep, space::shorts, tag), lci::COMP_NULL_RETRY)
-                         .device(ep->core)
-                         .matching_policy(ep->policy)());
+    if (checking()) check_post(ep, rank, tag);
+    return sent(*ep,
+                lci::post_send_x(rank, &src, short_size(src), send_tag(*ep, space::shorts, tag), lci::COMP_NULL_RETRY)
+                    .device(device_of(*ep))
+                    .matching_policy(ep->policy)());
   } catch (...) {
     return fail_by_exception("LCI_sends");
   }
@@ -43,11 +44,11 @@ LCI_error_t LCI_sends(LCI_endpoint_t ep, LCI_short_t src, int rank, LCI_tag_t ta
 
 LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
   try {
-    if (checking()) check_medium("LCI_sendm", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     require_medium(buffer.length);
     return sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length, send_tag(*ep, space::mediums, tag),
                                       lci::COMP_NULL_RETRY)
-                         .device(ep->core)
+                         .device(device_of(*ep))
                          .matching_policy(ep->policy)());
   } catch (...) {
     return fail_by_exception("LCI_sendm");
@@ -56,14 +57,14 @@ LCI_error_t LCI_sendm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag
 
 LCI_error_t LCI_sendmn(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag) {
   const LCI_error_t code = guarded("LCI_sendmn", [&] {
-    if (checking()) check_medium("LCI_sendmn", ep, rank, tag, buffer);
+    if (checking()) check_medium(ep, rank, tag, buffer);
     require_medium(buffer.length);
     // The core takes over a packet with what it posts. One of ordinary memory is a copy of a message that arrived while
     // there was no packet.
     const bool taken = is_packet(buffer.address);
     const LCI_error_t result = sent(*ep, lci::post_send_x(rank, buffer.address, buffer.length,
                                                           send_tag(*ep, space::mediums, tag), lci::COMP_NULL_RETRY)
-                                             .device(ep->core)
+                                             .device(device_of(*ep))
                                              .matching_policy(ep->policy)());
     if (result == LCI_OK && !taken) give_back_packet(buffer.address);
     return result;
@@ -95,14 +96,14 @@ void v1::deliver_sent(LCI_comp_t completion, LCI_mbuffer_t buffer, int rank, LCI
 LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
                       void* user_context) {
   return guarded("LCI_sendl", [&] {
-    if (checking()) check_long("LCI_sendl", ep, rank, tag, buffer);
+    if (checking()) check_long(ep, rank, tag, buffer);
     const lci::tag_t core_tag = send_tag(*ep, space::longs, tag);
     record* r = take_record(ep, record::role::issued, completion_of(completion), rank, tag, user_context);
     r->request.type = LCI_LONG;
     r->request.data.lbuffer = buffer;
     const LCI_error_t code = post_issued(r, [&] {
       return lci::post_send_x(rank, buffer.address, buffer.length, core_tag, lci::comp_t(r))
-          .device(ep->core)
+          .device(device_of(*ep))
           .mr(registration_of(buffer.segment))
           .matching_policy(ep->policy)();
     });
@@ -113,7 +114,7 @@ LCI_error_t LCI_sendl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
 
 LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t completion, void* user_context) {
   try {
-    if (checking()) check_receive("LCI_recvs", ep, rank, tag);
+    if (checking()) check_receive(ep, rank, tag);
     const lci::tag_t core_tag = send_tag(*ep, space::shorts, tag);
     const int source = source_of(*ep, rank);
     comp& to = completion_of(completion);
@@ -122,7 +123,7 @@ LCI_error_t LCI_recvs(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t com
     r->request.type = LCI_IMMEDIATE;
     return post_recorded(r, [&] {
       return lci::post_recv_x(source, &r->request.data.immediate, sizeof(LCI_short_t), core_tag, lci::comp_t(r))
-          .device(ep->core)
+          .device(device_of(*ep))
           .matching_policy(ep->policy)();
     });
   } catch (...) {
@@ -136,7 +137,7 @@ namespace {
 LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(const LCI_endpoint_s& ep, void* buffer, size_t size, int rank,
                                                     lci::tag_t tag, comp& to, void* user_context) {
   const lci::status_t s = lci::post_recv_x(rank, buffer, size, tag, lci::comp_t(&to.local))
-                              .device(ep.core)
+                              .device(device_of(ep))
                               .matching_policy(ep.policy)
                               .user_context(user_context)();
   if (LCI_LIKELY(s.is_posted())) return LCI_OK;
@@ -150,7 +151,7 @@ LCI_ALWAYS_INLINE inline LCI_error_t receive_medium(const LCI_endpoint_s& ep, vo
 extern "C" LCI_error_t LCI_recvm(LCI_endpoint_t ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag,
                                  LCI_comp_t completion, void* user_context) {
   try {
-    if (checking()) check_receive("LCI_recvm", ep, rank, tag);
+    if (checking()) check_receive(ep, rank, tag);
     return receive_medium(*ep, buffer.address, buffer.length, source_of(*ep, rank), send_tag(*ep, space::mediums, tag),
                           completion_of(completion), user_context);
   } catch (...) {
@@ -166,7 +167,7 @@ extern "C" LCI_error_t LCI_recvm_p(LCI_endpoint_t ep, LCI_mbuffer_t* buffer, int
 
 LCI_error_t LCI_recvmn(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t completion, void* user_context) {
   try {
-    if (checking()) check_receive("LCI_recvmn", ep, rank, tag);
+    if (checking()) check_receive(ep, rank, tag);
     comp& to = completion_of(completion);
     require_completion(to);
     const lci::tag_t core_tag = send_tag(*ep, space::mediums, tag);
@@ -190,7 +191,7 @@ LCI_error_t LCI_recvmn(LCI_endpoint_t ep, int rank, LCI_tag_t tag, LCI_comp_t co
 LCI_error_t LCI_recvl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag_t tag, LCI_comp_t completion,
                       void* user_context) {
   return guarded("LCI_recvl", [&] {
-    if (checking()) check_long_receive("LCI_recvl", ep, rank, tag, buffer);
+    if (checking()) check_long_receive(ep, rank, tag, buffer);
     const lci::tag_t core_tag = send_tag(*ep, space::longs, tag);
     const int source = source_of(*ep, rank);
     comp& to = completion_of(completion);
@@ -204,7 +205,7 @@ LCI_error_t LCI_recvl(LCI_endpoint_t ep, LCI_lbuffer_t buffer, int rank, LCI_tag
     r->request.data.lbuffer = buffer;
     return post_recorded(r, [&] {
       return lci::post_recv_x(source, buffer.address, allocates ? 0 : buffer.length, core_tag, lci::comp_t(r))
-          .device(ep->core)
+          .device(device_of(*ep))
           .mr(registration_of(buffer.segment))
           .allocate(allocates)
           .matching_policy(ep->policy)();

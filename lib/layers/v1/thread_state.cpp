@@ -5,6 +5,7 @@
 #include <new>
 
 #include "lib/layers/v1/record.hpp"
+#include "lib/layers/v1/storage.hpp"
 
 namespace v1 {
 
@@ -13,8 +14,8 @@ namespace {
 // All states there are, and those without a thread. Constant-initialised and never destroyed, as threads may end after
 // the library's globals.
 constinit std::mutex registry_mutex;
-constinit thread_state* all_states = nullptr;   // under registry_mutex
-constinit thread_state* idle_states = nullptr;  // under registry_mutex
+constinit V1_STORAGE thread_state* all_states = nullptr;   // under registry_mutex
+constinit V1_STORAGE thread_state* idle_states = nullptr;  // under registry_mutex
 
 /// Leaves the state to other threads when its own ends.
 struct state_holder {

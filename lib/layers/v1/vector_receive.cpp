@@ -305,7 +305,7 @@ void v1::take_step(LCI_endpoint_s& ep, const lci::status_t& s) {
       return take_fetch(ep, s, m);
     case step::answer:
     case step::fetched:
-      if (issued_vector* v = take_awaited(m.head.id, s.rank))
+      if (issued_vector* v = the_world().awaited.take(m.head.id, s.rank))
         v->answered(m.head.accepted != 0, m.piggy_back, m.head.piggy_back);
       return;
     case step::send:
@@ -317,7 +317,7 @@ void v1::take_step(LCI_endpoint_s& ep, const lci::status_t& s) {
 LCI_error_t LCI_recvv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t tag, LCI_comp_t completion,
                       void* user_context) {
   return guarded("LCI_recvv", [&] {
-    if (checking()) check_receive("LCI_recvv", ep, rank, tag);
+    if (checking()) check_receive(ep, rank, tag);
     const lci::tag_t core_tag = send_tag(*ep, space::vectors, tag);
     const int source = source_of(*ep, rank);
     comp& to = completion_of(completion);

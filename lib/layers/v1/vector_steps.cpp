@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
-#include <unordered_map>
 
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/record.hpp"
@@ -14,14 +12,6 @@
 namespace v1 {
 
 namespace {
-
-/// Operations by number. A number from the wire leads to an operation only if it is one that waits for that rank.
-struct awaited_operations {
-  std::mutex mutex;
-  std::unordered_map<uint64_t, issued_vector*> by_id;  // under mutex
-  uint64_t last = 0;                                   // under mutex
-};
-awaited_operations awaited;
 
 std::array<std::byte, sizeof(step_head)> bytes_of(const step_head& head) {
   std::array<std::byte, sizeof(step_head)> bytes;
@@ -92,41 +82,45 @@ void issued_vector::finish(bool good) {
   to.deliver(ended);
 }
 
-uint64_t await_answer(issued_vector* v) {
-  std::lock_guard guard(awaited.mutex);
-  const uint64_t id = ++awaited.last;
-  awaited.by_id.emplace(id, v);
-  return id;
+uint64_t awaited_vectors::next_id() {
+  std::lock_guard guard(mutex_);
+  return ++last_;
 }
 
-issued_vector* take_awaited(uint64_t id, int rank) {
-  std::lock_guard guard(awaited.mutex);
-  const auto found = awaited.by_id.find(id);
-  if (found == awaited.by_id.end() || found->second->rank != rank) return nullptr;
+void awaited_vectors::add(uint64_t id, issued_vector* v) {
+  std::lock_guard guard(mutex_);
+  by_id_.emplace(id, v);
+}
+
+issued_vector* awaited_vectors::take(uint64_t id, int rank) {
+  std::lock_guard guard(mutex_);
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end() || found->second->rank != rank) return nullptr;
   issued_vector* v = found->second;
-  awaited.by_id.erase(found);
+  by_id_.erase(found);
   return v;
 }
 
-void end_vectors_of(int rank) noexcept {
-  for (;;) {
-    issued_vector* v = nullptr;
-    {
-      std::lock_guard guard(awaited.mutex);
-      const auto found = std::find_if(awaited.by_id.begin(), awaited.by_id.end(),
-                                      [rank](const auto& entry) { return entry.second->rank == rank; });
-      if (found == awaited.by_id.end()) return;
-      v = found->second;
-      awaited.by_id.erase(found);
-    }
-    v->finish(false);
-  }
+issued_vector* awaited_vectors::take_any(int rank) {
+  std::lock_guard guard(mutex_);
+  const auto found =
+      std::find_if(by_id_.begin(), by_id_.end(), [rank](const auto& entry) { return entry.second->rank == rank; });
+  if (found == by_id_.end()) return nullptr;
+  issued_vector* v = found->second;
+  by_id_.erase(found);
+  return v;
 }
 
-void forget_vectors() {
-  std::lock_guard guard(awaited.mutex);
-  for (const auto& entry : awaited.by_id) delete entry.second;
-  awaited.by_id.clear();
+void awaited_vectors::clear() {
+  std::lock_guard guard(mutex_);
+  for (const auto& entry : by_id_) delete entry.second;
+  by_id_.clear();
+}
+
+void end_vectors_of(int rank) noexcept {
+  world* w = detail::current;
+  if (w == nullptr) return;
+  while (issued_vector* v = w->awaited.take_any(rank)) v->finish(false);
 }
 
 }  // namespace v1

@@ -104,11 +104,6 @@ class issued_vector : public lci::comp_impl_t {
   std::atomic<bool> failed_{false};
 };
 
-/// Stores an operation until its answer comes, and returns the number that names it.
-uint64_t await_answer(issued_vector* v);
-/// Takes back the operation; null if it has ended. `rank`: the peer that names it.
-issued_vector* take_awaited(uint64_t id, int rank);
-
 template <class F>
 void issued_vector::post_pieces(F post) {
   left_.store(1, std::memory_order_relaxed);  // this function, until all are posted

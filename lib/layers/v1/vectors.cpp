@@ -57,22 +57,23 @@ LCI_error_t start(std::unique_ptr<outgoing> v, const LCI_iovec_t& iovec, step_he
   head.count = static_cast<uint32_t>(iovec.count);
   head.piggy_back = static_cast<uint32_t>(iovec.piggy_back.length);
   head.first_tag = v->first_tag = the_world().next_piece.fetch_add(head.count, std::memory_order_relaxed);
-  head.id = await_answer(v.get());
+  head.id = the_world().awaited.next_id();
   packet.fill(head, v->buffers, iovec.piggy_back.address);
-  begin_issued(ep);
+  the_world().awaited.add(head.id, v.get());
   v.release();
+  begin_issued(ep);
   lci::status_t status;
   try {
     status = post(packet);
   } catch (...) {
-    if (issued_vector* mine = take_awaited(head.id, rank)) {
+    if (issued_vector* mine = the_world().awaited.take(head.id, rank)) {
       end_issued(ep);
       delete mine;
     }
     throw;
   }
   if (status.is_retry()) {
-    delete take_awaited(head.id, rank);
+    delete the_world().awaited.take(head.id, rank);
     end_issued(ep);
     return LCI_ERR_RETRY;
   }
@@ -150,15 +151,23 @@ class getting final : public issued_vector {
   void pieces_ended(bool good) override {
     if (!good || (head_.signals == 0 && asked_ == 0)) return finish(good);
     head_.count = static_cast<uint32_t>(asked_);  // bytes to fetch
-    const uint64_t id = head_.id = await_answer(this);
+    step_head head = head_;
+    head.id = the_world().awaited.next_id();
     const int peer = rank;
+    const LCI_tag_t its_tag = tag;
     LCI_endpoint_s& endpoint = ep;
     try {
-      count_sent(endpoint.id);
-      post_step(endpoint, peer, tag, head_);
+      the_world().awaited.add(head.id, this);
     } catch (...) {
       (void)fail_by_exception("LCI_getv");
-      if (issued_vector* mine = take_awaited(id, peer)) mine->finish(false);
+      return finish(false);
+    }
+    try {
+      count_sent(endpoint.id);
+      post_step(endpoint, peer, its_tag, head);
+    } catch (...) {
+      (void)fail_by_exception("LCI_getv");
+      if (issued_vector* mine = the_world().awaited.take(head.id, peer)) mine->finish(false);
     }
   }
   void answered(bool accepted, const void* piggy_back, size_t size) override {
@@ -223,7 +232,7 @@ using namespace v1;
 LCI_error_t LCI_sendv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t tag, LCI_comp_t completion,
                       void* user_context) {
   return guarded("LCI_sendv", [&] {
-    if (checking()) check_vector("LCI_sendv", ep, rank, tag, iovec);
+    if (checking()) check_vector(ep, rank, tag, iovec);
     check_shape(iovec);
     const lci::tag_t core_tag = send_tag(*ep, space::vectors, tag);
     step_head head;
@@ -240,7 +249,7 @@ LCI_error_t LCI_sendv(LCI_endpoint_t ep, LCI_iovec_t iovec, int rank, LCI_tag_t 
 LCI_error_t LCI_putva(LCI_endpoint_t ep, LCI_iovec_t iovec, LCI_comp_t completion, int rank, LCI_tag_t tag,
                       uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_putva", [&] {
-    if (checking()) check_vector("LCI_putva", ep, rank, tag, iovec);
+    if (checking()) check_vector(ep, rank, tag, iovec);
     return put_vector(*ep, iovec, LCI_IOVEC, completion_of(completion), rank, tag, remote_handle(remote_completion),
                       user_context);
   });
@@ -249,7 +258,7 @@ LCI_error_t LCI_putva(LCI_endpoint_t ep, LCI_iovec_t iovec, LCI_comp_t completio
 LCI_error_t LCI_putv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
                      LCI_iovec_t remote, uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_putv", [&] {
-    if (checking()) check_vector("LCI_putv", ep, rank, tag, local);
+    if (checking()) check_vector(ep, rank, tag, local);
     check_compatible(local, remote, true);
     (void)arrival_tag(*ep, arrival::signal, tag);
     const step_head head = informing(remote_completion);
@@ -268,7 +277,7 @@ LCI_error_t LCI_putvs(LCI_endpoint_t ep, LCI_iovec_t local, int rank, LCI_tag_t 
 LCI_error_t LCI_getv(LCI_endpoint_t ep, LCI_iovec_t local, LCI_comp_t local_completion, int rank, LCI_tag_t tag,
                      LCI_iovec_t remote, uintptr_t remote_completion, void* user_context) {
   return guarded("LCI_getv", [&] {
-    if (checking()) check_vector("LCI_getv", ep, rank, tag, local);
+    if (checking()) check_vector(ep, rank, tag, local);
     check_compatible(remote, local, false);
     (void)arrival_tag(*ep, arrival::signal, tag);
     const step_head head = informing(remote_completion);

@@ -22,7 +22,5 @@ void take_step(LCI_endpoint_s& endpoint, const lci::status_t& status);
 
 /// Ends as failed what waits for the answer of a rank that has died. Allocates nothing.
 void end_vectors_of(int rank) noexcept;
-/// Frees what still waits for answers, at the end of the world.
-void forget_vectors();
 
 }  // namespace v1

@@ -14,8 +14,11 @@
 #include "lib/base/cpu.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/v1/arrivals.hpp"
+#include "lib/layers/v1/awaited.hpp"
 #include "lib/layers/v1/comp.hpp"
+#include "lib/layers/v1/handles.hpp"
 #include "lib/layers/v1/ids.hpp"
+#include "lib/layers/v1/storage.hpp"
 
 /// Properties of endpoints.
 struct LCI_plist_s {
@@ -69,6 +72,8 @@ struct world {
   lci::matching_engine_t agreement;  ///< of collective functions
   comp_table comps;
   arrival_ports ports;
+  awaited_vectors awaited;
+  handle_table handles;                 ///< filled in the checking mode
   std::atomic<uint32_t> next_piece{0};  ///< tag of the next long buffer of an iovec that this rank sends
 
   std::mutex mutex;                                 ///< of creation and end of devices and endpoints
@@ -80,8 +85,8 @@ struct world {
 
 /// The library's only global state beside what lci.h declares: C functions have no other place for it.
 namespace detail {
-inline constinit world* current = nullptr;
-inline constinit bool checks = false;
+inline constinit V1_STORAGE world* current = nullptr;
+inline constinit V1_STORAGE bool checks = false;
 }  // namespace detail
 
 [[noreturn, gnu::cold]] void throw_no_world();

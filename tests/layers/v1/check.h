@@ -5,8 +5,13 @@
 #include <lci.h>
 #include <string.h>
 
-static int failed_checks = 0;
-static int done_checks = 0;
+/* Before variables of a rank: in a build whose ranks are threads, each has its own. */
+#ifndef PER_RANK
+#define PER_RANK
+#endif
+
+static PER_RANK int failed_checks = 0;
+static PER_RANK int done_checks = 0;
 
 #define CHECK(condition)                                                                          \
   do {                                                                                            \

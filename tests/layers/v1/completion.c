@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 static LCI_request_t with_tag(LCI_tag_t tag) {
   LCI_request_t r;

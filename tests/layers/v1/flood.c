@@ -3,13 +3,13 @@
 #define _POSIX_C_SOURCE 200809L
 #include <time.h>
 
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
-static size_t messages = 20000;
-static size_t retries;
+static PER_RANK size_t messages = 20000;
+static PER_RANK size_t retries;
 
 static void put_or_send(LCI_endpoint_t ep, int puts, size_t i) {
-  static unsigned char bytes[8192];
+  static PER_RANK unsigned char bytes[8192];
   LCI_mbuffer_t m;
   LCI_error_t code;
   m.address = bytes;

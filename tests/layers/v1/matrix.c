@@ -1,14 +1,14 @@
 /* Each function with each kind of completion object, remote completion by default and by name, many sizes, several
- * threads, between neighbours of a ring: matrix [THREADS]. With more than one thread, the first makes progress. */
+ * threads, between neighbours of a ring: matrix [THREADS [long]]. With more than one thread, the first makes progress. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>
 
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 enum { QUEUE, SYNC, HANDLER, KINDS };
 enum { most_threads = 8 };
-static int threads = 1, next, before, running;
+static PER_RANK int threads = 1, next, before, running, very_long;
 
 static void relax(void) {
   if (threads == 1)
@@ -40,7 +40,7 @@ struct mailbox {
   int full[room];
   LCI_request_t requests[room];
 };
-static struct mailbox mailboxes[65536];
+static PER_RANK struct mailbox mailboxes[65536];
 static void leave(struct mailbox* m, LCI_request_t r) {
   const unsigned at = __sync_fetch_and_add(&m->claimed, 1) % room;
   if (__sync_fetch_and_add(&m->full[at], 0)) abort();
@@ -58,7 +58,7 @@ struct objects {
   LCI_endpoint_t endpoints[KINDS];
   uintptr_t theirs[KINDS]; /* the next rank's `arrivals` */
 };
-static struct objects of_thread[most_threads];
+static PER_RANK struct objects of_thread[most_threads];
 
 static void take(int kind, LCI_comp_t object, LCI_tag_t tag, LCI_request_t* r, int t) {
   if (kind == QUEUE) {
@@ -233,7 +233,7 @@ static void* work(void* number) {
       long_messages(t, kind, ++tag, sizes[i]);
     }
   }
-  if (threads == 1) long_messages(t, QUEUE, ++tag, medium * 1000 + 3);
+  if (very_long) long_messages(t, QUEUE, ++tag, medium * 1000 + 3);
   __sync_fetch_and_sub(&running, 1);
   return NULL;
 }
@@ -270,6 +270,7 @@ int main(int argc, char** argv) {
   pthread_t ids[most_threads];
   int t, kind;
   if (argc > 1) threads = atoi(argv[1]);
+  very_long = argc > 2;
   if (threads < 1 || threads > most_threads) return 2;
   if (LCI_initialize() != LCI_OK) return 1;
   next = (LCI_RANK + 1) % LCI_NUM_PROCESSES;
@@ -279,7 +280,8 @@ int main(int argc, char** argv) {
   if (threads == 1) {
     work(NULL);
   } else {
-    for (t = 0; t < threads; ++t) CHECK(pthread_create(&ids[t], NULL, work, (void*)(size_t)t) == 0);
+    for (t = 0; t < threads; ++t)
+      if (pthread_create(&ids[t], NULL, work, (void*)(size_t)t) != 0) return 3;
     while (__sync_fetch_and_add(&running, 0) > 0) LCI_progress(LCI_UR_DEVICE);
     for (t = 0; t < threads; ++t) CHECK(pthread_join(ids[t], NULL) == 0);
   }

@@ -1,4 +1,5 @@
-/* Invalid calls, one by name: prints the code that the call has returned. test_misuse.py compares it and the message. */
+/* Invalid calls, one by name: prints the code that the call has returned. test_misuse.py compares it and
+ * the message. */
 #define _POSIX_C_SOURCE 200809L
 #include <lci.h>
 #include <pthread.h>
@@ -8,7 +9,7 @@ static LCI_short_t zero;
 static LCI_mbuffer_t none;
 static LCI_lbuffer_t no_buffer;
 static int inside;
-static volatile int stop;
+static int stop;
 
 static LCI_error_t freed_endpoint(void) {
   LCI_endpoint_t ep, copy;
@@ -140,7 +141,7 @@ static LCI_error_t handler_calls(void) {
   return (LCI_error_t)inside;
 }
 static void* poll_until_stopped(void* unused) {
-  while (!stop) LCI_progress(LCI_UR_DEVICE);
+  while (!__sync_fetch_and_add(&stop, 0)) LCI_progress(LCI_UR_DEVICE);
   return unused;
 }
 static LCI_error_t two_threads(void) {
@@ -148,7 +149,7 @@ static LCI_error_t two_threads(void) {
   LCI_error_t code = LCI_OK;
   pthread_create(&thread, NULL, poll_until_stopped, NULL);
   while (code != LCI_ERR_FATAL) code = LCI_progress(LCI_UR_DEVICE);
-  stop = 1;
+  __sync_fetch_and_add(&stop, 1);
   pthread_join(thread, NULL);
   return code;
 }

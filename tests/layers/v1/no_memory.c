@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 static const size_t huge = (size_t)3 << 30; /* more than the target may have; never touched, and not transferred */
 

@@ -4,7 +4,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
 int main(void) {
   LCI_comp_t queue;

@@ -1,8 +1,8 @@
 /* Every kind of message and completion once, between neighbours of a ring (or to itself). */
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
-static int n_handled;
-static LCI_request_t handled;
+static PER_RANK int n_handled;
+static PER_RANK LCI_request_t handled;
 static void handle(LCI_request_t request) {
   handled = request;
   ++n_handled;
@@ -22,6 +22,7 @@ static void short_messages(LCI_comp_t sync, int next, int before) {
   CHECK(LCI_sync_wait(sync, &r) == LCI_OK);
   CHECK(r.flag == LCI_OK && r.rank == before && r.tag == 1 && r.type == LCI_IMMEDIATE && r.user_context == &r);
   CHECK(*(uint64_t*)&r.data.immediate == 1000u + (unsigned)before);
+  CHECK(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK);
   AGAIN(LCI_puts(LCI_UR_ENDPOINT, s, next, 2, LCI_DEFAULT_COMP_REMOTE));
   CHECK(LCI_queue_wait(LCI_UR_CQ, &r) == LCI_OK);
   CHECK(r.flag == LCI_OK && r.rank == before && r.tag == 2 && r.type == LCI_IMMEDIATE && r.user_context == NULL);
@@ -52,10 +53,13 @@ static void medium_messages(LCI_comp_t sync, size_t n, int next, int before) {
   CHECK(r.flag == LCI_OK && r.type == LCI_MEDIUM && r.data.mbuffer.length == n);
   CHECK(has_pattern(r.data.mbuffer.address, n, before, 4));
   CHECK(LCI_mbuffer_free(r.data.mbuffer) == LCI_OK);
+  /* Messages are not ordered: a fence keeps those to LCI_UR_CQ apart. */
+  CHECK(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK);
   AGAIN(LCI_putma(LCI_UR_ENDPOINT, mine, next, 3, LCI_DEFAULT_COMP_REMOTE));
   LCI_queue_wait(LCI_UR_CQ, &r);
   CHECK(r.flag == LCI_OK && r.rank == before && r.tag == 3 && r.type == LCI_MEDIUM && r.data.mbuffer.length == n);
   CHECK(has_pattern(r.data.mbuffer.address, n, before, 3));
+  CHECK(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK);
   /* What was received goes on as it is. */
   AGAIN(LCI_putmna(LCI_UR_ENDPOINT, r.data.mbuffer, next, 5, LCI_DEFAULT_COMP_REMOTE));
   LCI_queue_wait(LCI_UR_CQ, &r);
@@ -97,6 +101,7 @@ static void long_messages(LCI_comp_t sync, size_t n, int next, int before) {
   CHECK(r[0].flag == LCI_OK && r[1].flag == LCI_OK && r[i].data.lbuffer.length == n);
   CHECK(has_pattern(r[i].data.lbuffer.address, n, before, 6));
   CHECK(LCI_lbuffer_free(r[i].data.lbuffer) == LCI_OK);
+  CHECK(LCI_gfence_wait(LCI_UR_ENDPOINT) == LCI_OK);
   AGAIN(LCI_putla(LCI_UR_ENDPOINT, mine, sync, next, 8, LCI_DEFAULT_COMP_REMOTE, &mine));
   LCI_queue_wait(LCI_UR_CQ, r);
   CHECK(r[0].flag == LCI_OK && r[0].rank == before && r[0].tag == 8 && r[0].type == LCI_LONG);

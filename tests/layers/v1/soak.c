@@ -1,11 +1,11 @@
-/* Random calls of all functions between all ranks, against a model: what each rank has sent to each other, by number and
- * by the sum of a hash of contents and arguments, is what has arrived. soak [SEED [CALLS]]. */
-#include "check.h"
+/* Random calls of all functions between all ranks, against a model: what each rank has sent to each other, by number
+ * and by the sum of a hash of contents and arguments, is what has arrived. soak [SEED [CALLS]]. */
+#include "tests/layers/v1/check.h"
 
 enum { SHORTS, MEDIUMS, LONGS, VECTORS, KINDS };
 enum { most_ranks = 16, receives = 4, endpoints = 3 };
 
-static uint64_t state;
+static PER_RANK uint64_t state;
 static uint64_t draw(void) {
   state ^= state << 13;
   state ^= state >> 7;
@@ -16,7 +16,7 @@ static uint64_t draw(void) {
 struct tally {
   uint64_t n, sum;
 };
-static struct tally sent[most_ranks][KINDS], arrived[most_ranks][KINDS];
+static PER_RANK struct tally sent[most_ranks][KINDS], arrived[most_ranks][KINDS];
 
 static uint64_t mix(uint64_t h, const void* bytes, size_t n) {
   const unsigned char* b = bytes;
@@ -37,9 +37,9 @@ static uint64_t hash_of_iovec(const LCI_iovec_t* v, LCI_tag_t tag) {
   return h;
 }
 
-static LCI_endpoint_t eps[endpoints];
-static LCI_comp_t arrivals, received, ended;
-static size_t n_ended, n_issued, n_pending[4]; /* receives posted, by kind */
+static PER_RANK LCI_endpoint_t eps[endpoints];
+static PER_RANK LCI_comp_t arrivals, received, ended;
+static PER_RANK size_t n_ended, n_issued, n_pending[4]; /* receives posted, by kind */
 
 static void must(LCI_error_t code) { CHECK(code == LCI_OK); }
 

@@ -1,8 +1,8 @@
 /* Device groups are separate worlds, endpoints of one device do not see each other's messages, property lists do what
  * they say, and an endpoint gets what was sent before it was created. */
-#include "check.h"
+#include "tests/layers/v1/check.h"
 
-static int next, before;
+static PER_RANK int next, before;
 
 static void put_number(LCI_endpoint_t ep, unsigned number, LCI_tag_t tag) {
   LCI_short_t s;

@@ -1,0 +1,60 @@
+// One program with LCI v1.7 and lci.hpp: messages of one with the same tags do not meet those of the other, and either
+// may start and end first.
+#include <lci.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <lci.hpp>
+
+namespace {
+
+int failed = 0;
+void check(bool good, const char* what, int line) {
+  if (good) return;
+  ++failed;
+  std::fprintf(stderr, "both.cpp:%d: rank %d: %s is false\n", line, LCI_RANK, what);
+}
+#define CHECK(condition) check(condition, #condition, __LINE__)
+
+void exchange() {
+  const int n = LCI_NUM_PROCESSES, next = (LCI_RANK + 1) % n, before = (LCI_RANK + n - 1) % n;
+  CHECK(lci::get_rank_me() == LCI_RANK && lci::get_rank_n() == n);
+  LCI_comp_t v1_sync;
+  CHECK(LCI_sync_create(LCI_UR_DEVICE, 1, &v1_sync) == LCI_OK);
+  lci::comp_t sync = lci::alloc_sync();
+  for (int i = 0; i < 1000; ++i) {
+    const int ours = 1000 * LCI_RANK + i, theirs = -ours;
+    int from_v1 = 0, from_core = 0;
+    const LCI_mbuffer_t in{&from_v1, sizeof from_v1};
+    int out = ours;
+    CHECK(LCI_recvm(LCI_UR_ENDPOINT, in, before, 7, v1_sync, nullptr) == LCI_OK);
+    const lci::status_t r = lci::post_recv(before, &from_core, sizeof from_core, 7, sync);
+    while (lci::post_send(next, &theirs, sizeof theirs, 7, lci::COMP_NULL_RETRY).is_retry()) lci::progress();
+    while (LCI_sendm(LCI_UR_ENDPOINT, {&out, sizeof out}, next, 7) == LCI_ERR_RETRY) LCI_progress(LCI_UR_DEVICE);
+    CHECK(LCI_sync_wait(v1_sync, nullptr) == LCI_OK);
+    if (r.is_posted()) lci::sync_wait(sync, nullptr);
+    CHECK(from_v1 == 1000 * before + i && from_core == -(1000 * before + i));
+  }
+  lci::free_comp(&sync);
+  CHECK(LCI_sync_free(&v1_sync) == LCI_OK);
+}
+
+}  // namespace
+
+int main() {
+  for (int round = 0; round < 4; ++round) {
+    const bool v1_first = round % 2 == 0, v1_last = round < 2;
+    if (v1_first) CHECK(LCI_initialize() == LCI_OK);
+    lci::g_runtime_init();
+    if (!v1_first) CHECK(LCI_initialize() == LCI_OK);
+    exchange();
+    lci::barrier();
+    CHECK(LCI_barrier() == LCI_OK);
+    if (!v1_last) CHECK(LCI_finalize() == LCI_OK);
+    lci::g_runtime_fina();
+    if (v1_last) CHECK(LCI_finalize() == LCI_OK);
+  }
+  std::printf("cases: %d passed, %d failed, 0 skipped\n", failed == 0, failed != 0);
+  return failed != 0;
+}
