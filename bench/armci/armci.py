@@ -22,7 +22,7 @@ import compare_report  # noqa: E402
 PARTS = ("host", "tcp", "start", "ga")
 LINE = re.compile(r"^([a-z][^:]*): ([0-9.e+-]+) (\S+)$", re.M)
 BEGIN, END = "<!-- written by bench/armci/armci.py -->", "<!-- end of bench/armci/armci.py -->"
-OVER_TCP = {"LCI_ATTR_BACKEND": "tcp"}
+OVER_TCP = {"LCI_ATTR_BACKEND": "tcp", "LCI_ATTR_RANKS_PER_HOST": "1"}
 FAR = ("put 8", "get 8", "put 1M", "put rows of 1K")
 
 

@@ -16,11 +16,13 @@ void contiguous() {
   std::vector<double> out(1000), in(1000);
   std::iota(out.begin(), out.end(), 1000.0 * armci::me());
   EXPECT(r[17] == 0.0);
+  armci::barrier();
   armci::put(out.data(), r.at(right()), 1000 * sizeof(double), right());
   armci::get_x(r.at(right()), in.data(), 1000 * sizeof(double), right())();
   EXPECT(in == out);
   armci::barrier();
   EXPECT(r[5] == 1000.0 * left() + 5);
+  armci::barrier();
   armci::acc_x(out.data(), r.at(right()), 1000, right()).scale(2.0)();
   armci::acc(out.data(), r.at(right()), 1000, right());
   armci::fence_x().proc(right())();
