@@ -159,7 +159,7 @@ def main():
     for _ in range(args.repeat):
         for part in args.parts or PARTS:
             bench.run(part)
-    text = section(bench, args.repeat, "python3 bench/armci/armci.py " + " ".join(args.parts or []))
+    text = section(bench, args.repeat, " ".join(["python3 bench/armci/armci.py", f"--repeat {args.repeat}", *args.parts]))
     print(text)
     if args.into:
         put_into(args.into, text)

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "armci_objects.hpp"
-#include "armci_operations.hpp"
+#include <armci_objects.hpp>
+#include <armci_operations.hpp>
 
 namespace armci {
 

@@ -88,7 +88,8 @@ class patch {
  public:
   /// Of an array whose rows, planes ... have these distances; one less than extents. Throws std::invalid_argument.
   patch(T* first, std::vector<ptrdiff_t> extents, std::vector<ptrdiff_t> strides)
-      : first_(first), extents_(static_cast<std::vector<ptrdiff_t>&&>(extents)),
+      : first_(first),
+        extents_(static_cast<std::vector<ptrdiff_t>&&>(extents)),
         strides_(static_cast<std::vector<ptrdiff_t>&&>(strides)) {
     if (extents_.empty() || extents_.size() > ARMCI_MAX_STRIDE_LEVEL + 1 || strides_.size() + 1 != extents_.size())
       throw std::invalid_argument("armci::patch: " + std::to_string(extents_.size()) + " extents and " +
