@@ -9,10 +9,11 @@ bash bench/compare.sh [OPTION...]
 
 Measures LCI beside MPICH, Open MPI (its own transports, and over UCX), UCX, libfabric and OpenSHMEM,
 and writes bench/results/DATE-HOST.json with every launch, a table (.md) and plots (.svg, .png); a full
-run counts the k-mers of bench/kmer.sh, too, and puts the table into bench/RESULTS.md (not with
---output). It takes about half an hour on two idle cores.
+run counts the k-mers of bench/kmer.sh, too, compares ARMCI with ARMCI-MPI, and puts the tables into
+bench/RESULTS.md (not with --output). It takes about half an hour on two idle cores.
 
   --quick         short rounds, two launches, into build/release/compare: shows that everything runs
+  --armci         only ARMCI and Global Arrays beside ARMCI-MPI
   --only NAME     only figures whose name contains NAME, into build/release/compare
   --repeat N      launches of each configuration (default 5; with --quick 2)
   --list          the figures and their configurations
@@ -25,10 +26,11 @@ TEXT
 }
 
 command="bash bench/compare.sh $*"
-full=yes install=yes output="" list=no arguments=()
+full=yes armci=no install=yes output="" list=no arguments=()
 while [ $# -gt 0 ]; do
   case "$1" in
     --quick) full=no; arguments+=("$1") ;;
+    --armci) full=no armci=only ;;
     --only|--repeat|--output)
       [ $# -ge 2 ] || { echo "compare.sh: $1 takes a value" >&2; exit 2; }
       case "$1" in
@@ -49,7 +51,7 @@ if [ $list = yes ]; then exec python3 bench/compare_run.py --list; fi
 
 # --- packages: the peers, and what draws ---
 packages=(nlohmann-json3-dev mpich libmpich-dev openmpi-bin libopenmpi-dev libucx-dev libfabric-dev
-          python3-matplotlib)
+          libglobalarrays-dev libscalapack-mpich-dev gfortran python3-matplotlib)
 missing=()
 if command -v dpkg-query >/dev/null; then
   for p in "${packages[@]}"; do
@@ -92,9 +94,14 @@ for program in bench/peers/peer_{mpich,openmpi,openshmem,ucx,libfabric} examples
                bench/kmer/kmer_count_{mpich,openmpi}; do
   if grep -q "^build $program:" $build/build.ninja; then targets+=("$program"); fi
 done
+[ $full = no ] || targets+=(armci_bench)
 ninja -C $build --quiet "${targets[@]}"
 
 # --- measure, write, draw ---
+if [ $armci = only ]; then
+  ninja -C $build --quiet armci_bench
+  exec python3 bench/armci/armci.py --build $build
+fi
 results=no
 if [ -z "$output" ]; then
   output=bench/results results=$full
@@ -122,4 +129,5 @@ fi
 into=()
 [ "$results" = no ] || into=(--into bench/RESULTS.md)
 python3 bench/compare_report.py "${files[@]}" -o "${file%.json}.md" "${into[@]+"${into[@]}"}"
+[ $full = no ] || python3 bench/armci/armci.py --build $build "${into[@]+"${into[@]}"}"
 echo "${file%.json}.md"

@@ -257,8 +257,8 @@ def _environment(model):
     return env
 
 
-def template(name, model):
-    text = _environment(model).get_template(name).render()
+def template(name, model, **more):
+    text = _environment(model).get_template(name).render(**more)
     lines, blank = [], True  # no consecutive empty lines, and none at the ends
     for line in text.split("\n"):
         line = line.rstrip()

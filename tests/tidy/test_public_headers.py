@@ -36,7 +36,7 @@ class PublicHeaders(unittest.TestCase):
                 return name, subprocess.run(
                     [compiler, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra",
                      "-Wpedantic", "-Werror", f"-I{tree.SOURCE}/include", f"-I{tree.SOURCE}/include/armci",
-                     f"-I{generated}", f.name],
+                     f"-I{generated}", f"-I{generated}/armci", f.name],
                     capture_output=True, text=True)
 
         with ThreadPoolExecutor(2) as pool:

@@ -6,6 +6,7 @@
 
 #include "armci/parmci.h"
 #include "lib/layers/armci/api.hpp"
+#include "lib/layers/armci/local_memory.hpp"
 
 using namespace armci_layer;
 
@@ -64,6 +65,7 @@ int PARMCI_Finalize(void) {
     the_context->all.barrier(the_context->world());
     l.users = 0;
     delete std::exchange(the_context, nullptr);
+    local_blocks().trim();
     return 0;
   });
 }

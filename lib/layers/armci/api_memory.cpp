@@ -1,8 +1,7 @@
 // Allocation, local copies, packing.
-#include <cstdlib>
-
 #include "armci/parmci.h"
 #include "lib/layers/armci/api.hpp"
+#include "lib/layers/armci/local_memory.hpp"
 
 using namespace armci_layer;
 
@@ -53,14 +52,11 @@ int PARMCI_Free_memdev(void* ptr) { return release("ARMCI_Free_memdev", ptr, nul
 ARMCI_TWIN(Free_memdev);
 
 void* PARMCI_Malloc_local(armci_size_t bytes) {
-  if (bytes < 0) return nullptr;
-  // To whole cache lines, so that nothing else shares them.
-  const size_t size = (static_cast<size_t>(bytes) + 63) / 64 * 64;
-  return std::aligned_alloc(64, size == 0 ? 64 : size);
+  return bytes < 0 ? nullptr : local_blocks().allocate(static_cast<size_t>(bytes));
 }
 ARMCI_TWIN(Malloc_local);
 int PARMCI_Free_local(void* ptr) {
-  std::free(ptr);
+  local_blocks().release(ptr);
   return 0;
 }
 ARMCI_TWIN(Free_local);

@@ -1,11 +1,17 @@
 #include "lib/layers/armci/link.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "lib/layers/armci/errors.hpp"
 
 namespace armci_layer {
+
+namespace {
+/// Between hosts, all data goes in packets: over TCP larger ones than the core's are twice as fast.
+constexpr size_t least_packet = size_t{32} << 10;
+}  // namespace
 
 struct link::slot final : lci::comp_impl_t {
   slot(receiver& r, box b, lci::runtime_t rt) : receive(r), which(b) {
@@ -24,12 +30,14 @@ packet::~packet() {
 size_t packet::room() const { return link_->packet_size_ - size_; }
 
 link::link(receiver receive) {
-  runtime_ = lci::alloc_runtime_x().name("armci")();
+  runtime_ = lci::alloc_runtime_x().name("armci").alloc_default_device(false).alloc_default_packet_pool(false)();
   try {
     me_ = lci::get_rank_me_x().runtime(runtime_)();
     size_ = lci::get_rank_n_x().runtime(runtime_)();
-    device_ = lci::get_default_device_x().runtime(runtime_)();
-    packet_size_ = lci::get_max_bcopy_size_x().runtime(runtime_)();
+    auto pool = lci::alloc_packet_pool_x();
+    pool_ = pool.packet_size(std::max(pool.args().attr.packet_size, least_packet)).runtime(runtime_)();
+    device_ = lci::alloc_device_x().packet_pool(pool_).runtime(runtime_)();
+    packet_size_ = lci::get_max_bcopy_size_x().packet_pool(pool_).runtime(runtime_)();
     failed_ = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(size_));
     requests_ = lci::alloc_stream_x().name("armci requests").runtime(runtime_)();
     messages_ = lci::alloc_stream_x().name("armci messages").runtime(runtime_)();
@@ -38,6 +46,8 @@ link::link(receiver receive) {
     for (const box b : {box::requests, box::answers, box::inbox})
       slots_[static_cast<int>(b)] = std::make_unique<slot>(receive, b, runtime_);
   } catch (...) {
+    if (!device_.is_empty()) lci::free_device_x(&device_).runtime(runtime_)();
+    if (!pool_.is_empty()) lci::free_packet_pool_x(&pool_).runtime(runtime_)();
     lci::free_runtime(&runtime_);
     throw;
   }
@@ -51,6 +61,8 @@ link::~link() {
     lci::free_stream_x(&messages_).runtime(runtime_)();
     lci::free_comp_x(&events_).runtime(runtime_)();
     for (auto& s : slots_) lci::deregister_rcomp_x(s->number).runtime(runtime_)();
+    lci::free_device_x(&device_).runtime(runtime_)();
+    lci::free_packet_pool_x(&pool_).runtime(runtime_)();
     lci::free_runtime(&runtime_);
   } catch (const std::exception& e) {
     say("ARMCI_Finalize", e.what());
@@ -67,7 +79,8 @@ lci::rcomp_t link::number_of(box to) const { return slots_[static_cast<int>(to)]
 packet link::new_packet() {
   packet p;
   p.link_ = this;
-  while ((p.memory_ = static_cast<std::byte*>(lci::get_upacket_x().runtime(runtime_)())) == nullptr) progress();
+  while ((p.memory_ = static_cast<std::byte*>(lci::get_upacket_x().packet_pool(pool_).runtime(runtime_)())) == nullptr)
+    progress();
   return p;
 }
 
@@ -108,14 +121,15 @@ void link::send_long(int rank, const void* head, size_t head_size, const void* b
   }
 }
 
-void link::progress() noexcept {
+bool link::progress() noexcept {
   try {
-    lci::progress_x().device(device_).runtime(runtime_)();
+    return lci::progress_x().device(device_).runtime(runtime_)().is_done();
   } catch (const lci::peer_failure_error& e) {
     note_failure(e.failed_rank());
   } catch (const std::exception& e) {
     say("progress", e.what());
   }
+  return false;
 }
 
 void link::something_happened() {

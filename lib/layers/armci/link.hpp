@@ -81,8 +81,8 @@ class link {
   /// A message of any size, `head` and `body`, to the target's inbox. Returns when both may be reused.
   void send_long(int rank, const void* head, size_t head_size, const void* body, size_t size);
 
-  /// Does not throw: who has failed is remembered, other errors are printed.
-  void progress() noexcept;
+  /// True if something has happened. Does not throw: who has failed is remembered, other errors are printed.
+  bool progress() noexcept;
   /// Wakes waits, which look at their conditions again. For receive().
   void something_happened();
   /// Makes progress until `ready()`; sleeps if that takes long. False if `rank` (-1: none) has failed before.
@@ -90,7 +90,7 @@ class link {
   bool wait(int rank, Ready ready) {
     for (int i = 0; i < spins; ++i) {
       if (LCI_LIKELY(ready())) return true;
-      progress();
+      if (progress()) i = 0;
     }
     while (!ready()) {
       if (rank >= 0 && has_failed(rank)) return ready();
@@ -112,14 +112,15 @@ class link {
 
  private:
   friend class packet;
-  struct slot;  // receives one box
-  static constexpr int spins = 200;
+  struct slot;                        // receives one box
+  static constexpr int spins = 1000;  // rounds of progress after the last event, before a sleep
   /// Until something happens; false if that takes too long. The network looks after peers when a thread sleeps.
   bool sleep(const std::function<bool()>& ready, double seconds = 0.05);
   void note_failure(int rank);
   lci::rcomp_t number_of(box to) const;
 
   lci::runtime_t runtime_;
+  lci::packet_pool_t pool_;
   lci::device_t device_;
   lci::progress_thread_t background_;
   lci::stream_t requests_, messages_;

@@ -1,0 +1,232 @@
+/* Measures ARMCI between two processes: the same source for LCI's ARMCI and for others.
+ *
+ *   lcirun -n 2 armci_perf [FIGURE...]
+ *
+ * Rank 0 works on memory of rank 1, which waits in a barrier. It prints a line for each figure: its name, the median of
+ * some rounds, a unit. Figures whose names begin with "floor" are limits of the machine, without ARMCI. */
+#define _GNU_SOURCE
+#include <armci.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { rounds = 9, side = 1024, part = 512, row = 1024, largest = 1 << 20, area = side * side * 8 };
+
+static int me;
+static void* base[2];   /* of ARMCI_Malloc */
+static char* local;     /* of this process alone */
+static char* mapped;    /* shared by both, without ARMCI */
+static double* private; /* as large as `mapped` */
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_size(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Seconds of one call of f, the median of rounds of about 20 ms. */
+typedef void (*work)(long n);
+static double seconds_of(work f) {
+  double times[rounds];
+  long n = 1;
+  f(1); /* the first touch of pages */
+  for (;;) {
+    const double begin = now();
+    f(n);
+    const double took = now() - begin;
+    if (took > 0.01 || n > 1 << 26) {
+      n = (long)(0.02 / took * (double)n) + 1;
+      break;
+    }
+    n *= 4;
+  }
+  for (int i = 0; i < rounds; ++i) {
+    const double begin = now();
+    f(n);
+    times[i] = (now() - begin) / (double)n;
+  }
+  qsort(times, rounds, sizeof times[0], by_size);
+  return times[rounds / 2];
+}
+
+static void put8(long n) {
+  for (; n > 0; --n) ARMCI_Put(local, base[1], 8, 1), ARMCI_Fence(1);
+}
+static void get8(long n) {
+  for (; n > 0; --n) ARMCI_Get(base[1], local, 8, 1);
+}
+static void rmw(long n) {
+  long old;
+  for (; n > 0; --n) ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, base[1], 1, 1);
+}
+static void atomic_add(long n) {
+  for (; n > 0; --n) __atomic_fetch_add((long*)mapped, 1, __ATOMIC_SEQ_CST);
+}
+
+static int strides[1] = {side * 8}, counts[2] = {part * 8, part};
+static void put_block(long n) {
+  for (; n > 0; --n) ARMCI_PutS(local, strides, base[1], strides, counts, 1, 1);
+  ARMCI_Fence(1);
+}
+static void get_block(long n) {
+  for (; n > 0; --n) ARMCI_GetS(base[1], strides, local, strides, counts, 1, 1);
+}
+static void put_rows(long n) {
+  for (; n > 0; --n)
+    for (int i = 0; i < part; ++i) memcpy(mapped + i * strides[0], local + i * strides[0], part * 8);
+}
+static void get_rows(long n) {
+  for (; n > 0; --n)
+    for (int i = 0; i < part; ++i) memcpy(local + i * strides[0], mapped + i * strides[0], part * 8);
+}
+
+static int bytes;
+static double scale = 1.5;
+static void accumulate(long n) {
+  for (; n > 0; --n) ARMCI_Acc(ARMCI_ACC_DBL, &scale, local, base[1], bytes, 1);
+  ARMCI_Fence(1);
+}
+static void plain_loop(long n) {
+  const double* __restrict x = (const double*)(void*)local;
+  double* __restrict y = private;
+  const int count = bytes / 8;
+  for (; n > 0; --n) {
+    for (int i = 0; i < count; ++i) y[i] += scale * x[i];
+    __asm__ volatile("" ::"r"(y) : "memory");
+  }
+}
+
+static void put_window(long n) {
+  armci_hdl_t handles[64];
+  for (; n > 0; n -= 64) {
+    for (int i = 0; i < 64; ++i) {
+      ARMCI_INIT_HANDLE(&handles[i]);
+      ARMCI_NbPut(local + 8 * i, (char*)base[1] + 8 * i, 8, 1, &handles[i]);
+    }
+    for (int i = 0; i < 64; ++i) ARMCI_Wait(&handles[i]);
+  }
+}
+static void lock(long n) {
+  for (; n > 0; --n) ARMCI_Lock(0, 1), ARMCI_Unlock(0, 1);
+}
+
+/* As many bytes at once, and in rows with gaps. */
+static void put_whole(long n) {
+  for (; n > 0; --n) ARMCI_Put(local, base[1], largest, 1);
+  ARMCI_Fence(1);
+}
+static int row_strides[1] = {2 * row}, row_counts[2] = {row, largest / row};
+static void put_short_rows(long n) {
+  for (; n > 0; --n) ARMCI_PutS(local, row_strides, base[1], row_strides, row_counts, 1, 1);
+  ARMCI_Fence(1);
+}
+
+/* A figure is the time of a call in ns or, with `amount` bytes, a bandwidth in MB/s; `rate`: calls a microsecond. */
+struct figure {
+  const char* name;
+  work f;
+  int together; /* both processes do it at the same time */
+  double amount;
+  int rate;
+  int size; /* of accumulates */
+};
+static const struct figure figures[] = {{"put 8", put8, 0, 0, 0, 0},
+                                        {"get 8", get8, 0, 0, 0, 0},
+                                        {"rmw", rmw, 0, 0, 0, 0},
+                                        {"rmw by two", rmw, 1, 0, 0, 0},
+                                        {"floor atomic by two", atomic_add, 1, 0, 0, 0},
+                                        {"strided put", put_block, 0, part* part * 8.0, 0, 0},
+                                        {"floor rows out", put_rows, 0, part* part * 8.0, 0, 0},
+                                        {"strided get", get_block, 0, part* part * 8.0, 0, 0},
+                                        {"floor rows in", get_rows, 0, part* part * 8.0, 0, 0},
+                                        {"accumulate 64K", accumulate, 0, 65536, 0, 65536},
+                                        {"floor loop 64K", plain_loop, 0, 65536, 0, 65536},
+                                        {"accumulate 1M", accumulate, 0, largest, 0, largest},
+                                        {"floor loop 1M", plain_loop, 0, largest, 0, largest},
+                                        {"nbput 8", put_window, 0, 0, 1, 0},
+                                        {"lock", lock, 0, 0, 0, 0},
+                                        {"put 1M", put_whole, 0, largest, 0, 0},
+                                        {"put rows of 1K", put_short_rows, 0, largest, 0, 0}};
+
+static int is_wanted(const char* name, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (strcmp(name, argv[i]) == 0) return 1;
+  return argc < 2;
+}
+
+static void measure(const struct figure* f) {
+  bytes = f->size;
+  armci_msg_barrier();
+  if (me == 0 || f->together) {
+    const double t = seconds_of(f->f);
+    if (me == 0 && f->rate)
+      printf("%s: %.4g M/s\n", f->name, 1e-6 / t);
+    else if (me == 0 && f->amount > 0)
+      printf("%s: %.5g MB/s\n", f->name, 1e-6 * f->amount / t);
+    else if (me == 0)
+      printf("%s: %.4g ns\n", f->name, 1e9 * t);
+  }
+  armci_msg_barrier();
+}
+
+/* Memory that both processes have, from the system. */
+static void* map_shared(size_t size) {
+  char name[64];
+  if (me == 0) snprintf(name, sizeof name, "/armci_perf-%d", (int)getpid());
+  armci_msg_bcast(name, sizeof name, 0);
+  const int file = shm_open(name, O_RDWR | O_CREAT, 0600);
+  if (file < 0 || ftruncate(file, (off_t)size) != 0) ARMCI_Error((char*)"no shared memory", 1);
+  void* const p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  armci_msg_barrier();
+  shm_unlink(name);
+  close(file);
+  return p;
+}
+
+int main(int argc, char** argv) {
+#ifdef MPI_VERSION
+  MPI_Init(&argc, &argv);
+#endif
+  const double begin = now();
+  ARMCI_Init();
+  const double started = now() - begin;
+  me = armci_msg_me();
+  if (armci_msg_nproc() != 2) ARMCI_Error((char*)"two processes are needed", 1);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(me % (int)sysconf(_SC_NPROCESSORS_ONLN), &one);
+  sched_setaffinity(0, sizeof one, &one);
+
+  if (ARMCI_Malloc(base, area) != 0 || ARMCI_Create_mutexes(1) != 0) ARMCI_Error((char*)"no memory", 1);
+  memset(base[me], 0, area);
+  mapped = map_shared(area);
+  if (me == 0) memset(mapped, 0, area);
+  local = aligned_alloc(4096, area);
+  private = aligned_alloc(4096, area);
+  memset(local, 1, area);
+  memset(private, 0, area);
+  for (int i = 0; i < largest / 8; ++i) ((double*)(void*)local)[i] = i;
+  if (me == 0 && is_wanted("init", argc, argv)) printf("init: %.4g ms\n", 1e3 * started);
+  for (size_t i = 0; i < sizeof figures / sizeof figures[0]; ++i)
+    if (is_wanted(figures[i].name, argc, argv)) measure(&figures[i]);
+
+  fflush(stdout);
+  ARMCI_Destroy_mutexes();
+  ARMCI_Free(base[me]);
+  ARMCI_Finalize();
+#ifdef MPI_VERSION
+  MPI_Finalize();
+#endif
+  return 0;
+}

@@ -1,0 +1,67 @@
+#include "lib/layers/armci/local_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+namespace armci_layer {
+
+local_memory& local_blocks() {
+  static local_memory& one = *new local_memory;  // never freed: the program's static objects may own blocks
+  return one;
+}
+
+local_memory::header* local_memory::take_kept(size_t size) noexcept {
+  const std::lock_guard guard(mutex_);
+  for (size_t i = kept_.size(); i > 0; --i) {
+    header* const h = kept_[i - 1];
+    if (h->size < size || h->size / 2 > size) continue;
+    kept_.erase(kept_.begin() + static_cast<ptrdiff_t>(i - 1));
+    kept_bytes_ -= h->size;
+    return h;
+  }
+  return nullptr;
+}
+
+void* local_memory::allocate(size_t bytes) noexcept {
+  if (bytes > ~size_t{0} / 2) return nullptr;
+  const bool is_large = bytes >= large;
+  const size_t unit = is_large ? huge_page : 64;
+  const size_t size = (bytes + sizeof(header) + unit - 1) / unit * unit;
+  header* h = is_large ? take_kept(size) : nullptr;
+  if (h == nullptr) {
+    h = static_cast<header*>(std::aligned_alloc(unit, size));
+    if (h == nullptr) return nullptr;
+    // Small pages serve, too: so a refusal is no error.
+    if (is_large) madvise(h, size, MADV_HUGEPAGE);
+    h->size = size;
+  }
+  return h + 1;
+}
+
+void local_memory::release(void* p) noexcept {
+  if (p == nullptr) return;
+  header* const h = static_cast<header*>(p) - 1;
+  if (h->size >= huge_page) {
+    const std::lock_guard guard(mutex_);
+    if (kept_bytes_ + h->size <= most_kept) {
+      try {
+        kept_.push_back(h);
+        kept_bytes_ += h->size;
+        return;
+      } catch (...) {
+        // No memory for the list: the block is given back.
+      }
+    }
+  }
+  std::free(h);
+}
+
+void local_memory::trim() noexcept {
+  const std::lock_guard guard(mutex_);
+  for (header* h : kept_) std::free(h);
+  kept_.clear();
+  kept_bytes_ = 0;
+}
+
+}  // namespace armci_layer
