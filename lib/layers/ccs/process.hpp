@@ -83,12 +83,15 @@ class process {
   // --- progress ---
   /// Makes progress, and runs what waits if this thread may.
   void poll();
-  /// Polls until done() is true. Sleeps if that takes long.
+  /// Polls until done() is true, and does not call it again: the test of a synchronizer resets that. Sleeps if it takes
+  /// long.
   template <class Done>
   void wait_until(Done done) {
     for (unsigned round = 0; !done(); ++round) {
       poll();
-      if (round > spins && !done()) sleep(round);
+      if (round <= spins) continue;
+      if (done()) return;
+      sleep(round);
     }
   }
   /// Runs an operation of the core that signals `done`, while handlers and callbacks run.

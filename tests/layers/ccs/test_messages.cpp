@@ -1,5 +1,6 @@
 // Active messages: arguments, data, order, replies, contexts, and where handlers run.
 #include <atomic>
+#include <chrono>
 #include <cstdarg>
 #include <cstring>
 #include <thread>
@@ -327,4 +328,18 @@ TEST_CASE("what handlers send is delivered before the job ends", "[messages]") {
     REQUIRE(CCS_amrequest(j.context, j.next(), nullptr, 0, CCS_DATA_NULL, 3, 1, j.size * 50 - 1) == CCS_SUCCESS);
   }
   CHECK(hops == lci_test::process_count() * 50);
+}
+
+TEST_CASE("barriers and reductions end, however late other processes enter them", "[messages]") {
+  // The last message arrives while the others spin, fall asleep, or wake.
+  lci_test::time_limit(60);
+  job j;
+  generator random(static_cast<uint64_t>(j.rank) + 5);
+  for (int i = 0; i < 1500 * lci_test::long_runs(); ++i) {
+    if (i % j.size == j.rank) std::this_thread::sleep_for(std::chrono::microseconds(random.number(0, 1200)));
+    REQUIRE(CCS_barrier() == CCS_SUCCESS);
+    uint64_t mine = 1, all = 0;
+    if (i % 8 == 0) REQUIRE(CCS_allreduce(&mine, &all, 1, CCS_UINT64, CCS_SUM) == CCS_SUCCESS);
+    if (i % 8 == 0) REQUIRE(all == static_cast<uint64_t>(j.size));
+  }
 }
