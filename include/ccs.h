@@ -256,9 +256,9 @@ inline int CCS_sender_rank(CCS_token_t token, int* sender) {
 }
 #elif defined(__GNUC__)
 /* Chooses by the type of the function which kind of handler it is. */
-#define CCS_register_handler(context, handler_id, handler_ptr)                                       \
-  __extension__(_Generic((handler_ptr), CCS_amhandler_t : 1, default : 0)                            \
-                    ? CCS_register_vhandler((context), (handler_id), (CCS_amhandler_t)(handler_ptr)) \
+#define CCS_register_handler(context, handler_id, handler_ptr)                                                       \
+  __extension__(_Generic((handler_ptr), CCS_amhandler_t : 1, default : 0)                                            \
+                    ? CCS_register_vhandler((context), (handler_id), (CCS_amhandler_t)(void (*)(void))(handler_ptr)) \
                     : CCS_register_spread_handler((context), (handler_id), (void (*)(void))(handler_ptr), -1))
 #endif
 
