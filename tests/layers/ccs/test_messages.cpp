@@ -335,7 +335,7 @@ TEST_CASE("barriers and reductions end, however late other processes enter them"
   lci_test::time_limit(60);
   job j;
   generator random(static_cast<uint64_t>(j.rank) + 5);
-  for (int i = 0; i < 1500 * lci_test::long_runs(); ++i) {
+  for (int i = 0; i < 500 * lci_test::long_runs(); ++i) {
     if (i % j.size == j.rank) std::this_thread::sleep_for(std::chrono::microseconds(random.number(0, 1200)));
     REQUIRE(CCS_barrier() == CCS_SUCCESS);
     uint64_t mine = 1, all = 0;
