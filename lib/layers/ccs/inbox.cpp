@@ -10,7 +10,7 @@
 
 namespace ccs {
 
-bool inbox::store(uint64_t tag, const void* data, size_t size) {
+bool inbox::append(uint64_t tag, const void* data, size_t size) {
   message m{tag, size, std::make_unique<std::byte[]>(size + 1)};
   if (size > 0) std::memcpy(m.data.get(), data, size);
   std::lock_guard guard(lock_);

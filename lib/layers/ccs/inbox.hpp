@@ -26,8 +26,8 @@ class inbox {
 
   /// Whether a message may be delivered at once: no earlier one waits or is being handled.
   bool is_free() const { return waiting_.load(std::memory_order_acquire) == 0; }  // A1: pairs with R1 in end()
-  /// Stores a copy. Returns whether the inbox was empty, and has to be announced.
-  bool store(uint64_t tag, const void* data, size_t size);
+  /// Appends a copy. Returns whether the inbox was empty, and has to be announced.
+  bool append(uint64_t tag, const void* data, size_t size);
   /// Takes the oldest message, to be followed by end(). False if there is none, or another thread has one.
   bool begin(message& m);
   /// Returns whether others wait.

@@ -179,7 +179,7 @@ void receive_for_handlers(process& p, const lci::status_t& s) {
   inbox& in = p.peers[static_cast<size_t>(s.rank)].in;
   if (LCI_LIKELY(tls.busy == 0 && in.is_free()))
     return handle(p, s.rank, s.tag, static_cast<std::byte*>(s.buffer), s.size);
-  if (in.store(s.tag, s.buffer, s.size)) p.announce(s.rank);
+  if (in.append(s.tag, s.buffer, s.size)) p.announce(s.rank);
 }
 
 }  // namespace ccs

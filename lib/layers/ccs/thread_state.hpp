@@ -14,7 +14,7 @@ struct thread_counts {
   thread_counts* next = nullptr;
 
   static void add_one(std::atomic<uint64_t>& to) {
-    to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // A1: pairs with R1 in quiescence.cpp
+    to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // A1: pairs with R1 in process.cpp
   }
 };
 

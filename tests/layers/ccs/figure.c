@@ -43,10 +43,10 @@ static void list_handler(CCS_token_t token, void* buffer, unsigned length, unsig
     ++lists;
 }
 
-#define CHECK(condition) \
-  if (!(condition)) {    \
+#define CHECK(condition)                                                      \
+  if (!(condition)) {                                                         \
     fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-    return 1;            \
+    return 1;                                                                 \
   }
 
 int main(void) {
