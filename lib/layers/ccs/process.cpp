@@ -1,5 +1,7 @@
 #include "lib/layers/ccs/process.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -91,7 +93,11 @@ process::~process() {
 
 void process::poll() {
   if (tls.running > 0) return;
-  (void)lci::progress_x().device(device)();
+  // Where there are fewer processors than processes, the one that this thread polls for may wait for a processor.
+  if (lci::progress_x().device(device)().is_done())
+    tls.idle_polls = 0;
+  else if (LCI_UNLIKELY(++tls.idle_polls % 64 == 0) && tls.idle_polls >= 1024)
+    (void)sched_yield();
   if (tls.busy > 0) return;
   due_callbacks::item callback;
   while (LCI_UNLIKELY(due.take(callback))) call_now(callback);

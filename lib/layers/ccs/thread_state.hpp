@@ -20,9 +20,10 @@ struct thread_counts {
 
 /// Used by its own thread only.
 struct thread_state {
-  unsigned busy = 0;                  ///< the sum of the three below: handlers and callbacks run if it is 0
+  unsigned busy = 0;                  ///< the sum of sections, locks and running: handlers and callbacks run if it is 0
   unsigned sections = 0;              ///< no-interrupt sections
   unsigned locks = 0;                 ///< locks held
+  unsigned idle_polls = 0;            ///< since the last poll that found something
   unsigned running = 0;               ///< handlers and callbacks, of which only one can be entered at a time
   CCS_token_t token = nullptr;        ///< of the handler that is running
   int callback_status = CCS_SUCCESS;  ///< of the callback that is running
