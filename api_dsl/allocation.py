@@ -162,6 +162,13 @@ OPERATIONS = (
        result="The remote key of the registration."),
     Op("get_mr_base", "void*", "Returns the address of registered memory.", (_mr,),
        (a.runtime_on_demand,), source="ours", group="Memory", result="Address of its first byte."),
+    Op("is_mr_current", "bool",
+       "Tells whether a registration still is of the memory at its addresses: false if that has been unmapped since, or "
+       "if other memory may have been mapped there unnoticed, because the device has no registration cache that watches "
+       "mappings. Always true where registering covers addresses, not pages. For who keeps registrations of memory that "
+       "the program may unmap.", (_mr,),
+       (a.runtime_on_demand,), source="ours", group="Memory",
+       result="Whether it is. Thread-safe; costs a system call if mappings are watched."),
     Op("publish_memory", "publication_t",
        "Publishes a registration of each rank to all ranks, so that find_rmr finds it by its addresses. Collective; "
        "if one rank's registration is of another device, all throw.",

@@ -43,7 +43,7 @@ GOOD_OF = {
     ("is_upacket", "packet"): "s.buffer",
     ("put_upacket", "packet"): "get_upacket_x().runtime(s.rt)()",
     ("connect", "address"): 'std::string("shm://nowhere")',
-    ("get_rmr", "mr"): "s.mr", ("get_mr_base", "mr"): "s.mr",
+    ("get_rmr", "mr"): "s.mr", ("get_mr_base", "mr"): "s.mr", ("is_mr_current", "mr"): "s.mr",
     ("progress_thread_add_device", "device"): "s.fresh<device_t>()",
     ("register_packet_pool", "packet_pool"): "s.fresh<packet_pool_t>()",
     ("deregister_packet_pool", "packet_pool"): "registered",
@@ -210,7 +210,7 @@ class Cases:
     def _of_handle(self, op, f):
         t = f.type
         empty_is_refused = f.positional and (not f.argument.may_be_empty or f.name == "comp" or
-                                             op.name in ("get_rmr", "get_mr_base", "graph_node_mark_complete"))
+                                             op.name in ("get_rmr", "get_mr_base", "is_mr_current", "graph_node_mark_complete"))
         if op.name == "graph_add_edge" and f.name in ("src", "dst"):
             empty_is_refused = True
         if op.name in ("register_rcomp", "set_undelivered") and f.name == "comp":

@@ -97,6 +97,32 @@ class Consumers(InstalledCase):
                     folder / name)
             self.armci_works(folder / name)
 
+    def ccs_works(self, program):
+        for n in (1, 2):
+            ran = self.launch(n, program)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+
+    def test_pkg_config_finds_ccs(self):
+        folder = self.project("pkg_config", "pkg_config_ccs")
+        for package in ("ccs", "libccs"):
+            flags = self.do("pkg-config", "--cflags", "--libs", package).split()
+            self.do("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", SOURCE / "tests/layers/ccs/figure.c", *flags, "-o",
+                    folder / package)
+            self.ccs_works(folder / package)
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_finds_ccs(self):
+        folder = self.folder / "cmake_ccs"
+        folder.mkdir()
+        shutil.copy(SOURCE / "tests/layers/ccs/figure.c", folder)
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads)\n"
+            "find_package(LCI 2.0.0 REQUIRED)\nadd_executable(figure figure.c)\n"
+            "target_link_libraries(figure PRIVATE LCI::ccs)\n")
+        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+        self.do("ninja", "-C", folder / "build")
+        self.ccs_works(folder / "build" / "figure")
+
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_finds_armci(self):
         folder = self.folder / "cmake_armci"

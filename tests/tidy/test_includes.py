@@ -5,7 +5,7 @@ import unittest
 import tree
 
 # folder -> what its files may include of this project, besides their own folder
-PUBLIC = ("lci/", "lci.hpp", "lci.h", "lct.h", "lct_config.h", "armci/")
+PUBLIC = ("lci/", "lci.hpp", "lci.h", "ccs.h", "lct.h", "lct_config.h", "armci/")
 RULES = {
     "include": PUBLIC,
     "lib/base": ("lci/config.hpp", "lci/errors.hpp"),
@@ -59,7 +59,7 @@ def rules():
 
 
 def own_project(name):
-    return name.startswith(("lci", "LCI", "lct", "lib/", "network/", "tests/", "generated/", "bench/",
+    return name.startswith(("lci", "LCI", "lct", "ccs", "lib/", "network/", "tests/", "generated/", "bench/",
                             "examples/"))
 
 

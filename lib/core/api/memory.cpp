@@ -69,6 +69,17 @@ rmr_t get_rmr(get_rmr_args& a) {
   return {reinterpret_cast<uint64_t>(region.base), place << rmr_t::size_bits | region.size, region.reg.rkey};
 }
 
+bool is_mr_current(is_mr_current_args& a) {
+  if (!is_registered(a.mr)) throw_invalid("is_mr_current", "mr", "no registration", "from register_memory()");
+  const memory_region& region = *a.mr.p_impl;
+  if (!has_device(region))
+    throw_invalid("is_mr_current", "mr", "a registration whose device was freed", "one whose device is alive");
+  const device& d = *region.device.p_impl;
+  // Memory of the shared heap stays mapped until its device is freed.
+  if (region.owns_memory || !d.limits.pins_memory || d.heap->contains(region.base, region.size)) return true;
+  return region.cached && d.registrations.cache()->is_current(region.reg);
+}
+
 reg_cache_stats_t get_reg_cache_stats(get_reg_cache_stats_args& a) {
   device& d = *a.device.p_impl;
   if (!d.attr.use_reg_cache)

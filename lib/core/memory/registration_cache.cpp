@@ -96,6 +96,12 @@ network::registration registration_cache::take(entry& e, uint64_t begin, uint64_
   return shared;
 }
 
+bool registration_cache::is_current(const network::registration& registration) {
+  const entry& e = *reinterpret_cast<entry*>(reinterpret_cast<uintptr_t>(registration.handle) & ~whole_bit);
+  std::lock_guard guard(mutex_);
+  return most_.trust || (e.watched && watch_->unchanged(e.pages));
+}
+
 void registration_cache::release(const network::registration& registration) {
   const auto handle = reinterpret_cast<uintptr_t>(registration.handle);
   entry& e = *reinterpret_cast<entry*>(handle & ~whole_bit);

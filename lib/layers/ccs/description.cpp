@@ -1,0 +1,112 @@
+#include "lib/layers/ccs/description.hpp"
+
+#include <utility>
+
+#include "lib/base/cpu.hpp"
+#include "lib/layers/ccs/known_shapes.hpp"
+#include "lib/layers/ccs/misuse.hpp"
+
+namespace ccs {
+
+namespace {
+
+std::atomic<uint64_t> next_id{1};
+
+}  // namespace
+
+description::description(traits t) : about(std::move(t)), id(next_id.fetch_add(1, std::memory_order_relaxed)) {}
+
+description::~description() {
+  magic_ = 0;
+  forget_shape(id);
+}
+
+description* description_of(CCS_datadesc_t desc) {
+  if (desc <= CCS_DATA_LAST) return nullptr;
+  // Such a pointer is as aligned as memory of the heap: what is not is no description.
+  if (static_cast<uintptr_t>(desc) % alignof(description) != 0) return nullptr;
+  auto* d = reinterpret_cast<description*>(desc);
+  return d->is_alive() ? d : nullptr;
+}
+
+bool is_builtin(CCS_datadesc_t desc, size_t& bytes) {
+  switch (desc) {
+    case CCS_DATA_NULL:
+    case CCS_DATA_LB:
+    case CCS_DATA_UB:
+      bytes = 0;
+      return true;
+    case CCS_DATA8:
+    case CCS_DATA16:
+    case CCS_DATA32:
+    case CCS_DATA64:
+    case CCS_DATA128:
+      bytes = static_cast<size_t>(desc);
+      return true;
+    case CCS_DATA_PACKED:
+      bytes = 1;
+      return true;
+    default:
+      return false;
+  }
+}
+
+layout::layout(const char* function, const char* what, const void* buffer, size_t count, CCS_datadesc_t desc)
+    : base_(reinterpret_cast<uintptr_t>(buffer)), count_(count) {
+  valid_ = fill(function, what, count, desc);
+}
+
+bool layout::fill(const char* function, const char* what, size_t count, CCS_datadesc_t desc) {
+  size_t bytes = 0;
+  if (LCI_LIKELY(is_builtin(desc, bytes))) {
+    size_t size = 0;
+    if (__builtin_mul_overflow(count, bytes, &size) || size > PTRDIFF_MAX) {
+      (void)refuse(function, "%scount = %zu elements of %zu bytes, which no memory can hold", what, count, bytes);
+      return false;
+    }
+    if (LCI_UNLIKELY(base_ == 0 && size > 0)) {
+      (void)refuse(function, "%sbuf is NULL, but %scount = %zu: give an address, or no data", what, what, count);
+      return false;
+    }
+    whole_ = make_run(0, size);
+    return true;
+  }
+  description* const d = description_of(desc);
+  if (d == nullptr) {
+    (void)refuse(function, "%sdatadesc = 0x%llx is no description of data, or was freed", what,
+                 static_cast<unsigned long long>(desc));
+    return false;
+  }
+  size_t size = 0;
+  intptr_t last = 0;
+  if (__builtin_mul_overflow(count, d->about.bytes.size, &size) || size > PTRDIFF_MAX ||
+      __builtin_mul_overflow(static_cast<intptr_t>(count), d->about.extent(), &last)) {
+    (void)refuse(function, "%scount = %zu elements of %zu bytes, which no memory can hold", what, count,
+                 d->about.bytes.size);
+    return false;
+  }
+  // A description may consist of absolute addresses, so NULL may be its base.
+  d->take();
+  kept_ = d;
+  whole_ = make_loop(count, d->about.extent(), d->about.bytes);
+  return true;
+}
+
+layout layout::of_shape(uintptr_t base, shape s) {
+  layout l;
+  l.base_ = base;
+  l.count_ = 1;
+  l.whole_ = std::move(s);
+  l.valid_ = true;
+  return l;
+}
+
+void layout::swap(layout& o) noexcept {
+  std::swap(base_, o.base_);
+  std::swap(count_, o.count_);
+  std::swap(whole_, o.whole_);
+  std::swap(kept_, o.kept_);
+  std::swap(valid_, o.valid_);
+}
+
+}  // namespace ccs

@@ -1,0 +1,149 @@
+// Operations by the network, piece by piece of the target's registrations.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "lib/layers/ccs/misuse.hpp"
+#include "lib/layers/ccs/process.hpp"
+#include "lib/layers/ccs/remote_memory.hpp"
+
+namespace ccs {
+
+namespace {
+
+/// A piece that the network has taken.
+struct piece {
+  direct_operation* op;
+  remote_key* key;
+};
+
+void end_piece(direct_operation* op) {
+  // A1: pairs with itself, so that the last one sees what all others did.
+  if (op->pieces.fetch_sub(1, std::memory_order_acq_rel) == 1) complete(std::unique_ptr<operation>(op));
+}
+
+class piece_end : public lci::comp_impl_t {
+ public:
+  void signal(lci::status_t s) override {
+    const std::unique_ptr<piece> p(static_cast<piece*>(s.user_context));
+    direct_operation* const op = p->op;
+    if (!s.is_done())
+      fail(op->function, "node %d has failed, or its memory can't be accessed (%s)", op->node, s.error.get_str());
+    release_key(op->of, op->node, p->key);
+    end_piece(op);
+  }
+};
+piece_end& ending() {
+  static piece_end one;
+  return one;
+}
+
+lci::status_t post(const direct_operation& op, const remote_key& key, size_t n, piece* context) {
+  process& p = op.of;
+  auto* const here = reinterpret_cast<void*>(op.here + op.begun);
+  const uintptr_t offset = op.there + op.begun - key.begin;
+  const lci::comp_t comp(&ending());
+  switch (op.is) {
+    case direct_operation::what::put:
+      return lci::post_put_x(op.node, here, n, comp, offset, key.rmr)
+          .device(p.device)
+          .comp_semantic(lci::comp_semantic_t::remote)
+          .allow_retry(false)
+          .user_context(context)();
+    case direct_operation::what::get:
+      return lci::post_get_x(op.node, here, n, comp, offset, key.rmr)
+          .device(p.device)
+          .allow_retry(false)
+          .user_context(context)();
+    default:
+      break;
+  }
+  static constexpr lci::atomic_op_t ops[] = {lci::atomic_op_t::swap, lci::atomic_op_t::compare_swap,
+                                             lci::atomic_op_t::add, lci::atomic_op_t::fetch, lci::atomic_op_t::store};
+  return lci::post_atomic_x(op.node, ops[op.atomic], &op.value, here, comp, offset, key.rmr)
+      .device(p.device)
+      .compare(&op.compare)
+      .allow_retry(false)
+      .user_context(context)();
+}
+
+/// Asks for the key of what comes next. The operation waits in the peer's list.
+void ask_for_key(std::unique_ptr<direct_operation> op) {
+  process& p = op->of;
+  const int node = op->node;
+  peer& of = p.peers[static_cast<size_t>(node)];
+  const wire::key_request request{op->there + op->begun};
+  {
+    std::lock_guard guard(of.key_lock);
+    of.waiting_for_key.push_back(std::move(op));
+  }
+  p.send(p.ordered, node, wire::kind::key_request, request);
+}
+
+}  // namespace
+
+void release_key(process& p, int node, remote_key* key) {
+  uint64_t region = 0;
+  if (p.peers[static_cast<size_t>(node)].keys.release(key, region))
+    p.send(p.ordered, node, wire::kind::key_released, wire::key_name{region});
+}
+
+void learn_key(process& p, int node, uintptr_t address) {
+  if (!p.peers[static_cast<size_t>(node)].keys.knows(address))
+    p.send(p.ordered, node, wire::kind::key_request, wire::key_request{address});
+}
+
+void advance(std::unique_ptr<direct_operation> op) {
+  key_cache& keys = op->of.peers[static_cast<size_t>(op->node)].keys;
+  while (op->begun < op->size) {
+    remote_key* const key = keys.take(op->there + op->begun);
+    if (key == nullptr) return ask_for_key(std::move(op));
+    const size_t n = std::min(op->size - op->begun, key->end - (op->there + op->begun));
+    auto context = std::make_unique<piece>(piece{op.get(), key});
+    op->pieces.fetch_add(1, std::memory_order_relaxed);
+    const lci::status_t s = post(*op, *key, n, context.get());
+    op->begun += n;
+    if (s.is_posted()) {
+      (void)context.release();
+      continue;
+    }
+    release_key(op->of, op->node, key);
+    op->pieces.fetch_sub(1, std::memory_order_relaxed);
+  }
+  end_piece(op.release());
+}
+
+void go_on_with_key(process& p, int node, const wire::key_reply& reply) {
+  peer& of = p.peers[static_cast<size_t>(node)];
+  if (reply.region != 0) {
+    remote_key key;
+    key.region = reply.region;
+    key.begin = reply.begin;
+    key.end = reply.end;
+    key.rmr = reply.rmr;
+    key.here = static_cast<std::byte*>(lci::get_shared_address_x(node, reply.rmr).device(p.device)());
+    of.keys.add(key);
+  }
+  std::vector<std::unique_ptr<direct_operation>> ready;
+  {
+    std::lock_guard guard(of.key_lock);
+    auto& waiting = of.waiting_for_key;
+    const auto is_ready = [&](const auto& op) {
+      const uint64_t next = op->there + op->begun;
+      return next == reply.address || (next >= reply.begin && next < reply.end);
+    };
+    for (size_t i = 0; i < waiting.size();) {
+      if (!is_ready(waiting[i])) {
+        ++i;
+        continue;
+      }
+      ready.push_back(std::move(waiting[i]));
+      waiting.erase(waiting.begin() + static_cast<ptrdiff_t>(i));
+    }
+  }
+  if (reply.region == 0 && !ready.empty()) fail_unregistered(ready.front()->function, node, reply.address);
+  for (auto& op : ready) advance(std::move(op));
+}
+
+}  // namespace ccs

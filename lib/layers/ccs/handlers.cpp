@@ -1,0 +1,101 @@
+#include "lib/layers/ccs/handlers.hpp"
+
+#include <utility>
+
+namespace ccs {
+
+bool handler_table::add_context(CCS_context_t& number) {
+  auto made = std::make_unique<context>();
+  std::lock_guard guard(lock_);
+  const unsigned n = n_.load(std::memory_order_relaxed);
+  if (n == CCS_MAX_CONTEXTS) return false;
+  contexts_[n] = std::move(made);
+  n_.store(n + 1, std::memory_order_release);
+  number = n;
+  return true;
+}
+
+void handler_table::set(CCS_context_t context, unsigned id, const handler& h) {
+  auto entry = std::make_unique<const handler>(h);
+  std::lock_guard guard(lock_);
+  all_.reserve(all_.size() + 1);
+  contexts_[context]->handlers[id].store(entry.get(), std::memory_order_release);  // R1
+  all_.push_back(std::move(entry));
+}
+
+namespace {
+
+// One function for each number of arguments, since the types of a call's arguments are part of the program text.
+// Arguments of handlers are integers and pointers: a word each in registers or on the stack, of which a smaller
+// parameter takes the lower part.
+
+template <size_t I>
+using word = CCS_handler_arg_t;
+
+template <size_t... I>
+void call_spread(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const CCS_handler_arg_t* args,
+                 std::index_sequence<I...>) {
+  reinterpret_cast<void (*)(CCS_token_t, void*, unsigned, word<I>...)>(f)(token, buffer, size, args[I]...);
+}
+
+template <size_t... I>
+void call_varargs(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const CCS_handler_arg_t* args,
+                  std::index_sequence<I...>) {
+  reinterpret_cast<CCS_amhandler_t>(f)(token, buffer, size, unsigned{sizeof...(I)}, args[I]...);
+}
+
+template <size_t... I>
+int call_large(void (*f)(void), CCS_token_t token, size_t len, large_target& t, const CCS_handler_arg_t* args,
+               std::index_sequence<I...>) {
+  return reinterpret_cast<CCS_amlarge_handler_t>(f)(token, len, &t.dest, &t.count, &t.desc, &t.done, &t.done_arg,
+                                                    unsigned{sizeof...(I)}, args[I]...);
+}
+
+using caller = void (*)(void (*)(void), CCS_token_t, void*, unsigned, const CCS_handler_arg_t*);
+using large_caller = int (*)(void (*)(void), CCS_token_t, size_t, large_target&, const CCS_handler_arg_t*);
+constexpr size_t n_callers = CCS_MAX_HANDLER_ARGS + 1;
+
+template <size_t N>
+struct caller_of {
+  static void spread(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const CCS_handler_arg_t* args) {
+    call_spread(f, token, buffer, size, args, std::make_index_sequence<N>());
+  }
+  static void varargs(void (*f)(void), CCS_token_t token, void* buffer, unsigned size, const CCS_handler_arg_t* args) {
+    call_varargs(f, token, buffer, size, args, std::make_index_sequence<N>());
+  }
+  static int large(void (*f)(void), CCS_token_t token, size_t len, large_target& t, const CCS_handler_arg_t* args) {
+    return call_large(f, token, len, t, args, std::make_index_sequence<N>());
+  }
+};
+
+template <size_t... N>
+constexpr std::array<caller, n_callers> spread_callers(std::index_sequence<N...>) {
+  return {caller_of<N>::spread...};
+}
+template <size_t... N>
+constexpr std::array<caller, n_callers> varargs_callers(std::index_sequence<N...>) {
+  return {caller_of<N>::varargs...};
+}
+template <size_t... N>
+constexpr std::array<large_caller, n_callers> large_callers(std::index_sequence<N...>) {
+  return {caller_of<N>::large...};
+}
+
+constexpr auto by_number = std::make_index_sequence<n_callers>();
+constexpr std::array<caller, n_callers> spread_table = spread_callers(by_number);
+constexpr std::array<caller, n_callers> varargs_table = varargs_callers(by_number);
+constexpr std::array<large_caller, n_callers> large_table = large_callers(by_number);
+
+}  // namespace
+
+void call_handler(const handler& h, CCS_token_t token, void* buffer, unsigned size, unsigned n,
+                  const CCS_handler_arg_t* args) {
+  (h.style == handler_style::spread ? spread_table : varargs_table)[n](h.function, token, buffer, size, args);
+}
+
+int call_large_handler(const handler& h, CCS_token_t token, size_t len, large_target& target, unsigned n,
+                       const CCS_handler_arg_t* args) {
+  return large_table[n](h.function, token, len, target, args);
+}
+
+}  // namespace ccs

@@ -1,0 +1,70 @@
+// Handlers by context and number, and how they are called.
+#pragma once
+
+#include <ccs.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lib/concurrent/spinlock.hpp"
+
+/// What a token points to: where the message of a running handler comes from. Lives on the stack while it runs.
+struct CCS_token {
+  CCS_node_t source;
+  CCS_context_t context;
+  bool is_request;
+};
+
+namespace ccs {
+
+enum class handler_style : uint8_t { varargs, spread, large };
+
+struct handler {
+  void (*function)(void);
+  handler_style style;
+  int num_args;  ///< -1: not known
+};
+
+/// The handlers of all contexts. Thread-safe: reading takes no lock. An entry that is replaced is kept until the end,
+/// since a thread may be about to call it.
+class handler_table {
+ public:
+  /// False: there are CCS_MAX_CONTEXTS already.
+  bool add_context(CCS_context_t& number);
+  unsigned n_contexts() const { return n_.load(std::memory_order_acquire); }
+  void set(CCS_context_t context, unsigned id, const handler& h);
+  /// Null if there is none.
+  const handler* find(CCS_context_t context, unsigned id) const {
+    if (context >= n_contexts()) return nullptr;
+    return contexts_[context]->handlers[id & (CCS_MAX_HANDLERS - 1)].load(std::memory_order_acquire);  // A1
+  }
+
+ private:
+  struct context {
+    std::array<std::atomic<const handler*>, CCS_MAX_HANDLERS> handlers{};
+  };
+  std::array<std::unique_ptr<context>, CCS_MAX_CONTEXTS> contexts_;  // below n_: written before n_ is
+  std::atomic<unsigned> n_{0};
+  lci::spinlock lock_;  // of additions
+  std::vector<std::unique_ptr<const handler>> all_;
+};
+
+/// Calls a handler of the first two styles with `n` arguments.
+void call_handler(const handler& h, CCS_token_t token, void* buffer, unsigned size, unsigned n,
+                  const CCS_handler_arg_t* args);
+/// What the header handler of a large message answers.
+struct large_target {
+  void* dest = nullptr;
+  size_t count = 0;
+  CCS_datadesc_t desc = CCS_DATA_NULL;
+  CCS_callback_t done = nullptr;
+  void* done_arg = nullptr;
+};
+int call_large_handler(const handler& h, CCS_token_t token, size_t len, large_target& target, unsigned n,
+                       const CCS_handler_arg_t* args);
+
+}  // namespace ccs

@@ -1,0 +1,185 @@
+// Registering memory, and allocating it.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "lib/layers/ccs/misuse.hpp"
+#include "lib/layers/ccs/process.hpp"
+
+using namespace ccs;
+
+namespace {
+
+bool is_range(const char* function, const void* addr, size_t len) {
+  const auto at = reinterpret_cast<uintptr_t>(addr);
+  if (LCI_LIKELY(at != 0 && len < ~at - 65536)) return true;
+  (void)refuse(function, "addr = %p, len = %zu is no memory of a process", addr, len);
+  return false;
+}
+
+/// Takes keys back that others have. Where this thread may wait, until they are back.
+void finish(process& p, const registration_table::endings& ended) {
+  if (LCI_LIKELY(ended.empty())) return;
+  p.take_back(ended);
+  if (tls.busy == 0) p.wait_until([&] { return !p.memory->has_ending(); });
+}
+
+}  // namespace
+
+int CCS_register_mem(void* addr, size_t len) {
+  constexpr const char* me = "CCS_register_mem";
+  return or_code(me, [&] {
+    process* const p = current(me);
+    if (p == nullptr) return +CCS_FAILURE;
+    if (len == 0) return +CCS_SUCCESS;
+    if (!is_range(me, addr, len)) return +CCS_FAILURE;
+    finish(*p, p->memory->add(reinterpret_cast<uintptr_t>(addr), len));
+    return +CCS_SUCCESS;
+  });
+}
+
+int CCS_deregister_mem(void* addr, size_t len) {
+  constexpr const char* me = "CCS_deregister_mem";
+  return or_code(me, [&] {
+    process* const p = current(me);
+    if (p == nullptr) return +CCS_FAILURE;
+    if (len == 0) return +CCS_SUCCESS;
+    if (!is_range(me, addr, len)) return +CCS_FAILURE;
+    registration_table::endings ended;
+    if (!p->memory->remove(reinterpret_cast<uintptr_t>(addr), len, ended))
+      return refuse(me, "addr = %p, len = %zu: a page of it is not registered, or was deregistered as often", addr,
+                    len);
+    finish(*p, ended);
+    return +CCS_SUCCESS;
+  });
+}
+
+int CCS_reg_cache_threshold(size_t bytes) {
+  constexpr const char* me = "CCS_reg_cache_threshold";
+  return or_code(me, [&] {
+    process* const p = current(me);
+    if (p == nullptr) return +CCS_FAILURE;
+    finish(*p, p->memory->set_threshold(bytes));
+    return +CCS_SUCCESS;
+  });
+}
+
+int CCS_reg_cache_stats(size_t* registered, size_t* unused, unsigned long* registrations,
+                        unsigned long* deregistrations) {
+  constexpr const char* me = "CCS_reg_cache_stats";
+  return or_code(me, [&] {
+    process* const p = current(me);
+    if (p == nullptr) return +CCS_FAILURE;
+    const registration_table::stats s = p->memory->get_stats();
+    if (registered != nullptr) *registered = s.registered;
+    if (unused != nullptr) *unused = s.unused;
+    if (registrations != nullptr) *registrations = s.registrations;
+    if (deregistrations != nullptr) *deregistrations = s.deregistrations;
+    return +CCS_SUCCESS;
+  });
+}
+
+void* CCS_malloc(size_t size) {
+  process* const p = current("CCS_malloc");
+  return p == nullptr ? nullptr : or_fail("CCS_malloc", [&] { return p->blocks.allocate(*p, size); });
+}
+
+void CCS_free(void* address) {
+  constexpr const char* me = "CCS_free";
+  process* const p = current(me);
+  if (p == nullptr || address == nullptr) return;
+  or_fail(me, [&] {
+    if (!p->blocks.release(address)) (void)refuse(me, "%p is not from CCS_malloc(), or was freed before", address);
+  });
+}
+
+namespace {
+
+/// The same value at all processes: the largest of theirs.
+uint64_t largest_of_all(process& p, uint64_t mine) {
+  uint64_t all = 0;
+  const lci::reduce_op_t larger = [](const void* left, const void* right, void* to, size_t n) {
+    for (size_t i = 0; i < n; ++i)
+      static_cast<uint64_t*>(to)[i] =
+          std::max(static_cast<const uint64_t*>(left)[i], static_cast<const uint64_t*>(right)[i]);
+  };
+  p.wait_for(
+      [&](lci::comp_t done) { lci::allreduce_x(&mine, &all, 1, sizeof mine, larger).device(p.device).comp(done)(); });
+  return all;
+}
+
+void* map_at(uintptr_t address, size_t size) {
+  void* const at = mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  if (address != 0 && at != reinterpret_cast<void*>(address)) {  // a kernel that does not know the flag
+    munmap(at, size);
+    return nullptr;
+  }
+  return at;
+}
+
+/// Maps memory at an address that is free at all processes. Node 0 proposes where its own system puts it; each next
+/// proposal is of another node.
+void* map_symmetric(process& p, size_t size) {
+  constexpr unsigned tries = 32;
+  for (unsigned i = 0; i < tries; ++i) {
+    const bool proposes = p.rank == static_cast<int>(i % static_cast<unsigned>(p.size));
+    void* mine = proposes ? map_at(0, size) : nullptr;
+    const auto address = static_cast<uintptr_t>(largest_of_all(p, reinterpret_cast<uint64_t>(mine)));
+    if (!proposes && address != 0) mine = map_at(address, size);
+    const bool failed = largest_of_all(p, mine == nullptr ? 1 : 0) != 0;
+    if (!failed) return mine;
+    if (mine != nullptr) munmap(mine, size);
+  }
+  return nullptr;
+}
+
+size_t whole_pages(size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (std::max<size_t>(bytes, 1) + page - 1) / page * page;
+}
+
+}  // namespace
+
+int CCS_malloc_symmetric(size_t bytes, void** addr) {
+  constexpr const char* me = "CCS_malloc_symmetric";
+  return or_code(me, [&] {
+    process* const p = current(me);
+    if (p == nullptr) return +CCS_FAILURE;
+    if (addr == nullptr) return refuse(me, "addr is NULL, but must be the address of a pointer");
+    must_be_able_to_wait(me);
+    *addr = nullptr;
+    if (bytes > PTRDIFF_MAX) return refuse(me, "bytes = %zu, which no memory can hold", bytes);
+    const size_t size = whole_pages(bytes);
+    if (largest_of_all(*p, size) != size || largest_of_all(*p, ~size) != ~size)
+      return refuse(me, "bytes = %zu, but the nodes ask for different sizes", bytes);
+    void* const at = map_symmetric(*p, size);
+    if (at == nullptr) return +CCS_NOMEM;
+    p->memory->add(reinterpret_cast<uintptr_t>(at), size);
+    p->blocks.add_symmetric(at, size);
+    *addr = at;
+    p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); });
+    return +CCS_SUCCESS;
+  });
+}
+
+int CCS_free_symmetric(void* addr) {
+  constexpr const char* me = "CCS_free_symmetric";
+  return or_code(me, [&] {
+    process* const p = current(me);
+    if (p == nullptr) return +CCS_FAILURE;
+    must_be_able_to_wait(me);
+    const size_t size = p->blocks.take_symmetric(addr);
+    if (size == 0) return refuse(me, "%p is not from CCS_malloc_symmetric(), or was freed before", addr);
+    // Nobody uses it any more.
+    p->wait_for([&](lci::comp_t done) { lci::barrier_x().device(p->device).comp(done)(); });
+    registration_table::endings ended;
+    (void)p->memory->remove(reinterpret_cast<uintptr_t>(addr), size, ended);
+    finish(*p, ended);
+    munmap(addr, size);
+    return +CCS_SUCCESS;
+  });
+}

@@ -1,0 +1,185 @@
+// Active messages of the program.
+#include <cstdarg>
+#include <cstring>
+
+#include "lib/layers/ccs/messages.hpp"
+#include "lib/layers/ccs/misuse.hpp"
+#include "lib/layers/ccs/process.hpp"
+#include "lib/layers/ccs/walk.hpp"
+
+namespace ccs {
+
+thread_local thread_state tls;
+
+void must_be_able_to_wait(const char* function) noexcept {
+  if (LCI_LIKELY(tls.busy == 0)) return;
+  if (tls.running > 0)
+    fail(function,
+         "called in a handler or callback, where nothing can be waited for: send a message instead, and wait "
+         "outside");
+  if (tls.locks > 0)
+    fail(function, "called with a lock held, which a handler may be waiting for: call CCS_unlock() first");
+  fail(function, "called in a no-interrupt section, where no handler can run: call CCS_nointerrupt_end() first");
+}
+
+namespace {
+
+/// Messages of up to so many bytes are assembled on the stack, and copied once more by the network.
+constexpr size_t small = 512;
+
+struct outgoing {
+  process& p;
+  int node;
+  lci::tag_t tag;
+  const CCS_handler_arg_t* args;
+  unsigned n;
+  const layout& data;
+  size_t front, size;
+
+  void assemble(std::byte* to) const {
+    if (n > 0) std::memcpy(to, args, n * sizeof *args);
+    if (data.is_contiguous()) {
+      if (data.size() > 0) std::memcpy(to + front, reinterpret_cast<const void*>(data.begin()), data.size());
+    } else {
+      pack(data.whole(), reinterpret_cast<const void*>(data.base()), 0, data.size(), to + front);
+    }
+  }
+};
+
+/// Posts a message that fits into a packet. In a thread that must not make progress, the core stores what the network
+/// does not take.
+void post(const outgoing& m, const void* body) {
+  for (;;) {
+    const lci::status_t s =
+        lci::post_am_x(m.node, body, m.size, tls.busy > 0 ? lci::COMP_NULL : lci::COMP_NULL_RETRY, m.p.to_handlers)
+            .device(m.p.device)
+            .stream(m.p.ordered)
+            .tag(m.tag)();
+    if (LCI_LIKELY(!s.is_retry())) return;
+    m.p.poll();
+  }
+}
+
+void send(const outgoing& m) {
+  if (LCI_LIKELY(m.size <= small)) {
+    alignas(16) std::byte body[small];
+    m.assemble(body);
+    return post(m, body);
+  }
+  if (m.n == 0 && m.data.is_contiguous()) return post(m, reinterpret_cast<const void*>(m.data.begin()));
+  if (void* packet = lci::get_upacket_x().runtime(m.p.runtime).packet_pool(m.p.pool)()) {
+    m.assemble(static_cast<std::byte*>(packet));
+    return post(m, packet);
+  }
+  auto body = std::make_unique<std::byte[]>(m.size);
+  m.assemble(body.get());
+  post(m, body.get());
+}
+
+}  // namespace
+
+void take_arguments(CCS_handler_arg_t* args, unsigned n, va_list list) {
+  for (unsigned i = 0; i < n; ++i) args[i] = va_arg(list, CCS_handler_arg_t);
+}
+
+bool are_possible(const char* function, unsigned handler_id, unsigned num_args) {
+  if (LCI_UNLIKELY(handler_id >= CCS_MAX_HANDLERS)) {
+    (void)refuse(function, "handler_id = %u, but must be less than %d", handler_id, CCS_MAX_HANDLERS);
+    return false;
+  }
+  if (LCI_UNLIKELY(num_args > CCS_MAX_HANDLER_ARGS)) {
+    (void)refuse(function, "num_args = %u, but a message has at most %d arguments", num_args, CCS_MAX_HANDLER_ARGS);
+    return false;
+  }
+  return true;
+}
+
+bool is_context(const process& p, const char* function, CCS_context_t context) {
+  if (LCI_LIKELY(context < p.handlers.n_contexts())) return true;
+  (void)refuse(function, "context = %u, but CCS_new_context() has made %u so far", context, p.handlers.n_contexts());
+  return false;
+}
+
+int send_message(process& p, const char* function, wire::address to, int node, void* buf, unsigned count,
+                 CCS_datadesc_t datadesc, va_list list) {
+  if (!are_possible(function, to.handler, to.num_args)) return CCS_FAILURE;
+  CCS_handler_arg_t args[CCS_MAX_HANDLER_ARGS];
+  take_arguments(args, to.num_args, list);
+  const layout data(function, "", buf, count, datadesc);
+  if (!data.valid()) return CCS_FAILURE;
+  if (data.size() > CCS_MAX_AM_LENGTH)
+    return refuse(function, "%zu bytes of data, but a message has at most %d: use CCS_amlarge(), or CCS_put()",
+                  data.size(), CCS_MAX_AM_LENGTH);
+  outgoing m{p, node, wire::pack(to), args, to.num_args, data, 0, 0};
+  m.front = wire::size_of_arguments(m.n, data.size() > 0);
+  m.size = m.front + data.size();
+  thread_counts::add_one(p.counts().sent);
+  send(m);
+  return CCS_SUCCESS;
+}
+
+namespace {
+
+const char* kind_of(wire::purpose what) { return what == wire::purpose::large ? "a large message" : "a message"; }
+
+[[noreturn]] void fail_without_handler(int source, const wire::address& to) {
+  fail("a handler",
+       "handler %u of context %u is not registered here for %s that node %d has sent: register it, by the "
+       "function for its kind, before other processes can send to it",
+       to.handler, to.context, kind_of(to.what), source);
+}
+
+/// Calls the handler with the data aligned.
+void handle_message(process& p, int source, const wire::address& to, const handler& h, std::byte* data, size_t size) {
+  const size_t n = to.num_args * sizeof(CCS_handler_arg_t);
+  if (size < n || to.num_args > CCS_MAX_HANDLER_ARGS)
+    fail("a handler", "node %d has sent a message that is damaged", source);
+  if (h.num_args >= 0 && static_cast<unsigned>(h.num_args) != to.num_args)
+    fail("a handler", "handler %u of context %u has %d arguments, but node %d has sent it %u", to.handler, to.context,
+         h.num_args, source, to.num_args);
+  CCS_handler_arg_t args[CCS_MAX_HANDLER_ARGS];
+  if (n > 0) std::memcpy(args, data, n);
+  const size_t front = wire::size_of_arguments(to.num_args, size > n);
+  const auto length = static_cast<unsigned>(size - std::min(size, front));
+  std::byte* buffer = data + front;
+  alignas(16) std::byte aligned[CCS_MAX_AM_LENGTH];
+  if (length == 0) {
+    buffer = nullptr;
+  } else if (LCI_UNLIKELY(reinterpret_cast<uintptr_t>(buffer) % 16 != 0)) {
+    std::memcpy(aligned, buffer, length);
+    buffer = aligned;
+  }
+  CCS_token token{static_cast<CCS_node_t>(source), to.context, to.what == wire::purpose::request};
+  const running_mark mark;
+  tls.token = &token;
+  call_handler(h, &token, buffer, length, to.num_args, args);
+  tls.token = nullptr;
+  if (LCI_UNLIKELY(tls.busy != 1))
+    fail("a handler",
+         "handler %u of context %u has returned with a lock held or in a no-interrupt section: end both "
+         "where they begin",
+         to.handler, to.context);
+}
+
+}  // namespace
+
+void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size) {
+  const wire::address to = wire::unpack(tag);
+  const handler* const h = p.handlers.find(to.context, to.handler);
+  if (LCI_UNLIKELY(h == nullptr || (h->style == handler_style::large) != (to.what == wire::purpose::large)))
+    fail_without_handler(source, to);
+  if (LCI_UNLIKELY(to.what == wire::purpose::large))
+    handle_large(p, source, to, data, size);
+  else
+    handle_message(p, source, to, *h, data, size);
+  thread_counts::add_one(p.counts().handled);
+}
+
+void receive_for_handlers(process& p, const lci::status_t& s) {
+  inbox& in = p.peers[static_cast<size_t>(s.rank)].in;
+  if (LCI_LIKELY(tls.busy == 0 && in.is_free()))
+    return handle(p, s.rank, s.tag, static_cast<std::byte*>(s.buffer), s.size);
+  if (in.append(s.tag, s.buffer, s.size)) p.announce(s.rank);
+}
+
+}  // namespace ccs

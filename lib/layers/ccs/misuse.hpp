@@ -1,0 +1,50 @@
+// Errors of functions with C linkage, which must not throw: a line on standard error, and CCS_FAILURE or the job's end.
+#pragma once
+
+#include <ccs.h>
+
+#include <exception>
+#include <new>
+
+#include "lci/errors.hpp"
+
+namespace ccs {
+
+/// Prints "ccs: <function>: <text>" in one line and returns CCS_FAILURE. Allocates nothing.
+[[gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] int refuse(const char* function, const char* format,
+                                                                   ...) noexcept;
+
+/// Prints such a line and ends the job: for errors that no caller can be told.
+[[noreturn, gnu::cold, gnu::noinline, gnu::format(printf, 2, 3)]] void fail(const char* function, const char* format,
+                                                                            ...) noexcept;
+
+/// Ends the job for the exception that is being handled.
+[[noreturn, gnu::cold, gnu::noinline]] void fail_by_exception(const char* function) noexcept;
+
+/// Returns f(), a result code. No memory is CCS_NOMEM; other exceptions of the core are misuse of the layer, or the
+/// failure of a process, which ends the job.
+template <class F>
+int or_code(const char* function, F&& f) noexcept {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return CCS_NOMEM;
+  } catch (const lci::resource_error& e) {
+    (void)refuse(function, "%s", e.what());
+    return CCS_NOMEM;
+  } catch (...) {
+    fail_by_exception(function);
+  }
+}
+
+/// Returns f(); ends the job if it throws.
+template <class F>
+auto or_fail(const char* function, F&& f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    fail_by_exception(function);
+  }
+}
+
+}  // namespace ccs

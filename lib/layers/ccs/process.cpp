@@ -1,0 +1,210 @@
+#include "lib/layers/ccs/process.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "lib/layers/ccs/messages.hpp"
+#include "lib/layers/ccs/misuse.hpp"
+
+namespace ccs {
+
+std::atomic<process*> the_process{nullptr};
+
+void refuse_without_process(const char* function) noexcept {
+  (void)refuse(function, "CCS is not initialized: call CCS_init() first, and CCS_finalize() last");
+}
+
+bool refuse_node(const process& p, const char* function, CCS_node_t node) noexcept {
+  (void)refuse(function, "node = %u, but nodes are numbered from 0 to %d", node, p.size - 1);
+  return false;
+}
+
+namespace {
+
+std::atomic<uint64_t> generations{0};
+
+/// A packet holds the largest message of the program with all its arguments, so that no message needs a handshake.
+constexpr size_t room_for_arguments = 512;
+
+size_t threshold_from_environment() {
+  size_t bytes = size_t{256} << 20;
+  const char* const text = std::getenv("CCS_REG_CACHE_BYTES");
+  if (text == nullptr) return bytes;
+  const char* const end = text + std::strlen(text);
+  size_t given = 0;
+  const auto [rest, error] = std::from_chars(text, end, given);
+  if (error == std::errc() && rest == end && rest != text) return given;
+  (void)refuse("CCS_init", "CCS_REG_CACHE_BYTES=%s is no number of bytes; %zu is used", text, bytes);
+  return bytes;
+}
+
+/// Frees the memory of a message that was sent with a handshake.
+class releases_body : public lci::comp_impl_t {
+ public:
+  void signal(lci::status_t s) override { delete[] static_cast<std::byte*>(s.user_context); }
+};
+releases_body& releasing() {
+  static releases_body one;
+  return one;
+}
+
+}  // namespace
+
+process::process() : generation(generations.fetch_add(1, std::memory_order_relaxed) + 1) {
+  runtime = lci::alloc_runtime_x().name("ccs").alloc_default_device(false).alloc_default_packet_pool(false)();
+  rank = lci::get_rank_me_x().runtime(runtime)();
+  size = lci::get_rank_n_x().runtime(runtime)();
+  peers = std::vector<peer>(static_cast<size_t>(size));
+  pool = lci::alloc_packet_pool_x().runtime(runtime).packet_size(CCS_MAX_AM_LENGTH + room_for_arguments)();
+  packet_size = lci::get_max_bcopy_size_x().runtime(runtime).packet_pool(pool)();
+  ordered = lci::alloc_stream_x().runtime(runtime)();
+  bulk = lci::alloc_stream_x().runtime(runtime)();
+  never_ = lci::alloc_sync_x().runtime(runtime)();
+  handler_arrivals_ = std::make_unique<arrivals>(*this, receive_for_handlers);
+  ccs_arrivals_ = std::make_unique<arrivals>(*this, receive_for_ccs);
+  to_handlers = lci::register_rcomp_x(lci::comp_t(handler_arrivals_.get())).runtime(runtime)();
+  to_ccs = lci::register_rcomp_x(lci::comp_t(ccs_arrivals_.get())).runtime(runtime)();
+  device = lci::alloc_device_x().runtime(runtime).packet_pool(pool).use_reg_cache(true)();
+  memory = std::make_unique<registration_table>(device, peers.size(), threshold_from_environment());
+}
+
+process::~process() {
+  memory.reset();
+  blocks.release_all();
+  lci::free_device_x(&device).runtime(runtime)();
+  lci::deregister_rcomp_x(to_handlers).runtime(runtime)();
+  lci::deregister_rcomp_x(to_ccs).runtime(runtime)();
+  lci::free_comp_x(&never_).runtime(runtime)();
+  lci::free_stream_x(&ordered).runtime(runtime)();
+  lci::free_stream_x(&bulk).runtime(runtime)();
+  lci::free_packet_pool_x(&pool).runtime(runtime)();
+  lci::free_runtime(&runtime);
+  for (thread_counts* c = all_counts_.load(std::memory_order_acquire); c != nullptr;) {
+    thread_counts* const next = c->next;
+    delete c;
+    c = next;
+  }
+}
+
+void process::poll() {
+  if (tls.running > 0) return;
+  // Where there are fewer processors than processes, the one that this thread polls for may wait for a processor.
+  if (lci::progress_x().device(device)().is_done())
+    tls.idle_polls = 0;
+  else if (LCI_UNLIKELY(++tls.idle_polls % 64 == 0) && tls.idle_polls >= 1024)
+    (void)sched_yield();
+  if (tls.busy > 0) return;
+  due_callbacks::item callback;
+  while (LCI_UNLIKELY(due.take(callback))) call_now(callback);
+  if (LCI_UNLIKELY(announced_.load(std::memory_order_relaxed) > 0)) run_inboxes();
+  if (LCI_UNLIKELY(!sendings.is_empty())) sendings.advance();
+  if (LCI_UNLIKELY(!delayed.is_empty())) call_delayed(*this);
+}
+
+void process::announce(int node) {
+  std::lock_guard guard(announced_lock_);
+  announced_nodes_.push_back(node);
+  announced_.store(announced_nodes_.size(), std::memory_order_relaxed);
+}
+
+bool process::run_inboxes() {
+  std::vector<int> nodes;
+  {
+    std::lock_guard guard(announced_lock_);
+    nodes.swap(announced_nodes_);
+    announced_.store(0, std::memory_order_relaxed);
+  }
+  for (const int node : nodes) {
+    inbox& in = peers[static_cast<size_t>(node)].in;
+    // Another thread that has a message of this node announces the rest when it has handled that.
+    for (inbox::message m; in.begin(m);) {
+      handle(*this, node, m.tag, m.data.get(), m.size);
+      if (!in.end()) break;
+    }
+  }
+  return !nodes.empty();
+}
+
+void process::sleep(unsigned round) {
+  const double timeout = std::min(1e-3, 2e-5 * (round - spins));
+  (void)lci::sync_wait_for_x(never_, timeout, nullptr).device(device)();
+}
+
+thread_counts& process::make_counts() {
+  auto* const made = new thread_counts;
+  thread_counts* first = all_counts_.load(std::memory_order_relaxed);
+  do {
+    made->next = first;
+  } while (!all_counts_.compare_exchange_weak(first, made, std::memory_order_release, std::memory_order_relaxed));
+  tls.counts = made;
+  tls.generation = generation;
+  return *made;
+}
+
+process::totals process::count_messages() const {
+  totals t;
+  // Handled ones first: a message that is handled has been sent, so the sums are never of more handled than sent.
+  for (thread_counts* c = all_counts_.load(std::memory_order_acquire); c != nullptr; c = c->next)
+    t.handled += c->handled.load(std::memory_order_acquire);  // R1
+  for (thread_counts* c = all_counts_.load(std::memory_order_acquire); c != nullptr; c = c->next)
+    t.sent += c->sent.load(std::memory_order_acquire);  // R1
+  return t;
+}
+
+bool process::has_work() const {
+  return announced_.load(std::memory_order_acquire) > 0 || !sendings.is_empty() || !delayed.is_empty() ||
+         receiving.load(std::memory_order_acquire) > 0 || memory->has_ending() ||
+         std::any_of(peers.begin(), peers.end(), [](const peer& p) {
+           return p.outstanding.load(std::memory_order_acquire) > 0 || !p.in.is_free();
+         });
+}
+
+void process::become_quiet() {
+  totals last{~uint64_t{0}, 0};
+  for (;;) {
+    poll();
+    wait_until([&] { return !has_work(); });
+    const totals mine = count_messages();
+    totals all;
+    const lci::reduce_op_t sum = [](const void* left, const void* right, void* to, size_t n) {
+      for (size_t i = 0; i < n; ++i)
+        static_cast<uint64_t*>(to)[i] = static_cast<const uint64_t*>(left)[i] + static_cast<const uint64_t*>(right)[i];
+    };
+    wait_for(
+        [&](lci::comp_t done) { lci::allreduce_x(&mine, &all, 2, sizeof(uint64_t), sum).device(device).comp(done)(); });
+    // Twice the same: no message was sent between the two rounds, in which the ranks count at different times.
+    if (all.sent == all.handled && all.sent == last.sent && all.handled == last.handled) return;
+    last = all;
+  }
+}
+
+void process::send(lci::stream_t stream, int node, wire::kind k, const void* body, size_t size) {
+  (void)lci::post_am_x(node, body, size, lci::COMP_NULL, to_ccs)
+      .device(device)
+      .stream(stream)
+      .tag(static_cast<lci::tag_t>(k))();
+}
+
+void process::send(lci::stream_t stream, int node, lci::rcomp_t to, lci::tag_t tag, std::unique_ptr<std::byte[]> body,
+                   size_t size) {
+  std::byte* const bytes = body.get();
+  const lci::status_t s = lci::post_am_x(node, bytes, size, lci::comp_t(&releasing()), to)
+                              .device(device)
+                              .stream(stream)
+                              .tag(tag)
+                              .allow_retry(false)
+                              .user_context(bytes)();
+  if (s.is_posted()) (void)body.release();
+}
+
+void process::take_back(const registration_table::endings& ended) {
+  for (const registration_table::ending& e : ended)
+    for (const int node : e.holders) send(ordered, node, wire::kind::key_ended, wire::key_name{e.id});
+}
+
+}  // namespace ccs

@@ -1,0 +1,177 @@
+// CCS in this process: what CCS_init() makes and CCS_finalize() ends.
+#pragma once
+
+#include <ccs.h>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "lci.hpp"
+#include "lib/layers/ccs/delayed.hpp"
+#include "lib/layers/ccs/handlers.hpp"
+#include "lib/layers/ccs/inbox.hpp"
+#include "lib/layers/ccs/keys.hpp"
+#include "lib/layers/ccs/known_shapes.hpp"
+#include "lib/layers/ccs/memory_blocks.hpp"
+#include "lib/layers/ccs/operation.hpp"
+#include "lib/layers/ccs/registration.hpp"
+#include "lib/layers/ccs/sending.hpp"
+#include "lib/layers/ccs/slots.hpp"
+#include "lib/layers/ccs/thread_state.hpp"
+#include "lib/layers/ccs/wire.hpp"
+
+namespace ccs {
+
+/// What a process has of each process, itself included.
+struct peer {
+  inbox in;
+  key_cache keys;
+  foreign_shapes shapes;               // used by handlers of its messages only, which run one after the other
+  std::atomic<size_t> outstanding{0};  // operations on its memory that have not completed
+  std::vector<std::unique_ptr<direct_operation>> waiting_for_key;  // under key_lock
+  lci::spinlock key_lock;
+};
+
+/// Receives the messages of one remote completion handle.
+class arrivals : public lci::comp_impl_t {
+ public:
+  using function = void (*)(class process& p, const lci::status_t& s);
+  arrivals(process& p, function f) : process_(p), function_(f) { attr.am_in_place = true; }
+  void signal(lci::status_t status) override { function_(process_, status); }
+
+ private:
+  process& process_;
+  const function function_;
+};
+
+/// One for each process between CCS_init() and CCS_finalize(). It has a runtime of its own, with one device, and two
+/// streams: `ordered` for the program's messages, and what must not overtake them; `bulk` for data. Thread-safe.
+class process {
+ public:
+  process();
+  ~process();
+  process(const process&) = delete;
+  process& operator=(const process&) = delete;
+
+  // --- the job, and the core's resources ---
+  int rank = 0, size = 1;
+  lci::runtime_t runtime;
+  lci::packet_pool_t pool;
+  lci::device_t device;
+  lci::stream_t ordered, bulk;
+  size_t packet_size = 0;  ///< bytes of a packet's payload
+  lci::rcomp_t to_handlers = 0, to_ccs = 0;
+  const uint64_t generation;
+
+  // --- parts ---
+  handler_table handlers;
+  std::vector<peer> peers;
+  due_callbacks due;
+  std::unique_ptr<registration_table> memory;
+  memory_blocks blocks;
+  known_shapes shapes;
+  slots<operation> operations;
+  sending_list sendings;
+  delayed_list delayed;
+  std::atomic<size_t> receiving{0};  ///< large messages whose data is on its way here
+  lci::spinlock indexed_lock;        ///< of the pointers of indexed puts
+
+  // --- progress ---
+  /// Makes progress, and runs what waits if this thread may.
+  void poll();
+  /// Polls until done() is true, and does not call it again: the test of a synchronizer resets that. Sleeps if it takes
+  /// long.
+  template <class Done>
+  void wait_until(Done done) {
+    for (unsigned round = 0; !done(); ++round) {
+      poll();
+      if (round <= spins) continue;
+      if (done()) return;
+      sleep(round);
+    }
+  }
+  /// Runs an operation of the core that signals `done`, while handlers and callbacks run.
+  template <class Begin>
+  void wait_for(Begin begin) {
+    lci::comp_t done = lci::alloc_sync_x().runtime(runtime)();
+    begin(done);
+    wait_until([&] { return lci::sync_test(done, nullptr); });
+    lci::free_comp(&done);
+  }
+  /// The calling thread's counts of messages.
+  thread_counts& counts() {
+    if (LCI_LIKELY(tls.generation == generation)) return *tls.counts;
+    return make_counts();
+  }
+  struct totals {
+    uint64_t sent = 0, handled = 0;
+  };
+  totals count_messages() const;
+  /// Notes that the inbox of a node has something for handlers.
+  void announce(int node);
+  /// Waits until no message, transfer or callback is under way in the whole job.
+  void become_quiet();
+
+  // --- messages between processes' CCS ---
+  /// Sends a short message; never refuses.
+  void send(lci::stream_t stream, int node, wire::kind k, const void* body, size_t size);
+  template <class T>
+  void send(lci::stream_t stream, int node, wire::kind k, const T& body) {
+    send(stream, node, k, &body, sizeof body);
+  }
+  /// Sends a message of any size, whose memory it frees.
+  void send(lci::stream_t stream, int node, lci::rcomp_t to, lci::tag_t tag, std::unique_ptr<std::byte[]> body,
+            size_t size);
+
+  /// Ends `n` operations on a node's memory.
+  void end_outstanding(int node) {
+    peers[static_cast<size_t>(node)].outstanding.fetch_sub(1, std::memory_order_release);
+  }
+  void take_back(const registration_table::endings& ended);
+
+ private:
+  static constexpr unsigned spins = 4000;
+  void sleep(unsigned round);
+  thread_counts& make_counts();
+  bool run_inboxes();
+  bool has_work() const;
+
+  std::unique_ptr<arrivals> handler_arrivals_, ccs_arrivals_;
+  lci::comp_t never_;  // is waited for to sleep
+  std::atomic<size_t> announced_{0};
+  lci::spinlock announced_lock_;
+  std::vector<int> announced_nodes_;
+  std::atomic<thread_counts*> all_counts_{nullptr};
+};
+
+/// The process's CCS, which functions with C linkage have to find: the only mutable state that belongs to nobody.
+extern std::atomic<process*> the_process;
+
+[[gnu::cold]] void refuse_without_process(const char* function) noexcept;
+[[gnu::cold]] bool refuse_node(const process& p, const char* function, CCS_node_t node) noexcept;
+
+/// Null, with a text, before CCS_init().
+inline process* current(const char* function) {
+  process* const p = the_process.load(std::memory_order_acquire);
+  if (LCI_LIKELY(p != nullptr)) return p;
+  refuse_without_process(function);
+  return nullptr;
+}
+
+/// Whether the number is of a node; prints a text if not.
+inline bool is_node(const process& p, const char* function, CCS_node_t node) {
+  if (LCI_LIKELY(node < static_cast<CCS_node_t>(p.size))) return true;
+  return refuse_node(p, function, node);
+}
+
+// Handlers of messages: messages.cpp and services.cpp.
+void receive_for_handlers(process& p, const lci::status_t& s);
+void receive_for_ccs(process& p, const lci::status_t& s);
+/// Runs the program's handler of a message.
+void handle(process& p, int source, uint64_t tag, std::byte* data, size_t size);
+
+}  // namespace ccs

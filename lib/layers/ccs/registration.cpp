@@ -1,0 +1,211 @@
+#include "lib/layers/ccs/registration.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace ccs {
+
+registration_table::registration_table(lci::device_t device, size_t n_nodes, size_t threshold)
+    : device_(device), n_nodes_(n_nodes), page_(static_cast<uintptr_t>(sysconf(_SC_PAGESIZE))), threshold_(threshold) {}
+
+registration_table::~registration_table() {
+  for (auto& [begin, r] : regions_) deregister(*r);
+  for (auto& r : ending_) deregister(*r);
+}
+
+registration_table::region* registration_table::find(uintptr_t address) const {
+  auto behind = regions_.upper_bound(address);
+  if (behind == regions_.begin()) return nullptr;
+  region* r = std::prev(behind)->second.get();
+  return address < r->end ? r : nullptr;
+}
+
+registration_table::region* registration_table::find_used(uintptr_t address) const {
+  region* r = find(address);
+  return r != nullptr && r->users[(address - r->begin) / page_] > 0 ? r : nullptr;
+}
+
+std::unique_ptr<registration_table::region> registration_table::make(uintptr_t begin, uintptr_t end) {
+  auto r = std::make_unique<region>();
+  r->begin = begin;
+  r->end = end;
+  r->users.resize((end - begin) / page_);
+  r->holders.resize(n_nodes_);
+  r->mr = lci::register_memory_x(reinterpret_cast<void*>(begin), end - begin).device(device_)();
+  r->rmr = lci::get_rmr(r->mr);
+  r->id = next_id_++;
+  ++calls_.registrations;
+  pages_ += r->pages();
+  unused_pages_ += r->pages();
+  return r;
+}
+
+void registration_table::count_users(region& r, uintptr_t begin, uintptr_t end) {
+  uint32_t* page = &r.users[(begin - r.begin) / page_];
+  size_t fresh = 0;
+  for (size_t n = (end - begin) / page_; n > 0; --n, ++page) {
+    fresh += *page == 0;
+    ++*page;
+  }
+  r.used += fresh;
+  unused_pages_ -= fresh;
+}
+
+bool registration_table::has_unused(const region& r, uintptr_t begin, uintptr_t end) const {
+  const auto first = r.users.begin() + static_cast<ptrdiff_t>((begin - r.begin) / page_);
+  return r.used < r.pages() && std::find(first, first + static_cast<ptrdiff_t>((end - begin) / page_), 0u) !=
+                                   first + static_cast<ptrdiff_t>((end - begin) / page_);
+}
+
+registration_table::endings registration_table::add(uintptr_t address, size_t size) {
+  const uintptr_t begin = address / page_ * page_, end = (address + size + page_ - 1) / page_ * page_;
+  endings ended;
+  std::lock_guard guard(mutex_);
+  // First everything that may fail, then the counts.
+  for (uintptr_t at = begin; at < end;) {
+    auto next = regions_.upper_bound(at);
+    if (next != regions_.begin()) {
+      const auto here = std::prev(next);
+      region& r = *here->second;
+      if (at < r.end) {
+        const uintptr_t until = std::min(end, r.end);
+        if (has_unused(r, at, until) && !lci::is_mr_current(r.mr)) {
+          renew(here, at, until, ended);
+          continue;
+        }
+        at = until;
+        continue;
+      }
+    }
+    const uintptr_t until = next == regions_.end() ? end : std::min(end, next->first);
+    regions_.emplace(at, make(at, until));
+    at = until;
+  }
+  for (uintptr_t at = begin; at < end;) {
+    region& r = *find(at);
+    const uintptr_t until = std::min(end, r.end);
+    count_users(r, at, until);
+    at = until;
+  }
+  return ended;
+}
+
+bool registration_table::remove(uintptr_t address, size_t size, endings& ended) {
+  const uintptr_t begin = address / page_ * page_, end = (address + size + page_ - 1) / page_ * page_;
+  std::lock_guard guard(mutex_);
+  for (uintptr_t at = begin; at < end;) {
+    const region* r = find(at);
+    if (r == nullptr) return false;
+    const uintptr_t until = std::min(end, r->end);
+    if (has_unused(*r, at, until)) return false;
+    at = until;
+  }
+  for (uintptr_t at = begin; at < end;) {
+    region& r = *find(at);
+    const uintptr_t until = std::min(end, r.end);
+    uint32_t* page = &r.users[(at - r.begin) / page_];
+    size_t gone = 0;
+    for (size_t n = (until - at) / page_; n > 0; --n, ++page) gone += --*page == 0;
+    r.used -= gone;
+    unused_pages_ += gone;
+    if (r.used == 0) r.stamp = ++clock_;
+    at = until;
+  }
+  end_oldest(ended);
+  return true;
+}
+
+void registration_table::renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended) {
+  const region& old = *at->second;
+  const auto wanted = [&](size_t page) {
+    const uintptr_t a = old.begin + page * page_;
+    return old.users[page] > 0 || (a >= begin && a < end);
+  };
+  std::vector<std::unique_ptr<region>> fresh;
+  for (size_t page = 0; page < old.pages(); ++page) {
+    if (!wanted(page)) continue;
+    size_t last = page;
+    while (last + 1 < old.pages() && wanted(last + 1)) ++last;
+    auto r = make(old.begin + page * page_, old.begin + (last + 1) * page_);
+    std::copy(old.users.begin() + static_cast<ptrdiff_t>(page), old.users.begin() + static_cast<ptrdiff_t>(last) + 1,
+              r->users.begin());
+    r->used = static_cast<size_t>(std::count_if(r->users.begin(), r->users.end(), [](uint32_t n) { return n > 0; }));
+    unused_pages_ -= r->used;
+    fresh.push_back(std::move(r));
+    page = last;
+  }
+  unused_pages_ += old.used;  // which end() counts as unused ones
+  this->end(at, ended);
+  for (auto& r : fresh) {
+    const uintptr_t first = r->begin;
+    regions_.emplace(first, std::move(r));
+  }
+}
+
+void registration_table::end(region_map::iterator at, endings& ended) {
+  std::unique_ptr<region> r = std::move(at->second);
+  regions_.erase(at);
+  pages_ -= r->pages();
+  unused_pages_ -= r->pages();
+  ending e{r->id, {}};
+  for (size_t node = 0; node < n_nodes_; ++node)
+    if (r->holders[node] > 0) e.holders.push_back(static_cast<int>(node));
+  if (e.holders.empty()) return deregister(*r);
+  ended.push_back(std::move(e));
+  ending_.push_back(std::move(r));
+  n_ending_.store(ending_.size(), std::memory_order_release);
+}
+
+void registration_table::end_oldest(endings& ended) {
+  while (unused_pages_ * page_ > threshold_) {
+    auto oldest = regions_.end();
+    for (auto at = regions_.begin(); at != regions_.end(); ++at)
+      if (at->second->used == 0 && (oldest == regions_.end() || at->second->stamp < oldest->second->stamp)) oldest = at;
+    if (oldest == regions_.end()) return;  // what is unused shares a registration with used pages
+    end(oldest, ended);
+  }
+}
+
+void registration_table::deregister(region& r) {
+  lci::deregister_memory(&r.mr);
+  ++calls_.deregistrations;
+}
+
+registration_table::endings registration_table::set_threshold(size_t bytes) {
+  endings ended;
+  std::lock_guard guard(mutex_);
+  threshold_ = bytes;
+  end_oldest(ended);
+  return ended;
+}
+
+registration_table::stats registration_table::get_stats() const {
+  std::lock_guard guard(mutex_);
+  stats s = calls_;
+  s.registered = pages_ * page_;
+  s.unused = unused_pages_ * page_;
+  return s;
+}
+
+bool registration_table::covers(uintptr_t begin, uintptr_t end) const {
+  if (begin >= end) return true;
+  std::lock_guard guard(mutex_);
+  return find_used(begin) != nullptr && find_used(end - 1) != nullptr;
+}
+
+void registration_table::returned(int node, uint64_t id) {
+  std::lock_guard guard(mutex_);
+  const auto at = std::find_if(ending_.begin(), ending_.end(), [=](const auto& r) { return r->id == id; });
+  if (at == ending_.end()) return;
+  region& r = **at;
+  r.holders[static_cast<size_t>(node)] = 0;
+  if (std::any_of(r.holders.begin(), r.holders.end(), [](unsigned n) { return n > 0; })) return;
+  deregister(r);
+  ending_.erase(at);
+  n_ending_.store(ending_.size(), std::memory_order_release);
+}
+
+}  // namespace ccs

@@ -1,0 +1,113 @@
+// Memory that this process has registered: which pages, how often, and with which registrations of the network.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lci.hpp"
+
+namespace ccs {
+
+/// Registered pages, each with the number of its users. A page without users stays registered, so that the next user
+/// costs no call of the network, until the bytes of such pages exceed a threshold; then registrations whose pages all
+/// have no users are ended, the oldest first. Before pages without users are used again, the core is asked whether
+/// they are still what was registered; if not, they are registered anew.
+///
+/// Other processes get keys of registrations. One that is to end is first taken back from all of them: it takes no new
+/// users meanwhile. Thread-safe; no call of the core is made under the lock but registering and the reply to a
+/// process that asks for a key.
+class registration_table {
+ public:
+  explicit registration_table(lci::device_t device, size_t n_nodes, size_t threshold);
+  ~registration_table();
+  registration_table(const registration_table&) = delete;
+  registration_table& operator=(const registration_table&) = delete;
+
+  struct stats {
+    size_t registered = 0, unused = 0;  // bytes
+    unsigned long registrations = 0, deregistrations = 0;
+  };
+  /// A registration as other processes know it.
+  struct piece {
+    uint64_t id = 0;  // 0: none
+    uint64_t begin = 0, end = 0;
+    lci::rmr_t rmr;
+  };
+  /// Keys that have to be taken back.
+  struct ending {
+    uint64_t id;
+    std::vector<int> holders;
+  };
+  using endings = std::vector<ending>;
+
+  /// Counts a user of each page of [address, address + size). Throws resource_error if the network refuses.
+  endings add(uintptr_t address, size_t size);
+  /// Counts one user less. False, without a change, if some page has none.
+  bool remove(uintptr_t address, size_t size, endings& ended);
+  endings set_threshold(size_t bytes);
+  stats get_stats() const;
+
+  /// Whether both ends of a range have users.
+  bool covers(uintptr_t begin, uintptr_t end) const;
+  /// The registration of a byte, of which `node` becomes a holder; passes it to `reply` under the lock, so that the
+  /// message is posted before any that takes the key back.
+  template <class Reply>
+  void lend(int node, uintptr_t address, Reply reply) {
+    std::lock_guard guard(mutex_);
+    piece p;
+    if (region* r = find_used(address)) {
+      p = {r->id, r->begin, r->end, r->rmr};
+      ++r->holders[static_cast<size_t>(node)];
+    }
+    reply(p);
+  }
+  /// The node has given a key back.
+  void returned(int node, uint64_t id);
+  /// Whether registrations wait for keys that were lent.
+  bool has_ending() const { return n_ending_.load(std::memory_order_acquire) > 0; }
+
+ private:
+  struct region {
+    uintptr_t begin, end;
+    uint64_t id;
+    lci::mr_t mr;
+    lci::rmr_t rmr;
+    std::vector<uint32_t> users;    // of each page
+    size_t used = 0;                // pages with users
+    uint64_t stamp = 0;             // when it has lost its last user
+    std::vector<unsigned> holders;  // by node: keys lent
+    size_t pages() const { return users.size(); }
+  };
+  using region_map = std::map<uintptr_t, std::unique_ptr<region>>;  // by begin; they do not overlap
+
+  region* find(uintptr_t address) const;
+  region* find_used(uintptr_t address) const;
+  std::unique_ptr<region> make(uintptr_t begin, uintptr_t end);
+  /// Counts users of the pages of a region from `begin` to `end`; returns whether a page had none.
+  void count_users(region& r, uintptr_t begin, uintptr_t end);
+  bool has_unused(const region& r, uintptr_t begin, uintptr_t end) const;
+  /// Replaces a region whose unused pages may have changed by new ones of its used pages and of [begin, end).
+  void renew(region_map::iterator at, uintptr_t begin, uintptr_t end, endings& ended);
+  void end(region_map::iterator at, endings& ended);
+  void end_oldest(endings& ended);
+  void deregister(region& r);
+
+  const lci::device_t device_;
+  const size_t n_nodes_;
+  const uintptr_t page_;
+  mutable std::mutex mutex_;
+  region_map regions_;
+  std::list<std::unique_ptr<region>> ending_;  // until their keys have been given back
+  std::atomic<size_t> n_ending_{0};
+  size_t threshold_, unused_pages_ = 0, pages_ = 0;
+  uint64_t next_id_ = 1, clock_ = 0;
+  stats calls_;
+};
+
+}  // namespace ccs

@@ -1,0 +1,180 @@
+// Puts and gets: at once where the memory is mapped in this process, by the network where both sides are contiguous,
+// else in packets.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "lib/layers/ccs/misuse.hpp"
+#include "lib/layers/ccs/process.hpp"
+#include "lib/layers/ccs/remote_memory.hpp"
+#include "lib/layers/ccs/walk.hpp"
+
+namespace ccs {
+
+void fail_unregistered(const char* function, int node, uint64_t address) {
+  fail(function, "address 0x%llx of node %d is not registered there: that node must call CCS_register_mem() before",
+       static_cast<unsigned long long>(address), node);
+}
+
+std::byte* mapped_here(process& p, const char* function, int node, uintptr_t begin, uintptr_t end) {
+  if (node == p.rank) {
+    if (LCI_UNLIKELY(!p.memory->covers(begin, end))) fail_unregistered(function, node, begin);
+    return reinterpret_cast<std::byte*>(begin);
+  }
+  return p.peers[static_cast<size_t>(node)].keys.mapped(begin, end - begin);
+}
+
+void copy_between(const shape& from, uintptr_t from_base, const shape& to, uintptr_t to_base) {
+  const auto at = [](uintptr_t base, const shape& s) { return reinterpret_cast<void*>(walking::add(base, s.at)); };
+  if (from.is_empty()) return;
+  if (from.is_contiguous() && to.is_contiguous())
+    return (void)std::memmove(at(to_base, to), at(from_base, from), from.size);
+  if (from.is_contiguous()) return unpack(to, reinterpret_cast<void*>(to_base), 0, to.size, at(from_base, from));
+  if (to.is_contiguous()) return pack(from, reinterpret_cast<void*>(from_base), 0, from.size, at(to_base, to));
+  alignas(16) std::byte some[8192];
+  for (size_t done = 0; done < from.size;) {
+    const size_t n = std::min(from.size - done, sizeof some);
+    pack(from, reinterpret_cast<void*>(from_base), done, n, some);
+    unpack(to, reinterpret_cast<void*>(to_base), done, n, some);
+    done += n;
+  }
+}
+
+void complete(std::unique_ptr<operation> op, int status) {
+  process& p = op->of;
+  if (op->counts)
+    p.end_outstanding(op->node);
+  else
+    p.receiving.fetch_sub(1, std::memory_order_release);
+  const CCS_callback_t callback = op->callback;
+  void* const arg = op->arg;
+  op.reset();
+  call_or_store(p.due, callback, arg, status);
+}
+
+span place_of(const layout& l) {
+  const span s = span_of(l.whole());
+  const auto base = static_cast<intptr_t>(l.base());
+  return {base + s.begin, base + s.end};
+}
+
+namespace {
+
+/// The arguments of a put or get, by which side is remote.
+struct transfer {
+  process& p;
+  const char* function;
+  bool is_put;
+  int node;
+  layout local, remote;
+  CCS_callback_t callback;
+  void* arg;
+};
+
+int transfer_by_network(transfer t) {
+  auto op = std::make_unique<direct_operation>(t.p, t.node, t.function, t.callback, t.arg);
+  op->is = t.is_put ? direct_operation::what::put : direct_operation::what::get;
+  op->here = t.local.begin();
+  op->there = t.remote.begin();
+  op->size = t.remote.size();
+  advance(std::move(op));
+  return CCS_SUCCESS;
+}
+
+int transfer_in_packets(transfer t) {
+  learn_key(t.p, t.node, static_cast<uintptr_t>(place_of(t.remote).begin));
+  auto op = std::make_unique<operation>(t.p, t.node, t.function, t.callback, t.arg);
+  wire::data_head head{};
+  head.at = name_for(t.p, t.node, t.remote);
+  head.total = t.remote.size();
+  head.combine = wire::data_head::plain;
+  head.operation = t.p.operations.add(op.get());
+  if (t.is_put) {
+    (void)op.release();  // ends by the target's answer
+    t.p.sendings.begin(std::make_unique<sending>(t.p, t.node, std::move(t.local), head));
+    return CCS_SUCCESS;
+  }
+  op->local = std::move(t.local);
+  (void)op.release();
+  t.p.send(t.p.bulk, t.node, wire::kind::data_request, head);
+  return CCS_SUCCESS;
+}
+
+int transfer_remotely(transfer t) {
+  t.p.peers[static_cast<size_t>(t.node)].outstanding.fetch_add(1, std::memory_order_relaxed);
+  if (t.local.is_contiguous() && t.remote.is_contiguous()) return transfer_by_network(std::move(t));
+  return transfer_in_packets(std::move(t));
+}
+
+int move(const char* function, bool is_put, CCS_node_t node, layout local, layout remote, CCS_callback_t callback,
+         void* arg) {
+  process* const p = current(function);
+  if (p == nullptr || !is_node(*p, function, node) || !local.valid() || !remote.valid()) return CCS_FAILURE;
+  if (LCI_UNLIKELY(local.size() != remote.size()))
+    return refuse(function, "the source has %zu bytes and the destination %zu: both must have the same number",
+                  is_put ? local.size() : remote.size(), is_put ? remote.size() : local.size());
+  if (LCI_LIKELY(remote.size() > 0)) {
+    const span at = place_of(remote);
+    const auto begin = static_cast<uintptr_t>(at.begin);
+    std::byte* const here = mapped_here(*p, function, static_cast<int>(node), begin, static_cast<uintptr_t>(at.end));
+    if (here == nullptr)
+      return transfer_remotely(
+          {*p, function, is_put, static_cast<int>(node), std::move(local), std::move(remote), callback, arg});
+    const uintptr_t base = reinterpret_cast<uintptr_t>(here) + (remote.base() - begin);
+    if (is_put)
+      copy_between(local.whole(), local.base(), remote.whole(), base);
+    else
+      copy_between(remote.whole(), base, local.whole(), local.base());
+  }
+  call_or_store(p->due, callback, arg);
+  return CCS_SUCCESS;
+}
+
+}  // namespace
+
+}  // namespace ccs
+
+using namespace ccs;
+
+int CCS_put(CCS_node_t node, void* src_buf, size_t src_count, CCS_datadesc_t src_datadesc, void* dest_buf,
+            size_t dest_count, CCS_datadesc_t dest_datadesc, CCS_callback_t callback, void* callback_arg) {
+  constexpr const char* me = "CCS_put";
+  return or_code(me, [&] {
+    return move(me, true, node, layout(me, "src_", src_buf, src_count, src_datadesc),
+                layout(me, "dest_", dest_buf, dest_count, dest_datadesc), callback, callback_arg);
+  });
+}
+
+int CCS_get(CCS_node_t node, void* src_buf, size_t src_count, CCS_datadesc_t src_datadesc, void* dest_buf,
+            size_t dest_count, CCS_datadesc_t dest_datadesc, CCS_callback_t callback, void* callback_arg) {
+  constexpr const char* me = "CCS_get";
+  return or_code(me, [&] {
+    return move(me, false, node, layout(me, "dest_", dest_buf, dest_count, dest_datadesc),
+                layout(me, "src_", src_buf, src_count, src_datadesc), callback, callback_arg);
+  });
+}
+
+namespace {
+
+int fence(const char* function, CCS_node_t first, CCS_node_t last) {
+  return or_code(function, [&] {
+    process* const p = current(function);
+    if (p == nullptr || !is_node(*p, function, first)) return +CCS_FAILURE;
+    must_be_able_to_wait(function);
+    p->wait_until([&] {
+      for (CCS_node_t node = first; node < last; ++node)
+        if (p->peers[node].outstanding.load(std::memory_order_acquire) > 0) return false;
+      return true;
+    });
+    return +CCS_SUCCESS;
+  });
+}
+
+}  // namespace
+
+int CCS_fence(CCS_node_t node) { return fence("CCS_fence", node, node + 1); }
+
+int CCS_allfence() {
+  process* const p = current("CCS_allfence");
+  return p == nullptr ? +CCS_FAILURE : fence("CCS_allfence", 0, static_cast<CCS_node_t>(p->size));
+}

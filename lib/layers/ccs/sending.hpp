@@ -1,0 +1,68 @@
+// Data that is sent in packets, one after the other, as fast as the network and the target take them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <memory>
+
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/ccs/description.hpp"
+#include "lib/layers/ccs/numbers.hpp"
+#include "lib/layers/ccs/operation.hpp"
+#include "lib/layers/ccs/wire.hpp"
+
+namespace ccs {
+
+class process;
+
+/// A stream of data to one node. `head` precedes the data of each packet. Used by one thread at a time.
+class sending {
+ public:
+  sending(process& p, int node, layout from, const wire::data_head& head);
+  sending(process& p, int node, layout from, const wire::reply_head& head);
+  ~sending();
+  sending(const sending&) = delete;
+  sending& operator=(const sending&) = delete;
+
+  /// Sends until the network refuses. True: all was sent.
+  bool advance();
+
+  std::unique_ptr<operation> at_end;  ///< completes when everything was sent; may be null
+  /// Multiplies the numbers by a factor as they are packed.
+  void scale_by(CCS_number_t number, const void* factor) { scaling_.set(number, factor); }
+
+ private:
+  bool fill();
+
+  process& of_;
+  const int node_;
+  layout from_;
+  const wire::kind kind_;
+  wire::data_head data_{};
+  wire::reply_head reply_{};
+  size_t sent_ = 0;
+  std::byte* packet_ = nullptr;  // filled, but not sent yet
+  size_t packed_ = 0;            // bytes of data in it
+  scaling scaling_;
+};
+
+/// All that go on. Thread-safe.
+class sending_list {
+ public:
+  /// Sends what can be sent now, unless the calling thread must not make progress; the rest later.
+  void begin(std::unique_ptr<sending> s);
+  /// Leaves all to later, as services must: inside the core's progress no post is refused, so that the core would store
+  /// the whole transfer.
+  void add(std::unique_ptr<sending> s);
+  /// Returns whether anything was sent to the end.
+  bool advance();
+  bool is_empty() const { return n_.load(std::memory_order_acquire) == 0; }
+
+ private:
+  std::atomic<size_t> n_{0};
+  lci::spinlock lock_;
+  std::deque<std::unique_ptr<sending>> all_;
+};
+
+}  // namespace ccs

@@ -1,0 +1,56 @@
+// What a thread is doing inside of CCS: whether handlers and callbacks may run in it now.
+#pragma once
+
+#include <ccs.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace ccs {
+
+/// Messages that a thread has sent and handled. Written by that thread, read by the one that finalizes.
+struct thread_counts {
+  std::atomic<uint64_t> sent{0}, handled{0};
+  thread_counts* next = nullptr;
+
+  static void add_one(std::atomic<uint64_t>& to) {
+    to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // A1: pairs with R1 in process.cpp
+  }
+};
+
+/// Used by its own thread only.
+struct thread_state {
+  unsigned busy = 0;                  ///< the sum of sections, locks and running: handlers and callbacks run if it is 0
+  unsigned sections = 0;              ///< no-interrupt sections
+  unsigned locks = 0;                 ///< locks held
+  unsigned idle_polls = 0;            ///< since the last poll that found something
+  unsigned running = 0;               ///< handlers and callbacks, of which only one can be entered at a time
+  CCS_token_t token = nullptr;        ///< of the handler that is running
+  int callback_status = CCS_SUCCESS;  ///< of the callback that is running
+  thread_counts* counts = nullptr;    ///< of the process that `generation` numbers
+  uint64_t generation = 0;
+};
+
+/// Of the static kind, since this is read by each call: a library that is loaded later still finds room for it.
+extern thread_local thread_state tls __attribute__((tls_model("initial-exec")));
+
+/// Marks that a handler or callback runs.
+class running_mark {
+ public:
+  running_mark() {
+    ++tls.busy;
+    ++tls.running;
+  }
+  ~running_mark() {
+    --tls.busy;
+    --tls.running;
+  }
+  running_mark(const running_mark&) = delete;
+  running_mark& operator=(const running_mark&) = delete;
+};
+
+/// Ends the job with a text if the calling thread must not wait: in a handler or callback, in a no-interrupt section,
+/// or with a lock.
+void must_be_able_to_wait(const char* function) noexcept;
+
+}  // namespace ccs

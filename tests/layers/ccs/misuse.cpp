@@ -1,0 +1,129 @@
+// Misuses CCS in the way that the first argument names. test_misuse.py checks the error. Cases that return CCS_FAILURE
+// print "refused" and end well; a call that would wait for itself must end the job.
+#include <ccs.h>
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace {
+
+CCS_context_t context = 0;
+char bytes[32];
+void empty_handler(CCS_token_t, void*, unsigned) {}
+void poll_forever() {
+  for (;;) CCS_poll();
+}
+/// Runs a function in a handler of a message to this process.
+std::function<int()> in_handler;
+void runs(CCS_token_t, void*, unsigned) { std::_Exit(in_handler()); }
+int handle(std::function<int()> what) {
+  in_handler = std::move(what);
+  CCS_register_handler(context, 3, runs);
+  CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 3, 0);
+  poll_forever();
+  return 0;
+}
+CCS_datadesc_t made() {
+  CCS_datadesc_t d = CCS_DATA_NULL;
+  CCS_datadesc_create_vector(2, 1, 8, CCS_DATA32, &d);
+  return d;
+}
+CCS_lock_t lock = CCS_LOCK_INITIALIZER;
+void keeps_a_lock(CCS_token_t, void*, unsigned) { CCS_lock(&lock); }
+void stays_in_a_section(void*) { CCS_nointerrupt_begin(); }
+
+const std::map<std::string, std::function<int()>> cases = {
+    {"context", [] { return CCS_amrequest(7, 0, nullptr, 0, CCS_DATA_NULL, 0, 0); }},
+    {"node", [] { return CCS_amrequest(context, 1, nullptr, 0, CCS_DATA_NULL, 0, 0); }},
+    {"handler id", [] { return CCS_register_handler(context, 256, empty_handler); }},
+    {"handler context", [] { return CCS_register_handler(9, 0, empty_handler); }},
+    {"handler null", [] { return CCS_register_vhandler(context, 0, nullptr); }},
+    {"too many arguments", [] { return CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 0, 17); }},
+    {"null buffer", [] { return CCS_amrequest(context, 0, nullptr, 1, CCS_DATA8, 0, 0); }},
+    {"too long", [] { return CCS_amrequest(context, 0, bytes, 16385, CCS_DATA8, 0, 0); }},
+    {"bad description", [] { return CCS_amrequest(context, 0, bytes, 1, 0x123456789, 0, 0); }},
+    {"sender outside",
+     [] {
+       CCS_node_t n;
+       return CCS_sender_rank(reinterpret_cast<CCS_token_t>(bytes), &n);
+     }},
+    {"reply outside", [] { return CCS_amreply(nullptr, nullptr, 0, CCS_DATA_NULL, 0, 0); }},
+    {"sizes differ", [] { return CCS_put(0, bytes, 8, CCS_DATA8, bytes + 16, 4, CCS_DATA8, nullptr, nullptr); }},
+    {"put unregistered", [] { return CCS_put(0, bytes, 8, CCS_DATA8, bytes + 16, 8, CCS_DATA8, nullptr, nullptr); }},
+    {"deregister unregistered", [] { return CCS_deregister_mem(bytes, 8); }},
+    {"atomic result", [] { return CCS_atomic(0, CCS_ATOMIC_READ, nullptr, 0, 0, nullptr, nullptr, nullptr); }},
+    {"unlock free", [] { return CCS_unlock(&lock); }},
+    {"end no section", [] { return CCS_nointerrupt_end(); }},
+    {"combine", [] { return CCS_allreduce(bytes, bytes, 1, CCS_DOUBLE, CCS_XOR); }},
+    {"pack room",
+     [] {
+       CCS_datadesc_t d = made();
+       return CCS_pack(bytes, bytes, 1, d, 7);
+     }},
+    {"free symmetric", [] { return CCS_free_symmetric(bytes); }},
+    {"environment", [] { return +CCS_SUCCESS; }},
+    {"no handler",
+     [] {
+       CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 77, 0);
+       poll_forever();
+       return 0;
+     }},
+    {"argument count",
+     [] {
+       CCS_register_handler(context, 0, empty_handler);
+       CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 0, 1, 5);
+       poll_forever();
+       return 0;
+     }},
+    {"handler keeps a lock",
+     [] {
+       CCS_register_handler(context, 0, keeps_a_lock);
+       CCS_amrequest(context, 0, nullptr, 0, CCS_DATA_NULL, 0, 0);
+       poll_forever();
+       return 0;
+     }},
+    {"callback stays in a section",
+     [] { return CCS_put(0, nullptr, 0, CCS_DATA_NULL, nullptr, 0, CCS_DATA_NULL, stays_in_a_section, nullptr); }},
+    {"lock twice",
+     [] {
+       CCS_lock(&lock);
+       return CCS_lock(&lock);
+     }},
+    {"poll with a lock",
+     [] {
+       CCS_lock(&lock);
+       CCS_poll();
+       return 0;
+     }},
+    {"fence with a lock",
+     [] {
+       CCS_lock(&lock);
+       return CCS_allfence();
+     }},
+    {"barrier in a section",
+     [] {
+       CCS_nointerrupt_begin();
+       return CCS_barrier();
+     }},
+    {"barrier in a handler", [] { return handle([] { return CCS_barrier(); }); }},
+    {"fence in a handler", [] { return handle([] { return CCS_fence(0); }); }},
+    {"finalize in a handler", [] { return handle([] { return CCS_finalize(); }); }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string name = argc > 1 ? argv[1] : "";
+  if (name == "before") return CCS_barrier() == CCS_FAILURE ? 0 : 2;
+  const auto found = cases.find(name);
+  if (found == cases.end()) {
+    for (const auto& c : cases) std::puts(c.first.c_str());
+    return 3;
+  }
+  if (CCS_init() != CCS_SUCCESS || CCS_new_context(&context) != CCS_SUCCESS) return 4;
+  const int result = found->second();
+  if (result == CCS_FAILURE) std::puts("refused");
+  return CCS_finalize() == CCS_SUCCESS ? 0 : 5;
+}

@@ -1,0 +1,80 @@
+"""Misuse is refused with a text that names the function, or ends the job where no caller can be told. Nothing hangs."""
+
+import os
+import subprocess
+import unittest
+
+MISUSE = os.environ["CCS_MISUSE"]
+
+# case -> words of the line on standard error, after "ccs: ". The call returns CCS_FAILURE.
+REFUSED = {
+    "context": "CCS_amrequest: context = 7, but CCS_new_context() has made 1",
+    "node": "CCS_amrequest: node = 1, but nodes are numbered from 0 to 0",
+    "handler id": "CCS_register_handler: handler_id = 256, but must be less than 256",
+    "handler context": "CCS_register_handler: context = 9",
+    "handler null": "CCS_register_handler: handler_ptr is NULL",
+    "too many arguments": "CCS_amrequest: num_args = 17, but a message has at most 16",
+    "null buffer": "CCS_amrequest: buf is NULL",
+    "too long": "CCS_amrequest: 16385 bytes of data, but a message has at most 16384",
+    "sender outside": "CCS_sender_rank: the token is not that of the handler",
+    "reply outside": "CCS_amreply: the token is not that of the handler",
+    "sizes differ": "CCS_put: the source has 8 bytes and the destination 4",
+    "deregister unregistered": "CCS_deregister_mem: ",
+    "atomic result": "CCS_atomic: ",
+    "unlock free": "CCS_unlock: this thread does not hold the lock",
+    "end no section": "CCS_nointerrupt_end: this thread is in no such section",
+    "combine": "CCS_allreduce: op = 6 is not defined for type = 5",
+    "pack room": "CCS_pack: ",
+    "free symmetric": "CCS_free_symmetric: ",
+}
+# The same, where the job ends.
+ENDS = {
+    "put unregistered": "CCS_put: address 0x",
+    "no handler": "handler 77 of context 0 is not registered here for a message that node 0 has sent",
+    "argument count": "handler 0 of context 0 has 0 arguments, but node 0 has sent it 1",
+    "handler keeps a lock": "handler 0 of context 0 has returned with a lock held",
+    "callback stays in a section": "it has returned with a lock held or in a no-interrupt section",
+    "lock twice": "CCS_lock: this thread holds the lock",
+    "poll with a lock": "CCS_poll: called with a lock held",
+    "fence with a lock": "CCS_allfence: called with a lock held",
+    "barrier in a section": "CCS_barrier: called in a no-interrupt section",
+    "barrier in a handler": "CCS_barrier: called in a handler or callback",
+    "fence in a handler": "CCS_fence: called in a handler or callback",
+    "finalize in a handler": "CCS_finalize: called in a handler or callback",
+}
+
+
+def run(case, **env):
+    return subprocess.run([MISUSE, case], capture_output=True, text=True, timeout=60, env={**os.environ, **env})
+
+
+class Misuse(unittest.TestCase):
+    def test_calls_are_refused_with_a_text(self):
+        for case, words in REFUSED.items():
+            with self.subTest(case=case):
+                r = run(case)
+                self.assertEqual((r.returncode, r.stdout), (0, "refused\n"), r.stderr)
+                lines = [line for line in r.stderr.splitlines() if line.startswith("ccs: ")]
+                self.assertEqual(len(lines), 1, r.stderr)
+                self.assertIn(words, lines[0])
+
+    def test_calls_that_would_wait_for_themselves_and_errors_without_a_caller_end_the_job(self):
+        for case, words in ENDS.items():
+            with self.subTest(case=case):
+                r = run(case)
+                self.assertNotIn(r.returncode, (0, 5), r.stderr)
+                self.assertIn(words, r.stderr)
+
+    def test_calls_before_the_beginning_are_refused(self):
+        r = run("before")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("ccs: CCS_barrier: CCS is not initialized", r.stderr)
+
+    def test_a_threshold_that_is_no_number_is_named(self):
+        r = run("environment", CCS_REG_CACHE_BYTES="4k")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("CCS_REG_CACHE_BYTES=4k is no number of bytes", r.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
