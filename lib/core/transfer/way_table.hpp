@@ -17,8 +17,8 @@ namespace lci::core {
 /// The estimates of a device: for each rank, for each class of messages. A class is a power of two of the size, whether
 /// the payload's memory was allocated for the message, and whether the message came alone or in a stream of others.
 ///
-/// The time of a message is that in which it was the first of its peer's that had not ended. So of several at a time
-/// each counts what it added, as of one after the other.
+/// The time of a message in a stream is that since the end of the one before, so several at a time count as if they came
+/// one after the other. That of a message alone begins at its own start at the earliest.
 ///
 /// Owned by a device. Thread-safe. A rank's memory is allocated with its first message; without memory the usual way is
 /// taken. The table takes up no physical memory for ranks that send no large messages.
