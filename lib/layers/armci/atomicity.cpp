@@ -102,17 +102,21 @@ void add(int type, const void* scale, void* to, const void* from, size_t n, bool
 
 }  // namespace
 
-void accumulate(stripes& locks, int type, const void* scale, std::byte* to, uint64_t owner_address,
-                const std::byte* from, size_t bytes) {
-  const size_t element = element_size(type);
+void accumulation::add(std::byte* to, uint64_t owner_address, const std::byte* from, size_t bytes) {
+  const size_t element = element_size(type_);
   while (bytes > 0) {
+    stripe& s = locks_.of(owner_address);
+    if (&s != held_ || left_ == 0) {
+      guard_.reset();  // first: one lock at a time
+      guard_.emplace(s);
+      held_ = &s;
+      left_ = stripes::block;
+    }
     // An element that lies in two blocks belongs to the one of its first byte.
     const size_t in_block = stripes::block - owner_address % stripes::block;
     const size_t n = std::min(bytes, (in_block + element - 1) / element * element);
-    {
-      const stripe_guard guard(locks.of(owner_address));
-      add(type, scale, to, from, n / element, guard.counted());
-    }
+    armci_layer::add(type_, scale_, to, from, n / element, guard_->counted());
+    left_ -= std::min(left_, n);
     to += n;
     from += n;
     owner_address += n;

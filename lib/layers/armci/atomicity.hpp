@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "armci/armci_types.h"
 
@@ -22,11 +23,11 @@ struct alignas(64) stripe {
   std::atomic<uint32_t> counted;
 };
 
-/// The locks of one owner. A stripe guards all 4 KiB blocks whose number, by the address at the owner, is the same
+/// The locks of one owner. A stripe guards all 32 KiB blocks whose number, by the address at the owner, is the same
 /// modulo the number of stripes. A thread locks one stripe at a time, or several in ascending order.
 class stripes {
  public:
-  static constexpr size_t n = 256, block = 4096;
+  static constexpr size_t n = 256, block = 32768;
 
   /// By the owner, before others know of them.
   void prepare();
@@ -57,10 +58,23 @@ inline size_t element_size(int type) {
   return static_cast<unsigned>(type) < std::size(sizes) ? sizes[type] : 0;
 }
 
-/// to[i] += scale * from[i] for elements of `type`. `to` is memory here that has `owner_address` at its owner; `bytes`
-/// is a multiple of the element's size. Other memory than `to` may have any alignment.
-void accumulate(stripes& locks, int type, const void* scale, std::byte* to, uint64_t owner_address,
-                const std::byte* from, size_t bytes);
+/// One accumulate, of any number of pieces: to[i] += scale * from[i] for elements of `type`. A lock that the next piece
+/// needs, too, is kept: rows of an array that are close to each other share one. Thread-bound.
+class accumulation {
+ public:
+  accumulation(stripes& locks, int type, const void* scale) : locks_(locks), type_(type), scale_(scale) {}
+  /// `to` is memory here that has `owner_address` at its owner; `bytes` is a multiple of the element's size. Other
+  /// memory than `to` may have any alignment.
+  void add(std::byte* to, uint64_t owner_address, const std::byte* from, size_t bytes);
+
+ private:
+  stripes& locks_;
+  const int type_;
+  const void* const scale_;
+  std::optional<stripe_guard> guard_;
+  const stripe* held_ = nullptr;
+  size_t left_ = 0;  ///< bytes until others get the lock
+};
 
 /// Whether `op` is one of ARMCI_Rmw's; and whether its numbers are long.
 inline bool is_rmw(int op) { return static_cast<unsigned>(op) <= ARMCI_SWAP_LONG; }

@@ -59,11 +59,16 @@ bool server::owns(const layout& l) const {
   return memory_.owns(e.begin, e.end);
 }
 
-void server::apply(const wire::request& q, const std::byte* scale, std::byte* to, const std::byte* from, size_t n) {
-  if (scale == nullptr)
-    std::memcpy(to, from, n);
+void server::apply(std::optional<accumulation>& sum, std::byte* to, const std::byte* from, size_t n) {
+  if (sum)
+    sum->add(to, reinterpret_cast<uint64_t>(to), from, n);
   else
-    accumulate(memory_.own_control().locks, q.type, scale, to, reinterpret_cast<uint64_t>(to), from, n);
+    std::memcpy(to, from, n);
+}
+
+std::optional<accumulation> server::sum_of(const wire::request& q, const std::byte* scale) {
+  return scale == nullptr ? std::nullopt
+                          : std::optional<accumulation>(std::in_place, memory_.own_control().locks, q.type, scale);
 }
 
 void server::put(const wire::request& q, wire::reader& in, int source) {
@@ -86,8 +91,9 @@ void server::put(const wire::request& q, wire::reader& in, int source) {
     return;
   }
   const std::byte* from = in.rest();
+  auto sum = sum_of(q, scale);
   for_each_piece(to, part.begin, part.size, [&](std::byte* p, size_t n) {
-    apply(q, scale, p, from, n);
+    apply(sum, p, from, n);
     from += n;
   });
 }
@@ -99,12 +105,13 @@ void server::put_list(const wire::request& q, wire::reader& in, int source) {
     const auto group = in.take<wire::list_group>();
     const std::byte* addresses = in.skip(group.n * sizeof(uint64_t));
     const std::byte* data = in.skip(size_t{group.n} * group.bytes);
+    auto sum = sum_of(q, scale);
     bool sound = in.good() && element != 0 && group.bytes % element == 0;
     for (uint32_t i = 0; sound && i < group.n; ++i) {
       uint64_t address;
       std::memcpy(&address, addresses + i * sizeof address, sizeof address);
       sound = memory_.owns(address, address + group.bytes);
-      if (sound) apply(q, scale, reinterpret_cast<std::byte*>(address), data + size_t{i} * group.bytes, group.bytes);
+      if (sound) apply(sum, reinterpret_cast<std::byte*>(address), data + size_t{i} * group.bytes, group.bytes);
     }
     if (!sound) faults_[source].store(true, std::memory_order_relaxed);
   }

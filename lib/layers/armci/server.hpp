@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "lib/layers/armci/link.hpp"
 #include "lib/layers/armci/memory.hpp"
@@ -26,7 +27,9 @@ class server {
   void rmw(const wire::request& q, wire::reader& in, int source);
   void fence(const wire::request& q, int source);
   /// Stores or adds n bytes.
-  void apply(const wire::request& q, const std::byte* scale, std::byte* to, const std::byte* from, size_t n);
+  static void apply(std::optional<accumulation>& sum, std::byte* to, const std::byte* from, size_t n);
+  /// Of a request with a scale; none if that is null.
+  std::optional<accumulation> sum_of(const wire::request& q, const std::byte* scale);
   /// Sends bytes of a layout, which begin at `position` of the call's, in as many messages as they need.
   void send_bytes(int source, uint32_t token, const layout& from, size_t begin, size_t size, size_t position);
   void refuse(int source, uint32_t token, size_t bytes);

@@ -1,4 +1,6 @@
 // Transfers with checked arguments: by this process where it reaches the memory, else by messages.
+#include <optional>
+
 #include "lib/layers/armci/api.hpp"
 
 namespace armci_layer {
@@ -12,12 +14,6 @@ std::byte* here(context& c, int proc, const layout& l) {
   return const_cast<std::byte*>(first) + (reinterpret_cast<uint64_t>(l.base) - e.begin);
 }
 
-void add_here(context& c, int proc, addition what, std::byte* to, const void* owner_address, const void* from,
-              size_t bytes) {
-  accumulate(c.mem.locks_of(proc), what.type, what.scale, to, reinterpret_cast<uint64_t>(owner_address),
-             static_cast<const std::byte*>(from), bytes);
-}
-
 }  // namespace
 
 void put(context& c, const strided_arguments& a, addition what) {
@@ -26,8 +22,10 @@ void put(context& c, const strided_arguments& a, addition what) {
   std::byte* const to = here(c, a.proc, p.to);
   if (what.type < 0) return copy_blocks(p, to);
   const ptrdiff_t shift = p.to.base - to;  // to addresses at the owner
-  for_each_block(p, p.to.levels, to, p.from.base,
-                 [&](std::byte* t, const std::byte* f) { add_here(c, a.proc, what, t, t + shift, f, p.to.count[0]); });
+  accumulation sum(c.mem.locks_of(a.proc), what.type, what.scale);
+  for_each_block(p, p.to.levels, to, p.from.base, [&](std::byte* t, const std::byte* f) {
+    sum.add(t, reinterpret_cast<uint64_t>(t + shift), f, p.to.count[0]);
+  });
 }
 
 void get(context& c, const strided_arguments& a, request_state* state) {
@@ -45,12 +43,15 @@ void put(context& c, const armci_giov_t* list, int n, int proc, addition what) {
       c.far.put_list(v.src_ptr_array, v.dst_ptr_array, count, bytes, proc, what);
       continue;
     }
+    std::optional<accumulation> sum;
+    if (what.type >= 0) sum.emplace(c.mem.locks_of(proc), what.type, what.scale);
     for (size_t i = 0; i < count; ++i) {
       std::byte* const to = c.mem.near_or_reach(proc, v.dst_ptr_array[i], bytes);
       if (what.type < 0)
         std::memmove(to, v.src_ptr_array[i], bytes);
       else
-        add_here(c, proc, what, to, v.dst_ptr_array[i], v.src_ptr_array[i], bytes);
+        sum->add(to, reinterpret_cast<uint64_t>(v.dst_ptr_array[i]), static_cast<std::byte*>(v.src_ptr_array[i]),
+                 bytes);
     }
   }
 }

@@ -34,9 +34,10 @@ class Failures(unittest.TestCase):
                 self.assertLess(self.seconds, 10)
 
     def test_a_mutex_of_a_dead_holder_is_passed_on(self):
-        for case, n, environment in (("dead holder", 2, {}), ("dead holder", 2, FAR), ("dead holder", 3, TWO),
-                                     ("dead owner's holder", 3, {}), ("dead owner's holder", 3, FAR),
-                                     ("dead owner's holder", 3, TWO)):
+        cases = [("dead holder", 2, {}), ("dead owner's holder", 3, FAR), ("dead holder", 3, TWO)]
+        if os.environ.get("LCI_TESTS_LONG", "0") != "0":
+            cases += [("dead holder", 2, FAR), ("dead owner's holder", 3, {}), ("dead owner's holder", 3, TWO)]
+        for case, n, environment in cases:
             with self.subTest(case=case, n=n, environment=environment):
                 done = self.run_case(case, n, environment)
                 self.assertIn("lock: 0", done.stdout, done.stderr)
