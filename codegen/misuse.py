@@ -210,7 +210,8 @@ class Cases:
     def _of_handle(self, op, f):
         t = f.type
         empty_is_refused = f.positional and (not f.argument.may_be_empty or f.name == "comp" or
-                                             op.name in ("get_rmr", "get_mr_base", "is_mr_current", "graph_node_mark_complete"))
+                                             op.name in ("get_rmr", "get_mr_base", "is_mr_current",
+                                                         "graph_node_mark_complete"))
         if op.name == "graph_add_edge" and f.name in ("src", "dst"):
             empty_is_refused = True
         if op.name in ("register_rcomp", "set_undelivered") and f.name == "comp":

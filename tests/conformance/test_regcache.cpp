@@ -3,6 +3,7 @@
 // is no cache, and the tests must pass, too.
 #include <sys/mman.h>
 
+#include <memory>
 #include <new>
 
 #include "tests/conformance/window.hpp"
@@ -245,6 +246,27 @@ TEST_CASE("unused registrations are kept within the attributes' limits", "[regca
         attr.reg_cache_bytes = 10'000;
         attr.reg_cache_count = 3;
       });
+}
+
+TEST_CASE("is_mr_current says no once other memory is at the addresses of a registration", "[regcache]") {
+  on_ranks(
+      [](rank_env& env) {
+        const auto rt = env.rt;
+        auto first = std::make_unique<mapping>(size);
+        char* const at = first->data();
+        auto mr = lci::register_memory_x(at, size).runtime(rt)();
+        const auto s = stats(env);
+        EXPECT_EQ(lci::is_mr_current_x(mr).runtime(rt)(), !s.active || s.watched);
+        env.barrier();
+        first.reset();
+        const mapping second(size, at);
+        // Where registering covers addresses, whatever is mapped there is registered.
+        EXPECT_EQ(lci::is_mr_current_x(mr).runtime(rt)(), !s.active);
+        lci::deregister_memory_x(&mr).runtime(rt)();
+        EXPECT_INVALID(lci::is_mr_current_x(mr).runtime(rt)(), "mr", "register_memory()");
+        env.barrier();
+      },
+      cached);
 }
 
 TEST_CASE("with reg_cache_trust mappings are not watched", "[regcache][attributes]") {
