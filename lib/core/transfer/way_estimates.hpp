@@ -34,12 +34,12 @@ class way_estimates {
   /// count.
   static constexpr uint32_t round = 64, uncounted = 32;
   /// Limits of the number of rounds between trials: of two ways that are nearly equal, and of very different ones.
-  static constexpr float fewest_rounds = 16, most_rounds = 1024;
+  static constexpr float fewest_rounds = 16, most_rounds = 4096;
   /// Only a way that takes less than this part of the usual one's time replaces it. A round of trials, beside messages
   /// that still move by the other way, was seen to measure up to 15 % less or more than the same way does alone.
   static constexpr float clearly_faster = 0.8F;
   /// The last round with an early trial.
-  static constexpr uint32_t last_early = 16;
+  static constexpr uint32_t last_early = 64;
 
   /// The way for the next message. `usual` is taken until both ways have been measured.
   way choose(way usual) {
