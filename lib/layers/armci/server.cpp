@@ -59,11 +59,30 @@ bool server::owns(const layout& l) const {
   return memory_.owns(e.begin, e.end);
 }
 
+namespace {
+
+/// A word may be a flag that the target's process waits for: who reads it must see what was put before.
+template <class Word>
+void store_word(std::byte* to, const std::byte* from) {
+  Word value;
+  std::memcpy(&value, from, sizeof value);
+  __atomic_store_n(reinterpret_cast<Word*>(to), value, __ATOMIC_RELEASE);
+}
+
+void copy(std::byte* to, const std::byte* from, size_t n) {
+  const auto address = reinterpret_cast<uintptr_t>(to);
+  if (n == sizeof(uint32_t) && address % sizeof(uint32_t) == 0) return store_word<uint32_t>(to, from);
+  if (n == sizeof(uint64_t) && address % sizeof(uint64_t) == 0) return store_word<uint64_t>(to, from);
+  std::memcpy(to, from, n);
+}
+
+}  // namespace
+
 void server::apply(std::optional<accumulation>& sum, std::byte* to, const std::byte* from, size_t n) {
   if (sum)
     sum->add(to, reinterpret_cast<uint64_t>(to), from, n);
   else
-    std::memcpy(to, from, n);
+    copy(to, from, n);
 }
 
 std::optional<accumulation> server::sum_of(const wire::request& q, const std::byte* scale) {

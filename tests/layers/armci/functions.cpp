@@ -247,20 +247,30 @@ void handles() {
   release(p);
 }
 
+/// Waits for a flag that another process sets.
+void wait_for(const int* flag, int value) {
+  while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != value) {
+    if (n == 1) break;
+  }
+}
+
 void flags() {
-  auto p = allocate<int>(2000);
+  auto p = allocate<int>(4000);
   int* const there = p[static_cast<size_t>(right())];
-  volatile int* const mine = p[static_cast<size_t>(me)];
+  const int* const mine = p[static_cast<size_t>(me)];
   std::vector<int> data(1000);
+  const auto all = [](const int* from, int value) {
+    return std::all_of(from, from + 1000, [&](int x) { return x == value; });
+  };
   for (int round = 1; round <= 20; ++round) {
     std::fill(data.begin(), data.end(), round);
     EXPECT_EQ(ARMCI_Put_flag(data.data(), there, 4000, there + 1500, round, right()), 0);
-    while (__atomic_load_n(const_cast<int*>(mine + 1500), __ATOMIC_ACQUIRE) != round) {
-      if (n == 1) break;
-    }
-    EXPECT(std::all_of(mine, mine + 1000, [&](int x) { return x == round; }));
-    int stride = 8, count[2] = {4, 500};
-    EXPECT_EQ(ARMCI_PutS_flag(data.data(), &stride, there, &stride, count, 1, there + 1501, round, right()), 0);
+    int stride = 8, count[2] = {8, 500};
+    EXPECT_EQ(ARMCI_PutS_flag(data.data(), &stride, there + 2000, &stride, count, 1, there + 3500, round, right()), 0);
+    wait_for(mine + 1500, round);
+    EXPECT(all(mine, round));
+    wait_for(mine + 3500, round);
+    EXPECT(all(mine + 2000, round));
     armci_msg_barrier();
   }
   armci_notify(right());
