@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <type_traits>
 
 #include "armci/parmci.h"
 #include "lib/layers/armci/api.hpp"
@@ -17,9 +18,11 @@ struct life_count {
   std::mutex mutex;
   int users = 0;
 };
+// Destructors of the program's static objects may use it.
+static_assert(std::is_trivially_destructible_v<life_count>);
+
 life_count& life() {
-  static ARMCI_CONTEXT_STORAGE life_count& l =
-      *new life_count;  // never freed: destructors of the program's static objects may use it
+  static ARMCI_CONTEXT_STORAGE life_count l;
   return l;
 }
 
