@@ -190,42 +190,38 @@ double sides::core_send_rate(size_t n, size_t size) {
          });
 }
 
-double sides::v1_sends_rate(size_t n) {
-  LCI_short_t word = {};
+template <class Send, class Receive>
+double sides::v1_matched_rate(size_t n, Send send, Receive receive) {
   LCI_request_t request;
   return static_cast<double>(n) * 1e-6 / timed([&] {
            for (size_t i = 0; i < n + window; ++i) {
              const size_t at = i % window;
              if (is_sender()) {
-               if (i < n) insist([&] { return LCI_sends(LCI_UR_ENDPOINT, word, 1, 1) == LCI_ERR_RETRY; }, v1_progress);
+               if (i < n) insist([&] { return send() == LCI_ERR_RETRY; }, v1_progress);
                continue;
              }
              while (i >= window && LCI_sync_test(v1_syncs_[at], &request) == LCI_ERR_RETRY) v1_progress();
-             if (i < n)
-               insist([&] { return LCI_recvs(LCI_UR_ENDPOINT, 0, 1, v1_syncs_[at], nullptr) == LCI_ERR_RETRY; },
-                      v1_progress);
+             if (i < n) insist([&] { return receive(at) == LCI_ERR_RETRY; }, v1_progress);
            }
          });
+}
+
+double sides::v1_sends_rate(size_t n) {
+  LCI_short_t word = {};
+  return v1_matched_rate(
+      n, [&] { return LCI_sends(LCI_UR_ENDPOINT, word, 1, 1); },
+      [&](size_t at) { return LCI_recvs(LCI_UR_ENDPOINT, 0, 1, v1_syncs_[at], nullptr); });
 }
 
 double sides::v1_sendm_rate(size_t n, size_t size) {
   std::vector<char> into(window * size);
   const LCI_mbuffer_t from{buffer_, size};
-  LCI_request_t request;
-  return static_cast<double>(n) * 1e-6 / timed([&] {
-           for (size_t i = 0; i < n + window; ++i) {
-             const size_t at = i % window;
-             if (is_sender()) {
-               if (i < n) insist([&] { return LCI_sendm(LCI_UR_ENDPOINT, from, 1, 1) == LCI_ERR_RETRY; }, v1_progress);
-               continue;
-             }
-             while (i >= window && LCI_sync_test(v1_syncs_[at], &request) == LCI_ERR_RETRY) v1_progress();
-             const LCI_mbuffer_t to{into.data() + at * size, size};
-             if (i < n)
-               insist([&] { return LCI_recvm(LCI_UR_ENDPOINT, to, 0, 1, v1_syncs_[at], nullptr) == LCI_ERR_RETRY; },
-                      v1_progress);
-           }
-         });
+  return v1_matched_rate(
+      n, [&] { return LCI_sendm(LCI_UR_ENDPOINT, from, 1, 1); },
+      [&](size_t at) {
+        const LCI_mbuffer_t to{into.data() + at * size, size};
+        return LCI_recvm(LCI_UR_ENDPOINT, to, 0, 1, v1_syncs_[at], nullptr);
+      });
 }
 
 double sides::core_queue_rate(size_t n, size_t size) {

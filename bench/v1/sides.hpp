@@ -31,6 +31,10 @@ class sides {
   double v1_putla_bandwidth(size_t n, size_t size);
 
  private:
+  /// Millions of sends per second: `send()` at one side, `receive(at)` with v1_syncs_[at] at the other.
+  template <class Send, class Receive>
+  double v1_matched_rate(size_t n, Send send, Receive receive);
+
   static constexpr size_t window = 64;  // receives posted, or long messages outstanding, at a time
   static constexpr size_t largest = 1 << 20;
 

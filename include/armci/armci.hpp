@@ -1,5 +1,5 @@
-// ARMCI in C++17: operations as functors (armci_operations.hpp, generated), and owners of what is collective. The program
-// calls ARMCI_Init and ARMCI_Finalize, or has an armci::session. Errors are thrown as armci::error.
+// ARMCI in C++17: operations as functors (armci_operations.hpp, generated), and owners of what is collective. The
+// program calls ARMCI_Init and ARMCI_Finalize, or has an armci::session. Errors are thrown as armci::error.
 #pragma once
 
 #include <memory>
@@ -62,8 +62,8 @@ class mutex_set {
   mutex_set& operator=(const mutex_set&) = delete;
 };
 
-/// One mutex of a mutex_set: std::lock_guard and its kin take it. Puts to its process that were made under the mutex are
-/// seen by the next who locks it. A name: it owns nothing.
+/// One mutex of a mutex_set, for std::lock_guard, std::unique_lock and std::scoped_lock. Who locks it sees all puts to
+/// the mutex's process that were made while it was locked before. Only refers to the mutex: copies refer to the same.
 class mutex {
  public:
   mutex(int number, int proc) : number_(number), proc_(proc) {}

@@ -125,7 +125,8 @@ void device::handle(const completion& c, event_sink& sink) {
       if (c.status == IBV_WC_WR_FLUSH_ERR) read_card_events();
       fail_peer(c.peer, text_of_status("sending: ", c.status));
       read_card_events();
-      // If the peer has freed its device, its close notification came before, maybe in this same batch.
+      // A peer that has freed its device sent a close notification first, maybe in this batch of completions. It is
+      // reported before the operation's failure, so that the reason of the failure is known.
       if (deferred_.any()) deferred_.report_failures(sink);
       if (c.context != nullptr) sink.on_operation_failure(c.context, c.peer);
       return;

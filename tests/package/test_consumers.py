@@ -46,6 +46,19 @@ class Consumers(InstalledCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(sorted(ran.stdout.splitlines()), ["rank 0 of 2 got 101 from 1", "rank 1 of 2 got 100 from 0"])
 
+    def cmake_program_in_c(self, source, target):
+        """The program that a CMake project in C builds from one source and one target of LCI."""
+        folder = self.folder / f"cmake_{source.stem}"
+        folder.mkdir()
+        shutil.copy(source, folder)
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads REQUIRED)\n"
+            f"find_package(LCI 2.0.0 REQUIRED)\nadd_executable(program {source.name})\n"
+            f"target_link_libraries(program PRIVATE {target})\n")
+        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+        self.do("cmake", "--build", folder / "build")
+        return folder / "build" / "program"
+
     def test_pkg_config_finds_lci_v1(self):
         folder = self.project("pkg_config", "pkg_config_v1")
         for name in ("lci-v1", "liblci-v1"):
@@ -55,14 +68,7 @@ class Consumers(InstalledCase):
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_in_c_finds_lci_v1(self):
-        folder = self.project("cmake_lct", "cmake_v1")
-        (folder / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads REQUIRED)\n"
-            "find_package(LCI 2.0.0 REQUIRED)\nadd_executable(v1_consumer v1_consumer.c)\n"
-            "target_link_libraries(v1_consumer PRIVATE LCI::v1)\n")
-        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
-        self.do("cmake", "--build", folder / "build")
-        self.v1_works(folder / "build" / "v1_consumer")
+        self.v1_works(self.cmake_program_in_c(HERE / "v1_consumer.c", "LCI::v1"))
 
     def test_pkg_config_finds_each_library_by_both_names(self):
         folder = self.project("pkg_config", "pkg_config_names")
@@ -112,29 +118,11 @@ class Consumers(InstalledCase):
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_finds_ccs(self):
-        folder = self.folder / "cmake_ccs"
-        folder.mkdir()
-        shutil.copy(SOURCE / "tests/layers/ccs/figure.c", folder)
-        (folder / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads)\n"
-            "find_package(LCI 2.0.0 REQUIRED)\nadd_executable(figure figure.c)\n"
-            "target_link_libraries(figure PRIVATE LCI::ccs)\n")
-        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
-        self.do("ninja", "-C", folder / "build")
-        self.ccs_works(folder / "build" / "figure")
+        self.ccs_works(self.cmake_program_in_c(SOURCE / "tests/layers/ccs/figure.c", "LCI::ccs"))
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_finds_armci(self):
-        folder = self.folder / "cmake_armci"
-        folder.mkdir()
-        shutil.copy(SOURCE / "tests/layers/armci/c_caller.c", folder)
-        (folder / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads)\n"
-            "find_package(LCI 2.0.0 REQUIRED)\nadd_executable(c_caller c_caller.c)\n"
-            "target_link_libraries(c_caller PRIVATE LCI::armci)\n")
-        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
-        self.do("ninja", "-C", folder / "build")
-        self.armci_works(folder / "build" / "c_caller")
+        self.armci_works(self.cmake_program_in_c(SOURCE / "tests/layers/armci/c_caller.c", "LCI::armci"))
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_finds_lct_by_every_name(self):
@@ -151,14 +139,8 @@ class Consumers(InstalledCase):
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_in_c_builds_and_runs(self):
-        folder = self.project("cmake_lct", "cmake_c")
-        (folder / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\nfind_package(Threads REQUIRED)\n"
-            "find_package(LCI 2.0.0 REQUIRED)\nadd_executable(lct_consumer lct_consumer.c)\n"
-            "target_link_libraries(lct_consumer PRIVATE LCI::LCT)\n")
-        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
-        self.do("cmake", "--build", folder / "build")
-        self.assertEqual(run(folder / "build" / "lct_consumer", env=self.env).returncode, 0)
+        program = self.cmake_program_in_c(HERE / "lct_consumer.c", "LCI::LCT")
+        self.assertEqual(run(program, env=self.env).returncode, 0)
 
     def test_a_pkg_config_project_builds_and_runs(self):
         folder = self.project("pkg_config")

@@ -85,10 +85,12 @@ choice choose(attr_rdv_protocol_t wanted, const network::limits& limits, bool re
 // (docs/decisions/0022-both-ends-copy.md): the first guess, until this device has measured both.
 constexpr size_t largest_usual_in_stream = 128 << 10;
 
-/// Chooses for a network that can read. If the sender may not poll soon, this thread reads. If a read would wait for
-/// the sender's polls, the sender writes. A sender that polls can share the work: then the faster of two ways is taken,
-/// fragments, which both processes copy, or one copy. For that, the sender writes if it has had an empty poll since the
-/// last request, and this thread reads otherwise.
+/// Chooses how the data of a rendezvous moves, for a network that can read:
+/// - If the sender may not poll soon, this thread reads.
+/// - If a read would wait for the sender's polls, the sender writes.
+/// - If the sender polls, the faster of two ways is taken, as measured: fragments in messages, which cost a copy at each
+///   end, or remote access, which costs one copy. In the second case the sender writes if it has had an empty poll since
+///   the last request, and this thread reads otherwise.
 choice choose_by(device& d, network::attention sender, operation* op) {
   if (sender == network::attention::unknown) return choice::read;
   const bool fits_window = op->total <= receive_window::largest;  // fragments of larger ones meet in no cache

@@ -28,10 +28,10 @@ enum class way : uint8_t {
 /// Thread-safe. Threads may overwrite each other's corrections: the estimates need not be exact.
 class way_estimates {
  public:
-  /// Of the time, that trials of the slower way may cost.
+  /// The share of the time that trials of the slower way may cost.
   static constexpr float share_of_trials = 0.01F;
-  /// Messages in a round. The first ones after a change of the way, which overlap with others of the other way, do not
-  /// count.
+  /// Messages in a round. After a change of the way, the first `uncounted` messages of the new way overlap with
+  /// outstanding ones of the old way, so their times do not count.
   static constexpr uint32_t round = 64, uncounted = 32;
   /// Limits of the number of rounds between trials: of two ways that are nearly equal, and of very different ones.
   static constexpr float fewest_rounds = 16, most_rounds = 4096;

@@ -17,11 +17,11 @@ namespace lci::core {
 /// The estimates of a device: for each rank, for each class of messages. A class is a power of two of the size, whether
 /// the payload's memory was allocated for the message, and whether the message came alone or in a stream of others.
 ///
-/// The time of a message in a stream is that since the end of the one before, so several at a time count as if they came
-/// one after the other. That of a message alone begins at its own start at the earliest.
+/// The time of a message in a stream is that since the end of the one before, so several outstanding ones count as if
+/// they came one after the other. That of a message alone begins at its own start at the earliest.
 ///
-/// Owned by a device. Thread-safe. A rank's memory is allocated with its first message; without memory the usual way is
-/// taken. The table takes up no physical memory for ranks that send no large messages.
+/// Owned by a device. Thread-safe. The estimates for a rank are allocated when it sends its first large message; if the
+/// allocation fails, its messages take the usual way.
 class way_table {
  public:
   explicit way_table(int n_ranks)

@@ -2,20 +2,26 @@
 
 #include <unistd.h>
 
+#include <cstdarg>
 #include <cstdio>
 #include <lci.hpp>
 
+#include "lib/base/error_line.hpp"
+
 namespace armci_layer {
 
-void say(const char* function, const char* text) noexcept {
-  char line[1024];
-  int n = std::snprintf(line, sizeof line, "armci: %s: %s", function, text);
-  if (n < 0) return;
-  if (n > static_cast<int>(sizeof line) - 1) n = static_cast<int>(sizeof line) - 1;
-  line[n++] = '\n';  // replaces the final 0
-  // One write, as ranks share a terminal. Errors, such as a closed standard error, are ignored.
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(n));
+namespace {
+
+void print(const char* function, const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  lci::print_error_line("armci", function, format, arguments);
+  va_end(arguments);
 }
+
+}  // namespace
+
+void say(const char* function, const char* text) noexcept { print(function, "%s", text); }
 
 void end_job(const char* function, const char* text, int code) noexcept {
   say(function, text);

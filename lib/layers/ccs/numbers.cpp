@@ -30,7 +30,7 @@ T combine(T a, T b) {
   return a;
 }
 
-/// Replaces *at by *at op by. The processor's own operations, which the core's atomics use as well.
+/// *at = *at Op by, atomically also to the core's atomics, which use the same instructions of the processor.
 template <CCS_combine_t Op, class T>
 void combine_at(T* at, T by) {
   if constexpr (std::is_integral_v<T> && Op == CCS_SUM) {

@@ -16,7 +16,7 @@ namespace ccs {
 struct remote_key;
 class process;
 
-/// What the end of each operation needs. Whoever ends it frees it.
+/// An outstanding operation: what completing it needs. The thread that completes it deletes it.
 struct operation {
   operation(process& p, int n, const char* f, CCS_callback_t c, void* a)
       : of(p), node(n), function(f), callback(c), arg(a) {}

@@ -49,7 +49,8 @@ class arrivals : public lci::comp_impl_t {
 };
 
 /// One for each process between CCS_init() and CCS_finalize(). It has a runtime of its own, with one device, and two
-/// streams: `ordered` for the program's messages, and what must not overtake them; `bulk` for data. Thread-safe.
+/// streams: `ordered` for the program's active messages, and whatever must be delivered behind them; `bulk` for messages
+/// of the layer itself: requests to remote memory, their answers, and data. Thread-safe.
 class process {
  public:
   process();

@@ -21,8 +21,8 @@ namespace v1 {
 /// A message for a completion object: makes its request, and delivers that.
 void arrive(comp& to, const lci::status_t& status);
 
-/// The number by which a peer's completion object is addressed, which its rank looks up: a number that is none there is
-/// an error there. Throws for numbers that can be none.
+/// The remote completion handle for a completion object of the target, which the program names by its number there. The
+/// target looks the handle up, and reports an error if it has no such object. Throws if no rank can have that number.
 lci::rcomp_t remote_handle(uintptr_t remote_completion);
 
 /// The remote completion handles behind LCI_DEFAULT_COMP_REMOTE, the same at all ranks, and the endpoints that they

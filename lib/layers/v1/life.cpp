@@ -60,7 +60,7 @@ class packet_settings {
 void open(world& w) {
   {
     const packet_settings packets;
-    // A runtime of its own: a program may use lci.hpp beside it.
+    // Not the default runtime: that belongs to the program, which may use lci.hpp, too.
     w.runtime = lci::alloc_runtime_x().name("LCI v1.7").alloc_default_device(false)();
   }
   w.packets = lci::get_default_packet_pool_x().runtime(w.runtime)();

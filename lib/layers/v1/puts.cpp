@@ -49,7 +49,7 @@ LCI_error_t put_allocated(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int ra
   return code;
 }
 
-/// A message that the target copies to an address, which follows the data in a packet.
+/// Sends a packet with the data and, behind it, the address to which the target copies the data.
 LCI_error_t put_placed(const LCI_endpoint_s& ep, LCI_mbuffer_t buffer, int rank, LCI_tag_t tag, LCI_mbuffer_t remote,
                        uintptr_t remote_completion, bool handed_over) {
   require_medium(buffer.length);

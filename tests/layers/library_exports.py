@@ -1,0 +1,46 @@
+"""What each layer's library must export and need. A test class of a layer derives from unittest.TestCase and this one."""
+
+import os
+import re
+import subprocess
+
+
+def output(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def include(*path):
+    """The text of a public header."""
+    with open(os.path.join(os.environ["LCI_SOURCE"], "include", *path)) as f:
+        return f.read()
+
+
+class LibraryExports:
+    LIBRARY = ""  # its path
+    FEWEST = 50  # names that it declares: fewer mean that the headers were not understood
+    MAY_NEED = ()  # system libraries, besides those that all may need
+
+    def declared(self):
+        """The names that the headers declare."""
+        raise NotImplementedError
+
+    def exported(self):
+        return {line.split()[-1] for line in output("nm", "-D", "--defined-only", self.LIBRARY).splitlines()}
+
+    def test_symbols_are_those_of_the_headers(self):
+        declared = self.declared()
+        self.assertGreater(len(declared), self.FEWEST)
+        self.assertEqual(self.exported(), declared)
+
+    def test_the_library_contains_nothing_of_the_core(self):
+        """It must use the bootstrap of the process's runtimes, not a copy."""
+        inside = [line for line in output("nm", "-C", self.LIBRARY).splitlines()
+                  if re.search(r" [TtBbDd] .*\blci::(?:core|network)::", line)]
+        self.assertEqual(inside, [])
+
+    def test_the_library_needs_only_lci_and_system_libraries(self):
+        needed = re.findall(r"\(NEEDED\)\s+Shared library: \[(.+?)\]", output("readelf", "-d", self.LIBRARY))
+        self.assertIn("liblci.so.2", needed)
+        allowed = ("liblci.so.2", "libstdc++.so", "libgcc_s.so", "libc.so", "libm.so", "ld-linux", "libpthread.so",
+                   "libasan.so", "libubsan.so", "libtsan.so") + self.MAY_NEED
+        self.assertEqual([n for n in needed if not n.startswith(allowed)], [])
