@@ -50,7 +50,10 @@ void reject_registration(const device& d, const memory_region& region) {
                 "register the buffer with that device too, or leave mr out");
 }
 
-void throw_peer_failure(int rank) { throw peer_failure_error(rank, "rank " + std::to_string(rank) + " has failed"); }
+void throw_peer_failure(const device& d, int rank) {
+  const char* what = d.failures.is_closing(rank) ? " has freed its device: nothing can be sent to it" : " has failed";
+  throw peer_failure_error(rank, "rank " + std::to_string(rank) + what);
+}
 
 void throw_refused(int rank) {
   throw peer_failure_error(rank, "rank " + std::to_string(rank) +

@@ -59,7 +59,8 @@ inline bool valid_receive(const device& d, const post_recv_args& a, matching_pol
 [[noreturn]] LCI_COLD void reject_remote(const char* what, const device& d, const rmr_t& rmr, uint64_t disp,
                                          size_t size, const char* disp_name = "remote_disp");
 [[noreturn]] LCI_COLD void reject_registration(const device& d, const memory_region& region);
-[[noreturn]] LCI_COLD void throw_peer_failure(int rank);
+/// Of a post that the network refuses for good.
+[[noreturn]] LCI_COLD void throw_peer_failure(const device& d, int rank);
 [[noreturn]] LCI_COLD void throw_refused(int rank);
 [[noreturn]] LCI_COLD void throw_too_many_operations();
 [[noreturn]] LCI_COLD void throw_no_pool(size_t size);

@@ -51,7 +51,7 @@ status_t post_rma(device& d, Args& a, op_state state, const char* what) {
       return wait.result(answer_done(d, a, buffer_of(a)));
     case errorcode_t::fatal:
       forget_operation(d, op);
-      throw_peer_failure(a.rank);
+      throw_peer_failure(d, a.rank);
     default:
       if (retry_allowed) {
         forget_operation(d, op);

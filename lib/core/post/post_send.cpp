@@ -77,7 +77,7 @@ status_t send_eager(device& d, Args& a, const wire::header& head, const char* wh
   if (!ends_with_copy(d, a)) return send_tracked(d, a, head, what);
   const errorcode_t result = try_eager(d, a, head);
   if (result == errorcode_t::done) return answer_done(d, a, buffer_of(a));
-  if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
+  if (result == errorcode_t::fatal) throw_peer_failure(d, a.rank);
   if (may_retry(a)) return result;
   if (a.comp_semantic != comp_semantic_t::memory) return send_tracked(d, a, head, what);
   await_room(d, a);

@@ -50,7 +50,7 @@ status_t post_eager(device& d, post_am_args& a, outgoing_stream& out, wire::head
     head.tag = wire::pack_number(out.next, a.tag);
     if (room && out.asks_credit(a.size)) head.policy |= wire::asks_credit;
     if (room) result = try_eager(d, a, head);
-    if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
+    if (result == errorcode_t::fatal) throw_peer_failure(d, a.rank);
     const bool waits = result != errorcode_t::done;
     if (waits && may_retry(a)) return result;
     if (waits) {

@@ -93,7 +93,7 @@ errorcode_t send_copy(device& d, const Args& a) {
     result = send_packet(d, a.rank, p, a.size);
     if (result != errorcode_t::done) p->pool->put(p);
   }
-  if (result == errorcode_t::fatal) throw_peer_failure(a.rank);
+  if (result == errorcode_t::fatal) throw_peer_failure(d, a.rank);
   return result;
 }
 
@@ -151,7 +151,7 @@ errorcode_t inject_put(device& d, const post_put_args& put) {
   op.remote_addr = put.rmr.base + put.remote_disp;
   op.remote_key = put.rmr.opaque_rkey;
   const errorcode_t result = d.net->post(op);
-  if (result == errorcode_t::fatal) throw_peer_failure(put.rank);
+  if (result == errorcode_t::fatal) throw_peer_failure(d, put.rank);
   if (result == errorcode_t::done && put.remote_comp != 0)
     send_signal(d, put.rank, put.remote_comp, put.tag, op.remote_addr, put.size);
   return result;

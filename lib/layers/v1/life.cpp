@@ -8,6 +8,7 @@
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/record.hpp"
 #include "lib/layers/v1/settings.hpp"
+#include "lib/layers/v1/unfinished.hpp"
 #include "lib/layers/v1/vectors.hpp"
 #include "lib/layers/v1/world.hpp"
 
@@ -34,6 +35,7 @@ void close(world& w) {
     lci::free_runtime(&w.runtime);
   }
   LCI_MEDIUM_SIZE = -1;
+  unfinished::free_all();
   free_records();
 }
 

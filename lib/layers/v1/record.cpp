@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/v1/storage.hpp"
 #include "lib/layers/v1/world.hpp"
 
 namespace v1 {
@@ -12,7 +13,8 @@ namespace {
 // Threads that post are often not those that make progress, so records wander from these to those: in batches.
 constexpr unsigned batch = 32;
 constinit lci::spinlock lock;
-constinit record* free_list = nullptr;  // under lock; linked by next_free
+constinit V1_STORAGE record* free_list = nullptr;  // under lock; linked by next_free
+constinit V1_STORAGE record* all = nullptr;        // under lock; linked by next
 
 [[gnu::noinline]] void hand_on(thread_state& mine, unsigned kept) {
   std::lock_guard guard(lock);
@@ -20,6 +22,7 @@ constinit record* free_list = nullptr;  // under lock; linked by next_free
     record* r = mine.free_records;
     mine.free_records = r->next_free;
     --mine.n_free_records;
+    r->what = record::role::shared;
     r->next_free = free_list;
     free_list = r;
   }
@@ -33,6 +36,7 @@ void refill(thread_state& mine) {
     while (free_list != nullptr && mine.n_free_records < batch) {
       record* r = free_list;
       free_list = r->next_free;
+      r->what = record::role::kept;
       r->next_free = mine.free_records;
       mine.free_records = r;
       ++mine.n_free_records;
@@ -40,13 +44,18 @@ void refill(thread_state& mine) {
   }
   if (mine.free_records != nullptr) return;
   record* r = new record;
+  r->what = record::role::kept;
   r->next_free = nullptr;
   mine.free_records = r;
   mine.n_free_records = 1;
+  std::lock_guard guard(lock);
+  r->next = all;
+  all = r;
 }
 
 void give_back(record* r) {
   thread_state& mine = my_state();
+  r->what = record::role::kept;
   r->next_free = mine.free_records;
   mine.free_records = r;
   if (LCI_UNLIKELY(++mine.n_free_records > 2 * batch)) hand_on(mine, batch);
@@ -57,10 +66,15 @@ void give_back_records(thread_state& state) { hand_on(state, 0); }
 void free_records() {
   hand_on(my_state(), 0);
   std::lock_guard guard(lock);
-  while (free_list != nullptr) {
-    record* r = free_list;
-    free_list = r->next_free;
-    delete r;
+  free_list = nullptr;
+  for (record** link = &all; *link != nullptr;) {
+    record* r = *link;
+    if (r->what == record::role::kept) {  // by another thread
+      link = &r->next;
+    } else {
+      *link = r->next;
+      delete r;
+    }
   }
 }
 

@@ -17,6 +17,8 @@ namespace v1 {
 /// the core has it, then by the core's signal, which ends it.
 struct record final : lci::comp_impl_t {
   enum class role : uint8_t {
+    kept,    ///< free, and a thread keeps it for its next operations
+    shared,  ///< free for any thread
     short_receive,
     long_receive,
     issued,    ///< by this rank
@@ -29,6 +31,7 @@ struct record final : lci::comp_impl_t {
   LCI_endpoint_s* endpoint;
   role what;
   record* next_free;
+  record* next;  ///< of all records, under the lock of the shared ones
 
   void signal(lci::status_t status) override;
 };
@@ -61,7 +64,7 @@ LCI_ALWAYS_INLINE inline record* take_record(LCI_endpoint_s* endpoint, record::r
 void give_back(record* r);
 /// What a thread that ends has.
 void give_back_records(thread_state& state);
-/// All records that are free, at the end of the world.
+/// At the end of the world: all records that are free, and those of receives that had no message.
 void free_records();
 
 /// Counts an issued operation as outstanding, for LCI_fence_wait(), until its end.

@@ -8,6 +8,7 @@
 #include "lib/layers/v1/checking.hpp"
 #include "lib/layers/v1/errors.hpp"
 #include "lib/layers/v1/messages.hpp"
+#include "lib/layers/v1/unfinished.hpp"
 #include "lib/layers/v1/vector_steps.hpp"
 #include "lib/layers/v1/vectors.hpp"
 #include "lib/layers/v1/world.hpp"
@@ -48,7 +49,7 @@ bool read(const lci::status_t& s, first_step& out) {
 }
 
 /// Receives the long buffers of one iovec. Completion object of the receives; owns itself from start() on.
-class incoming final : public lci::comp_impl_t {
+class incoming final : public unfinished {
  public:
   incoming(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, void* user_context) : ep_(ep), to_(to) {
     request_.rank = rank;
@@ -205,7 +206,7 @@ void receive(LCI_endpoint_s& ep, comp& to, int rank, LCI_tag_t tag, const first_
 }
 
 /// A posted LCI_recvv(). Completion object of the receive of the first step; frees itself when that has ended.
-class vector_receive final : public lci::comp_impl_t {
+class vector_receive final : public unfinished {
  public:
   vector_receive(LCI_endpoint_s& ep, comp& to, const LCI_iovec_t& given, LCI_tag_t tag, void* packet,
                  void* user_context)

@@ -1,0 +1,32 @@
+#include "lib/layers/v1/unfinished.hpp"
+
+#include <mutex>
+
+#include "lib/concurrent/spinlock.hpp"
+#include "lib/layers/v1/storage.hpp"
+
+namespace v1 {
+
+namespace {
+constinit lci::spinlock lock;
+constinit V1_STORAGE unfinished* first = nullptr;  // under lock
+}  // namespace
+
+unfinished::unfinished() {
+  std::lock_guard guard(lock);
+  next_ = first;
+  if (next_ != nullptr) next_->previous_ = this;
+  first = this;
+}
+
+unfinished::~unfinished() {
+  std::lock_guard guard(lock);
+  if (next_ != nullptr) next_->previous_ = previous_;
+  (previous_ != nullptr ? previous_->next_ : first) = next_;
+}
+
+void unfinished::free_all() {
+  while (first != nullptr) delete first;
+}
+
+}  // namespace v1
