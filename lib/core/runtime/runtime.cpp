@@ -5,6 +5,7 @@
 
 #include "lib/base/call_watch.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/memory.hpp"
 #include "lib/core/device/device_visit.hpp"
 #include "lib/core/device/unexpected_messages.hpp"
 #include "lib/core/match/matching_engine.hpp"
@@ -32,6 +33,7 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
   if (attr.max_peers < 0) attr.max_peers = attr.bootstrap == no_bootstrap ? default_max_peers : 0;
   if (attr.max_peers > 0)
     external_peers = std::make_unique<core::external_peers>(*this, size_, attr.max_peers, attr.accept_external_peers);
+  if (attr.malloc_mmap_threshold > 0) keep_freed_blocks(attr.malloc_mmap_threshold);
   attr.max_tag = max_tag;
   attr.max_imm_tag = max_tag;
   attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;

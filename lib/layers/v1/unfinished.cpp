@@ -8,19 +8,19 @@
 namespace v1 {
 
 namespace {
-constinit lci::spinlock lock;
-constinit V1_STORAGE unfinished* first = nullptr;  // under lock
+constinit lci::spinlock list_lock;
+constinit V1_STORAGE unfinished* first = nullptr;  // under list_lock
 }  // namespace
 
 unfinished::unfinished() {
-  std::lock_guard guard(lock);
+  std::lock_guard guard(list_lock);
   next_ = first;
   if (next_ != nullptr) next_->previous_ = this;
   first = this;
 }
 
 unfinished::~unfinished() {
-  std::lock_guard guard(lock);
+  std::lock_guard guard(list_lock);
   if (next_ != nullptr) next_->previous_ = previous_;
   (previous_ != nullptr ? previous_->next_ : first) = next_;
 }
