@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "lci/errors.hpp"
+#include "lib/base/check.hpp"
 #include "network/routed/with_outside_device.hpp"
 
 namespace lci::network::routed {
@@ -39,7 +40,12 @@ std::string with_outside::own_address() {
 }
 
 int with_outside::connect(const std::string& address) {
-  return far_->knows(address) ? far_->connect(address) : near_->connect(address);
+  if (far_->knows(address)) return far_->connect(address);
+  if (near_->own_address().empty())
+    throw_invalid("connect", "net_context", "of backend " + to_string(near_->backend()),
+                  "of shared memory for an address other than tcp://HOST:PORT",
+                  "leave LCI_ATTR_BACKEND unset, or set LCI_ATTR_PEER_LISTEN at the peer and use its address");
+  return near_->connect(address);
 }
 
 contact with_outside::contact_with(int peer) {

@@ -159,6 +159,8 @@ void context::fail(int peer, contact::state how, const std::string& reason) {
   peer_state& p = at(peer);
   p.result.what = how;
   p.result.reason = reason;
+  p.control = socket_handle();
+  p.parked.clear();
   p.now = phase::unsuccessful;
 }
 
@@ -177,6 +179,9 @@ void context::on_no_answer(uint32_t call, bool refused, const std::string& reaso
   links_.erase(link);
   log_warning("tcp: no link with " + at(peer).address + ": " + reason);
   if (at(peer).now == phase::connected) begin_end(peer, departure::died);
+  if (at(peer).now != phase::linking) return;
+  drop_link_calls(peer);
+  fail(peer, contact::state::gone, "there is no link with " + at(peer).address + ": " + reason);
 }
 
 void context::on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) {
@@ -194,7 +199,11 @@ void context::on_answer(uint32_t call, const outcome& m, const std::string& addr
   if (link == links_.end()) return;
   const link_call what = link->second;
   links_.erase(link);
-  if (at(what.peer).now == phase::connected) give_link(what.peer, what.device, std::move(socket));
+  peer_state& p = at(what.peer);
+  if (p.now == phase::connected) give_link(what.peer, what.device, std::move(socket));
+  if (p.now != phase::linking) return;
+  p.parked.emplace(what.device, std::move(socket));
+  if (--p.devices_left == 0) go_live(what.peer);
 }
 
 contact context::contact_with(int peer) {
@@ -203,6 +212,7 @@ contact context::contact_with(int peer) {
   peer_state& p = at(peer);
   switch (p.now) {
     case phase::calling:
+    case phase::linking:
       return {};
     case phase::unsuccessful: {
       contact result = p.result;
@@ -227,12 +237,21 @@ void context::establish(int peer, socket_handle control, uint32_t largest, const
   p.control = std::move(control);
   p.largest = std::min(largest, largest_eager_message);
   p.token = token;
+  p.devices_left = p.called ? static_cast<int>(devices_.size()) : 0;
+  p.now = phase::linking;
+  if (p.devices_left == 0) return go_live(peer);
+  for (const device* d : devices_)
+    if (p.now == phase::linking) call_link(peer, d->number());
+}
+
+void context::go_live(int peer) {
+  peer_state& p = at(peer);
   p.now = phase::connected;
+  std::map<uint16_t, socket_handle> links;
+  links.swap(p.parked);
+  for (auto& [number, socket] : links) give_link(peer, number, std::move(socket));
   live_[static_cast<size_t>(peer - first())].store(p.generation, std::memory_order_release);
-  if (p.called)
-    for (const device* d : devices_)
-      if (p.now == phase::connected) call_link(peer, d->number());
-  if (p.now == phase::connected) book_->on_connected(peer);
+  book_->on_connected(peer);
 }
 
 void context::call_link(int peer, uint16_t number) {
@@ -316,9 +335,11 @@ uint16_t context::add(device& d, size_t eager_size) {
   const uint16_t number = next_device_++;
   for (size_t i = 0; i < peers_.size(); ++i) {
     peer_state& p = peers_[i];
-    if (p.now != phase::connected) continue;
+    if (p.now != phase::connected && p.now != phase::linking) continue;
     const int peer = first() + static_cast<int>(i);
+    if (p.now == phase::linking) ++p.devices_left;
     if (p.called) call_link(peer, number);
+    if (p.now != phase::connected) continue;
     if (const auto parked = p.parked.find(number); parked != p.parked.end()) {
       d.note_link(peer, p.generation, p.largest, std::move(parked->second));
       p.parked.erase(parked);
@@ -352,7 +373,10 @@ void context::read_control(int peer) {
   if (n < 0)
     log_warning("tcp: the connection with rank " + std::to_string(peer) +
                 ", a peer outside of the job, has failed: " + std::strerror(errno));
-  begin_end(peer, n > 0 && bytes[0] == leaving ? departure::left : departure::died);
+  if (at(peer).now == phase::connected)
+    return begin_end(peer, n > 0 && bytes[0] == leaving ? departure::left : departure::died);
+  drop_link_calls(peer);
+  fail(peer, contact::state::gone, "the runtime at " + at(peer).address + " has closed the connection");
 }
 
 void context::disconnect(int peer) {
@@ -365,6 +389,10 @@ void context::disconnect(int peer) {
     case phase::calling:
       introductions_.hang_up(p.call);
       controls_.erase(p.call);
+      return finish(peer, departure::disconnected);
+    case phase::linking:
+      send_short(p.control.get(), std::string(1, leaving));
+      drop_link_calls(peer);
       return finish(peer, departure::disconnected);
     case phase::unsuccessful:
     case phase::over:
@@ -386,13 +414,17 @@ void context::begin_end(int peer, departure how) {
   p.released = how == departure::disconnected;
   p.control = socket_handle();
   p.parked.clear();
+  drop_link_calls(peer);
+  p.devices_left = static_cast<int>(devices_.size());
+  if (p.devices_left == 0) return finish(peer, how);
+  for (device* d : devices_) d->note_end(peer, p.generation, how);
+}
+
+void context::drop_link_calls(int peer) {
   for (auto link = links_.begin(); link != links_.end();) {
     if (link->second.peer == peer) introductions_.hang_up(link->first);
     link = link->second.peer == peer ? links_.erase(link) : std::next(link);
   }
-  p.devices_left = static_cast<int>(devices_.size());
-  if (p.devices_left == 0) return finish(peer, how);
-  for (device* d : devices_) d->note_end(peer, p.generation, how);
 }
 
 void context::dealt_with(int peer) {
@@ -420,7 +452,8 @@ void context::look() {
     if (mark >> 32 == listener_mark >> 32) {
       accept_some(listeners_[low]);
     } else if (mark >> 32 == control_mark >> 32) {
-      if (peers_[low].now == phase::connected) read_control(first() + static_cast<int>(low));
+      if (peers_[low].now == phase::connected || peers_[low].now == phase::linking)
+        read_control(first() + static_cast<int>(low));
     } else {
       introductions_.handle(mark);
     }

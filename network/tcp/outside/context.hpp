@@ -66,7 +66,7 @@ class context final : public outside_context, private introductions_owner {
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class phase : uint8_t { idle, calling, unsuccessful, connected, ending, over };
+  enum class phase : uint8_t { idle, calling, linking, unsuccessful, connected, ending, over };
   struct peer_state {
     phase now = phase::idle;
     uint32_t generation = 0, call = 0;
@@ -80,7 +80,7 @@ class context final : public outside_context, private introductions_owner {
     bool released = false;                     // ending, over: the program has released the id
     departure how = departure::left;           // ending
     int devices_left = 0;                      // ending
-    std::map<uint16_t, socket_handle> parked;  // links to devices that do not exist yet
+    std::map<uint16_t, socket_handle> parked;  // links to devices that do not exist yet; linking: all
     std::string trouble;                       // of a link, which the end of the control connection will explain
     clock::time_point since;
   };
@@ -101,6 +101,8 @@ class context final : public outside_context, private introductions_owner {
   void on_no_answer(uint32_t call, bool refused, const std::string& reason) override;
   void take_link(const hello& from, socket_handle socket);
   void establish(int peer, socket_handle control, uint32_t largest, const nonce& token);
+  void go_live(int peer);
+  void drop_link_calls(int peer);
   void give_link(int peer, uint16_t device, socket_handle socket);
   void call_link(int peer, uint16_t device);
   void read_control(int peer);

@@ -92,9 +92,11 @@ registration device::register_memory(void* base, size_t size) {
 // --- what the context says ---
 
 void device::note_link(int peer, uint32_t generation, uint32_t largest, socket_handle socket) {
-  {
+  // At once if possible, so that what is posted next leaves before a disconnect().
+  note n{peer, generation, false, largest, std::move(socket), departure::left, {}};
+  if (!take_link(n)) {
     std::lock_guard guard(notes_lock_);
-    notes_.push_back({peer, generation, false, largest, std::move(socket), departure::left, {}});
+    notes_.push_back(std::move(n));
     any_notes_.store(true, std::memory_order_release);
   }
   wake_.set();
@@ -171,11 +173,8 @@ bool device::take_link(note& n) {
     s.open = true;
   }
   if (!s.open || s.generation != n.generation || s.socket.get() >= 0) return true;  // no peer makes two
-  if (!watch(events_.get(), n.socket.get(), EPOLLIN, static_cast<uint64_t>(n.peer), true)) {
-    context_.on_trouble(n.peer, n.generation, "its link can't be watched; raise /proc/sys/fs/epoll/max_user_watches",
-                        true);
-    return true;
-  }
+  // Fails only for want of resources: then a later poll tries again.
+  if (!watch(events_.get(), n.socket.get(), EPOLLIN, static_cast<uint64_t>(n.peer), true)) return false;
   s.socket = std::move(n.socket);
   s.largest = n.largest;
   s.over = s.closed = false;

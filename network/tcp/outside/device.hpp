@@ -44,7 +44,7 @@ class device final : public outside_device, public bundling_device {
   bool flushed() override;
   bool flush_if_unpolled() override;
 
-  // --- for the context; the next poll handles it ---
+  // --- for the context ---
 
   uint16_t number() const { return number_; }
   void note_link(int peer, uint32_t generation, uint32_t largest, socket_handle socket);
@@ -101,6 +101,7 @@ class device final : public outside_device, public bundling_device {
   LCI_COLD errorcode_t explain(slot& s);
   bool handle_notes(event_sink& sink);
   bool handle(note& n, event_sink& sink);
+  /// False: try again later. Waits for no lock, and calls nothing of the context that takes its lock.
   bool take_link(note& n);
   bool end_link(note& n, event_sink& sink);
   /// Under both locks. What was posted and has not ended fails.
