@@ -45,7 +45,7 @@ runtime = Resource(
           "Peers outside of the job that may be connected at the same time, see `connect`; -1: 1024 if `bootstrap` "
           "is `none`, else 0.", "-1", source=_OURS, minimum=-1, maximum=65536),
         A("accept_external_peers", "bool",
-          "Whether other processes of the same user may connect to this runtime, if `max_peers` leaves room.",
+          "Whether peers outside of the job may connect to this runtime, if `max_peers` leaves room.",
           "true", source=_OURS),
         A("trace", "std::string",
           "Prefix of the path of a message trace, which each rank writes to `<trace>.<rank>.json` when the runtime "
@@ -111,6 +111,19 @@ net_context = Resource(
           "ofi, ibv, tcp: seconds after which a peer whose host does not answer any more counts as failed; 0: peers "
           "are not watched. Watched are peers that this rank has exchanged something with.",
           "30", source=_OURS, minimum=0, maximum=86400),
+        A("peer_listen", "std::string",
+          "Where peers outside of the job can reach this runtime over TCP, beside shared memory: `tcp://HOST:PORT`, or "
+          "several of them separated by commas. HOST is an address of this host in digits (IPv6 in brackets) or a "
+          "name; 0.0.0.0 and [::] are all addresses. PORT 0: a free one, see `get_address`. Empty: not at all.", "",
+          source=_OURS),
+        A("peer_auth", "std::string",
+          "How peers outside of the job prove over TCP who they are, both to each other and before anything else: "
+          "`secret`: by the key in `peer_key_file` (HMAC-SHA256 over fresh random bytes of both; needs libcrypto); "
+          "`none`: not at all, any process that can connect may; empty: by the key if there is one, else not at all, "
+          "but then only the loopback is used.", "", source=_OURS),
+        A("peer_key_file", "std::string",
+          "Path of a file of 16 to 4096 bytes that only its owner may read, with the same content at all peers; see "
+          "`peer_auth`.", "", source=_OURS),
         A("max_msg_size", "size_t",
           "Largest single message given to the network, in bytes; larger ones are sent in pieces.", "0x7FFFFFFF",
           minimum=4096),

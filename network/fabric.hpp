@@ -209,9 +209,12 @@ class external_peer_book {
 
 /// The state of an attempt to connect.
 struct contact {
-  enum class state : uint8_t { under_way, made, refused, gone };
+  enum class state : uint8_t { under_way, made, refused, gone, moved };
   state what = state::under_way;
-  std::string reason;  ///< set for `refused` and `gone`: the reason and the remedy
+  std::string reason{};  ///< set for `refused` and `gone`: the reason and the remedy
+  int peer = -1;         ///< moved: the attempt goes on under this id, which may be the own rank
+  /// moved, and `peer` is negative: the peer is on this host and has this address there; the one that was called.
+  std::string near_address{}, address{};
 };
 
 using detail::heap_window;
@@ -258,7 +261,7 @@ class context {
   /// rank if the address is this context's own. Never waits. Throws invalid_argument_error if the text is not an
   /// address of this network, resource_error if no id is left.
   virtual int connect(const std::string& address);
-  /// The state of that attempt. After `refused` and `gone` the caller no longer owns the id.
+  /// The state of that attempt. After `refused`, `gone` and `moved` the caller no longer owns the id.
   virtual contact contact_with(int peer) { return (void)peer, contact{}; }
   /// Closes a connection, or cancels an attempt to connect: the peer is notified, and poll() reports it to the sinks.
   /// Then the id is retired. No effect on an id that is not in use or is being retired.

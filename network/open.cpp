@@ -6,6 +6,8 @@
 #include "lib/base/check.hpp"
 #include "network/routed/choice.hpp"
 #include "network/routed/context.hpp"
+#include "network/routed/with_outside.hpp"
+#include "network/tcp/outside/context.hpp"
 
 namespace lci::network {
 
@@ -56,7 +58,9 @@ const fabric& choose_fabric(const net_context_attr_t& attr) {
                 "a usable one of those built in: " + names_of_all(), reason);
 }
 
-opened open_network(address_exchange& exchange, const net_context_attr_t& attr) {
+namespace {
+
+opened open_for_ranks(address_exchange& exchange, const net_context_attr_t& attr) {
   const fabric& wanted = choose_fabric(attr);
   if (wanted.id == attr_backend_t::sim) return {wanted.id, wanted.create(exchange, attr)};
   if (routed::leads_to_hosts(wanted)) {
@@ -91,6 +95,17 @@ opened open_network(address_exchange& exchange, const net_context_attr_t& attr) 
   else if (meet_all())
     return {attr_backend_t::shm, std::move(near)};
   between.throw_none();
+}
+
+}  // namespace
+
+opened open_network(address_exchange& exchange, const net_context_attr_t& attr, bool outside) {
+  opened made = open_for_ranks(exchange, attr);
+  // The simulated hosts have peers of their own outside of the job.
+  if (outside && made.backend != attr_backend_t::sim)
+    made.net = std::make_unique<routed::with_outside>(std::move(made.net),
+                                                      std::make_unique<outside::context>(attr, exchange.rank()));
+  return made;
 }
 
 }  // namespace lci::network

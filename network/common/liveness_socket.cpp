@@ -71,17 +71,20 @@ bool lacks_resources(int error) {
          error == EAGAIN || error == EINTR;
 }
 
+void watch_host(const socket_handle& s, std::chrono::milliseconds timeout) {
+  if (timeout.count() <= 0) return;
+  const auto seconds = static_cast<int>(timeout.count() / 1000);
+  set(s, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(s, IPPROTO_TCP, TCP_KEEPIDLE, std::max(seconds / 3, 1));
+  set(s, IPPROTO_TCP, TCP_KEEPINTVL, std::max(seconds / 6, 1));
+  set(s, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(s, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<unsigned>(timeout.count()));
+}
+
 socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::milliseconds timeout) {
   socket_handle s(socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (s.get() < 0) return s;
-  if (timeout.count() > 0) {
-    const auto seconds = static_cast<int>(timeout.count() / 1000);
-    set(s, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(s, IPPROTO_TCP, TCP_KEEPIDLE, std::max(seconds / 3, 1));
-    set(s, IPPROTO_TCP, TCP_KEEPINTVL, std::max(seconds / 6, 1));
-    set(s, IPPROTO_TCP, TCP_KEEPCNT, 3);
-    set(s, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<unsigned>(timeout.count()));
-  }
+  watch_host(s, timeout);
   if (connect(s.get(), reinterpret_cast<const sockaddr*>(&to), length_of(to)) != 0 && errno != EINPROGRESS) return {};
   return s;
 }

@@ -37,6 +37,9 @@ socket_handle listen_at(sockaddr_storage& address, int backlog);
 /// has not answered, or has not read what was sent. -1 on failure, with `errno`.
 socket_handle begin_to_connect(const sockaddr_storage& to, std::chrono::milliseconds timeout);
 
+/// The same keepalive for a connection that exists. No effect if `timeout` is 0.
+void watch_host(const socket_handle& s, std::chrono::milliseconds timeout);
+
 /// Whether a connection attempt that failed with this error may succeed a moment later: there is no route to the host
 /// now, for example because a neighbour's cache entry has expired.
 bool may_pass(int error);

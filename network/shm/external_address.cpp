@@ -38,7 +38,7 @@ external_address parse_address(const std::string& text) {
   // There is exactly one valid text for an address, so reject all others.
   if (got != 12 || a.where.pid <= 0 || to_text(a) != text)
     throw_invalid("connect", "address", '"' + text.substr(0, 240) + '"', "what get_address() gave, whole and unchanged",
-                  "an address of shared memory begins with shm://");
+                  "it begins with shm:// or tcp://");
   return a;
 }
 

@@ -10,9 +10,13 @@ namespace lci::network::sockets {
 
 uint64_t region_table::add(void* base, size_t size) {
   const uint64_t key = rkey_of(next_memory_key());
+  add_as(key, base, size);
+  return key;
+}
+
+void region_table::add_as(uint64_t key, void* base, size_t size) {
   std::lock_guard guard(lock_);
   ranges_.emplace(key, range{reinterpret_cast<uint64_t>(base), size});
-  return key;
 }
 
 void region_table::remove(uint64_t key) {

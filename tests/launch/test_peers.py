@@ -7,65 +7,11 @@ import subprocess
 import time
 import unittest
 
-from support import PATIENCE, LaunchTest, clean_environment, run
+from peers_support import PeersTest
+from support import PATIENCE, clean_environment, run
 
-HELPER = os.environ['PEER_HELPER']
 
-
-class Peers(LaunchTest):
-    def setUp(self):
-        super().setUp()
-        self.started = []
-
-    def tearDown(self):
-        for process in self.started:  # servers that the test does not end
-            self._close(process)
-        super().tearDown()
-
-    def begin(self, *words, **env):
-        """A process without lcirun."""
-        process = subprocess.Popen([HELPER] + [str(w) for w in words], text=True,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE,
-                                   env=clean_environment(LCI_ATTR_BOOTSTRAP='none',
-                                                         **{self.mark: 1}, **env))
-        self.started.append(process)
-        return process
-
-    def once(self, *words, **env):
-        return run(HELPER, *words, LCI_ATTR_BOOTSTRAP='none', **{self.mark: 1}, **env)
-
-    def serve(self, **env):
-        server = self.begin('server', **env)
-        self.where = server.stdout.readline().split()
-        self.assertEqual(len(self.where), 2, 'the server did not start')
-        self.assertRegex(self.where[0], r'^shm://[!-~]+$')
-        return server
-
-    def ends_well(self, process):
-        out, err = process.communicate(timeout=PATIENCE)
-        self.assertEqual(process.returncode, 0, err)
-        return out
-
-    def client(self, mode, times=1, **env):
-        result = self.once(mode, *self.where, times, **env)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
-
-    def look(self):
-        names = ('served', 'died', 'descriptors', 'mappings', 'resident', 'drained')
-        return dict(zip(names, map(int, self.client('report').split())))
-
-    def end(self, server):
-        self.client('end')
-        self.ends_well(server)
-
-    def assert_memory(self, before, after, **may_grow_by):
-        if os.environ.get('SANITIZER', 'none') != 'none':
-            return  # sanitizers keep freed memory
-        for what, much in may_grow_by.items():
-            self.assertLess(after[what], before[what] + much, what)
-
+class Peers(PeersTest):
     def connect_and_disconnect(self, **env):
         server = self.serve(**env)
         for _ in range(3):  # allocates what is allocated only once
@@ -184,7 +130,7 @@ class Peers(LaunchTest):
     def test_invalid_addresses_are_refused(self):
         self.serve()
         good = self.where[0]
-        for bad in ('', 'shm://', 'tcp://host:1', good + ' ', good[:-1] + 'x', good[1:],
+        for bad in ('', 'shm://', 'tcp://host', 'tcp://host:x', 'tcp://::1:1', good + ' ', good[:-1] + 'x', good[1:],
                     good.replace('/', '//', 1), '\u00e4' * 500):
             output = self.once('try', bad).stdout
             self.assertRegex(output, '^invalid_argument_error connect: address = .*get_address',

@@ -49,7 +49,7 @@ void refuse_default(const char* operation, const char* argument, const Handle* g
 
 net_context_t alloc_net_context(alloc_net_context_args& a) {
   runtime& rt = *a.runtime.p_impl;
-  network::opened opened = network::open_network(rt.exchange(), a.attr);
+  network::opened opened = network::open_network(rt.exchange(), a.attr, rt.external_peers != nullptr);
   auto context = std::make_unique<net_context>(a.runtime, a.attr, std::move(opened.net), rt.rank(), rt.n_peers());
   if (rt.external_peers != nullptr) context->net->open_to_external_peers(*rt.external_peers);
   context->attr.backend = opened.backend;

@@ -33,8 +33,12 @@ struct attempt : deferred_task {
   network::context& net() const { return *by.net_context.p_impl->net; }
 
   /// The state of the connection. After the deadline the attempt is withdrawn.
-  network::contact state() const {
+  network::contact state() {
     network::contact now = net().contact_with(peer);
+    if (now.what == network::contact::state::moved) {
+      peer = now.peer;
+      now.what = peer == by.rt.rank() ? network::contact::state::made : network::contact::state::under_way;
+    }
     if (now.what != network::contact::state::under_way) return now;
     if (clock::now() < deadline && !by.lifetime.closing()) return now;
     net().disconnect(peer);
@@ -69,7 +73,7 @@ struct attempt : deferred_task {
   }
 
   /// Waits until it has succeeded; throws if it fails.
-  void wait() const {
+  void wait() {
     for (progress_backoff rounds(by);;) {
       const network::contact now = state();
       if (now.what == network::contact::state::made) return;
@@ -96,8 +100,9 @@ std::string address_of(const char* operation, net_context& context) {
   std::string address = context.net->own_address();
   if (address.empty())
     throw_invalid(operation, "net_context", "of backend " + to_string(context.attr.backend),
-                  "of shared memory: peers outside of the job are connected by that alone",
-                  "leave LCI_ATTR_BACKEND unset, or set it to shm");
+                  "of shared memory, or one with peer_listen",
+                  "LCI_ATTR_PEER_LISTEN=tcp://127.0.0.1:0 listens for peers of this host, other addresses for more; or "
+                  "leave LCI_ATTR_BACKEND unset");
   return address;
 }
 
@@ -111,7 +116,6 @@ std::string get_address(get_address_args& a) {
 status_t connect(connect_args& a) {
   device& d = *a.device.p_impl;
   require_external_peers("connect", d.rt);
-  (void)address_of("connect", *d.net_context.p_impl);
   const bool waits = !can_signal(a.local_comp);
   if (waits && tls_in_progress)
     throw_invalid("connect", "local_comp", "empty", "a completion object inside a handler",
@@ -123,11 +127,11 @@ status_t connect(connect_args& a) {
                                  : clock::now() + std::chrono::nanoseconds(static_cast<int64_t>(a.timeout * 1e9));
   auto connecting = std::make_unique<attempt>(d, deadline, a.local_comp.p_impl, a.user_context);
   connecting->peer = d.net_context.p_impl->net->connect(a.address);
-  const status_t done = make_status(errorcode_t::done, connecting->peer, nullptr, 0, 0, a.user_context);
-  if (connecting->peer == d.rt.rank()) return done;
+  const auto done = [&] { return make_status(errorcode_t::done, connecting->peer, nullptr, 0, 0, a.user_context); };
+  if (connecting->peer == d.rt.rank()) return done();
   if (waits) {
     connecting->wait();
-    return done;
+    return done();
   }
   d.pending.fetch_add(1, std::memory_order_relaxed);
   d.lifetime.begin_task();

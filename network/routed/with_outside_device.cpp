@@ -1,0 +1,78 @@
+#include "network/routed/with_outside_device.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "lib/base/ticks.hpp"
+
+namespace lci::network::routed {
+
+namespace {
+
+// As between hosts: polling sockets takes long. A thread that sleeps between its polls polls them each time.
+constexpr uint32_t polls_between_far_ones = 4;
+const uint64_t longest_pause = ticks_in(std::chrono::microseconds(20));
+constexpr int64_t longest_sleep_us = 1000;
+
+}  // namespace
+
+with_outside_device::with_outside_device(const with_outside& c, std::unique_ptr<network::device> near,
+                                         std::unique_ptr<outside_device> far)
+    : context_(c), near_(std::move(near)), far_(std::move(far)) {
+  set_limits();
+}
+
+void with_outside_device::set_limits() {
+  limits_ = near_->get_limits();
+  const network::limits& far = far_->get_limits();
+  limits_.max_inject = std::min(limits_.max_inject, far.max_inject);
+  limits_.max_send = std::min(limits_.max_send, far.max_send);
+  limits_.max_rma = std::min(limits_.max_rma, far.max_rma);
+  limits_.sends_land_at_once = false;
+}
+
+void with_outside_device::settle(acquaintance how) {
+  near_->settle(how);
+  set_limits();
+}
+
+int with_outside_device::poll(event_sink& sink, int max_events) {
+  const int near = near_->poll(sink, max_events);
+  if (!context_.is_far_used()) return near;
+  // An approximate counter: increments lost between threads do no harm.
+  const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
+  polls_.store(polls, std::memory_order_relaxed);
+  const uint64_t now = cpu_ticks();
+  if (polls % polls_between_far_ones != 0 && now - far_polled_.load(std::memory_order_relaxed) < longest_pause)
+    return near;
+  far_polled_.store(now, std::memory_order_relaxed);
+  const int far = far_->poll(sink, max_events);
+  return near < 0 || far < 0 ? std::max(near, far) : near + far;
+}
+
+registration with_outside_device::register_memory(void* base, size_t size) {
+  const registration r = near_->register_memory(base, size);
+  far_->adopt_registration(r.rkey, base, size);
+  return r;
+}
+
+void with_outside_device::deregister_memory(const registration& reg) {
+  far_->drop_registration(reg.rkey);
+  near_->deregister_memory(reg);
+}
+
+void with_outside_device::wait(int64_t timeout_us) {
+  near_->wait(context_.is_far_used() ? std::min(timeout_us, longest_sleep_us) : timeout_us);
+}
+
+void with_outside_device::park(int64_t timeout_us) {
+  if (!context_.is_far_used()) return near_->park(timeout_us);
+  near_->park(watch_.arm() ? timeout_us : std::min(timeout_us, longest_sleep_us));
+}
+
+bool with_outside_device::flushed() {
+  const bool near = near_->flushed();
+  return far_->flushed() && near;
+}
+
+}  // namespace lci::network::routed

@@ -1,0 +1,478 @@
+#include "network/tcp/outside/context.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "lci/errors.hpp"
+#include "lib/base/check.hpp"
+#include "lib/base/log.hpp"
+#include "network/tcp/endpoint.hpp"
+#include "network/tcp/outside/device.hpp"
+#include "network/tcp/outside/url.hpp"
+
+namespace lci::network::outside {
+
+namespace {
+
+constexpr char leaving = 'L';  // the close notification
+constexpr std::chrono::milliseconds check_interval{50};
+// The sockets of a process that ends are closed one after the other.
+constexpr std::chrono::seconds longest_doubt{1};
+constexpr std::chrono::seconds longest_link_call{30};
+// So that many connections at once don't keep a device from its messages.
+constexpr int most_accepted_at_once = 32;
+constexpr size_t most_parked = 64;
+// Larger ones are of no use, and a peer must not make us reserve them.
+constexpr uint32_t largest_eager_message = uint32_t{1} << 24;
+
+/// What two addresses of shared memory have in common if their processes share a host.
+uint64_t host_of(const std::string& near_address) {
+  const size_t begin = near_address.find("//");
+  if (begin == std::string::npos) return 0;
+  const std::string host = near_address.substr(0, near_address.find('/', begin + 2));
+  uint64_t hash = 14695981039346656037u;  // FNV-1a: the same in all processes
+  for (const char c : host) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash == 0 ? 1 : hash;
+}
+
+socket_handle new_epoll() {
+  socket_handle made(epoll_create1(EPOLL_CLOEXEC));
+  if (made.get() < 0)
+    throw resource_error(std::string("tcp: no epoll for peers outside of the job: ") + std::strerror(errno) +
+                         "; raise `ulimit -n`");
+  return made;
+}
+
+}  // namespace
+
+context::context(const net_context_attr_t& attr, int rank)
+    : attr_(attr),
+      rank_(rank),
+      keys_(attr),
+      identity_(new_nonce()),
+      timeout_(static_cast<int64_t>(attr.peer_timeout * 1000)),
+      events_(new_epoll()),
+      introductions_(*this, keys_, events_.get(), timeout_) {
+  if (!attr.peer_listen.empty()) listen_at_all(attr.peer_listen);
+}
+
+context::~context() {
+  for (const peer_state& p : peers_)
+    if (p.now == phase::connected) send_short(p.control.get(), std::string(1, leaving));
+}
+
+void context::listen_at_all(const std::string& urls) {
+  constexpr const char* operation = "alloc_net_context";
+  bool leaves_host = false;
+  for (size_t begin = 0; begin <= urls.size();) {
+    const size_t end = std::min(urls.find(',', begin), urls.size());
+    const std::string text = urls.substr(begin, end - begin);
+    begin = end + 1;
+    sockaddr_storage where = resolve(parse_url(text, operation, "peer_listen"), operation).front();
+    if (!is_loopback(where) && !keys_.may_leave_host())
+      throw_invalid(operation, "peer_listen", '"' + text + '"', "an address of the loopback, such as tcp://127.0.0.1:0",
+                    "any host may connect elsewhere: set peer_key_file to the path of a key, or peer_auth to none if "
+                    "all hosts that reach this one may be trusted");
+    socket_handle listener(socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const int on = 1;  // a server that starts again gets the port of its former connections
+    setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    socklen_t length = length_of(where);
+    if (bind(listener.get(), reinterpret_cast<sockaddr*>(&where), length) != 0 || listen(listener.get(), 1024) != 0 ||
+        getsockname(listener.get(), reinterpret_cast<sockaddr*>(&where), &length) != 0 ||
+        !watch(events_.get(), listener.get(), EPOLLIN, listener_mark | listeners_.size(), true))
+      throw resource_error("tcp: peers outside of the job can't be listened for at " + text + ": " +
+                           std::strerror(errno) + "; port 0 takes a free one (LCI_ATTR_PEER_LISTEN)");
+    // The one that most peers reach.
+    if (address_.empty() || (!leaves_host && !is_loopback(where))) address_ = url_of(where);
+    leaves_host = leaves_host || !is_loopback(where);
+    listeners_.push_back(std::move(listener));
+  }
+  note_use();
+}
+
+void context::open_to_external_peers(external_peer_book& book) {
+  book_ = &book;
+  live_.reset(new std::atomic<uint32_t>[static_cast<size_t>(book.capacity())]());
+}
+
+void context::set_near_address(const std::string& address) {
+  if (address.size() > longest_address) return;
+  near_address_ = address;
+  near_host_ = host_of(address);
+}
+
+std::unique_ptr<outside_device> context::create_outside_device(size_t eager_size) {
+  return std::make_unique<device>(*this, eager_size);
+}
+
+bool context::knows(const std::string& address) const { return is_url(address); }
+
+// --- connecting ---
+
+int context::admit() {
+  const int peer = book_->admit();
+  if (peer < 0) return peer;
+  const auto i = static_cast<size_t>(peer - first());
+  if (i >= peers_.size()) peers_.resize(i + 1);
+  peers_[i] = {};
+  peers_[i].generation = next_generation_++;
+  return peer;
+}
+
+int context::begin(const std::string& address, uint64_t host) {
+  const url u = parse_url(address, "connect", "address");
+  if (address == address_) return rank_;
+  std::vector<sockaddr_storage> where = resolve(u, "connect");
+  if (!keys_.may_leave_host() && !std::all_of(where.begin(), where.end(), is_loopback))
+    throw_invalid("connect", "address", '"' + address + '"', "an address of the loopback",
+                  "who listens elsewhere is not known: set LCI_ATTR_PEER_KEY_FILE to the path of a key, or "
+                  "LCI_ATTR_PEER_AUTH=none if all hosts on the way may be trusted");
+  hello h;
+  h.has_key = keys_.has_key();
+  h.token = identity_;
+  h.host = host;
+  const std::lock_guard guard(mutex_);
+  h.largest = largest_;
+  const int peer = admit();
+  if (peer < 0)
+    throw resource_error("connect: all " + std::to_string(capacity()) +
+                         " peer ids are in use; disconnect some, or raise LCI_ATTR_MAX_PEERS");
+  peer_state& p = at(peer);
+  p.now = phase::calling;
+  p.called = true;
+  p.where = where;
+  p.address = address;
+  note_use();
+  // The caller's own deadline ends the call by disconnect().
+  p.call = introductions_.next_call();
+  controls_[p.call] = peer;
+  introductions_.call(where, h, clock::time_point::max());
+  return peer;
+}
+
+void context::fail(int peer, contact::state how, const std::string& reason) {
+  peer_state& p = at(peer);
+  p.result.what = how;
+  p.result.reason = reason;
+  p.control = socket_handle();
+  p.parked.clear();
+  p.now = phase::unsuccessful;
+}
+
+void context::on_no_answer(uint32_t call, bool refused, const std::string& reason) {
+  if (const auto control = controls_.find(call); control != controls_.end()) {
+    const int peer = control->second;
+    controls_.erase(control);
+    return fail(peer, refused ? contact::state::refused : contact::state::gone,
+                (refused ? "the runtime at " + at(peer).address + " refuses the connection: "
+                         : "there is no connection with " + at(peer).address + ": ") +
+                    reason);
+  }
+  const auto link = links_.find(call);
+  if (link == links_.end()) return;
+  const int peer = link->second.peer;
+  links_.erase(link);
+  log_warning("tcp: no link with " + at(peer).address + ": " + reason);
+  if (at(peer).now == phase::connected) begin_end(peer, departure::died);
+  if (at(peer).now != phase::linking) return;
+  drop_link_calls(peer);
+  fail(peer, contact::state::gone, "there is no link with " + at(peer).address + ": " + reason);
+}
+
+void context::on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) {
+  if (const auto control = controls_.find(call); control != controls_.end()) {
+    const int peer = control->second;
+    controls_.erase(control);
+    if (m.what == verdict::good) return establish(peer, std::move(socket), m.largest, m.token);
+    fail(peer, contact::state::moved, {});
+    at(peer).result.peer = m.what == verdict::self ? rank_ : -1;
+    at(peer).result.near_address = address;
+    at(peer).result.address = at(peer).address;
+    return;
+  }
+  const auto link = links_.find(call);
+  if (link == links_.end()) return;
+  const link_call what = link->second;
+  links_.erase(link);
+  peer_state& p = at(what.peer);
+  if (p.now == phase::connected) give_link(what.peer, what.device, std::move(socket));
+  if (p.now != phase::linking) return;
+  p.parked.emplace(what.device, std::move(socket));
+  if (--p.devices_left == 0) go_live(what.peer);
+}
+
+contact context::contact_with(int peer) {
+  look();
+  const std::lock_guard guard(mutex_);
+  peer_state& p = at(peer);
+  switch (p.now) {
+    case phase::calling:
+    case phase::linking:
+      return {};
+    case phase::unsuccessful: {
+      contact result = p.result;
+      finish(peer, departure::disconnected);
+      return result;
+    }
+    case phase::connected:
+    case phase::ending:
+    case phase::over:
+      return {contact::state::made};
+    case phase::idle:
+      break;
+  }
+  return {contact::state::gone, "disconnect() has closed the connection"};
+}
+
+void context::establish(int peer, socket_handle control, uint32_t largest, const nonce& token) {
+  peer_state& p = at(peer);
+  if (!watch(events_.get(), control.get(), EPOLLIN | EPOLLRDHUP, control_mark | static_cast<uint32_t>(peer - first()),
+             true))
+    return fail(peer, contact::state::refused, std::string("it can't be watched: ") + std::strerror(errno));
+  p.control = std::move(control);
+  p.largest = std::min(largest, largest_eager_message);
+  p.token = token;
+  p.devices_left = p.called ? static_cast<int>(devices_.size()) : 0;
+  p.now = phase::linking;
+  if (p.devices_left == 0) return go_live(peer);
+  for (const device* d : devices_)
+    if (p.now == phase::linking) call_link(peer, d->number());
+}
+
+void context::go_live(int peer) {
+  peer_state& p = at(peer);
+  p.now = phase::connected;
+  std::map<uint16_t, socket_handle> links;
+  links.swap(p.parked);
+  for (auto& [number, socket] : links) give_link(peer, number, std::move(socket));
+  live_[static_cast<size_t>(peer - first())].store(p.generation, std::memory_order_release);
+  book_->on_connected(peer);
+}
+
+void context::call_link(int peer, uint16_t number) {
+  const peer_state& p = at(peer);
+  hello h;
+  h.what = purpose::link;
+  h.has_key = keys_.has_key();
+  h.device = number;
+  h.token = p.token;
+  links_[introductions_.next_call()] = {peer, number};
+  introductions_.call(p.where, h, clock::now() + longest_link_call);
+}
+
+void context::give_link(int peer, uint16_t number, socket_handle socket) {
+  peer_state& p = at(peer);
+  for (device* d : devices_)
+    if (d->number() == number) return d->note_link(peer, p.generation, p.largest, std::move(socket));
+  if (p.parked.size() < most_parked) p.parked.emplace(number, std::move(socket));
+}
+
+// --- accepting ---
+
+void context::accept_some(const socket_handle& listener) {
+  for (int i = 0; i < most_accepted_at_once; ++i) {
+    socket_handle s(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (s.get() >= 0) {
+      introductions_.add_caller(std::move(s));
+      continue;
+    }
+    if (errno == ECONNABORTED || errno == EINTR) continue;
+    if (lacks_resources(errno) && errno != EAGAIN && !std::exchange(warned_, true))
+      log_warning(std::string("tcp: can't accept a connection of a peer outside of the job: ") + std::strerror(errno) +
+                  "; raise `ulimit -n`");
+    return;
+  }
+}
+
+void context::on_caller(const hello& from, socket_handle socket) {
+  if (from.what == purpose::link) return take_link(from, std::move(socket));
+  outcome m;
+  m.largest = largest_;
+  std::string address;
+  int peer = -1;
+  if (equal(from.token, identity_)) {
+    m.what = verdict::self;
+  } else if (!book_->accepts_external_peers()) {
+    m.what = verdict::not_accepted;
+  } else if (from.host != 0 && from.host == near_host_) {
+    m.what = verdict::near;
+    address = near_address_;
+  } else if ((peer = admit()) < 0) {
+    m.what = verdict::full;
+  }
+  m.address_size = static_cast<uint16_t>(address.size());
+  if (peer >= 0) m.token = new_nonce();
+  const bool sent = send_short(socket.get(), encode(m) + address);
+  if (peer < 0) return;
+  if (sent) {
+    watch_host(socket, timeout_);
+    establish(peer, std::move(socket), from.largest, m.token);
+  }
+  if (at(peer).now != phase::connected) finish(peer, departure::disconnected);
+}
+
+void context::take_link(const hello& from, socket_handle socket) {
+  outcome m;
+  const auto p = std::find_if(peers_.begin(), peers_.end(), [&](const peer_state& known) {
+    return known.now == phase::connected && !known.called && equal(known.token, from.token);
+  });
+  if (p == peers_.end()) m.what = verdict::unknown;
+  if (!send_short(socket.get(), encode(m)) || p == peers_.end()) return;
+  give_link(first() + static_cast<int>(p - peers_.begin()), from.device, std::move(socket));
+}
+
+// --- devices ---
+
+uint16_t context::add(device& d, size_t eager_size) {
+  const std::lock_guard guard(mutex_);
+  devices_.push_back(&d);
+  largest_ = std::max(largest_, static_cast<uint32_t>(eager_size));
+  const uint16_t number = next_device_++;
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    peer_state& p = peers_[i];
+    if (p.now != phase::connected && p.now != phase::linking) continue;
+    const int peer = first() + static_cast<int>(i);
+    if (p.now == phase::linking) ++p.devices_left;
+    if (p.called) call_link(peer, number);
+    if (p.now != phase::connected) continue;
+    if (const auto parked = p.parked.find(number); parked != p.parked.end()) {
+      d.note_link(peer, p.generation, p.largest, std::move(parked->second));
+      p.parked.erase(parked);
+    }
+  }
+  return number;
+}
+
+void context::remove(device& d) {
+  const std::lock_guard guard(mutex_);
+  devices_.erase(std::remove(devices_.begin(), devices_.end(), &d), devices_.end());
+}
+
+// --- ends ---
+
+void context::on_trouble(int peer, uint32_t generation, const char* reason, bool at_once) {
+  const std::lock_guard guard(mutex_);
+  peer_state& p = at(peer);
+  if (p.now != phase::connected || p.generation != generation) return;
+  if (p.trouble.empty()) p.since = clock::now();
+  p.trouble = reason;
+  if (!at_once) return;
+  log_warning("tcp: rank " + std::to_string(peer) + ", a peer outside of the job, is disconnected: " + reason);
+  begin_end(peer, departure::died);
+}
+
+void context::read_control(int peer) {
+  char bytes[16];
+  const ssize_t n = recv(at(peer).control.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n < 0)
+    log_warning("tcp: the connection with rank " + std::to_string(peer) +
+                ", a peer outside of the job, has failed: " + std::strerror(errno));
+  if (at(peer).now == phase::connected)
+    return begin_end(peer, n > 0 && bytes[0] == leaving ? departure::left : departure::died);
+  drop_link_calls(peer);
+  fail(peer, contact::state::gone, "the runtime at " + at(peer).address + " has closed the connection");
+}
+
+void context::disconnect(int peer) {
+  const std::lock_guard guard(mutex_);
+  if (static_cast<size_t>(peer - first()) >= peers_.size()) return;
+  peer_state& p = at(peer);
+  switch (p.now) {
+    case phase::idle:
+      return;
+    case phase::calling:
+      introductions_.hang_up(p.call);
+      controls_.erase(p.call);
+      return finish(peer, departure::disconnected);
+    case phase::linking:
+      send_short(p.control.get(), std::string(1, leaving));
+      drop_link_calls(peer);
+      return finish(peer, departure::disconnected);
+    case phase::unsuccessful:
+    case phase::over:
+      return finish(peer, departure::disconnected);
+    case phase::connected:
+      send_short(p.control.get(), std::string(1, leaving));
+      return begin_end(peer, departure::disconnected);
+    case phase::ending:
+      p.released = true;
+      return;
+  }
+}
+
+void context::begin_end(int peer, departure how) {
+  peer_state& p = at(peer);
+  live_[static_cast<size_t>(peer - first())].store(0, std::memory_order_release);
+  p.now = phase::ending;
+  p.how = how;
+  p.released = how == departure::disconnected;
+  p.control = socket_handle();
+  p.parked.clear();
+  drop_link_calls(peer);
+  p.devices_left = static_cast<int>(devices_.size());
+  if (p.devices_left == 0) return finish(peer, how);
+  for (device* d : devices_) d->note_end(peer, p.generation, how);
+}
+
+void context::drop_link_calls(int peer) {
+  for (auto link = links_.begin(); link != links_.end();) {
+    if (link->second.peer == peer) introductions_.hang_up(link->first);
+    link = link->second.peer == peer ? links_.erase(link) : std::next(link);
+  }
+}
+
+void context::dealt_with(int peer) {
+  const std::lock_guard guard(mutex_);
+  peer_state& p = at(peer);
+  if (p.now == phase::ending && --p.devices_left == 0) finish(peer, p.how);
+}
+
+void context::finish(int peer, departure how) {
+  peer_state& p = at(peer);
+  const bool to_program = how != departure::disconnected && !p.released;
+  p = {};
+  p.now = to_program ? phase::over : phase::idle;
+  book_->retire(peer, to_program ? how : departure::disconnected);
+}
+
+void context::look() {
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard.owns_lock()) return;
+  epoll_event events[32];
+  const int n = epoll_wait(events_.get(), events, 32, 0);
+  for (int i = 0; i < n; ++i) {
+    const uint64_t mark = events[i].data.u64;
+    const auto low = static_cast<uint32_t>(mark);
+    if (mark >> 32 == listener_mark >> 32) {
+      accept_some(listeners_[low]);
+    } else if (mark >> 32 == control_mark >> 32) {
+      if (peers_[low].now == phase::connected || peers_[low].now == phase::linking)
+        read_control(first() + static_cast<int>(low));
+    } else {
+      introductions_.handle(mark);
+    }
+  }
+  handle_due();
+}
+
+void context::handle_due() {
+  const auto now = clock::now();
+  if (now < due_) return;
+  due_ = now + check_interval;
+  introductions_.handle_due();
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    peer_state& p = peers_[i];
+    if (p.now != phase::connected || p.trouble.empty() || now - p.since < longest_doubt) continue;
+    log_warning("tcp: rank " + std::to_string(first() + static_cast<int>(i)) +
+                ", a peer outside of the job, is disconnected: " + p.trouble);
+    begin_end(first() + static_cast<int>(i), departure::died);
+  }
+}
+
+}  // namespace lci::network::outside

@@ -1,0 +1,142 @@
+// Connections with peers outside of the job over TCP: made, watched and ended for all devices of a runtime.
+//
+// A connection of two contexts begins with one of sockets for control, which lasts as long as they are connected: its end
+// without a close notification is the peer's failure. Beside it, each pair of devices of the same number has a link,
+// which the connecting side makes, as the other one may not know how to reach it. When a connection ends, each device
+// closes its link and reports that to its sink; after the last one the id is retired.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "network/common/bundle_flusher.hpp"
+#include "network/common/outside.hpp"
+#include "network/tcp/outside/introductions.hpp"
+
+namespace lci::network::outside {
+
+class device;
+
+/// Thread-safe. Methods may be called inside a sink, and while locks of a device are held: nothing here takes one of
+/// those but the lock of a device's notes.
+class context final : public outside_context, private introductions_owner {
+ public:
+  /// `rank`: the own one. Throws invalid_argument_error, or resource_error if it can't listen.
+  context(const net_context_attr_t& attr, int rank);
+  ~context() override;
+
+  std::unique_ptr<outside_device> create_outside_device(size_t eager_size) override;
+  void set_near_address(const std::string& address) override;
+  void open_to_external_peers(external_peer_book& book) override;
+  std::string own_address() override { return address_; }
+  bool knows(const std::string& address) const override;
+  int connect(const std::string& address) override { return begin(address, near_host_); }
+  int connect_far(const std::string& address) override { return begin(address, 0); }
+  contact contact_with(int peer) override;
+  void disconnect(int peer) override;
+
+  // --- for devices ---
+
+  int first() const { return book_->first(); }
+  int capacity() const { return book_->capacity(); }
+  const net_context_attr_t& attr() const { return attr_; }
+  network::flusher& flusher() { return flusher_; }
+  /// Ready when look() may find something.
+  int events() const { return events_.get(); }
+  bool is_used() const override { return used_.load(std::memory_order_relaxed); }
+  /// Accepts, answers, and notices ends, unless another thread does that at the moment.
+  void look();
+  /// Numbers connections, from 1: of the one that the peer now has; 0: it is not connected.
+  uint32_t generation_of(int peer) const {
+    return live_[static_cast<size_t>(peer - first())].load(std::memory_order_acquire);
+  }
+  /// From now on the device is told of connections. Returns its number.
+  uint16_t add(device& d, size_t eager_size);
+  void remove(device& d);
+  /// The link of a device has ended, or its peer has sent what makes no sense; then the connection ends at once.
+  void on_trouble(int peer, uint32_t generation, const char* reason, bool at_once);
+  /// A device has handled the end of that connection.
+  void dealt_with(int peer);
+
+ private:
+  using clock = std::chrono::steady_clock;
+  enum class phase : uint8_t { idle, calling, linking, unsuccessful, connected, ending, over };
+  struct peer_state {
+    phase now = phase::idle;
+    uint32_t generation = 0, call = 0;
+    bool called = false;  // by this side
+    socket_handle control;
+    nonce token{};
+    uint32_t largest = 0;  // bytes of its messages
+    std::vector<sockaddr_storage> where;
+    std::string address;
+    contact result;                            // of an unsuccessful call
+    bool released = false;                     // ending, over: the program has released the id
+    departure how = departure::left;           // ending
+    int devices_left = 0;                      // ending
+    std::map<uint16_t, socket_handle> parked;  // links to devices that do not exist yet; linking: all
+    std::string trouble;                       // of a link, which the end of the control connection will explain
+    clock::time_point since;
+  };
+  struct link_call {
+    int peer;
+    uint16_t device;
+  };
+  static constexpr uint64_t listener_mark = uint64_t{3} << 32, control_mark = uint64_t{4} << 32;  // plus an index
+
+  peer_state& at(int peer) { return peers_[static_cast<size_t>(peer - first())]; }
+  void listen_at_all(const std::string& urls);
+  int begin(const std::string& address, uint64_t host);
+  // All of the following under mutex_.
+  int admit();
+  void accept_some(const socket_handle& listener);
+  void on_caller(const hello& from, socket_handle socket) override;
+  void on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) override;
+  void on_no_answer(uint32_t call, bool refused, const std::string& reason) override;
+  void take_link(const hello& from, socket_handle socket);
+  void establish(int peer, socket_handle control, uint32_t largest, const nonce& token);
+  void go_live(int peer);
+  void drop_link_calls(int peer);
+  void give_link(int peer, uint16_t device, socket_handle socket);
+  void call_link(int peer, uint16_t device);
+  void read_control(int peer);
+  void begin_end(int peer, departure how);
+  void finish(int peer, departure how);
+  void fail(int peer, contact::state how, const std::string& reason);
+  void handle_due();
+  void note_use() { used_.store(true, std::memory_order_relaxed); }
+
+  const net_context_attr_t attr_;
+  const int rank_;
+  const credentials keys_;
+  const nonce identity_;
+  const std::chrono::milliseconds timeout_;
+  socket_handle events_;  // epoll
+  std::vector<socket_handle> listeners_;
+  std::string address_, near_address_;
+  uint64_t near_host_ = 0;
+  external_peer_book* book_ = nullptr;
+  std::unique_ptr<std::atomic<uint32_t>[]> live_;
+  std::atomic<bool> used_{false};
+  network::flusher flusher_;
+
+  std::mutex mutex_;
+  introductions introductions_;          // under mutex_
+  std::vector<peer_state> peers_;        // under mutex_; grows as ids are used
+  std::map<uint32_t, link_call> links_;  // under mutex_: calls for links
+  std::map<uint32_t, int> controls_;     // under mutex_: calls for connections
+  std::vector<device*> devices_;         // under mutex_
+  uint16_t next_device_ = 0;             // under mutex_
+  uint32_t next_generation_ = 1;         // under mutex_
+  uint32_t largest_ = 0;                 // under mutex_: bytes of our messages
+  clock::time_point due_;                // under mutex_
+  bool warned_ = false;                  // under mutex_
+};
+
+}  // namespace lci::network::outside

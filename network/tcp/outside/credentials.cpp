@@ -1,0 +1,136 @@
+#include "network/tcp/outside/credentials.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#ifdef LCI_WITH_CRYPTO
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#endif
+
+#include "lci/errors.hpp"
+#include "lib/base/check.hpp"
+#include "network/common/liveness_socket.hpp"
+
+namespace lci::network::outside {
+
+namespace {
+
+constexpr size_t shortest_key = 16, longest_key = 4096;
+constexpr const char* operation = "alloc_net_context";
+
+[[noreturn]] void throw_no_library(const std::string& why) {
+  throw_invalid(operation, "peer_auth", "secret", "supported by this library", why);
+}
+
+#ifdef LCI_WITH_CRYPTO
+
+/// Loaded by the first key.
+struct library {
+  decltype(&::HMAC) hmac = nullptr;
+  decltype(&::EVP_sha256) sha256 = nullptr;
+
+  library() {
+    void* const handle = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) throw_no_library(std::string(dlerror()) + "; install OpenSSL's (Debian: libssl3)");
+    hmac = reinterpret_cast<decltype(hmac)>(dlsym(handle, "HMAC"));
+    sha256 = reinterpret_cast<decltype(sha256)>(dlsym(handle, "EVP_sha256"));
+    const auto init = reinterpret_cast<decltype(&::OPENSSL_init_crypto)>(dlsym(handle, "OPENSSL_init_crypto"));
+    if (hmac == nullptr || sha256 == nullptr || init == nullptr)
+      throw_no_library("libcrypto.so.3 has no HMAC with SHA-256");
+    init(OPENSSL_INIT_NO_ATEXIT, nullptr);  // threads of the library may connect after exit() has begun
+  }
+};
+
+proof digest_of(const std::string& key, const std::string& text) {
+  static const library crypto;
+  proof made{};
+  unsigned size = 0;
+  if (crypto.hmac(crypto.sha256(), key.data(), static_cast<int>(key.size()),
+                  reinterpret_cast<const unsigned char*>(text.data()), text.size(), made.data(), &size) == nullptr ||
+      size != made.size())
+    throw resource_error("peer_auth: libcrypto could not compute an HMAC with SHA-256");
+  return made;
+}
+
+#else
+
+proof digest_of(const std::string&, const std::string&) {
+  throw_no_library("it was built without OpenSSL's headers (Debian: libssl-dev)");
+}
+
+#endif
+
+std::string read_key(const std::string& path) {
+  const auto refuse = [&](const std::string& why) {
+    throw_invalid(operation, "peer_key_file", '"' + path + '"',
+                  "a file of 16 to 4096 bytes that nobody but its owner may read",
+                  why + "; `head -c 32 /dev/urandom | base64 > FILE; chmod 600 FILE` makes one");
+  };
+  const socket_handle file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat s {};
+  if (file.get() < 0 || fstat(file.get(), &s) != 0) refuse(std::strerror(errno));
+  if (!S_ISREG(s.st_mode)) refuse("it is no regular file");
+  if (s.st_uid != geteuid() && s.st_uid != 0) refuse("it belongs to another user");
+  if ((s.st_mode & 077) != 0) refuse("others may read or write it");
+  std::string key(longest_key + 1, '\0');
+  const ssize_t n = read(file.get(), key.data(), key.size());
+  key.resize(n < 0 ? 0 : static_cast<size_t>(n));
+  if (key.size() > longest_key) refuse("it is longer");
+  // Editors end files with a line feed.
+  while (!key.empty() && (key.back() == '\n' || key.back() == '\r')) key.pop_back();
+  if (key.size() < shortest_key) refuse("it is shorter");
+  return key;
+}
+
+template <class T>
+bool same(const T& a, const T& b) {
+  unsigned differences = 0;
+  for (size_t i = 0; i < a.size(); ++i) differences |= static_cast<unsigned>(a[i] ^ b[i]);
+  return differences == 0;
+}
+
+}  // namespace
+
+nonce new_nonce() {
+  nonce made;
+  if (getrandom(made.data(), made.size(), 0) != static_cast<ssize_t>(made.size()))
+    throw resource_error(std::string("tcp: no random bytes: ") + std::strerror(errno));
+  return made;
+}
+
+bool equal(const proof& a, const proof& b) { return same(a, b); }
+bool equal(const nonce& a, const nonce& b) { return same(a, b); }
+
+credentials::credentials(const net_context_attr_t& attr) {
+  const std::string& wanted = attr.peer_auth;
+  if (!wanted.empty() && wanted != "none" && wanted != "secret")
+    throw_invalid(operation, "peer_auth", '"' + wanted + '"', "none or secret, or empty");
+  none_is_wanted_ = wanted == "none";
+  if (none_is_wanted_) return;
+  if (attr.peer_key_file.empty()) {
+    if (wanted == "secret")
+      throw_invalid(operation, "peer_key_file", "empty", "the path of the key", "peer_auth = secret needs it");
+    return;
+  }
+  key_ = read_key(attr.peer_key_file);
+  (void)digest_of(key_, "");  // throws now if there is no libcrypto
+}
+
+proof credentials::prove(const char* role, const std::string& hello, const nonce& of_server) const {
+  if (!has_key()) return {};
+  std::string text(role);
+  text += '\0';
+  text += hello;
+  text.append(reinterpret_cast<const char*>(of_server.data()), of_server.size());
+  return digest_of(key_, text);
+}
+
+}  // namespace lci::network::outside

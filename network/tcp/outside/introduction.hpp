@@ -1,0 +1,77 @@
+// The messages by which a connection with a peer outside of the job begins. The connecting side sends a hello; the other
+// one a challenge, which proves that it knows the key; the connecting side its proof; the other one the outcome. All
+// have a fixed size except for the address in an outcome, and no more bytes are read before the proof was checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "network/tcp/outside/credentials.hpp"
+
+namespace lci::network::outside {
+
+/// What a connection is for.
+enum class purpose : uint8_t {
+  control = 1,  ///< the first one of two contexts: it lasts as long as they are connected, and carries the close
+                ///< notification
+  link,         ///< messages between two devices
+};
+
+struct hello {
+  purpose what = purpose::control;
+  bool has_key = false;
+  uint16_t device = 0;   ///< link: the number of the devices
+  uint32_t largest = 0;  ///< bytes of the longest message that the sender sends
+  nonce fresh{};
+  nonce token{};      ///< control: the identity of the sender's context; link: what the outcome of the control has said
+  uint64_t host = 0;  ///< control: identifies the host of the sender's shared memory; 0: none is wanted
+};
+
+/// What the accepting side says.
+enum class verdict : uint8_t {
+  good = 1,
+  near,  ///< good, but both are on one host: connect to the address of shared memory
+  self,  ///< that context is the sender itself
+  // Refusals.
+  not_accepted,
+  full,
+  needs_key,
+  has_no_key,
+  wrong_key,
+  unknown,  ///< link: there is no such connection any more
+};
+
+struct challenge {
+  verdict what = verdict::good;
+  nonce fresh{};
+  proof of_server{};
+};
+
+struct outcome {
+  verdict what = verdict::good;
+  uint32_t largest = 0;
+  nonce token{};
+  uint16_t address_size = 0;  ///< near: the bytes that follow
+};
+
+constexpr size_t hello_size = 64, challenge_size = 64, proof_size = 32, outcome_size = 32, longest_address = 512;
+
+std::string encode(const hello& m);
+std::string encode(const challenge& m);
+std::string encode(const proof& m);
+std::string encode(const outcome& m);
+/// False: not sent by this version of the library. `bytes` has the message's size.
+bool decode(const std::string& bytes, hello& m);
+bool decode(const std::string& bytes, challenge& m);
+bool decode(const std::string& bytes, proof& m);
+bool decode(const std::string& bytes, outcome& m);
+
+/// Of a refusal, as the connecting side reports it: the reason and the remedy.
+const char* explain(verdict why);
+
+// Roles of proofs.
+inline constexpr const char* server_role = "LCI peer, accepting";
+inline constexpr const char* client_role = "LCI peer, connecting";
+
+}  // namespace lci::network::outside

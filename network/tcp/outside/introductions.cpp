@@ -1,0 +1,252 @@
+#include "network/tcp/outside/introductions.hpp"
+
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "lib/base/memory.hpp"
+#include "network/tcp/endpoint.hpp"
+
+namespace lci::network::outside {
+
+namespace {
+
+constexpr std::chrono::seconds longest_silence{10};
+constexpr std::chrono::milliseconds pause{50};
+constexpr size_t most_callers = 128;
+
+enum class arrival : uint8_t { whole, partial, over };
+
+/// Reads up to `size` bytes altogether, and never more.
+arrival receive(int fd, std::string& bytes, size_t size) {
+  char some[128];
+  while (bytes.size() < size) {
+    const ssize_t n = recv(fd, some, std::min(sizeof some, size - bytes.size()), MSG_DONTWAIT);
+    if (n > 0) {
+      bytes.append(some, static_cast<size_t>(n));
+    } else if (n < 0 && errno == EINTR) {
+      continue;
+    } else {
+      return n < 0 && (errno == EAGAIN || lacks_memory(errno)) ? arrival::partial : arrival::over;
+    }
+  }
+  return arrival::whole;
+}
+
+void send_at_once(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+}  // namespace
+
+bool send_short(int fd, const std::string& bytes) {
+  return send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes.size());
+}
+
+bool watch(int epoll, int fd, uint32_t events, uint64_t mark, bool is_new) {
+  epoll_event e{};
+  e.events = events;
+  e.data.u64 = mark;
+  return epoll_ctl(epoll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &e) == 0;
+}
+
+// --- the accepting side ---
+
+void introductions::add_caller(socket_handle socket) {
+  while (callers_.size() >= most_callers) drop(callers_.begin());
+  const int fd = socket.get();
+  send_at_once(fd);
+  if (!watch(events_, fd, EPOLLIN | EPOLLRDHUP, caller_mark | static_cast<uint32_t>(fd), true)) return;
+  callers_.push_back({std::move(socket), clock::now(), {}, {}, {}, {}});
+  callers_by_descriptor_[fd] = std::prev(callers_.end());
+  advance(std::prev(callers_.end()));
+}
+
+void introductions::drop(caller_list::iterator c) {
+  callers_by_descriptor_.erase(c->socket.get());
+  callers_.erase(c);
+}
+
+void introductions::advance(caller_list::iterator c) {
+  for (;;) {
+    const bool greeted = !c->first.empty();
+    switch (receive(c->socket.get(), c->bytes, greeted ? proof_size : hello_size)) {
+      case arrival::partial:
+        return;
+      case arrival::over:
+        return drop(c);
+      case arrival::whole:
+        break;
+    }
+    if (!(greeted ? take_proof(*c) : take_hello(*c))) return drop(c);
+    if (!greeted) continue;
+    socket_handle socket = std::move(c->socket);
+    const hello said = c->said;
+    callers_by_descriptor_.erase(socket.get());
+    callers_.erase(c);
+    epoll_ctl(events_, EPOLL_CTL_DEL, socket.get(), nullptr);
+    return owner_.on_caller(said, std::move(socket));
+  }
+}
+
+bool introductions::take_hello(caller& c) {
+  if (!decode(c.bytes, c.said)) return false;
+  c.first = std::move(c.bytes);
+  c.bytes.clear();
+  c.fresh = new_nonce();
+  challenge answer;
+  answer.fresh = c.fresh;
+  if (c.said.has_key != keys_.has_key())
+    answer.what = keys_.has_key() ? verdict::needs_key : verdict::has_no_key;
+  else
+    answer.of_server = keys_.prove(server_role, c.first, c.fresh);
+  return send_short(c.socket.get(), encode(answer)) && answer.what == verdict::good;
+}
+
+bool introductions::take_proof(caller& c) {
+  proof theirs;
+  if (!decode(c.bytes, theirs)) return false;
+  if (!keys_.has_key() || equal(theirs, keys_.prove(client_role, c.first, c.fresh))) return true;
+  outcome no;
+  no.what = verdict::wrong_key;
+  send_short(c.socket.get(), encode(no));
+  return false;
+}
+
+// --- the connecting side ---
+
+void introductions::call(const std::vector<sockaddr_storage>& to, const hello& what, clock::time_point deadline) {
+  const uint32_t number = next_call_++;
+  call_state& c = calls_[number];
+  c.to = to;
+  c.what = what;
+  c.deadline = deadline;
+  try_to_connect(number);
+}
+
+void introductions::try_to_connect(uint32_t number) {
+  call_state& c = calls_.at(number);
+  c.bytes.clear();
+  c.socket = begin_to_connect(c.to[c.next], c.what.what == purpose::control ? timeout_ : std::chrono::milliseconds(0));
+  const int fd = c.socket.get();
+  if (fd < 0) return try_next_address(number, errno);
+  c.at = call_state::step::connecting;
+  send_at_once(fd);
+  if (!watch(events_, fd, EPOLLOUT, call_mark | number, true)) try_again(number, std::strerror(errno));
+}
+
+void introductions::try_next_address(uint32_t number, int error) {
+  call_state& c = calls_.at(number);
+  c.socket = socket_handle();
+  c.trouble = std::strerror(error);
+  if (lacks_resources(error) || may_pass(error)) return try_again(number, c.trouble);
+  if (++c.next < c.to.size()) return try_to_connect(number);
+  give_up(number, false,
+          error == ECONNREFUSED ? "nobody listens there: the runtime has ended, or the port is wrong" : c.trouble);
+}
+
+void introductions::try_again(uint32_t number, const std::string& trouble) {
+  call_state& c = calls_.at(number);
+  c.socket = socket_handle();
+  c.at = call_state::step::pausing;
+  c.trouble = trouble;
+  c.again = clock::now() + pause;
+}
+
+void introductions::give_up(uint32_t number, bool refused, const std::string& reason) {
+  calls_.erase(number);
+  owner_.on_no_answer(number, refused, reason);
+}
+
+void introductions::advance(uint32_t number) {
+  const auto at = calls_.find(number);
+  if (at == calls_.end() || at->second.socket.get() < 0) return;
+  call_state& c = at->second;
+  const int fd = c.socket.get();
+  if (c.at == call_state::step::connecting) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return try_next_address(number, error);
+    c.what.fresh = new_nonce();
+    c.first = encode(c.what);
+    if (!send_short(fd, c.first)) return try_again(number, "it has closed the connection");
+    c.at = call_state::step::challenged;
+    (void)watch(events_, fd, EPOLLIN | EPOLLRDHUP, call_mark | number, false);
+  }
+  while (c.at != call_state::step::told || c.bytes.size() < c.answer.address_size) {
+    const bool begins = c.at == call_state::step::challenged;
+    const size_t size = begins                             ? challenge_size
+                        : c.at == call_state::step::proved ? outcome_size
+                                                           : c.answer.address_size;
+    const arrival so_far = receive(fd, c.bytes, size);
+    if (so_far == arrival::partial) return;
+    if (so_far == arrival::over) return try_again(number, "it closes connections before it answers");
+    if (begins) {
+      if (!take_challenge(number, c)) return;
+    } else if (c.at == call_state::step::proved) {
+      if (!decode(c.bytes, c.answer)) return give_up(number, true, "another program listens there");
+      if (c.answer.what > verdict::self) return give_up(number, true, explain(c.answer.what));
+      c.at = call_state::step::told;
+      c.bytes.clear();
+    }
+  }
+  finish(number);
+}
+
+bool introductions::take_challenge(uint32_t number, call_state& c) {
+  challenge said;
+  const bool decoded = decode(c.bytes, said);
+  if (!decoded)
+    give_up(number, true, "another program, or another version of LCI, listens there");
+  else if (said.what != verdict::good)
+    give_up(number, true, explain(said.what));
+  else if (keys_.has_key() && !equal(said.of_server, keys_.prove(server_role, c.first, said.fresh)))
+    give_up(number, true, explain(verdict::wrong_key));
+  else if (!send_short(c.socket.get(), encode(keys_.prove(client_role, c.first, said.fresh))))
+    try_again(number, "it has closed the connection");
+  else
+    return c.at = call_state::step::proved, c.bytes.clear(), true;
+  return false;
+}
+
+void introductions::finish(uint32_t number) {
+  call_state c = std::move(calls_.at(number));
+  calls_.erase(number);
+  epoll_ctl(events_, EPOLL_CTL_DEL, c.socket.get(), nullptr);
+  owner_.on_answer(number, c.answer, c.bytes, std::move(c.socket));
+}
+
+// --- both ---
+
+void introductions::handle(uint64_t mark) {
+  const auto low = static_cast<uint32_t>(mark);
+  if (mark >> 32 == call_mark >> 32) return advance(low);
+  const auto at = callers_by_descriptor_.find(static_cast<int>(low));
+  if (at != callers_by_descriptor_.end()) advance(at->second);
+}
+
+void introductions::handle_due() {
+  const auto now = clock::now();
+  while (!callers_.empty() && now - callers_.front().since > longest_silence) drop(callers_.begin());
+  std::vector<uint32_t> again, late;
+  for (const auto& [number, c] : calls_) {
+    if (now > c.deadline)
+      late.push_back(number);
+    else if (c.at == call_state::step::pausing && now >= c.again)
+      again.push_back(number);
+  }
+  for (const uint32_t number : late) {
+    const std::string trouble = calls_.at(number).trouble;
+    give_up(number, false, trouble.empty() ? "it does not answer" : trouble);
+  }
+  for (const uint32_t number : again) try_to_connect(number);
+}
+
+}  // namespace lci::network::outside

@@ -1,0 +1,108 @@
+// The beginnings of connections with peers outside of the job, on both sides.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "network/common/liveness_socket.hpp"
+#include "network/tcp/outside/introduction.hpp"
+
+namespace lci::network::outside {
+
+/// Receives the results: the context, under whose lock all calls of `introductions` are made.
+class introductions_owner {
+ public:
+  /// A connecting process has proved that it knows the key. The owner sends the outcome.
+  virtual void on_caller(const hello& from, socket_handle socket) = 0;
+  /// The peer has sent an outcome that is no refusal; `address` belongs to verdict::near.
+  virtual void on_answer(uint32_t call, const outcome& m, const std::string& address, socket_handle socket) = 0;
+  /// `refused`: the peer is there but does not want the connection.
+  virtual void on_no_answer(uint32_t call, bool refused, const std::string& reason) = 0;
+
+ protected:
+  ~introductions_owner() = default;
+};
+
+/// Not thread-safe. No call waits for a peer. The memory for processes that have not proved anything yet is bounded: if
+/// there are too many, the one that has been silent longest is dropped; a peer whose connection is dropped tries again.
+class introductions {
+ public:
+  /// `events`: an epoll descriptor, to which sockets are added with the marks below. `timeout`: see begin_to_connect().
+  introductions(introductions_owner& owner, const credentials& keys, int events, std::chrono::milliseconds timeout)
+      : owner_(owner), keys_(keys), events_(events), timeout_(timeout) {}
+
+  static constexpr uint64_t caller_mark = uint64_t{1} << 32;  // plus a descriptor
+  static constexpr uint64_t call_mark = uint64_t{2} << 32;    // plus the number of a call
+
+  /// A process has connected.
+  void add_caller(socket_handle socket);
+  /// The number of the next call, by which its owner must know it: the outcome may come before call() returns.
+  uint32_t next_call() const { return next_call_; }
+  /// Starts to connect to one of the addresses. `deadline`: when to give up.
+  void call(const std::vector<sockaddr_storage>& to, const hello& what, std::chrono::steady_clock::time_point deadline);
+  /// No effect if it has been answered.
+  void hang_up(uint32_t call) { calls_.erase(call); }
+  /// Handles an epoll event with a mark of this class.
+  void handle(uint64_t mark);
+  /// Drops silent callers, and repeats calls that are due.
+  void handle_due();
+  /// Whether handle_due() has something to wait for.
+  bool any() const { return !callers_.empty() || !calls_.empty(); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  struct caller {
+    socket_handle socket;
+    clock::time_point since;
+    std::string bytes, first;  ///< what has arrived of the next message; the hello
+    hello said;
+    nonce fresh{};
+  };
+  struct call_state {
+    std::vector<sockaddr_storage> to;
+    size_t next = 0;  ///< of the addresses
+    hello what;
+    clock::time_point deadline, again;
+    enum class step : uint8_t { pausing, connecting, challenged, proved, told } at = step::pausing;
+    socket_handle socket;
+    std::string bytes, first, trouble;
+    outcome answer;
+  };
+
+  using caller_list = std::list<caller>;
+
+  void advance(caller_list::iterator c);
+  /// False: the caller is to be dropped.
+  bool take_hello(caller& c);
+  bool take_proof(caller& c);
+  void drop(caller_list::iterator c);
+
+  void try_to_connect(uint32_t number);
+  void advance(uint32_t number);
+  bool take_challenge(uint32_t number, call_state& c);
+  void take_outcome(uint32_t number, call_state& c);
+  void finish(uint32_t number);
+  void try_again(uint32_t number, const std::string& trouble);
+  void try_next_address(uint32_t number, int error);
+  void give_up(uint32_t number, bool refused, const std::string& reason);
+
+  introductions_owner& owner_;
+  const credentials& keys_;
+  const int events_;
+  const std::chrono::milliseconds timeout_;
+  caller_list callers_;  // the oldest first
+  std::unordered_map<int, caller_list::iterator> callers_by_descriptor_;
+  std::unordered_map<uint32_t, call_state> calls_;
+  uint32_t next_call_ = 1;
+};
+
+/// Sends bytes for which a new socket's buffer has space. False: the connection is broken.
+bool send_short(int fd, const std::string& bytes);
+/// Adds the descriptor to an epoll, or changes its events. False, with `errno`: the system lacks resources.
+bool watch(int epoll, int fd, uint32_t events, uint64_t mark, bool is_new);
+
+}  // namespace lci::network::outside

@@ -1,0 +1,56 @@
+// A device's link to one peer outside of the job: a socket, and what waits to be sent or read.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+
+#include "lib/base/cpu.hpp"
+#include "lib/concurrent/spinlock.hpp"
+#include "network/common/liveness_socket.hpp"
+#include "network/common/message_series.hpp"
+#include "network/tcp/arriving.hpp"
+#include "network/tcp/chunk.hpp"
+#include "network/tcp/connection.hpp"
+#include "network/tcp/outgoing.hpp"
+
+namespace lci::network::outside {
+
+/// Belongs to an id, and serves one peer after the other that has it; never freed before the device, so any thread may
+/// lock it. The socket and `open` are changed under both locks. Order of the locks: receive_lock, lock, a list's lock.
+struct slot {
+  // Limits of what waits, and of the unanswered requests; see sockets::connection.
+  static constexpr size_t most_waiting = sockets::connection::most_waiting,
+                          most_asked = sockets::connection::most_asked;
+  static constexpr size_t most_with_answers = sockets::connection::most_with_answers;
+
+  explicit slot(int id) : peer(id) {}
+
+  const int peer;
+
+  // --- sending, under lock ---
+  alignas(cache_line) spinlock lock;
+  bool open = false;        // posts are taken for the connection `generation`
+  bool ended = false;       // the peer has freed its device, which was reported
+  bool listed = false;      // in the device's list
+  bool blocked = false;     // the socket is full; the epoll reports when it has space
+  bool broken = false;      // nothing can be written any more
+  bool close_sent = false;  // the close notification was posted
+  bool shut = false;        // it has left
+  uint32_t generation = 0;  // the last one
+  socket_handle socket;
+  message_series series;
+  std::list<sockets::outgoing> waiting;
+  std::list<sockets::request> asked;
+
+  // --- receiving, under receive_lock ---
+  alignas(cache_line) spinlock receive_lock;
+  std::unique_ptr<sockets::chunk> incoming;  // null while nothing is pending
+  sockets::arriving content;
+  uint32_t largest = 0;  // bytes of the peer's messages
+  bool over = false;     // nothing more will be read
+  bool closed = false;   // the peer has sent its close notification
+};
+
+}  // namespace lci::network::outside
