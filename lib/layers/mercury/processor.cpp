@@ -33,8 +33,7 @@ hg_return_t processor::make_room(size_t n) {
 
 hg_return_t processor::flush() {
   if (hash_ == HG_NOHASH || op_ == HG_FREE) return HG_SUCCESS;
-  const uint64_t value =
-      hash_ == HG_CRC64 ? crc64(crc64_start, begin_, used()) : crc16(crc16_start, begin_, used());
+  const uint64_t value = hash_ == HG_CRC64 ? crc64(crc64_start, begin_, used()) : crc16(crc16_start, begin_, used());
   const size_t n = hash_ == HG_CRC64 ? sizeof(uint64_t) : sizeof(uint16_t);
   uint64_t compared = value;
   const hg_return_t result = copy(&compared, n);  // the lower bytes, which little-endian order puts first

@@ -42,6 +42,8 @@ class processor : public object<0x6d757072> {
 
   /// Room for `size` bytes in all.
   hg_return_t grow(size_t size);
+  /// Room for n bytes more.
+  hg_return_t reserve(size_t n) { return LCI_LIKELY(n <= left()) ? HG_SUCCESS : make_room(n); }
   /// Appends or verifies the checksum.
   hg_return_t flush();
 
