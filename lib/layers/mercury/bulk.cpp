@@ -31,11 +31,28 @@ bulk::bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flag
   if (NA_Mem_handle_create_segments(r.network->na(), const_cast<na_segment*>(segments_.data()), segments_.size(), flags,
                                     &memory_) != NA_SUCCESS)
     throw std::runtime_error("the network can't describe the memory");
+  process_ = r.process;
   id_ = r.add(this);
 }
 
-bulk::bulk(bulk_runtime& r, na_mem_handle_t memory, uint64_t size, uint64_t segments, unsigned long flags)
-    : owner(r), size_(size), segment_count_(segments), flags_(flags), memory_(memory) {}
+bulk::bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h)
+    : owner(r),
+      size_(h.size),
+      segment_count_(h.segments),
+      flags_(h.flags),
+      process_(h.process),
+      id_(h.id),
+      memory_(memory) {}
+
+bulk_header bulk::header() const {
+  bulk_header h;
+  h.flags = static_cast<uint32_t>(flags_);
+  h.size = size_;
+  h.segments = segment_count_;
+  h.process = process_;
+  h.id = id_;
+  return h;
+}
 
 bulk::~bulk() {
   if (memory_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(owner.network->na(), memory_);

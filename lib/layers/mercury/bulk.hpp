@@ -17,6 +17,18 @@ namespace mercury {
 
 class bulk_runtime;
 
+constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk"
+
+/// What a serialized handle begins with. The network's own description of the memory follows.
+struct bulk_header {
+  uint32_t magic = bulk_magic;
+  uint32_t flags = 0;
+  uint64_t size = 0;
+  uint64_t segments = 0;
+  uint64_t process = 0;  // of the owner
+  uint64_t id = 0;       // of the owner's handle
+};
+
 /// Memory of this process in segments, or a description of another one's. Counted references: one for each handle that
 /// the program has. Thread-safe, but freeing the last reference.
 class bulk : public object<0x6d75626b> {
@@ -24,13 +36,14 @@ class bulk : public object<0x6d75626b> {
   /// Of this process.
   bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flags, std::unique_ptr<char[]> owned);
   /// Of another one; takes the network's handle.
-  bulk(bulk_runtime& r, na_mem_handle_t memory, uint64_t size, uint64_t segments, unsigned long flags);
+  bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h);
   ~bulk();
 
   bool is_local() const { return !segments_.empty(); }
   uint64_t size() const { return size_; }
   uint64_t segment_count() const { return segment_count_; }
   unsigned long flags() const { return flags_; }
+  bulk_header header() const;
   uint64_t id() const { return id_; }
   na_mem_handle_t memory() const { return memory_; }
   const std::vector<na_segment>& segments() const { return segments_; }
@@ -51,7 +64,8 @@ class bulk : public object<0x6d75626b> {
   uint64_t size_ = 0;
   const uint64_t segment_count_;
   const unsigned long flags_;
-  uint64_t id_ = 0;  // of local memory
+  uint64_t process_ = 0;  // of the owner
+  uint64_t id_ = 0;       // in the owner
   na_mem_handle_t memory_ = NA_MEM_HANDLE_NULL;
   std::mutex lock_;  // of is_exposed_
   bool is_exposed_ = false;

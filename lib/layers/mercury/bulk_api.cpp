@@ -12,18 +12,6 @@ using namespace mercury;
 namespace {
 
 constexpr const char* what = "a bulk handle";
-constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk"
-
-/// Before the network's own description, which is the rest.
-struct bulk_header {
-  uint32_t magic = bulk_magic;
-  uint32_t flags = 0;
-  uint64_t size = 0;
-  uint64_t segments = 0;
-  uint64_t process = 0;  // of the owner
-  uint64_t id = 0;       // of the owner's handle
-};
-
 bulk* get_bulk(const char* function, hg_bulk_t handle) { return get<bulk>(function, what, handle); }
 
 hg_return_t misuse(const char* function, const char* text) { return fail(HG_INVALID_PARAM, function, "%s", text); }
@@ -131,12 +119,10 @@ hg_return_t HG_Bulk_handle_serialize(void* buf, size_t buf_size, hg_bulk_t handl
   bulk* b = get_bulk(__func__, handle);
   if (b == nullptr) return HG_INVALID_PARAM;
   if (buf == nullptr) return misuse(__func__, "buf is NULL, but must not be");
-  if (!b->is_local()) return misuse(__func__, "the memory is another process's: its owner can serialize it");
   const size_t needed = HG_Bulk_handle_get_serialize_size(handle);
   if (needed == 0) return fail(HG_NA_ERROR, __func__, "the network can't register the memory");
   if (buf_size < needed) return HG_SIZE_ERROR;
-  const bulk_header h{bulk_magic, static_cast<uint32_t>(b->flags()), b->size(), b->segment_count(), b->owner.process,
-                      b->id()};
+  const bulk_header h = b->header();
   std::memcpy(buf, &h, sizeof h);
   return NA_Mem_handle_serialize(b->owner.network->na(), static_cast<char*>(buf) + sizeof h, needed - sizeof h,
                                  b->memory()) == NA_SUCCESS
@@ -165,7 +151,7 @@ hg_return_t HG_Bulk_handle_deserialize(hg_bulk_t* handle, const void* buf, size_
     const na_return_t result =
         NA_Mem_handle_deserialize(na, &memory, static_cast<const char*>(buf) + sizeof h, buf_size - sizeof h);
     if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_PROTOCOL_ERROR;
-    bulk* made = new (std::nothrow) bulk(*r, memory, h.size, h.segments, h.flags);
+    bulk* made = new (std::nothrow) bulk(*r, memory, h);
     if (made == nullptr) {
       NA_Mem_handle_free(na, memory);
       return HG_NOMEM_ERROR;
