@@ -125,7 +125,7 @@ TEST_CASE("each cut of an encoded structure is a size error", "[proc]") {
 }
 
 TEST_CASE("a string's length is believed only if the message has as many bytes", "[proc]") {
-  const uint64_t length = GENERATE(2, 100, 1ull << 40, ~0ull, ~0ull - 7);
+  const uint64_t length = GENERATE(uint64_t{2}, uint64_t{100}, 1ull << 40, ~0ull, ~0ull - 7);
   char buffer[16] = {};
   std::memcpy(buffer, &length, sizeof length);
   std::memset(buffer + 8, 'x', 8);  // also without a final 0
