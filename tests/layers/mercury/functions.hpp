@@ -32,7 +32,7 @@ MERCURY_GEN_PROC(bulk_in_t,
 
 /// The ids of all functions.
 struct functions {
-  hg_id_t null, open, length, repeat, pooled, silent, pull, push, hash, end, nobody;
+  hg_id_t null, open, length, repeat, pooled, silent, pull, push, hash, die, keep, end, nobody;
 };
 
 /// As a server's, or with the routines that execute them NULL.
