@@ -44,7 +44,7 @@ HG_EXPORT hg_return_t HG_Destroy(hg_handle_t handle);
 HG_EXPORT hg_return_t HG_Forward_handle(hg_handle_t handle, hg_cb_t callback, void* arg, void* in_struct);
 /* Ends the call with HG_FAIL, unless it has completed. */
 HG_EXPORT hg_return_t HG_Cancel(hg_handle_t handle);
-/* The result, for a callback whose `ret` is HG_SUCCESS, or later. What decoding has allocated HG_Free_output() frees. */
+/* The result, for a callback whose `ret` is HG_SUCCESS, or later. HG_Free_output() frees what decoding allocates. */
 HG_EXPORT hg_return_t HG_Get_output(hg_handle_t handle, void* out_struct);
 HG_EXPORT hg_return_t HG_Free_output(hg_handle_t handle, void* out_struct);
 

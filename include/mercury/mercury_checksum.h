@@ -14,8 +14,8 @@ typedef void* hg_checksum_t;
 
 /* All functions but one return 0 or, if an argument makes no sense or memory is short, -1.
  *
- * Methods: "crc64" of 8 bytes, reflected, polynomial 0x95AC9329AC4BC9B5 with the lowest power at the top, from all ones;
- * "crc16" of 2 bytes, not reflected, polynomial 0x8BB7, from 0. */
+ * Methods: "crc64" of 8 bytes, reflected, polynomial 0x95AC9329AC4BC9B5 with the lowest power at the top, from all
+ * ones; "crc16" of 2 bytes, not reflected, polynomial 0x8BB7, from 0. */
 HG_EXPORT int hg_checksum_init(const char* hash_method, hg_checksum_t* checksum);
 HG_EXPORT int hg_checksum_destroy(hg_checksum_t checksum);
 /* Begins anew. */

@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Waits at most `timeout` ms for a call and executes it. *status says whether there was one; none in time is HG_SUCCESS.
- * Returns what the function returned. Several threads may execute calls at once. */
+/* Waits at most `timeout` ms for a call and executes it. *status says whether there was one; none in time is
+ * HG_SUCCESS. Returns what the function returned. Several threads may execute calls at once. */
 HG_EXPORT hg_return_t HG_Handler_process(unsigned int timeout, hg_status_t* status);
 
 /* Who calls. The address is freed with the handle: NA_Addr_dup() gives one that is not. */

@@ -28,8 +28,8 @@ HG_EXPORT hg_proc_op_t hg_proc_get_op(hg_proc_t proc);
 
 /* The size of the buffer, or of the extra buffer where there is one. */
 HG_EXPORT size_t hg_proc_get_size(hg_proc_t proc);
-/* Makes room for `size` bytes in all. An encoder that has less room continues in an extra buffer, into which what it has
- * encoded so far is copied; it does that by itself when the buffer is full, too. */
+/* Makes room for `size` bytes in all. An encoder that has less room copies what it has encoded so far into an extra
+ * buffer and continues there; it does that by itself when the buffer is full, too. */
 HG_EXPORT hg_return_t hg_proc_set_size(hg_proc_t proc, size_t size);
 HG_EXPORT size_t hg_proc_get_size_left(hg_proc_t proc);
 /* Where the next byte is written or read. Outside of the buffer, HG_SIZE_ERROR. */

@@ -16,8 +16,8 @@ class runtime;
 class request;
 struct callback_context;
 
-/// A call that has arrived, with the buffer that it arrived in, or an empty one that waits for one. Owned by the pool of
-/// its runtime; in use while the program or an operation of the network refers to it. Used by one thread at a time:
+/// A call that has arrived, with the buffer that it arrived in, or an empty one that waits for one. Owned by the pool
+/// of its runtime; in use while the program or an operation of the network refers to it. Used by one thread at a time:
 /// the network's callback hands it to a queue of the runtime, from which a thread of the program takes it.
 class call : public object<0x6d756861> {
  public:

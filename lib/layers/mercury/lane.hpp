@@ -103,8 +103,8 @@ class lane {
   /// Why no wake-up is lost: the follower counts itself (F1) before it checks done() and whether a leader is there. The
   /// leader reads the count (F2) after its callbacks, or after it has stopped. Both are read-modify-writes of one
   /// word. If F2 comes first, F1 reads what it or a later one wrote, and so the follower sees what the callbacks
-  /// did. If F1 comes first, the leader sees the follower, and takes the lock, which the follower has held from F1 until
-  /// it sleeps.
+  /// did. If F1 comes first, the leader sees the follower, and takes the lock, which the follower has held from F1
+  /// until it sleeps.
   class follower {
    public:
     explicit follower(lane& l) : lane_(l), lock_(l.lock_) {

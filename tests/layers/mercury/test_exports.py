@@ -1,4 +1,4 @@
-"""The libraries export the functions of their headers and nothing else, and need only LCI, the language and the system."""
+"""The libraries export the functions of their headers and nothing else, and need what they may."""
 
 import os
 import re
