@@ -1,6 +1,6 @@
 # Mercury for CMake: find_package(mercury REQUIRED), then target_link_libraries(... mercury), or na, or mercury_util.
-# Variables: MERCURY_FOUND, MERCURY_INCLUDE_DIR, MERCURY_INCLUDE_DIRS, MERCURY_LIBRARY, MERCURY_LIBRARIES, mercury_FOUND,
-# mercury_INCLUDE_DIRS, mercury_LIBRARIES.
+# Variables: MERCURY_FOUND, MERCURY_INCLUDE_DIR, MERCURY_INCLUDE_DIRS, MERCURY_LIBRARY, MERCURY_LIBRARIES,
+# mercury_FOUND, mercury_INCLUDE_DIRS, mercury_LIBRARIES.
 include("${CMAKE_CURRENT_LIST_DIR}/../LCI/LCIConfig.cmake")
 if(NOT TARGET LCI::mercury)
   set(mercury_FOUND FALSE)
