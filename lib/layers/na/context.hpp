@@ -56,7 +56,7 @@ struct na_context final : lci::comp_impl_t {
   /// Takes one, or null.
   na::operation* pop();
   bool any() const { return n_.load(std::memory_order_seq_cst) != 0; }
-  /// Callbacks have run: whoever waits looks again.
+  /// A callback has run: whoever waits looks again.
   void end_round();
   lci::comp_t comp() { return lci::comp_t(this); }
 

@@ -156,21 +156,21 @@ na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int
     return na::refuse(NA_INVALID_PARAM, function, "context is no context");
   return na::guarded(function, [&] {
     na_class& c = *context->owner;
-    const clock::time_point end = clock::now() + std::chrono::milliseconds(timeout);
+    const auto any = [&] { return context->any(); };
+    clock::time_point end{};  // not read while there is something to do
     while (ran < max_count) {
       operation* const op = context->pop();
       if (op != nullptr) {
         ++ran;
         run_callback(c, op);
+        context->end_round();  // now: the next callback may be a long one
         continue;
       }
       if (ran > 0 || timeout == 0) break;
-      if (!wait(
-              c, *context, [&] { return context->any(); }, end))
-        break;
+      if (end == clock::time_point{}) end = clock::now() + std::chrono::milliseconds(timeout);
+      if (!wait(c, *context, any, end)) break;
     }
     if (actual_count != nullptr) *actual_count = ran;
-    if (ran > 0) context->end_round();
     seen.update(*context);
     return ran > 0 || max_count == 0 ? NA_SUCCESS : NA_TIMEOUT;
   });
