@@ -150,7 +150,7 @@ NA_EXPORT na_return_t NA_Msg_send_unexpected(na_class_t* na_class, na_context_t*
                                              na_op_id_t* op_id);
 
 /* Receives one message from any source with any tag. If it is larger than `buf_size`, the callback has NA_SIZE_ERROR,
- * the message's size and its first bytes. */
+ * and the message's first bytes are in the buffer. */
 NA_EXPORT na_return_t NA_Msg_recv_unexpected(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg,
                                              void* buf, na_size_t buf_size, na_op_id_t* op_id);
 
@@ -212,8 +212,8 @@ NA_EXPORT na_return_t NA_Get(na_class_t* na_class, na_context_t* context, na_cb_
 
 /* --- completion --- */
 
-/* NA_SUCCESS as soon as an operation of `context` has completed whose callback has not run yet, else NA_TIMEOUT after
- * `timeout` ms, in which the thread sleeps. */
+/* NA_SUCCESS as soon as an operation of `context` has completed whose callback has not run yet, or other threads have
+ * run callbacks of it since the caller's last call; else NA_TIMEOUT after `timeout` ms, in which the thread sleeps. */
 NA_EXPORT na_return_t NA_Progress(na_class_t* na_class, na_context_t* context, unsigned int timeout);
 
 /* Runs at most `max_count` callbacks of completed operations; NA_TIMEOUT if there are none within `timeout` ms.

@@ -116,6 +116,14 @@ class Consumers(InstalledCase):
                     folder / package)
             self.ccs_works(folder / package)
 
+    def test_pkg_config_finds_na(self):
+        folder = self.project("pkg_config", "pkg_config_na")
+        for package in ("na", "libna"):
+            flags = self.do("pkg-config", "--cflags", "--libs", package).split()
+            self.do("gcc", "-std=gnu99", "-Wall", "-Wextra", "-Werror", SOURCE / "tests/layers/na/figure.c", *flags,
+                    "-o", folder / package)
+            self.do(folder / package)
+
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_finds_ccs(self):
         self.ccs_works(self.cmake_program_in_c(SOURCE / "tests/layers/ccs/figure.c", "LCI::ccs"))

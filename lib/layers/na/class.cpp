@@ -24,7 +24,7 @@ void na_class::forget_failed(const lci::peer_failure_error& e) {
 
 void na_class::finish(operation* op, lci::status_t status) {
   status.user_context = op;
-  lci::comp_signal_x(op->context.load(std::memory_order_relaxed)->queue, status).runtime(runtime)();
+  op->context.load(std::memory_order_relaxed)->signal(status);
 }
 
 operation* na_class::begin(na_context_t* context, na_cb_type_t type, na_cb_t callback, void* arg) {
@@ -52,7 +52,7 @@ bool na_class::post(operation* op) {
     return true;
   }
   const na::transfer& t = *op->moved;
-  const lci::comp_t done = op->context.load(std::memory_order_relaxed)->queue;
+  const lci::comp_t done = op->context.load(std::memory_order_relaxed)->comp();
   op->one_is_done.store(false, std::memory_order_relaxed);
   if (t.contiguous && put) {
     status = lci::post_put_x(rank, t.local, op->size, done, t.offset, t.rmr)

@@ -52,7 +52,7 @@ na_return_t receive(const char* function, na_cb_type_t type, na_class_t* c, na_c
       lci::status_t status;
       do {
         status = lci::post_recv_x(expected ? static_cast<int>(source.rank) : lci::ANY_SOURCE, buf, size,
-                                  expected ? lci::tag_t{tag} : lci::ANY_TAG, context->queue)
+                                  expected ? lci::tag_t{tag} : lci::ANY_TAG, context->comp())
                      .device(c->device)
                      .matching_engine(expected ? c->expected : c->unexpected)
                      .matching_policy(expected ? lci::matching_policy_t::rank_tag : lci::matching_policy_t::none)

@@ -15,36 +15,44 @@ namespace {
 using clock = std::chrono::steady_clock;
 using na::operation;
 
+/// How many rounds of callbacks the thread has seen, of the context that it used last. If other threads have run some
+/// since, what it waits for may have happened after it looked and before it waits, and nothing else may come to end a
+/// long wait. Of a context with the same place as one that was destroyed, it ends one wait too early.
+struct seen_rounds {
+  const na_context* context = nullptr;
+  uint64_t rounds = 0;
+
+  uint64_t of(const na_context& c) const { return &c == context ? rounds : now(c); }
+  void update(const na_context& c) { context = &c, rounds = now(c); }
+  static uint64_t now(const na_context& c) { return c.rounds.load(std::memory_order_seq_cst); }
+};
+thread_local seen_rounds seen;
+
 /// Seconds.
 double until(clock::time_point t) { return std::chrono::duration<double>(t - clock::now()).count(); }
 
-/// Counts a thread in while it waits.
-class counted {
- public:
-  explicit counted(std::atomic<uint32_t>& n) : n_(n) { n_.fetch_add(1, std::memory_order_seq_cst); }
-  ~counted() { n_.fetch_sub(1, std::memory_order_relaxed); }
-  counted(const counted&) = delete;
-  counted& operator=(const counted&) = delete;
-
- private:
-  std::atomic<uint32_t>& n_;
-};
+/// Wakes a thread that can make progress, if nobody does.
+void hand_over(na_class& c) {
+  if (c.led.load(std::memory_order_seq_cst)) return;
+  const std::lock_guard guard(c.contexts_mutex);
+  for (na_context_t* const context : c.contexts) {
+    if (!context->followers.any()) continue;
+    context->followers.wake(1);
+    return;
+  }
+}
 
 /// Leads while it lives, if nobody else does.
 class leadership {
  public:
-  explicit leadership(na_class& c) : class_(c), mine_(!c.led.exchange(true, std::memory_order_seq_cst)) {}
+  leadership(na_class& c, na_context& context)
+      : class_(c), context_(context), mine_(!c.led.exchange(true, std::memory_order_seq_cst)) {
+    if (mine_) context.leading.store(true, std::memory_order_seq_cst);
+  }
   ~leadership() {
     if (!mine_) return;
-    // L1: before the counts are read. A thread that would sleep counts itself before it reads `led` (L2): in the single
-    // order of the four, either it sees that nobody leads, or it is seen here and woken.
-    class_.led.store(false, std::memory_order_seq_cst);
-    const std::lock_guard guard(class_.contexts_mutex);
-    for (na_context_t* const context : class_.contexts) {
-      if (context->sleepers.load(std::memory_order_seq_cst) == 0) continue;
-      context->wake_one();
-      return;
-    }
+    context_.leading.store(false, std::memory_order_seq_cst);
+    class_.led.store(false, std::memory_order_seq_cst);  // S3 of those who would sleep
   }
   leadership(const leadership&) = delete;
   leadership& operator=(const leadership&) = delete;
@@ -53,57 +61,61 @@ class leadership {
 
  private:
   na_class& class_;
+  na_context& context_;
   const bool mine_;
 };
 
-/// Waits for a status of the context's queue, at most `seconds`.
-lci::status_t wait_once(na_class& c, na_context& context, double seconds) {
-  const leadership lead(c);
-  // Posts that the core has not taken yet are tried again soon.
-  constexpr double soon = 100e-6;
-  if (lead.mine()) {
-    if (c.waiting.any()) {
-      c.waiting.post_some(c);
-      seconds = std::min(seconds, soon);
-    }
-    try {
-      return lci::cq_wait_for_x(context.queue, seconds).runtime(c.runtime).device(c.device)();
-    } catch (const lci::peer_failure_error& e) {
-      c.forget_failed(e);
-      return lci::errorcode_t::retry;
+/// Waits until `ready()`, which must be sequentially consistent, or another reason to look again, at most `seconds`.
+template <class Ready>
+void wait_once(na_class& c, na_context& context, Ready ready, double seconds) {
+  {
+    const leadership lead(c, context);
+    if (lead.mine()) {
+      // Posts that the core has not taken yet are tried again soon.
+      constexpr double soon = 100e-6;
+      if (c.waiting.any()) {
+        c.waiting.post_some(c);
+        seconds = std::min(seconds, soon);
+      }
+      const int64_t signals = lci::counter_get_x(context.leader_s).runtime(c.runtime)();
+      if (ready()) return;
+      try {
+        lci::counter_wait_for_x(context.leader_s, signals + 1, seconds).runtime(c.runtime).device(c.device)();
+      } catch (const lci::peer_failure_error& e) {
+        c.forget_failed(e);
+      }
+      return;
     }
   }
-  const counted sleeping(context.sleepers);
-  if (!c.led.load(std::memory_order_seq_cst)) return lci::errorcode_t::retry;  // L2
-  return lci::cq_wait_for_x(context.queue, seconds).runtime(c.runtime).do_progress(false)();
+  context.followers.sleep([&] { return c.led.load(std::memory_order_seq_cst) && !ready(); },
+                          static_cast<int64_t>(seconds * 1e9));
+}
+
+/// Waits until `ready()`, at most until `end`.
+template <class Ready>
+bool wait(na_class& c, na_context& context, Ready ready, clock::time_point end) {
+  // Whoever leaves may have been the one who was woken to lead.
+  struct at_end {
+    na_class& c;
+    ~at_end() { hand_over(c); }
+  } const leaving{c};
+  while (!ready()) {
+    const double left = until(end);
+    if (left <= 0) return false;
+    wait_once(c, context, ready, left);
+  }
+  return true;
 }
 
 na_return_t progress(na_class& c, na_context& context, unsigned timeout) {
-  if (context.has_aside()) return NA_SUCCESS;
-  const auto take = [&](const lci::status_t& status) {
-    operation* const op = status.is_retry() ? nullptr : na_context::completed(status);
-    if (op != nullptr) context.put_aside(op);
-    return op != nullptr;
-  };
-  const auto pop = [&] {
-    if (operation* const op = context.pop(); op != nullptr) return context.put_aside(op), true;
-    return false;
-  };
-  if (pop()) return NA_SUCCESS;
+  if (context.any()) return NA_SUCCESS;
   c.progress();
-  if (pop()) return NA_SUCCESS;
+  if (context.any()) return NA_SUCCESS;
   if (timeout == 0) return NA_TIMEOUT;
-
-  const clock::time_point end = clock::now() + std::chrono::milliseconds(timeout);
-  const uint64_t rounds = context.rounds.load(std::memory_order_acquire);
-  const counted waiting(context.waiters);
-  for (;;) {
-    const double left = until(end);
-    if (left <= 0) return NA_TIMEOUT;
-    if (take(wait_once(c, context, left))) return NA_SUCCESS;
-    // Another thread has run callbacks, or taken the operation for that: what the caller waits for may have happened.
-    if (context.has_aside() || context.rounds.load(std::memory_order_acquire) != rounds) return NA_SUCCESS;
-  }
+  const uint64_t rounds = seen.of(context);
+  // If another thread has run callbacks, what the caller waits for may have happened.
+  const auto ready = [&] { return context.any() || seen_rounds::now(context) != rounds; };
+  return wait(c, context, ready, clock::now() + std::chrono::milliseconds(timeout)) ? NA_SUCCESS : NA_TIMEOUT;
 }
 
 void run_callback(na_class& c, operation* op) {
@@ -128,7 +140,11 @@ na_return_t NA_Progress(na_class_t* na_class, na_context_t* context, unsigned in
   if (!na::valid(na_class)) return na::refuse(NA_INVALID_PARAM, function, "na_class is no class");
   if (!na::valid(na_class, context))
     return na::refuse(NA_INVALID_PARAM, function, "context is no context of this class");
-  return na::guarded(function, [&] { return progress(*na_class, *context, timeout); });
+  return na::guarded(function, [&] {
+    const na_return_t code = progress(*na_class, *context, timeout);
+    seen.update(*context);
+    return code;
+  });
 }
 
 na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int max_count,
@@ -140,25 +156,22 @@ na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int
     return na::refuse(NA_INVALID_PARAM, function, "context is no context");
   return na::guarded(function, [&] {
     na_class& c = *context->owner;
-    const clock::time_point end = clock::now() + std::chrono::milliseconds(timeout);
+    const auto any = [&] { return context->any(); };
+    clock::time_point end{};  // not read while there is something to do
     while (ran < max_count) {
       operation* const op = context->pop();
       if (op != nullptr) {
         ++ran;
         run_callback(c, op);
+        context->end_round();  // now: the next callback may be a long one
         continue;
       }
-      const double left = ran > 0 || timeout == 0 ? 0 : until(end);
-      if (left <= 0) break;
-      const lci::status_t status = wait_once(c, *context, left);
-      operation* const came = status.is_retry() ? nullptr : na_context::completed(status);
-      if (came != nullptr) context->put_aside(came);
+      if (ran > 0 || timeout == 0) break;
+      if (end == clock::time_point{}) end = clock::now() + std::chrono::milliseconds(timeout);
+      if (!wait(c, *context, any, end)) break;
     }
     if (actual_count != nullptr) *actual_count = ran;
-    if (ran > 0) {
-      context->rounds.fetch_add(1, std::memory_order_release);
-      if (context->waiters.load(std::memory_order_seq_cst) != 0) context->wake_waiters();
-    }
+    seen.update(*context);
     return ran > 0 || max_count == 0 ? NA_SUCCESS : NA_TIMEOUT;
   });
 }

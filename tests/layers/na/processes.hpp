@@ -1,5 +1,5 @@
-// Test programs of several processes: main() starts itself again in other roles, which begin on their own as servers and
-// clients do, and print lines for each other to standard output.
+// Test programs of several processes: main() starts itself again in other roles, which begin on their own as servers
+// and clients do, and print lines for each other to standard output.
 #pragma once
 
 #include <fcntl.h>
