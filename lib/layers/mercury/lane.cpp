@@ -15,11 +15,11 @@ int64_t now_ns() {
 
 }  // namespace
 
-deadline::deadline(unsigned timeout_ms) : until_ns_(timeout_ms > 0 ? now_ns() + int64_t{timeout_ms} * 1000000 : 0) {}
-
-unsigned deadline::left() const {
-  const int64_t left = until_ns_ > 0 ? until_ns_ - now_ns() : 0;
-  return left > 0 ? static_cast<unsigned>((left + 999999) / 1000000) : 0;
+unsigned deadline::left() {
+  if (timeout_ms_ == 0) return 0;
+  const int64_t now = now_ns();
+  if (until_ns_ == 0) until_ns_ = now + int64_t{timeout_ms_} * 1000000;
+  return until_ns_ > now ? static_cast<unsigned>((until_ns_ - now + 999999) / 1000000) : 0;
 }
 
 std::shared_ptr<lane> lane::open(na_class_t* na) {

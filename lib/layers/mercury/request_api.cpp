@@ -48,7 +48,7 @@ hg_return_t HG_Wait_all(int count, hg_request_t array_of_requests[], unsigned in
   if (r == nullptr) return HG_FAIL;
   if (count < 0 || (count > 0 && array_of_requests == nullptr))
     return fail(HG_FAIL, __func__, "count is %d, the array at %p", count, static_cast<void*>(array_of_requests));
-  const deadline limit(timeout);
+  deadline limit(timeout);
   hg_return_t result = HG_SUCCESS;
   for (int i = 0; i < count; ++i) {
     hg_status_t* status = is_wanted(array_of_statuses) ? &array_of_statuses[i] : HG_STATUS_IGNORE;

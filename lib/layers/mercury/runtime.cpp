@@ -60,9 +60,9 @@ call* runtime::next_call(unsigned timeout_ms, const callback_context* also) {
   const auto has_completed = [also] { return also != nullptr && !also->completed.is_empty(); };
   call* c = nullptr;
   // Another thread may take what this one has seen.
-  const deadline limit(timeout_ms);
-  for (unsigned left = timeout_ms;; left = limit.left()) {
-    const bool is_there = network->wait(left, [&] { return has_calls() || has_completed(); });
+  deadline limit(timeout_ms);
+  for (;;) {
+    const bool is_there = network->wait(limit, [&] { return has_calls() || has_completed(); });
     c = arrived_calls_.pop();
     if (c == nullptr) c = local_calls.pop();
     if (c != nullptr || !is_there || has_completed()) break;
@@ -73,7 +73,7 @@ call* runtime::next_call(unsigned timeout_ms, const callback_context* also) {
 
 bool runtime::wait(request& r, unsigned timeout_ms) {
   if (!r.is_local()) return network->wait(timeout_ms, [&r] { return r.is_done(); });
-  const deadline limit(timeout_ms);
+  deadline limit(timeout_ms);
   for (;;) {
     if (r.is_done()) return true;
     if (call* c = local_calls.pop()) {
@@ -103,7 +103,7 @@ bool runtime::drain(unsigned timeout_ms) {
   requests.for_each([](request& r) {
     if (r.is_alive() && r.is_begun() && !r.is_done()) r.cancel();
   });
-  const deadline limit(timeout_ms);
+  deadline limit(timeout_ms);
   for (;;) {
     for (call_queue* queue : {&arrived_calls_, &local_calls})
       while (call* c = queue->pop()) {
