@@ -116,9 +116,41 @@ class Consumers(InstalledCase):
                     folder / package)
             self.ccs_works(folder / package)
 
+    def test_pkg_config_finds_na(self):
+        folder = self.project("pkg_config", "pkg_config_na")
+        for package in ("na", "libna"):
+            flags = self.do("pkg-config", "--cflags", "--libs", package).split()
+            self.do("gcc", "-std=gnu99", "-Wall", "-Wextra", "-Werror", SOURCE / "tests/layers/na/figure.c", *flags,
+                    "-o", folder / package)
+            self.do(folder / package)
+
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_finds_ccs(self):
         self.ccs_works(self.cmake_program_in_c(SOURCE / "tests/layers/ccs/figure.c", "LCI::ccs"))
+
+    def test_pkg_config_finds_mercury(self):
+        program = self.folder / "pkg_config_mercury"
+        flags = self.do("pkg-config", "--cflags", "--libs", "mercury >= 0.8.2").split()
+        self.do("gcc", "-std=gnu99", "-Wall", "-Wextra", "-Werror", SOURCE / "tests/layers/mercury/v082.c", *flags,
+                "-o", program)
+        self.do(program, env=self.env)
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_in_c_finds_mercury_by_each_name(self):
+        for package, targets in (("mercury", "mercury"), ("mercury 0.8", "${MERCURY_LIBRARIES}"),
+                                 ("LCI", "LCI::mercury")):
+            with self.subTest(package=package):
+                folder = self.folder / f"cmake_{re.sub('[^A-Za-z]', '', package + targets)}"
+                folder.mkdir()
+                shutil.copy(SOURCE / "tests/layers/mercury/v082.c", folder)
+                (folder / "CMakeLists.txt").write_text(
+                    "cmake_minimum_required(VERSION 3.16)\nproject(consumer C)\n"
+                    f"find_package({package} REQUIRED)\nadd_executable(program v082.c)\n"
+                    f"target_link_libraries(program PRIVATE {targets})\n")
+                self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build",
+                        f"-DCMAKE_PREFIX_PATH={self.root}")
+                self.do("cmake", "--build", folder / "build")
+                self.do(folder / "build" / "program", env=self.env)
 
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_finds_armci(self):

@@ -5,7 +5,8 @@ import unittest
 import tree
 
 # folder -> what its files may include of this project, besides their own folder
-PUBLIC = ("lci/", "lci.hpp", "lci.h", "ccs.h", "lct.h", "lct_config.h", "armci/")
+PUBLIC = ("lci/", "lci.hpp", "lci.h", "ccs.h", "lct.h", "lct_config.h", "armci/",
+          "na.h", "na_config.h", "na_error.h")
 RULES = {
     "include": PUBLIC,
     "lib/base": ("lci/config.hpp", "lci/errors.hpp"),
@@ -59,7 +60,7 @@ def rules():
 
 
 def own_project(name):
-    return name.startswith(("lci", "LCI", "lct", "ccs", "lib/", "network/", "tests/", "generated/", "bench/",
+    return name.startswith(("lci", "LCI", "lct", "ccs", "na.h", "na_", "lib/", "network/", "tests/", "generated/", "bench/",
                             "examples/"))
 
 

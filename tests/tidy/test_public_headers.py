@@ -36,6 +36,7 @@ class PublicHeaders(unittest.TestCase):
                 return name, subprocess.run(
                     [compiler, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra",
                      "-Wpedantic", "-Werror", f"-I{tree.SOURCE}/include", f"-I{tree.SOURCE}/include/armci",
+                     f"-I{tree.SOURCE}/include/mercury",
                      f"-I{generated}", f"-I{generated}/armci", f.name],
                     capture_output=True, text=True)
 

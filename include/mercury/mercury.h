@@ -1,0 +1,90 @@
+/* HG, the function shipper of Mercury v0.8.2: calls of functions in other processes, over NA. Link with libmercury
+ * (pkg-config mercury, CMake LCI::mercury). docs/guide/mercury.md explains it.
+ *
+ * Misuse returns HG_FAIL (HG_Register(): 0) and prints a line on standard error that begins with "mercury: " and the
+ * function's name. Time limits are in milliseconds. Any thread may call any function at any time between HG_Init() and
+ * HG_Finalize(). */
+#ifndef MERCURY_H
+#define MERCURY_H
+
+#include <mercury_types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+HG_EXPORT hg_return_t HG_Version_get(unsigned int* major, unsigned int* minor, unsigned int* patch);
+/* The name of a code, as in mercury_types.h. */
+HG_EXPORT const char* HG_Error_to_string(hg_return_t errnum);
+
+/* Calls go over this class, which must exist until HG_Finalize(). Calls HG_Bulk_init() with it, unless that was called
+ * before. */
+HG_EXPORT hg_return_t HG_Init(na_class_t* na_class);
+/* Completes answers under way; fails while calls of this process are not complete or executed ones not freed. */
+HG_EXPORT hg_return_t HG_Finalize(void);
+/* na_class may be NULL. */
+HG_EXPORT hg_return_t HG_Initialized(hg_bool_t* flag, na_class_t** na_class);
+
+/* The id of a function, the same in each process that registers its name. The processors may be NULL for a function
+ * without arguments or result, rpc_cb in a process that only calls it. 0 if another name already has the id. */
+HG_EXPORT hg_id_t HG_Register(const char* func_name, hg_proc_cb_t in_proc_cb, hg_proc_cb_t out_proc_cb,
+                              hg_rpc_cb_t rpc_cb);
+HG_EXPORT hg_return_t HG_Registered(const char* func_name, hg_bool_t* flag, hg_id_t* id);
+
+/* Begins a call. The arguments are encoded at once. out_struct, which HG_Wait() fills, must exist until then. A call of
+ * the own address is executed in this process, by HG_Wait() or HG_Handler_process(), without a network. */
+HG_EXPORT hg_return_t HG_Forward(na_addr_t addr, hg_id_t id, void* in_struct, void* out_struct, hg_request_t* request);
+/* Waits at most `timeout` ms. *status says whether the call is complete; if not in time, HG_SUCCESS is returned. A call
+ * that failed is complete, and the reason is returned. */
+HG_EXPORT hg_return_t HG_Wait(hg_request_t request, unsigned int timeout, hg_status_t* status);
+HG_EXPORT hg_return_t HG_Wait_all(int count, hg_request_t array_of_requests[], unsigned int timeout,
+                                  hg_status_t array_of_statuses[]);
+/* Frees also what decoding of the result has allocated. A call that is not complete is abandoned: its result will be
+ * ignored. */
+HG_EXPORT hg_return_t HG_Request_free(hg_request_t request);
+
+#ifdef __cplusplus
+}
+
+/* For functions that return int, as the design's do. In C their type is the same. */
+extern "C++" {
+namespace mercury {
+typedef int (*int_proc_t)(hg_proc_t, void*);
+typedef int (*int_rpc_t)(hg_handle_t);
+template <class F>
+struct returns_int {
+  static const bool value = false;
+};
+template <>
+struct returns_int<int_proc_t> {
+  static const bool value = true;
+};
+template <>
+struct returns_int<int_rpc_t> {
+  static const bool value = true;
+};
+template <bool, class T>
+struct only_if {};
+template <class T>
+struct only_if<true, T> {
+  typedef T type;
+};
+inline hg_proc_cb_t as_proc(int_proc_t f) { return reinterpret_cast<hg_proc_cb_t>(f); }
+inline hg_proc_cb_t as_proc(hg_proc_cb_t f) { return f; }
+inline hg_proc_cb_t as_proc(long) { return hg_proc_cb_t(); } /* NULL */
+inline hg_rpc_cb_t as_rpc(int_rpc_t f) { return reinterpret_cast<hg_rpc_cb_t>(f); }
+inline hg_rpc_cb_t as_rpc(hg_rpc_cb_t f) { return f; }
+inline hg_rpc_cb_t as_rpc(long) { return hg_rpc_cb_t(); }
+} /* namespace mercury */
+
+template <class In, class Out, class Rpc>
+inline typename mercury::only_if<mercury::returns_int<In>::value || mercury::returns_int<Out>::value ||
+                                     mercury::returns_int<Rpc>::value,
+                                 hg_id_t>::type
+HG_Register(const char* func_name, In in_proc_cb, Out out_proc_cb, Rpc rpc_cb) {
+  return HG_Register(func_name, mercury::as_proc(in_proc_cb), mercury::as_proc(out_proc_cb), mercury::as_rpc(rpc_cb));
+}
+}
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+/* Lines on standard error with the place in the source: errors and warnings, and with HG_HAS_VERBOSE_ERROR also what
+ * helps to find them. The arguments are those of printf(). */
+#ifndef MERCURY_ERROR_H
+#define MERCURY_ERROR_H
+
+#include <mercury_config.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#if defined(__GNUC__)
+__attribute__((unused, format(printf, 5, 6)))
+#endif
+static HG_INLINE void
+hg_log_line(const char* kind, const char* file, int line, const char* function, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  flockfile(stderr);
+  fprintf(stderr, "mercury: %s: %s:%d: %s(): ", kind, file, line, function);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+  funlockfile(stderr);
+  va_end(arguments);
+}
+
+#define HG_LOG_ERROR(...) hg_log_line("error", __FILE__, __LINE__, __func__, __VA_ARGS__)
+#define HG_LOG_WARNING(...) hg_log_line("warning", __FILE__, __LINE__, __func__, __VA_ARGS__)
+#if defined(HG_HAS_VERBOSE_ERROR)
+#define HG_LOG_DEBUG(...) hg_log_line("debug", __FILE__, __LINE__, __func__, __VA_ARGS__)
+#else
+#define HG_LOG_DEBUG(...) (void)0
+#endif
+#define HG_ERROR_DEFAULT(...) HG_LOG_ERROR(__VA_ARGS__)
+#define HG_WARNING_DEFAULT(...) HG_LOG_WARNING(__VA_ARGS__)
+
+#endif

@@ -1,0 +1,19 @@
+/* Log lines for programs that use na.h: "prefix: file:line: function: text" on standard error or standard output. */
+#ifndef NA_ERROR_H
+#define NA_ERROR_H
+
+#include <na_config.h>
+#include <stdio.h>
+
+#define NA_LOG_LINE_(stream, prefix, ...)                                     \
+  do {                                                                        \
+    fprintf(stream, "%s: %s:%d: %s: ", prefix, __FILE__, __LINE__, __func__); \
+    fprintf(stream, __VA_ARGS__);                                             \
+    fprintf(stream, "\n");                                                    \
+  } while (0)
+
+#define NA_LOG_ERROR(...) NA_LOG_LINE_(stderr, "na: error", __VA_ARGS__)
+#define NA_LOG_WARNING(...) NA_LOG_LINE_(stderr, "na: warning", __VA_ARGS__)
+#define NA_LOG_DEBUG(...) NA_LOG_LINE_(stdout, "na: debug", __VA_ARGS__)
+
+#endif

@@ -1,0 +1,134 @@
+#include "lib/layers/mercury/bulk.hpp"
+
+#include <numeric>
+#include <random>
+
+#include "lib/layers/mercury/state.hpp"
+
+namespace mercury {
+namespace {
+
+uint64_t size_of(const std::vector<na_segment>& segments) {
+  return std::accumulate(segments.begin(), segments.end(), uint64_t{0},
+                         [](uint64_t sum, const na_segment& s) { return sum + s.size; });
+}
+
+uint64_t random_number() {
+  std::random_device source;
+  return (uint64_t{source()} << 32 | source()) | 1;
+}
+
+}  // namespace
+
+bulk::bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flags, std::unique_ptr<char[]> owned)
+    : owner(r),
+      segments_(std::move(segments)),
+      owned_(std::move(owned)),
+      size_(size_of(segments_)),
+      segment_count_(segments_.size()),
+      flags_(flags) {
+  // The network does not change the list.
+  if (NA_Mem_handle_create_segments(r.network->na(), const_cast<na_segment*>(segments_.data()), segments_.size(), flags,
+                                    &memory_) != NA_SUCCESS)
+    throw std::runtime_error("the network can't describe the memory");
+  process_ = r.process;
+  id_ = r.add(this);
+}
+
+bulk::bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h)
+    : owner(r),
+      size_(h.size),
+      segment_count_(h.segments),
+      flags_(h.flags),
+      process_(h.process),
+      id_(h.id),
+      memory_(memory) {}
+
+bulk_header bulk::header() const {
+  bulk_header h;
+  h.flags = static_cast<uint32_t>(flags_);
+  h.size = size_;
+  h.segments = segment_count_;
+  h.process = process_;
+  h.id = id_;
+  return h;
+}
+
+bulk::~bulk() {
+  if (memory_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(owner.network->na(), memory_);
+}
+
+bool bulk::expose() {
+  std::lock_guard guard(lock_);
+  if (!is_exposed_) is_exposed_ = NA_Mem_register(owner.network->na(), memory_) == NA_SUCCESS;
+  return is_exposed_;
+}
+
+bool bulk::ref_if_alive() {
+  uint32_t n = refs_.load(std::memory_order_relaxed);
+  while (n != 0)
+    if (refs_.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)) return true;
+  return false;
+}
+
+void bulk::unref() {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (is_local()) owner.remove(this);
+  delete this;
+}
+
+bulk_runtime::bulk_runtime(std::shared_ptr<lane> n) : network(std::move(n)), process(random_number()) {}
+
+uint64_t bulk_runtime::add(bulk* b) {
+  std::lock_guard guard(lock_);
+  local_.emplace(next_id_, b);
+  return next_id_++;
+}
+
+void bulk_runtime::remove(bulk* b) {
+  std::lock_guard guard(lock_);
+  local_.erase(b->id());
+}
+
+bulk* bulk_runtime::find(uint64_t id) {
+  std::lock_guard guard(lock_);
+  const auto found = local_.find(id);
+  return found != local_.end() && found->second->ref_if_alive() ? found->second : nullptr;
+}
+
+size_t bulk_runtime::handles() const {
+  std::lock_guard guard(lock_);
+  return local_.size();
+}
+
+bulk_runtime* current_bulk(const char* function) {
+  bulk_runtime* r = the_state.bulk.load(std::memory_order_acquire);
+  if (__builtin_expect(r == nullptr, 0)) fail(HG_FAIL, function, "HG_Init() or HG_Bulk_init() must be called before");
+  return r;
+}
+
+hg_return_t init_bulk(const char* function, na_class_t* na) {
+  if (na == nullptr) return fail(HG_INVALID_PARAM, function, "na_class is NULL: has NA_Initialize() succeeded?");
+  const bulk_runtime* there = the_state.bulk.load(std::memory_order_relaxed);
+  if (there != nullptr)
+    return there->network->na() == na
+               ? HG_SUCCESS
+               : fail(HG_FAIL, function, "transfers use another class already: call HG_Bulk_finalize() before");
+  std::shared_ptr<lane> network = lane_for(na);
+  if (network == nullptr) return fail(HG_NA_ERROR, function, "the class has no further context");
+  the_state.bulk.store(new bulk_runtime(std::move(network)), std::memory_order_release);
+  return HG_SUCCESS;
+}
+
+hg_return_t finalize_bulk(const char* function) {
+  bulk_runtime* r = the_state.bulk.load(std::memory_order_relaxed);
+  if (r == nullptr) return HG_SUCCESS;
+  if (const size_t handles = r->handles(), transfers = r->transfers.in_use(); handles != 0 || transfers != 0)
+    return fail(HG_FAIL, function, "%zu handles have not been freed, %zu transfers not been waited for", handles,
+                transfers);
+  the_state.bulk.store(nullptr, std::memory_order_release);
+  delete r;
+  return HG_SUCCESS;
+}
+
+}  // namespace mercury

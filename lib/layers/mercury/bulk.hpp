@@ -1,0 +1,130 @@
+// Memory that peers read and write, and transfers.
+#pragma once
+
+#include <mercury_bulk.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/layers/mercury/lane.hpp"
+#include "lib/layers/mercury/misuse.hpp"
+#include "lib/layers/mercury/pool.hpp"
+
+namespace mercury {
+
+class bulk_runtime;
+
+constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk"
+
+/// What a serialized handle begins with. The network's own description of the memory follows.
+struct bulk_header {
+  uint32_t magic = bulk_magic;
+  uint32_t flags = 0;
+  uint64_t size = 0;
+  uint64_t segments = 0;
+  uint64_t process = 0;  // of the owner
+  uint64_t id = 0;       // of the owner's handle
+};
+
+/// Memory of this process in segments, or a description of another one's. Counted references: one for each handle that
+/// the program has. Thread-safe, but freeing the last reference.
+class bulk : public object<0x6d75626b> {
+ public:
+  /// Of this process.
+  bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flags, std::unique_ptr<char[]> owned);
+  /// Of another one; takes the network's handle.
+  bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h);
+  ~bulk();
+
+  bool is_local() const { return !segments_.empty(); }
+  uint64_t size() const { return size_; }
+  uint64_t segment_count() const { return segment_count_; }
+  unsigned long flags() const { return flags_; }
+  bulk_header header() const;
+  uint64_t id() const { return id_; }
+  na_mem_handle_t memory() const { return memory_; }
+  const std::vector<na_segment>& segments() const { return segments_; }
+
+  /// Lets peers access the memory.
+  bool expose();
+
+  void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  /// False if there is none left.
+  bool ref_if_alive();
+  void unref();
+
+  bulk_runtime& owner;
+
+ private:
+  const std::vector<na_segment> segments_;  // empty if remote
+  const std::unique_ptr<char[]> owned_;
+  uint64_t size_ = 0;
+  const uint64_t segment_count_;
+  const unsigned long flags_;
+  uint64_t process_ = 0;  // of the owner
+  uint64_t id_ = 0;       // in the owner
+  na_mem_handle_t memory_ = NA_MEM_HANDLE_NULL;
+  std::mutex lock_;  // of is_exposed_
+  bool is_exposed_ = false;
+  std::atomic<uint32_t> refs_{1};
+};
+
+/// A transfer under way. Owned by the pool of its runtime.
+class transfer : public object<0x6d757472> {
+ public:
+  transfer() { set_alive(false); }
+  void begin() {
+    result.store(HG_SUCCESS, std::memory_order_relaxed);
+    done.store(false, std::memory_order_relaxed);
+    set_alive(true);
+  }
+  void end() { set_alive(false); }
+
+  std::atomic<hg_return_t> result{HG_SUCCESS};
+  std::atomic<bool> done{false};  // written by the network's callback with release, after the result
+};
+
+/// The state of bulk transfers in a process. Thread-safe.
+class bulk_runtime {
+ public:
+  explicit bulk_runtime(std::shared_ptr<lane> n);
+
+  uint64_t add(bulk* b);
+  void remove(bulk* b);
+  /// One more reference to a local handle; null if it has been freed.
+  bulk* find(uint64_t id);
+  size_t handles() const;
+
+  const std::shared_ptr<lane> network;
+  const uint64_t process;  // a random number, by which a process recognizes its own handles
+  pool<transfer> transfers;
+
+ private:
+  mutable std::mutex lock_;
+  std::unordered_map<uint64_t, bulk*> local_;
+  uint64_t next_id_ = 1;
+};
+
+/// Calls f(address, size) for each piece of a range of local segments, until it returns false.
+template <class F>
+void for_pieces(const std::vector<na_segment>& segments, uint64_t offset, uint64_t size, F&& f) {
+  for (const na_segment& s : segments) {
+    if (size == 0) return;
+    if (offset >= s.size) {
+      offset -= s.size;
+      continue;
+    }
+    const uint64_t n = std::min<uint64_t>(s.size - offset, size);
+    if (!f(reinterpret_cast<char*>(s.address) + offset, n)) return;
+    offset = 0;
+    size -= n;
+  }
+}
+
+/// The state; null, and a line on standard error, outside of HG_Bulk_init() and HG_Bulk_finalize().
+bulk_runtime* current_bulk(const char* function);
+
+}  // namespace mercury

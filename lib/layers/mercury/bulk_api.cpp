@@ -1,0 +1,172 @@
+// Handles of memory: their interface and their serialized form.
+#include <mercury_bulk.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/layers/mercury/bulk.hpp"
+#include "lib/layers/mercury/processor.hpp"
+
+using namespace mercury;
+
+namespace {
+
+constexpr const char* what = "a bulk handle";
+bulk* get_bulk(const char* function, hg_bulk_t handle) { return get<bulk>(function, what, handle); }
+
+hg_return_t misuse(const char* function, const char* text) { return fail(HG_INVALID_PARAM, function, "%s", text); }
+
+hg_return_t decode_bulk(processor& p, hg_bulk_t* handle) {
+  *handle = HG_BULK_NULL;
+  uint64_t size = 0;
+  if (p.left() < sizeof size) return HG_SIZE_ERROR;
+  std::memcpy(&size, p.at(), sizeof size);
+  char* const from = p.at() + sizeof size;
+  if (size > p.left() - sizeof size) return HG_SIZE_ERROR;
+  if (size > 0)
+    if (const hg_return_t result = HG_Bulk_handle_deserialize(handle, from, size); result != HG_SUCCESS) return result;
+  p.move_to(from + size);
+  return p.step();
+}
+
+hg_return_t encode_bulk(processor& p, hg_bulk_t handle) {
+  uint64_t size = HG_Bulk_handle_get_serialize_size(handle);
+  if (handle != HG_BULK_NULL && size == 0) return HG_INVALID_PARAM;
+  if (const hg_return_t result = p.copy(&size, sizeof size); result != HG_SUCCESS || size == 0) return result;
+  if (const hg_return_t result = p.reserve(size); result != HG_SUCCESS) return result;
+  const hg_return_t result = HG_Bulk_handle_serialize(p.at(), size, handle);
+  if (result == HG_SUCCESS) p.move_to(p.at() + size);
+  return result;
+}
+
+}  // namespace
+
+hg_return_t HG_Bulk_handle_create(size_t count, void** buf_ptrs, const size_t* buf_sizes, unsigned long flags,
+                                  hg_bulk_t* handle) {
+  bulk_runtime* r = current_bulk(__func__);
+  if (r == nullptr) return HG_FAIL;
+  if (count == 0) return misuse(__func__, "count is 0, but must be 1 or more");
+  if (buf_sizes == nullptr) return misuse(__func__, "buf_sizes is NULL, but must not be");
+  if (handle == nullptr) return misuse(__func__, "handle is NULL, but must not be");
+  if (flags != HG_BULK_READWRITE && flags != HG_BULK_READ_ONLY)
+    return fail(HG_INVALID_PARAM, __func__,
+                "flags is %lu, but must be HG_BULK_READWRITE, HG_BULK_READ_ONLY or HG_BULK_WRITE_ONLY", flags);
+  uint64_t size = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (buf_sizes[i] == 0) return fail(HG_INVALID_PARAM, __func__, "buf_sizes[%zu] is 0, but must be 1 or more", i);
+    if (buf_ptrs != nullptr && buf_ptrs[i] == nullptr)
+      return fail(HG_INVALID_PARAM, __func__, "buf_ptrs[%zu] is NULL: make buf_ptrs NULL for memory of the handle", i);
+    if (__builtin_add_overflow(size, buf_sizes[i], &size))
+      return misuse(__func__, "all segments together have more than 2^64 bytes");
+  }
+  return guarded("HG_Bulk_handle_create", [&] {
+    std::unique_ptr<char[]> owned;
+    if (buf_ptrs == nullptr) owned = std::make_unique<char[]>(size);
+    std::vector<na_segment> segments(count);
+    char* next = owned.get();
+    for (size_t i = 0; i < count; ++i) {
+      segments[i] = {reinterpret_cast<na_ptr_t>(owned ? next : buf_ptrs[i]), buf_sizes[i]};
+      if (owned) next += buf_sizes[i];
+    }
+    *handle = new bulk(*r, std::move(segments), flags, std::move(owned));
+    return HG_SUCCESS;
+  });
+}
+
+hg_return_t HG_Bulk_handle_free(hg_bulk_t handle) {
+  if (handle == HG_BULK_NULL) return HG_SUCCESS;
+  bulk* b = get_bulk(__func__, handle);
+  if (b == nullptr) return HG_INVALID_PARAM;
+  b->unref();
+  return HG_SUCCESS;
+}
+
+hg_return_t HG_Bulk_handle_access(hg_bulk_t handle, size_t offset, size_t size, unsigned long flags,
+                                  unsigned int max_count, void** buf_ptrs, size_t* buf_sizes,
+                                  unsigned int* actual_count) {
+  const bulk* b = get_bulk(__func__, handle);
+  if (b == nullptr) return HG_INVALID_PARAM;
+  if (!b->is_local()) return misuse(__func__, "the memory is another process's: transfer it");
+  if (flags != HG_BULK_READWRITE && flags != HG_BULK_READ_ONLY) return misuse(__func__, "there are no such flags");
+  unsigned n = 0;
+  if (max_count > 0)
+    for_pieces(b->segments(), offset, size, [&](char* address, uint64_t bytes) {
+      if (buf_ptrs != nullptr) buf_ptrs[n] = address;
+      if (buf_sizes != nullptr) buf_sizes[n] = bytes;
+      return ++n < max_count;
+    });
+  if (actual_count != nullptr) *actual_count = n;
+  return HG_SUCCESS;
+}
+
+size_t HG_Bulk_handle_get_size(hg_bulk_t handle) {
+  const bulk* b = handle != HG_BULK_NULL ? get_bulk(__func__, handle) : nullptr;
+  return b != nullptr ? b->size() : 0;
+}
+
+size_t HG_Bulk_handle_get_segment_count(hg_bulk_t handle) {
+  const bulk* b = handle != HG_BULK_NULL ? get_bulk(__func__, handle) : nullptr;
+  return b != nullptr ? b->segment_count() : 0;
+}
+
+size_t HG_Bulk_handle_get_serialize_size(hg_bulk_t handle) {
+  bulk* b = handle != HG_BULK_NULL ? get_bulk(__func__, handle) : nullptr;
+  if (b == nullptr || (b->is_local() && !b->expose())) return 0;
+  return sizeof(bulk_header) + NA_Mem_handle_get_serialize_size(b->owner.network->na(), b->memory());
+}
+
+hg_return_t HG_Bulk_handle_serialize(void* buf, size_t buf_size, hg_bulk_t handle) {
+  bulk* b = get_bulk(__func__, handle);
+  if (b == nullptr) return HG_INVALID_PARAM;
+  if (buf == nullptr) return misuse(__func__, "buf is NULL, but must not be");
+  const size_t needed = HG_Bulk_handle_get_serialize_size(handle);
+  if (needed == 0) return fail(HG_NA_ERROR, __func__, "the network can't register the memory");
+  if (buf_size < needed) return HG_SIZE_ERROR;
+  const bulk_header h = b->header();
+  std::memcpy(buf, &h, sizeof h);
+  return NA_Mem_handle_serialize(b->owner.network->na(), static_cast<char*>(buf) + sizeof h, needed - sizeof h,
+                                 b->memory()) == NA_SUCCESS
+             ? HG_SUCCESS
+             : HG_NA_ERROR;
+}
+
+hg_return_t HG_Bulk_handle_deserialize(hg_bulk_t* handle, const void* buf, size_t buf_size) {
+  bulk_runtime* r = current_bulk(__func__);
+  if (r == nullptr) return HG_FAIL;
+  if (handle == nullptr || buf == nullptr)
+    return misuse(__func__, handle == nullptr ? "handle is NULL, but must not be" : "buf is NULL, but must not be");
+  bulk_header h;
+  if (buf_size < sizeof h) return HG_SIZE_ERROR;
+  std::memcpy(&h, buf, sizeof h);
+  if (h.magic != bulk_magic || (h.flags != HG_BULK_READWRITE && h.flags != HG_BULK_READ_ONLY) || h.segments == 0)
+    return HG_PROTOCOL_ERROR;
+  if (h.process == r->process)
+    if (bulk* own = r->find(h.id); own != nullptr) {
+      *handle = own;
+      return HG_SUCCESS;
+    }
+  return guarded("HG_Bulk_handle_deserialize", [&] {
+    na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
+    na_class_t* na = r->network->na();
+    const na_return_t result =
+        NA_Mem_handle_deserialize(na, &memory, static_cast<const char*>(buf) + sizeof h, buf_size - sizeof h);
+    if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_PROTOCOL_ERROR;
+    bulk* made = new (std::nothrow) bulk(*r, memory, h);
+    if (made == nullptr) {
+      NA_Mem_handle_free(na, memory);
+      return HG_NOMEM_ERROR;
+    }
+    *handle = made;
+    return HG_SUCCESS;
+  });
+}
+
+hg_return_t hg_proc_hg_bulk_t(hg_proc_t proc, hg_bulk_t* handle) {
+  processor& p = processor_of(proc);
+  if (p.op() == HG_ENCODE) return encode_bulk(p, *handle);
+  if (p.op() == HG_DECODE) return decode_bulk(p, handle);
+  if (!p.may_free()) return HG_FAIL;
+  const hg_return_t result = HG_Bulk_handle_free(*handle);
+  *handle = HG_BULK_NULL;
+  return result == HG_SUCCESS ? p.step() : result;
+}

@@ -1,0 +1,201 @@
+#include "lib/layers/mercury/call.hpp"
+
+#include "lib/layers/mercury/callback_context.hpp"
+#include "lib/layers/mercury/processor.hpp"
+#include "lib/layers/mercury/runtime.hpp"
+
+namespace mercury {
+
+call::call(runtime& r) : owner(r), input_(new char[r.largest_request]), output_(new char[r.largest_response]) {
+  set_alive(false);
+}
+
+size_t call::output_size() const { return owner.largest_response - sizeof(response_header); }
+
+hg_return_t call::post() {
+  refs_.store(1, std::memory_order_relaxed);
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  if (NA_Msg_recv_unexpected(owner.network->na(), owner.network->context(), on_request, this, input_.get(),
+                             owner.largest_request, &receive_) == NA_SUCCESS)
+    return HG_SUCCESS;
+  owner.operations.fetch_sub(1, std::memory_order_release);
+  unref();
+  return HG_NA_ERROR;
+}
+
+void call::cancel() { NA_Cancel(owner.network->na(), owner.network->context(), receive_); }
+
+void call::begin_local(request* caller) {
+  refs_.store(1, std::memory_order_relaxed);
+  caller_ = caller;
+  called = caller->called;
+  cookie_ = caller->cookie;
+  source = caller->address;
+  arguments_at = caller->arguments_at;
+  arguments = caller->arguments;
+  set_alive(true);
+}
+
+na_return_t call::on_request(const na_cb_info* info) {
+  auto* c = static_cast<call*>(info->arg);
+  runtime& r = c->owner;
+  c->receive(*info);
+  r.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+void call::receive(const na_cb_info& info) {
+  runtime& r = owner;
+  r.not_posted(this);
+  if (info.ret == NA_SUCCESS || info.ret == NA_SIZE_ERROR) {
+    source = info.info.recv_unexpected.source;
+    tag_ = info.info.recv_unexpected.tag;
+    const hg_return_t result = info.ret == NA_SUCCESS ? accept(info.info.recv_unexpected.actual_buf_size)
+                                                      : HG_PROTOCOL_ERROR;  // larger than any request
+    if (result != HG_SUCCESS) {
+      answer_error(result);
+      unref();
+    }
+    r.refill();
+    return;
+  }
+  unref();
+}
+
+hg_return_t call::accept(size_t size) {
+  request_header h;
+  if (const hg_return_t result = open(input_.get(), size, true, h); result != HG_SUCCESS) return result;
+  cookie_ = h.cookie;
+  called = owner.functions.find(h.id);
+  if (called == nullptr || called->name_hash != h.name_hash || called->execute == nullptr) return HG_NO_MATCH;
+  arguments = h.arguments;
+  if ((h.flags & arguments_are_elsewhere) != 0) return fetch(h);
+  if (h.arguments != h.payload) return HG_PROTOCOL_ERROR;
+  arguments_at = input_.get() + sizeof h;
+  set_alive(true);
+  owner.arrived(this);
+  return HG_SUCCESS;
+}
+
+hg_return_t call::fetch(const request_header& h) {
+  na_class_t* na = owner.network->na();
+  if (NA_Mem_handle_deserialize(na, &remote_handle_, input_.get() + sizeof h, h.payload) != NA_SUCCESS) {
+    remote_handle_ = NA_MEM_HANDLE_NULL;
+    return HG_PROTOCOL_ERROR;
+  }
+  extra_ = hg_proc_buf_alloc(arguments);
+  if (extra_ == nullptr) return HG_NOMEM_ERROR;
+  extra_crc_ = h.elsewhere_crc;
+  if (NA_Mem_handle_create(na, extra_, arguments, NA_MEM_READWRITE, &extra_handle_) != NA_SUCCESS) {
+    extra_handle_ = NA_MEM_HANDLE_NULL;
+    return HG_NA_ERROR;
+  }
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  if (NA_Get(na, owner.network->context(), on_arguments, this, extra_handle_, 0, remote_handle_, 0, arguments, source,
+             NA_OP_ID_IGNORE) == NA_SUCCESS)
+    return HG_SUCCESS;
+  owner.operations.fetch_sub(1, std::memory_order_release);
+  return HG_NA_ERROR;
+}
+
+na_return_t call::on_arguments(const na_cb_info* info) {
+  auto* c = static_cast<call*>(info->arg);
+  runtime& r = c->owner;
+  hg_return_t result = info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR;
+  if (result == HG_SUCCESS && crc64(crc64_start, c->extra_, c->arguments) != c->extra_crc_) result = HG_CHECKSUM_ERROR;
+  if (result == HG_SUCCESS) {
+    c->arguments_at = static_cast<char*>(c->extra_);
+    c->set_alive(true);
+    r.arrived(c);
+  } else {
+    c->answer_error(result);
+    c->unref();
+  }
+  r.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+hg_return_t call::input(void* in_struct) {
+  if (called->in_proc == nullptr || in_struct == nullptr) return HG_SUCCESS;
+  // An encoder does not write to its buffer's begin, and a decoder does not write at all.
+  processor p(const_cast<char*>(arguments_at), arguments, HG_DECODE);
+  const hg_return_t result = called->in_proc(&p, in_struct);
+  if (result != HG_SUCCESS) free_decoded(p, called->in_proc, in_struct);
+  return result;
+}
+
+hg_return_t call::answer(void* out_struct) {
+  processor p(output(), output_size(), HG_ENCODE);
+  hg_return_t result = HG_SUCCESS;
+  if (called->out_proc != nullptr && out_struct != nullptr) result = called->out_proc(&p, out_struct);
+  if (result == HG_SUCCESS && p.extra() != nullptr) result = HG_SIZE_ERROR;
+  const hg_return_t sent = send(result, result == HG_SUCCESS ? p.used() : 0);
+  return result != HG_SUCCESS ? result : sent;
+}
+
+hg_return_t call::answer_error(hg_return_t result) { return send(result, 0); }
+
+hg_return_t call::answer_raw(size_t size) { return send(HG_SUCCESS, size); }
+
+hg_return_t call::send(hg_return_t result, size_t payload) {
+  is_answered_ = true;
+  response_header h;
+  h.result = result;
+  h.payload = static_cast<uint32_t>(payload);
+  h.cookie = cookie_;
+  if (caller_ != nullptr) {
+    std::memcpy(output_.get(), &h, sizeof h);  // no checksum, as no network can damage it
+    caller_->deliver(output_.get(), sizeof h + payload);
+    if (context != nullptr) sent(HG_SUCCESS);
+    return HG_SUCCESS;
+  }
+  seal(h, output_.get());
+  ref();  // of the send
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  if (NA_Msg_send_expected(owner.network->na(), owner.network->context(), on_sent, this, output_.get(),
+                           sizeof h + payload, source, tag_, NA_OP_ID_IGNORE) == NA_SUCCESS)
+    return HG_SUCCESS;
+  owner.operations.fetch_sub(1, std::memory_order_release);
+  unref();
+  return HG_NA_ERROR;
+}
+
+na_return_t call::on_sent(const na_cb_info* info) {
+  auto* c = static_cast<call*>(info->arg);
+  runtime& r = c->owner;
+  if (c->context != nullptr) c->sent(info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR);
+  c->unref();
+  r.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+void call::sent(hg_return_t result) {
+  ref();  // of the queue
+  context->completed.push({nullptr, this, result});
+}
+
+void call::unref() {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  set_alive(false);
+  na_class_t* na = owner.network->na();
+  if (extra_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, extra_handle_);
+  if (remote_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, remote_handle_);
+  extra_handle_ = remote_handle_ = NA_MEM_HANDLE_NULL;
+  if (extra_ != nullptr) hg_proc_buf_free(extra_);
+  extra_ = nullptr;
+  if (caller_ != nullptr) {
+    caller_->unref();
+  } else if (source != NA_ADDR_NULL) {
+    NA_Addr_free(na, source);
+  }
+  caller_ = nullptr;
+  source = NA_ADDR_NULL;
+  called = nullptr;
+  cookie_ = 0;
+  is_answered_ = false;
+  context = nullptr;
+  callback = nullptr;
+  owner.calls.put(this);
+}
+
+}  // namespace mercury

@@ -1,0 +1,82 @@
+// Calls that this process executes.
+#pragma once
+
+#include <mercury_callback.h>
+
+#include <atomic>
+#include <memory>
+
+#include "lib/layers/mercury/functions.hpp"
+#include "lib/layers/mercury/misuse.hpp"
+#include "lib/layers/mercury/wire.hpp"
+
+namespace mercury {
+
+class runtime;
+class request;
+struct callback_context;
+
+/// A call that has arrived, with the buffer that it arrived in, or an empty one that waits for one. Owned by the pool
+/// of its runtime; in use while the program or an operation of the network refers to it. Used by one thread at a time:
+/// the network's callback hands it to a queue of the runtime, from which a thread of the program takes it.
+class call : public object<0x6d756861> {
+ public:
+  explicit call(runtime& r);
+
+  /// Waits for a call from the network.
+  hg_return_t post();
+  void cancel();
+  /// A call of this process by itself: the arguments are where the request has encoded them.
+  void begin_local(request* caller);
+
+  /// Decodes the arguments.
+  hg_return_t input(void* in_struct);
+  /// Encodes the result and sends it; an error instead if it is too large.
+  hg_return_t answer(void* out_struct);
+  hg_return_t answer_error(hg_return_t result);
+  /// Sends the output buffer's content.
+  hg_return_t answer_raw(size_t size);
+  bool is_answered() const { return is_answered_; }
+
+  char* output() { return output_.get() + sizeof(response_header); }
+  size_t output_size() const;
+
+  void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void unref();
+
+  runtime& owner;
+  na_addr_t source = NA_ADDR_NULL;  // owned, unless the call is local
+  const function* called = nullptr;
+  const char* arguments_at = nullptr;
+  size_t arguments = 0;
+
+  // Of the callback model: who wants to know that the answer has been sent.
+  callback_context* context = nullptr;
+  hg_cb_t callback = nullptr;
+  void* argument = nullptr;
+
+ private:
+  static na_return_t on_request(const na_cb_info* info);
+  static na_return_t on_arguments(const na_cb_info* info);
+  static na_return_t on_sent(const na_cb_info* info);
+  void receive(const na_cb_info& info);
+  hg_return_t accept(size_t size);
+  hg_return_t fetch(const request_header& h);
+  hg_return_t send(hg_return_t result, size_t payload);
+  void sent(hg_return_t result);
+
+  const std::unique_ptr<char[]> input_;
+  const std::unique_ptr<char[]> output_;
+  na_tag_t tag_ = 0;
+  uint64_t cookie_ = 0;
+  request* caller_ = nullptr;  // of a local call
+  bool is_answered_ = false;
+  na_op_id_t receive_ = NA_OP_ID_NULL;
+  void* extra_ = nullptr;  // arguments that were fetched
+  uint64_t extra_crc_ = 0;
+  na_mem_handle_t extra_handle_ = NA_MEM_HANDLE_NULL;
+  na_mem_handle_t remote_handle_ = NA_MEM_HANDLE_NULL;
+  std::atomic<uint32_t> refs_{0};
+};
+
+}  // namespace mercury

@@ -1,0 +1,49 @@
+#include "lib/layers/mercury/lane.hpp"
+
+#include <time.h>
+
+#include <chrono>
+
+namespace mercury {
+namespace {
+
+int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
+}
+
+}  // namespace
+
+unsigned deadline::left() {
+  if (timeout_ms_ == 0) return 0;
+  const int64_t now = now_ns();
+  if (until_ns_ == 0) until_ns_ = now + int64_t{timeout_ms_} * 1000000;
+  return until_ns_ > now ? static_cast<unsigned>((until_ns_ - now + 999999) / 1000000) : 0;
+}
+
+std::shared_ptr<lane> lane::open(na_class_t* na) {
+  na_context_t* context = NA_Context_create(na);
+  return context != nullptr ? std::shared_ptr<lane>(new lane(na, context)) : nullptr;
+}
+
+lane::~lane() { NA_Context_destroy(na_, context_); }
+
+void lane::run_callbacks() {
+  constexpr unsigned at_once = 64;
+  unsigned n = 0;
+  if (NA_Trigger(context_, 0, at_once, &n) == NA_SUCCESS && n > 0) wake_followers();
+}
+
+void lane::follower::sleep(unsigned ms) {
+  // A leader that stopped before this thread counted itself has woken nobody.
+  if (!lane_.leads_.load(std::memory_order_acquire)) return;
+  lane_.changed_.wait_for(lock_, std::chrono::milliseconds(ms));
+}
+
+void lane::wake() {
+  { std::lock_guard guard(lock_); }  // whoever has counted itself sleeps now
+  changed_.notify_all();
+}
+
+}  // namespace mercury

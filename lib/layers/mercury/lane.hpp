@@ -1,0 +1,146 @@
+// A context of a network class, and how threads wait for what completes there.
+#pragma once
+
+#include <na.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "lib/base/cpu.hpp"
+
+namespace mercury {
+
+/// A time limit, which begins with the first call of left(): what is there at once needs no clock. For one thread.
+class deadline {
+ public:
+  explicit deadline(unsigned timeout_ms) : timeout_ms_(timeout_ms) {}
+  bool is_now() const { return timeout_ms_ == 0; }
+  /// In ms, rounded up, so that a wait never ends early.
+  unsigned left();
+
+ private:
+  const unsigned timeout_ms_;
+  int64_t until_ns_ = 0;
+};
+
+/// One context of a class. Of all threads that wait, one at a time, the leader, makes progress and runs callbacks; the
+/// others sleep until it has run some, or ends its wait. So no thread sleeps in NA_Progress() for what another one has
+/// already taken, and each honours its own limit. Owned by those who use it, together; thread-safe.
+class lane {
+ public:
+  /// Null if the class has no more contexts.
+  static std::shared_ptr<lane> open(na_class_t* na);
+  ~lane();
+  lane(const lane&) = delete;
+  lane& operator=(const lane&) = delete;
+
+  na_class_t* na() const { return na_; }
+  na_context_t* context() const { return context_; }
+
+  /// Runs callbacks of what has completed, if no other thread does.
+  void poll() {
+    if (!try_lead()) return;
+    NA_Progress(na_, context_, 0);
+    run_callbacks();
+    stop_leading();
+  }
+
+  /// Waits until done() or the limit, and returns done(). What makes done() true must happen in a callback of this
+  /// context, or before the call. done() is called by this thread only.
+  template <class Done>
+  bool wait(deadline& limit, Done done) {
+    if (done()) return true;
+    if (limit.is_now()) {
+      poll();
+      return done();
+    }
+    for (;;) {
+      if (try_lead()) {
+        const bool result = lead(limit, done);
+        stop_leading();
+        return result;
+      }
+      follower f(*this);
+      if (done()) return true;
+      const unsigned left = limit.left();
+      if (left == 0) return done();
+      f.sleep(left);
+      if (done()) return true;
+    }
+  }
+  template <class Done>
+  bool wait(unsigned timeout_ms, Done done) {
+    deadline limit(timeout_ms);
+    return wait(limit, done);
+  }
+
+ private:
+  lane(na_class_t* na, na_context_t* context) : na_(na), context_(context) {}
+
+  bool try_lead() {
+    return !leads_.load(std::memory_order_relaxed) && !leads_.exchange(true, std::memory_order_acquire);  // A1
+  }
+  void stop_leading() {
+    leads_.store(false, std::memory_order_release);  // R1: pairs with A1
+    wake_followers();
+  }
+
+  template <class Done>
+  bool lead(deadline& limit, Done& done) {
+    // A response from the same host comes within a few polls, which cost less than to read the clock and to sleep.
+    constexpr int polls = 50;
+    for (int i = 0; i < polls; ++i) {
+      run_callbacks();
+      if (done()) return true;
+      NA_Progress(na_, context_, 0);
+    }
+    for (;;) {
+      run_callbacks();
+      if (done()) return true;
+      const unsigned left = limit.left();
+      const na_return_t result = NA_Progress(na_, context_, left);
+      if (result != NA_SUCCESS && left == 0) return done();
+      if (LCI_UNLIKELY(result != NA_SUCCESS && result != NA_TIMEOUT)) {
+        run_callbacks();
+        return done();
+      }
+    }
+  }
+  void run_callbacks();
+
+  /// A thread that sleeps, between its construction and the end of sleep().
+  ///
+  /// Why no wake-up is lost: the follower counts itself (F1) before it checks done() and whether a leader is there. The
+  /// leader reads the count (F2) after its callbacks, or after it has stopped. Both are read-modify-writes of one
+  /// word. If F2 comes first, F1 reads what it or a later one wrote, and so the follower sees what the callbacks
+  /// did. If F1 comes first, the leader sees the follower, and takes the lock, which the follower has held from F1
+  /// until it sleeps.
+  class follower {
+   public:
+    explicit follower(lane& l) : lane_(l), lock_(l.lock_) {
+      l.followers_.fetch_add(1, std::memory_order_acq_rel);
+    }  // F1
+    ~follower() { lane_.followers_.fetch_sub(1, std::memory_order_relaxed); }
+    void sleep(unsigned ms);
+
+   private:
+    lane& lane_;
+    std::unique_lock<std::mutex> lock_;
+  };
+  void wake_followers() {
+    if (LCI_UNLIKELY(followers_.fetch_add(0, std::memory_order_acq_rel) != 0)) wake();  // F2
+  }
+  LCI_COLD void wake();
+
+  na_class_t* const na_;
+  na_context_t* const context_;
+  std::atomic<bool> leads_{false};
+  std::atomic<uint32_t> followers_{0};
+  std::mutex lock_;  // of changed_
+  std::condition_variable changed_;
+};
+
+}  // namespace mercury

@@ -1,0 +1,61 @@
+// Errors of functions with C linkage: a line of text and a code, no exception.
+#pragma once
+
+#include <mercury_types.h>
+
+#include <cstdint>
+#include <exception>
+#include <new>
+
+namespace mercury {
+
+/// Prints "mercury: <function>: <text>" in one line; returns `code`.
+[[gnu::cold, gnu::noinline, gnu::format(printf, 3, 4)]] hg_return_t fail(hg_return_t code, const char* function,
+                                                                         const char* format, ...) noexcept;
+
+/// Returns f(), or reports its exception.
+template <class F>
+hg_return_t guarded(const char* function, F&& f) noexcept {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return fail(HG_NOMEM_ERROR, function, "no memory is left");
+  } catch (const std::exception& e) {
+    return fail(HG_FAIL, function, "%s", e.what());
+  }
+}
+
+/// Base class of objects that users refer to by void*, by which most invalid pointers are detected.
+template <uint32_t Kind>
+class object {
+ public:
+  object() = default;
+  object(const object&) = delete;
+  object& operator=(const object&) = delete;
+  bool is_alive() const { return kind_ == Kind; }
+
+ protected:
+  ~object() { kind_ = 0; }
+  /// For objects that are kept for reuse, which users must not use meanwhile.
+  void set_alive(bool alive) { kind_ = alive ? Kind : 0; }
+
+ private:
+  volatile uint32_t kind_ = Kind;  // volatile, so that the store in the destructor is not removed
+};
+
+/// The object behind a user's pointer; null, and a line on standard error, if it is none. `what` is e.g. "a request".
+template <class T>
+T* get(const char* function, const char* what, void* pointer) noexcept {
+  T* t = static_cast<T*>(pointer);
+  if (__builtin_expect(t == nullptr, 0)) {
+    fail(HG_FAIL, function, "NULL is not %s: check that the call that should have made one has succeeded", what);
+    return nullptr;
+  }
+  if (__builtin_expect(!t->is_alive(), 0)) {
+    fail(HG_FAIL, function, "%p is not %s: it has been freed, or is something else", pointer, what);
+    return nullptr;
+  }
+  return t;
+}
+
+}  // namespace mercury

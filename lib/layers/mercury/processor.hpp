@@ -1,0 +1,101 @@
+// What is behind hg_proc_t.
+#pragma once
+
+#include <mercury_proc.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "lib/base/cpu.hpp"
+#include "lib/layers/mercury/misuse.hpp"
+
+namespace mercury {
+
+/// Encodes into a buffer, decodes from one, or accompanies a routine that frees. Does not own the buffer, but an extra
+/// one to which an encoder moves when the buffer is full, unless release_extra() was called. For one thread at a time.
+/// begin <= at <= begin + size.
+class processor : public object<0x6d757072> {
+ public:
+  processor(void* buffer, size_t size, hg_proc_op_t op, hg_proc_hash_t hash = HG_NOHASH)
+      : op_(op), hash_(hash), begin_(static_cast<char*>(buffer)), at_(begin_), size_(size) {}
+  ~processor() {
+    if (owns_extra_) hg_proc_buf_free(extra_);
+  }
+
+  hg_proc_op_t op() const { return op_; }
+  size_t size() const { return size_; }
+  size_t left() const { return size_ - used(); }
+  size_t used() const { return static_cast<size_t>(at_ - begin_); }
+  char* at() const { return at_; }
+  bool move_to(char* at) {
+    if (at < begin_ || at > begin_ + size_) return false;
+    at_ = at;
+    return true;
+  }
+  void* extra() const { return extra_; }
+  void set_owns_extra(bool owns) { owns_extra_ = owns; }
+  void* release_extra() {
+    owns_extra_ = false;
+    return extra_;
+  }
+
+  /// Room for `size` bytes in all.
+  hg_return_t grow(size_t size);
+  /// Room for n bytes more.
+  hg_return_t reserve(size_t n) { return LCI_LIKELY(n <= left()) ? HG_SUCCESS : make_room(n); }
+  /// Appends or verifies the checksum.
+  hg_return_t flush();
+
+  /// Writes or reads bytes; nothing if it frees.
+  hg_return_t copy(void* data, size_t n) {
+    if (LCI_UNLIKELY(op_ == HG_FREE)) return step();
+    if (LCI_UNLIKELY(n > left()))
+      if (const hg_return_t result = make_room(n); result != HG_SUCCESS) return result;
+    if (n > 0) op_ == HG_ENCODE ? std::memcpy(at_, data, n) : std::memcpy(data, at_, n);
+    at_ += n;
+    return step();
+  }
+
+  template <class T>
+  hg_return_t integer(T* data) {
+    static_assert(std::endian::native == std::endian::little, "integers travel in little-endian order");
+    return copy(data, sizeof(T));
+  }
+
+  /// Called by each primitive routine that has succeeded. Of a failed decoding the parts that had been decoded are
+  /// freed by a processor with the number of those parts as limit, which makes the routine fail where decoding failed.
+  hg_return_t step() {
+    ++steps_;
+    return LCI_LIKELY(steps_ <= limit_) ? HG_SUCCESS : HG_FAIL;
+  }
+  /// Whether a primitive routine that frees may free: the thing has been decoded.
+  bool may_free() const { return steps_ < limit_; }
+  uint64_t steps() const { return steps_; }
+  void set_limit(uint64_t limit) { limit_ = limit; }
+
+ private:
+  LCI_COLD hg_return_t make_room(size_t n);
+
+  const hg_proc_op_t op_;
+  const hg_proc_hash_t hash_;
+  bool owns_extra_ = false;
+  char* begin_;
+  char* at_;
+  size_t size_;
+  void* extra_ = nullptr;
+  uint64_t steps_ = 0;
+  uint64_t limit_ = UINT64_MAX;
+};
+
+/// Frees what a routine had decoded before it failed.
+inline void free_decoded(const processor& failed, hg_proc_cb_t routine, void* data) {
+  processor freeing(nullptr, 0, HG_FREE);
+  freeing.set_limit(failed.steps());
+  routine(&freeing, data);
+}
+
+/// The processor behind a user's pointer. No check here, on the path of each field: hg_proc_create() and HG make them.
+inline processor& processor_of(hg_proc_t proc) { return *static_cast<processor*>(proc); }
+
+}  // namespace mercury

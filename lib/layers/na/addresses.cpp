@@ -1,0 +1,64 @@
+#include "lib/layers/na/addresses.hpp"
+
+#include "lci.hpp"
+
+namespace na {
+namespace {
+
+constexpr uint64_t magic = uint64_t{0xa} << 60;  // no user's pointer begins so
+
+}  // namespace
+
+address_book::address_book(uint32_t last, uint32_t number)
+    : last_(last), mark_(magic | static_cast<uint64_t>(number & 0xff) << 52), peers_(new peer[last + 1]) {
+  if (last >= uint32_t{1} << rank_bits) throw lci::invalid_argument_error("max_peers is too large for NA");
+}
+
+na_addr_t address_book::assign(uint32_t rank, const identity& who, const std::string& name) {
+  const std::lock_guard guard(mutex_);
+  peer& p = peers_[rank];
+  p.who = who;
+  p.name = name;
+  const uint32_t before = p.generation.load(std::memory_order_relaxed);
+  p.generation.store((before | 1) == before ? before + 2 : before + 1, std::memory_order_release);
+  return of(rank);
+}
+
+void address_book::forget(addr gone) {
+  const std::lock_guard guard(mutex_);
+  peer& p = peers_[gone.rank];
+  if ((gone.generation & 1) == 0 || p.generation.load(std::memory_order_relaxed) != gone.generation) return;
+  p.generation.store(gone.generation + 1, std::memory_order_release);
+  p.name.clear();
+  p.name.shrink_to_fit();
+}
+
+na_addr_t address_book::find(const identity& who) const {
+  const std::lock_guard guard(mutex_);
+  for (uint32_t i = 0; i <= last_; ++i)
+    if ((peers_[i].generation.load(std::memory_order_relaxed) & 1) != 0 && peers_[i].who == who) return of(i);
+  return NA_ADDR_NULL;
+}
+
+na_addr_t address_book::find(const std::string& name) const {
+  const std::lock_guard guard(mutex_);
+  for (uint32_t i = 0; i <= last_; ++i)
+    if ((peers_[i].generation.load(std::memory_order_relaxed) & 1) != 0 && peers_[i].name == name) return of(i);
+  return NA_ADDR_NULL;
+}
+
+bool address_book::name_of(addr a, std::string* name) const {
+  const std::lock_guard guard(mutex_);
+  if (!valid(a)) return false;
+  *name = peers_[a.rank].name;
+  return true;
+}
+
+bool address_book::decode(na_addr_t value, addr* to) const {
+  const uint64_t v = reinterpret_cast<uint64_t>(value);
+  to->rank = static_cast<uint32_t>(v >> 32) & ((uint32_t{1} << rank_bits) - 1);
+  to->generation = static_cast<uint32_t>(v);
+  return (v & ~((uint64_t{1} << 52) - 1)) == mark_ && to->rank <= last_ && (to->generation & 1) != 0;
+}
+
+}  // namespace na

@@ -1,0 +1,110 @@
+#include "lib/layers/na/class.hpp"
+
+#include "lib/layers/na/context.hpp"
+#include "lib/layers/na/transfer.hpp"
+
+using na::operation;
+
+bool na_class::progress() {
+  waiting.post_some(*this);
+  try {
+    return lci::progress_x().runtime(runtime).device(device)().is_done();
+  } catch (const lci::peer_failure_error& e) {
+    forget_failed(e);
+    return true;
+  }
+}
+
+void na_class::forget_failed(const lci::peer_failure_error& e) {
+  if (e.failed_rank() <= 0) return;
+  const auto rank = static_cast<uint32_t>(e.failed_rank());
+  book->forget(book->current(rank));
+  lci::disconnect_x(e.failed_rank()).runtime(runtime).device(device)();
+}
+
+void na_class::finish(operation* op, lci::status_t status) {
+  status.user_context = op;
+  op->context.load(std::memory_order_relaxed)->signal(status);
+}
+
+operation* na_class::begin(na_context_t* context, na_cb_type_t type, na_cb_t callback, void* arg) {
+  operation* const op = operations.take(context, type);
+  op->callback = callback;
+  op->arg = arg;
+  return op;
+}
+
+bool na_class::post(operation* op) {
+  if (!book->valid(op->peer)) throw lci::peer_failure_error(static_cast<int>(op->peer.rank), "the peer has gone");
+  const int rank = static_cast<int>(op->peer.rank);
+  const na_cb_type_t type = op->type.load(std::memory_order_relaxed);
+  const bool put = type == NA_CB_PUT;
+  lci::status_t status;
+  lci::operation_t name;
+  if (type == NA_CB_SEND_UNEXPECTED || type == NA_CB_SEND_EXPECTED) {
+    const bool is_expected = type == NA_CB_SEND_EXPECTED;
+    status = lci::post_send_x(rank, op->buffer, op->size, op->tag, lci::COMP_NULL_RETRY)
+                 .device(device)
+                 .matching_engine(is_expected ? expected : unexpected)
+                 .matching_policy(is_expected ? lci::matching_policy_t::rank_tag : lci::matching_policy_t::none)();
+    if (status.is_retry()) return false;
+    finish(op, status);
+    return true;
+  }
+  const na::transfer& t = *op->moved;
+  const lci::comp_t done = op->context.load(std::memory_order_relaxed)->comp();
+  op->one_is_done.store(false, std::memory_order_relaxed);
+  if (t.contiguous && put) {
+    status = lci::post_put_x(rank, t.local, op->size, done, t.offset, t.rmr)
+                 .device(device)
+                 .comp_semantic(lci::comp_semantic_t::remote)
+                 .allow_done(false)
+                 .user_context(op)
+                 .operation(&name)();
+  } else if (t.contiguous) {
+    status = lci::post_get_x(rank, t.local, op->size, done, t.offset, t.rmr)
+                 .device(device)
+                 .allow_done(false)
+                 .user_context(op)
+                 .operation(&name)();
+  } else {
+    const lci::layout_t here = lci::layout_t::iovec(t.local_pieces.data(), t.local_pieces.size());
+    const lci::layout_t there = lci::layout_t::remote(t.remote_pieces.data(), t.remote_pieces.size());
+    if (put)
+      status = lci::post_put_x(rank, nullptr, op->size, done, 0, lci::RMR_NULL)
+                   .device(device)
+                   .layout(&here)
+                   .remote_layout(&there)
+                   .comp_semantic(lci::comp_semantic_t::remote)
+                   .allow_done(false)
+                   .user_context(op)
+                   .operation(&name)();
+    else
+      status = lci::post_get_x(rank, nullptr, op->size, done, 0, lci::RMR_NULL)
+                   .device(device)
+                   .layout(&here)
+                   .remote_layout(&there)
+                   .allow_done(false)
+                   .user_context(op)
+                   .operation(&name)();
+  }
+  if (status.is_retry()) {
+    op->one_is_done.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  posted(op, name);
+  return true;
+}
+
+void na_class::posted(operation* op, lci::operation_t name) {
+  op->core_serial.store(name.serial, std::memory_order_relaxed);
+  op->core_name.store(name.impl, std::memory_order_release);
+  done_with(op);
+}
+
+void na_class::start(operation* op) { waiting.start(*this, op); }
+
+void na_class::done_with(operation* op) {
+  // Acquire and release: the second sees all that the first has done with it.
+  if (op->one_is_done.exchange(true, std::memory_order_acq_rel)) operations.give_back(op);
+}

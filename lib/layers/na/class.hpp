@@ -1,0 +1,76 @@
+// A class: a runtime of the core, which is a job of one rank, and the peers that it is connected with.
+#pragma once
+
+#include <na.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lci.hpp"
+#include "lib/layers/na/addresses.hpp"
+#include "lib/layers/na/greeting.hpp"
+#include "lib/layers/na/lookups.hpp"
+#include "lib/layers/na/name_service.hpp"
+#include "lib/layers/na/operation.hpp"
+#include "lib/layers/na/waiting_posts.hpp"
+
+/// Owns all that is of the network; contexts and handles of memory are the program's. Thread-safe.
+struct na_class {
+  static constexpr uint64_t alive = 0x6e615f636c617373;  // "na_class"
+
+  /// Throws what the core throws, and lci::resource_error if the port is taken.
+  na_class(const na::url& at, bool listen);
+  ~na_class();
+  na_class(const na_class&) = delete;
+  na_class& operator=(const na_class&) = delete;
+
+  /// One round of progress. The failure of a peer makes its addresses stale, and is no exception. Returns whether
+  /// anything happened.
+  bool progress();
+  /// A wait of the core has thrown this.
+  void forget_failed(const lci::peer_failure_error& e);
+  /// Puts the operation into its context's queue.
+  void finish(na::operation* op, lci::status_t status);
+  /// Takes an operation for a post of this context, and fills in what all have.
+  na::operation* begin(na_context_t* context, na_cb_type_t type, na_cb_t callback, void* arg);
+  /// Posts it. False: the core returns `retry`. Throws what posts throw, peer_failure_error also for a stale address.
+  bool post(na::operation* op);
+  /// Starts it: posts it now, or when the core takes it. On an exception it is the caller's again.
+  void start(na::operation* op);
+  /// The core has taken it, under this name; for operations whose `one_is_done` was false.
+  void posted(na::operation* op, lci::operation_t name);
+  /// Each of the posting thread and the thread that has run the callback calls this once; the second frees it.
+  void done_with(na::operation* op);
+
+  uint64_t magic = alive;
+  const bool self_only;
+  lci::runtime_t runtime;
+  lci::device_t device;
+  lci::matching_engine_t expected, unexpected;
+  std::unique_ptr<na::address_book> book;
+  na::operation_pool operations;
+  na::waiting_posts waiting;
+  na::card mine;
+  std::unique_ptr<na::greetings> greeted;
+  std::unique_ptr<na::name_service> names;
+  na::lookups searching;
+
+  // One thread at a time waits in the core's progress, the others sleep until it hands that over (progress.cpp).
+  std::atomic<bool> led{false};
+  std::mutex contexts_mutex;
+  std::vector<na_context_t*> contexts;
+};
+
+namespace na {
+
+/// The largest message of either kind. A message of the core's takes a packet, so that posts end at once.
+constexpr na_size_t max_message = 4096;
+
+/// Whether the argument is a class that was not finalized. Reads freed memory for one that was: a C
+/// program can't be warned otherwise.
+inline bool valid(const na_class_t* c) { return c != nullptr && c->magic == na_class_t::alive; }
+
+}  // namespace na

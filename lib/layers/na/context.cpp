@@ -1,0 +1,47 @@
+#include "lib/layers/na/context.hpp"
+
+#include <climits>
+
+#include "lib/layers/na/class.hpp"
+
+using na::operation;
+
+na_context::na_context(na_class_t* of) : owner(of), leader_s(lci::alloc_counter_x().runtime(of->runtime)()) {}
+
+na_context::~na_context() {
+  magic = 0;
+  lci::free_comp_x(&leader_s).runtime(owner->runtime)();
+}
+
+void na_context::signal(lci::status_t status) {
+  auto* const op = static_cast<operation*>(status.user_context);
+  op->result = status;
+  op->next = nullptr;
+  {
+    const std::lock_guard guard(lock_);
+    (first_ == nullptr ? first_ : last_->next) = op;
+    last_ = op;
+    n_.fetch_add(1, std::memory_order_seq_cst);  // S3; the next line, and any(), are S4
+  }
+  if (leading.load(std::memory_order_seq_cst))
+    lci::comp_signal_x(leader_s, lci::status_t(lci::errorcode_t::done)).runtime(owner->runtime)();
+  else if (followers.any())
+    followers.wake(INT_MAX);
+}
+
+operation* na_context::pop() {
+  if (n_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::lock_guard guard(lock_);
+  operation* const op = first_;
+  if (op == nullptr) return nullptr;
+  first_ = op->next;
+  n_.fetch_sub(1, std::memory_order_relaxed);
+  return op;
+}
+
+void na_context::end_round() {
+  rounds.fetch_add(1, std::memory_order_seq_cst);  // S3
+  if (leading.load(std::memory_order_seq_cst))
+    lci::comp_signal_x(leader_s, lci::status_t(lci::errorcode_t::done)).runtime(owner->runtime)();
+  if (followers.any()) followers.wake(INT_MAX);
+}

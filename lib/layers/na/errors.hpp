@@ -1,0 +1,39 @@
+// What NA says of misuse and failures: a code for the program, and a line for its user.
+#pragma once
+
+#include <na.h>
+
+#include <new>
+
+#include "lci.hpp"
+
+namespace na {
+
+/// Prints "na: FUNCTION: TEXT" on standard error. Returns `code`. Thread-safe.
+na_return_t refuse(na_return_t code, const char* function, const char* format, ...) noexcept
+    __attribute__((format(printf, 3, 4)));
+
+/// The code of what an operation's status says. `cancelled`: whether the program has cancelled the operation; without
+/// that, `cancelled` means that the peer has left.
+na_return_t code_of(lci::status_t status, bool cancelled) noexcept;
+
+/// Calls `f`, which returns a code, and makes codes of exceptions, since a C program can't catch them. The failure of a
+/// peer is not the program's error, so nothing is printed for it.
+template <class F>
+na_return_t guarded(const char* function, F f) noexcept {
+  try {
+    return f();
+  } catch (const lci::peer_failure_error&) {
+    return NA_PROTOCOL_ERROR;
+  } catch (const lci::invalid_argument_error& e) {
+    return refuse(NA_INVALID_PARAM, function, "%s", e.what());
+  } catch (const std::bad_alloc&) {
+    return refuse(NA_NOMEM_ERROR, function, "no memory is left");
+  } catch (const lci::resource_error& e) {
+    return refuse(NA_NOMEM_ERROR, function, "%s", e.what());
+  } catch (const std::exception& e) {
+    return refuse(NA_PROTOCOL_ERROR, function, "%s", e.what());
+  }
+}
+
+}  // namespace na

@@ -1,0 +1,18 @@
+// The check of arguments that are handles of memory.
+#pragma once
+
+#include "lib/layers/na/errors.hpp"
+#include "lib/layers/na/memory.hpp"
+
+namespace na {
+
+/// Prints what is wrong, and returns a code other than NA_SUCCESS. Reads freed memory for a handle that
+/// was freed: a C program can't be warned otherwise.
+inline na_return_t check_memory(const char* function, const char* argument, na_mem_handle_t handle, memory** to) {
+  if (handle == NA_MEM_HANDLE_NULL) return refuse(NA_INVALID_PARAM, function, "%s is NA_MEM_HANDLE_NULL", argument);
+  *to = static_cast<memory*>(handle);
+  if ((*to)->magic == memory::alive) return NA_SUCCESS;
+  return refuse(NA_INVALID_PARAM, function, "%s is no handle of memory, or was freed", argument);
+}
+
+}  // namespace na

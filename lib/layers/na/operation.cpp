@@ -1,0 +1,60 @@
+#include "lib/layers/na/operation.hpp"
+
+#include "lib/layers/na/transfer.hpp"
+
+namespace na {
+
+operation::~operation() = default;
+
+operation_pool::~operation_pool() {
+  for (auto& b : blocks_) delete b.load(std::memory_order_relaxed);
+}
+
+operation* operation_pool::take(na_context_t* context, na_cb_type_t type) {
+  const std::lock_guard guard(lock_);
+  if (free_ == nullptr) {
+    if (n_blocks_ == most_blocks) throw lci::resource_error("4 million operations are outstanding");
+    auto* const added = new block;
+    for (uint32_t i = 0; i < per_block; ++i) {
+      (*added)[i].index = n_blocks_ * per_block + i;
+      (*added)[i].next = i + 1 < per_block ? &(*added)[i + 1] : nullptr;
+    }
+    blocks_[n_blocks_++].store(added, std::memory_order_release);  // R1
+    free_ = &(*added)[0];
+  }
+  operation* const op = free_;
+  free_ = op->next;
+  op->next = nullptr;
+  op->context.store(context, std::memory_order_relaxed);
+  op->type.store(type, std::memory_order_relaxed);
+  op->cancelled.store(false, std::memory_order_relaxed);
+  op->one_is_done.store(true, std::memory_order_relaxed);
+  op->core_name.store(nullptr, std::memory_order_relaxed);
+  op->used.store(true, std::memory_order_release);
+  return op;
+}
+
+void operation_pool::give_back(operation* op) {
+  op->moved.reset();
+  op->used.store(false, std::memory_order_relaxed);
+  // Numbers have 36 bits for the generation, of which 32 are used.
+  op->generation.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard guard(lock_);
+  op->next = free_;
+  free_ = op;
+}
+
+operation* operation_pool::find(na_op_id_t id, bool* valid) const {
+  const uint64_t v = reinterpret_cast<uint64_t>(id);
+  const uint32_t index = static_cast<uint32_t>(v) & 0xffffff;
+  block* const b = index / per_block < most_blocks ? blocks_[index / per_block].load(std::memory_order_acquire)  // A1
+                                                   : nullptr;
+  *valid = v >> 60 == magic >> 60 && b != nullptr;
+  if (!*valid) return nullptr;
+  operation& op = (*b)[index % per_block];
+  const bool same = op.used.load(std::memory_order_acquire) &&
+                    op.generation.load(std::memory_order_relaxed) == static_cast<uint32_t>(v >> 24);
+  return same ? &op : nullptr;
+}
+
+}  // namespace na

@@ -1,0 +1,204 @@
+// Progress, callbacks, and cancelling.
+//
+// Of the threads that wait in NA_Progress(), one at a time, the leader, makes progress and sleeps in the core, where a
+// message wakes it. The others sleep until an operation of their context completes. A leader that leaves wakes one of
+// them, which leads on.
+#include <algorithm>
+#include <chrono>
+
+#include "lib/layers/na/class.hpp"
+#include "lib/layers/na/context.hpp"
+#include "lib/layers/na/errors.hpp"
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+using na::operation;
+
+/// How many rounds of callbacks the thread has seen, of the context that it used last. If other threads have run some
+/// since, what it waits for may have happened after it looked and before it waits, and nothing else may come to end a
+/// long wait. Of a context with the same place as one that was destroyed, it ends one wait too early.
+struct seen_rounds {
+  const na_context* context = nullptr;
+  uint64_t rounds = 0;
+
+  uint64_t of(const na_context& c) const { return &c == context ? rounds : now(c); }
+  void update(const na_context& c) { context = &c, rounds = now(c); }
+  static uint64_t now(const na_context& c) { return c.rounds.load(std::memory_order_seq_cst); }
+};
+thread_local seen_rounds seen;
+
+/// Seconds.
+double until(clock::time_point t) { return std::chrono::duration<double>(t - clock::now()).count(); }
+
+/// Wakes a thread that can make progress, if nobody does.
+void hand_over(na_class& c) {
+  if (c.led.load(std::memory_order_seq_cst)) return;
+  const std::lock_guard guard(c.contexts_mutex);
+  for (na_context_t* const context : c.contexts) {
+    if (!context->followers.any()) continue;
+    context->followers.wake(1);
+    return;
+  }
+}
+
+/// Leads while it lives, if nobody else does.
+class leadership {
+ public:
+  leadership(na_class& c, na_context& context)
+      : class_(c), context_(context), mine_(!c.led.exchange(true, std::memory_order_seq_cst)) {
+    if (mine_) context.leading.store(true, std::memory_order_seq_cst);
+  }
+  ~leadership() {
+    if (!mine_) return;
+    context_.leading.store(false, std::memory_order_seq_cst);
+    class_.led.store(false, std::memory_order_seq_cst);  // S3 of those who would sleep
+  }
+  leadership(const leadership&) = delete;
+  leadership& operator=(const leadership&) = delete;
+
+  bool mine() const { return mine_; }
+
+ private:
+  na_class& class_;
+  na_context& context_;
+  const bool mine_;
+};
+
+/// Waits until `ready()`, which must be sequentially consistent, or another reason to look again, at most `seconds`.
+template <class Ready>
+void wait_once(na_class& c, na_context& context, Ready ready, double seconds) {
+  {
+    const leadership lead(c, context);
+    if (lead.mine()) {
+      // Posts that the core has not taken yet are tried again soon.
+      constexpr double soon = 100e-6;
+      if (c.waiting.any()) {
+        c.waiting.post_some(c);
+        seconds = std::min(seconds, soon);
+      }
+      const int64_t signals = lci::counter_get_x(context.leader_s).runtime(c.runtime)();
+      if (ready()) return;
+      try {
+        lci::counter_wait_for_x(context.leader_s, signals + 1, seconds).runtime(c.runtime).device(c.device)();
+      } catch (const lci::peer_failure_error& e) {
+        c.forget_failed(e);
+      }
+      return;
+    }
+  }
+  context.followers.sleep([&] { return c.led.load(std::memory_order_seq_cst) && !ready(); },
+                          static_cast<int64_t>(seconds * 1e9));
+}
+
+/// Waits until `ready()`, at most until `end`.
+template <class Ready>
+bool wait(na_class& c, na_context& context, Ready ready, clock::time_point end) {
+  // Whoever leaves may have been the one who was woken to lead.
+  struct at_end {
+    na_class& c;
+    ~at_end() { hand_over(c); }
+  } const leaving{c};
+  while (!ready()) {
+    const double left = until(end);
+    if (left <= 0) return false;
+    wait_once(c, context, ready, left);
+  }
+  return true;
+}
+
+na_return_t progress(na_class& c, na_context& context, unsigned timeout) {
+  if (context.any()) return NA_SUCCESS;
+  c.progress();
+  if (context.any()) return NA_SUCCESS;
+  if (timeout == 0) return NA_TIMEOUT;
+  const uint64_t rounds = seen.of(context);
+  // If another thread has run callbacks, what the caller waits for may have happened.
+  const auto ready = [&] { return context.any() || seen_rounds::now(context) != rounds; };
+  return wait(c, context, ready, clock::now() + std::chrono::milliseconds(timeout)) ? NA_SUCCESS : NA_TIMEOUT;
+}
+
+void run_callback(na_class& c, operation* op) {
+  na_cb_info info{};
+  info.arg = op->arg;
+  info.type = op->type.load(std::memory_order_relaxed);
+  info.ret = na::code_of(op->result, op->cancelled.load(std::memory_order_relaxed));
+  if (info.type == NA_CB_LOOKUP) info.info.lookup.addr = info.ret == NA_SUCCESS ? op->found : NA_ADDR_NULL;
+  if (info.type == NA_CB_RECV_UNEXPECTED && op->result.is_done()) {
+    info.info.recv_unexpected.actual_buf_size = op->result.size;
+    info.info.recv_unexpected.source = c.book->of(static_cast<uint32_t>(op->result.rank));
+    info.info.recv_unexpected.tag = static_cast<na_tag_t>(op->result.tag);
+  }
+  if (op->callback != nullptr) op->callback(&info);
+  c.done_with(op);
+}
+
+}  // namespace
+
+na_return_t NA_Progress(na_class_t* na_class, na_context_t* context, unsigned int timeout) {
+  constexpr const char* function = "NA_Progress";
+  if (!na::valid(na_class)) return na::refuse(NA_INVALID_PARAM, function, "na_class is no class");
+  if (!na::valid(na_class, context))
+    return na::refuse(NA_INVALID_PARAM, function, "context is no context of this class");
+  return na::guarded(function, [&] {
+    const na_return_t code = progress(*na_class, *context, timeout);
+    seen.update(*context);
+    return code;
+  });
+}
+
+na_return_t NA_Trigger(na_context_t* context, unsigned int timeout, unsigned int max_count,
+                       unsigned int* actual_count) {
+  constexpr const char* function = "NA_Trigger";
+  unsigned ran = 0;
+  if (actual_count != nullptr) *actual_count = 0;
+  if (context == nullptr || context->magic != na_context_t::alive)
+    return na::refuse(NA_INVALID_PARAM, function, "context is no context");
+  return na::guarded(function, [&] {
+    na_class& c = *context->owner;
+    const auto any = [&] { return context->any(); };
+    clock::time_point end{};  // not read while there is something to do
+    while (ran < max_count) {
+      operation* const op = context->pop();
+      if (op != nullptr) {
+        ++ran;
+        run_callback(c, op);
+        context->end_round();  // now: the next callback may be a long one
+        continue;
+      }
+      if (ran > 0 || timeout == 0) break;
+      if (end == clock::time_point{}) end = clock::now() + std::chrono::milliseconds(timeout);
+      if (!wait(c, *context, any, end)) break;
+    }
+    if (actual_count != nullptr) *actual_count = ran;
+    seen.update(*context);
+    return ran > 0 || max_count == 0 ? NA_SUCCESS : NA_TIMEOUT;
+  });
+}
+
+na_return_t NA_Cancel(na_class_t* na_class, na_context_t* context, na_op_id_t op_id) {
+  constexpr const char* function = "NA_Cancel";
+  if (!na::valid(na_class)) return na::refuse(NA_INVALID_PARAM, function, "na_class is no class");
+  if (!na::valid(na_class, context))
+    return na::refuse(NA_INVALID_PARAM, function, "context is no context of this class");
+  bool number = false;
+  operation* const op = na_class->operations.find(op_id, &number);
+  if (!number) return na::refuse(NA_INVALID_PARAM, function, "op_id is no operation's; pass what op_id was set to");
+  if (op == nullptr) return NA_SUCCESS;  // it has completed
+  return na::guarded(function, [&] {
+    op->cancelled.store(true, std::memory_order_relaxed);
+    if (op->type.load(std::memory_order_relaxed) == NA_CB_LOOKUP) {
+      na_class->searching.cancel(*na_class, op, op_id);
+    } else if (na_class->waiting.any() && na_class->waiting.remove(op, op_id)) {
+      op->one_is_done.store(true, std::memory_order_relaxed);
+      na_class->finish(op, lci::errorcode_t::cancelled);
+    } else {
+      lci::operation_t name;
+      name.impl = op->core_name.load(std::memory_order_acquire);
+      name.serial = op->core_serial.load(std::memory_order_acquire);
+      // The name is of this operation if that has not ended meanwhile.
+      if (name.impl != nullptr && na_class->operations.find(op_id, &number) == op) lci::cancel(name);
+    }
+    return NA_SUCCESS;
+  });
+}

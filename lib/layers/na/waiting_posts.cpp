@@ -1,0 +1,61 @@
+#include "lib/layers/na/waiting_posts.hpp"
+
+#include "lib/layers/na/class.hpp"
+
+namespace na {
+
+void waiting_posts::add(operation* op) {
+  list& l = of_[op->peer.rank];
+  op->next = nullptr;
+  (l.first == nullptr ? l.first : l.last->next) = op;
+  l.last = op;
+  n_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void waiting_posts::start(na_class& c, operation* op) {
+  if (!any() && c.post(op)) return;
+  const std::lock_guard guard(mutex_);
+  if (of_.count(op->peer.rank) == 0 && c.post(op)) return;
+  add(op);
+}
+
+void waiting_posts::post_some(na_class& c) {
+  if (!any()) return;
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard.owns_lock()) return;  // the other thread does it
+  for (auto i = of_.begin(); i != of_.end();) {
+    list& l = i->second;
+    while (l.first != nullptr) {
+      operation* const op = l.first;
+      operation* const after = op->next;  // the operation may end, and be another one, as soon as it is posted
+      try {
+        if (!c.post(op)) break;
+      } catch (const std::exception&) {
+        op->one_is_done.store(true, std::memory_order_relaxed);  // it was not posted
+        c.finish(op, lci::errorcode_t::fatal);
+      }
+      l.first = after;
+      n_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    i = l.first == nullptr ? of_.erase(i) : std::next(i);
+  }
+}
+
+bool waiting_posts::remove(operation* op, na_op_id_t id) {
+  const std::lock_guard guard(mutex_);
+  for (auto of = of_.begin(); of != of_.end(); ++of) {
+    list& l = of->second;
+    operation* before = nullptr;
+    for (operation* i = l.first; i != nullptr; before = i, i = i->next) {
+      if (i != op || operation_pool::id_of(*op) != id) continue;
+      (before == nullptr ? l.first : before->next) = op->next;
+      if (l.last == op) l.last = before;
+      if (l.first == nullptr) of_.erase(of);
+      n_.fetch_sub(1, std::memory_order_relaxed);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace na

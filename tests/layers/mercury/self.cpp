@@ -1,0 +1,314 @@
+// Calls of the own address, two networks in one program, several threads, and the callback model.
+#include <mercury_callback.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/layers/mercury/functions.hpp"
+
+namespace {
+
+using namespace test;
+
+hg_thread_pool_t* pool = nullptr;
+std::atomic<int> executed{0};
+
+hg_return_t run_add(hg_handle_t handle) {
+  number_t n;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &n));
+  ++n.value;
+  ++executed;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &n));
+  return HG_Handler_free(handle);
+}
+
+hg_return_t run_add_in_pool(hg_handle_t handle) {
+  hg_thread_pool_post(
+      pool,
+      [](void* h) -> void* {
+        usleep(20000);
+        run_add(h);
+        return nullptr;
+      },
+      handle);
+  return HG_SUCCESS;
+}
+
+/// Calls another function of this process, and waits for it.
+hg_id_t add_id = 0;
+hg_return_t run_nested(hg_handle_t handle) {
+  number_t n, out{};
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &n));
+  hg_request_t request = HG_REQUEST_NULL;
+  hg_status_t status = HG_FALSE;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(HG_Handler_get_addr(handle), add_id, &n, &out, &request));
+  REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 5000, &status));
+  REQUIRE(status == HG_TRUE);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &out));
+  return HG_Handler_free(handle);
+}
+
+/// Copies from the caller's memory, which is this process's, without a transfer.
+hg_return_t run_sum(hg_handle_t handle) {
+  bulk_in_t in;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &in));
+  void* at = nullptr;
+  size_t size = 0;
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_access(in.memory, 0, in.size, HG_BULK_READ_ONLY, 1, &at, &size, nullptr));
+  number_t out{0};
+  for (size_t i = 0; i < size; ++i) out.value += static_cast<unsigned char*>(at)[i];
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_free_input(handle, &in));
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_start_output(handle, &out));
+  return HG_Handler_free(handle);
+}
+
+void calls_of_itself() {
+  const hg h("self", false, true);
+  const na_addr_t self = h.self();
+  add_id = MERCURY_REGISTER("add", number_t, number_t, run_add);
+  const hg_id_t pooled = MERCURY_REGISTER("add in pool", number_t, number_t, run_add_in_pool);
+  const hg_id_t nested = MERCURY_REGISTER("nested", number_t, number_t, run_nested);
+  const hg_id_t sum = MERCURY_REGISTER("sum", bulk_in_t, number_t, run_sum);
+  for (hg_id_t id : {add_id, pooled, nested}) {
+    number_t in{41}, out{0};
+    REQUIRE_HG(HG_SUCCESS, h.call(self, id, &in, &out));
+    REQUIRE(out.value == 42);
+  }
+  number_t in{1}, out{0};
+  hg_request_t request = HG_REQUEST_NULL;
+  hg_status_t status = HG_TRUE;
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, pooled, &in, &out, &request));
+  REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 2, &status));
+  REQUIRE(status == HG_FALSE);
+  REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 5000, &status));
+  REQUIRE(status == HG_TRUE && out.value == 2);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  // Executed by HG_Handler_process() where that comes first.
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(self, add_id, &in, &out, &request));
+  const int before = executed;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_process(0, &status));
+  REQUIRE(status == HG_TRUE && executed == before + 1);
+  REQUIRE_HG(HG_SUCCESS, HG_Wait(request, 0, &status));
+  REQUIRE(status == HG_TRUE && out.value == 2);
+  REQUIRE_HG(HG_SUCCESS, HG_Request_free(request));
+  // Nobody calls: the limit is honoured.
+  const double begin = now();
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_process(50, &status));
+  REQUIRE(status == HG_FALSE && now() - begin > 0.045 && now() - begin < 2);
+
+  unsigned char bytes[1000];
+  uint64_t expected = 0;
+  for (int i = 0; i < 1000; ++i) expected += bytes[i] = static_cast<unsigned char>(i * 7);
+  void* at = bytes;
+  const size_t size = sizeof bytes;
+  bulk_in_t b{HG_BULK_NULL, 0, size, 0};
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_create(1, &at, &size, HG_BULK_READ_ONLY, &b.memory));
+  REQUIRE_HG(HG_SUCCESS, h.call(self, sum, &b, &out));
+  REQUIRE(out.value == expected);
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_handle_free(b.memory));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, self));
+}
+
+/// Contexts, handles and callbacks.
+struct tally {
+  hg_context_t* context;
+  int left;
+  int wrong = 0;
+};
+
+hg_return_t on_forward(const hg_cb_info* info) {
+  auto* t = static_cast<tally*>(info->arg);
+  number_t out{0};
+  if (info->ret != HG_SUCCESS || info->type != HG_CB_FORWARD) ++t->wrong;
+  if (HG_Get_output(info->info.forward.handle, &out) != HG_SUCCESS || out.value != 6) ++t->wrong;
+  HG_Free_output(info->info.forward.handle, &out);
+  if (--t->left <= 0) return HG_SUCCESS;
+  number_t in{5};
+  if (HG_Forward(info->info.forward.handle, on_forward, t, &in) != HG_SUCCESS) ++t->wrong;  // once more
+  return HG_SUCCESS;
+}
+
+hg_return_t on_failure(const hg_cb_info* info) {
+  *static_cast<hg_return_t*>(info->arg) = info->ret;
+  return HG_SUCCESS;
+}
+
+template <class Done>
+void trigger_until(hg_context_t* context, Done done) {
+  const double limit = now() + 20;
+  while (!done()) {
+    REQUIRE(now() < limit);
+    unsigned n = 0;
+    while (HG_Trigger(context, 0, 1, &n) == HG_SUCCESS) REQUIRE(n == 1);
+    if (!done()) HG_Progress(context, 100);
+  }
+}
+
+void callbacks(const std::string& name) {
+  const hg h("tcp");
+  const na_addr_t server = h.find(name);
+  hg_context_t* context = HG_Context_create();
+  REQUIRE(context != nullptr && context->na_class == h.na);
+  unsigned n = 9;
+  REQUIRE_HG(HG_TIMEOUT, HG_Progress(context, 10));
+  REQUIRE_HG(HG_TIMEOUT, HG_Trigger(context, 10, 5, &n));
+  REQUIRE(n == 0);
+  tally t{context, 200};
+  std::vector<hg_handle_t> handles(20, HG_HANDLE_NULL);
+  for (hg_handle_t& handle : handles) {
+    REQUIRE_HG(HG_SUCCESS, HG_Create(context, server, h.ids.pooled, &handle));
+    number_t in{5};
+    REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, on_forward, &t, &in));
+    REQUIRE_HG(HG_FAIL, HG_Forward(handle, on_forward, &t, &in));  // one call at a time
+  }
+  trigger_until(context, [&] { return t.left <= -19; });
+  REQUIRE(t.wrong == 0 && t.left == -19);
+  for (hg_handle_t handle : handles) REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
+
+  hg_return_t got = HG_SUCCESS;
+  hg_handle_t handle = HG_HANDLE_NULL;
+  REQUIRE_HG(HG_SUCCESS, HG_Create(context, server, h.ids.nobody, &handle));
+  REQUIRE_HG(HG_FAIL, HG_Context_destroy(context));
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, on_failure, &got, nullptr));
+  trigger_until(context, [&] { return got != HG_SUCCESS; });
+  REQUIRE_HG(HG_NO_MATCH, got);
+  REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
+
+  got = HG_SUCCESS;
+  REQUIRE_HG(HG_SUCCESS, HG_Create(context, server, h.ids.keep, &handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Forward(handle, on_failure, &got, nullptr));
+  REQUIRE_HG(HG_SUCCESS, HG_Cancel(handle));
+  trigger_until(context, [&] { return got != HG_SUCCESS; });
+  REQUIRE_HG(HG_FAIL, got);
+  REQUIRE_HG(HG_SUCCESS, HG_Destroy(handle));
+  REQUIRE_HG(HG_SUCCESS, HG_Context_destroy(context));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
+}
+
+/// A server whose loop is that of callbacks.
+std::atomic<int> responded{0};
+hg_return_t run_respond(hg_handle_t handle) {
+  number_t n;
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &n));
+  ++n.value;
+  static hg_context_t* const context = HG_Context_create();
+  REQUIRE_HG(HG_SUCCESS, HG_Respond(
+                             handle, context,
+                             [](const hg_cb_info* info) {
+                               REQUIRE(info->type == HG_CB_RESPOND && info->ret == HG_SUCCESS);
+                               ++responded;
+                               return HG_SUCCESS;
+                             },
+                             nullptr, &n));
+  REQUIRE_HG(HG_SUCCESS, HG_Handler_free(handle));
+  unsigned count = 0;
+  while (HG_Trigger(context, 1000, 1, &count) != HG_SUCCESS) {
+  }
+  return HG_SUCCESS;
+}
+
+int serve_with(const char* url) {
+  const hg h(url, true, true);
+  MERCURY_REGISTER("respond", number_t, number_t, run_respond);
+  say(h.own_name());
+  serve();
+  return 0;
+}
+
+/// Many threads wait in one process for different things: calls, transfers, and calls to execute.
+void threads(const std::string& name) {
+  const hg h("tcp");
+  const na_addr_t server = h.find(name);
+  const hg_id_t respond = MERCURY_REGISTER("respond", number_t, number_t, nullptr);
+  std::atomic<int> done{0};
+  std::vector<std::thread> all;
+  for (int k = 0; k < 4; ++k)
+    all.emplace_back([&, k] {
+      for (int i = 0; i < 100; ++i) {
+        number_t in{static_cast<uint64_t>(k * 1000 + i)}, out{0};
+        REQUIRE_HG(HG_SUCCESS, h.call(server, k == 0 ? respond : h.ids.pooled, &in, &out));
+        REQUIRE(out.value == in.value + 1);
+      }
+      ++done;
+    });
+  // One that waits for what never comes, and honours its limit.
+  all.emplace_back([&] {
+    while (done < 4) {
+      hg_status_t status = HG_TRUE;
+      const double begin = now();
+      REQUIRE_HG(HG_SUCCESS, HG_Handler_process(30, &status));
+      REQUIRE(status == HG_FALSE && now() - begin >= 0.025 && now() - begin < 5);
+    }
+  });
+  for (std::thread& t : all) t.join();
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
+}
+
+int end(const std::string& name) {
+  const hg h("tcp");
+  const na_addr_t server = h.find(name);
+  REQUIRE_HG(HG_SUCCESS, h.call(server, h.ids.end, nullptr, nullptr));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
+  return 0;
+}
+
+void life() {
+  REQUIRE_HG(HG_FAIL, HG_Init(nullptr));
+  REQUIRE_HG(HG_FAIL, HG_Finalize());
+  REQUIRE(HG_Register("early", nullptr, nullptr, nullptr) == 0);
+  REQUIRE_HG(HG_INVALID_PARAM, HG_Bulk_init(nullptr));
+  REQUIRE_HG(HG_SUCCESS, HG_Bulk_finalize());
+  na_class_t *na = NA_Initialize("self", NA_FALSE), *other = NA_Initialize("self", NA_FALSE), *found = nullptr;
+  REQUIRE(na != nullptr && other != nullptr);
+  hg_bool_t flag = HG_TRUE;
+  REQUIRE_HG(HG_SUCCESS, HG_Initialized(&flag, nullptr));
+  REQUIRE(flag == HG_FALSE);
+  for (int i = 0; i < 3; ++i) {
+    if (i == 1) REQUIRE_HG(HG_SUCCESS, HG_Bulk_init(other));  // two networks
+    REQUIRE_HG(HG_SUCCESS, HG_Init(na));
+    REQUIRE_HG(HG_FAIL, HG_Init(na));
+    REQUIRE_HG(HG_SUCCESS, HG_Initialized(&flag, &found));
+    REQUIRE(flag == HG_TRUE && found == na);
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_initialized(&flag, &found));
+    REQUIRE(flag == HG_TRUE && found == (i == 1 ? other : na));
+    const hg_id_t id = HG_Register("some", nullptr, nullptr, nullptr);
+    REQUIRE(id != 0 && HG_Register("some", nullptr, nullptr, nullptr) == id);
+    hg_id_t again = 0;
+    REQUIRE_HG(HG_SUCCESS, HG_Registered("some", &flag, &again));
+    REQUIRE(flag == HG_TRUE && again == id);
+    REQUIRE_HG(HG_SUCCESS, HG_Registered("other", &flag, &again));
+    REQUIRE(flag == HG_FALSE);
+    // Two names with one id by the function that makes them.
+    REQUIRE(HG_Register("bb", nullptr, nullptr, nullptr) != 0);
+    REQUIRE(HG_Register("cA", nullptr, nullptr, nullptr) == 0);
+    REQUIRE_HG(HG_SUCCESS, HG_Finalize());
+    REQUIRE_HG(HG_FAIL, HG_Finalize());
+    REQUIRE_HG(HG_SUCCESS, HG_Bulk_finalize());
+  }
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(na));
+  REQUIRE_CODE(NA_SUCCESS, NA_Finalize(other));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string role = argc > 1 ? argv[1] : "";
+  if (role == "serve") return serve_with(argv[2]);
+  if (role == "end") return end(argv[2]);
+  life();
+  say("life: done");
+  REQUIRE(hg_thread_pool_init(2, &pool) == HG_UTIL_SUCCESS);
+  calls_of_itself();
+  REQUIRE(hg_thread_pool_destroy(pool) == HG_UTIL_SUCCESS);
+  say("calls of itself: done");
+  process server({"serve", "tcp"});
+  const std::string name = server.line();
+  callbacks(name);
+  say("callbacks: done");
+  threads(name);
+  say("threads: done");
+  REQUIRE(process({"end", name}).wait() == 0);
+  server.kill(SIGKILL);  // it keeps a call
+  return 0;
+}

@@ -1,0 +1,45 @@
+"""The libraries export the functions of their headers and nothing else, and need what they may."""
+
+import os
+import re
+import unittest
+
+from library_exports import LibraryExports, include, output
+
+FUNCTION = r"{} [^;]*?\b(\w+)(?=\()[^;{{]*;"
+
+
+def functions(mark, *headers):
+    return {name for h in headers for name in re.findall(FUNCTION.format(mark), include("mercury", h))}
+
+
+class Mercury(LibraryExports, unittest.TestCase):
+    LIBRARY = os.environ["MERCURY_LIBRARY"]
+
+    def declared(self):
+        return functions("HG_EXPORT", "mercury.h", "mercury_bulk.h", "mercury_callback.h", "mercury_checksum.h",
+                         "mercury_handler.h", "mercury_proc.h", "mercury_proc_string.h", "mercury_string_object.h")
+
+    def test_the_library_needs_only_lci_and_system_libraries(self):
+        needed = re.findall(r"\(NEEDED\)\s+Shared library: \[(.+?)\]", output("readelf", "-d", self.LIBRARY))
+        allowed = ("libna.so.2", "liblci.so.2", "libstdc++.so", "libgcc_s.so", "libc.so", "libm.so", "ld-linux",
+                   "libpthread.so", "libasan.so", "libubsan.so", "libtsan.so")
+        self.assertIn("libna.so.2", needed)
+        self.assertEqual([n for n in needed if not n.startswith(allowed)], [])
+
+
+class Utilities(LibraryExports, unittest.TestCase):
+    LIBRARY = os.environ["MERCURY_UTIL_LIBRARY"]
+    FEWEST = 25
+
+    def declared(self):
+        return functions("HG_UTIL_EXPORT", "mercury_thread.h", "mercury_thread_condition.h", "mercury_thread_mutex.h",
+                         "mercury_thread_pool.h", "mercury_time.h")
+
+    def test_the_library_needs_only_lci_and_system_libraries(self):
+        needed = re.findall(r"\(NEEDED\)\s+Shared library: \[(.+?)\]", output("readelf", "-d", self.LIBRARY))
+        self.assertEqual([n for n in needed if n.startswith(("liblci", "libna", "libmercury"))], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
