@@ -2,6 +2,7 @@
 #include <lci.h>
 
 #include <memory>
+#include <mutex>
 
 #include "lib/layers/v1/buffers.hpp"
 #include "lib/layers/v1/checking.hpp"
@@ -39,11 +40,14 @@ void close(world& w) {
   free_records();
 }
 
-/// While it lives, runtimes get packets of the sizes that this library's settings say. Ranks allocate runtimes one
-/// after the other, so nobody else does so meanwhile.
+/// While one lives, runtimes get packets of the sizes that this library's settings say. Ranks that are threads of one
+/// process are in here at once: the first sets the process's defaults, the last restores them.
 class packet_settings {
  public:
-  packet_settings() : before_(lci::get_g_default_attr()) {
+  packet_settings() {
+    std::lock_guard guard(mutex_);
+    if (n_users_++ > 0) return;
+    before_ = lci::get_g_default_attr();
     lci::global_attr_t mine = before_;
     // The core's header takes a cache line, and sizes are multiples of one.
     const size_t payload = static_cast<size_t>(LCI_MEDIUM_SIZE) + packet_slack;
@@ -51,12 +55,17 @@ class packet_settings {
     mine.npackets = static_cast<size_t>(LCI_SERVER_NUM_PKTS);
     lci::set_g_default_attr(mine);
   }
-  ~packet_settings() { lci::set_g_default_attr(before_); }
+  ~packet_settings() {
+    std::lock_guard guard(mutex_);
+    if (--n_users_ == 0) lci::set_g_default_attr(before_);
+  }
   packet_settings(const packet_settings&) = delete;
   packet_settings& operator=(const packet_settings&) = delete;
 
  private:
-  const lci::global_attr_t before_;
+  inline static std::mutex mutex_;
+  inline static int n_users_ = 0;              // under mutex_
+  inline static lci::global_attr_t before_{};  // under mutex_
 };
 
 void open(world& w) {

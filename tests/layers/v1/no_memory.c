@@ -64,9 +64,9 @@ int main(void) {
   if (LCI_initialize() != LCI_OK) return 1;
   CHECK(LCI_NUM_PROCESSES == 2);
   CHECK(LCI_sync_create(LCI_UR_DEVICE, 1, &sync) == LCI_OK);
-  LCI_barrier();
+  if (LCI_RANK == 1) limit_memory();
+  LCI_barrier(); /* within it rank 1 may get the first message */
   if (LCI_RANK == 1) {
-    limit_memory();
     receive_too_much(sync);
   } else {
     send_too_much(sync);
