@@ -86,16 +86,21 @@ class PeersOverTcp(PeersTest):
             with self.subTest(where):
                 server = self.serve_far(where)
                 self.far('client', 3)
+                self.far('large')
                 port = self.where[0].rpartition(':')[2]
                 if where == 'tcp://127.0.0.1:0':
                     self.where[0] = 'tcp://localhost:' + port
                     self.far('client')
                 self.end(server)
 
-    def test_a_server_without_shared_memory_serves_clients(self):
+    def test_runtimes_of_any_network_connect(self):
         server = self.serve_far(**FAR)
         self.client('client', 3)
         self.far('client', 2)
+        self.client('large')
+        if os.environ['WITH_OFI'] == 'true':
+            self.client('client', LCI_ATTR_BACKEND='ofi', FI_PROVIDER='tcp')
+            self.client('large', LCI_ATTR_BACKEND='ofi', FI_PROVIDER='tcp')
         self.end(server)
 
     def test_a_server_listens_on_several_addresses(self):
