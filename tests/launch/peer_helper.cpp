@@ -70,6 +70,7 @@ class server {
     const lci::rcomp_t rcomp = lci::register_rcomp(cq_);
     window_.resize(window_size);
     mr_ = lci::register_memory(window_.data(), window_.size());
+    if (std::getenv("PEER_HELPER_DEVICES") != nullptr) second_ = lci::alloc_device();
     std::printf("%s %u\n", lci::get_address().c_str(), rcomp);
     std::fflush(stdout);
     while (!over_) {
@@ -84,12 +85,14 @@ class server {
       }
     }
     lci::deregister_memory(&mr_);
+    if (!second_.is_empty()) lci::free_device(&second_);
     lci::free_comp(&cq_);
     return 0;
   }
 
  private:
   void serve_one() {
+    if (!second_.is_empty()) lci::progress_x().device(second_)();
     if (!lci::progress().is_done()) usleep(20);
     const lci::status_t s = lci::cq_pop(cq_);
     if (!s.is_done()) return;
@@ -143,6 +146,7 @@ class server {
   }
 
   lci::comp_t cq_;
+  lci::device_t second_;
   lci::mr_t mr_;
   std::vector<char> window_;
   report report_{};
@@ -188,6 +192,7 @@ class client {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!(s = lci::cq_pop(cq_)).is_done()) {
       require(std::chrono::steady_clock::now() < end, "no answer");
+      if (!second_.is_empty()) lci::progress_x().device(second_)();
       if (!lci::progress().is_done()) usleep(20);
     }
     require(s.rank == peer_, "an answer has another id");
@@ -250,6 +255,33 @@ class client {
     }
   }
 
+  /// Through a second device, which is made when the first connection exists; the server has one, too.
+  void devices() {
+    connect();
+    second_ = lci::alloc_device();
+    for (int i = 0; i < 3; ++i) {
+      if (i == 2) connect();
+      for (const size_t size : {8u, 5000u, 300000u}) {
+        std::vector<char> message(sizeof(request) + size);
+        const request r{request_kind::echo, answers_, size};
+        std::memcpy(message.data(), &r, sizeof r);
+        const lci::comp_t sent = lci::alloc_sync();
+        lci::comp_t done = sent;
+        const lci::status_t s =
+            lci::post_am_x(peer_, message.data(), message.size(), done, rcomp_).device(second_).allow_retry(false)();
+        lci::status_t end;
+        while (!s.is_done() && !lci::sync_test(done, &end)) {
+          lci::progress_x().device(second_)();
+          lci::progress();
+        }
+        require(receive().size() == size, "an echo of a second device has another size");
+        lci::free_comp(&done);
+      }
+      if (i != 0) disconnect();
+    }
+    lci::free_device(&second_);
+  }
+
   lci::rmr_t window() {
     ask(request_kind::window);
     const auto raw = receive();
@@ -285,6 +317,7 @@ class client {
   const std::string address_;
   const lci::rcomp_t rcomp_;
   lci::comp_t cq_;
+  lci::device_t second_;
   lci::rcomp_t answers_;
   int peer_ = -1;
   int seed_ = 0;
@@ -292,6 +325,7 @@ class client {
 
 int run_client(const std::string& mode, char** words, int times) {
   client c(words);
+  if (mode == "devices") return c.devices(), 0;
   for (int i = 0; i < times; ++i) {
     c.connect();
     if (mode == "client") c.everything();
