@@ -7,7 +7,7 @@
 #include "network/routed/choice.hpp"
 #include "network/routed/context.hpp"
 #include "network/routed/with_outside.hpp"
-#include "network/tcp/outside/context.hpp"
+#include "network/tcp/fabric.hpp"
 
 namespace lci::network {
 
@@ -103,8 +103,7 @@ opened open_network(address_exchange& exchange, const net_context_attr_t& attr, 
   opened made = open_for_ranks(exchange, attr);
   // The simulated hosts have peers of their own outside of the job.
   if (outside && made.backend != attr_backend_t::sim)
-    made.net = std::make_unique<routed::with_outside>(std::move(made.net),
-                                                      std::make_unique<outside::context>(attr, exchange.rank()));
+    made.net = std::make_unique<routed::with_outside>(std::move(made.net), tcp_outside(attr, exchange.rank()));
   return made;
 }
 

@@ -8,24 +8,19 @@
 
 namespace lci::network::routed {
 
-int with_outside::far_book::admit() {
+int with_outside::noting_book::admit() {
   const int peer = book_.admit();
-  if (peer >= 0) of_.far_id(peer).store(true, std::memory_order_relaxed);
+  if (peer >= 0) of_.far_id(peer).store(far_, std::memory_order_relaxed);
   return peer;
-}
-
-void with_outside::far_book::retire(int peer, departure how) {
-  // An id that stays with the program until disconnect() stays with the network, too.
-  if (how == departure::disconnected) of_.far_id(peer).store(false, std::memory_order_relaxed);
-  book_.retire(peer, how);
 }
 
 void with_outside::open_to_external_peers(external_peer_book& book) {
   first_ = book.first();
   far_ids_.reset(new std::atomic<bool>[static_cast<size_t>(book.capacity())]());
-  book_ = std::make_unique<far_book>(*this, book);
-  near_->open_to_external_peers(book);
-  far_->open_to_external_peers(*book_);
+  near_book_ = std::make_unique<noting_book>(*this, book, false);
+  far_book_ = std::make_unique<noting_book>(*this, book, true);
+  near_->open_to_external_peers(*near_book_);
+  far_->open_to_external_peers(*far_book_);
   far_->set_near_address(near_->own_address());
 }
 

@@ -41,26 +41,31 @@ class with_outside final : public network::context {
   }
 
  private:
-  /// The far network's view of the book.
-  class far_book final : public external_peer_book {
+  /// The book as one of the networks sees it: notes which of them has an id.
+  class noting_book final : public external_peer_book {
    public:
-    far_book(with_outside& of, external_peer_book& book)
-        : external_peer_book(book.first(), book.capacity(), book.accepts_external_peers()), of_(of), book_(book) {}
+    noting_book(with_outside& of, external_peer_book& book, bool far)
+        : external_peer_book(book.first(), book.capacity(), book.accepts_external_peers()),
+          of_(of),
+          book_(book),
+          far_(far) {}
     int admit() override;
     void on_connected(int peer) override { book_.on_connected(peer); }
-    void retire(int peer, departure how) override;
+    void retire(int peer, departure how) override { book_.retire(peer, how); }
 
    private:
     with_outside& of_;
     external_peer_book& book_;
+    const bool far_;
   };
   std::atomic<bool>& far_id(int peer) { return far_ids_[static_cast<size_t>(peer - first_)]; }
 
+  std::unique_ptr<noting_book> near_book_, far_book_;  // outlive the networks
   const std::unique_ptr<network::context> near_;
   const std::unique_ptr<outside_context> far_;
-  std::unique_ptr<far_book> book_;
   int first_ = 0;
-  /// By id: the far network has it. Written by the network that is given the id, before anybody else knows it.
+  /// By id: the far network has it, or had it last. Written by the network that is given the id, before anybody else
+  /// knows it; so an id that stays with the program until disconnect() stays with its network.
   std::unique_ptr<std::atomic<bool>[]> far_ids_;
 };
 

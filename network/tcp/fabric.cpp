@@ -1,6 +1,7 @@
 #include "network/tcp/fabric.hpp"
 
 #include "network/tcp/context.hpp"
+#include "network/tcp/outside/context.hpp"
 
 namespace lci::network {
 
@@ -12,6 +13,10 @@ fabric tcp_fabric() {
           [](address_exchange& exchange, const net_context_attr_t& attr) -> std::unique_ptr<context> {
             return std::make_unique<sockets::context>(exchange, attr);
           }};
+}
+
+std::unique_ptr<outside_context> tcp_outside(const net_context_attr_t& attr, int rank) {
+  return std::make_unique<outside::context>(attr, rank);
 }
 
 }  // namespace lci::network

@@ -12,13 +12,14 @@
 #include <fstream>
 #include <iterator>
 #include <lci.hpp>
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
 
 namespace {
 
-enum class request_kind : uint32_t { echo, send_back, window, report, end };
+enum class request_kind : uint32_t { echo, send_back, window, ordered, report, end };
 
 struct request {
   request_kind what;
@@ -28,6 +29,9 @@ struct request {
 struct report {
   uint64_t served, died, descriptors, mappings, resident_kib, drained;
 };
+
+constexpr uint64_t ordered_messages = 30;
+constexpr size_t window_size = 1 << 20;
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "peer_helper: %s\n", what.c_str());
@@ -64,8 +68,9 @@ class server {
   int run() {
     cq_ = lci::alloc_cq();
     const lci::rcomp_t rcomp = lci::register_rcomp(cq_);
-    window_.resize(1 << 20);
+    window_.resize(window_size);
     mr_ = lci::register_memory(window_.data(), window_.size());
+    if (std::getenv("PEER_HELPER_DEVICES") != nullptr) second_ = lci::alloc_device();
     std::printf("%s %u\n", lci::get_address().c_str(), rcomp);
     std::fflush(stdout);
     while (!over_) {
@@ -80,12 +85,14 @@ class server {
       }
     }
     lci::deregister_memory(&mr_);
+    if (!second_.is_empty()) lci::free_device(&second_);
     lci::free_comp(&cq_);
     return 0;
   }
 
  private:
   void serve_one() {
+    if (!second_.is_empty()) lci::progress_x().device(second_)();
     if (!lci::progress().is_done()) usleep(20);
     const lci::status_t s = lci::cq_pop(cq_);
     if (!s.is_done()) return;
@@ -117,6 +124,14 @@ class server {
         lci::post_am(client, &rmr, sizeof rmr, lci::COMP_NULL, r.answer_to);
         break;
       }
+      case request_kind::ordered: {  // `size` is a number
+        uint64_t& next = next_[client];
+        require(r.size == next++, "messages of a stream have arrived in another order");
+        if (next < ordered_messages) break;
+        next_.erase(client);
+        lci::post_am(client, &r.size, sizeof r.size, lci::COMP_NULL, r.answer_to);
+        break;
+      }
       case request_kind::report:
         report_.descriptors = descriptors();
         report_.mappings = mappings();
@@ -131,9 +146,11 @@ class server {
   }
 
   lci::comp_t cq_;
+  lci::device_t second_;
   lci::mr_t mr_;
   std::vector<char> window_;
   report report_{};
+  std::map<int, uint64_t> next_;  // by client
   bool over_ = false;
 };
 
@@ -175,6 +192,7 @@ class client {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!(s = lci::cq_pop(cq_)).is_done()) {
       require(std::chrono::steady_clock::now() < end, "no answer");
+      if (!second_.is_empty()) lci::progress_x().device(second_)();
       if (!lci::progress().is_done()) usleep(20);
     }
     require(s.rank == peer_, "an answer has another id");
@@ -203,11 +221,8 @@ class client {
       const auto s = lci::post_recv(peer_, back.data(), size, 8, lci::COMP_NULL);
       require(s.size == size && s.rank == peer_ && back == data, "data that was sent back differs");
     }
-    ask(request_kind::window);
-    const auto raw = receive();
-    lci::rmr_t rmr;
-    require(raw.size() == sizeof rmr, "a registration is truncated");
-    std::memcpy(&rmr, raw.data(), sizeof rmr);
+    ask_in_a_stream();
+    const lci::rmr_t rmr = window();
     // Each client uses its own part of the window.
     const size_t part = 4096, offset = static_cast<size_t>(getpid()) % 256 * part;
     const auto data = pattern(part);
@@ -216,6 +231,77 @@ class client {
         .comp_semantic(lci::comp_semantic_t::remote)();
     lci::post_get(peer_, back.data(), part, lci::COMP_NULL, offset, rmr);
     require(back == data, "a get returned other data than was put");
+    uint64_t before = 0, one = 1, first;
+    std::memcpy(&first, data.data(), sizeof first);
+    lci::post_atomic(peer_, lci::atomic_op_t::add, &one, &before, lci::COMP_NULL, offset, rmr);
+    require(before == first, "a fetch-and-add has not returned what was put");
+    lci::post_get(peer_, &before, sizeof before, lci::COMP_NULL, offset, rmr);
+    require(before == first + 1, "a fetch-and-add has not added");
+  }
+
+  /// Uses the whole window, so by one client at a time.
+  void large() {
+    const lci::rmr_t rmr = window();
+    for (int i = 0; i < 5; ++i) {
+      const auto data = pattern(window_size);
+      std::vector<char> back(window_size);
+      lci::post_put_x(peer_, data.data(), data.size(), lci::COMP_NULL, 0, rmr)
+          .comp_semantic(lci::comp_semantic_t::remote)();
+      lci::post_get(peer_, back.data(), back.size(), lci::COMP_NULL, 0, rmr);
+      require(back == data, "a large get returned other data than was put");
+      const auto message = pattern(5000000);
+      ask(request_kind::echo, message);
+      require(receive() == message, "a large echo differs");
+    }
+  }
+
+  /// Through a second device, which is made when the first connection exists; the server has one, too.
+  void devices() {
+    connect();
+    second_ = lci::alloc_device();
+    for (int i = 0; i < 3; ++i) {
+      if (i == 2) connect();
+      for (const size_t size : {8u, 5000u, 300000u}) {
+        std::vector<char> message(sizeof(request) + size);
+        const request r{request_kind::echo, answers_, size};
+        std::memcpy(message.data(), &r, sizeof r);
+        const lci::comp_t sent = lci::alloc_sync();
+        lci::comp_t done = sent;
+        const lci::status_t s =
+            lci::post_am_x(peer_, message.data(), message.size(), done, rcomp_).device(second_).allow_retry(false)();
+        lci::status_t end;
+        while (!s.is_done() && !lci::sync_test(done, &end)) {
+          lci::progress_x().device(second_)();
+          lci::progress();
+        }
+        require(receive().size() == size, "an echo of a second device has another size");
+        lci::free_comp(&done);
+      }
+      if (i != 0) disconnect();
+    }
+    lci::free_device(&second_);
+  }
+
+  lci::rmr_t window() {
+    ask(request_kind::window);
+    const auto raw = receive();
+    lci::rmr_t rmr;
+    require(raw.size() == sizeof rmr, "a registration is truncated");
+    std::memcpy(&rmr, raw.data(), sizeof rmr);
+    return rmr;
+  }
+
+  void ask_in_a_stream() {
+    lci::stream_t stream = lci::alloc_stream();
+    const size_t sizes[] = {0, 20000, 300, 100000, 8};
+    for (uint64_t i = 0; i < ordered_messages; ++i) {
+      std::vector<char> message(sizeof(request) + sizes[i % std::size(sizes)]);
+      const request r{request_kind::ordered, answers_, i};
+      std::memcpy(message.data(), &r, sizeof r);
+      lci::post_am_x(peer_, message.data(), message.size(), lci::COMP_NULL, rcomp_).stream(stream)();
+    }
+    require(receive().size() == sizeof(uint64_t), "the answer to a stream is truncated");
+    lci::free_stream(&stream);
   }
 
   report look() {
@@ -231,6 +317,7 @@ class client {
   const std::string address_;
   const lci::rcomp_t rcomp_;
   lci::comp_t cq_;
+  lci::device_t second_;
   lci::rcomp_t answers_;
   int peer_ = -1;
   int seed_ = 0;
@@ -238,9 +325,11 @@ class client {
 
 int run_client(const std::string& mode, char** words, int times) {
   client c(words);
+  if (mode == "devices") return c.devices(), 0;
   for (int i = 0; i < times; ++i) {
     c.connect();
     if (mode == "client") c.everything();
+    if (mode == "large") c.large();
     if (mode == "report") {
       const report r = c.look();
       std::printf("%lu %lu %lu %lu %lu %lu\n", r.served, r.died, r.descriptors, r.mappings, r.resident_kib, r.drained);

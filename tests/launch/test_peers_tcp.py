@@ -86,16 +86,29 @@ class PeersOverTcp(PeersTest):
             with self.subTest(where):
                 server = self.serve_far(where)
                 self.far('client', 3)
+                self.far('large')
                 port = self.where[0].rpartition(':')[2]
                 if where == 'tcp://127.0.0.1:0':
                     self.where[0] = 'tcp://localhost:' + port
                     self.far('client')
                 self.end(server)
 
-    def test_a_server_without_shared_memory_serves_clients(self):
+    def test_runtimes_of_any_network_connect(self):
         server = self.serve_far(**FAR)
         self.client('client', 3)
         self.far('client', 2)
+        self.client('large')
+        if os.environ['WITH_OFI'] == 'true':
+            self.client('client', LCI_ATTR_BACKEND='ofi', FI_PROVIDER='tcp')
+            self.client('large', LCI_ATTR_BACKEND='ofi', FI_PROVIDER='tcp')
+        self.end(server)
+
+    def test_each_device_has_a_link_of_its_own(self):
+        server = self.serve_far(PEER_HELPER_DEVICES=1)
+        for _ in range(3):
+            self.far('devices')
+        self.client('devices')
+        self.assertEqual(self.look()['drained'], 1)
         self.end(server)
 
     def test_a_server_listens_on_several_addresses(self):
@@ -113,6 +126,14 @@ class PeersOverTcp(PeersTest):
             victim.send_signal(signal.SIGKILL)
             victim.wait()
         self.client('client')
+        self.end(server)
+
+    def test_ids_serve_peers_of_both_networks_in_turn(self):
+        server = self.serve_far(LCI_ATTR_MAX_PEERS=2)
+        for _ in range(4):
+            for env in ({}, FAR):
+                self.client('no_disconnect', **env)
+                self.client('client', 3, **env)
         self.end(server)
 
     def test_clients_come_and_go_and_no_resources_are_left(self):

@@ -122,7 +122,8 @@ class Includes(unittest.TestCase):
     def test_what_lies_above_the_fabrics_takes_each_by_its_one_header(self):
         """The files of network/ itself: the contract takes no fabric; who opens networks, one header of each."""
         contract = PUBLIC + ("lib/base/", "network/exchange.hpp", "network/fabric.hpp")
-        opens = contract + ("network/open.hpp", "network/routed/choice.hpp", "network/routed/context.hpp") + tuple(
+        opens = contract + ("network/open.hpp", "network/routed/choice.hpp", "network/routed/context.hpp",
+                            "network/routed/with_outside.hpp") + tuple(
             f"network/{p.name}/fabric.hpp" for p in (tree.SOURCE / "network").iterdir() if p.is_dir())
         own = [p for p in tree.files("network") if len(p.parts) == 2]
         self.assertGreater(len(own), 3)

@@ -28,7 +28,7 @@ void peer_failures::add_external(int peer) {
   failures_.push_back({peer,
                        "rank " + std::to_string(peer) +
                            ", a peer outside of the job, has failed: its process has ended without a close "
-                           "notification; disconnect() frees the id",
+                           "notification, or its host does not answer; disconnect() frees the id",
                        true});
   unreported_.store(true, std::memory_order_release);
 }

@@ -91,9 +91,10 @@ void external_peers::check(int peer) const {
     case state::left:
       throw peer_failure_error(peer, who + ", a peer outside of the job, has disconnected");
     case state::died:
-      throw peer_failure_error(peer, who +
-                                         ", a peer outside of the job, has failed: its process has "
-                                         "ended without a close notification; disconnect() frees the id");
+      throw peer_failure_error(
+          peer, who +
+                    ", a peer outside of the job, has failed: its process has "
+                    "ended without a close notification, or its host does not answer; disconnect() frees the id");
   }
 }
 

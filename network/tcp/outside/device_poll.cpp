@@ -20,7 +20,7 @@ namespace {
 constexpr uint32_t polls_between_polls_of_one = 32, polls_between_polls_of_several = 2;
 // While there is no link.
 constexpr uint32_t polls_between_looks = 64;
-constexpr uint32_t idle_polls_between_looks = 256;
+constexpr uint32_t idle_polls_between_looks = 256, busy_polls_between_looks = 4096;
 // For threads that sleep between polls.
 const uint64_t longest_pause = ticks_in(std::chrono::microseconds(20));
 
@@ -49,7 +49,8 @@ int device::poll(event_sink& sink, int) {
     n = std::max(n, 0) + std::max(poll_links(sink), 0);
   }
   flush_all();
-  if (n == 0 && n_events == 0 && idle_.is_due(idle_polls_between_looks)) {
+  const bool is_idle = n == 0 && n_events == 0;
+  if ((is_idle && idle_.is_due(idle_polls_between_looks)) || polls % busy_polls_between_looks == 0) {
     context_.look();
     if (any_later_.load(std::memory_order_relaxed)) handle_notes(sink);
   }
