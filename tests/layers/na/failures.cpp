@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "processes.hpp"
+#include "tests/layers/na/processes.hpp"
 
 namespace {
 
