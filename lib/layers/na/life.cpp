@@ -53,7 +53,10 @@ na_class::na_class(const na::url& at, bool listen) : self_only(at.self) {
     greeted = std::make_unique<na::greetings>(*this);
     mine.greetings = lci::register_rcomp_x(lci::comp_t(greeted.get())).runtime(runtime)();
     mine.address = lci::get_address_x().runtime(runtime)();
-    if (names) names->start(mine, [this] { na::guarded("NA_Initialize", [this] { return progress(), NA_SUCCESS; }); });
+    if (names)
+      names->start(
+          mine, [this] { na::guarded("NA_Initialize", [this] { return progress(), NA_SUCCESS; }); },
+          [this](const na::identity& who) { return searching.connects_with(who); });
   } catch (...) {
     lci::free_runtime(&runtime);
     throw;
