@@ -21,8 +21,8 @@ namespace na {
 /// messages that name a peer must come through the one connection with it. Each knows, before it decides, who asks its
 /// own listener, and whether the other one had decided when it answered; if both only ask, the smaller identity
 /// connects. Both can't decide to connect: then neither had decided when it answered the other one, so each was asked
-/// before it decided, and the greater identity waits. Both can't wait: who waits knows that the other one has decided, or
-/// is the greater one.
+/// before it decided, and the greater identity waits. Both can't wait: who waits knows that the other one has decided,
+/// or is the greater one.
 ///
 /// A search blocks, in a thread of its own or in the caller's: it resolves the name, and connects, unless there is a
 /// connection with that process. Searches for one process wait for each other, so that they find the same connection.
