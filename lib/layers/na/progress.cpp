@@ -16,8 +16,8 @@ using clock = std::chrono::steady_clock;
 using na::operation;
 
 /// How many rounds of callbacks the thread has seen, of the few contexts that it used last. If other threads have run
-/// some since, what it waits for may have happened after it looked and before it waits, and nothing else may come to end
-/// a long wait. Of a context with the same place as one that was destroyed, it ends one wait too early.
+/// some since, what it waits for may have happened after it looked and before it waits, and nothing else may come to
+/// end a long wait. Of a context with the same place as one that was destroyed, it ends one wait too early.
 class seen_rounds {
  public:
   static uint64_t now(const na_context& c) { return c.rounds.load(std::memory_order_seq_cst); }
