@@ -20,7 +20,8 @@ HG_EXPORT const char* HG_Error_to_string(hg_return_t errnum);
 /* Calls go over this class, which must exist until HG_Finalize(). Calls HG_Bulk_init() with it, unless that was called
  * before. */
 HG_EXPORT hg_return_t HG_Init(na_class_t* na_class);
-/* Completes answers under way; fails while calls of this process are not complete or executed ones not freed. */
+/* Completes answers under way, abandons calls that are not complete, and finalizes transfers if they use the same class.
+ * HG_FAIL if executed calls have not been freed, or the network has not completed, within ten seconds. */
 HG_EXPORT hg_return_t HG_Finalize(void);
 /* na_class may be NULL. */
 HG_EXPORT hg_return_t HG_Initialized(hg_bool_t* flag, na_class_t** na_class);

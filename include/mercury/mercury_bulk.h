@@ -16,7 +16,7 @@ extern "C" {
 /* Transfers go over this class. HG_Init() calls it with its own class, unless it has been called before. A second call
  * is no error if the class is the same. */
 HG_EXPORT hg_return_t HG_Bulk_init(na_class_t* na_class);
-/* Fails while a transfer is under way or a handle has not been freed. */
+/* Fails while a transfer has not been waited for or a handle of this process's memory has not been freed. */
 HG_EXPORT hg_return_t HG_Bulk_finalize(void);
 HG_EXPORT hg_return_t HG_Bulk_initialized(hg_bool_t* flag, na_class_t** na_class);
 

@@ -63,8 +63,10 @@ HG_EXPORT hg_return_t HG_Trigger(hg_context_t* context, unsigned int timeout, un
 #ifdef __cplusplus
 }
 
+extern "C++" { /* also where a program includes this in an extern "C" of its own */
 inline hg_return_t HG_Forward(hg_handle_t handle, hg_cb_t callback, void* arg, void* in_struct) {
   return HG_Forward_handle(handle, callback, arg, in_struct);
+}
 }
 #else
 /* C has no overloads: the number of arguments tells the forms apart. */

@@ -12,13 +12,11 @@ __attribute__((unused, format(printf, 5, 6)))
 #endif
 static HG_INLINE void
 hg_log_line(const char* kind, const char* file, int line, const char* function, const char* format, ...) {
+  char text[1024]; /* so that it is printed at once */
   va_list arguments;
   va_start(arguments, format);
-  flockfile(stderr);
-  fprintf(stderr, "mercury: %s: %s:%d: %s(): ", kind, file, line, function);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
-  funlockfile(stderr);
+  if (vsnprintf(text, sizeof(text), format, arguments) < 0) text[0] = 0;
+  fprintf(stderr, "mercury: %s: %s:%d: %s(): %s\n", kind, file, line, function, text);
   va_end(arguments);
 }
 

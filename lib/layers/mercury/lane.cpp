@@ -15,11 +15,16 @@ int64_t now_ns() {
 
 }  // namespace
 
+int64_t deadline::elapsed_ns() {
+  const int64_t now = now_ns();
+  if (begin_ns_ == 0) begin_ns_ = now;
+  return now - begin_ns_;
+}
+
 unsigned deadline::left() {
   if (timeout_ms_ == 0) return 0;
-  const int64_t now = now_ns();
-  if (until_ns_ == 0) until_ns_ = now + int64_t{timeout_ms_} * 1000000;
-  return until_ns_ > now ? static_cast<unsigned>((until_ns_ - now + 999999) / 1000000) : 0;
+  const int64_t left = int64_t{timeout_ms_} * 1000000 - elapsed_ns();
+  return left > 0 ? static_cast<unsigned>((left + 999999) / 1000000) : 0;
 }
 
 std::shared_ptr<lane> lane::open(na_class_t* na) {

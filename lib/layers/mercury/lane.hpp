@@ -2,6 +2,7 @@
 #pragma once
 
 #include <na.h>
+#include <sched.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -13,17 +14,18 @@
 
 namespace mercury {
 
-/// A time limit, which begins with the first call of left(): what is there at once needs no clock. For one thread.
+/// A time limit, which begins with the first question about it: what is there at once needs no clock. For one thread.
 class deadline {
  public:
   explicit deadline(unsigned timeout_ms) : timeout_ms_(timeout_ms) {}
   bool is_now() const { return timeout_ms_ == 0; }
   /// In ms, rounded up, so that a wait never ends early.
   unsigned left();
+  int64_t elapsed_ns();
 
  private:
   const unsigned timeout_ms_;
-  int64_t until_ns_ = 0;
+  int64_t begin_ns_ = 0;
 };
 
 /// One context of a class. Of all threads that wait, one at a time, the leader, makes progress and runs callbacks; the
@@ -90,12 +92,17 @@ class lane {
 
   template <class Done>
   bool lead(deadline& limit, Done& done) {
-    // A response from the same host comes within a few polls, which cost less than to read the clock and to sleep.
-    constexpr int polls = 50;
-    for (int i = 0; i < polls; ++i) {
+    // A response from the same host comes within a few polls, which cost less than to read the clock and to sleep. Where
+    // both sides sleep, each wait lasts as long as two wake-ups: polling longer than that ends it.
+    constexpr int polls = 64;  // between looks at the clock
+    constexpr int64_t longest_ns = 50'000;
+    for (int i = 1;; ++i) {
       run_callbacks();
       if (done()) return true;
       NA_Progress(na_, context_, 0);
+      if (i % polls != 0) continue;
+      if (limit.elapsed_ns() > longest_ns) break;
+      sched_yield();  // the other side may need this processor
     }
     for (;;) {
       run_callbacks();

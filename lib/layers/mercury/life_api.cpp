@@ -55,7 +55,6 @@ hg_return_t HG_Init(na_class_t* na_class) {
     the_state.hg.store(made.release(), std::memory_order_release);
     if (the_state.bulk.load(std::memory_order_relaxed) != nullptr) return HG_SUCCESS;
     const hg_return_t result = init_bulk("HG_Init", na_class);
-    the_state.bulk_is_of_hg = result == HG_SUCCESS;
     if (result != HG_SUCCESS) delete the_state.hg.exchange(nullptr, std::memory_order_acq_rel);
     return result;
   });
@@ -79,12 +78,11 @@ hg_return_t HG_Finalize() {
       return result;
     }
     the_state.hg.store(nullptr, std::memory_order_release);
+    const na_class_t* na = r->network->na();
     delete r;
-    if (the_state.bulk_is_of_hg) {
-      the_state.bulk_is_of_hg = false;
-      result = finalize_bulk("HG_Finalize");
-    }
-    return result;
+    // Also if the program has initialized them, since nothing else may tell it to finalize before NA_Finalize().
+    const bulk_runtime* bulk = the_state.bulk.load(std::memory_order_relaxed);
+    return bulk != nullptr && bulk->network->na() == na ? finalize_bulk("HG_Finalize") : HG_SUCCESS;
   });
 }
 
@@ -100,16 +98,11 @@ hg_return_t HG_Bulk_initialized(hg_bool_t* flag, na_class_t** na_class) {
 
 hg_return_t HG_Bulk_init(na_class_t* na_class) {
   std::lock_guard guard(the_state.lock);
-  return guarded("HG_Bulk_init", [&] {
-    const hg_return_t result = init_bulk("HG_Bulk_init", na_class);
-    if (result == HG_SUCCESS) the_state.bulk_is_of_hg = false;  // the program has asked, so it also finalizes
-    return result;
-  });
+  return guarded("HG_Bulk_init", [&] { return init_bulk("HG_Bulk_init", na_class); });
 }
 
 hg_return_t HG_Bulk_finalize() {
   std::lock_guard guard(the_state.lock);
-  the_state.bulk_is_of_hg = false;
   return guarded("HG_Bulk_finalize", [] { return finalize_bulk("HG_Bulk_finalize"); });
 }
 

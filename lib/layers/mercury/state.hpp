@@ -18,7 +18,6 @@ struct state {
   std::mutex lock;
   std::atomic<runtime*> hg{nullptr};
   std::atomic<bulk_runtime*> bulk{nullptr};
-  bool bulk_is_of_hg = false;  // HG_Init() has initialized bulk transfers
 };
 extern state the_state;
 

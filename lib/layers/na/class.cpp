@@ -35,6 +35,10 @@ operation* na_class::begin(na_context_t* context, na_cb_type_t type, na_cb_t cal
 }
 
 bool na_class::post(operation* op) {
+  return with_peer(op->peer, [&] { return post_to(op); });
+}
+
+bool na_class::post_to(operation* op) {
   if (!book->valid(op->peer)) throw lci::peer_failure_error(static_cast<int>(op->peer.rank), "the peer has gone");
   const int rank = static_cast<int>(op->peer.rank);
   const na_cb_type_t type = op->type.load(std::memory_order_relaxed);
@@ -45,7 +49,6 @@ bool na_class::post(operation* op) {
     const bool is_expected = type == NA_CB_SEND_EXPECTED;
     status = lci::post_send_x(rank, op->buffer, op->size, op->tag, lci::COMP_NULL_RETRY)
                  .device(device)
-                 .matching_engine(is_expected ? expected : unexpected)
                  .matching_policy(is_expected ? lci::matching_policy_t::rank_tag : lci::matching_policy_t::none)();
     if (status.is_retry()) return false;
     finish(op, status);

@@ -45,11 +45,22 @@ struct na_class {
   /// Each of the posting thread and the thread that has run the callback calls this once; the second frees it.
   void done_with(na::operation* op);
 
+  /// Calls `f`, which posts. The core refuses the id of a peer that has left as an invalid one: here it is the failure
+  /// of a peer.
+  template <class F>
+  auto with_peer(na::addr peer, F f) {
+    try {
+      return f();
+    } catch (const lci::invalid_argument_error&) {
+      if (peer.rank == 0) throw;
+      throw lci::peer_failure_error(static_cast<int>(peer.rank), "the peer has left");
+    }
+  }
+
   uint64_t magic = alive;
   const bool self_only;
   lci::runtime_t runtime;
   lci::device_t device;
-  lci::matching_engine_t expected, unexpected;
   std::unique_ptr<na::address_book> book;
   na::operation_pool operations;
   na::waiting_posts waiting;
@@ -62,6 +73,9 @@ struct na_class {
   std::atomic<bool> led{false};
   std::mutex contexts_mutex;
   std::vector<na_context_t*> contexts;
+
+ private:
+  bool post_to(na::operation* op);
 };
 
 namespace na {

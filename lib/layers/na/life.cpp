@@ -42,8 +42,6 @@ na_class::na_class(const na::url& at, bool listen) : self_only(at.self) {
   try {
     const int peers = runtime.get_attr_max_peers();
     device = lci::get_default_device_x().runtime(runtime)();
-    expected = lci::get_default_matching_engine_x().runtime(runtime)();
-    unexpected = lci::alloc_matching_engine_x().runtime(runtime)();
     book = std::make_unique<na::address_book>(static_cast<uint32_t>(std::max(peers, 0)),
                                               n_classes.fetch_add(1, std::memory_order_relaxed));
     mine.who = na::new_identity();
@@ -53,7 +51,10 @@ na_class::na_class(const na::url& at, bool listen) : self_only(at.self) {
     greeted = std::make_unique<na::greetings>(*this);
     mine.greetings = lci::register_rcomp_x(lci::comp_t(greeted.get())).runtime(runtime)();
     mine.address = lci::get_address_x().runtime(runtime)();
-    if (names) names->start(mine, [this] { na::guarded("NA_Initialize", [this] { return progress(), NA_SUCCESS; }); });
+    if (names)
+      names->start(
+          mine, [this] { na::guarded("NA_Initialize", [this] { return progress(), NA_SUCCESS; }); },
+          [this](const na::identity& who) { return searching.connects_with(who); });
   } catch (...) {
     lci::free_runtime(&runtime);
     throw;
@@ -70,7 +71,6 @@ na_class::~na_class() {
   na::guarded("NA_Finalize", [&] {
     do progress();
     while (!lci::test_drained_x().runtime(runtime).device(device)().is_done() && clock::now() < end);
-    lci::free_matching_engine_x(&unexpected).runtime(runtime)();
     return NA_SUCCESS;
   });
   na::guarded("NA_Finalize", [&] { return lci::free_runtime(&runtime), NA_SUCCESS; });

@@ -1,5 +1,6 @@
 #include "lib/layers/na/lookups.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -10,6 +11,8 @@
 
 namespace na {
 namespace {
+
+using clock = std::chrono::steady_clock;
 
 /// A synchronizer for one wait, which survives the failure of other peers.
 class awaited {
@@ -82,27 +85,46 @@ na_addr_t lookups::find(na_class& c, const std::string& name, const std::atomic<
       known != NA_ADDR_NULL && (where.port == 0 || known == c.book->of(0)))
     return known;
   if (c.self_only) throw lci::invalid_argument_error("a class of the network \"self\" reaches its own process only");
-  const std::unique_ptr<resolved> there = resolve(where, patience, give_up);
-  const identity& who = there->it.who;
-  if (who == c.mine.who) return c.book->of(0);
+  const std::unique_ptr<resolved> there = resolve(where, c.mine.who, patience, give_up);
+  if (there->it.who == c.mine.who) return c.book->of(0);
+  return connect_or_await(c, *there, give_up);
+}
+
+na_addr_t lookups::connect_or_await(na_class& c, const resolved& there, const std::atomic<bool>& give_up) {
+  const identity& who = there.it.who;
+  const clock::time_point end = clock::now() + std::chrono::milliseconds(static_cast<int64_t>(patience * 1e3));
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return connecting_.count(who) == 0; });
-  if (const na_addr_t known = c.book->find(who); known != NA_ADDR_NULL) return known;
+  for (;;) {
+    // Another search of this process connects; its peer has an address before it knows this process.
+    const bool mine = connecting_.count(who) != 0;
+    if (const na_addr_t known = c.book->find(who); known != NA_ADDR_NULL && !mine) return known;
+    const bool theirs = c.names && c.names->asked_by(who) && (there.coming || c.mine.who > who);
+    if (!mine && !theirs) break;
+    lock.unlock();
+    if (give_up.load(std::memory_order_relaxed) || clock::now() > end)
+      throw lci::peer_failure_error(-1, there.it.name + " does not connect");
+    if (!c.progress()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    lock.lock();
+  }
   connecting_.insert(who);
   lock.unlock();
-  const auto end = [&] {
+  const auto ended = [&] {
     lock.lock();
     connecting_.erase(who);
-    changed_.notify_all();
   };
   try {
-    const na_addr_t made = connect(c, there->it);
-    end();
+    const na_addr_t made = connect(c, there.it);
+    ended();
     return made;
   } catch (...) {
-    end();
+    ended();
     throw;
   }
+}
+
+bool lookups::connects_with(const identity& who) {
+  const std::lock_guard guard(mutex_);
+  return connecting_.count(who) != 0;
 }
 
 void lookups::run(na_class& c, const std::shared_ptr<search>& s) {

@@ -1,5 +1,5 @@
-// Messages: sends and receives of the core, unexpected ones in a matching engine of their own, under one key. So those
-// that arrive before their receive wait there, and the core asks a sender to pause when they need too much memory.
+// Messages: sends and receives of the core. Unexpected ones all have one key, by their matching policy. So those that
+// arrive before their receive wait there, and the core asks a sender to pause when they need too much memory.
 #include "lib/layers/na/arguments.hpp"
 
 using na::addr;
@@ -51,14 +51,15 @@ na_return_t receive(const char* function, na_cb_type_t type, na_class_t* c, na_c
     try {
       lci::status_t status;
       do {
-        status = lci::post_recv_x(expected ? static_cast<int>(source.rank) : lci::ANY_SOURCE, buf, size,
+        status = c->with_peer(source, [&] {
+          return lci::post_recv_x(expected ? static_cast<int>(source.rank) : lci::ANY_SOURCE, buf, size,
                                   expected ? lci::tag_t{tag} : lci::ANY_TAG, context->comp())
-                     .device(c->device)
-                     .matching_engine(expected ? c->expected : c->unexpected)
-                     .matching_policy(expected ? lci::matching_policy_t::rank_tag : lci::matching_policy_t::none)
-                     .allow_done(false)
-                     .user_context(op)
-                     .operation(&name)();
+              .device(c->device)
+              .matching_policy(expected ? lci::matching_policy_t::rank_tag : lci::matching_policy_t::none)
+              .allow_done(false)
+              .user_context(op)
+              .operation(&name)();
+        });
         if (status.is_retry()) c->progress();
       } while (status.is_retry());
     } catch (...) {

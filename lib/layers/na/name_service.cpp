@@ -23,12 +23,14 @@ constexpr char request_magic[8] = {'N', 'A', '-', 'W', 'H', 'O', '1', '\n'};
 constexpr char answer_magic[8] = {'N', 'A', '-', 'I', 'A', 'M', '1', '\n'};
 struct request {
   char magic[8];
+  identity who;
 };
 struct answer {
   char magic[8];
   identity who;
   uint32_t greetings;
-  char address[508];
+  uint32_t coming;
+  char address[504];
   char name[256];
 };
 static_assert(sizeof(answer) == 792, "without gaps");
@@ -72,8 +74,8 @@ bool ready(int socket, short events, clock::time_point deadline, const std::atom
 }
 
 /// Whether the card has come.
-bool ask(int socket, const addrinfo& a, clock::time_point deadline, const std::atomic<bool>& give_up, answer* to,
-         std::string* why) {
+bool ask(int socket, const addrinfo& a, const identity& me, clock::time_point deadline,
+         const std::atomic<bool>& give_up, answer* to, std::string* why) {
   if (connect(socket, a.ai_addr, a.ai_addrlen) != 0) {
     int error = errno;
     if (error == EINPROGRESS) {
@@ -85,6 +87,7 @@ bool ask(int socket, const addrinfo& a, clock::time_point deadline, const std::a
   }
   request r;
   std::memcpy(r.magic, request_magic, sizeof r.magic);
+  r.who = me;
   if (send(socket, &r, sizeof r, MSG_NOSIGNAL) != sizeof r) return *why = std::strerror(errno), false;
   size_t have = 0;
   while (have < sizeof *to) {
@@ -104,7 +107,8 @@ bool ask(int socket, const addrinfo& a, clock::time_point deadline, const std::a
 
 resolved::~resolved() { close(socket_); }
 
-std::unique_ptr<resolved> resolve(const url& where, double seconds, const std::atomic<bool>& give_up) {
+std::unique_ptr<resolved> resolve(const url& where, const identity& me, double seconds,
+                                  const std::atomic<bool>& give_up) {
   if (where.port == 0 || where.host.empty())
     throw lci::invalid_argument_error("the name of a process needs a host and a port, as tcp://host:port");
   const clock::time_point deadline = clock::now() + std::chrono::microseconds(static_cast<int64_t>(seconds * 1e6));
@@ -116,8 +120,8 @@ std::unique_ptr<resolved> resolve(const url& where, double seconds, const std::a
     const int s = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (s < 0) throw lci::resource_error(std::string("a socket is refused: ") + std::strerror(errno));
     answer got;
-    if (ask(s, *a, deadline, give_up, &got, &why))
-      return std::make_unique<resolved>(card{got.who, got.greetings, got.address, got.name}, s);
+    if (ask(s, *a, me, deadline, give_up, &got, &why))
+      return std::make_unique<resolved>(card{got.who, got.greetings, got.address, got.name}, got.coming != 0, s);
     close(s);
   }
   fail(where, why);
@@ -177,8 +181,9 @@ struct name_service::connection {
 /// The connections of the listener's thread, oldest first.
 class name_service::table {
  public:
+  explicit table(name_service& of) : service_(of) {}
   ~table() {
-    for (const connection& c : list) close(c.socket);
+    while (!list.empty()) end(list.begin());
   }
   void add(int socket) {
     if (list.size() >= most_connections) {
@@ -189,6 +194,10 @@ class name_service::table {
     list.push_back({socket, clock::now() + std::chrono::seconds(2)});
   }
   std::vector<connection>::iterator end(std::vector<connection>::iterator it) {
+    if (it->answered) {
+      const std::lock_guard guard(service_.mutex_);
+      service_.asking_.erase(service_.asking_.find(it->asked.who));
+    }
     close(it->socket);
     return list.erase(it);
   }
@@ -197,41 +206,57 @@ class name_service::table {
   }
 
   std::vector<connection> list;
+
+ private:
+  name_service& service_;
 };
 
-void name_service::start(const card& mine, std::function<void()> make_progress) {
-  answer a{};
-  std::memcpy(a.magic, answer_magic, sizeof a.magic);
-  a.who = mine.who;
-  a.greetings = mine.greetings;
-  if (mine.address.size() >= sizeof a.address) throw lci::resource_error("the core's address is too long");
-  std::memcpy(a.address, mine.address.data(), mine.address.size());
-  std::memcpy(a.name, name_.data(), name_.size());
-  answer_.assign(reinterpret_cast<const char*>(&a), sizeof a);
+void name_service::start(const card& mine, std::function<void()> make_progress,
+                         std::function<bool(const identity&)> coming) {
+  if (mine.address.size() >= sizeof(answer::address)) throw lci::resource_error("the core's address is too long");
+  card_ = mine;
   make_progress_ = std::move(make_progress);
+  coming_ = std::move(coming);
   thread_ = std::thread([this] {
-    table connections;
+    table connections(*this);
     serve(connections);
   });
+}
+
+bool name_service::asked_by(const identity& who) const {
+  const std::lock_guard guard(mutex_);
+  return asking_.count(who) != 0;
+}
+
+/// False if the answer can't be sent, which fits into the buffer of a new socket.
+bool name_service::reply(connection& c) {
+  {
+    const std::lock_guard guard(mutex_);
+    asking_.insert(c.asked.who);
+  }
+  c.answered = true;
+  c.until = clock::now() + std::chrono::seconds(30);
+  answer a{};
+  std::memcpy(a.magic, answer_magic, sizeof a.magic);
+  a.who = card_.who;
+  a.greetings = card_.greetings;
+  a.coming = coming_(c.asked.who) ? 1 : 0;
+  std::memcpy(a.address, card_.address.data(), card_.address.size());
+  std::memcpy(a.name, name_.data(), name_.size());
+  return send(c.socket, &a, sizeof a, MSG_NOSIGNAL) == sizeof a;
 }
 
 void name_service::serve(table& connections) {
   // False: the connection is to be closed, as its process has finished, or sends what is no request.
   const auto receive = [&](connection& c) {
     char more;
-    char* const to = c.answered ? &more : c.asked.magic + c.have;
+    char* const to = c.answered ? &more : reinterpret_cast<char*>(&c.asked) + c.have;
     const ssize_t n = recv(c.socket, to, c.answered ? 1 : sizeof c.asked - c.have, 0);
     if (n < 0) return errno == EAGAIN || errno == EINTR;
     if (n == 0 || c.answered) return false;
     c.have += static_cast<size_t>(n);
-    if (std::memcmp(c.asked.magic, request_magic, c.have) != 0) return false;
-    if (c.have < sizeof c.asked) return true;
-    // It fits into the buffer of a new socket.
-    if (send(c.socket, answer_.data(), answer_.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(answer_.size()))
-      return false;
-    c.answered = true;
-    c.until = clock::now() + std::chrono::seconds(30);
-    return true;
+    if (std::memcmp(c.asked.magic, request_magic, std::min(c.have, sizeof request_magic)) != 0) return false;
+    return c.have < sizeof c.asked || reply(c);
   };
   std::vector<pollfd> polled;
   for (;;) {

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -23,15 +25,16 @@ struct card {
 };
 
 /// A card, and the socket through which it came: while it is open, the other process makes progress even if it calls no
-/// function.
+/// function, and knows that it is asked.
 class resolved {
  public:
-  resolved(card c, int socket) : it(std::move(c)), socket_(socket) {}
+  resolved(card c, bool is_coming, int socket) : it(std::move(c)), coming(is_coming), socket_(socket) {}
   ~resolved();
   resolved(const resolved&) = delete;
   resolved& operator=(const resolved&) = delete;
 
   const card it;
+  const bool coming;  // the other process connects with this one just now
 
  private:
   const int socket_;
@@ -40,7 +43,9 @@ class resolved {
 /// Connects with the listener that `where` names, and receives its card. Gives up after `seconds`, or when `give_up`
 /// becomes true. Throws lci::invalid_argument_error if the name has no port, lci::peer_failure_error if nobody answers
 /// there, or with something else than a card. Any number of threads may call it.
-std::unique_ptr<resolved> resolve(const url& where, double seconds, const std::atomic<bool>& give_up);
+/// `me` is who asks.
+std::unique_ptr<resolved> resolve(const url& where, const identity& me, double seconds,
+                                  const std::atomic<bool>& give_up);
 
 /// The listener: a socket, and a thread that answers requests. Who sends no request, or sends something else, is
 /// disconnected after two seconds, or when more connections come than `most_connections`: what a stranger can cost is
@@ -59,19 +64,27 @@ class name_service {
   /// "tcp://host:port" with the port that was chosen.
   const std::string& name() const { return name_; }
 
-  /// Begins to answer. `make_progress` is called each millisecond while a process that got the card connects.
-  void start(const card& mine, std::function<void()> make_progress);
+  /// Begins to answer. `make_progress` is called each millisecond while a process that got the card connects, and
+  /// `coming` to learn whether this process connects with another one just now.
+  void start(const card& mine, std::function<void()> make_progress, std::function<bool(const identity&)> coming);
+
+  /// Whether that process has asked, and is connecting. Becomes true before `coming` is called for it. Thread-safe.
+  bool asked_by(const identity& who) const;
 
  private:
   struct connection;
   class table;
   void serve(table& connections);
+  bool reply(connection& c);
 
   int socket_ = -1;
   int stop_ = -1;  // an eventfd
   std::string name_;
-  std::string answer_;
+  card card_;
   std::function<void()> make_progress_;
+  std::function<bool(const identity&)> coming_;
+  mutable std::mutex mutex_;        // of asking_
+  std::multiset<identity> asking_;  // of whom the connections were answered
   std::thread thread_;
 };
 

@@ -98,6 +98,19 @@ void call_many_at_once(const hg& h, na_addr_t server) {
   REQUIRE(two.value == 2);
 }
 
+/// More calls than the server takes from the network at once: none is lost.
+void flood(const hg& h, na_addr_t server) {
+  std::vector<hg_request_t> requests(3000);
+  for (hg_request_t& r : requests) REQUIRE_HG(HG_SUCCESS, HG_Forward(server, h.ids.null, nullptr, nullptr, &r));
+  REQUIRE_HG(HG_SUCCESS, HG_Wait_all(static_cast<int>(requests.size()), requests.data(), 20000, HG_STATUS_IGNORE));
+  for (hg_request_t r : requests) {
+    hg_status_t status = HG_FALSE;
+    REQUIRE_HG(HG_SUCCESS, HG_Wait(r, 0, &status));
+    REQUIRE(status == HG_TRUE);
+    REQUIRE_HG(HG_SUCCESS, HG_Request_free(r));
+  }
+}
+
 int call(const std::string& name, const char* url) {
   const hg h(url);
   const na_addr_t server = h.find(name);
@@ -106,6 +119,7 @@ int call(const std::string& name, const char* url) {
   call_with_long_results(h, server);
   call_what_fails(h, server);
   call_many_at_once(h, server);
+  flood(h, server);
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
   return 0;
 }

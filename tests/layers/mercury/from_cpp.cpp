@@ -1,8 +1,10 @@
 // The headers in C++: routines that return int, and NULL, are registered as in C.
+extern "C" {  // as programs do with headers in C
 #include <mercury_callback.h>
 #include <mercury_checksum.h>
 #include <mercury_macros.h>
 #include <mercury_proc_string.h>
+}
 
 #include <cstdio>
 

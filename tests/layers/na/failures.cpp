@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "processes.hpp"
+#include "tests/layers/na/processes.hpp"
 
 namespace {
 
@@ -137,6 +137,69 @@ void serves_on() {
   }
 }
 
+/// Sends that wait since their receiver takes none end when it dies; so do puts and gets of its memory.
+void floods_a_victim() {
+  const network net("tcp");
+  test::process victim({"expose"});
+  const na_addr_t peer = net.find(victim.line());
+  outcome handle;
+  char text[64];
+  REQUIRE_CODE(NA_SUCCESS,
+               NA_Msg_recv_expected(net.c, net.x, outcome::store, &handle, text, sizeof text, peer, 1, nullptr));
+  signal_to(net, peer);
+  net.until([&] { return handle.done(); });
+  na_mem_handle_t theirs = NA_MEM_HANDLE_NULL, mine = NA_MEM_HANDLE_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_deserialize(net.c, &theirs, text, sizeof text));
+  std::vector<char> memory(1 << 20, 'm');
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_create(net.c, memory.data(), memory.size(), NA_MEM_READWRITE, &mine));
+  outcome put;
+  REQUIRE_CODE(NA_SUCCESS,
+               NA_Put(net.c, net.x, outcome::store, &put, mine, 0, theirs, 0, memory.size(), peer, nullptr));
+  net.until([&] { return put.done(); });
+  REQUIRE(put.info.ret == NA_SUCCESS);
+  std::vector<outcome> sent(30000);
+  for (outcome& s : sent)
+    REQUIRE_CODE(NA_SUCCESS,
+                 NA_Msg_send_unexpected(net.c, net.x, outcome::store, &s, memory.data(), 4096, peer, 7, nullptr));
+  for (int i = 0; i < 50; ++i) NA_Progress(net.c, net.x, 1);
+  while (NA_Trigger(net.x, 0, 1000, nullptr) == NA_SUCCESS) {
+  }
+  REQUIRE(!sent.back().done());
+  victim.kill(SIGKILL);
+  for (outcome& s : sent) {
+    net.until([&] { return s.done(); });
+    REQUIRE(s.calls == 1 && (s.info.ret == NA_SUCCESS || s.info.ret == NA_PROTOCOL_ERROR));
+  }
+  REQUIRE(sent.back().info.ret == NA_PROTOCOL_ERROR);
+  outcome get;
+  const na_return_t code = NA_Get(net.c, net.x, outcome::store, &get, mine, 0, theirs, 0, memory.size(), peer, nullptr);
+  if (code == NA_SUCCESS) net.until([&] { return get.done(); });
+  REQUIRE((code == NA_SUCCESS ? get.info.ret : code) == NA_PROTOCOL_ERROR);
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_free(net.c, mine));
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_free(net.c, theirs));
+}
+
+/// Gives the first peer access to memory, then makes progress, and receives nothing more.
+int expose() {
+  const network net("tcp", true);
+  test::say(net.own_name());
+  std::vector<char> memory(1 << 20), text(64);
+  na_mem_handle_t mine = NA_MEM_HANDLE_NULL;
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_create(net.c, memory.data(), memory.size(), NA_MEM_READWRITE, &mine));
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_register(net.c, mine));
+  REQUIRE_CODE(NA_SUCCESS, NA_Mem_handle_serialize(net.c, text.data(), text.size(), mine));
+  outcome got, sent;
+  char byte;
+  REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &got, &byte, 1, nullptr));
+  net.until([&] { return got.done(); });
+  REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_expected(net.c, net.x, outcome::store, &sent, text.data(), text.size(),
+                                                got.info.info.recv_unexpected.source, 1, nullptr));
+  for (;;) {
+    NA_Progress(net.c, net.x, 100);
+    NA_Trigger(net.x, 0, 1, nullptr);
+  }
+}
+
 /// Lookups of what does not exist, or is no listener.
 void finds_nothing() {
   const network net("tcp");
@@ -207,10 +270,12 @@ int main(int argc, char** argv) {
   if (role == "sleep") return sleep_for_ever();
   if (role == "sleep_at") return sleep_at(argv[2]);
   if (role == "leave") return leave();
+  if (role == "expose") return expose();
   if (role == "send") return send_for_ever(argv[2]);
   waits_for("sleep", true);
   waits_for("leave", false);
   serves_on();
+  floods_a_victim();
   finds_nothing();
   restarts();
   return 0;

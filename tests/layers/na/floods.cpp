@@ -3,7 +3,7 @@
 #include <memory>
 #include <set>
 
-#include "processes.hpp"
+#include "tests/layers/na/processes.hpp"
 
 namespace {
 

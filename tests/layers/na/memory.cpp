@@ -1,7 +1,7 @@
 // Puts and gets: between memory of one piece and of many, at any offsets, with the checks of permissions and sizes.
 #include <random>
 
-#include "processes.hpp"
+#include "tests/layers/na/processes.hpp"
 
 namespace {
 

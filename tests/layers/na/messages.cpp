@@ -1,5 +1,5 @@
 // A server and two clients exchange messages: each is found by its name, and gets what was sent to it.
-#include "processes.hpp"
+#include "tests/layers/na/processes.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Each argument that makes no sense is an error, with a line on standard error that names function and argument, and
 // calls no callback.
-#include "processes.hpp"
+#include "tests/layers/na/processes.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // A process reaches itself: by a class of the network "self", and by its own address in others.
-#include "processes.hpp"
+#include "tests/layers/na/processes.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "processes.hpp"
+#include "tests/layers/na/processes.hpp"
 
 namespace {
 

@@ -1,0 +1,166 @@
+// Bulk transfers through HG between two processes: bandwidth of pulls of contiguous and of divided memory, and the time
+// to pull and sum up memory with the transfer of one piece under way while another is summed up, beside one after the
+// other.
+//
+//   mercury_transfers [URL]
+//
+// URL is what both give to NA_Initialize(), "na+sm" by default. Prints one line of JSON for each figure.
+#include <mercury.h>
+#include <mercury_bulk.h>
+#include <mercury_handler.h>
+#include <mercury_macros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+MERCURY_GEN_PROC(pull_in_t, ((hg_bulk_t)(memory))((hg_uint32_t)(times))((hg_uint32_t)(pieces)))
+MERCURY_GEN_PROC(pull_out_t, ((hg_uint64_t)(ns))((hg_uint64_t)(sum)))
+
+bool ended = false;
+
+void check(bool is_well, const char* what) {
+  if (is_well) return;
+  std::fprintf(stderr, "mercury_transfers: %s failed\n", what);
+  std::exit(1);
+}
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+uint64_t sum_of(const uint64_t* p, size_t n) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += p[i] ^ (p[i] >> 7);
+  return sum;
+}
+
+/// Pulls in pieces, all of which are under way at once; sums up each when it has come if `sums`. Of the times, the
+/// median.
+hg_return_t pull(hg_handle_t handle, bool sums) {
+  pull_in_t in;
+  check(HG_Handler_get_input(handle, &in) == HG_SUCCESS, "HG_Handler_get_input()");
+  const size_t size = HG_Bulk_handle_get_size(in.memory), piece = size / in.pieces;
+  static std::vector<char> target;
+  target.resize(size);
+  void* at = target.data();
+  hg_bulk_t local = HG_BULK_NULL;
+  check(HG_Bulk_handle_create(1, &at, &size, HG_BULK_READWRITE, &local) == HG_SUCCESS, "HG_Bulk_handle_create()");
+  std::vector<uint64_t> times;
+  std::vector<hg_bulk_request_t> requests(in.pieces);
+  pull_out_t out{0, 0};
+  for (hg_uint32_t t = 0; t < in.times; ++t) {
+    const uint64_t begin = now_ns();
+    out.sum = 0;
+    for (size_t i = 0; i < in.pieces; ++i)
+      check(HG_Bulk_transfer(HG_BULK_PULL, HG_Handler_get_addr(handle), in.memory, i * piece, local, i * piece, piece,
+                             &requests[i]) == HG_SUCCESS,
+            "HG_Bulk_transfer()");
+    for (size_t i = 0; i < in.pieces; ++i) {
+      check(HG_Bulk_wait(requests[i], HG_MAX_IDLE_TIME, HG_STATUS_IGNORE) == HG_SUCCESS, "HG_Bulk_wait()");
+      if (sums) out.sum += sum_of(reinterpret_cast<uint64_t*>(target.data() + i * piece), piece / sizeof(uint64_t));
+    }
+    times.push_back(now_ns() - begin);
+  }
+  std::nth_element(times.begin(), times.begin() + in.times / 2, times.end());
+  out.ns = times[in.times / 2];
+  HG_Bulk_handle_free(local);
+  HG_Handler_free_input(handle, &in);
+  HG_Handler_start_output(handle, &out);
+  return HG_Handler_free(handle);
+}
+
+hg_return_t run_pull(hg_handle_t handle) { return pull(handle, false); }
+hg_return_t run_sum(hg_handle_t handle) { return pull(handle, true); }
+hg_return_t run_end(hg_handle_t handle) {
+  ended = true;
+  HG_Handler_start_output(handle, nullptr);
+  return HG_Handler_free(handle);
+}
+
+int serve(const char* url, FILE* to) {
+  na_class_t* na = NA_Initialize(url, NA_TRUE);
+  check(na != nullptr && HG_Init(na) == HG_SUCCESS, "HG_Init()");
+  MERCURY_REGISTER("pull", pull_in_t, pull_out_t, run_pull);
+  MERCURY_REGISTER("sum", pull_in_t, pull_out_t, run_sum);
+  MERCURY_REGISTER("end", void, void, run_end);
+  na_addr_t self = NA_ADDR_NULL;
+  char name[NA_MAX_ADDR_LEN];
+  check(NA_Addr_self(na, &self) == NA_SUCCESS, "NA_Addr_self()");
+  check(NA_Addr_to_string(na, name, sizeof name, self) == NA_SUCCESS, "NA_Addr_to_string()");
+  NA_Addr_free(na, self);
+  std::fprintf(to, "%s\n", name);
+  std::fclose(to);
+  while (!ended) HG_Handler_process(1000, HG_STATUS_IGNORE);
+  return HG_Finalize() == HG_SUCCESS && NA_Finalize(na) == NA_SUCCESS ? 0 : 1;
+}
+
+void call(na_addr_t server, hg_id_t id, void* in, void* out) {
+  hg_request_t request;
+  check(HG_Forward(server, id, in, out, &request) == HG_SUCCESS, "HG_Forward()");
+  check(HG_Wait(request, HG_MAX_IDLE_TIME, HG_STATUS_IGNORE) == HG_SUCCESS, "HG_Wait()");
+  HG_Request_free(request);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* url = argc > 1 ? argv[1] : "na+sm";
+  int ends[2];
+  check(pipe(ends) == 0, "pipe()");
+  const pid_t server_process = fork();
+  if (server_process == 0) return serve(url, fdopen(ends[1], "w"));
+  close(ends[1]);
+  char name[NA_MAX_ADDR_LEN] = {};
+  check(std::fgets(name, sizeof name, fdopen(ends[0], "r")) != nullptr, "the server");
+  na_class_t* na = NA_Initialize(url, NA_FALSE);
+  check(na != nullptr && HG_Init(na) == HG_SUCCESS, "HG_Init()");
+  const hg_id_t pull_id = MERCURY_REGISTER("pull", pull_in_t, pull_out_t, nullptr);
+  const hg_id_t sum_id = MERCURY_REGISTER("sum", pull_in_t, pull_out_t, nullptr);
+  const hg_id_t end_id = MERCURY_REGISTER("end", void, void, nullptr);
+  na_addr_t server = NA_ADDR_NULL;
+  check(NA_Addr_lookup_wait(na, name, &server) == NA_SUCCESS, "NA_Addr_lookup_wait()");
+
+  std::vector<uint64_t> memory(size_t{64} << 17);
+  for (size_t i = 0; i < memory.size(); ++i) memory[i] = i * 0x9E3779B97F4A7C15;
+  for (size_t size : {size_t{1} << 20, size_t{64} << 20})
+    for (size_t segments : {size_t{1}, size_t{1024}}) {
+      std::vector<void*> addresses;
+      const std::vector<size_t> sizes(segments, size / segments);
+      // In reverse order, so that neighbours do not make one piece.
+      for (size_t i = segments; i-- > 0;) addresses.push_back(reinterpret_cast<char*>(memory.data()) + i * sizes[0]);
+      pull_in_t in{HG_BULK_NULL, size > 1 << 20 ? 9u : 101u, 1};
+      pull_out_t out{};
+      check(
+          HG_Bulk_handle_create(segments, addresses.data(), sizes.data(), HG_BULK_READ_ONLY, &in.memory) == HG_SUCCESS,
+          "HG_Bulk_handle_create()");
+      call(server, pull_id, &in, &out);
+      std::printf("{\"url\": \"%s\", \"bytes\": %zu, \"segments\": %zu, \"GB_per_s\": %.2f}\n", url, size, segments,
+                  static_cast<double>(size) / static_cast<double>(out.ns));
+      if (segments == 1 && size > 1 << 20) {
+        for (hg_uint32_t pieces : {1u, 16u}) {
+          in.pieces = pieces;
+          call(server, sum_id, &in, &out);
+          check(out.sum == sum_of(memory.data(), memory.size()), "the sum");
+          std::printf("{\"url\": \"%s\", \"bytes\": %zu, \"pull_and_sum_in_pieces\": %u, \"ms\": %.2f}\n", url, size,
+                      pieces, static_cast<double>(out.ns) * 1e-6);
+        }
+      }
+      HG_Bulk_handle_free(in.memory);
+    }
+
+  call(server, end_id, nullptr, nullptr);
+  NA_Addr_free(na, server);
+  check(HG_Finalize() == HG_SUCCESS && NA_Finalize(na) == NA_SUCCESS, "HG_Finalize()");
+  int status = 1;
+  waitpid(server_process, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
