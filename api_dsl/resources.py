@@ -30,9 +30,9 @@ runtime = Resource(
           "Largest piece of a rendezvous transfer, in bytes.", "8388608", source=_OURS,
           minimum=4096),
         A("malloc_mmap_threshold", "size_t",
-          "Blocks of malloc up to this many bytes stay with the process when they are freed, and so does free memory "
-          "up to twice as much: otherwise each page of a message that the program gets in memory of malloc faults "
-          "anew. For the whole process, at most 32 MiB. Only for glibc's malloc, and not if the program or its "
+          "From the first message larger than a packet that the program gets in memory of malloc, blocks of up to this "
+          "many bytes stay with the process when they are freed, and so does free memory up to twice as much: "
+          "otherwise each page of such a message faults anew. For the whole process, at most 32 MiB. Only for glibc's malloc, and not if the program or its "
           "environment has set malloc's thresholds. 0: malloc stays as it is.", "33488896", source=_OURS),
         A("bootstrap", "std::string",
           "Where the process gets its rank from: `pmi1`, `pmi2`, `pmix`, `mpi`, `tcp`, `file` or `local` (a job of "

@@ -33,7 +33,6 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
   if (attr.max_peers < 0) attr.max_peers = attr.bootstrap == no_bootstrap ? default_max_peers : 0;
   if (attr.max_peers > 0)
     external_peers = std::make_unique<core::external_peers>(*this, size_, attr.max_peers, attr.accept_external_peers);
-  if (attr.malloc_mmap_threshold > 0) keep_freed_blocks(attr.malloc_mmap_threshold);
   attr.max_tag = max_tag;
   attr.max_imm_tag = max_tag;
   attr.max_rcomp = attr.max_imm_rcomp = rcomp_table::index_mask;
@@ -54,6 +53,11 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
 }
 
 runtime::~runtime() = default;
+
+void runtime::raise_malloc_threshold() {
+  if (malloc_threshold_is_raised_.exchange(true, std::memory_order_relaxed)) return;
+  if (attr.malloc_mmap_threshold > 0) keep_freed_blocks(attr.malloc_mmap_threshold);
+}
 
 uint16_t runtime::add_engine(matching_engine* e) {
   std::lock_guard guard(engines_mutex_);

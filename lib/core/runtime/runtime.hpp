@@ -59,6 +59,14 @@ class runtime : public object_memory<runtime, false> {
       return nullptr;
     }
   }
+  /// The same for messages that are larger than a packet; before the first in memory of malloc, has that keep what is
+  /// freed (decision 31).
+  void* allocate_large(size_t size, allocator_base_t* of_handle) {
+    if (LCI_UNLIKELY(!malloc_threshold_is_raised_.load(std::memory_order_relaxed)) && of_handle == nullptr &&
+        allocator() == nullptr)
+      raise_malloc_threshold();
+    return allocate(size, of_handle);
+  }
   void deallocate(void* p, allocator_base_t* of_handle) {
     allocator_base_t* a = LCI_LIKELY(of_handle == nullptr) ? allocator() : of_handle;
     LCI_LIKELY(a == nullptr) ? std::free(p) : a->deallocate(p);
@@ -135,6 +143,9 @@ class runtime : public object_memory<runtime, false> {
   void* check_region(uint64_t rkey, uint64_t addr, uint64_t size);
 
  private:
+  LCI_COLD void raise_malloc_threshold();
+
+  std::atomic<bool> malloc_threshold_is_raised_{false};
   int rank_ = 0;
   int size_ = 1;
   std::unique_ptr<network::address_exchange> exchange_;

@@ -292,7 +292,7 @@ bool receive_ordered_rts(device& d, int peer, wire::message& m) {
   std::unique_ptr<ordered_transfer> transfer;
   if (op != nullptr) try {
       transfer = insist_on_memory([&] { return std::make_unique<ordered_transfer>(d, in, number, message); });
-      buffer = d.rt.allocate(body.size, to.allocator);
+      buffer = d.rt.allocate_large(body.size, to.allocator);
     } catch (const std::bad_alloc&) {
     }
   if (buffer == nullptr) {
