@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   usleep(300000);
   good("1");
   REQUIRE(descriptors_of(server.pid()) <= descriptors + 3);
-  if (std::getenv("SANITIZER") == nullptr) REQUIRE(resident_kib_of(server.pid()) < memory + 4096);
+  if (std::getenv("LCI_TEST_SANITIZER") == nullptr) REQUIRE(resident_kib_of(server.pid()) < memory + 4096);
   good("0");
   REQUIRE(server.wait() == 0);
   return 0;
