@@ -6,7 +6,14 @@
 
 using na::operation;
 
-na_context::na_context(na_class_t* of) : owner(of), leader_s(lci::alloc_counter_x().runtime(of->runtime)()) {}
+namespace {
+constinit std::atomic<uint64_t> last_serial{0};  // threads remember contexts that may have been destroyed
+}  // namespace
+
+na_context::na_context(na_class_t* of)
+    : owner(of),
+      serial(last_serial.fetch_add(1, std::memory_order_relaxed) + 1),
+      leader_s(lci::alloc_counter_x().runtime(of->runtime)()) {}
 
 na_context::~na_context() {
   magic = 0;

@@ -62,6 +62,7 @@ struct na_context final : lci::comp_impl_t {
 
   uint64_t magic = alive;
   na_class_t* const owner;
+  const uint64_t serial;             // no other context of the process ever has it; not 0
   std::atomic<uint64_t> rounds{0};   // of callbacks
   na::sleepers followers;            // who make no progress
   std::atomic<bool> leading{false};  // a thread that waits for this context makes progress

@@ -17,24 +17,24 @@ using na::operation;
 
 /// How many rounds of callbacks the thread has seen, of the few contexts that it used last. If other threads have run
 /// some since, what it waits for may have happened after it looked and before it waits, and nothing else may come to
-/// end a long wait. Of a context with the same place as one that was destroyed, it ends one wait too early.
+/// end a long wait.
 class seen_rounds {
  public:
   static uint64_t now(const na_context& c) { return c.rounds.load(std::memory_order_seq_cst); }
   uint64_t of(const na_context& c) const {
     for (const entry& e : entries_)
-      if (e.context == &c) return e.rounds;
+      if (e.serial == c.serial) return e.rounds;
     return now(c);
   }
   void update(const na_context& c) {
     for (entry& e : entries_)
-      if (e.context == &c) return (void)(e.rounds = now(c));
-    entries_[next_++ % 4] = {&c, now(c)};
+      if (e.serial == c.serial) return (void)(e.rounds = now(c));
+    entries_[next_++ % 4] = {c.serial, now(c)};
   }
 
  private:
   struct entry {
-    const na_context* context = nullptr;
+    uint64_t serial = 0;
     uint64_t rounds = 0;
   };
   entry entries_[4];
