@@ -243,6 +243,9 @@ TEST_CASE("a peer with more requests at a time than allowed has failed", "[unit]
     connected_pair p;
     std::string memory(200'000, 'm');
     const registration r = p.own.register_memory(memory.data(), memory.size());
+    // Not what the answers to the gets are read from, at the same time and by another thread.
+    std::string target(1, 't');
+    const registration of_target = p.own.register_memory(target.data(), target.size());
     // Fill the socket first, so that even short answers wait.
     std::string all;
     for (int i = 0; i < 100; ++i) all += get_frame(memory.data(), r.rkey, memory.size());
@@ -251,7 +254,7 @@ TEST_CASE("a peer with more requests at a time than allowed has failed", "[unit]
     CHECK(p.sink.failures.empty());
     std::string more;
     for (int i = 0; i < 200; ++i)
-      more += puts ? put_frame(memory.data(), r.rkey, "x") : get_frame(memory.data(), r.rkey, memory.size());
+      more += puts ? put_frame(target.data(), of_target.rkey, "x") : get_frame(memory.data(), r.rkey, memory.size());
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (p.sink.failures.empty() && std::chrono::steady_clock::now() < end) {
       (void)!send(p.peer.get(), more.data(), more.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
