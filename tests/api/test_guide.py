@@ -27,7 +27,8 @@ extern std::mutex one_by_one;
 # Pages that need more than the rest: standard and header.
 MORE = {"cpp20.md": ("c++20", "lci/cpp20.hpp"), "lct.md": ("c++17", "lct.h>\n#include <lci.hpp")}
 # Pages of interfaces for C: the header, in its folder. Each block of theirs is a source of its own.
-C_PAGES = {"armci.md": ("armci", "armci.h"), "lci-v1.md": (".", "lci.h"), "ccs.md": (".", "ccs.h")}
+C_PAGES = {"armci.md": ("armci", "armci.h"), "lci-v1.md": (".", "lci.h"), "ccs.md": (".", "ccs.h"),
+           "na.md": ("mercury", "na.h"), "mercury.md": ("mercury", "mercury.h")}
 C_PRELUDE = "#include <{header}>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
 PAGES = sorted((SOURCE / "docs" / "guide").glob("*.md"))
 
