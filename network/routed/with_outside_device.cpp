@@ -10,9 +10,9 @@ namespace lci::network::routed {
 namespace {
 
 // As between hosts: polling sockets takes long. A thread that sleeps between its polls polls them each time.
-constexpr uint32_t polls_between_far_ones = 4;
+constexpr uint32_t polls_between_outside_ones = 4;
 const uint64_t longest_pause = ticks_in(std::chrono::microseconds(20));
-constexpr int64_t longest_sleep_us = 1000;
+constexpr int64_t longest_sleep_beside_sockets_us = 1000;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ int with_outside_device::poll(event_sink& sink, int max_events) {
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
   const uint64_t now = cpu_ticks();
-  if (polls % polls_between_far_ones != 0 && now - far_polled_.load(std::memory_order_relaxed) < longest_pause)
+  if (polls % polls_between_outside_ones != 0 && now - far_polled_.load(std::memory_order_relaxed) < longest_pause)
     return near;
   far_polled_.store(now, std::memory_order_relaxed);
   const int far = far_->poll(sink, max_events);
@@ -62,12 +62,12 @@ void with_outside_device::deregister_memory(const registration& reg) {
 }
 
 void with_outside_device::wait(int64_t timeout_us) {
-  near_->wait(context_.is_far_used() ? std::min(timeout_us, longest_sleep_us) : timeout_us);
+  near_->wait(context_.is_far_used() ? std::min(timeout_us, longest_sleep_beside_sockets_us) : timeout_us);
 }
 
 void with_outside_device::park(int64_t timeout_us) {
   if (!context_.is_far_used()) return near_->park(timeout_us);
-  near_->park(watch_.arm() ? timeout_us : std::min(timeout_us, longest_sleep_us));
+  near_->park(watch_.arm() ? timeout_us : std::min(timeout_us, longest_sleep_beside_sockets_us));
 }
 
 bool with_outside_device::flushed() {

@@ -200,7 +200,7 @@ void context::on_answer(uint32_t call, const outcome& m, const std::string& addr
   const link_call what = link->second;
   links_.erase(link);
   peer_state& p = at(what.peer);
-  if (p.now == phase::connected) give_link(what.peer, what.device, std::move(socket));
+  if (p.now == phase::connected) return give_link(what.peer, what.device, std::move(socket));
   if (p.now != phase::linking) return;
   p.parked.emplace(what.device, std::move(socket));
   if (--p.devices_left == 0) go_live(what.peer);
