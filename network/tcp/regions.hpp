@@ -15,7 +15,7 @@ class region_table {
  public:
   /// Returns the range's key: never 0, and unique among all tables of this process.
   uint64_t add(void* base, size_t size);
-  /// Adds a range under a key that another network has given it.
+  /// Adds a range under a given key, which another network of the runtime has assigned to it.
   void add_as(uint64_t key, void* base, size_t size);
   void remove(uint64_t key);
   /// Returns the address if all of [address, address + size) is registered under the key; else null. In the checking

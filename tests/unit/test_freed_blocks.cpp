@@ -1,4 +1,4 @@
-// Memory of messages that the program frees is reused with its pages.
+// After keep_freed_blocks(), malloc reuses freed blocks without new page faults.
 #include <catch2/catch.hpp>
 
 #include <sys/resource.h>

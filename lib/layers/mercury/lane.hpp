@@ -92,8 +92,9 @@ class lane {
 
   template <class Done>
   bool lead(deadline& limit, Done& done) {
-    // A response from the same host comes within a few polls, which cost less than to read the clock and to sleep. Where
-    // both sides sleep, each wait lasts as long as two wake-ups: polling longer than that ends it.
+    // A response from the same host comes within a few polls, which cost less than to read the clock and to sleep. If
+    // caller and server both sleep, each waits for the time of two wake-ups, again and again. So poll longer than that
+    // before sleeping.
     constexpr int polls = 64;  // between looks at the clock
     constexpr int64_t longest_ns = 50'000;
     for (int i = 1;; ++i) {

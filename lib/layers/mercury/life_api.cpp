@@ -1,4 +1,4 @@
-// HG_Init(), HG_Finalize(), and what functions there are.
+// HG_Init(), HG_Finalize(), and the registration of functions.
 #include <mercury.h>
 
 #include "lib/layers/mercury/bulk.hpp"

@@ -69,7 +69,8 @@ struct na_class {
   std::unique_ptr<na::name_service> names;
   na::lookups searching;
 
-  // One thread at a time waits in the core's progress, the others sleep until it hands that over (progress.cpp).
+  // Whether a thread makes progress in the core and waits there. Other threads in NA_Progress() sleep until it leaves
+  // and wakes one of them (progress.cpp).
   std::atomic<bool> led{false};
   std::mutex contexts_mutex;
   std::vector<na_context_t*> contexts;

@@ -247,7 +247,8 @@ bool name_service::reply(connection& c) {
 }
 
 void name_service::serve(table& connections) {
-  // False: the connection is to be closed, as its process has finished, or sends what is no request.
+  // Returns false if the connection is to be closed: the process at its other end has closed it, or has sent something
+  // that is not a request.
   const auto receive = [&](connection& c) {
     char more;
     char* const to = c.answered ? &more : reinterpret_cast<char*>(&c.asked) + c.have;

@@ -56,7 +56,8 @@ void hand_over(na_class& c) {
   }
 }
 
-/// Leads while it lives, if nobody else does.
+/// Makes the calling thread the leader, which makes progress for the class, until the end of the scope. Does nothing if
+/// another thread is the leader.
 class leadership {
  public:
   leadership(na_class& c, na_context& context)

@@ -1,4 +1,4 @@
-// Operations that the core does not take now, as their peer's buffers are full or the peer asks for a pause.
+// Operations whose post the core has answered with `retry`: they are posted again by later progress.
 #pragma once
 
 #include <atomic>

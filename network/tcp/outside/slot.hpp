@@ -1,4 +1,5 @@
-// A device's link to one peer outside of the job: a socket, and what waits to be sent or read.
+// A device's connection to one peer outside of the job: the socket, the frames that wait to be sent, and bytes that
+// were received but not handled yet.
 #pragma once
 
 #include <chrono>

@@ -26,7 +26,7 @@ int end(const std::string& name) {
   return 0;
 }
 
-/// Calls "open" as often as it says; says for each call which code it got, and whether a result is right.
+/// Calls the function "open" of the server `times` times. Prints the code of each call, and if its result is right.
 int open_often(const std::string& name, int times) {
   const hg h(url);
   const na_addr_t server = h.find(name);

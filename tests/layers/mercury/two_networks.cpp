@@ -39,7 +39,8 @@ struct two {
 
 na_class_t* bulk_class = nullptr;
 
-/// Doubles each byte of the caller's memory, by a pull and a push over the network that the caller names.
+/// The server's function: gets the caller's memory, doubles each byte, and puts it back, over the network that the
+/// caller's arguments name.
 hg_return_t run_double(hg_handle_t handle) {
   fill_in_t in;
   REQUIRE_HG(HG_SUCCESS, HG_Handler_get_input(handle, &in));

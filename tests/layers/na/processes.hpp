@@ -1,5 +1,5 @@
-// Test programs of several processes: main() starts itself again in other roles, which begin on their own as servers
-// and clients do, and print lines for each other to standard output.
+// Test programs of several processes: main() starts its own program again as server and clients. No launcher connects
+// them; they tell each other addresses by lines on standard output, which main() reads.
 #pragma once
 
 #include <fcntl.h>
