@@ -79,7 +79,60 @@ LCI_NOINLINE void receive_send(device& d, int peer, network::message_head head, 
   (void)end_receive(d, d.rt.operations, static_cast<operation*>(match), peer, tag, data, size);
 }
 
+/// The copy of a payload: in a packet, in memory of an allocator, or null for an empty message.
+struct payload_copy {
+  void* buffer = nullptr;
+  packet* p = nullptr;
+};
+
+void free_copy(device& d, payload_copy copy, allocator_base_t* allocator) {
+  if (copy.p != nullptr)
+    copy.p->pool->put(copy.p);
+  else if (copy.buffer != nullptr)
+    d.rt.deallocate(copy.buffer, allocator);
+}
+
+[[nodiscard]] LCI_ALWAYS_INLINE inline bool copy_and_signal(device& d, rcomp_table::target to, int peer, tag_t tag,
+                                                            const std::byte* data, size_t size) {
+  payload_copy copy;
+  if (size > 0) {
+    // The sender's packets may be larger than ours.
+    const bool fits = size <= d.packet_pool.p_impl->payload_size();
+    if (to.comp->attr.zero_copy_am && fits) copy.p = d.packet_pool.p_impl->get();
+    copy.buffer = copy.p != nullptr ? copy.p->payload() : d.rt.allocate(size, to.allocator);
+    if (LCI_UNLIKELY(copy.buffer == nullptr)) return false;
+    std::memcpy(copy.buffer, data, size);
+  }
+  const attr_comp_type_t type = to.comp->attr.comp_type;  // the object may be gone when it has thrown
+  try {
+    to.comp->signal(arrived_status(peer, copy.buffer, size, tag));
+    return true;
+  } catch (const std::bad_alloc&) {
+    if (may_post(type)) throw;
+    free_copy(d, copy, to.allocator);
+    return false;
+  } catch (const resource_error&) {  // a synchronizer that is not tested
+    if (!may_post(type)) free_copy(d, copy, to.allocator);
+    throw;
+  }
+}
+
+/// Delivers a copy of an active message, whose header precedes the payload: so the arguments fit into registers, and
+/// on_recv() ends with this call.
+LCI_NOINLINE void receive_am_copy(device& d, rcomp_table::target to, int peer, const std::byte* message,
+                                  size_t message_size) {
+  network::message_head head;
+  std::memcpy(&head, message, sizeof head);
+  const size_t size = message_size - sizeof head;
+  if (LCI_UNLIKELY(!copy_and_signal(d, to, peer, wire::tag_of(head), message + sizeof head, size)))
+    throw_lost(d, "an active message", peer, size);
+}
+
 }  // namespace
+
+bool deliver_copy(device& d, rcomp_table::target to, int peer, tag_t tag, const std::byte* data, size_t size) {
+  return copy_and_signal(d, to, peer, tag, data, size);
+}
 
 void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_context) {
   // The most common messages, where the network lends its own buffer: no packet has to be returned afterwards.
@@ -89,12 +142,8 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
     if (LCI_LIKELY(wire::is_am(head))) {
       const rcomp_table::target to = rt.rcomps.find_target(wire::word_of(head));
       if (LCI_LIKELY(to.comp != nullptr)) {
-        data += sizeof head;
-        size -= sizeof head;
-        if (to.comp->attr.am_in_place)
-          to.comp->signal(arrived_status(peer, data, size, wire::tag_of(head)));
-        else if (LCI_UNLIKELY(!deliver_copy(*this, to, peer, wire::tag_of(head), data, size)))
-          throw_lost(*this, "an active message", peer, size);
+        if (!to.comp->attr.am_in_place) return receive_am_copy(*this, to, peer, data, size);
+        to.comp->signal(arrived_status(peer, data + sizeof head, size - sizeof head, wire::tag_of(head)));
         return;
       }
     } else if (LCI_LIKELY(wire::is_send(head))) {
@@ -104,32 +153,6 @@ void device::on_recv(int peer, const std::byte* data, size_t size, void* recv_co
     }
   }
   receive(peer, data, size, recv_context);
-}
-
-bool deliver_copy(device& d, rcomp_table::target to, int peer, tag_t tag, const std::byte* data, size_t size) {
-  void* buffer = nullptr;
-  packet* p = nullptr;
-  if (size > 0) {
-    // The sender's packets may be larger than ours.
-    const bool fits = size <= d.packet_pool.p_impl->payload_size();
-    if (to.comp->attr.zero_copy_am && fits) p = d.packet_pool.p_impl->get();
-    buffer = p != nullptr ? p->payload() : d.rt.allocate(size, to.allocator);
-    if (LCI_UNLIKELY(buffer == nullptr)) return false;
-    std::memcpy(buffer, data, size);
-  }
-  const attr_comp_type_t type = to.comp->attr.comp_type;  // the object may be gone when it has thrown
-  const auto take_back = [&] { p != nullptr ? p->pool->put(p) : d.rt.deallocate(buffer, to.allocator); };
-  try {
-    to.comp->signal(arrived_status(peer, buffer, size, tag));
-    return true;
-  } catch (const std::bad_alloc&) {
-    if (may_post(type)) throw;
-    if (buffer != nullptr) take_back();
-    return false;
-  } catch (const resource_error&) {  // a synchronizer that is not tested
-    if (!may_post(type) && buffer != nullptr) take_back();
-    throw;
-  }
 }
 
 // --- all kinds ---
