@@ -202,7 +202,7 @@ device = Resource(
           maximum=1),
         A("ofi_lock_mode", "uint64_t",
           "Calls into libfabric that LCI guards with locks, as `LCI_NET_*` bits; in the environment also names: "
-          "none, send, recv, poll, mr, all, endpoint, separated by commas.", "0",
+          "none, send, recv, poll, mr, all, endpoint, separated by commas. The default is `endpoint`.", "32",
           variables=("LCI_NET_LOCK_MODE",), flags="attr_net_lock_mode_t", source="4.2.2",
           maximum=47),
         A("ofi_bundle_size", "size_t",

@@ -80,8 +80,7 @@ class _Filters:
         if enum is not None:
             text = "one of " + ", ".join(v.also or v.name for v in enum.values if not v.marker)
         elif a.flags:
-            names = [v.name.split("_")[-1].lower() for v in self.model.enums[a.flags].values
-                     if not v.marker]
+            names = [name for name, _ in self.flag_names(a)]
             text = "a number, or names separated by commas: none, " + ", ".join(names)
         else:
             text = {"bool": "1, on, true, yes, 0, off, false or no",
@@ -94,8 +93,9 @@ class _Filters:
 
     def built_in_text(self, a):
         if a.type in ("size_t", "uint64_t", "int"):
-            value = str(int(a.default, 0))
-            return "none" if a.flags and value == "0" else value
+            value = int(a.default, 0)
+            names = {v.value: name for name, v in self.flag_names(a)} if a.flags else {}
+            return "none" if a.flags and value == 0 else names.get(value, str(value))
         return a.default
 
     def is_parsed(self, e):
@@ -110,8 +110,11 @@ class _Filters:
         if not enum.flags:
             return [(name, f"{enum.name}::{v.name}")
                     for v in enum.values if not v.marker for name in (v.name, v.also) if name]
-        return [("none", "0")] + [(v.name.split("_")[-1].lower(), v.name)
-                                  for v in enum.values if not v.marker]
+        return [("none", "0")] + [(name, v.name) for name, v in self.flag_names(a)]
+
+    def flag_names(self, a):
+        """(name in the environment, value) of the flags of an attribute."""
+        return [(v.name.split("_")[-1].lower(), v) for v in self.model.enums[a.flags].values if not v.marker]
 
     # --- operations ---
 

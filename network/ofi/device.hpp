@@ -24,9 +24,9 @@
 
 namespace lci::network::ofi {
 
-/// Thread-safe: the provider locks as it needs to (FI_THREAD_SAFE). If it holds its locks for long, the attribute
-/// `ofi_lock_mode` adds try-locks of ours before it: a thread that does not get one returns `retry_lock` and may do
-/// other work.
+/// Thread-safe: the provider locks as it needs to (FI_THREAD_SAFE). It holds its lock for long, so one of ours an endpoint
+/// is tried before it: a thread that does not get it returns `retry_lock` and may do other work. The attribute
+/// `ofi_lock_mode` chooses other locks, or none.
 class device final : public remote_device, public bundling_device {
  public:
   /// Offers the endpoint's address.

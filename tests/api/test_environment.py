@@ -36,7 +36,7 @@ class Environment(unittest.TestCase):
         self.assertGreater(len(result.stdout.splitlines()), 40)
         self.assertNotIn("(environment)", result.stdout)
         self.assertIn("npackets=65536 (built-in)", result.stdout)
-        self.assertIn("ofi_lock_mode=none (built-in)", result.stdout)
+        self.assertIn("ofi_lock_mode=endpoint (built-in)", result.stdout)
 
     def test_sizes_accept_suffixes(self):
         for text, value in {"4096": 4096, "64k": 65536, "64K": 65536, "2M": 2 << 20, "3m": 3 << 20,
