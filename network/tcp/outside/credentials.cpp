@@ -1,6 +1,5 @@
 #include "network/tcp/outside/credentials.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -9,14 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
-#ifdef LCI_WITH_CRYPTO
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#endif
-
 #include "lci/errors.hpp"
 #include "lib/base/check.hpp"
+#include "lib/base/hmac.hpp"
 #include "network/common/liveness_socket.hpp"
 
 namespace lci::network::outside {
@@ -26,47 +20,11 @@ namespace {
 constexpr size_t shortest_key = 16, longest_key = 4096;
 constexpr const char* operation = "alloc_net_context";
 
-[[noreturn]] void throw_no_library(const std::string& why) {
-  throw_invalid(operation, "peer_auth", "secret", "supported by this library", why);
-}
-
-#ifdef LCI_WITH_CRYPTO
-
-/// Loaded by the first key.
-struct library {
-  decltype(&::HMAC) hmac = nullptr;
-  decltype(&::EVP_sha256) sha256 = nullptr;
-
-  library() {
-    void* const handle = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) throw_no_library(std::string(dlerror()) + "; install OpenSSL's (Debian: libssl3)");
-    hmac = reinterpret_cast<decltype(hmac)>(dlsym(handle, "HMAC"));
-    sha256 = reinterpret_cast<decltype(sha256)>(dlsym(handle, "EVP_sha256"));
-    const auto init = reinterpret_cast<decltype(&::OPENSSL_init_crypto)>(dlsym(handle, "OPENSSL_init_crypto"));
-    if (hmac == nullptr || sha256 == nullptr || init == nullptr)
-      throw_no_library("libcrypto.so.3 has no HMAC with SHA-256");
-    init(OPENSSL_INIT_NO_ATEXIT, nullptr);  // threads of the library may connect after exit() has begun
-  }
-};
-
 proof digest_of(const std::string& key, const std::string& text) {
-  static const library crypto;
-  proof made{};
-  unsigned size = 0;
-  if (crypto.hmac(crypto.sha256(), key.data(), static_cast<int>(key.size()),
-                  reinterpret_cast<const unsigned char*>(text.data()), text.size(), made.data(), &size) == nullptr ||
-      size != made.size())
-    throw resource_error("peer_auth: libcrypto could not compute an HMAC with SHA-256");
-  return made;
+  const auto digest = hmac_sha256(key, text);
+  if (!digest) throw resource_error("peer_auth: libcrypto could not compute an HMAC with SHA-256");
+  return *digest;
 }
-
-#else
-
-proof digest_of(const std::string&, const std::string&) {
-  throw_no_library("it was built without OpenSSL's headers (Debian: libssl-dev)");
-}
-
-#endif
 
 std::string read_key(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
@@ -90,13 +48,6 @@ std::string read_key(const std::string& path) {
   return key;
 }
 
-template <class T>
-bool same(const T& a, const T& b) {
-  unsigned differences = 0;
-  for (size_t i = 0; i < a.size(); ++i) differences |= static_cast<unsigned>(a[i] ^ b[i]);
-  return differences == 0;
-}
-
 }  // namespace
 
 nonce new_nonce() {
@@ -106,8 +57,8 @@ nonce new_nonce() {
   return made;
 }
 
-bool equal(const proof& a, const proof& b) { return same(a, b); }
-bool equal(const nonce& a, const nonce& b) { return same(a, b); }
+bool equal(const proof& a, const proof& b) { return equal_in_constant_time(a, b); }
+bool equal(const nonce& a, const nonce& b) { return equal_in_constant_time(a, b); }
 
 credentials::credentials(const net_context_attr_t& attr) {
   const std::string& wanted = attr.peer_auth;
@@ -121,7 +72,8 @@ credentials::credentials(const net_context_attr_t& attr) {
     return;
   }
   key_ = read_key(attr.peer_key_file);
-  (void)digest_of(key_, "");  // throws now if there is no libcrypto
+  const std::string missing = why_no_hmac();
+  if (!missing.empty()) throw_invalid(operation, "peer_auth", "secret", "supported by this library", missing);
 }
 
 proof credentials::prove(const char* role, const std::string& hello, const nonce& of_server) const {

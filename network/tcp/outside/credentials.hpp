@@ -6,11 +6,12 @@
 #include <string>
 
 #include "lci/attributes.hpp"
+#include "lib/base/hmac.hpp"
 
 namespace lci::network::outside {
 
 using nonce = std::array<unsigned char, 16>;
-using proof = std::array<unsigned char, 32>;
+using proof = hmac_digest;
 
 /// Fresh random bytes. Throws resource_error.
 nonce new_nonce();
