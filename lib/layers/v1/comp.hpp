@@ -42,7 +42,12 @@ class comp {
   /// Hands over a request. Rings the bell of the thread, if it is one that makes progress while it waits.
   void deliver(const LCI_request_t& request) {
     take(request);
-    if (lci::comp_impl_t* bell = my_state().bell; LCI_UNLIKELY(bell != nullptr)) bell->signal({});
+    ring(my_state());
+  }
+  /// The same, by the thread with this state.
+  void deliver(const LCI_request_t& request, const thread_state& mine) {
+    take(request);
+    ring(mine);
   }
 
   const kind what;
@@ -53,6 +58,9 @@ class comp {
 
  private:
   virtual void take(const LCI_request_t& request) = 0;
+  static void ring(const thread_state& mine) {
+    if (LCI_UNLIKELY(mine.bell != nullptr)) mine.bell->signal({});
+  }
 };
 
 /// All objects, by the index in their handles. An object whose handle is not the one that was asked for, or the `freed`
