@@ -48,11 +48,13 @@ void ring(mp::library& messages, int me, int n) {
   }
 }
 
-/// Every process sends to node 0, which receives in the order of arrival.
+/// Every process sends to node 0, which receives in the order of arrival. The others wait until node 0 has all messages,
+/// as its receives would also match what they send afterwards.
 void any_source(mp::library& messages, int me, int n) {
-  constexpr int each = 100;
+  constexpr int each = 100, all_received = 999;
   if (me != 0) {
     for (int i = 0; i < each; ++i) messages.send(&i, sizeof i, CCS_DATA8, 0, 1000 + me);
+    messages.recv(nullptr, 0, CCS_DATA8, 0, all_received);
     return;
   }
   std::vector<int> next(static_cast<size_t>(n), 0);
@@ -62,6 +64,7 @@ void any_source(mp::library& messages, int me, int n) {
     require(got.tag == 1000 + got.source, "the tag of a message from any source");
     require(number == next[static_cast<size_t>(got.source)]++, "the order of messages of one source");
   }
+  for (int i = 1; i < n; ++i) messages.send(nullptr, 0, CCS_DATA8, i, all_received);
 }
 
 /// A column of a matrix of doubles, short and long, becomes a row.
