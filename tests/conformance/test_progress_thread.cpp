@@ -114,7 +114,7 @@ TEST_CASE("a progress thread that sleeps is not woken for messages while the pro
     known<located> inbox(env);
     lci::progress_thread_t thread = start(env.device, progress_mode_t::event);
     send_word(env, env.device, env.right(), inbox.number);
-    EXPECT(comes_true([&] { return inbox.object.count() == 1; }));
+    EXPECT(comes_true([&] { return inbox.object.count() >= 1; }));  // the neighbour may be in its first round
     const pid_t sleeper = inbox.object.where.load(std::memory_order_relaxed);
     const auto sleeps = [sleeper] {
       std::ifstream status("/proc/self/task/" + std::to_string(sleeper) + "/status");
