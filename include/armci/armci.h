@@ -23,6 +23,11 @@ ARMCI_API int ARMCI_Init(void);
 ARMCI_API int ARMCI_Init_args(int* argc, char*** argv);
 /* The level is that of MPI_Init_thread; all levels are the same here. */
 ARMCI_API int ARMCI_Init_thread(int mpi_thread_level);
+#ifdef MPI_VERSION
+/* `comm` must have the processes of MPI_COMM_WORLD in their order. */
+ARMCI_API int ARMCI_Init_thread_comm(int mpi_thread_level, MPI_Comm comm);
+ARMCI_API int ARMCI_Init_mpi_comm(MPI_Comm comm);
+#endif
 ARMCI_API int ARMCI_Initialized(void);
 /* Collective. The last of as many calls as of ARMCI_Init ends ARMCI; further calls have no effect. */
 ARMCI_API int ARMCI_Finalize(void);
@@ -53,6 +58,14 @@ ARMCI_API int ARMCI_Free_memdev(void* ptr);
 /* Around loads and stores of own memory that others access, too: without effect here. */
 ARMCI_API void ARMCI_Access_begin(void* ptr);
 ARMCI_API void ARMCI_Access_end(void* ptr);
+/* Memory that one process makes alone: it sends the record to others, in any way it likes. ARMCI_Memat returns the
+ * address of its byte `offset`: for the creator's host, one that can be loaded and stored; for operations that name the
+ * creator, cpid, armci_addr is the address everywhere. ARMCI_Memdt ends the use of what ARMCI_Memat has returned. The
+ * creator frees the memory by ARMCI_Memctl, which has no effect for others. `memflg` is 0. */
+ARMCI_API void ARMCI_Memget(size_t bytes, armci_meminfo_t* meminfo, int memflg);
+ARMCI_API void* ARMCI_Memat(armci_meminfo_t* meminfo, long offset);
+ARMCI_API void ARMCI_Memdt(armci_meminfo_t* meminfo, long offset);
+ARMCI_API void ARMCI_Memctl(armci_meminfo_t* meminfo);
 /* A local copy; the ranges may overlap. */
 ARMCI_API void ARMCI_Copy(void* src, void* dst, int n);
 
@@ -179,6 +192,25 @@ ARMCI_API void armci_unlockmem(void);
 extern ARMCI_API char* mp_group_name;
 
 #define ARMCI_Put1(s, d, b, p) (memcpy((d), (s), (b)), 0)
+
+/* --- assertions of programs: they end the job, and need the program's FUNCTION_NAME --- */
+
+#define armci_die(msg, code) ARMCI_Error((msg), (code))
+#define armci_die2(msg, code1, code2)                                                                           \
+  (dassertp_fail("(armci_die2)", __FILE__, FUNCTION_NAME, __LINE__, 0), derr_printf("%s %d\n", (msg), (code2)), \
+   ARMCI_Error((msg), (code1)))
+/* If `cond` is false where `enabled` is not 0: prints where, and ends the job. dassert1 prints `ival`, the other two what
+ * `args`, a list for printf in parentheses, says; dassertc ends the job with `code`. */
+#define dassert(enabled, cond) dassertp(enabled, cond, ("assertion failed"))
+#define dassert1(enabled, cond, ival) dassertp(enabled, cond, ("assertion failed: %d", (ival)))
+#define dassertp(enabled, cond, args) dassertc(enabled, cond, args, 1)
+#define dassertc(enabled, cond, args, code)                                                \
+  ((void)(!(enabled) || (cond) ||                                                          \
+          (dassertp_fail(#cond, __FILE__, FUNCTION_NAME, __LINE__, (derr_printf args, 0)), \
+           ARMCI_Error((char*)"assertion failed", (code)), 0)))
+/* What the macros call: both print to standard error; dassertp_fail returns 0. */
+ARMCI_API int dassertp_fail(const char* cond, const char* file, const char* function, unsigned line, int code);
+ARMCI_API void derr_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 #ifdef __cplusplus
 }

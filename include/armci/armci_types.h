@@ -52,6 +52,15 @@ typedef struct armci_group {
   int reserved[3];
 } ARMCI_Group;
 
+/* Memory of ARMCI_Memget: its address at its creator, that of ARMCI_Memat at the creator, its bytes, its creator's rank. */
+typedef struct {
+  char* armci_addr;
+  char* addr;
+  size_t size;
+  int cpid;
+  long idlist[128];
+} armci_meminfo_t;
+
 typedef int armci_domain_t;
 enum { ARMCI_DOMAIN_SMP = 0 };
 

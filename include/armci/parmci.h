@@ -11,6 +11,10 @@ extern "C" {
 ARMCI_API int PARMCI_Init(void);
 ARMCI_API int PARMCI_Init_args(int* argc, char*** argv);
 ARMCI_API int PARMCI_Init_thread(int mpi_thread_level);
+#ifdef MPI_VERSION
+ARMCI_API int PARMCI_Init_thread_comm(int mpi_thread_level, MPI_Comm comm);
+ARMCI_API int PARMCI_Init_mpi_comm(MPI_Comm comm);
+#endif
 ARMCI_API int PARMCI_Initialized(void);
 ARMCI_API int PARMCI_Finalize(void);
 ARMCI_API int PARMCI_Uses_shm(void);
@@ -21,6 +25,10 @@ ARMCI_API void* PARMCI_Malloc_local(armci_size_t bytes);
 ARMCI_API int PARMCI_Free_local(void* ptr);
 ARMCI_API int PARMCI_Malloc_memdev(void* ptr[], armci_size_t bytes, const char* device);
 ARMCI_API int PARMCI_Free_memdev(void* ptr);
+ARMCI_API void PARMCI_Memget(size_t bytes, armci_meminfo_t* meminfo, int memflg);
+ARMCI_API void* PARMCI_Memat(armci_meminfo_t* meminfo, long offset);
+ARMCI_API void PARMCI_Memdt(armci_meminfo_t* meminfo, long offset);
+ARMCI_API void PARMCI_Memctl(armci_meminfo_t* meminfo);
 ARMCI_API void PARMCI_Access_begin(void* ptr);
 ARMCI_API void PARMCI_Access_end(void* ptr);
 ARMCI_API int PARMCI_Put(void* src, void* dst, int bytes, int proc);

@@ -1,13 +1,16 @@
 // Progress threads make progress while the program does not call the library.
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <functional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "tests/conformance/harness.hpp"
@@ -96,6 +99,46 @@ TEST_CASE("messages are handled while the program does not call the library", "[
       EXPECT(thread.is_empty());
     });
   }
+}
+
+TEST_CASE("a progress thread that sleeps is not woken for messages while the program polls", "[service]") {
+  if (rank_count() < 2) LCI_SKIP("needs two ranks");
+  on_ranks([](rank_env& env) {
+    struct located : arrivals {
+      void signal(lci::status_t s) override {
+        where.store(gettid(), std::memory_order_relaxed);
+        arrivals::signal(s);
+      }
+      std::atomic<pid_t> where{0};
+    };
+    known<located> inbox(env);
+    lci::progress_thread_t thread = start(env.device, progress_mode_t::event);
+    send_word(env, env.device, env.right(), inbox.number);
+    EXPECT(comes_true([&] { return inbox.object.count() >= 1; }));  // the neighbour may be in its first round
+    const pid_t sleeper = inbox.object.where.load(std::memory_order_relaxed);
+    const auto sleeps = [sleeper] {
+      std::ifstream status("/proc/self/task/" + std::to_string(sleeper) + "/status");
+      long n = -1;
+      for (std::string word; status >> word;)
+        if (word == "voluntary_ctxt_switches:") status >> n;
+      return n;
+    };
+    const long before = sleeps();
+    EXPECT(before >= 0);
+    constexpr int rounds = 5000;
+    for (int i = 0; i < rounds; ++i) {
+      send_word(env, env.device, env.right(), inbox.number);
+      while (inbox.object.count() < i + 2) lci::progress_x().device(env.device)();
+    }
+    EXPECT(sleeps() - before < rounds / 2);
+    // And it serves the device again.
+    env.barrier();
+    sleep_for(0.01);
+    send_word(env, env.device, env.right(), inbox.number);
+    EXPECT(comes_true([&] { return inbox.object.count() == rounds + 2; }));
+    env.barrier();
+    lci::free_progress_thread(&thread);
+  });
 }
 
 TEST_CASE("a peer that computes without calling the library answers", "[service]") {

@@ -16,6 +16,7 @@
 #include "lib/core/device/flow_control.hpp"
 #include "lib/core/device/packet_supply.hpp"
 #include "lib/core/device/peer_failures.hpp"
+#include "lib/core/device/program_polls.hpp"
 #include "lib/core/memory/memory_registrations.hpp"
 #include "lib/core/memory/published_memory.hpp"
 #include "lib/core/memory/shared_heap.hpp"
@@ -117,6 +118,7 @@ class device final : public network::event_sink, public detail::device_front, pu
   const std::unique_ptr<barrier_rounds> barriers;
   timers deadlines{attention};
   core::receive_window receive_window{attention};
+  program_polls polls{attention};
   core::way_table ways{n_ranks};
   core::published_memory published;
   peer_failures failures;
@@ -133,16 +135,14 @@ class device final : public network::event_sink, public detail::device_front, pu
   runtime_t runtime;
   net_context_t net_context;
   packet_pool_t packet_pool;
-  endpoint_t default_endpoint;
-  endpoint_t progress_endpoint;
+  endpoint_t default_endpoint, progress_endpoint;
 
  private:
-  bool make_progress_inline();
+  bool make_progress_inline(bool by_program);
   LCI_COLD bool progress_watched();
-  LCI_NOINLINE bool do_deferred_work();
+  LCI_NOINLINE bool do_deferred_work(bool by_program);
   LCI_NOINLINE void receive(int peer, const std::byte* data, size_t size, void* recv_context);
-  /// First part of the destruction, also if the constructor throws: removes the device from the runtime's table,
-  /// closes the network's device, and returns the packets to their pools.
+  /// At the end, also if the constructor throws: leaves the runtime's table, closes the network, returns packets.
   LCI_COLD void leave_network();
 };
 

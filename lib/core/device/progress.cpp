@@ -30,7 +30,7 @@ LCI_COLD bool end_overdue(device& d) {
 
 }  // namespace
 
-inline bool device::make_progress_inline() {
+inline bool device::make_progress_inline(bool by_program) {
   const inside_progress mark;
   tls_sends_in_a_row = 0;
   // All rare, so one branch decides for all; most calls only poll.
@@ -38,16 +38,16 @@ inline bool device::make_progress_inline() {
                            static_cast<unsigned>(rt.deferred.count.load(std::memory_order_acquire) != 0) |
                            static_cast<unsigned>(attention.load(std::memory_order_relaxed) != 0);
   bool happened = false;
-  if (LCI_UNLIKELY(waiting != 0)) happened = do_deferred_work();
+  if (LCI_UNLIKELY(waiting != 0)) happened = do_deferred_work(by_program);
   happened |= net->poll(*this, poll_batch) > 0;
   return happened;
 }
 
-bool device::make_progress() { return make_progress_inline(); }
+bool device::make_progress() { return make_progress_inline(false); }
 
 bool device::progress_watched() {
   const call_inspection call("progress");
-  if (!call.thorough()) return make_progress_inline();
+  if (!call.thorough()) return make_progress_inline(true);
   struct use {
     const device* of;
     explicit use(const device* d) : of(d) {
@@ -57,21 +57,22 @@ bool device::progress_watched() {
     }
     ~use() { objects::leave(of); }
   } const here(this);
-  const bool happened = make_progress_inline();
+  const bool happened = make_progress_inline(true);
   failures.report();
   return happened;
 }
 
 LCI_ALWAYS_INLINE inline bool device::progress_unwatched() {
-  const bool happened = make_progress_inline();
+  const bool happened = make_progress_inline(true);
   failures.report();
   return happened;
 }
 
 bool device::progress() { return calls_are_watched() ? progress_watched() : progress_unwatched(); }
 
-bool device::do_deferred_work() {
+bool device::do_deferred_work(bool by_program) {
   bool happened = false;
+  if (by_program) polls.answer();
   if (!backlog.empty()) happened |= backlog.drain([this](backlog::item& item) { return submit(*this, item); });
   if (LCI_UNLIKELY(deadlines.left() <= 0)) happened |= end_overdue(*this);
   if (LCI_UNLIKELY(flow.has_waiting())) happened |= flow.send_waiting();

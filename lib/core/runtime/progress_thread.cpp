@@ -32,11 +32,13 @@ constexpr std::chrono::microseconds awake_in_adaptive_mode{500};
 constexpr int64_t longest_sleep = 100000;
 constexpr int64_t shortest_slice = 50, longest_slice = 1000;
 constexpr int rounds_between_looks = 32;
+// Sleeps, in us, beside a program that polls.
+constexpr int64_t shortest_aside = 50, longest_aside = 2000;
 
 }  // namespace
 
 progress_worker::progress_worker(std::vector<device*> devices, progress_mode_t mode, int cpu)
-    : devices_(std::move(devices)), mode_(mode) {
+    : devices_(std::move(devices)), mode_(mode), aside_us_(shortest_aside) {
   try {
     thread_ = quiet_thread("lci-progress", [this] { run(); });
   } catch (const std::system_error& e) {
@@ -51,6 +53,7 @@ void progress_worker::stop() {
   stop_.store(true, std::memory_order_relaxed);
   for (device* d : devices_) d->net->unpark();
   thread_.join();
+  for (device* d : devices_) d->polls.answer();
 }
 
 void progress_worker::bind_to(int cpu) {
@@ -85,7 +88,9 @@ void progress_worker::run() {
   const auto awake = mode_ == progress_mode_t::event ? awake_in_event_mode : awake_in_adaptive_mode;
   steady_clock::time_point quiet_since = steady_clock::now();
   int64_t slice = shortest_slice;
+  if (mode_ != progress_mode_t::spin) devices_.front()->polls.ask();
   while (!stop_.load(std::memory_order_relaxed)) {
+    if (mode_ != progress_mode_t::spin && stand_aside()) continue;
     bool happened = false;
     for (int i = 0; i < rounds_between_looks; ++i) happened |= round();
     if (mode_ == progress_mode_t::spin) {
@@ -98,8 +103,24 @@ void progress_worker::run() {
       slice = shortest_slice;
     } else if (now - quiet_since >= awake) {
       park(slice);
+      devices_.front()->polls.ask();
     }
   }
+}
+
+// A thread of the program that polls handles messages sooner than this one, which each of them would wake; where both
+// share a processor, this one would also interrupt the other. So it leaves the device alone while polls go on, and looks
+// again after a time in which no message waits for long.
+bool progress_worker::stand_aside() {
+  program_polls& polls = devices_.front()->polls;
+  if (!polls.answered()) {
+    aside_us_ = shortest_aside;
+    return false;
+  }
+  polls.ask();
+  std::this_thread::sleep_for(std::chrono::microseconds(aside_us_));
+  aside_us_ = std::min(2 * aside_us_, longest_aside);
+  return true;
 }
 
 void progress_worker::park(int64_t& slice) {

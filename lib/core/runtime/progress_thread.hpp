@@ -32,11 +32,14 @@ class progress_worker {
   void run();
   bool round();
   void park(int64_t& slice_us);
+  /// True if the program polls the device itself: then the thread has slept for some time, beside the network.
+  bool stand_aside();
   void stop();
   void bind_to(int cpu);
 
   const std::vector<device*> devices_;
   const progress_mode_t mode_;
+  int64_t aside_us_;  // the next sleep of stand_aside()
   std::atomic<bool> stop_{false};
   std::thread thread_;  // last: starts when all other members are initialized
 };

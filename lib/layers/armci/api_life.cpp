@@ -1,5 +1,6 @@
 // Start, end and errors of ARMCI.
 #include <atomic>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -36,6 +37,19 @@ int start(const char* function) {
   });
 }
 
+/// The caller's type is int or a pointer, depending on its MPI: both come in one register, of which the plug-in reads
+/// the bytes that it needs. Where MPI's names are known, so are these functions; here they are not.
+int start_with(const char* function, void* comm) {
+  const int failed = or_code(function, [&] {
+    const communicators* const comms = find_communicators();
+    if (comms == nullptr) throw error(internal_failure, "MPI is not initialised: call MPI_Init first");
+    if (!comms->is_world(&comm))
+      throw error(internal_failure, "comm must have all processes of MPI_COMM_WORLD, in their order");
+    return 0;
+  });
+  return failed != 0 ? failed : start(function);
+}
+
 }  // namespace
 
 extern "C" {
@@ -50,6 +64,15 @@ ARMCI_TWIN(Init_args);
 
 int PARMCI_Init_thread(int) { return start("ARMCI_Init_thread"); }
 ARMCI_TWIN(Init_thread);
+
+__attribute__((visibility("default"))) int PARMCI_Init_thread_comm(int, void* comm) {
+  return start_with("ARMCI_Init_thread_comm", comm);
+}
+ARMCI_TWIN(Init_thread_comm);
+__attribute__((visibility("default"))) int PARMCI_Init_mpi_comm(void* comm) {
+  return start_with("ARMCI_Init_mpi_comm", comm);
+}
+ARMCI_TWIN(Init_mpi_comm);
 
 int PARMCI_Initialized(void) { return the_context != nullptr ? 1 : 0; }
 ARMCI_TWIN(Initialized);
@@ -95,6 +118,18 @@ ARMCI_TWIN(Uses_shm);
 int ARMCI_Uses_shm_grp(ARMCI_Group*) { return 0; }
 void PARMCI_Set_shm_limit(unsigned long) {}
 ARMCI_TWIN(Set_shm_limit);
+
+int dassertp_fail(const char* cond, const char* file, const char* function, unsigned line, int code) {
+  std::fprintf(stderr, "\n%d: %s:%u: %s: %s (%d)\n", the_context == nullptr ? -1 : the_context->me(), file, line,
+               function, cond, code);
+  return 0;
+}
+void derr_printf(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::vfprintf(stderr, format, arguments);
+  va_end(arguments);
+}
 
 void ARMCIX_Progress(void) { running("ARMCIX_Progress").net.progress(); }
 

@@ -29,6 +29,8 @@ struct communicators {
   void (*of_world)(void* comm);
   void (*of_members)(void* comm, const int* members, int n);
   void (*release)(void* comm);
+  /// Whether the communicator has the processes of the world in their order.
+  bool (*is_world)(const void* comm);
 };
 
 /// Thread-safe.

@@ -9,8 +9,13 @@
 namespace armci_layer {
 
 namespace {
-/// Between hosts, all data goes in packets: over TCP larger ones than the core's are twice as fast.
+/// Between hosts, all data goes in packets: over TCP larger ones than the core's are twice as fast. Over libfabric they
+/// would exceed what its providers send at once.
 constexpr size_t least_packet = size_t{32} << 10;
+size_t least_packet_of(lci::runtime_t r) {
+  const lci::attr_backend_t between_hosts = lci::get_default_net_context_x().runtime(r)().get_attr_backend();
+  return between_hosts == lci::attr_backend_t::ofi ? 0 : least_packet;
+}
 }  // namespace
 
 struct link::slot final : lci::comp_impl_t {
@@ -35,7 +40,7 @@ link::link(receiver receive) {
     me_ = lci::get_rank_me_x().runtime(runtime_)();
     size_ = lci::get_rank_n_x().runtime(runtime_)();
     auto pool = lci::alloc_packet_pool_x();
-    pool_ = pool.packet_size(std::max(pool.args().attr.packet_size, least_packet)).runtime(runtime_)();
+    pool_ = pool.packet_size(std::max(pool.args().attr.packet_size, least_packet_of(runtime_))).runtime(runtime_)();
     device_ = lci::alloc_device_x().packet_pool(pool_).runtime(runtime_)();
     packet_size_ = lci::get_max_bcopy_size_x().packet_pool(pool_).runtime(runtime_)();
     failed_ = std::make_unique<std::atomic<bool>[]>(static_cast<size_t>(size_));

@@ -35,7 +35,15 @@ void release(void* comm) {
   store(comm, MPI_COMM_NULL);
 }
 
+bool is_world(const void* comm) {
+  MPI_Comm given;
+  std::memcpy(&given, comm, sizeof given);
+  int result = MPI_UNEQUAL;
+  return given != MPI_COMM_NULL && MPI_Comm_compare(given, MPI_COMM_WORLD, &result) == MPI_SUCCESS &&
+         (result == MPI_IDENT || result == MPI_CONGRUENT);
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const armci_layer::communicators armci_communicators;
-extern "C" const armci_layer::communicators armci_communicators{of_world, of_members, release};
+extern "C" const armci_layer::communicators armci_communicators{of_world, of_members, release, is_world};

@@ -22,15 +22,51 @@ packet remote::begin(const wire::request& q, addition what) {
   return p;
 }
 
-void remote::post_put(packet&& p, int proc) {
-  // Before the message, so that a fence of another thread that comes after it does not miss it.
-  procs_[proc].unfenced.store(true, std::memory_order_release);
-  post(std::move(p), proc);
-}
+// Whoever asks for an acknowledgement takes the mark `unfenced`, as a fence does: it covers the messages that were posted
+// before the mark was set. So the mark is set after a message, and the acknowledgement is counted before the mark is
+// taken: who finds no mark sees the count (A1, pairs with R1).
+class remote::sending {
+ public:
+  sending(remote& r, int proc) : remote_(r), process_(r.procs_[proc]), proc_(proc) {
+    asks_ = process_.operations.fetch_add(1, std::memory_order_relaxed) + 1 ==
+            process_.expected.load(std::memory_order_relaxed);
+  }
+  ~sending() {
+    if (!acknowledged_) process_.unfenced.store(true, std::memory_order_release);
+  }
+  sending(const sending&) = delete;
+  sending& operator=(const sending&) = delete;
+
+  /// `last`: the message is the operation's last one. It begins with a wire::request.
+  void post(packet&& p, bool last) {
+    if (!last || !asks_) return remote_.post(std::move(p), proc_);
+    const uint32_t token = remote_.calls_.begin(proc_, {}, 0, {&process_.acknowledgements});
+    wire::request q;
+    std::memcpy(&q, p.data(), sizeof q);
+    q.flags |= wire::acknowledge;
+    q.token = token;
+    std::memcpy(p.data(), &q, sizeof q);
+    process_.unfenced.exchange(false, std::memory_order_acq_rel);  // R1
+    try {
+      remote_.post(std::move(p), proc_);
+    } catch (...) {
+      remote_.calls_.drop(token);
+      throw;
+    }
+    acknowledged_ = true;
+  }
+
+ private:
+  remote& remote_;
+  process& process_;
+  const int proc_;
+  bool asks_, acknowledged_ = false;
+};
 
 void remote::put(const layout& from, const layout& to, int proc, addition what) {
   const size_t size = from.size();
   const bool adds = what.type >= 0;
+  sending messages(*this, proc);
   // A multiple of the largest element, so that no element is cut.
   for (size_t begin_at = 0; begin_at < size;) {
     wire::request q{adds ? wire::kind::accumulate : wire::kind::put,
@@ -50,8 +86,8 @@ void remote::put(const layout& from, const layout& to, int proc, addition what) 
       p.add(wire::range{begin_at, n});
     }
     pack(p.extend(n), from, begin_at, n);
-    post_put(std::move(p), proc);
     begin_at += n;
+    messages.post(std::move(p), begin_at == size);
   }
 }
 
@@ -68,14 +104,15 @@ void remote::put_list(void* const* from, void* const* to, size_t n, size_t bytes
                         0,
                         0,
                         0};
+  sending messages(*this, proc);
   for (size_t done = 0; done < n;) {
     packet p = begin(q, what);
     const size_t some = std::min(n - done, (p.room() - sizeof(wire::list_group)) / (bytes + sizeof(uint64_t)));
     p.add(wire::list_group{static_cast<uint32_t>(some), static_cast<uint32_t>(bytes)});
     p.add(to + done, some * sizeof(uint64_t));
     for (size_t i = 0; i < some; ++i) p.add(from[done + i], bytes);
-    post_put(std::move(p), proc);
     done += some;
+    messages.post(std::move(p), done == n);
   }
 }
 
@@ -91,7 +128,6 @@ long remote::rmw(int op, void* at, long operand, int proc) {
   try {
     packet p = begin({wire::kind::rmw, static_cast<uint8_t>(op), 0, 0, token, reinterpret_cast<uint64_t>(at)}, {});
     p.add(wire::rmw_operand{operand});
-    procs_[proc].unfenced.store(true, std::memory_order_release);
     post(std::move(p), proc);
   } catch (...) {
     calls_.drop(token);
@@ -102,21 +138,31 @@ long remote::rmw(int op, void* at, long operand, int proc) {
 }
 
 void remote::begin_fence(int proc, request_state& state) {
-  if (!procs_[proc].unfenced.exchange(false, std::memory_order_acq_rel)) return;
+  process& p = procs_[proc];
+  const uint32_t operations = p.operations.exchange(0, std::memory_order_relaxed);
+  if (operations != 0) p.expected.store(operations, std::memory_order_relaxed);
+  if (!p.unfenced.exchange(false, std::memory_order_acq_rel)) return;  // A1
   const uint32_t token = calls_.begin(proc, {}, 0, {&state});
   try {
     post(begin({wire::kind::fence, 0, 0, 0, token, 0}, {}), proc);
   } catch (...) {
     calls_.drop(token);
-    procs_[proc].unfenced.store(true, std::memory_order_release);
+    p.unfenced.store(true, std::memory_order_release);
     throw;
   }
+}
+
+void remote::wait_for_acknowledgements(int proc) {
+  request_state& state = procs_[proc].acknowledgements;
+  if (state.pending.load(std::memory_order_acquire) != 0 || state.failure.load(std::memory_order_relaxed) != 0)
+    wait(state, proc);
 }
 
 void remote::fence(int proc) {
   request_state state;
   begin_fence(proc, state);
   wait(state, proc);
+  wait_for_acknowledgements(proc);
 }
 
 void remote::fence_all() {
@@ -130,6 +176,7 @@ void remote::fence_all() {
     }
   }
   wait(state, -1);
+  for (int r = 0; r < link_.size(); ++r) wait_for_acknowledgements(r);
   if (failed >= 0) throw_failed(failed);
 }
 

@@ -56,16 +56,24 @@ class remote {
 
  private:
   struct process {
-    std::atomic<bool> unfenced{false};  ///< whether puts or accumulates were sent since the last fence
+    /// Whether puts or accumulates were sent since the last fence, or the last acknowledged one.
+    std::atomic<bool> unfenced{false};
+    request_state acknowledgements;  ///< of puts and accumulates that a fence will need
+    /// Puts and accumulates since the last fence, and before it: programs repeat themselves, so the one that a fence will
+    /// follow can be known. Hints.
+    std::atomic<uint32_t> operations{0}, expected{0};
     request_state gets;
     std::atomic<size_t> requested{0};  ///< bytes of gets that were asked for since `gets` was empty
   };
+  /// A put or accumulate while it is sent, whose last message may ask for an acknowledgement. If it ends without one, a
+  /// fence needs a message. Thread-bound.
+  class sending;
   packet begin(const wire::request& q, addition what);
   void post(packet&& p, int proc) { link_.send(proc, link::box::requests, std::move(p)); }
-  void post_put(packet&& p, int proc);
   /// Waits if too many bytes of gets are under way from a process.
   void limit(int proc, size_t bytes);
   void begin_fence(int proc, request_state& state);
+  void wait_for_acknowledgements(int proc);
 
   link& link_;
   call_table calls_;

@@ -21,12 +21,14 @@ void server::receive(int source, const std::byte* bytes, size_t size) noexcept {
     switch (q.what) {
       case wire::kind::put:
       case wire::kind::accumulate:
-        return put(q, in, source);
+        put(q, in, source);
+        break;
       case wire::kind::get:
         return get(q, in, source);
       case wire::kind::list_put:
       case wire::kind::list_accumulate:
-        return put_list(q, in, source);
+        put_list(q, in, source);
+        break;
       case wire::kind::list_get:
         return get_list(q, in, source);
       case wire::kind::rmw:
@@ -45,11 +47,28 @@ void server::receive(int source, const std::byte* bytes, size_t size) noexcept {
         memory_.own_control().notified()[source].fetch_add(1, std::memory_order_release);  // R1: pairs with A1 in
         return link_.something_happened();                                                 // armci_notify_wait
     }
+    if ((q.flags & wire::acknowledge) != 0) fence(q, source);
   } catch (const error&) {
     // The process that asked has failed.
   } catch (const std::exception& e) {
     faults_[source].store(true, std::memory_order_relaxed);
     say("a request of another process", e.what());
+    if (has_one_answer(q)) refuse_at_last(source, q.token);
+  }
+}
+
+bool server::has_one_answer(const wire::request& q) {
+  return (q.flags & wire::acknowledge) != 0 || q.what == wire::kind::rmw || q.what == wire::kind::fence ||
+         q.what == wire::kind::lock;
+}
+
+void server::refuse_at_last(int source, uint32_t token) noexcept {
+  try {
+    refuse(source, token, sizeof(int64_t));
+  } catch (const error&) {
+    // The process that asked has failed.
+  } catch (const std::exception&) {
+    end_job("a request of another process", "it can't be answered, and its process would wait for ever", 1);
   }
 }
 

@@ -32,6 +32,9 @@ class server {
   std::optional<accumulation> sum_of(const wire::request& q, const std::byte* scale);
   /// Sends bytes of a layout, which begin at `position` of the call's, in as many messages as they need.
   void send_bytes(int source, uint32_t token, const layout& from, size_t begin, size_t size, size_t position);
+  /// Requests that wait for one answer, whatever becomes of them.
+  static bool has_one_answer(const wire::request& q);
+  void refuse_at_last(int source, uint32_t token) noexcept;
   void refuse(int source, uint32_t token, size_t bytes);
   void send_answer(int source, packet&& p);
   bool owns(const layout& l) const;

@@ -35,6 +35,7 @@ struct request {
   uint64_t address;  // at the target
 };
 constexpr uint8_t only_if_free = 1;  // of lock
+constexpr uint8_t acknowledge = 2;   // of puts and accumulates: the target answers as a fence that follows it
 
 /// The bytes of a layout at the target that a message is for. Follow a request with levels > 0: `levels` + 1 counts and
 /// as many strides, less one, as 64-bit numbers.

@@ -389,6 +389,8 @@ void run() {
                {"mutexes", mutexes},
                {"groups", groups},
                {"messages", messages},
+               {"attached memory", attached_memory},
+               {"iteration", iteration},
                {"packing", packing},
                {"codes", codes}};
   for (const auto& one : tests) {

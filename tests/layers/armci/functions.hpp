@@ -31,6 +31,8 @@ inline int left() { return (me + n - 1) % n; }
 // Of functions_of_groups.cpp.
 void groups();
 void messages();
+void attached_memory();
+void iteration();
 void packing();
 
 }  // namespace armci_test

@@ -1,6 +1,7 @@
 // Groups, messages, collective operations and packing.
 #include <armci.h>
 #include <armcix.h>
+#include <iterator.h>
 
 #include <cmath>
 #include <numeric>
@@ -8,6 +9,15 @@
 #include "tests/layers/armci/functions.hpp"
 
 namespace armci_test {
+
+namespace {
+/// Whether a process is on this one's host, which tests play by LCI_ATTR_RANKS_PER_HOST.
+bool reachable(int proc) {
+  const char* const text = std::getenv("LCI_ATTR_RANKS_PER_HOST");
+  const int per_host = text == nullptr ? 0 : std::atoi(text);
+  return per_host == 0 || proc / per_host == me / per_host;
+}
+}  // namespace
 
 void groups() {
   // Two groups at the same time, each made by its members alone.
@@ -123,6 +133,54 @@ void messages() {
   armci_msg_reduce(&x, 1, plus, ARMCI_DOUBLE);
   if (me == 0) EXPECT_EQ(x, n * (n - 1) / 2.0);
   armci_msg_barrier();
+}
+
+/// One process allocates, all attach and put into it, the creator frees.
+void attached_memory() {
+  for (int creator = 0; creator < n; ++creator) {
+    armci_meminfo_t info{};
+    if (me == creator) {
+      ARMCI_Memget(8000, &info, 0);
+      EXPECT(info.addr != nullptr);
+      EXPECT_EQ(info.size, 8000U);
+      std::memset(info.addr, 0, 8000);
+    }
+    armci_msg_bcast(&info, sizeof info, creator);
+    EXPECT_EQ(info.cpid, creator);
+    auto* const here = static_cast<int*>(ARMCI_Memat(&info, 800));
+    EXPECT_EQ(ARMCI_PutValueInt(me + 1, info.armci_addr + 800 + 4 * me, creator), 0);
+    ARMCI_Barrier();
+    for (int r = 0; r < n; ++r) {
+      if (me == creator || reachable(creator)) EXPECT_EQ(here[r], r + 1);
+      EXPECT_EQ(ARMCI_GetValueInt(info.armci_addr + 800 + 4 * r, creator), r + 1);
+    }
+    ARMCI_Memdt(&info, 800);
+    ARMCI_Barrier();
+    ARMCI_Memctl(&info);
+  }
+}
+
+void iteration() {
+  int a[4][5][6] = {};
+  const int strides[] = {sizeof a[0][0], sizeof a[0]}, counts[] = {8, 3, 2};
+  stride_info_t it;
+  armci_stride_info_init(&it, &a[1][1][2], 2, strides, counts);
+  EXPECT_EQ(armci_stride_info_size(&it), 6);
+  EXPECT_EQ(armci_stride_info_count(&it), 6);
+  for (int i = 0; i < 6; ++i, armci_stride_info_next(&it)) {
+    EXPECT(armci_stride_info_has_more(&it));
+    EXPECT_EQ(armci_stride_info_pos(&it), i);
+    EXPECT_EQ(armci_stride_info_seg_size(&it), 8);
+    EXPECT(armci_stride_info_seg_ptr(&it) == &a[1 + i / 3][1 + i % 3][2]);
+    EXPECT_EQ(armci_stride_info_seg_off(&it), (i / 3) * strides[1] + (i % 3) * strides[0]);
+  }
+  EXPECT(!armci_stride_info_has_more(&it));
+  armci_stride_info_destroy(&it);
+  const int none[] = {8, 0};
+  armci_stride_info_init(&it, a, 1, strides, none);
+  EXPECT(!armci_stride_info_has_more(&it));
+  armci_stride_info_init(&it, a, 0, nullptr, none);
+  EXPECT_EQ(armci_stride_info_size(&it), 1);
 }
 
 void packing() {

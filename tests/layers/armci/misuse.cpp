@@ -3,6 +3,7 @@
 #include <armcix.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,6 +40,149 @@ void report(const char* what, int result) {
   std::printf("%s: %d\n", what, result);
   std::fflush(stdout);
   _exit(0);
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// Rank 0 repeats an operation that needs the last rank, which dies meanwhile and holds a mutex of its own. The operation
+/// has to end with a code, or the job with a text, and the last call must not take long.
+void until_death(const char* name, const std::function<int(int last)>& operation) {
+  start(1);
+  const int last = n() - 1;
+  if (me() == last) ARMCI_Lock(0, last);
+  ARMCI_Barrier();
+  if (me() == last) {
+    usleep(200000);
+    die();
+  }
+  if (me() != 0) stand_by();
+  const double begin = now();
+  int rc = 0;
+  double took = 0;
+  while (rc == 0 && now() - begin < 10) {
+    const double call = now();
+    rc = operation(last);
+    took = now() - call;
+  }
+  std::printf("%s: %d %s\n", name, rc, took < 1 ? "soon" : "late");
+  std::fflush(stdout);
+  _exit(0);
+}
+armci_giov_t segment(void* from, void* to) {
+  static void *src, *dst;
+  src = from;
+  dst = to;
+  armci_giov_t v{};
+  v.src_ptr_array = &src;
+  v.dst_ptr_array = &dst;
+  v.bytes = 8;
+  v.ptr_array_len = 1;
+  return v;
+}
+int stride[] = {16}, count[] = {8, 4};
+
+/// Operations that wait for another host. The name of an operation without a result ends with an exclamation mark.
+const std::map<std::string, std::function<int(int last)>> waits = {
+    {"get", [](int p) { return ARMCI_Get(there(p), local, 8, p); }},
+    {"gets", [](int p) { return ARMCI_GetS(there(p), stride, local, stride, count, 1, p); }},
+    {"getv",
+     [](int p) {
+       armci_giov_t v = segment(there(p), local);
+       return ARMCI_GetV(&v, 1, p);
+     }},
+    {"nbget wait",
+     [](int p) {
+       armci_hdl_t h = 0;
+       const int rc = ARMCI_NbGet(there(p), local, 8, p, &h);
+       return rc != 0 ? rc : ARMCI_Wait(&h);
+     }},
+    {"nbget test",
+     [](int p) {
+       armci_hdl_t h = 0;
+       int rc = ARMCI_NbGet(there(p), local, 8, p, &h);
+       if (rc == 0)
+         while ((rc = ARMCI_Test(&h)) == 1) {
+         }
+       return rc;
+     }},
+    {"nbget waitall",
+     [](int p) {
+       const int rc = ARMCI_NbGet(there(p), local, 8, p, nullptr);
+       return rc != 0 ? rc : ARMCI_WaitAll();
+     }},
+    {"nbget waitproc",
+     [](int p) {
+       const int rc = ARMCI_NbGet(there(p), local, 8, p, nullptr);
+       return rc != 0 ? rc : ARMCI_WaitProc(p);
+     }},
+    {"put fence",
+     [](int p) {
+       const int rc = ARMCI_Put(local, there(p), 8, p);
+       return rc != 0 ? rc : ARMCI_Fence(p);
+     }},
+    {"acc allfence",
+     [](int p) {
+       const int rc = ARMCI_Acc(ARMCI_ACC_DBL, &one, local, there(p), 8, p);
+       return rc != 0 ? rc : ARMCI_AllFence();
+     }},
+    {"rmw",
+     [](int p) {
+       long old;
+       return ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, there(p), 1, p);
+     }},
+    {"malloc",
+     [](int) {
+       std::vector<void*> all(static_cast<size_t>(n()));
+       return ARMCI_Malloc(all.data(), 100);
+     }},
+    {"free", [](int) { return ARMCI_Free(there(0)); }},
+    {"destroy mutexes", [](int) { return ARMCI_Destroy_mutexes(); }},
+    {"get value!", [](int p) { return 0 * ARMCI_GetValueInt(there(p), p); }},
+    {"lock!",
+     [](int p) {
+       ARMCI_Lock(0, p);
+       return 0;
+     }},
+    {"barrier!",
+     [](int) {
+       ARMCI_Barrier();
+       return 0;
+     }},
+    {"receive!",
+     [](int p) {
+       armci_msg_rcv(7, local, 8, nullptr, p);
+       return 0;
+     }},
+    {"broadcast!",
+     [](int p) {
+       armci_msg_bcast(local, 8, p);
+       return 0;
+     }},
+    {"sum!",
+     [](int) {
+       armci_msg_dgop(&one, 1, const_cast<char*>("+"));
+       return 0;
+     }},
+    {"notify wait!",
+     [](int p) {
+       int value;
+       armci_notify_wait(p, &value);
+       return 0;
+     }},
+};
+
+/// With a small heap: what a failed allocation had got at some ranks must be free again.
+void failed_allocations() {
+  start();
+  std::vector<void*> p(static_cast<size_t>(n()));
+  int failures = 0;
+  for (int i = 0; i < 20; ++i)
+    failures += ARMCI_Malloc(p.data(), me() == n() - 1 ? armci_size_t{1} << 40 : 20 << 20) != 0 ? 1 : 0;
+  const int rc = ARMCI_Malloc(p.data(), 20 << 20);
+  armci_msg_barrier();
+  std::printf("%d failures, then %d\n", failures, rc);
+  ARMCI_Finalize();
+  std::exit(0);
 }
 
 const std::map<std::string, std::function<void()>> cases = {
@@ -142,6 +286,7 @@ const std::map<std::string, std::function<void()>> cases = {
        ARMCI_Unlock(0, 1);
        report("lock", 0);
      }},
+    {"dead allocations", failed_allocations},
     {"dead adder",
      [] {  // killed at any point of an accumulate, also with a stripe's lock held
        start();
@@ -159,9 +304,14 @@ const std::map<std::string, std::function<void()>> cases = {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::strcmp(argv[1], "dies in") == 0) {
+    until_death(argv[2], waits.at(argv[2]));
+    return 5;
+  }
   const auto found = cases.find(argc > 1 ? argv[1] : "");
   if (found == cases.end()) {
     for (const auto& [name, unused] : cases) std::printf("%s\n", name.c_str());
+    for (const auto& [name, unused] : waits) std::printf("dead in %s\n", name.c_str());
     return 0;
   }
   found->second();

@@ -1,5 +1,6 @@
 """A process that dies makes nobody wait for ever: who waits for it gets an error; a lock that it held is passed on."""
 
+import concurrent.futures
 import os
 import subprocess
 import time
@@ -24,6 +25,39 @@ class Failures(unittest.TestCase):
                 self.assertIn(words, done.stdout, done.stderr)
                 self.assertIn("process 1 has failed", done.stderr)
                 self.assertLess(self.seconds, 10)
+
+    def dies_in(self, operation, environment):
+        return subprocess.run([LCIRUN, "-n", "2", MISUSE, "dies in", operation], capture_output=True, text=True,
+                              timeout=60, env={**os.environ, **environment})
+
+    def ends(self, operations, environment):
+        """Some at a time: each takes some seconds in which it does little."""
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            runs = {o: pool.submit(self.dies_in, o, environment) for o in operations}
+        for operation, run in runs.items():
+            with self.subTest(operation=operation, environment=environment):
+                done = run.result()
+                self.assertRegex(done.stderr, r"armci: \w+: (process 1|a process that had to answer) has failed")
+                if operation.endswith("!"):
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertEqual(done.stdout, "")
+                else:
+                    self.assertEqual(done.stdout, f"{operation}: -7 soon\n", done.stderr)
+
+    def test_each_operation_that_waits_for_another_host_ends_with_it(self):
+        listed = subprocess.run([MISUSE], capture_output=True, text=True, check=True).stdout.splitlines()
+        operations = [line.removeprefix("dead in ") for line in listed if line.startswith("dead in ")]
+        self.assertGreater(len(operations), 15)
+        self.ends(operations, FAR)
+
+    def test_operations_that_wait_for_a_process_of_the_host_end_with_it(self):
+        self.ends(["malloc", "free", "barrier!", "receive!", "broadcast!", "sum!", "notify wait!"], {})
+
+    def test_an_allocation_that_fails_at_one_process_is_an_error_at_all_and_loses_nothing(self):
+        for environment in ({}, FAR):
+            with self.subTest(environment=environment):
+                done = self.run_case("dead allocations", 3, {"LCI_ATTR_SHARED_HEAP_SIZE": str(64 << 20), **environment})
+                self.assertEqual(done.stdout, "20 failures, then 0\n" * 3, done.stderr)
 
     def test_a_barrier_ends_the_job(self):
         for environment in ({}, FAR):
