@@ -169,15 +169,16 @@ class library {
     unexpected_.push_back(std::move(m));
   }
 
-  /// The message must have as many bytes as the receive, or fewer of a contiguous one.
+  /// The message must have as many bytes as the receive, or fewer: then whole elements, or bytes of a contiguous one.
   void receive(request& r, const arrival& m) {
     r.about = m.about;
     const size_t bytes = m.about.bytes, room = r.count * static_cast<size_t>(CCS_datadesc_size(r.desc));
-    const bool whole = bytes == room;
-    if (!whole && (bytes > room || !CCS_datadesc_is_builtin(r.desc)))
+    const size_t size = static_cast<size_t>(CCS_datadesc_size(r.desc));
+    const bool elements = bytes == room || (size > 0 && bytes % size == 0);
+    if (bytes > room || (!elements && !CCS_datadesc_is_builtin(r.desc)))
       throw std::runtime_error("the message and its receive have different sizes");
-    const CCS_datadesc_t desc = whole ? r.desc : CCS_DATA8;
-    const size_t count = whole ? r.count : bytes;
+    const CCS_datadesc_t desc = elements ? r.desc : CCS_DATA8;
+    const size_t count = bytes == room ? r.count : elements ? bytes / size : bytes;
     if (m.sender == 0) {
       if (bytes > 0)
         check(CCS_unpack(r.buffer, const_cast<unsigned char*>(m.data.data()), static_cast<int>(count), desc, bytes));

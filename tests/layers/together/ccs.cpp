@@ -58,8 +58,8 @@ class ccs final : public participant {
     for (int round = 0; round < rounds; ++round) {
       const size_t n = bytes_of(round) % CCS_MAX_AM_LENGTH;
       fill(out_, n, salt, rank, round);
-      REQUIRE(CCS_amrequest(context_, to, out_.data(), static_cast<unsigned>(n), CCS_DATA8, 0, 2, round,
-                            uint64_t{n}) == CCS_SUCCESS);
+      REQUIRE(CCS_amrequest(context_, to, out_.data(), static_cast<unsigned>(n), CCS_DATA8, 0, 2, round, uint64_t{n}) ==
+              CCS_SUCCESS);
       fill(out_, room / 2, salt, rank, round);
       transfer([&](auto done, void* arg) {
         return CCS_put(to, out_.data(), room / 2, CCS_DATA8, window_, 1, half_, done, arg);
@@ -70,9 +70,8 @@ class ccs final : public participant {
       });
       REQUIRE(in_ == out_);
       CCS_atomic_type_t old = 0;
-      transfer([&](auto done, void* arg) {
-        return CCS_atomic(0, CCS_ATOMIC_FETCHADD, counter(), 1, 0, &old, done, arg);
-      });
+      transfer(
+          [&](auto done, void* arg) { return CCS_atomic(0, CCS_ATOMIC_FETCHADD, counter(), 1, 0, &old, done, arg); });
     }
     counted_ += rounds;
     while (handled < rounds) CCS_poll();
