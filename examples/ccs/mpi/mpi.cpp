@@ -1,6 +1,7 @@
 // The subset of MPI of mpi.h: its types are descriptions of CCS, its messages those of message_passing.hpp.
 #include "mpi.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,7 +13,8 @@
 struct mpi_type {
   CCS_datadesc_t desc;
   CCS_aint_t lower;
-  int number;  // a CCS_number_t; -1: none
+  int number;            // a CCS_number_t; -1: none
+  bool resized = false;  // it, or a type of which it was made
 };
 struct mpi_request {
   message_passing::library::request inner;
@@ -36,8 +38,8 @@ void require(bool condition, const char* what) {
 void check(int result) { require(result == CCS_SUCCESS, "CCS has refused a call, for the reason that it has printed"); }
 
 /// A type whose lower bound CCS does not tell, so that it is computed as MPI does.
-int make(MPI_Datatype* made, CCS_aint_t lower, CCS_datadesc_t desc) {
-  *made = new mpi_type{desc, lower, -1};
+int make(MPI_Datatype* made, CCS_aint_t lower, CCS_datadesc_t desc, bool resized) {
+  *made = new mpi_type{desc, lower, -1, resized};
   return MPI_SUCCESS;
 }
 std::vector<int> copy(const int* values, int n) { return {values, values + n}; }
@@ -91,7 +93,7 @@ int MPI_Comm_size(MPI_Comm, int* size) {
 int MPI_Type_contiguous(int count, MPI_Datatype old, MPI_Datatype* made) {
   CCS_datadesc_t desc = CCS_DATA_NULL;
   check(CCS_datadesc_create_contiguous(count, old->desc, &desc));
-  return make(made, count == 0 ? 0 : old->lower, desc);
+  return make(made, count == 0 ? 0 : old->lower, desc, old->resized);
 }
 int MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype old, MPI_Datatype* made) {
   return MPI_Type_create_hvector(count, blocklength, stride * CCS_datadesc_extent(old->desc), old, made);
@@ -102,7 +104,7 @@ int MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Dat
   lowest l;
   for (const int i : {0, count - 1})
     if (count > 0) l.add(blocklength, i * stride, old);
-  return make(made, l.bound, desc);
+  return make(made, l.bound, desc, old->resized);
 }
 int MPI_Type_create_hindexed(int count, const int* blocklengths, const MPI_Aint* displacements, MPI_Datatype old,
                              MPI_Datatype* made) {
@@ -111,7 +113,7 @@ int MPI_Type_create_hindexed(int count, const int* blocklengths, const MPI_Aint*
                                     old->desc, &desc));
   lowest l;
   for (int i = 0; i < count; ++i) l.add(blocklengths[i], displacements[i], old);
-  return make(made, l.bound, desc);
+  return make(made, l.bound, desc, old->resized);
 }
 int MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint* displacements, MPI_Datatype old,
                                    MPI_Datatype* made) {
@@ -119,20 +121,32 @@ int MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint* d
   check(CCS_datadesc_create_blockindexed(count, blocklength, copy(displacements, count).data(), old->desc, &desc));
   lowest l;
   for (int i = 0; i < count; ++i) l.add(blocklength, displacements[i], old);
-  return make(made, l.bound, desc);
+  return make(made, l.bound, desc, old->resized);
 }
 int MPI_Type_create_struct(int count, const int* blocklengths, const MPI_Aint* displacements, const MPI_Datatype* types,
                            MPI_Datatype* made) {
+  std::vector<int> lengths = copy(blocklengths, count);
+  std::vector<CCS_aint_t> at = copy(displacements, count);
   std::vector<CCS_datadesc_t> descs;
   lowest l;
+  CCS_aint_t upper = 0;
+  bool resized = false;
   for (int i = 0; i < count; ++i) {
     descs.push_back(types[i]->desc);
+    const CCS_aint_t end = displacements[i] + types[i]->lower + blocklengths[i] * CCS_datadesc_extent(types[i]->desc);
+    if (blocklengths[i] > 0) upper = l.any ? std::max(upper, end) : end;
     l.add(blocklengths[i], displacements[i], types[i]);
+    resized |= types[i]->resized;
+  }
+  // CCS has MPI-1's bounds: those of a resized member would be those of the struct.
+  if (resized) {
+    lengths.insert(lengths.end(), {1, 1});
+    at.insert(at.end(), {l.bound, upper});
+    descs.insert(descs.end(), {CCS_DATA_LB, CCS_DATA_UB});
   }
   CCS_datadesc_t desc = CCS_DATA_NULL;
-  check(CCS_datadesc_create_struct(count, copy(blocklengths, count).data(), copy(displacements, count).data(),
-                                   descs.data(), &desc));
-  return make(made, l.bound, desc);
+  check(CCS_datadesc_create_struct(static_cast<int>(lengths.size()), lengths.data(), at.data(), descs.data(), &desc));
+  return make(made, l.bound, desc, resized);
 }
 int MPI_Type_create_resized(MPI_Datatype old, MPI_Aint lower, MPI_Aint extent, MPI_Datatype* made) {
   int ones[] = {1, 1, 1};
@@ -140,7 +154,7 @@ int MPI_Type_create_resized(MPI_Datatype old, MPI_Aint lower, MPI_Aint extent, M
   CCS_datadesc_t descs[] = {CCS_DATA_LB, old->desc, CCS_DATA_UB};
   CCS_datadesc_t desc = CCS_DATA_NULL;
   check(CCS_datadesc_create_struct(3, ones, at, descs, &desc));
-  return make(made, lower, desc);
+  return make(made, lower, desc, true);
 }
 int MPI_Type_commit(MPI_Datatype*) { return MPI_SUCCESS; }  // descriptions are compiled when they are made
 int MPI_Type_free(MPI_Datatype* type) {

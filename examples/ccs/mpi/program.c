@@ -22,6 +22,7 @@ typedef struct {
   MPI_Datatype type;
   long low, high; /* of the bytes of one element */
   int made;       /* to be freed */
+  int resized;    /* it, or a part of it: once, since bounds of MPI-1, which CCS has, can't be taken back */
 } any_type;
 
 static long extent_of(const any_type* t) {
@@ -57,6 +58,7 @@ static any_type basic(void) {
   t.low = 0;
   t.high = size;
   t.made = 0;
+  t.resized = 0;
   return t;
 }
 
@@ -69,6 +71,7 @@ static any_type strided(any_type of) {
   long stride = span(&of, length) + below(24);
   if (below(4) == 0) stride = -stride;
   t.made = 1;
+  t.resized = of.resized;
   MPI_Type_create_hvector(count, length, stride, of.type, &t.type);
   t.low = of.low + (stride < 0 ? (count - 1) * stride : 0);
   t.high = of.low + span(&of, length) + (stride > 0 ? (count - 1) * stride : 0);
@@ -80,6 +83,7 @@ static any_type repeated(any_type of) {
   any_type t;
   const int count = 1 + below(4);
   t.made = 1;
+  t.resized = of.resized;
   MPI_Type_contiguous(count, of.type, &t.type);
   t.low = of.low;
   t.high = of.low + span(&of, count);
@@ -90,8 +94,10 @@ static any_type repeated(any_type of) {
 static any_type wider(any_type of) {
   any_type t = of;
   const long lower = of.low - below(8);
+  if (of.resized) return t;
   MPI_Type_create_resized(of.type, lower, of.high - lower + below(16), &t.type);
   t.made = 1;
+  t.resized = 1;
   release(&of);
   return t;
 }
@@ -114,16 +120,22 @@ static any_type scattered(int depth) {
   any_type t, member[4];
   int lengths[4], count = 1 + below(4), same = below(2), i;
   long at = -(long)below(200), low = 0, high = 0;
-  MPI_Aint displacements[4];
+  MPI_Aint displacements[4], bound, extent, lower = 0, upper = 0;
   MPI_Datatype types[4];
+  t.resized = 0;
   for (i = 0; i < count; ++i) {
     member[i] = same && i > 0 ? member[0] : random_type(depth - 1);
     types[i] = member[i].type;
+    t.resized |= member[i].resized;
     lengths[i] = 1 + below(3);
     displacements[i] = at - member[i].low;
     if (i == 0) low = at;
     at += span(&member[i], lengths[i]);
     high = at;
+    MPI_Type_get_extent(types[i], &bound, &extent);
+    if (i == 0 || displacements[i] + bound < lower) lower = displacements[i] + bound;
+    if (i == 0 || displacements[i] + bound + lengths[i] * extent > upper)
+      upper = displacements[i] + bound + lengths[i] * extent;
     at += below(20);
   }
   for (i = count - 1; i > 0; --i) { /* another order */
@@ -144,6 +156,13 @@ static any_type scattered(int depth) {
     MPI_Type_create_hindexed(count, lengths, displacements, types[0], &t.type);
   else
     MPI_Type_create_struct(count, lengths, displacements, types, &t.type);
+  if (!same) {
+    /* How a struct is padded is up to each MPI: this one is not. */
+    MPI_Datatype padded = t.type;
+    MPI_Type_create_resized(padded, lower, upper - lower, &t.type);
+    MPI_Type_free(&padded);
+    t.resized = 1;
+  }
   for (i = 0; i < (same ? 1 : count); ++i) release(&member[i]);
   return t;
 }

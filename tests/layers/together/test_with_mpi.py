@@ -18,6 +18,8 @@ ROUNDS = 24
 
 
 class Together:
+    orders = ORDERS
+
     def check(self, n, orders, network):
         listen = {'LCI_ATTR_PEER_LISTEN': 'tcp://127.0.0.1:0'} if network == 'tcp' else {}
         out = self.ran(n, self.program, ROUNDS, *orders, LCI_ATTR_BACKEND=network, **listen)
@@ -26,7 +28,7 @@ class Together:
     def test_six_systems_work_at_once_and_in_turn(self):
         for n in self.numbers:
             for network in ('shm', 'tcp'):
-                for orders in ORDERS if n == 2 else ORDERS[2:3]:
+                for orders in self.orders if n == 2 else ORDERS[2:3]:
                     with self.subTest(ranks=n, network=network, orders=orders):
                         self.check(n, orders, network)
 
@@ -60,6 +62,8 @@ class OpenMpi(Together, Launched):
 @unittest.skipIf(slurm.missing() or not os.environ.get('TOGETHER_MPICH'), slurm.missing() or 'MPICH is not installed')
 class Slurm(Together, Launched):
     program, numbers = os.environ.get('TOGETHER_MPICH'), (2, 4)
+    # MPI first: Slurm accepts one client of PMI from a rank, and LCI asks an MPI that runs already for its rank.
+    orders = [o for o in ORDERS if o[0].startswith('M')]
 
     @classmethod
     def setUpClass(cls):
