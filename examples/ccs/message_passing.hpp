@@ -41,13 +41,10 @@ class library {
     check(CCS_register_handler(context_, eager_id, on_eager));
     check(CCS_register_handler(context_, offer_id, on_offer));
     check(CCS_register_handler(context_, released_id, on_released));
-    here() = this;
+    for (const unsigned id : {eager_id, offer_id, released_id}) check(CCS_set_handler_data(context_, id, this));
     check(CCS_barrier());
   }
-  ~library() {
-    CCS_barrier();
-    here() = nullptr;
-  }
+  ~library() { CCS_barrier(); }
   library(const library&) = delete;
   library& operator=(const library&) = delete;
 
@@ -117,11 +114,7 @@ class library {
     uintptr_t sender = 0;
   };
 
-  // Handlers have no argument for their library: it is the process's.
-  static library*& here() {
-    static library* one = nullptr;
-    return one;
-  }
+  static library& of_handler(CCS_token_t token) { return *static_cast<library*>(CCS_handler_data(token)); }
   static void check(int result) {
     if (result != CCS_SUCCESS) throw std::runtime_error("CCS refused a call: see its message");
   }
@@ -137,7 +130,7 @@ class library {
     m.about.bytes = bytes;
     const auto* const begin = static_cast<unsigned char*>(data);
     if (bytes > 0) m.data.assign(begin, begin + bytes);
-    here()->deliver(std::move(m));
+    of_handler(token).deliver(std::move(m));
   }
   static void on_offer(CCS_token_t token, void*, unsigned, int tag, void* address, size_t bytes, uintptr_t sender) {
     arrival m;
@@ -146,7 +139,7 @@ class library {
     m.about.bytes = bytes;
     m.address = address;
     m.sender = sender;
-    here()->deliver(std::move(m));
+    of_handler(token).deliver(std::move(m));
   }
   static void on_released(CCS_token_t, void*, unsigned, request* r) {
     check(CCS_deregister_mem(r->packed.data(), r->packed.size()));
