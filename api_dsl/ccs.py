@@ -38,15 +38,16 @@ OPERATIONS = (
         "accumulate", "Combines numbers with those of a process's memory, each atomically.",
         _args(_node, ("src", _src, "Numbers here."), ("dst", _dst, "Numbers of the process, as many.")),
         """on_remote_.start("accumulate", [&](CCS_callback_t callback, void* argument) {
-      return CCS_accumulate(static_cast<CCS_node_t>(node_), op_, detail::number<T>::name, &scale_, src_.at(), src_.count(),
-                            src_.desc(), dst_.at(), dst_.count(), dst_.desc(), callback, argument);
+      return CCS_accumulate(static_cast<CCS_node_t>(node_), op_, detail::number<T>::name, &scale_, src_.at(),
+                            src_.count(), src_.desc(), dst_.at(), dst_.count(), dst_.desc(), callback, argument);
     });""", (_op, A("scale", "T", "The factor of the source's numbers.", "T(1)"), _on_remote), _T),
     LayerOperation(
         "put_indexed", "Writes to where a pointer of a process points, and advances the pointer.",
         _args(_node, ("src", "const void*", "Memory here."), ("bytes", "size_t", "Their number."),
               ("pointer", "void**", "The pointer, in registered memory of the process.")),
         """on_remote_.start("put_indexed", [&](CCS_callback_t callback, void* argument) {
-      return CCS_put_indexed(static_cast<CCS_node_t>(node_), const_cast<void*>(src_), bytes_, pointer_, callback, argument);
+      return CCS_put_indexed(static_cast<CCS_node_t>(node_), const_cast<void*>(src_), bytes_, pointer_, callback,
+                             argument);
     });""", (_on_remote,)),
     LayerOperation(
         "atomic", "Reads or changes a word of a process's memory atomically.",
@@ -74,7 +75,8 @@ OPERATIONS = (
     LayerOperation(
         "bcast", "All processes get the root's data. Collective.",
         _args(("data", _dst, "What is sent at the root, and written elsewhere.")),
-        """detail::check("bcast", CCS_bcast(data_.at(), data_.count(), data_.desc(), static_cast<CCS_node_t>(root_)));""",
+        """detail::check("bcast",
+                  CCS_bcast(data_.at(), data_.count(), data_.desc(), static_cast<CCS_node_t>(root_)));""",
         _args(("root", "int", "The process that has the data.", "0"))),
     LayerOperation(
         "reduce", "Combines the numbers of all processes, element by element. Collective.",

@@ -25,7 +25,8 @@ class SameProgram(unittest.TestCase):
         self.assertNotIn("wrong", out)
         return out
 
-    @unittest.skipUnless(MPICH and shutil.which("mpiexec.hydra"), "MPICH (Debian: mpich, libmpich-dev) is not installed")
+    @unittest.skipUnless(MPICH and shutil.which("mpiexec.hydra"),
+                         "MPICH (Debian: mpich, libmpich-dev) is not installed")
     def test_random_types_give_what_mpich_gives(self):
         for n, seed, steps, network in ((2, 1, 40, "shm"), (3, 2, 30, "shm"), (2, 3, 30, "tcp")) + \
                 tuple((2, s, 100, "shm") for s in range(4, 24) if LONG):

@@ -1,5 +1,5 @@
-// LCI v2, LCI v1.7, ARMCI, CCS, Mercury and MPI in one process: begun and ended in several orders, each with a thread of
-// its own that sends and checks at the same time as the others, then all in turn from one thread. Nothing is lost,
+// LCI v2, LCI v1.7, ARMCI, CCS, Mercury and MPI in one process: begun and ended in several orders, each with a thread
+// of its own that sends and checks at the same time as the others, then all in turn from one thread. Nothing is lost,
 // nothing is left of what has ended, and a process that calls nothing uses no processor.
 //
 //   together ROUNDS BEGIN/END...     systems by letter: L, V (v1.7), A, C, H (Mercury), M
