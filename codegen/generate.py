@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from api_dsl import armci  # noqa: E402
+from api_dsl import armci, ccs  # noqa: E402
 from codegen import render  # noqa: E402: needs the path
 from codegen.model import Model, ModelError  # noqa: E402
 
@@ -43,6 +43,9 @@ def outputs(args, model):
     if args.out_armci:
         files.append((pathlib.Path(args.out_armci) / "armci_operations.hpp",
                       render.template("armci_operations.hpp.j2", model, operations=armci.OPERATIONS)))
+    if args.out_ccs:
+        files.append((pathlib.Path(args.out_ccs) / "operations.hpp",
+                      render.template("ccs_operations.hpp.j2", model, operations=ccs.OPERATIONS)))
     if args.docs:
         files.append((pathlib.Path(args.docs), render.template("reference.md.j2", model)))
     if args.api_json:
@@ -74,6 +77,7 @@ def parse(argv):
     p.add_argument("--out-tests", metavar="DIR", help="tests of the functors")
     p.add_argument("--out-misuse", metavar="DIR", help="cases of misuse, for tests/misuse")
     p.add_argument("--out-armci", metavar="DIR", help="the C++ operations of ARMCI")
+    p.add_argument("--out-ccs", metavar="DIR", help="the C++ operations of CCS")
     p.add_argument("--docs", metavar="FILE", help="the reference, as Markdown")
     p.add_argument("--api-json", metavar="FILE", help="the whole model, for other programs")
     p.add_argument("--depfile", metavar="FILE", help="dependencies, as make writes them")

@@ -75,6 +75,10 @@ CCS_API int CCS_register_handler(CCS_context_t context, unsigned handler_id, CCS
 CCS_API int CCS_register_vhandler(CCS_context_t context, unsigned handler_id, CCS_amhandler_t handler_ptr);
 CCS_API int CCS_register_spread_handler(CCS_context_t context, unsigned handler_id, void (*handler_ptr)(void),
                                         int num_args);
+/* Gives a registered handler, of either kind, a pointer of the program's, until it is replaced; and returns it in the
+ * handler: NULL if there is none. */
+CCS_API int CCS_set_handler_data(CCS_context_t context, unsigned handler_id, void* data);
+CCS_API void* CCS_handler_data(CCS_token_t token);
 /* Sends `count` elements of `datadesc` at `buf`, packed, and num_args integers or pointers to a handler. `buf` may be
  * reused when the call returns. Must not be followed by a double or a struct. */
 CCS_API int CCS_amrequest(CCS_context_t context, CCS_node_t node, void* buf, unsigned count, CCS_datadesc_t datadesc,

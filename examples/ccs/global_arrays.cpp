@@ -1,142 +1,15 @@
-// A partitioned global address space over CCS: arrays that all processes share, in blocks that go round the processes,
-// with global pointers, locks, atomics and a split-phase barrier. Two programs use it and check themselves: random
-// updates of a table, and a stencil.
+// Uses the library of global_arrays.hpp and checks itself: random updates of a table (GUPS), a counter under a lock,
+// copies between arrays with other blocks, and a stencil.
 //
 //   lcirun -n 4 ccs_global_arrays
-#include <ccs.h>
+#include "global_arrays.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
-#include <vector>
+
+using namespace global_arrays;
 
 namespace {
-
-void check(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "wrong: %s\n", what);
-  std::exit(1);
-}
-void check(int result) { check(result == CCS_SUCCESS, "a call of CCS"); }
-
-int my_number() {
-  CCS_node_t n = 0;
-  check(CCS_get_rank(&n));
-  return static_cast<int>(n);
-}
-int n_processes() {
-  CCS_node_t n = 0;
-  check(CCS_get_size(&n));
-  return static_cast<int>(n);
-}
-
-void count_down(void* outstanding) { --*static_cast<int*>(outstanding); }
-void wait_for(const int& outstanding) {
-  while (outstanding > 0) CCS_poll();
-}
-
-/// An element of an array: its process, and its address there, which is the same for all (symmetric memory).
-template <class T>
-struct global_pointer {
-  CCS_node_t node;
-  T* address;
-};
-
-/// `size` elements in blocks of `block`, which go round the processes. Made and freed by all.
-template <class T>
-class shared_array {
- public:
-  shared_array(size_t size, size_t block) : size_(size), block_(block), n_(static_cast<size_t>(n_processes())) {
-    const size_t blocks = (size + block - 1) / block, mine = (blocks + n_ - 1) / n_;
-    void* memory = nullptr;
-    check(CCS_malloc_symmetric(mine * block * sizeof(T), &memory));
-    base_ = static_cast<T*>(memory);
-    std::fill(base_, base_ + mine * block, T());
-    check(CCS_barrier());
-  }
-  ~shared_array() { CCS_free_symmetric(base_); }
-  shared_array(const shared_array&) = delete;
-  shared_array& operator=(const shared_array&) = delete;
-
-  size_t size() const { return size_; }
-  global_pointer<T> at(size_t i) const {
-    const size_t block = i / block_;
-    return {static_cast<CCS_node_t>(block % n_), base_ + block / n_ * block_ + i % block_};
-  }
-  bool is_mine(size_t i) const { return at(i).node == static_cast<CCS_node_t>(my_number()); }
-
-  void put(size_t i, T value) { transfer(CCS_put, &value, i, 1, true); }
-  T get(size_t i) {
-    T value;
-    get(i, 1, &value);
-    return value;
-  }
-  /// Any range; a get for each block of it.
-  void get(size_t i, size_t n, T* to) { transfer(CCS_get, to, i, n, false); }
-
- private:
-  template <class F>
-  void transfer(F move, T* local, size_t i, size_t n, bool is_put) {
-    int outstanding = 0;
-    while (n > 0) {
-      const size_t some = std::min(n, block_ - i % block_);
-      const global_pointer<T> p = at(i);
-      ++outstanding;
-      check(move(p.node, is_put ? local : p.address, some * sizeof(T), CCS_DATA8, is_put ? p.address : local,
-                 some * sizeof(T), CCS_DATA8, count_down, &outstanding));
-      i += some;
-      n -= some;
-      local += some;
-    }
-    wait_for(outstanding);
-  }
-
-  const size_t size_, block_, n_;
-  T* base_ = nullptr;
-};
-
-uint64_t atomic(global_pointer<uint64_t> p, CCS_atomic_op_t op, uint64_t value, uint64_t compare = 0) {
-  uint64_t old = 0;
-  int outstanding = 1;
-  check(CCS_atomic(p.node, op, p.address, value, compare, &old, count_down, &outstanding));
-  wait_for(outstanding);
-  return old;
-}
-
-/// A word of a shared array as a lock.
-class global_lock {
- public:
-  explicit global_lock(global_pointer<uint64_t> word) : word_(word) {}
-  void lock() {
-    while (atomic(word_, CCS_ATOMIC_COMPARESWAP, 1, 0) != 0) CCS_poll();
-  }
-  void unlock() { atomic(word_, CCS_ATOMIC_SWAP, 0); }
-
- private:
-  const global_pointer<uint64_t> word_;
-};
-
-/// A barrier in two parts, with work between them. `arrivals` is a counter that all share.
-class split_barrier {
- public:
-  explicit split_barrier(global_pointer<uint64_t> arrivals) : arrivals_(arrivals) {}
-  void notify() {
-    check(CCS_allfence());
-    atomic(arrivals_, CCS_ATOMIC_FETCHADD, 1);
-    target_ += static_cast<uint64_t>(n_processes());
-  }
-  void wait() {
-    while (atomic(arrivals_, CCS_ATOMIC_READ, 0) < target_) CCS_poll();
-  }
-
- private:
-  const global_pointer<uint64_t> arrivals_;
-  uint64_t target_ = 0;
-};
 
 /// Adds to random words of a table, then the same numbers negated: all must be 0 again.
 void random_updates() {
@@ -167,6 +40,27 @@ void locked_counter() {
   }
   check(CCS_barrier());
   check(words.get(1) == static_cast<uint64_t>(20 * n_processes()), "a counter under a lock");
+  check(CCS_barrier());
+}
+
+/// An array goes to one with other blocks, in pieces that begin and end anywhere, and back.
+void copies() {
+  constexpr size_t n = 3000;
+  shared_array<uint64_t> one(n, 32), other(n + 100, 17);
+  std::mt19937 random(5);  // the same pieces at all processes
+  std::vector<uint64_t> values(n), back(n);
+  for (size_t i = 0; i < n; ++i) values[i] = i * i + 7;
+  if (my_number() == 0) one.put(0, n, values.data());
+  check(CCS_barrier());
+  for (size_t i = 0, turn = 0; i < n; ++turn) {
+    const size_t some = std::min<size_t>(n - i, random() % 200 + 1);
+    if (turn % static_cast<size_t>(n_processes()) == static_cast<size_t>(my_number()))
+      one.copy(i, some, other, i + 100);
+    i += some;
+  }
+  check(CCS_barrier());
+  other.get(100, n, back.data());
+  check(back == values, "copies between arrays");
   check(CCS_barrier());
 }
 
@@ -212,6 +106,7 @@ int main() {
   check(CCS_init());
   random_updates();
   locked_counter();
+  copies();
   stencil();
   std::printf("process %d of %d: right\n", my_number(), n_processes());
   check(CCS_finalize());

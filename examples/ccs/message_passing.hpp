@@ -41,13 +41,10 @@ class library {
     check(CCS_register_handler(context_, eager_id, on_eager));
     check(CCS_register_handler(context_, offer_id, on_offer));
     check(CCS_register_handler(context_, released_id, on_released));
-    here() = this;
+    for (const unsigned id : {eager_id, offer_id, released_id}) check(CCS_set_handler_data(context_, id, this));
     check(CCS_barrier());
   }
-  ~library() {
-    CCS_barrier();
-    here() = nullptr;
-  }
+  ~library() { CCS_barrier(); }
   library(const library&) = delete;
   library& operator=(const library&) = delete;
 
@@ -117,11 +114,7 @@ class library {
     uintptr_t sender = 0;
   };
 
-  // Handlers have no argument for their library: it is the process's.
-  static library*& here() {
-    static library* one = nullptr;
-    return one;
-  }
+  static library& of_handler(CCS_token_t token) { return *static_cast<library*>(CCS_handler_data(token)); }
   static void check(int result) {
     if (result != CCS_SUCCESS) throw std::runtime_error("CCS refused a call: see its message");
   }
@@ -137,7 +130,7 @@ class library {
     m.about.bytes = bytes;
     const auto* const begin = static_cast<unsigned char*>(data);
     if (bytes > 0) m.data.assign(begin, begin + bytes);
-    here()->deliver(std::move(m));
+    of_handler(token).deliver(std::move(m));
   }
   static void on_offer(CCS_token_t token, void*, unsigned, int tag, void* address, size_t bytes, uintptr_t sender) {
     arrival m;
@@ -146,7 +139,7 @@ class library {
     m.about.bytes = bytes;
     m.address = address;
     m.sender = sender;
-    here()->deliver(std::move(m));
+    of_handler(token).deliver(std::move(m));
   }
   static void on_released(CCS_token_t, void*, unsigned, request* r) {
     check(CCS_deregister_mem(r->packed.data(), r->packed.size()));
@@ -169,15 +162,16 @@ class library {
     unexpected_.push_back(std::move(m));
   }
 
-  /// The message must have as many bytes as the receive, or fewer of a contiguous one.
+  /// The message must have as many bytes as the receive, or fewer: then whole elements, or bytes of a contiguous one.
   void receive(request& r, const arrival& m) {
     r.about = m.about;
     const size_t bytes = m.about.bytes, room = r.count * static_cast<size_t>(CCS_datadesc_size(r.desc));
-    const bool whole = bytes == room;
-    if (!whole && (bytes > room || !CCS_datadesc_is_builtin(r.desc)))
+    const size_t size = static_cast<size_t>(CCS_datadesc_size(r.desc));
+    const bool elements = bytes == room || (size > 0 && bytes % size == 0);
+    if (bytes > room || (!elements && !CCS_datadesc_is_builtin(r.desc)))
       throw std::runtime_error("the message and its receive have different sizes");
-    const CCS_datadesc_t desc = whole ? r.desc : CCS_DATA8;
-    const size_t count = whole ? r.count : bytes;
+    const CCS_datadesc_t desc = elements ? r.desc : CCS_DATA8;
+    const size_t count = bytes == room ? r.count : elements ? bytes / size : bytes;
     if (m.sender == 0) {
       if (bytes > 0)
         check(CCS_unpack(r.buffer, const_cast<unsigned char*>(m.data.data()), static_cast<int>(count), desc, bytes));

@@ -24,6 +24,7 @@ class PublicHeaders(unittest.TestCase):
         generated = generated_include()
         names = [str(p.relative_to("include")) for p in tree.files("include")]
         names += [str(p.relative_to(generated)) for p in sorted(generated.glob("lci/*.hpp"))]
+        names += [str(p.relative_to(generated)) for p in sorted(generated.glob("ccs/*.hpp"))]
         self.assertIn("lci.hpp", names)
         names.remove("armci/mp3.h")  # needs MPI's header: it is macros for programs that use MPI
         if standard == "c++17":

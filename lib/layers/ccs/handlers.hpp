@@ -17,6 +17,7 @@ struct CCS_token {
   CCS_node_t source;
   CCS_context_t context;
   bool is_request;
+  void* data;  // of the handler
 };
 
 namespace ccs {
@@ -26,7 +27,8 @@ enum class handler_style : uint8_t { varargs, spread, large };
 struct handler {
   void (*function)(void);
   handler_style style;
-  int num_args;  ///< -1: not known
+  int num_args;          ///< -1: not known
+  void* data = nullptr;  ///< the program's
 };
 
 /// The handlers of all contexts. Thread-safe: reading takes no lock. An entry that is replaced is kept until the end,

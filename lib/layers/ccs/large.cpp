@@ -36,7 +36,7 @@ void accept(process& p, const large_message& m, const large_target& target) {
 
 void offer(process& p, large_message m) {
   const handler* const h = p.handlers.find(m.context, m.handler);
-  CCS_token token{static_cast<CCS_node_t>(m.source), m.context, false};
+  CCS_token token{static_cast<CCS_node_t>(m.source), m.context, false, h->data};
   large_target target;
   int result = CCS_FAILURE;
   {

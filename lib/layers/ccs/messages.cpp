@@ -149,7 +149,7 @@ void handle_message(process& p, int source, const wire::address& to, const handl
     std::memcpy(aligned, buffer, length);
     buffer = aligned;
   }
-  CCS_token token{static_cast<CCS_node_t>(source), to.context, to.what == wire::purpose::request};
+  CCS_token token{static_cast<CCS_node_t>(source), to.context, to.what == wire::purpose::request, h.data};
   const running_mark mark;
   tls.token = &token;
   call_handler(h, &token, buffer, length, to.num_args, args);

@@ -36,7 +36,7 @@ bool is_token(const char* function, CCS_token_t token) {
 
 int CCS_register_vhandler(CCS_context_t context, unsigned handler_id, CCS_amhandler_t handler_ptr) {
   return register_as("CCS_register_handler", context, handler_id,
-                     {reinterpret_cast<void (*)(void)>(handler_ptr), handler_style::varargs, -1});
+                     {reinterpret_cast<void (*)(void)>(handler_ptr), handler_style::varargs, -1, nullptr});
 }
 
 int CCS_register_handler(CCS_context_t context, unsigned handler_id, CCS_amhandler_t handler_ptr) {
@@ -46,13 +46,31 @@ int CCS_register_handler(CCS_context_t context, unsigned handler_id, CCS_amhandl
 int CCS_register_spread_handler(CCS_context_t context, unsigned handler_id, void (*handler_ptr)(void), int num_args) {
   if (num_args > CCS_MAX_HANDLER_ARGS)
     return refuse("CCS_register_handler", "num_args = %d, but must be at most %d", num_args, CCS_MAX_HANDLER_ARGS);
-  return register_as("CCS_register_handler", context, handler_id, {handler_ptr, handler_style::spread, num_args});
+  return register_as("CCS_register_handler", context, handler_id,
+                     {handler_ptr, handler_style::spread, num_args, nullptr});
 }
 
 int CCS_register_large_handler(CCS_context_t context, unsigned handler_id, CCS_amlarge_handler_t handler_ptr) {
   return register_as("CCS_register_large_handler", context, handler_id,
-                     {reinterpret_cast<void (*)(void)>(handler_ptr), handler_style::large, -1});
+                     {reinterpret_cast<void (*)(void)>(handler_ptr), handler_style::large, -1, nullptr});
 }
+
+int CCS_set_handler_data(CCS_context_t context, unsigned handler_id, void* data) {
+  constexpr const char* me = "CCS_set_handler_data";
+  return or_code(me, [&] {
+    process* const p = current(me);
+    if (p == nullptr || !is_context(*p, me, context) || !are_possible(me, handler_id, 0)) return +CCS_FAILURE;
+    const handler* const found = p->handlers.find(context, handler_id);
+    if (found == nullptr)
+      return refuse(me, "handler %u of context %u is not registered: register it first", handler_id, context);
+    handler with_data = *found;
+    with_data.data = data;
+    p->handlers.set(context, handler_id, with_data);
+    return +CCS_SUCCESS;
+  });
+}
+
+void* CCS_handler_data(CCS_token_t token) { return is_token("CCS_handler_data", token) ? token->data : nullptr; }
 
 int CCS_amrequest(CCS_context_t context, CCS_node_t node, void* buf, unsigned count, CCS_datadesc_t datadesc,
                   unsigned handler_id, unsigned num_args, ...) {

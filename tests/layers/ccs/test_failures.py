@@ -1,0 +1,29 @@
+"""A process that dies makes nobody wait for ever: who needs it ends the job with a text."""
+
+import os
+import subprocess
+import time
+import unittest
+
+PROGRAM, LCIRUN = os.environ["CCS_PEER_DEATH"], os.environ["LCIRUN"]
+# The killed rank's own status must not make the launcher end the job.
+SURVIVORS = os.path.join(os.environ["LCI_SOURCE"], "tests/fault/survivors.sh")
+
+
+class Failures(unittest.TestCase):
+    def test_whoever_needs_a_dead_process_ends_the_job_with_a_text(self):
+        for network in ("shm", "tcp"):
+            for how in ("barrier", "message", "put", "get", "described", "atomic", "fence", "large"):
+                with self.subTest(network=network, how=how):
+                    begin = time.monotonic()
+                    done = subprocess.run([LCIRUN, "-n", "2", "sh", SURVIVORS, PROGRAM, how], capture_output=True,
+                                          text=True, timeout=60, env={**os.environ, "LCI_ATTR_BACKEND": network})
+                    self.assertNotEqual(done.returncode, 0, done.stdout + done.stderr)
+                    if "complete before the death" in done.stdout and how in ("put", "get", "atomic"):
+                        continue  # a copy into memory whose owner was not gone yet
+                    self.assertRegex(done.stderr, "(?m)^ccs: .*fail", done.stdout)
+                    self.assertLess(time.monotonic() - begin, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,80 @@
+"""LCI v2, LCI v1.7, ARMCI, CCS, Mercury and MPI in one process, under each launcher."""
+
+import os
+import shutil
+import unittest
+
+import slurm
+from others import Launched
+
+# MPI begins and ends first, last, and in between; the others begin and end several times meanwhile.
+ORDERS = (
+    ('MLVACH/HCAVLM',),
+    ('LVACHM/MLVACH',),
+    ('MLVACH/LVACH', 'HVLCA/CALHV', 'ACLVH/HVMLCA'),
+    ('AMLC/CAL', 'VHLAC/HCMAVL'),
+)
+ROUNDS = 24
+
+
+class Together:
+    orders = ORDERS
+
+    def check(self, n, orders, network):
+        listen = {'LCI_ATTR_PEER_LISTEN': 'tcp://127.0.0.1:0'} if network == 'tcp' else {}
+        out = self.ran(n, self.program, ROUNDS, *orders, LCI_ATTR_BACKEND=network, **listen)
+        self.assertEqual(out.count('1 passed, 0 failed'), n, out)
+
+    def test_six_systems_work_at_once_and_in_turn(self):
+        for n in self.numbers:
+            for network in ('shm', 'tcp'):
+                for orders in self.orders if n == 2 else ORDERS[2:3]:
+                    with self.subTest(ranks=n, network=network, orders=orders):
+                        self.check(n, orders, network)
+
+
+@unittest.skipUnless(os.environ.get('TOGETHER_MPICH'), 'MPICH (Debian: libmpich-dev) is not installed')
+class UnderLcirun(Together, Launched):
+    program, numbers = os.environ.get('TOGETHER_MPICH'), (2, 3, 4)
+
+    def launcher(self, n):
+        return [os.environ['LCIRUN'], '-n', n]
+
+
+@unittest.skipUnless(os.environ.get('TOGETHER_MPICH') and shutil.which('mpiexec.hydra'),
+                     'MPICH (Debian: mpich, libmpich-dev) is not installed')
+class Mpich(Together, Launched):
+    program, numbers = os.environ.get('TOGETHER_MPICH'), (2, 3, 4)
+
+    def launcher(self, n):
+        return ['mpiexec.hydra', '-n', n]
+
+
+@unittest.skipUnless(os.environ.get('TOGETHER_OPENMPI') and shutil.which('mpirun.openmpi'),
+                     'Open MPI (Debian: openmpi-bin, libopenmpi-dev) is not installed')
+class OpenMpi(Together, Launched):
+    program, numbers = os.environ.get('TOGETHER_OPENMPI'), (2,)
+
+    def launcher(self, n):
+        return ['mpirun.openmpi', '--allow-run-as-root', '--oversubscribe', '-n', n]
+
+
+@unittest.skipIf(slurm.missing() or not os.environ.get('TOGETHER_MPICH'), slurm.missing() or 'MPICH is not installed')
+class Slurm(Together, Launched):
+    program, numbers = os.environ.get('TOGETHER_MPICH'), (2, 4)
+    # MPI first: Slurm accepts one client of PMI from a rank, and LCI asks an MPI that runs already for its rank.
+    orders = [o for o in ORDERS if o[0].startswith('M')]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = slurm.Slurm()
+        cls.addClassCleanup(cls.cluster.close)
+        cls.env = cls.cluster.env
+
+    def launcher(self, n):
+        # One node: Mercury's names are of the loopback interface, and nodes have no memory in common.
+        return ['srun', '--mpi=pmi2', '--quiet', '-N1', f'-n{n}']
+
+
+if __name__ == '__main__':
+    unittest.main()
