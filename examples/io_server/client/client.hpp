@@ -46,6 +46,8 @@ class client {
   int test_lock(uint64_t handle, int* type, int64_t at[2]);
 
   bool is_lost() const { return connection_.is_lost(); }
+  /// Ends the session; later calls return EIO. For a process that is about to end: it frees nothing.
+  void leave() { connection_.leave(); }
 
  private:
   connection connection_;

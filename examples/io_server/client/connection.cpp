@@ -33,11 +33,7 @@ connection::connection(const std::string& address, double timeout) : timeout_(ti
 }
 
 connection::~connection() {
-  if (!is_lost()) {
-    request r;
-    r.what = op::bye;
-    call(r);
-  }
+  leave();
   try {
     lci::disconnect_x(server_).runtime(runtime_)();
     for (auto& s : free_) {
@@ -48,6 +44,14 @@ connection::~connection() {
   } catch (const std::exception&) {
     // The server has died meanwhile: nothing is left to do.
   }
+}
+
+void connection::leave() {
+  if (is_lost()) return;
+  request r;
+  r.what = op::bye;
+  call(r);
+  lost_.store(true, std::memory_order_release);
 }
 
 std::unique_ptr<connection::slot> connection::take_slot() {

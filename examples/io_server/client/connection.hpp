@@ -51,6 +51,9 @@ class connection {
     lci::rmr_t remote_;
   };
 
+  /// Ends the session; later calls return EIO.
+  void leave();
+
   bool is_lost() const { return lost_.load(std::memory_order_acquire); }
 
  private:

@@ -9,7 +9,7 @@ server_options parse_options(int argc, char** argv) {
   server_options o;
   CLI::App app(
       "Serves the files of a folder to programs that run with liblci_io_shim.so preloaded.\n"
-      "Prints the address for LCI_IO_SERVER, then serves until it gets SIGTERM or SIGINT.\n",
+      "Prints the address for IOD_SERVER, then serves until it gets SIGTERM or SIGINT.\n",
       "lci_iod");
   app.add_option("root", o.root, "Folder to serve; no path of a client leads out of it")
       ->required()

@@ -66,7 +66,7 @@ root_folder::root_folder(const std::string& path, bool walk)
 }
 
 descriptor root_folder::open(const std::string& path, int flags, mode_t mode) const {
-  flags |= O_NOCTTY;
+  if ((flags & O_PATH) == 0) flags |= O_NOCTTY;  // openat2() refuses what has no effect
   if (walks_) return walk(path, flags, mode);
   return descriptor(open_in_root(root_.get(), path.empty() ? "." : path.c_str(), flags, mode));
 }
