@@ -79,35 +79,25 @@ place::place(int folder, const char* path) : given_(path) {
   }
   if (path[0] == '\0') return;
   if (folder == AT_FDCWD) {
-    if (!cwd().is_remote.load(std::memory_order_acquire)) return;
-    if (const auto inner = remote_cwd()) {
-      resolve(outer(*inner) + "/" + path);
-      if (!remote_) {
-        text_ = normal(outer(*inner) + "/" + path);
-        if (text_.empty()) text_ = "/";
-        rewritten_ = true;
-      }
-    }
-    return;
-  }
-  if (!is_remote(folder)) return;
-  if (const auto file = file_of(folder)) {
-    resolve(outer(file->path()) + "/" + path);
-    if (!remote_) {
-      text_ = normal(outer(file->path()) + "/" + path);
-      if (text_.empty()) text_ = "/";
-      rewritten_ = true;
-    }
+    if (const auto inner = remote_cwd()) resolve(outer(*inner) + "/" + path);
+  } else if (is_remote(folder)) {
+    if (const auto file = file_of(folder)) resolve(outer(file->path()) + "/" + path);
   }
 }
 
 // `..` counts here only as far as it leads out of the prefix. What stays below it goes to the server as it is, which knows
-// the symbolic links.
+// the symbolic links. What leads out is rewritten, as the system knows neither the prefix nor a working folder below it.
 void place::resolve(const std::string& absolute) {
   const std::string& prefix = configured().prefix;
-  if (!is_below(normal(absolute), prefix)) return;
-  remote_ = true;
-  text_ = is_below(absolute, prefix) ? absolute.substr(prefix.size()) : normal(absolute).substr(prefix.size());
+  const std::string clean = normal(absolute);
+  const bool begins_below = is_below(absolute, prefix);
+  remote_ = is_below(clean, prefix);
+  if (!remote_) {
+    rewritten_ = begins_below;
+    if (rewritten_) text_ = clean.empty() ? "/" : clean;
+    return;
+  }
+  text_ = (begins_below ? absolute : clean).substr(prefix.size());
   while (!text_.empty() && text_[0] == '/') text_.erase(0, 1);
   if (text_.empty()) text_ = ".";
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -127,7 +128,7 @@ __attribute__((constructor)) void begin() {
 
 bool is_inside() { return depth > 0; }
 
-remote_call::remote_call() {
+remote_call::remote_call() : error_(errno) {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before_);
@@ -136,11 +137,10 @@ remote_call::remote_call() {
 }
 
 remote_call::~remote_call() {
-  const int error = errno;
   --depth;
   process().gate.unlock_shared();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  errno = error;
+  errno = error_;
 }
 
 io_server::client* current_client() {

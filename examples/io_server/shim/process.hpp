@@ -11,7 +11,7 @@ namespace io_shim {
 bool is_inside();
 
 /// Around everything that talks with the server: signals wait, so that their handlers find no lock taken, and fork() waits
-/// until no thread is in such a call.
+/// until no thread is in such a call. `errno` is afterwards what it was before.
 class remote_call {
  public:
   remote_call();
@@ -20,6 +20,7 @@ class remote_call {
   remote_call& operator=(const remote_call&) = delete;
 
  private:
+  const int error_;
   sigset_t before_;
 };
 
