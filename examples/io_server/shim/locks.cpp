@@ -69,6 +69,12 @@ int lock(int fd, int command, struct flock& l) {
   }
 }
 
+/// Locks are to end with the process, not a moment later.
+int noted(int result) {
+  if (result == 0) note_lock();
+  return result;
+}
+
 int control(int fd, int command, void* argument) {
   const auto number = static_cast<int>(reinterpret_cast<intptr_t>(argument));
   switch (command) {
@@ -132,6 +138,6 @@ IO_EXPORT int flock(int fd, int operation) noexcept {
   for (pauses p;; p.wait()) {
     const int result =
         with_file(fd, [=](using_file& f) { return f.client().call(op::flock, f.handle(), operation & ~LOCK_NB); });
-    if (result == 0 || (operation & LOCK_NB) != 0 || errno != EWOULDBLOCK) return result;
+    if (result == 0 || (operation & LOCK_NB) != 0 || errno != EWOULDBLOCK) return noted(result);
   }
 }

@@ -36,6 +36,7 @@ struct process_state {
   std::chrono::steady_clock::time_point failed;  // under connecting
   bool has_failed = false;                       // under connecting
   bool was_forked = false;                       // under connecting
+  std::atomic<bool> has_locked{false};
   std::atomic<pid_t> pid{getpid()};
   // Descriptors of LCI's. Written under `connecting`, read without: programs don't close descriptors while they connect.
   std::vector<int> of_lci;
@@ -104,18 +105,23 @@ void in_child() {
   p.was_forked |= p.client.load(std::memory_order_relaxed) != nullptr;
   p.client.store(nullptr, std::memory_order_relaxed);
   p.has_failed = false;
+  p.has_locked.store(false, std::memory_order_relaxed);
   p.pid.store(getpid(), std::memory_order_relaxed);
   forget_handles();
   new (&p.gate) std::shared_mutex;
 }
 
-void leave() {
-  process_state& p = process();
-  io_server::client* c = p.client.load();
+void end_session() {
+  io_server::client* c = process().client.load();
   if (c == nullptr || is_borrowed()) return;
-  std::fflush(nullptr);  // streams of remote files write when they are flushed
   const remote_call here;
   c->leave();
+}
+
+void leave() {
+  if (process().client.load() == nullptr || is_borrowed()) return;
+  std::fflush(nullptr);  // streams of remote files write when they are flushed
+  end_session();
 }
 
 __attribute__((constructor)) void begin() {
@@ -172,6 +178,8 @@ io_server::client* current_client() {
   return c;
 }
 
+void note_lock() { process().has_locked.store(true, std::memory_order_relaxed); }
+
 bool is_borrowed() { return getpid() != process().pid.load(std::memory_order_relaxed); }
 
 bool is_of_lci(int fd) {
@@ -181,3 +189,14 @@ bool is_of_lci(int fd) {
 }
 
 }  // namespace io_shim
+
+// The server closes what a process has open when it notices that the process has ended, a moment later. Locks must be free
+// when the parent has waited for it. Without locks nothing is said: _exit() may be called anywhere, in a handler of a
+// signal that has interrupted malloc(), too.
+IO_EXPORT void _exit(int code) {
+  using namespace io_shim;
+  if (process().has_locked.load(std::memory_order_relaxed)) end_session();
+  IO_REAL(_exit)(code);
+  __builtin_unreachable();
+}
+IO_EXPORT void _Exit(int code) noexcept { _exit(code); }

@@ -28,6 +28,9 @@ class remote_call {
 /// never freed: files remember theirs. In a remote_call.
 io_server::client* current_client();
 
+/// The process has, or had, locks at the server.
+void note_lock();
+
 /// Whether this is a child of vfork(), which shares the parent's memory: it must change nothing there.
 bool is_borrowed();
 
