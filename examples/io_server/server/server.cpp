@@ -87,6 +87,7 @@ void server::serve(const lci::status_t& arrived, transfer_buffers& buffers, std:
   outgoing out{data, sizeof data, 0};
   if (may_last(r.head, client)) leading.unlock();
   if (r.head.what == op::bye) {
+    sessions_.end(client);  // before the client knows it: its locks are free when it has left
     respond(client, r.head, answer, data, 0);
     return end_of(client, "has left");
   }

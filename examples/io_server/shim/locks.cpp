@@ -97,7 +97,7 @@ int control(int fd, int command, void* argument) {
     case F_GETLK:
     case F_SETLK:
     case F_SETLKW:
-      return lock(fd, command, *static_cast<struct flock*>(argument));
+      return noted(lock(fd, command, *static_cast<struct flock*>(argument)));
     default:
       return result_of(EINVAL);
   }
