@@ -8,10 +8,10 @@ import tempfile
 import time
 import unittest
 
-IOD = os.environ['LCI_IOD']
-SHIM = os.environ['LCI_IO_SHIM']
-CALLS = os.environ['IO_CALLS']
-NETWORK = os.environ.get('IO_NETWORK', 'shm')
+IOD = os.environ['IOD_PROGRAM']
+SHIM = os.environ['IOD_SHIM']
+CALLS = os.environ['IOD_CALLS']
+NETWORK = os.environ.get('IOD_NETWORK', 'shm')
 PATIENCE = 120
 
 

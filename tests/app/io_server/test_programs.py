@@ -86,7 +86,7 @@ class Programs(ServedTest):
             while read line; do echo "<$line>"; done < /remote/out
             md5sum < /remote/out
             cd /remote && mkdir d && cd d && pwd && echo inner > file && cat ../d/file && /bin/pwd
-            cat <&4 4< file
+            cat 4< file <&4
             echo more >> file
             wc -l < file
             cd /tmp && pwd'''

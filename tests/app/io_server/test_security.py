@@ -15,7 +15,7 @@ class Paths(ServedTest):
         (self.root / 'inner').mkdir()
         (self.root / 'file').write_text('file')
         links = {'up': '..', 'file_above': '../secret', 'absolute': str(self.folder / 'secret'), 'slash': '/',
-                 'inner/deep': '../../../../../../../../../../../etc/passwd', 'etc': '/etc', 'proc': '/proc/self/root'}
+                 'inner/deep': '../../../../../../../../../../../etc/passwd', 'config': '/etc', 'process': '/proc/self/root'}
         for name, target in links.items():
             (self.root / name).symlink_to(target)
         out = self.run_remotely(sys.executable, '-c', f'''
@@ -26,7 +26,7 @@ def tried(what, *arguments):
     except OSError as e:
         return type(e).__name__
 read = lambda p: open(p).read()
-for path in ('file_above', 'absolute', 'inner/deep', 'etc/passwd', 'proc/etc/passwd', 'slash/etc/passwd',
+for path in ('file_above', 'absolute', 'inner/deep', 'config/passwd', 'process/etc/passwd', 'slash/etc/passwd',
              'up/secret', 'up/up/up/up/secret'):
     assert tried(read, '/remote/' + path) == 'FileNotFoundError', path
 for path in ('up/file', 'slash/file', 'up/up/inner/../file', 'inner/../slash/file'):
@@ -34,7 +34,7 @@ for path in ('up/file', 'slash/file', 'up/up/inner/../file', 'inner/../slash/fil
 assert sorted(os.listdir('/remote/up')) == sorted(os.listdir('/remote'))
 # What creates and removes names does not leave it either.
 os.mkdir('/remote/up/made')
-assert tried(os.mkdir, '/remote/etc/made') == 'FileNotFoundError'
+assert tried(os.mkdir, '/remote/config/made') == 'FileNotFoundError'
 assert tried(os.unlink, '/remote/file_above') is None
 assert tried(os.rename, '/remote/file', '/remote/slash/moved') is None
 os.symlink('/remote/moved', '/remote/mine')

@@ -22,9 +22,9 @@ except OSError as e:
 class Sharing(ServedTest):
     def test_four_programs_copy_at_the_same_time(self):
         tops = [self.some_folder(f'top{i}') for i in range(4)]
-        for start in ([self.start('cp', '-r', top, f'/remote/{top.name}') for top in tops],
-                      [self.start('cp', '-r', f'/remote/{top.name}', f'{top}.back') for top in tops]):
-            for program in start:
+        for command in (lambda top: ('cp', '-r', top, f'/remote/{top.name}'),
+                        lambda top: ('cp', '-r', f'/remote/{top.name}', f'{top}.back')):
+            for program in [self.start(*command(top)) for top in tops]:
                 self.finish(program)
         for top in tops:
             self.assert_same_files(top, self.root / top.name)
@@ -107,7 +107,7 @@ assert not wrong, wrong
 ''')
 
 
-@unittest.skipUnless(os.environ.get('IO_MANY'), 'many clients are of the suite long')
+@unittest.skipUnless(os.environ.get('IOD_MANY'), 'many clients are of the suite long')
 class Many(ServedTest):
     def test_200_clients_are_served(self):
         n = 200
