@@ -11,6 +11,8 @@ namespace {
 
 /// A client has few messages under way.
 constexpr size_t packets = 1024;
+/// How long a call polls before it sleeps, in seconds: most are answered by then, and to be woken takes as long as a call.
+constexpr double awake = 0.001;
 /// How often a call that waits asks whether the server is still connected, in seconds.
 constexpr double look_again = 0.25;
 
@@ -112,6 +114,11 @@ bool connection::send(const request& r, std::string_view text, std::string_view 
 bool connection::wait(slot& s, lci::status_t* arrived) {
   using clock = std::chrono::steady_clock;
   const auto until = clock::now() + std::chrono::duration<double>(timeout_);
+  try {
+    if (lci::sync_wait_for_x(s.arrived, awake, arrived).device(device_).park(false)()) return true;
+  } catch (const std::exception&) {
+    lose();
+  }
   while (!is_lost()) {
     try {
       if (lci::sync_wait_for_x(s.arrived, look_again, arrived).device(device_)()) return true;

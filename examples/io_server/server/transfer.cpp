@@ -10,8 +10,10 @@ namespace io_server {
 
 namespace {
 
-// Small enough that a piece is still in the processor's cache when it is copied the second time.
-constexpr size_t piece_size = size_t{128} << 10;
+// In shared memory a post copies: the piece is small enough to be still in the processor's cache when it is copied the
+// second time. Where it is sent, larger ones keep the connection busy.
+constexpr size_t near_piece = size_t{128} << 10;
+constexpr size_t far_piece = size_t{512} << 10;
 constexpr size_t n_pieces = 4;
 /// A client that does not move for this long, in seconds, loses its connection.
 constexpr double patience = 30;
@@ -40,8 +42,12 @@ ssize_t write_piece(const open_file& file, const char* from, size_t size, off_t 
 }  // namespace
 
 transfer_buffers::transfer_buffers(lci::device_t device, std::function<void(int)> on_failure)
-    : device_(device), ends_(lci::alloc_cq()), on_failure_(std::move(on_failure)), memory_(n_pieces * piece_size) {
-  for (size_t i = 0; i < n_pieces; ++i) pieces_.push_back({memory_.data() + i * piece_size});
+    : device_(device),
+      ends_(lci::alloc_cq()),
+      on_failure_(std::move(on_failure)),
+      memory_(n_pieces * far_piece),
+      piece_size_(near_piece) {
+  for (size_t i = 0; i < n_pieces; ++i) pieces_.push_back({memory_.data() + i * far_piece});
 }
 
 transfer_buffers::~transfer_buffers() { lci::free_comp(&ends_); }
@@ -56,6 +62,7 @@ bool transfer_buffers::post(piece& p, lci::direction_t direction, int client, co
                                 .deadline(patience)
                                 .allow_retry(false)();
     p.is = s.is_posted() ? state::under_way : state::arrived;
+    piece_size_ = s.is_posted() ? far_piece : near_piece;
     return true;
   } catch (const std::exception&) {  // the client has failed, or its memory is none
     p.is = state::free;
@@ -68,7 +75,7 @@ bool transfer_buffers::settle(piece& p, int client) {
   while (p.is == state::under_way) {
     lci::status_t s;
     try {
-      s = lci::cq_wait_for_x(ends_, delay).device(device_)();
+      s = lci::cq_wait_for_x(ends_, delay).device(device_).park(!on_delay)();
     } catch (const lci::peer_failure_error& e) {
       on_failure_(e.failed_rank());
       continue;  // the operations of a failed peer end
@@ -94,11 +101,11 @@ void transfer_buffers::settle_all(int client) {
 }
 
 int transfer_buffers::file_to_client(int fd, int client, const request& h, size_t size, size_t& total) {
-  for (size_t i = 0; total < size; i = (i + 1) % n_pieces) {
+  for (size_t i = 0; total < size;) {
     piece& p = pieces_[i];
     if (!settle(p, client)) return EIO;
     p.disp = total;
-    const size_t wanted = std::min(piece_size, size - total);
+    const size_t wanted = std::min(piece_size_, size - total);
     const ssize_t n = read_piece(fd, p.memory, wanted, h.a + static_cast<off_t>(total));
     if (n < 0) return total > 0 ? 0 : errno;
     if (n == 0) return 0;
@@ -106,6 +113,7 @@ int transfer_buffers::file_to_client(int fd, int client, const request& h, size_
     if (!post(p, lci::direction_t::OUT, client, h.memory)) return EIO;
     total += p.size;
     if (p.size < wanted) return 0;
+    if (p.is == state::under_way) i = (i + 1) % n_pieces;  // else the same memory, which is in the cache
   }
   return 0;
 }
@@ -133,7 +141,7 @@ int transfer_buffers::write(const open_file& file, int client, const request& h,
     for (; requested < size && pieces_[next].is == state::free; next = (next + 1) % n_pieces) {
       piece& p = pieces_[next];
       p.disp = requested;
-      p.size = std::min(piece_size, size - requested);
+      p.size = std::min(piece_size_, size - requested);
       if (!post(p, lci::direction_t::IN, client, h.memory)) break;
       requested += p.size;
       if (p.is == state::arrived) {  // the copy was made by the post: write it while it is in the cache

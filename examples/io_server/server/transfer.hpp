@@ -51,6 +51,7 @@ class transfer_buffers {
   std::vector<char> memory_;
   std::vector<piece> pieces_;
   bool failed_ = false;  // of the transfer under way
+  size_t piece_size_;    // what the transfer before has shown to be best; clients of both kinds are served
 };
 
 }  // namespace io_server
