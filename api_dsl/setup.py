@@ -84,6 +84,13 @@ FUNCTIONS = (
              "Undoes a global_initialize; after the last one there is no rank any more. Runtimes are not affected. "
              "An extra call does nothing.",
              group=_P),
+    Function("restart_after_fork", "void", (),
+             "Permits calls again in a child that fork() made of a process that uses the library; does nothing in any "
+             "other process. What the parent has allocated stays the parent's: the child uses and frees none of its "
+             "handles, allocates a runtime of its own with the bootstrap `none`, and closes the descriptors that it "
+             "has inherited if the parent's peers are to notice the parent's end at once. No other thread of the "
+             "parent may have been in a call of the library at fork().",
+             group=_P),
     Function("get_g_default_attr", "global_attr_t", (),
              "Returns the process-wide defaults of all attributes. At the first call they are read from the "
              "environment, else built-in; throws option_error if a variable has an invalid value.",

@@ -13,7 +13,7 @@ enum call_watch_bit : uint8_t {
   calls_are_checked = 2,   ///< a runtime was allocated with the attribute `check`
 };
 
-/// Bits are set while no call is in progress that could miss them, and never cleared.
+/// Bits are set while no call is in progress that could miss them. Only restart_after_fork() clears one.
 inline constinit std::atomic<uint8_t> call_watch{0};
 
 inline bool calls_are_watched() { return LCI_UNLIKELY(call_watch.load(std::memory_order_relaxed) != 0); }

@@ -1,10 +1,11 @@
 // If a process that uses the library forks, the child's calls are refused and have no effect on the parent. The child
-// may call exec(), _exit() and exit(). Rank 0 forks; afterwards both ranks continue.
+// may call exec(), _exit() and exit(), and starts anew by restart_after_fork(). Rank 0 forks; afterwards both ranks continue.
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <lci.hpp>
 #include <string>
@@ -90,6 +91,41 @@ int status_of_child(const std::function<int()>& body, bool by_exit = false) {
   return how;
 }
 
+/// A child that starts anew, and a grandchild that does so once more: the one sends a message to the other.
+int talk_as_own_processes() {
+  return status_of_child([] {
+    lci::restart_after_fork();
+    lci::global_attr_t attr = lci::get_g_default_attr();
+    attr.backend = lci::attr_backend_t::shm;  // whatever the ranks use
+    lci::set_g_default_attr(attr);
+    lci::runtime_t own = lci::alloc_runtime_x().bootstrap("none")();
+    lci::comp_t queue = lci::alloc_cq_x().runtime(own)();
+    if (lci::register_rcomp_x(queue).runtime(own)() != 1) return 2;
+    const std::string address = lci::get_address_x().runtime(own)();
+    const lci::device_t device = lci::get_default_device_x().runtime(own)();
+    const pid_t grandchild = fork();
+    if (grandchild == 0) {
+      lci::restart_after_fork();
+      lci::runtime_t mine = lci::alloc_runtime_x().bootstrap("none")();
+      const int parent = lci::connect_x(address).runtime(mine)().rank;
+      const int64_t number = 4711;
+      lci::post_am_x(parent, &number, sizeof number, lci::COMP_NULL, 1).runtime(mine)();
+      lci::disconnect_x(parent).runtime(mine)();
+      lci::free_runtime(&mine);
+      _exit(0);
+    }
+    const lci::status_t s = lci::cq_wait_for_x(queue, 30).device(device)();
+    int64_t number = 0;
+    if (s.is_done() && s.size == sizeof number) std::memcpy(&number, s.buffer, sizeof number);
+    std::free(s.buffer);
+    int ended = -1;
+    waitpid(grandchild, &ended, 0);
+    lci::free_comp_x(&queue).runtime(own)();
+    lci::free_runtime(&own);
+    return number == 4711 && ended == 0 ? 0 : 3;
+  });
+}
+
 }  // namespace
 
 int main() {
@@ -110,6 +146,7 @@ int main() {
              return status_of_child([&] { return try_all(second, counter, sync, mr, rcomp); });
            }) == 0,
            "each call is refused in a grandchild");
+    expect(talk_as_own_processes() == 0, "children that start anew connect with each other");
   }
   // Communication still works.
   char out[8] = "hello", in[8] = {};

@@ -48,4 +48,9 @@ void unlist_for_forks(device& d) noexcept {
   all.erase(std::remove(all.begin(), all.end(), &d), all.end());
 }
 
+void forget_listed_devices() noexcept {
+  std::lock_guard guard(listed().mutex);
+  listed().devices.clear();
+}
+
 }  // namespace lci::core

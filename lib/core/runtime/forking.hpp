@@ -11,5 +11,7 @@ class device;
 /// devices listed here.
 void list_for_forks(device& d);
 void unlist_for_forks(device& d) noexcept;
+/// In a child that starts anew: the listed devices are the parent's.
+void forget_listed_devices() noexcept;
 
 }  // namespace lci::core

@@ -40,6 +40,13 @@ void finalize_process() {
   process_size.store(-1, std::memory_order_relaxed);
 }
 
+void forget_process() {
+  std::lock_guard guard(process_mutex);
+  n_initialized = 0;
+  process_rank.store(-1, std::memory_order_relaxed);
+  process_size.store(-1, std::memory_order_relaxed);
+}
+
 int rank_of_process() { return process_rank.load(std::memory_order_relaxed); }
 int size_of_process() { return process_size.load(std::memory_order_relaxed); }
 

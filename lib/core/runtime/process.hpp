@@ -10,6 +10,8 @@ namespace lci::core {
 void initialize_process(const runtime_attr_t& attr, const net_context_attr_t& net_attr);
 /// Undoes one initialize_process(); without one, does nothing.
 void finalize_process();
+/// Undoes all of them, in a forked child that starts anew.
+void forget_process();
 
 /// -1 before initialize_process(), and where each runtime has ranks of its own.
 int rank_of_process();

@@ -13,6 +13,7 @@
 #include "lib/core/device/device.hpp"
 #include "lib/core/device/in_progress.hpp"
 #include "lib/core/device/net_context.hpp"
+#include "lib/core/runtime/forking.hpp"
 #include "lib/core/runtime/process.hpp"
 #include "lib/core/runtime/runtime.hpp"
 
@@ -240,3 +241,23 @@ matching_engine_t get_default_matching_engine(get_default_matching_engine_args& 
 }
 
 }  // namespace lci::core
+
+// The parent's objects are neither freed nor touched: their destructors would send close notifications through
+// connections that are the parent's.
+void lci::restart_after_fork() {
+  using namespace core;
+  if (!watched_for(process_was_forked)) return;
+  {
+    std::lock_guard guard(g_default_mutex);
+    g_default_users = 0;
+    g_default_runtime.store(nullptr, std::memory_order_release);
+    detail::default_device.store(nullptr, std::memory_order_relaxed);
+  }
+  {
+    std::lock_guard guard(g_mutex);
+    g_runtimes.clear();
+  }
+  forget_process();
+  forget_listed_devices();
+  call_watch.fetch_and(static_cast<uint8_t>(~process_was_forked), std::memory_order_relaxed);
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""dd through the I/O server, over shared memory and TCP, beside the core's bandwidth and dd on local files.
+
+    python3 bench/io_server/dd.py [--build build/release] [--repeat 5] [--megabytes 512]
+
+All files are in memory (/dev/shm). Prints medians; a ratio is that to the core's bandwidth of puts and gets of 1 MiB
+between two such processes over the same network.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+
+def start_server(build, folder, network):
+    address = folder / f'address.{network}'
+    environment = dict(os.environ, **({'LCI_ATTR_BACKEND': 'tcp'} if network == 'tcp' else {}))
+    command = [str(build / 'examples/io_server/lci_iod'), str(folder), '--address-file', str(address)]
+    if network == 'tcp':
+        command += ['--listen', 'tcp://127.0.0.1:0']
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    while not address.exists():
+        if server.poll() is not None:
+            raise SystemExit('lci_iod has ended')
+        time.sleep(0.01)
+    environment.update(IOD_SERVER=address.read_text().strip(),
+                       LD_PRELOAD=str(build / 'examples/io_server/liblci_io_shim.so'))
+    return server, environment
+
+
+def dd(source, target, megabytes, environment=None):
+    done = subprocess.run(['dd', f'if={source}', f'of={target}', 'bs=1M', f'count={megabytes}', 'conv=notrunc'],
+                          env=environment, capture_output=True, text=True, check=True)
+    size, seconds = re.search(r'(\d+) bytes.*, ([0-9.e-]+) s,', done.stderr).groups()
+    return int(size) / float(seconds) / 1e9
+
+
+def core(build, network):
+    """What the core's puts and gets of 1 MiB reach between two such peers."""
+    environment = dict(os.environ, **({'LCI_ATTR_BACKEND': 'tcp'} if network == 'tcp' else {}))
+    done = subprocess.run([str(build / 'bench/io_peers')], env=environment, capture_output=True, text=True, check=True)
+    return [float(number) for number in done.stdout.split()]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--build', type=pathlib.Path, default=pathlib.Path('build/release'))
+    parser.add_argument('--repeat', type=int, default=5)
+    parser.add_argument('--megabytes', type=int, default=512)
+    o = parser.parse_args()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='io_server_', dir='/dev/shm'))
+    servers = []
+    try:
+        file = folder / 'file'
+        dd('/dev/zero', file, o.megabytes)
+        setups = {'local': (None, str(file))}
+        for network in ('shm', 'tcp'):
+            server, environment = start_server(o.build, folder, network)
+            servers.append(server)
+            setups[network] = (environment, '/remote/file')
+        figures = {}
+        for _ in range(o.repeat):  # by turns, so that all see the same machine
+            for name, (environment, path) in setups.items():
+                figures.setdefault((name, 'read'), []).append(dd(path, '/dev/null', o.megabytes, environment))
+                figures.setdefault((name, 'write'), []).append(dd('/dev/zero', path, o.megabytes, environment))
+            for network in ('shm', 'tcp'):
+                put, get = core(o.build, network)
+                figures.setdefault((network, 'put'), []).append(put)
+                figures.setdefault((network, 'get'), []).append(get)
+        medians = {key: statistics.median(values) for key, values in figures.items()}
+        for (name, what), speed in sorted(medians.items()):
+            # The server puts what is read, and gets what is written.
+            base = medians.get((name, {'read': 'put', 'write': 'get'}.get(what)))
+            ratio = f'  {speed / base:.2f} of the core' if base else ''
+            low, high = min(figures[name, what]), max(figures[name, what])
+            print(f'{name:6} {what:6} {speed:6.2f} GB/s [{low:.2f} {high:.2f}]{ratio}')
+    finally:
+        for server in servers:
+            server.terminate()
+            server.wait()
+        shutil.rmtree(folder)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,126 @@
+#include "client.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace io_server {
+
+namespace {
+
+request about(op what, uint64_t handle = 0, int64_t a = 0, int64_t b = 0, int64_t c = 0) {
+  request r;
+  r.what = what;
+  r.handle = handle;
+  r.a = a;
+  r.b = b;
+  r.c = c;
+  return r;
+}
+
+/// A reply without the data that belong to it is none of this protocol.
+int checked(const answer& a, size_t size) { return a.error == 0 && a.size != size ? EIO : a.error; }
+
+}  // namespace
+
+int client::open(std::string_view path, int flags, mode_t mode, opened* file) {
+  const request r = about(op::open, 0, flags, static_cast<int64_t>(mode));
+  const answer a = connection_.call(r, path, {}, nullptr, &file->status, sizeof file->status);
+  file->handle = static_cast<uint64_t>(a.result);
+  return checked(a, sizeof file->status);
+}
+
+int client::close(uint64_t handle) { return connection_.call(about(op::close, handle)).error; }
+
+int client::read(uint64_t handle, void* to, size_t size, int64_t offset, size_t* done) {
+  *done = 0;
+  do {
+    char* const next = static_cast<char*>(to) + *done;
+    const size_t part = std::min(size - *done, most_bulk);
+    request r = about(op::read, handle, offset + static_cast<int64_t>(*done), static_cast<int64_t>(part));
+    answer a;
+    if (part <= most_inline) {
+      a = connection_.call(r, {}, {}, nullptr, next, part);
+      if (a.error == 0 && static_cast<size_t>(a.result) != a.size) a.error = EIO;
+    } else {
+      const connection::registered memory(connection_, next, part);
+      r.memory = memory.remote();
+      a = connection_.call(r);
+    }
+    if (a.error != 0) return a.error;
+    if (a.result < 0 || static_cast<size_t>(a.result) > part) return EIO;
+    *done += static_cast<size_t>(a.result);
+    if (static_cast<size_t>(a.result) < part) return 0;
+  } while (*done < size);
+  return 0;
+}
+
+int client::write(uint64_t handle, const void* from, size_t size, int64_t offset, size_t* done, int64_t* behind) {
+  *done = 0;
+  do {
+    const char* const next = static_cast<const char*>(from) + *done;
+    const size_t part = std::min(size - *done, most_bulk);
+    const int64_t at = offset < 0 ? -1 : offset + static_cast<int64_t>(*done);
+    request r = about(op::write, handle, at, static_cast<int64_t>(part));
+    answer a;
+    if (part <= most_inline) {
+      r.data_size = static_cast<uint16_t>(part);
+      a = connection_.call(r, {}, {}, next);
+    } else {
+      const connection::registered memory(connection_, next, part);
+      r.memory = memory.remote();
+      a = connection_.call(r);
+    }
+    if (a.error != 0) return a.error;
+    if (a.result < 0 || static_cast<size_t>(a.result) > part) return EIO;
+    *done += static_cast<size_t>(a.result);
+    if (behind != nullptr) *behind = a.second;
+    if (static_cast<size_t>(a.result) < part) return 0;
+  } while (*done < size);
+  return 0;
+}
+
+int client::stat(std::string_view path, bool follow, struct statx* status) {
+  const request r = about(op::stat, 0, follow);
+  return checked(connection_.call(r, path, {}, nullptr, status, sizeof *status), sizeof *status);
+}
+
+int client::stat(uint64_t handle, struct statx* status) {
+  const request r = about(op::fstat, handle);
+  return checked(connection_.call(r, {}, {}, nullptr, status, sizeof *status), sizeof *status);
+}
+
+int client::statfs(std::string_view path, struct statfs* status) {
+  const request r = about(op::statfs);
+  return checked(connection_.call(r, path, {}, nullptr, status, sizeof *status), sizeof *status);
+}
+
+int client::readlink(std::string_view path, char* to, size_t room, size_t* size) {
+  const answer a = connection_.call(about(op::readlink), path, {}, nullptr, to, room);
+  *size = a.size;
+  return a.error;
+}
+
+int client::list(uint64_t handle, int64_t position, void* to, size_t room, size_t* size) {
+  const request r = about(op::list, handle, position, static_cast<int64_t>(room));
+  const answer a = connection_.call(r, {}, {}, nullptr, to, room);
+  *size = a.size;
+  return a.error == 0 && static_cast<size_t>(a.result) != a.size ? EIO : a.error;
+}
+
+int client::call(op what, std::string_view text, int64_t a, int64_t b, int64_t c, std::string_view text2) {
+  return connection_.call(about(what, 0, a, b, c), text, text2).error;
+}
+
+int client::call(op what, uint64_t handle, int64_t a, int64_t b, int64_t c) {
+  return connection_.call(about(what, handle, a, b, c)).error;
+}
+
+int client::test_lock(uint64_t handle, int* type, int64_t at[2]) {
+  const request r = about(op::testlock, handle, *type, at[0], at[1]);
+  const answer a = connection_.call(r, {}, {}, nullptr, at, 2 * sizeof at[0]);
+  *type = static_cast<int>(a.result);
+  return checked(a, 2 * sizeof at[0]);
+}
+
+}  // namespace io_server

@@ -1,0 +1,180 @@
+#include "connection.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace io_server {
+
+namespace {
+
+/// A client has few messages under way.
+constexpr size_t packets = 1024;
+/// How long a call polls before it sleeps, in seconds: most are answered by then, and to be woken takes as long as a call.
+constexpr double awake = 0.001;
+/// How often a call that waits asks whether the server is still connected, in seconds.
+constexpr double look_again = 0.25;
+
+}  // namespace
+
+connection::connection(const std::string& address, double timeout) : timeout_(timeout) {
+  runtime_ = lci::alloc_runtime_x().bootstrap("none").max_peers(4).accept_external_peers(false).name("io client")();
+  try {
+    device_ = lci::get_default_device_x().runtime(runtime_)();
+    packets_ = lci::get_default_packet_pool_x().runtime(runtime_)();
+    server_ = lci::connect_x(address).runtime(runtime_).timeout(timeout)().rank;
+    const answer greeted = call(request{});
+    if (greeted.error != 0) throw lci::resource_error("the server at " + address + " does not answer as lci_iod does");
+  } catch (...) {
+    lost_.store(true, std::memory_order_release);
+    free_.clear();
+    lci::free_runtime(&runtime_);
+    throw;
+  }
+}
+
+connection::~connection() {
+  leave();
+  try {
+    lci::disconnect_x(server_).runtime(runtime_)();
+    for (auto& s : free_) {
+      lci::deregister_rcomp_x(s->handle).runtime(runtime_)();
+      lci::free_comp_x(&s->arrived).runtime(runtime_)();
+    }
+    lci::free_runtime(&runtime_);
+  } catch (const std::exception&) {
+    // The server has died meanwhile: nothing is left to do.
+  }
+}
+
+void connection::leave() {
+  if (is_lost()) return;
+  request r;
+  r.what = op::bye;
+  call(r);
+  lost_.store(true, std::memory_order_release);
+}
+
+std::unique_ptr<connection::slot> connection::take_slot() {
+  std::lock_guard guard(mutex_);
+  std::unique_ptr<slot> s;
+  if (free_.empty()) {
+    s = std::make_unique<slot>();
+    s->arrived = lci::alloc_sync_x().runtime(runtime_)();
+    s->handle = lci::register_rcomp_x(s->arrived).runtime(runtime_)();
+  } else {
+    s = std::move(free_.back());
+    free_.pop_back();
+  }
+  s->number = ++last_number_;
+  return s;
+}
+
+void connection::put_slot(std::unique_ptr<slot> s) {
+  std::lock_guard guard(mutex_);
+  free_.push_back(std::move(s));
+}
+
+void connection::lose() {
+  if (lost_.exchange(true)) return;
+  try {
+    lci::disconnect_x(server_).runtime(runtime_)();
+  } catch (const std::exception&) {
+  }
+}
+
+bool connection::send(const request& r, std::string_view text, std::string_view text2, const void* data) {
+  const size_t size = sizeof r + text.size() + text2.size() + r.data_size;
+  void* packet;
+  while ((packet = lci::get_upacket_x().runtime(runtime_)()) == nullptr) lci::progress_x().device(device_)();
+  auto* to = static_cast<char*>(packet);
+  std::memcpy(to, &r, sizeof r);
+  to += sizeof r;
+  for (const std::string_view t : {text, text2}) {
+    if (!t.empty()) std::memcpy(to, t.data(), t.size());
+    to += t.size();
+  }
+  if (r.data_size != 0) std::memcpy(to, data, r.data_size);
+  try {
+    for (;;) {
+      const lci::status_t s =
+          lci::post_am_x(server_, packet, size, lci::COMP_NULL_RETRY, request_queue).device(device_)();
+      if (!s.is_retry()) return s.is_done();
+      if (is_lost()) break;
+      lci::progress_x().device(device_)();
+    }
+  } catch (const std::exception&) {
+    lose();
+  }
+  lci::put_upacket_x(packet).runtime(runtime_)();
+  return false;
+}
+
+bool connection::wait(slot& s, lci::status_t* arrived) {
+  using clock = std::chrono::steady_clock;
+  const auto until = clock::now() + std::chrono::duration<double>(timeout_);
+  try {
+    if (lci::sync_wait_for_x(s.arrived, awake, arrived).device(device_).park(false)()) return true;
+  } catch (const std::exception&) {
+    lose();
+  }
+  while (!is_lost()) {
+    try {
+      if (lci::sync_wait_for_x(s.arrived, look_again, arrived).device(device_)()) return true;
+      // A server that has disconnected causes no exception in progress(), but in posts. The message to an unregistered
+      // handle is dropped there.
+      lci::post_am_x(server_, nullptr, 0, lci::COMP_NULL_RETRY, ~lci::rcomp_t{0} >> 8).device(device_)();
+    } catch (const std::exception&) {
+      break;
+    }
+    if (clock::now() > until) break;
+  }
+  // Another thread may have taken the exception while the reply was there already.
+  if (lci::sync_test_x(s.arrived, arrived).runtime(runtime_)()) return true;
+  lose();
+  return false;
+}
+
+answer connection::call(request r, std::string_view text, std::string_view text2, const void* data, void* into,
+                        size_t room) {
+  answer a;
+  if (is_lost()) return a;
+  if (sizeof r + text.size() + text2.size() + r.data_size > most_message) {
+    a.error = ENAMETOOLONG;
+    return a;
+  }
+  std::unique_ptr<slot> s = take_slot();
+  r.text_size = static_cast<uint16_t>(text.size());
+  r.text2_size = static_cast<uint16_t>(text2.size());
+  r.reply_to = s->handle;
+  r.number = s->number;
+  lci::status_t arrived;
+  if (!send(r, text, text2, data) || !wait(*s, &arrived)) {
+    (void)s.release();  // a late reply may still signal it: it stays until the process ends
+    return a;
+  }
+  reply got;
+  if (arrived.size >= sizeof got) {
+    std::memcpy(&got, arrived.buffer, sizeof got);
+    if (got.number == r.number && got.size <= arrived.size - sizeof got) {
+      a.error = got.error;
+      a.result = got.result;
+      a.second = got.second;
+      a.size = std::min<size_t>(got.size, room);
+      if (a.size != 0) std::memcpy(into, static_cast<char*>(arrived.buffer) + sizeof got, a.size);
+    }
+  }
+  std::free(arrived.buffer);
+  put_slot(std::move(s));
+  return a;
+}
+
+connection::registered::registered(connection& c, const void* memory, size_t size) : connection_(c) {
+  region_ = lci::register_memory_x(const_cast<void*>(memory), size).device(c.device_)();
+  remote_ = lci::get_rmr_x(region_).runtime(c.runtime_)();
+}
+
+connection::registered::~registered() { lci::deregister_memory_x(&region_).runtime(connection_.runtime_)(); }
+
+}  // namespace io_server

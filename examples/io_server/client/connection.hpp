@@ -1,0 +1,83 @@
+// A process's connection with the server: sends requests and waits for their replies.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <lci.hpp>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../protocol.hpp"
+
+namespace io_server {
+
+/// What the server answered. Each call ends with one; a lost server is `error == EIO`.
+struct answer {
+  int error = EIO;
+  int64_t result = 0, second = 0;
+  size_t size = 0;  ///< bytes of data that were stored
+};
+
+/// Owns a runtime of its own, so it does not meet the program's own use of LCI. Thread-safe: each call has a slot, and
+/// threads that wait make progress for all. Once the server is lost, every call returns EIO at once.
+class connection {
+ public:
+  /// Throws what lci::connect() throws. `timeout`: seconds that a call waits for its reply, and connect() for its own.
+  connection(const std::string& address, double timeout);
+  ~connection();
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+
+  /// Sends the request with its texts and data, and stores the reply's data in `into`.
+  answer call(request r, std::string_view text = {}, std::string_view text2 = {}, const void* data = nullptr,
+              void* into = nullptr, size_t room = 0);
+
+  /// Memory that the server may read or write until it is destroyed.
+  class registered {
+   public:
+    registered(connection& c, const void* memory, size_t size);
+    ~registered();
+    registered(const registered&) = delete;
+    registered& operator=(const registered&) = delete;
+    const lci::rmr_t& remote() const { return remote_; }
+
+   private:
+    connection& connection_;
+    lci::mr_t region_;
+    lci::rmr_t remote_;
+  };
+
+  /// Ends the session; later calls return EIO.
+  void leave();
+
+  bool is_lost() const { return lost_.load(std::memory_order_acquire); }
+
+ private:
+  struct slot {
+    lci::comp_t arrived;  // a synchronizer
+    lci::rcomp_t handle = 0;
+    uint32_t number = 0;
+  };
+
+  std::unique_ptr<slot> take_slot();
+  void put_slot(std::unique_ptr<slot> s);
+  bool send(const request& r, std::string_view text, std::string_view text2, const void* data);
+  bool wait(slot& s, lci::status_t* arrived);
+  void lose();
+
+  const double timeout_;
+  lci::runtime_t runtime_;
+  lci::device_t device_;
+  lci::packet_pool_t packets_;
+  int server_ = -1;
+  std::atomic<bool> lost_{false};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<slot>> free_;  // under mutex_
+  uint32_t last_number_ = 0;                 // under mutex_
+};
+
+}  // namespace io_server

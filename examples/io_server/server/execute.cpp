@@ -1,0 +1,98 @@
+#include "execute.hpp"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace io_server {
+
+bool take_request(const void* message, size_t size, received& r) {
+  if (size < sizeof r.head) return false;
+  std::memcpy(&r.head, message, sizeof r.head);
+  const request& h = r.head;
+  if (h.magic != protocol_magic) return false;
+  if (size != sizeof h + h.text_size + h.text2_size + h.data_size) return false;
+  const char* at = static_cast<const char*>(message) + sizeof h;
+  r.text.assign(at, h.text_size);
+  r.text2.assign(at + h.text_size, h.text2_size);
+  r.data = at + h.text_size + h.text2_size;
+  // A 0 in a path would hide the rest of it from the system.
+  return r.text.find('\0') == std::string::npos && r.text2.find('\0') == std::string::npos;
+}
+
+namespace {
+
+int open_file_of(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out) {
+  // Opening a pipe or a device may wait or have effects: so without waiting, and only files and folders are kept.
+  const int flags = static_cast<int>(r.head.a);
+  constexpr int forwarded = O_ACCMODE | O_APPEND | O_CREAT | O_DIRECTORY | O_EXCL | O_NOATIME | O_NOFOLLOW | O_TRUNC |
+                            O_SYNC | O_DSYNC | O_PATH | O_TMPFILE;
+  auto file = std::make_shared<open_file>();
+  file->fd =
+      root.open(r.text, (flags & forwarded) | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK), static_cast<mode_t>(r.head.b));
+  if (!file->fd) return errno;
+  struct statx status {};
+  if (statx(file->fd.get(), "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return errno;
+  if (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode) && (flags & O_PATH) == 0) return ENXIO;
+  file->flags = flags;
+  file->identity = {makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
+  const uint64_t handle = client.add(std::move(file));
+  if (handle == 0) return EMFILE;
+  answer.result = static_cast<int64_t>(handle);
+  std::memcpy(out.data, &status, sizeof status);
+  out.size = sizeof status;
+  return 0;
+}
+
+}  // namespace
+
+void execute(const root_folder& root, session& client, const received& r, reply& answer, outgoing& out) {
+  switch (r.head.what) {
+    case op::open:
+      answer.error = open_file_of(root, client, r, answer, out);
+      break;
+    case op::close:
+      answer.error = client.remove(r.head.handle) ? 0 : EBADF;
+      break;
+    case op::read:
+    case op::write:
+    case op::fstat:
+    case op::ftruncate:
+    case op::fsync:
+    case op::fallocate:
+    case op::list:
+      answer.error = execute_on_file(client, r, answer, out);
+      break;
+    case op::stat:
+    case op::access:
+    case op::truncate:
+    case op::readlink:
+    case op::statfs:
+      answer.error = execute_on_path(root, r, out);
+      break;
+    case op::unlink:
+    case op::rename:
+    case op::mkdir:
+    case op::symlink:
+    case op::link:
+      answer.error = execute_on_names(root, r);
+      break;
+    case op::chmod:
+    case op::chown:
+    case op::utimens:
+      answer.error = execute_on_attributes(root, client, r);
+      break;
+    case op::lock:
+    case op::testlock:
+    case op::flock:
+      answer.error = execute_on_locks(client, r, answer, out);
+      break;
+    default:
+      answer.error = ENOSYS;
+  }
+}
+
+}  // namespace io_server

@@ -1,0 +1,84 @@
+// Requests about open files: data that fit in a message, sizes, listings.
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "execute.hpp"
+
+namespace io_server {
+
+namespace {
+
+int read_inline(int fd, const request& h, reply& answer, outgoing& out) {
+  if (h.b < 0 || static_cast<size_t>(h.b) > std::min(most_inline, out.room)) return EINVAL;
+  ssize_t n;
+  while ((n = pread(fd, out.data, static_cast<size_t>(h.b), h.a)) < 0 && errno == EINTR) {
+  }
+  if (n < 0) return errno;
+  answer.result = n;
+  out.size = static_cast<size_t>(n);
+  return 0;
+}
+
+int write_inline(const open_file& file, const received& r, reply& answer) {
+  const bool appends = r.head.a < 0;
+  if (appends && (file.flags & O_APPEND) == 0) return EINVAL;
+  ssize_t n;
+  while ((n = appends ? write(file.fd.get(), r.data, r.head.data_size)
+                      : pwrite(file.fd.get(), r.data, r.head.data_size, r.head.a)) < 0 &&
+         errno == EINTR) {
+  }
+  if (n < 0) return errno;
+  answer.result = n;
+  answer.second = appends ? lseek(file.fd.get(), 0, SEEK_CUR) : r.head.a + n;
+  return 0;
+}
+
+int list(open_file& file, const request& h, reply& answer, outgoing& out) {
+  std::lock_guard guard(file.position);
+  if (lseek(file.fd.get(), h.a, SEEK_SET) < 0) return errno;
+  const size_t room = std::min(out.room, static_cast<size_t>(std::max<int64_t>(h.b, 0)));
+  const long n = syscall(SYS_getdents64, file.fd.get(), out.data, room);
+  if (n < 0) return errno;
+  answer.result = n;
+  out.size = static_cast<size_t>(n);
+  return 0;
+}
+
+int returned(int result) { return result == 0 ? 0 : errno; }
+
+}  // namespace
+
+int execute_on_file(session& client, const received& r, reply& answer, outgoing& out) {
+  const std::shared_ptr<open_file> file = client.find(r.head.handle);
+  if (file == nullptr) return EBADF;
+  const int fd = file->fd.get();
+  const request& h = r.head;
+  switch (h.what) {
+    case op::read:
+      return read_inline(fd, h, answer, out);
+    case op::write:
+      return write_inline(*file, r, answer);
+    case op::ftruncate:
+      return returned(ftruncate(fd, h.a));
+    case op::fsync:
+      return returned(h.a != 0 ? fdatasync(fd) : fsync(fd));
+    case op::fallocate:
+      return returned(fallocate(fd, static_cast<int>(h.c), h.a, h.b));
+    case op::list:
+      return list(*file, h, answer, out);
+    default:
+      break;
+  }
+  struct statx status {};
+  if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return errno;
+  std::memcpy(out.data, &status, sizeof status);
+  out.size = sizeof status;
+  return 0;
+}
+
+}  // namespace io_server

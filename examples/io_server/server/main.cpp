@@ -1,0 +1,72 @@
+// lci_iod: an I/O server over LCI. See ../README.md.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <lci.hpp>
+#include <string>
+
+#include "options.hpp"
+#include "server.hpp"
+
+namespace {
+
+io_server::server* running = nullptr;  // for the handler of signals
+
+void stop(int) {
+  if (running != nullptr) running->stop();
+}
+
+void start_runtime(const io_server::server_options& o) {
+  lci::global_attr_t attr = lci::get_g_default_attr();
+  attr.bootstrap = "none";
+  attr.max_peers = o.max_clients;
+  for (const std::string& url : o.listen) attr.peer_listen += (attr.peer_listen.empty() ? "" : ",") + url;
+  if (!o.auth.empty()) attr.peer_auth = o.auth;
+  if (!o.key_file.empty()) attr.peer_key_file = o.key_file;
+  lci::set_g_default_attr(attr);
+  lci::g_runtime_init();
+}
+
+/// A reader sees no file, or the whole address.
+bool write_address(const std::string& path, const std::string& address) {
+  const std::string draft = path + ".new";
+  FILE* f = std::fopen(draft.c_str(), "we");
+  if (f == nullptr) return false;
+  const bool written = std::fprintf(f, "%s\n", address.c_str()) > 0;
+  return std::fclose(f) == 0 && written && std::rename(draft.c_str(), path.c_str()) == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const io_server::server_options o = io_server::parse_options(argc, argv);
+  umask(0);  // clients apply their own
+  try {
+    const io_server::root_folder root(o.root, o.walk);
+    start_runtime(o);
+    {
+      io_server::server server(root, o.threads, o.verbose);
+      running = &server;
+      struct sigaction action {};
+      action.sa_handler = stop;
+      sigaction(SIGTERM, &action, nullptr);
+      sigaction(SIGINT, &action, nullptr);
+      const std::string address = lci::get_address();
+      std::puts(address.c_str());
+      std::fflush(stdout);
+      if (!o.address_file.empty() && !write_address(o.address_file, address)) {
+        std::perror(o.address_file.c_str());
+        return 1;
+      }
+      server.run();
+      running = nullptr;
+    }
+    lci::g_runtime_fina();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "lci_iod: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,22 @@
+// The command line of lci_iod.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace io_server {
+
+struct server_options {
+  std::string root;
+  std::vector<std::string> listen;
+  std::string auth, key_file, address_file;
+  int threads = 2;
+  int max_clients = 1024;
+  bool walk = false;
+  bool verbose = false;
+};
+
+/// Ends the process after --help, and if the options make no sense.
+server_options parse_options(int argc, char** argv);
+
+}  // namespace io_server

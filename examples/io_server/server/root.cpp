@@ -1,0 +1,130 @@
+#include "root.hpp"
+
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <system_error>
+#include <vector>
+
+namespace io_server {
+
+namespace {
+
+constexpr int most_links = 40;  // as Linux
+
+int open_in_root(int root, const char* path, int flags, mode_t mode) {
+  open_how how{};
+  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
+  how.mode = (flags & O_CREAT) != 0 ? mode & 07777 : 0;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  int fd;
+  do {
+    // EAGAIN: something was renamed meanwhile, and the kernel can't be sure that the path stayed below the root.
+    fd = static_cast<int>(syscall(SYS_openat2, root, path, &how, sizeof how));
+  } while (fd < 0 && (errno == EAGAIN || errno == EINTR));
+  return fd;
+}
+
+/// Components of a path, the last one first. True if the path demands a folder (it ends with `/`).
+bool split(const std::string& path, std::vector<std::string>& into) {
+  for (size_t end = path.size(); end > 0;) {
+    const size_t slash = path.rfind('/', end - 1);
+    const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+    if (begin < end) into.push_back(path.substr(begin, end - begin));
+    end = slash == std::string::npos ? 0 : slash;
+  }
+  return !path.empty() && path.back() == '/';
+}
+
+bool read_link(int folder, const char* name, std::string& target) {
+  char text[PATH_MAX];
+  const ssize_t n = readlinkat(folder, name, text, sizeof text);
+  if (n < 0) return false;
+  target.assign(text, static_cast<size_t>(n));
+  return true;
+}
+
+}  // namespace
+
+descriptor::~descriptor() {
+  if (fd_ < 0) return;
+  const int error = errno;
+  close(fd_);
+  errno = error;
+}
+
+root_folder::root_folder(const std::string& path, bool walk)
+    : root_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), walks_(walk) {
+  if (!root_) throw std::system_error(errno, std::generic_category(), path);
+  if (walks_) return;
+  const descriptor probe(open_in_root(root_.get(), ".", O_PATH, 0));
+  walks_ = !probe;  // ENOSYS: the kernel is too old; EPERM: a filter of system calls forbids it
+}
+
+descriptor root_folder::open(const std::string& path, int flags, mode_t mode) const {
+  if ((flags & O_PATH) == 0) flags |= O_NOCTTY;  // openat2() refuses what has no effect
+  if (walks_) return walk(path, flags, mode);
+  return descriptor(open_in_root(root_.get(), path.empty() ? "." : path.c_str(), flags, mode));
+}
+
+descriptor root_folder::parent(const std::string& path, std::string& name) const {
+  size_t end = path.size();
+  while (end > 0 && path[end - 1] == '/') --end;
+  const size_t slash = path.rfind('/', end == 0 ? 0 : end - 1);
+  const size_t begin = slash == std::string::npos || slash >= end ? 0 : slash + 1;
+  name = path.substr(begin, end - begin);
+  if (name.empty() || name == "." || name == "..") {
+    errno = name.empty() ? EBUSY : EINVAL;
+    return descriptor();
+  }
+  return open(path.substr(0, begin), O_PATH | O_DIRECTORY);
+}
+
+// No component is followed by the kernel: each is opened with O_NOFOLLOW, relative to the folder before it, and links
+// are read and put in front of what is left. The folders passed are kept open, so that `..` means the one before, even if
+// somebody moves a folder between two steps.
+descriptor root_folder::walk(const std::string& path, int flags, mode_t mode) const {
+  std::vector<std::string> left;
+  bool folder = split(path, left);
+  std::vector<descriptor> passed;
+  const auto here = [&] { return passed.empty() ? root_.get() : passed.back().get(); };
+  for (int links = 0; !left.empty();) {
+    const std::string name = std::move(left.back());
+    left.pop_back();
+    if (name == ".") continue;
+    if (name == "..") {
+      if (!passed.empty()) passed.pop_back();
+      continue;
+    }
+    const bool last = left.empty();
+    struct stat s {};
+    const bool exists = fstatat(here(), name.c_str(), &s, AT_SYMLINK_NOFOLLOW) == 0;
+    if (exists && S_ISLNK(s.st_mode) && (!last || folder || (flags & (O_NOFOLLOW | O_EXCL)) == 0)) {
+      std::string target;
+      if (!read_link(here(), name.c_str(), target)) return descriptor();
+      if (++links > most_links) {
+        errno = ELOOP;
+        return descriptor();
+      }
+      if (!target.empty() && target[0] == '/') passed.clear();
+      std::vector<std::string> more;
+      if (split(target, more) && last) folder = true;
+      left.insert(left.end(), more.begin(), more.end());
+      continue;
+    }
+    if (last) {
+      const int how = flags | O_NOFOLLOW | O_CLOEXEC | (folder ? O_DIRECTORY : 0);
+      return descriptor(openat(here(), name.c_str(), how, mode & 07777));
+    }
+    descriptor next(openat(here(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next) return descriptor();
+    passed.push_back(std::move(next));
+  }
+  return descriptor(openat(here(), ".", (flags & ~(O_CREAT | O_NOFOLLOW)) | O_CLOEXEC));
+}
+
+}  // namespace io_server

@@ -1,0 +1,51 @@
+// The server: threads that take requests of clients and execute them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <lci.hpp>
+#include <mutex>
+#include <string>
+
+#include "root.hpp"
+#include "session.hpp"
+#include "transfer.hpp"
+
+namespace io_server {
+
+/// Over the process's default runtime. Of its threads one at a time, the leader, takes requests and makes progress. It
+/// executes what is short itself. Before a request that may last long, it lets another thread lead.
+class server {
+ public:
+  server(const root_folder& root, int threads, bool verbose);
+  ~server();
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+
+  /// Returns after stop(), which a signal handler may call.
+  void run();
+  void stop() { stopping_.store(true, std::memory_order_relaxed); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  void work();
+  void serve(const lci::status_t& arrived, transfer_buffers& buffers, std::unique_lock<std::mutex>& leading);
+  void respond(int client, const request& to, const reply& what, const char* data, size_t size);
+  void end_of(int client, const char* how);
+  bool others_are_active(int client);
+  bool may_last(const request& h, int client);
+
+  const root_folder& root_;
+  const int threads_;
+  const bool verbose_;
+  lci::comp_t requests_;  // a queue
+  lci::comp_t sent_;      // ends of replies, which nobody waits for
+  session_table sessions_;
+  std::mutex leading_;
+  int last_client_ = -1;                     // under leading_
+  clock::time_point other_client_was_here_;  // under leading_
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace io_server

@@ -1,0 +1,96 @@
+#include "session.hpp"
+
+#include <cerrno>
+#include <cstdio>
+
+namespace io_server {
+
+uint64_t session::add(std::shared_ptr<open_file> file) {
+  std::lock_guard guard(mutex_);
+  if (ended_ || files_.size() >= most_files) return 0;
+  files_.emplace(++last_, std::move(file));
+  return last_;
+}
+
+std::shared_ptr<open_file> session::find(uint64_t handle) const {
+  std::lock_guard guard(mutex_);
+  const auto at = files_.find(handle);
+  return at == files_.end() ? nullptr : at->second;
+}
+
+bool session::remove(uint64_t handle) {
+  std::shared_ptr<open_file> file;              // closed after the mutex is released
+  std::shared_ptr<const descriptor> its_locks;  // likewise
+  std::lock_guard guard(mutex_);
+  const auto at = files_.find(handle);
+  if (at == files_.end()) return false;
+  file = std::move(at->second);
+  files_.erase(at);
+  const auto locks = locks_.find(file->identity);
+  if (locks != locks_.end()) {
+    its_locks = std::move(locks->second);
+    locks_.erase(locks);
+  }
+  return true;
+}
+
+void session::end() {
+  std::lock_guard guard(mutex_);
+  ended_ = true;
+  locks_.clear();
+  files_.clear();
+}
+
+std::shared_ptr<const descriptor> session::lock_holder(const open_file& file) {
+  std::lock_guard guard(mutex_);
+  if (ended_) {
+    errno = EBADF;
+    return nullptr;
+  }
+  auto& holder = locks_[file.identity];
+  if (holder == nullptr) {
+    char path[48];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", file.fd.get());
+    descriptor fd(::open(path, O_RDWR | O_CLOEXEC));
+    if (!fd) fd = descriptor(::open(path, (file.flags & O_ACCMODE) | O_CLOEXEC));
+    if (!fd) return nullptr;
+    holder = std::make_shared<const descriptor>(std::move(fd));
+  }
+  return holder;
+}
+
+void session_table::begin(int client) {
+  std::shared_ptr<session> former;
+  {
+    std::lock_guard guard(mutex_);
+    auto& at = all_[client];
+    former = std::move(at);
+    at = std::make_shared<session>();
+  }
+  if (former != nullptr) former->end();
+}
+
+std::shared_ptr<session> session_table::find(int client) const {
+  std::lock_guard guard(mutex_);
+  const auto at = all_.find(client);
+  return at == all_.end() ? nullptr : at->second;
+}
+
+void session_table::end(int client) {
+  std::shared_ptr<session> former;
+  {
+    std::lock_guard guard(mutex_);
+    const auto at = all_.find(client);
+    if (at == all_.end()) return;
+    former = std::move(at->second);
+    all_.erase(at);
+  }
+  former->end();
+}
+
+size_t session_table::size() const {
+  std::lock_guard guard(mutex_);
+  return all_.size();
+}
+
+}  // namespace io_server

@@ -1,0 +1,167 @@
+#include "transfer.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace io_server {
+
+namespace {
+
+// In shared memory a post copies: the piece is small enough to be still in the processor's cache when it is copied the
+// second time. Where it is sent, larger ones keep the connection busy.
+constexpr size_t near_piece = size_t{128} << 10;
+constexpr size_t far_piece = size_t{512} << 10;
+constexpr size_t n_pieces = 4;
+/// A client that does not move for this long, in seconds, loses its connection.
+constexpr double patience = 30;
+constexpr double delay = 0.002;
+
+ssize_t read_piece(int fd, char* to, size_t size, off_t at) {
+  ssize_t n;
+  while ((n = pread(fd, to, size, at)) < 0 && errno == EINTR) {
+  }
+  return n;
+}
+
+/// Writes all of it, unless an error stops it. -1: nothing was written.
+ssize_t write_piece(const open_file& file, const char* from, size_t size, off_t at, bool appends) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = appends ? ::write(file.fd.get(), from + done, size - done)
+                              : pwrite(file.fd.get(), from + done, size - done, at + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return done > 0 ? static_cast<ssize_t>(done) : n;
+    done += static_cast<size_t>(n);
+  }
+  return static_cast<ssize_t>(done);
+}
+
+}  // namespace
+
+transfer_buffers::transfer_buffers(lci::device_t device, std::function<void(int)> on_failure)
+    : device_(device),
+      ends_(lci::alloc_cq()),
+      on_failure_(std::move(on_failure)),
+      memory_(n_pieces * far_piece),
+      piece_size_(near_piece) {
+  for (size_t i = 0; i < n_pieces; ++i) pieces_.push_back({memory_.data() + i * far_piece});
+}
+
+transfer_buffers::~transfer_buffers() { lci::free_comp(&ends_); }
+
+bool transfer_buffers::post(piece& p, lci::direction_t direction, int client, const lci::rmr_t& memory) {
+  try {
+    const lci::status_t s = lci::post_comm_x(direction, client, p.memory, p.size, ends_)
+                                .remote_disp(p.disp)
+                                .rmr(memory)
+                                .device(device_)
+                                .user_context(&p)
+                                .deadline(patience)
+                                .allow_retry(false)();
+    p.is = s.is_posted() ? state::under_way : state::arrived;
+    piece_size_ = s.is_posted() ? far_piece : near_piece;
+    return true;
+  } catch (const std::exception&) {  // the client has failed, or its memory is none
+    p.is = state::free;
+    failed_ = true;
+    return false;
+  }
+}
+
+bool transfer_buffers::settle(piece& p, int client) {
+  while (p.is == state::under_way) {
+    lci::status_t s;
+    try {
+      s = lci::cq_wait_for_x(ends_, delay).device(device_).park(!on_delay)();
+    } catch (const lci::peer_failure_error& e) {
+      on_failure_(e.failed_rank());
+      continue;  // the operations of a failed peer end
+    }
+    if (s.is_retry()) {
+      if (on_delay) std::exchange(on_delay, nullptr)();
+      continue;
+    }
+    auto* ended = static_cast<piece*>(s.user_context);
+    ended->is = state::arrived;
+    if (s.is_done()) continue;
+    failed_ = true;
+    if (s.error.errorcode == lci::errorcode_t::timed_out) on_failure_(client);
+  }
+  return !failed_;
+}
+
+void transfer_buffers::settle_all(int client) {
+  for (piece& p : pieces_) {
+    (void)settle(p, client);
+    p.is = state::free;
+  }
+}
+
+int transfer_buffers::file_to_client(int fd, int client, const request& h, size_t size, size_t& total) {
+  for (size_t i = 0; total < size;) {
+    piece& p = pieces_[i];
+    if (!settle(p, client)) return EIO;
+    p.disp = total;
+    const size_t wanted = std::min(piece_size_, size - total);
+    const ssize_t n = read_piece(fd, p.memory, wanted, h.a + static_cast<off_t>(total));
+    if (n < 0) return total > 0 ? 0 : errno;
+    if (n == 0) return 0;
+    p.size = static_cast<size_t>(n);
+    if (!post(p, lci::direction_t::OUT, client, h.memory)) return EIO;
+    total += p.size;
+    if (p.size < wanted) return 0;
+    if (p.is == state::under_way) i = (i + 1) % n_pieces;  // else the same memory, which is in the cache
+  }
+  return 0;
+}
+
+int transfer_buffers::read(const open_file& file, int client, const request& h, reply& answer) {
+  if (h.b < 0 || static_cast<size_t>(h.b) > std::min<size_t>(most_bulk, h.memory.size())) return EINVAL;
+  failed_ = false;
+  size_t total = 0;
+  const int error = file_to_client(file.fd.get(), client, h, static_cast<size_t>(h.b), total);
+  settle_all(client);
+  answer.result = static_cast<int64_t>(total);
+  return failed_ ? EIO : error;
+}
+
+int transfer_buffers::write(const open_file& file, int client, const request& h, reply& answer) {
+  if (h.b < 0 || static_cast<size_t>(h.b) > std::min<size_t>(most_bulk, h.memory.size())) return EINVAL;
+  const bool appends = h.a < 0;
+  if (appends && (file.flags & O_APPEND) == 0) return EINVAL;
+  failed_ = false;
+  const size_t size = static_cast<size_t>(h.b);
+  size_t requested = 0, total = 0;
+  int error = 0;
+  for (size_t i = 0, next = 0; total < size && error == 0; i = (i + 1) % n_pieces) {
+    // All pieces but the one that is written are under way.
+    for (; requested < size && pieces_[next].is == state::free; next = (next + 1) % n_pieces) {
+      piece& p = pieces_[next];
+      p.disp = requested;
+      p.size = std::min(piece_size_, size - requested);
+      if (!post(p, lci::direction_t::IN, client, h.memory)) break;
+      requested += p.size;
+      if (p.is == state::arrived) {  // the copy was made by the post: write it while it is in the cache
+        next = (next + 1) % n_pieces;
+        break;
+      }
+    }
+    piece& p = pieces_[i];
+    if (failed_ || !settle(p, client)) break;
+    const ssize_t n = write_piece(file, p.memory, p.size, h.a + static_cast<off_t>(total), appends);
+    p.is = state::free;
+    if (n < 0) error = errno;
+    if (n > 0) total += static_cast<size_t>(n);
+    if (n >= 0 && static_cast<size_t>(n) < p.size) break;
+  }
+  settle_all(client);
+  answer.result = static_cast<int64_t>(total);
+  answer.second = appends ? lseek(file.fd.get(), 0, SEEK_CUR) : h.a + static_cast<int64_t>(total);
+  if (failed_) return EIO;
+  return total > 0 ? 0 : error;
+}
+
+}  // namespace io_server

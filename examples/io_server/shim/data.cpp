@@ -1,0 +1,268 @@
+// Reading and writing, positions, and what is about the whole data of a descriptor.
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <vector>
+
+#include "calls.hpp"
+#include "data.hpp"
+#include "real.hpp"
+
+namespace io_shim {
+
+using io_server::op;
+
+namespace {
+
+int size_of(using_file& f, int64_t* size) {
+  struct statx status {};
+  const int error = f.client().stat(f.handle(), &status);
+  *size = static_cast<int64_t>(status.stx_size);
+  return error;
+}
+
+/// What was read before an error counts; the error is the next call's.
+int error_unless_some(int error, size_t done) { return done > 0 ? 0 : error; }
+
+}  // namespace
+
+ssize_t read_at(int fd, void* to, size_t size, int64_t offset) {
+  size_t done = 0;
+  if (with_file(fd, [&](using_file& f) {
+        return error_unless_some(f.client().read(f.handle(), to, size, offset, &done), done);
+      }) != 0)
+    return -1;
+  return static_cast<ssize_t>(done);
+}
+
+namespace {
+
+ssize_t write_at(int fd, const void* from, size_t size, int64_t offset) {
+  size_t done = 0;
+  if (with_file(fd, [&](using_file& f) {
+        const int64_t at = (f.file().flags() & O_APPEND) != 0 ? -1 : offset;  // as Linux does
+        return error_unless_some(f.client().write(f.handle(), from, size, at, &done), done);
+      }) != 0)
+    return -1;
+  return static_cast<ssize_t>(done);
+}
+
+/// Small pieces travel together; a large one goes to where it belongs without a copy.
+constexpr size_t together = io_server::most_inline;
+
+size_t total_of(const iovec* pieces, int n) {
+  size_t total = 0;
+  for (int i = 0; i < n; ++i) total += pieces[i].iov_len;
+  return total;
+}
+
+template <class One>
+ssize_t each(const iovec* pieces, int n, One one) {
+  ssize_t total = 0;
+  for (int i = 0; i < n; ++i) {
+    if (pieces[i].iov_len == 0) continue;
+    const ssize_t part = one(pieces[i].iov_base, pieces[i].iov_len, total);
+    if (part < 0) return total > 0 ? total : -1;
+    total += part;
+    if (static_cast<size_t>(part) < pieces[i].iov_len) break;
+  }
+  return total;
+}
+
+/// `one(memory, size, offset in the whole)` reads.
+template <class One>
+ssize_t scatter(const iovec* pieces, int n, One one) {
+  if (n < 0 || n > IOV_MAX) return result_of(EINVAL);
+  const size_t total = total_of(pieces, n);
+  if (total > together || n < 2) return each(pieces, n, one);
+  char memory[together];
+  const ssize_t got = one(memory, total, 0);
+  size_t left = got < 0 ? 0 : static_cast<size_t>(got);
+  for (int i = 0, at = 0; i < n && left > 0; ++i) {
+    const size_t part = std::min(pieces[i].iov_len, left);
+    std::memcpy(pieces[i].iov_base, memory + at, part);
+    at += static_cast<int>(part);
+    left -= part;
+  }
+  return got;
+}
+
+template <class One>
+ssize_t gather(const iovec* pieces, int n, One one) {
+  if (n < 0 || n > IOV_MAX) return result_of(EINVAL);
+  const size_t total = total_of(pieces, n);
+  if (total > together || n < 2) return each(pieces, n, one);
+  char memory[together];
+  size_t at = 0;
+  for (int i = 0; i < n; ++i) {
+    if (pieces[i].iov_len != 0) std::memcpy(memory + at, pieces[i].iov_base, pieces[i].iov_len);
+    at += pieces[i].iov_len;
+  }
+  return one(memory, total, 0);
+}
+
+}  // namespace
+
+ssize_t read_next(int fd, void* to, size_t size) {
+  size_t done = 0;
+  if (with_file(fd, [&](using_file& f) {
+        remote_file::position at(f.file());
+        const int error = f.client().read(f.handle(), to, size, at.get(), &done);
+        at.set(at.get() + static_cast<int64_t>(done));
+        return error_unless_some(error, done);
+      }) != 0)
+    return -1;
+  return static_cast<ssize_t>(done);
+}
+
+ssize_t write_next(int fd, const void* from, size_t size) {
+  size_t done = 0;
+  if (with_file(fd, [&](using_file& f) {
+        remote_file::position at(f.file());
+        const bool appends = (f.file().flags() & O_APPEND) != 0;
+        int64_t behind = at.get();
+        const int error = f.client().write(f.handle(), from, size, appends ? -1 : at.get(), &done, &behind);
+        if (done > 0) at.set(appends ? behind : at.get() + static_cast<int64_t>(done));
+        return error_unless_some(error, done);
+      }) != 0)
+    return -1;
+  return static_cast<ssize_t>(done);
+}
+
+off_t seek(int fd, off_t offset, int whence) {
+  int64_t result = -1;
+  const int error = with_file(fd, [&](using_file& f) {
+    remote_file::position at(f.file());
+    int64_t from = 0;
+    if (whence == SEEK_CUR) from = at.get();
+    if (whence == SEEK_END)
+      if (const int e = size_of(f, &from)) return e;
+    if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END) return EINVAL;
+    if (from + offset < 0) return EINVAL;
+    at.set(result = from + offset);
+    return 0;
+  });
+  return error == 0 ? result : -1;
+}
+
+}  // namespace io_shim
+
+using namespace io_shim;
+
+IO_EXPORT ssize_t read(int fd, void* to, size_t size) {
+  return is_remote(fd) ? read_next(fd, to, size) : IO_REAL(read)(fd, to, size);
+}
+IO_EXPORT ssize_t __read_chk(int fd, void* to, size_t size, size_t room) {
+  if (size > room) __builtin_trap();
+  return read(fd, to, size);
+}
+IO_EXPORT ssize_t write(int fd, const void* from, size_t size) {
+  return is_remote(fd) ? write_next(fd, from, size) : IO_REAL(write)(fd, from, size);
+}
+IO_EXPORT ssize_t pread(int fd, void* to, size_t size, off_t offset) {
+  if (!is_remote(fd)) return IO_REAL(pread)(fd, to, size, offset);
+  return offset < 0 ? result_of(EINVAL) : read_at(fd, to, size, offset);
+}
+IO_ALIAS(pread64, pread);
+IO_EXPORT ssize_t __pread_chk(int fd, void* to, size_t size, off_t offset, size_t room) {
+  if (size > room) __builtin_trap();
+  return pread(fd, to, size, offset);
+}
+IO_ALIAS(__pread64_chk, __pread_chk);
+IO_EXPORT ssize_t pwrite(int fd, const void* from, size_t size, off_t offset) {
+  if (!is_remote(fd)) return IO_REAL(pwrite)(fd, from, size, offset);
+  return offset < 0 ? result_of(EINVAL) : write_at(fd, from, size, offset);
+}
+IO_ALIAS(pwrite64, pwrite);
+
+IO_EXPORT ssize_t readv(int fd, const iovec* pieces, int n) {
+  if (!is_remote(fd)) return IO_REAL(readv)(fd, pieces, n);
+  return scatter(pieces, n, [fd](void* to, size_t size, ssize_t) { return read_next(fd, to, size); });
+}
+IO_EXPORT ssize_t writev(int fd, const iovec* pieces, int n) {
+  if (!is_remote(fd)) return IO_REAL(writev)(fd, pieces, n);
+  return gather(pieces, n, [fd](const void* from, size_t size, ssize_t) { return write_next(fd, from, size); });
+}
+IO_EXPORT ssize_t preadv(int fd, const iovec* pieces, int n, off_t at) {
+  if (!is_remote(fd)) return IO_REAL(preadv)(fd, pieces, n, at);
+  return scatter(pieces, n, [=](void* to, size_t size, ssize_t done) { return read_at(fd, to, size, at + done); });
+}
+IO_ALIAS(preadv64, preadv);
+IO_EXPORT ssize_t pwritev(int fd, const iovec* pieces, int n, off_t at) {
+  if (!is_remote(fd)) return IO_REAL(pwritev)(fd, pieces, n, at);
+  return gather(pieces, n,
+                [=](const void* from, size_t size, ssize_t done) { return write_at(fd, from, size, at + done); });
+}
+IO_ALIAS(pwritev64, pwritev);
+
+// Flags ask for haste or durability; `at` -1 is the position.
+IO_EXPORT ssize_t preadv2(int fd, const iovec* pieces, int n, off_t at, int flags) {
+  if (!is_remote(fd)) return IO_REAL(preadv2)(fd, pieces, n, at, flags);
+  return at == -1 ? readv(fd, pieces, n) : preadv(fd, pieces, n, at);
+}
+IO_ALIAS(preadv64v2, preadv2);
+IO_EXPORT ssize_t pwritev2(int fd, const iovec* pieces, int n, off_t at, int flags) {
+  if (!is_remote(fd)) return IO_REAL(pwritev2)(fd, pieces, n, at, flags);
+  if ((flags & RWF_APPEND) != 0) return result_of(EOPNOTSUPP);
+  const ssize_t written = at == -1 ? writev(fd, pieces, n) : pwritev(fd, pieces, n, at);
+  if (written >= 0 && (flags & (RWF_SYNC | RWF_DSYNC)) != 0 && fdatasync(fd) != 0) return -1;
+  return written;
+}
+IO_ALIAS(pwritev64v2, pwritev2);
+
+IO_EXPORT off_t lseek(int fd, off_t offset, int whence) noexcept {
+  return is_remote(fd) ? seek(fd, offset, whence) : IO_REAL(lseek)(fd, offset, whence);
+}
+IO_ALIAS(lseek64, lseek);
+
+IO_EXPORT int ftruncate(int fd, off_t size) noexcept {
+  if (!is_remote(fd)) return IO_REAL(ftruncate)(fd, size);
+  return with_file(fd, [=](using_file& f) { return f.client().call(op::ftruncate, f.handle(), size); });
+}
+IO_ALIAS(ftruncate64, ftruncate);
+IO_EXPORT int fsync(int fd) {
+  if (!is_remote(fd)) return IO_REAL(fsync)(fd);
+  return with_file(fd, [](using_file& f) { return f.client().call(op::fsync, f.handle()); });
+}
+IO_EXPORT int fdatasync(int fd) {
+  if (!is_remote(fd)) return IO_REAL(fdatasync)(fd);
+  return with_file(fd, [](using_file& f) { return f.client().call(op::fsync, f.handle(), 1); });
+}
+IO_EXPORT int syncfs(int fd) noexcept { return is_remote(fd) ? fsync(fd) : IO_REAL(syncfs)(fd); }
+IO_EXPORT int sync_file_range(int fd, off64_t from, off64_t size, unsigned flags) {
+  return is_remote(fd) ? fdatasync(fd) : IO_REAL(sync_file_range)(fd, from, size, flags);
+}
+IO_EXPORT int fallocate(int fd, int mode, off_t from, off_t size) {
+  if (!is_remote(fd)) return IO_REAL(fallocate)(fd, mode, from, size);
+  return with_file(fd, [=](using_file& f) { return f.client().call(op::fallocate, f.handle(), from, size, mode); });
+}
+IO_ALIAS(fallocate64, fallocate);
+IO_EXPORT int posix_fallocate(int fd, off_t from, off_t size) {
+  if (!is_remote(fd)) return IO_REAL(posix_fallocate)(fd, from, size);
+  return fallocate(fd, 0, from, size) == 0 ? 0 : errno;
+}
+IO_ALIAS(posix_fallocate64, posix_fallocate);
+IO_EXPORT int posix_fadvise(int fd, off_t from, off_t size, int advice) noexcept {
+  return is_remote(fd) ? 0 : IO_REAL(posix_fadvise)(fd, from, size, advice);
+}
+IO_ALIAS(posix_fadvise64, posix_fadvise);
+IO_EXPORT ssize_t readahead(int fd, off64_t from, size_t size) noexcept {
+  return is_remote(fd) ? 0 : IO_REAL(readahead)(fd, from, size);
+}
+// Programs read and write instead where these refuse.
+IO_EXPORT ssize_t copy_file_range(int from, off64_t* at, int to, off64_t* there, size_t size, unsigned flags) {
+  if (is_remote(from) || is_remote(to)) return result_of(EXDEV);
+  return IO_REAL(copy_file_range)(from, at, to, there, size, flags);
+}
+IO_EXPORT ssize_t sendfile(int to, int from, off_t* at, size_t size) noexcept {
+  return is_remote(from) || is_remote(to) ? result_of(EINVAL) : IO_REAL(sendfile)(to, from, at, size);
+}
+IO_ALIAS(sendfile64, sendfile);
+IO_EXPORT ssize_t splice(int from, off64_t* at, int to, off64_t* there, size_t size, unsigned flags) {
+  return is_remote(from) || is_remote(to) ? result_of(EINVAL) : IO_REAL(splice)(from, at, to, there, size, flags);
+}

@@ -1,0 +1,288 @@
+// Listing folders, and the working folder.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <unordered_set>
+
+#include "calls.hpp"
+#include "folders.hpp"
+#include "opening.hpp"
+#include "real.hpp"
+
+namespace io_shim {
+
+namespace {
+
+using io_server::op;
+
+/// Behind a DIR*. One thread at a time uses it, as POSIX demands.
+struct listing {
+  int fd;
+  int64_t position = 0;  // behind the entry that was returned last
+  int64_t fetched = 0;   // behind the entries in `records`
+  size_t size = 0, next = 0;
+  bool at_end = false;
+  alignas(dirent64) char records[7168];
+};
+
+struct listings {
+  std::atomic<int> count{0};
+  std::mutex mutex;
+  std::unordered_set<const void*> all;  // under mutex
+};
+
+listings& open_listings() {
+  static listings& l = *new listings;
+  return l;
+}
+
+listing* listing_of(const DIR* d) {
+  listings& l = open_listings();
+  if (l.count.load(std::memory_order_acquire) == 0) return nullptr;
+  std::lock_guard guard(l.mutex);
+  return l.all.count(d) == 0 ? nullptr : reinterpret_cast<listing*>(const_cast<DIR*>(d));
+}
+
+DIR* list_of(int fd) {
+  struct stat s {};
+  if (::fstat(fd, &s) != 0) return nullptr;
+  if (!S_ISDIR(s.st_mode)) {
+    errno = ENOTDIR;
+    return nullptr;
+  }
+  auto* made = new (std::nothrow) listing;
+  if (made == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  made->fd = fd;
+  listings& l = open_listings();
+  std::lock_guard guard(l.mutex);
+  l.all.insert(made);
+  l.count.fetch_add(1, std::memory_order_release);
+  return reinterpret_cast<DIR*>(made);
+}
+
+/// The next entry; null at the end, or with `errno`. glibc's `dirent` is the kernel's record.
+dirent64* next_entry(listing& l) {
+  if (l.next >= l.size) {
+    if (l.at_end) return nullptr;
+    size_t size = 0;
+    const int error = with_file(l.fd, [&](using_file& f) {
+      return f.client().list(f.handle(), l.fetched, l.records, sizeof l.records, &size);
+    });
+    if (error != 0) return nullptr;
+    l.size = size;
+    l.next = 0;
+    l.at_end = size == 0;
+    if (l.at_end) return nullptr;
+  }
+  auto* e = reinterpret_cast<dirent64*>(l.records + l.next);
+  const size_t least = offsetof(dirent64, d_name) + 1;
+  if (l.size - l.next < least || e->d_reclen < least || e->d_reclen > l.size - l.next) {
+    l.at_end = true;
+    l.next = l.size;
+    errno = EIO;
+    return nullptr;
+  }
+  l.next += e->d_reclen;
+  l.position = l.fetched = e->d_off;
+  return e;
+}
+
+void go_to(listing& l, int64_t position) {
+  l.position = l.fetched = position;
+  l.size = l.next = 0;
+  l.at_end = false;
+}
+
+// The descriptor that stands for the working folder in programs that this one executes; a high one, see process.cpp.
+std::atomic<int> cwd_descriptor{-1};
+
+void drop_cwd_descriptor() {
+  const int former = cwd_descriptor.exchange(-1);
+  if (former < 0) return;
+  set_file(former, nullptr);
+  IO_REAL(close)(former);
+}
+
+int enter(const place& p) {
+  const int fd = open_remote(p, O_PATH | O_DIRECTORY, 0);
+  if (fd < 0) return -1;
+  const std::string path = p.inner();
+  const int high = duplicate_above(fd, F_DUPFD, 200);
+  ::close(fd);
+  if (high < 0) return -1;
+  file_of(high)->mark_as_cwd();
+  drop_cwd_descriptor();
+  cwd_descriptor.store(high);
+  set_remote_cwd(path);
+  return 0;
+}
+
+int leave_to(int result) {
+  if (result == 0 && remote_cwd()) {
+    drop_cwd_descriptor();
+    set_remote_cwd(std::nullopt);
+  }
+  return result;
+}
+
+/// A path in memory of malloc() or of the caller; null with `errno`.
+char* copied(const std::string& text, char* to, size_t room, bool any_size) {
+  if (to == nullptr) {
+    const size_t size = any_size ? text.size() + 1 : room;
+    if (size < text.size() + 1) {
+      errno = ERANGE;
+      return nullptr;
+    }
+    to = static_cast<char*>(std::malloc(size));
+    if (to == nullptr) return nullptr;
+  } else if (text.size() >= room) {
+    errno = ERANGE;
+    return nullptr;
+  }
+  return std::strcpy(to, text.c_str());
+}
+
+/// Without links, `.` and `..`; empty, with `errno`, if there is no such file.
+std::string real_path(const char* path) {
+  constexpr int most_links = 40;
+  std::string left = path[0] == '/' ? path : outer(*remote_cwd()) + "/" + path, done;
+  for (int links = 0; !left.empty();) {
+    const size_t begin = left.find_first_not_of('/');
+    if (begin == std::string::npos) break;
+    size_t end = left.find('/', begin);
+    if (end == std::string::npos) end = left.size();
+    const std::string part = left.substr(begin, end - begin);
+    left.erase(0, end);
+    if (part == ".") continue;
+    if (part == "..") {
+      done.erase(std::min(done.rfind('/'), done.size()));
+      continue;
+    }
+    const std::string next = done + "/" + part;
+    // What leads to the prefix need not exist.
+    if (configured().prefix.compare(0, next.size(), next) == 0) {
+      done = next;
+      continue;
+    }
+    struct stat s {};
+    if (::lstat(next.c_str(), &s) != 0) return "";
+    if (!S_ISLNK(s.st_mode)) {
+      done = next;
+      continue;
+    }
+    char target[PATH_MAX];
+    const ssize_t n = ::readlink(next.c_str(), target, sizeof target);
+    if (n < 0) return "";
+    if (++links > most_links) {
+      errno = ELOOP;
+      return "";
+    }
+    left.insert(0, std::string(target, static_cast<size_t>(n)));
+    if (target[0] == '/') done.clear();
+  }
+  return done.empty() ? "/" : done;
+}
+
+}  // namespace
+
+void inherit_cwd(int fd) {
+  const auto file = file_of(fd);
+  cwd_descriptor.store(fd);
+  set_remote_cwd(file->path());
+}
+
+}  // namespace io_shim
+
+using namespace io_shim;
+
+IO_EXPORT DIR* opendir(const char* path) {
+  const place p(path);
+  if (!p.remote()) return IO_REAL(opendir)(p.local());
+  const int fd = open_remote(p, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) return nullptr;
+  DIR* d = list_of(fd);
+  if (d == nullptr) close(fd);
+  return d;
+}
+IO_EXPORT DIR* fdopendir(int fd) { return is_remote(fd) ? list_of(fd) : IO_REAL(fdopendir)(fd); }
+IO_EXPORT int closedir(DIR* d) {
+  listing* l = listing_of(d);
+  if (l == nullptr) return IO_REAL(closedir)(d);
+  {
+    listings& all = open_listings();
+    std::lock_guard guard(all.mutex);
+    all.all.erase(l);
+    all.count.fetch_sub(1, std::memory_order_release);
+  }
+  const int result = close(l->fd);
+  delete l;
+  return result;
+}
+IO_EXPORT struct dirent64* readdir64(DIR* d) {
+  listing* l = listing_of(d);
+  return l == nullptr ? IO_REAL(readdir64)(d) : next_entry(*l);
+}
+static_assert(sizeof(struct dirent) == sizeof(struct dirent64));
+IO_EXPORT struct dirent* readdir(DIR* d) { return reinterpret_cast<struct dirent*>(readdir64(d)); }
+IO_EXPORT void rewinddir(DIR* d) noexcept {
+  if (listing* l = listing_of(d))
+    go_to(*l, 0);
+  else
+    IO_REAL(rewinddir)(d);
+}
+IO_EXPORT long telldir(DIR* d) noexcept {
+  listing* l = listing_of(d);
+  return l == nullptr ? IO_REAL(telldir)(d) : static_cast<long>(l->position);
+}
+IO_EXPORT void seekdir(DIR* d, long position) noexcept {
+  if (listing* l = listing_of(d))
+    go_to(*l, position);
+  else
+    IO_REAL(seekdir)(d, position);
+}
+IO_EXPORT int dirfd(DIR* d) noexcept {
+  listing* l = listing_of(d);
+  return l == nullptr ? IO_REAL(dirfd)(d) : l->fd;
+}
+
+IO_EXPORT int chdir(const char* path) noexcept {
+  const place p(path);
+  return p.remote() ? enter(p) : leave_to(IO_REAL(chdir)(p.local()));
+}
+IO_EXPORT int fchdir(int fd) noexcept {
+  if (!is_remote(fd)) return leave_to(IO_REAL(fchdir)(fd));
+  return enter(place(outer(file_of(fd)->path()).c_str()));
+}
+IO_EXPORT char* getcwd(char* to, size_t room) noexcept {
+  const auto inner = remote_cwd();
+  if (!inner) return IO_REAL(getcwd)(to, room);
+  if (to != nullptr && room == 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return copied(outer(*inner), to, room, room == 0);
+}
+IO_EXPORT char* __getcwd_chk(char* to, size_t room, size_t) { return getcwd(to, room); }
+IO_EXPORT char* get_current_dir_name() noexcept {
+  const auto inner = remote_cwd();
+  return inner ? copied(outer(*inner), nullptr, 0, true) : IO_REAL(get_current_dir_name)();
+}
+
+IO_EXPORT char* realpath(const char* path, char* to) noexcept {
+  const place p(path);
+  if (!p.remote()) return IO_REAL(realpath)(p.local(), to);
+  const std::string text = real_path(path);
+  return text.empty() ? nullptr : copied(text, to, PATH_MAX, true);
+}
+IO_EXPORT char* __realpath_chk(const char* path, char* to, size_t) { return realpath(path, to); }
+IO_EXPORT char* canonicalize_file_name(const char* path) noexcept { return realpath(path, nullptr); }

@@ -1,0 +1,143 @@
+// fcntl() and flock(). The server's locks never wait: what waits asks again.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <ctime>
+
+#include "calls.hpp"
+#include "opening.hpp"
+#include "real.hpp"
+
+namespace io_shim {
+
+namespace {
+
+using io_server::op;
+
+/// Between two questions: signals arrive here.
+class pauses {
+ public:
+  void wait() {
+    const timespec t{0, next_};
+    nanosleep(&t, nullptr);
+    next_ = std::min(2 * next_, 20'000'000L);
+  }
+
+ private:
+  long next_ = 200'000;
+};
+
+/// Where a lock begins, which the program may have said relative to the position or the end.
+int absolute(int fd, struct flock& l) {
+  if (l.l_whence == SEEK_CUR || l.l_whence == SEEK_END) {
+    const off_t here = ::lseek(fd, 0, SEEK_CUR);
+    const off_t base = l.l_whence == SEEK_CUR ? here : ::lseek(fd, 0, SEEK_END);
+    if (here < 0 || base < 0) return errno;
+    ::lseek(fd, here, SEEK_SET);
+    l.l_start += base;
+    l.l_whence = SEEK_SET;
+  }
+  return l.l_whence != SEEK_SET || l.l_start < 0 ? EINVAL : 0;
+}
+
+int lock(int fd, int command, struct flock& l) {
+  struct flock wanted = l;
+  if (const int error = absolute(fd, wanted)) return result_of(error);
+  if (command == F_GETLK) {
+    return with_file(fd, [&](using_file& f) {
+      int type = wanted.l_type;
+      int64_t at[2] = {wanted.l_start, wanted.l_len};
+      const int error = f.client().test_lock(f.handle(), &type, at);
+      if (error != 0) return error;
+      l.l_type = static_cast<short>(type);
+      if (type == F_UNLCK) return 0;
+      l.l_whence = SEEK_SET;
+      l.l_start = at[0];
+      l.l_len = at[1];
+      l.l_pid = 0;  // a process of another client, which has no number here
+      return 0;
+    });
+  }
+  for (pauses p;; p.wait()) {
+    const int result = with_file(fd, [&](using_file& f) {
+      return f.client().call(op::lock, f.handle(), wanted.l_type, wanted.l_start, wanted.l_len);
+    });
+    if (result == 0 || command == F_SETLK || (errno != EAGAIN && errno != EACCES)) return result;
+  }
+}
+
+/// Locks are to end with the process, not a moment later.
+int noted(int result) {
+  if (result == 0) note_lock();
+  return result;
+}
+
+int control(int fd, int command, void* argument) {
+  const auto number = static_cast<int>(reinterpret_cast<intptr_t>(argument));
+  switch (command) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC:
+      return duplicate_above(fd, command, number);
+    case F_GETFD:
+    case F_SETFD:
+      return IO_REAL(fcntl)(fd, command, number);
+    case F_GETFL:
+      return file_of(fd)->flags() & ~(O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC);
+    case F_SETFL: {
+      // The server has opened the file for appending or not; what else may change has no effect on files.
+      const auto file = file_of(fd);
+      if (((file->flags() ^ number) & O_APPEND) != 0) return result_of(EINVAL);
+      constexpr int may_change = O_NONBLOCK | O_NOATIME | O_ASYNC;
+      file->set_flags((file->flags() & ~may_change) | (number & may_change));
+      return 0;
+    }
+    case F_GETLK:
+    case F_SETLK:
+    case F_SETLKW:
+      return noted(lock(fd, command, *static_cast<struct flock*>(argument)));
+    default:
+      return result_of(EINVAL);
+  }
+}
+
+}  // namespace
+
+}  // namespace io_shim
+
+using namespace io_shim;
+
+IO_EXPORT int fcntl(int fd, int command, ...) {
+  va_list more;
+  va_start(more, command);
+  void* argument = va_arg(more, void*);
+  va_end(more);
+  if (is_remote(fd)) return control(fd, command, argument);
+  return IO_REAL(fcntl)(fd, command, argument);
+}
+IO_ALIAS(fcntl64, fcntl);
+
+IO_EXPORT int lockf(int fd, int command, off_t size) {
+  if (!is_remote(fd)) return IO_REAL(lockf)(fd, command, size);
+  struct flock l {};
+  l.l_whence = SEEK_CUR;
+  l.l_len = size;
+  l.l_type = command == F_ULOCK ? F_UNLCK : F_WRLCK;
+  if (command == F_TEST) {
+    if (fcntl(fd, F_GETLK, &l) != 0) return -1;
+    return l.l_type == F_UNLCK ? 0 : result_of(EACCES);
+  }
+  return fcntl(fd, command == F_LOCK ? F_SETLKW : F_SETLK, &l);
+}
+IO_ALIAS(lockf64, lockf);
+
+IO_EXPORT int flock(int fd, int operation) noexcept {
+  if (!is_remote(fd)) return IO_REAL(flock)(fd, operation);
+  for (pauses p;; p.wait()) {
+    const int result =
+        with_file(fd, [=](using_file& f) { return f.client().call(op::flock, f.handle(), operation & ~LOCK_NB); });
+    if (result == 0 || (operation & LOCK_NB) != 0 || errno != EWOULDBLOCK) return noted(result);
+  }
+}

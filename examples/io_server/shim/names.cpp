@@ -1,0 +1,141 @@
+// Names in folders: create, remove, rename, links.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "calls.hpp"
+#include "opening.hpp"
+#include "real.hpp"
+
+namespace io_shim {
+
+namespace {
+
+using io_server::op;
+
+int unlink_any(int folder, const char* path, int flags) {
+  const place p(folder, path);
+  if (!p.remote()) return IO_REAL(unlinkat)(folder, p.local(), flags);
+  return simple(op::unlink, p, (flags & AT_REMOVEDIR) != 0);
+}
+
+int mkdir_any(int folder, const char* path, mode_t mode) {
+  const place p(folder, path);
+  return p.remote() ? simple(op::mkdir, p, masked(mode)) : IO_REAL(mkdirat)(folder, p.local(), mode);
+}
+
+/// Of what concerns two paths, both must be here or there.
+int two(op what, const place& p, const place& q, int64_t a) {
+  if (!p.remote() || !q.remote()) return result_of(EXDEV);
+  return with_client([&](io_server::client& c) { return c.call(what, p.inner(), a, 0, 0, q.inner()); });
+}
+
+int symlink_any(const char* target, int folder, const char* path) {
+  const place p(folder, path);
+  if (!p.remote()) return IO_REAL(symlinkat)(target, folder, p.local());
+  return with_client(
+      [&](io_server::client& c) { return c.call(op::symlink, stored_target(target), 0, 0, 0, p.inner()); });
+}
+
+// An absolute target begins at the server's root, which is the prefix here.
+ssize_t read_link(const place& p, char* to, size_t room) {
+  char target[PATH_MAX];
+  size_t size = 0;
+  if (with_client([&](io_server::client& c) { return c.readlink(p.inner(), target, sizeof target, &size); }) != 0)
+    return -1;
+  std::string text(target, size);
+  if (!text.empty() && text[0] == '/') text.insert(0, configured().prefix);
+  size = std::min(text.size(), room);
+  std::memcpy(to, text.data(), size);
+  return static_cast<ssize_t>(size);
+}
+
+ssize_t readlink_any(int folder, const char* path, char* to, size_t room) {
+  const place p(folder, path);
+  return p.remote() ? read_link(p, to, room) : IO_REAL(readlinkat)(folder, p.local(), to, room);
+}
+
+}  // namespace
+
+}  // namespace io_shim
+
+using namespace io_shim;
+
+IO_EXPORT int unlink(const char* path) noexcept { return unlink_any(AT_FDCWD, path, 0); }
+IO_EXPORT int unlinkat(int folder, const char* path, int flags) noexcept { return unlink_any(folder, path, flags); }
+IO_EXPORT int rmdir(const char* path) noexcept { return unlink_any(AT_FDCWD, path, AT_REMOVEDIR); }
+IO_EXPORT int remove(const char* path) noexcept {
+  const place p(path);
+  if (!p.remote()) return IO_REAL(remove)(p.local());
+  if (simple(op::unlink, p, 0) == 0) return 0;
+  return errno == EISDIR ? simple(op::unlink, p, 1) : -1;
+}
+
+IO_EXPORT int mkdir(const char* path, mode_t mode) noexcept { return mkdir_any(AT_FDCWD, path, mode); }
+IO_EXPORT int mkdirat(int folder, const char* path, mode_t mode) noexcept { return mkdir_any(folder, path, mode); }
+IO_EXPORT int mknodat(int folder, const char* path, mode_t mode, dev_t device) noexcept {
+  const place p(folder, path);
+  return p.remote() ? result_of(EPERM) : IO_REAL(mknodat)(folder, p.local(), mode, device);
+}
+IO_EXPORT int mknod(const char* path, mode_t mode, dev_t device) noexcept {
+  return mknodat(AT_FDCWD, path, mode, device);
+}
+IO_EXPORT int mkfifoat(int folder, const char* path, mode_t mode) noexcept {
+  const place p(folder, path);
+  return p.remote() ? result_of(EPERM) : IO_REAL(mkfifoat)(folder, p.local(), mode);
+}
+IO_EXPORT int mkfifo(const char* path, mode_t mode) noexcept { return mkfifoat(AT_FDCWD, path, mode); }
+
+IO_EXPORT int renameat2(int from, const char* old, int to, const char* now, unsigned flags) noexcept {
+  const place p(from, old), q(to, now);
+  if (!p.remote() && !q.remote()) return IO_REAL(renameat2)(from, p.local(), to, q.local(), flags);
+  return two(op::rename, p, q, flags);
+}
+IO_EXPORT int renameat(int from, const char* old, int to, const char* now) noexcept {
+  return renameat2(from, old, to, now, 0);
+}
+IO_EXPORT int rename(const char* old, const char* now) noexcept { return renameat2(AT_FDCWD, old, AT_FDCWD, now, 0); }
+
+IO_EXPORT int linkat(int from, const char* old, int to, const char* now, int flags) noexcept {
+  const place p(from, old), q(to, now);
+  if (!p.remote() && !q.remote()) return IO_REAL(linkat)(from, p.local(), to, q.local(), flags);
+  return two(op::link, p, q, (flags & AT_SYMLINK_FOLLOW) != 0);
+}
+IO_EXPORT int link(const char* old, const char* now) noexcept { return linkat(AT_FDCWD, old, AT_FDCWD, now, 0); }
+IO_EXPORT int symlink(const char* target, const char* path) noexcept { return symlink_any(target, AT_FDCWD, path); }
+IO_EXPORT int symlinkat(const char* target, int folder, const char* path) noexcept {
+  return symlink_any(target, folder, path);
+}
+IO_EXPORT ssize_t readlink(const char* path, char* to, size_t room) noexcept {
+  return readlink_any(AT_FDCWD, path, to, room);
+}
+IO_EXPORT ssize_t readlinkat(int folder, const char* path, char* to, size_t room) noexcept {
+  return readlink_any(folder, path, to, room);
+}
+IO_EXPORT ssize_t __readlink_chk(const char* path, char* to, size_t room, size_t) { return readlink(path, to, room); }
+IO_EXPORT ssize_t __readlinkat_chk(int folder, const char* path, char* to, size_t room, size_t) {
+  return readlinkat(folder, path, to, room);
+}
+
+IO_EXPORT char* mkdtemp(char* pattern) noexcept {
+  const place p(pattern);
+  if (!p.remote()) return IO_REAL(mkdtemp)(pattern);
+  const size_t length = std::strlen(pattern);
+  if (length < 6 || std::strcmp(pattern + length - 6, "XXXXXX") != 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    char text[7];
+    std::snprintf(text, sizeof text, "%06x", static_cast<unsigned>(arc4random()) & 0xffffff);
+    std::memcpy(pattern + length - 6, text, 6);
+    if (simple(op::mkdir, place(pattern), 0700) == 0) return pattern;
+    if (errno != EEXIST) return nullptr;
+  }
+  return nullptr;
+}

@@ -1,0 +1,155 @@
+// Descriptors: open, close, dup.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdarg>
+
+#include "calls.hpp"
+#include "opening.hpp"
+#include "real.hpp"
+#include "streams.hpp"
+
+namespace io_shim {
+
+namespace {
+
+// Read from the system once, then followed: asking changes it for a moment, in which other threads may create files.
+std::atomic<mode_t>& process_umask() {
+  static std::atomic<mode_t>& now = *new std::atomic<mode_t>([] {
+    const mode_t mask = IO_REAL(umask)(0);
+    IO_REAL(umask)(mask);
+    return mask;
+  }());
+  return now;
+}
+
+}  // namespace
+
+mode_t masked(mode_t mode) { return mode & ~process_umask().load(); }
+
+int open_remote(const place& p, int flags, mode_t mode) {
+  int fd = -1;
+  const int error = with_client([&](io_server::client& c) {
+    io_server::client::opened what;
+    const int e = c.open(p.inner(), flags, (flags & O_CREAT) != 0 ? masked(mode) : 0, &what);
+    if (e != 0) return e;
+    std::shared_ptr<remote_file> file;
+    fd = remote_file::create(p.inner(), flags, what, &c, file);
+    if (fd < 0) {
+      const int why = errno;
+      c.close(what.handle);
+      return why;
+    }
+    set_file(fd, std::move(file));
+    return 0;
+  });
+  if (error != 0) return -1;
+  follow_standard_stream(fd);
+  return fd;
+}
+
+namespace {
+
+int open_any(int folder, const char* path, int flags, mode_t mode) {
+  const place p(folder, path);
+  if (p.remote()) return open_remote(p, flags, mode);
+  return IO_REAL(openat)(folder, p.local(), flags, mode);
+}
+
+bool wants_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
+
+int close_any(int fd) {
+  if (is_of_lci(fd)) return result_of(EBADF);
+  if (is_remote(fd) && !is_borrowed()) {
+    set_file(fd, nullptr);
+    const int result = IO_REAL(close)(fd);
+    follow_standard_stream(fd);
+    return result;
+  }
+  return IO_REAL(close)(fd);
+}
+
+/// The new descriptor stands for what the old one does.
+int duplicated(int from, int to) {
+  if (to < 0 || is_borrowed()) return to;
+  if (is_remote(from)) {
+    set_file(to, file_of(from));
+    follow_standard_stream(to);
+  } else if (is_remote(to)) {
+    set_file(to, nullptr);
+    follow_standard_stream(to);
+  }
+  return to;
+}
+
+}  // namespace
+
+int duplicate_above(int fd, int command, int least) { return duplicated(fd, IO_REAL(fcntl)(fd, command, least)); }
+
+}  // namespace io_shim
+
+using namespace io_shim;
+
+#define IO_MODE(flags)           \
+  mode_t mode = 0;               \
+  if (wants_mode(flags)) {       \
+    va_list more;                \
+    va_start(more, flags);       \
+    mode = va_arg(more, mode_t); \
+    va_end(more);                \
+  }
+
+IO_EXPORT int open(const char* path, int flags, ...) {
+  IO_MODE(flags)
+  return open_any(AT_FDCWD, path, flags, mode);
+}
+IO_ALIAS(open64, open);
+IO_EXPORT int openat(int folder, const char* path, int flags, ...) {
+  IO_MODE(flags)
+  return open_any(folder, path, flags, mode);
+}
+IO_ALIAS(openat64, openat);
+IO_EXPORT int creat(const char* path, mode_t mode) {
+  return open_any(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+IO_ALIAS(creat64, creat);
+// What <fcntl.h> makes of open() without a mode where checks are wanted.
+IO_EXPORT int __open_2(const char* path, int flags) { return open_any(AT_FDCWD, path, flags, 0); }
+IO_ALIAS(__open64_2, __open_2);
+IO_EXPORT int __openat_2(int folder, const char* path, int flags) { return open_any(folder, path, flags, 0); }
+IO_ALIAS(__openat64_2, __openat_2);
+
+IO_EXPORT mode_t umask(mode_t mask) noexcept {
+  process_umask().store(mask & 0777);
+  return IO_REAL(umask)(mask);
+}
+
+IO_EXPORT int close(int fd) { return close_any(fd); }
+
+IO_EXPORT int close_range(unsigned first, unsigned last, int flags) noexcept {
+  constexpr int only_marks = 4;  // CLOSE_RANGE_CLOEXEC
+  if ((flags & only_marks) == 0 && !is_borrowed())
+    for (const int fd : remote_descriptors())
+      if (static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last) close_any(fd);
+  // LCI's descriptors stay; they are the highest, few, and close at exec().
+  for (unsigned fd = first; fd <= last && fd < 65536; ++fd) {
+    if (!is_of_lci(static_cast<int>(fd))) continue;
+    if (fd > first && IO_REAL(close_range)(first, fd - 1, flags) != 0) return -1;
+    first = fd + 1;
+  }
+  return first > last ? 0 : IO_REAL(close_range)(first, last, flags);
+}
+IO_EXPORT void closefrom(int first) noexcept { close_range(static_cast<unsigned>(first < 0 ? 0 : first), ~0U, 0); }
+
+IO_EXPORT int dup(int fd) noexcept { return duplicated(fd, IO_REAL(dup)(fd)); }
+IO_EXPORT int dup2(int from, int to) noexcept {
+  if (is_of_lci(to)) return result_of(EBADF);
+  const int result = IO_REAL(dup2)(from, to);
+  return result < 0 || from == to ? result : duplicated(from, result);
+}
+IO_EXPORT int dup3(int from, int to, int flags) noexcept {
+  if (is_of_lci(to)) return result_of(EBADF);
+  return duplicated(from, IO_REAL(dup3)(from, to, flags));
+}

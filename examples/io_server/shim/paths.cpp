@@ -1,0 +1,132 @@
+#include "paths.hpp"
+
+#include <fcntl.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "descriptors.hpp"
+
+namespace io_shim {
+
+namespace {
+
+/// Without `.`, `..` and double slashes; `..` of a symbolic link is taken for the folder that contains the link.
+std::string normal(const std::string& path) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < path.size();) {
+    size_t end = path.find('/', at);
+    if (end == std::string::npos) end = path.size();
+    const std::string part = path.substr(at, end - at);
+    if (part == "..") {
+      if (!parts.empty()) parts.pop_back();
+    } else if (!part.empty() && part != ".") {
+      parts.push_back(part);
+    }
+    at = end + 1;
+  }
+  std::string result;
+  for (const std::string& part : parts) result += "/" + part;
+  return result;
+}
+
+settings read_settings() {
+  settings s;
+  const char* server = std::getenv("IOD_SERVER");
+  const char* prefix = std::getenv("IOD_PREFIX");
+  const char* timeout = std::getenv("IOD_TIMEOUT");
+  if (server != nullptr) s.server = server;
+  s.prefix = normal(prefix != nullptr ? prefix : "/remote");
+  if (s.prefix.empty() || s.prefix[0] != '/') s.server.clear();
+  if (timeout != nullptr && std::atof(timeout) > 0) s.timeout = std::atof(timeout);
+  return s;
+}
+
+// The working folder belongs to the process, so it is the library's only state besides descriptors and streams.
+struct working_folder {
+  std::mutex mutex;
+  std::atomic<bool> is_remote{false};
+  std::string inner;  // under mutex
+};
+
+working_folder& cwd() {
+  static working_folder& w = *new working_folder;
+  return w;
+}
+
+bool is_below(const std::string& path, const std::string& prefix) {
+  return path.compare(0, prefix.size(), prefix) == 0 && (path.size() == prefix.size() || path[prefix.size()] == '/');
+}
+
+}  // namespace
+
+const settings& configured() {
+  static const settings& s = *new settings(read_settings());
+  return s;
+}
+
+place::place(const char* path) : place(AT_FDCWD, path) {}
+
+place::place(int folder, const char* path) : given_(path) {
+  if (path == nullptr || configured().server.empty() || is_inside()) return;
+  if (path[0] == '/') {
+    // Most paths: the prefix does not occur in them.
+    if (std::strstr(path, configured().prefix.c_str() + 1) != nullptr) resolve(path);
+    return;
+  }
+  if (path[0] == '\0') return;
+  if (folder == AT_FDCWD) {
+    if (const auto inner = remote_cwd()) resolve(outer(*inner) + "/" + path);
+  } else if (is_remote(folder)) {
+    if (const auto file = file_of(folder)) resolve(outer(file->path()) + "/" + path);
+  }
+}
+
+// `..` counts here only as far as it leads out of the prefix. What stays below it goes to the server as it is, which knows
+// the symbolic links. What leads out is rewritten, as the system knows neither the prefix nor a working folder below it.
+void place::resolve(const std::string& absolute) {
+  const std::string& prefix = configured().prefix;
+  const std::string clean = normal(absolute);
+  const bool begins_below = is_below(absolute, prefix);
+  remote_ = is_below(clean, prefix);
+  if (!remote_) {
+    rewritten_ = begins_below;
+    if (rewritten_) text_ = clean.empty() ? "/" : clean;
+    return;
+  }
+  text_ = (begins_below ? absolute : clean).substr(prefix.size());
+  while (!text_.empty() && text_[0] == '/') text_.erase(0, 1);
+  if (text_.empty()) text_ = ".";
+}
+
+std::optional<std::string> remote_cwd() {
+  working_folder& w = cwd();
+  if (!w.is_remote.load(std::memory_order_acquire)) return std::nullopt;
+  std::lock_guard guard(w.mutex);
+  if (!w.is_remote.load(std::memory_order_relaxed)) return std::nullopt;
+  return w.inner;
+}
+
+void set_remote_cwd(std::optional<std::string> inner) {
+  working_folder& w = cwd();
+  std::lock_guard guard(w.mutex);
+  w.is_remote.store(inner.has_value(), std::memory_order_release);
+  if (inner) w.inner = normal(*inner);
+}
+
+std::string outer(const std::string& inner) {
+  const std::string clean = normal("/" + inner);
+  return configured().prefix + clean;
+}
+
+std::string stored_target(const char* target) {
+  const std::string text = target;
+  if (text.empty() || text[0] != '/' || !is_below(text, configured().prefix)) return text;
+  const std::string rest = text.substr(configured().prefix.size());
+  return rest.empty() ? "/" : rest;
+}
+
+}  // namespace io_shim

@@ -1,0 +1,202 @@
+#include "process.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <lci.hpp>
+#include <mutex>
+#include <new>
+#include <shared_mutex>
+#include <vector>
+
+#include "descriptors.hpp"
+#include "paths.hpp"
+#include "real.hpp"
+
+namespace io_shim {
+
+namespace {
+
+thread_local int depth = 0;
+
+// The state of the process, in one place. Never destroyed: programs call until they end.
+struct process_state {
+  std::shared_mutex gate;  // shared: a call is in progress; exclusive: fork()
+  std::mutex connecting;
+  std::atomic<io_server::client*> client{nullptr};
+  std::chrono::steady_clock::time_point failed;  // under connecting
+  bool has_failed = false;                       // under connecting
+  bool was_forked = false;                       // under connecting
+  std::atomic<bool> has_locked{false};
+  std::atomic<pid_t> pid{getpid()};
+  // Descriptors of LCI's. Written under `connecting`, read without: programs don't close descriptors while they connect.
+  std::vector<int> of_lci;
+  std::atomic<bool> any_of_lci{false};
+};
+
+process_state& process() {
+  static process_state& p = *new process_state;
+  return p;
+}
+
+std::vector<int> open_descriptors() {
+  std::vector<int> all;
+  DIR* d = IO_REAL(opendir)("/proc/self/fd");
+  if (d == nullptr) return all;
+  while (const dirent* e = IO_REAL(readdir)(d))
+    if (e->d_name[0] != '.' && std::atoi(e->d_name) != dirfd(d)) all.push_back(std::atoi(e->d_name));
+  IO_REAL(closedir)(d);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// Makes descriptors that are opened meanwhile high ones: shells and other programs use the low ones by number.
+class high_descriptors {
+ public:
+  high_descriptors() {
+    rlimit limit{};
+    const bool known = getrlimit(RLIMIT_NOFILE, &limit) == 0;
+    first_ = static_cast<int>(std::min<rlim_t>(known ? limit.rlim_cur / 2 : 128, 512));
+    for (int fd; (fd = IO_REAL(open)("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) {
+      fillers_.push_back(fd);
+      if (fd >= first_) break;
+    }
+    before_ = open_descriptors();
+  }
+  /// The descriptors that came into being.
+  std::vector<int> close() {
+    for (const int fd : fillers_) IO_REAL(close)(fd);
+    fillers_.clear();
+    std::vector<int> made;
+    for (const int fd : open_descriptors())
+      if (fd >= first_ && !std::binary_search(before_.begin(), before_.end(), fd)) made.push_back(fd);
+    return made;
+  }
+  ~high_descriptors() {
+    for (const int fd : fillers_) IO_REAL(close)(fd);
+  }
+
+ private:
+  int first_ = 0;
+  std::vector<int> fillers_, before_;
+};
+
+void before_fork() {
+  if (depth == 0) process().gate.lock();
+}
+void in_parent() {
+  if (depth == 0) process().gate.unlock();
+}
+// The parent's connection stays the parent's. Its sockets are closed here, so that the server notices when the parent dies.
+void in_child() {
+  process_state& p = process();
+  for (const int fd : p.of_lci) IO_REAL(close)(fd);
+  p.of_lci.clear();
+  p.any_of_lci.store(false, std::memory_order_relaxed);
+  p.was_forked |= p.client.load(std::memory_order_relaxed) != nullptr;
+  p.client.store(nullptr, std::memory_order_relaxed);
+  p.has_failed = false;
+  p.has_locked.store(false, std::memory_order_relaxed);
+  p.pid.store(getpid(), std::memory_order_relaxed);
+  forget_handles();
+  new (&p.gate) std::shared_mutex;
+}
+
+void end_session() {
+  io_server::client* c = process().client.load();
+  if (c == nullptr || is_borrowed()) return;
+  const remote_call here;
+  c->leave();
+}
+
+void leave() {
+  if (process().client.load() == nullptr || is_borrowed()) return;
+  std::fflush(nullptr);  // streams of remote files write when they are flushed
+  end_session();
+}
+
+__attribute__((constructor)) void begin() {
+  if (configured().server.empty()) return;
+  pthread_atfork(before_fork, in_parent, in_child);
+  std::atexit(leave);
+}
+
+}  // namespace
+
+bool is_inside() { return depth > 0; }
+
+remote_call::remote_call() : error_(errno) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &before_);
+  process().gate.lock_shared();
+  ++depth;
+}
+
+remote_call::~remote_call() {
+  --depth;
+  process().gate.unlock_shared();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  errno = error_;
+}
+
+io_server::client* current_client() {
+  process_state& p = process();
+  io_server::client* c = p.client.load(std::memory_order_acquire);
+  if (c != nullptr && !c->is_lost()) return c;
+  std::lock_guard guard(p.connecting);
+  c = p.client.load(std::memory_order_relaxed);
+  if (c != nullptr && !c->is_lost()) return c;
+  using clock = std::chrono::steady_clock;
+  if (p.has_failed && clock::now() - p.failed < std::chrono::seconds(1)) return nullptr;
+  high_descriptors high;
+  try {
+    if (p.was_forked) {
+      lci::restart_after_fork();
+      p.was_forked = false;
+    }
+    c = new io_server::client(configured().server, configured().timeout);
+  } catch (const std::exception& e) {
+    p.has_failed = true;
+    p.failed = clock::now();
+    if (std::getenv("IOD_VERBOSE") != nullptr) dprintf(2, "liblci_io_shim: %s\n", e.what());
+    return nullptr;
+  }
+  p.has_failed = false;
+  for (const int fd : high.close()) p.of_lci.push_back(fd);
+  p.any_of_lci.store(!p.of_lci.empty(), std::memory_order_release);
+  p.client.store(c, std::memory_order_release);
+  return c;
+}
+
+void note_lock() { process().has_locked.store(true, std::memory_order_relaxed); }
+
+bool is_borrowed() { return getpid() != process().pid.load(std::memory_order_relaxed); }
+
+bool is_of_lci(int fd) {
+  process_state& p = process();
+  if (is_inside() || !p.any_of_lci.load(std::memory_order_acquire)) return false;
+  return std::find(p.of_lci.begin(), p.of_lci.end(), fd) != p.of_lci.end();
+}
+
+}  // namespace io_shim
+
+// The server closes what a process has open when it notices that the process has ended, a moment later. Locks must be free
+// when the parent has waited for it. Without locks nothing is said: _exit() may be called anywhere, in a handler of a
+// signal that has interrupted malloc(), too.
+IO_EXPORT void _exit(int code) {
+  using namespace io_shim;
+  if (process().has_locked.load(std::memory_order_relaxed)) end_session();
+  IO_REAL(_exit)(code);
+  __builtin_unreachable();
+}
+IO_EXPORT void _Exit(int code) noexcept { _exit(code); }

@@ -1,0 +1,179 @@
+// stdio. The C library's own streams make system calls that cannot be replaced, so streams of remote files are made by
+// fopencookie(), and the standard ones are exchanged while their descriptors are remote.
+#include "streams.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "calls.hpp"
+#include "data.hpp"
+#include "opening.hpp"
+#include "real.hpp"
+
+namespace io_shim {
+
+namespace {
+
+int descriptor_in(void* cookie) { return static_cast<int>(reinterpret_cast<intptr_t>(cookie)); }
+
+ssize_t cookie_read(void* c, char* to, size_t size) { return ::read(descriptor_in(c), to, size); }
+ssize_t cookie_write(void* c, const char* from, size_t size) {
+  const ssize_t n = ::write(descriptor_in(c), from, size);
+  return n < 0 ? 0 : n;  // what fopencookie() demands
+}
+int cookie_seek(void* c, off64_t* offset, int whence) {
+  const off_t to = ::lseek(descriptor_in(c), *offset, whence);
+  if (to < 0) return -1;
+  *offset = to;
+  return 0;
+}
+int cookie_close(void* c) { return ::close(descriptor_in(c)); }
+
+/// -1: no mode.
+int flags_of(const char* mode) {
+  int flags;
+  switch (mode[0]) {
+    case 'r':
+      flags = O_RDONLY;
+      break;
+    case 'w':
+      flags = O_WRONLY | O_CREAT | O_TRUNC;
+      break;
+    case 'a':
+      flags = O_WRONLY | O_CREAT | O_APPEND;
+      break;
+    default:
+      return -1;
+  }
+  for (const char* c = mode + 1; *c != '\0' && *c != ','; ++c) {
+    if (*c == '+') flags = (flags & ~O_ACCMODE) | O_RDWR;
+    if (*c == 'x') flags |= O_EXCL;
+    if (*c == 'e') flags |= O_CLOEXEC;
+  }
+  return flags;
+}
+
+FILE* make_stream(int fd, const char* mode, bool closes) {
+  const cookie_io_functions_t functions{cookie_read, cookie_write, cookie_seek, closes ? cookie_close : nullptr};
+  FILE* f = fopencookie(reinterpret_cast<void*>(static_cast<intptr_t>(fd)), mode, functions);
+  if (f != nullptr) f->_fileno = fd;  // for fileno(); the C library does nothing else with that of such a stream
+  return f;
+}
+
+struct standard_stream {
+  FILE** variable;
+  const char* mode;
+  FILE* original;  // of the C library
+  FILE* made;      // for the descriptor while it is remote; stays for the next time
+};
+
+standard_stream* standard() {
+  static standard_stream all[] = {
+      {&stdin, "r", stdin, nullptr}, {&stdout, "w", stdout, nullptr}, {&stderr, "w", stderr, nullptr}};
+  return all;
+}
+
+}  // namespace
+
+FILE* stream_over(int fd, const char* mode) { return make_stream(fd, mode, true); }
+
+// A program that exchanges the descriptor has flushed the stream before, or does not care for what is in it.
+void follow_standard_stream(int fd) {
+  if (fd < 0 || fd > 2 || is_borrowed()) return;
+  standard_stream& s = standard()[fd];
+  const int error = errno;
+  if (is_remote(fd)) {
+    if (s.made == nullptr) s.made = make_stream(fd, s.mode, false);
+    if (s.made == nullptr) return;
+    if (fd == 2) setvbuf(s.made, nullptr, _IONBF, 0);
+    if (*s.variable == s.original) *s.variable = s.made;
+  } else if (s.made != nullptr && *s.variable == s.made) {
+    *s.variable = s.original;
+  }
+  errno = error;
+}
+
+namespace {
+
+FILE* open_stream(const place& p, const char* mode) {
+  const int flags = flags_of(mode);
+  if (flags < 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  const int fd = open_remote(p, flags, 0666);
+  if (fd < 0) return nullptr;
+  FILE* f = stream_over(fd, mode);
+  if (f == nullptr) ::close(fd);
+  return f;
+}
+
+}  // namespace
+
+}  // namespace io_shim
+
+using namespace io_shim;
+
+IO_EXPORT FILE* fopen(const char* path, const char* mode) {
+  const place p(path);
+  return p.remote() ? open_stream(p, mode) : IO_REAL(fopen)(p.local(), mode);
+}
+IO_ALIAS(fopen64, fopen);
+
+IO_EXPORT FILE* fdopen(int fd, const char* mode) noexcept {
+  if (!is_remote(fd)) return IO_REAL(fdopen)(fd, mode);
+  if (flags_of(mode) < 0) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return stream_over(fd, mode);
+}
+
+// The stream must stay the same object, so it can't become one of the other kind.
+IO_EXPORT FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  const place p(path);
+  const int fd = fileno(stream);
+  if (!p.remote() && !is_remote(fd)) return IO_REAL(freopen)(p.local(), mode, stream);
+  const int flags = flags_of(mode);
+  if (path == nullptr || flags < 0 || fd < 0 || fd > 2) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  std::fflush(stream);
+  const int now = ::open(path, flags, 0666);
+  if (now < 0) return nullptr;
+  if (now != fd) {
+    const int result = ::dup2(now, fd);
+    ::close(now);
+    if (result < 0) return nullptr;
+  }
+  return *standard()[fd].variable;
+}
+IO_ALIAS(freopen64, freopen);
+
+IO_EXPORT int mkostemps(char* pattern, int suffix, int flags) {
+  const place p(pattern);
+  if (!p.remote()) return IO_REAL(mkostemps)(pattern, suffix, flags);
+  const size_t length = std::strlen(pattern);
+  if (suffix < 0 || length < static_cast<size_t>(suffix) + 6) return result_of(EINVAL);
+  char* const at = pattern + length - static_cast<size_t>(suffix) - 6;
+  if (std::memcmp(at, "XXXXXX", 6) != 0) return result_of(EINVAL);
+  static constexpr char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    for (int i = 0; i < 6; ++i) at[i] = letters[arc4random_uniform(sizeof letters - 1)];
+    const int fd = open_remote(place(pattern), (flags & ~O_ACCMODE) | O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return result_of(EEXIST);
+}
+IO_ALIAS(mkostemps64, mkostemps);
+IO_EXPORT int mkstemp(char* pattern) { return mkostemps(pattern, 0, 0); }
+IO_ALIAS(mkstemp64, mkstemp);
+IO_EXPORT int mkostemp(char* pattern, int flags) { return mkostemps(pattern, 0, flags); }
+IO_ALIAS(mkostemp64, mkostemp);
+IO_EXPORT int mkstemps(char* pattern, int suffix) { return mkostemps(pattern, suffix, 0); }
+IO_ALIAS(mkstemps64, mkstemps);

@@ -1,0 +1,142 @@
+"""Clients and servers that die."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from support import NETWORK, PATIENCE, Server, ServedTest
+
+# Prints a line after each read, and the error's name in the end.
+READER = '''
+import errno, os, time
+f = os.open('/remote/file', os.O_RDONLY)
+while True:
+    try:
+        assert len(os.pread(f, {size}, 0)) == {size}
+        print('read', flush=True)
+    except OSError as e:
+        print(errno.errorcode[e.errno], flush=True)
+        break
+'''
+
+
+class Clients(ServedTest):
+    def test_one_that_is_killed_in_a_transfer_harms_no_other(self):
+        self.some_bytes('root/file', 4 << 20)
+        writers = [self.start('dd', 'if=/dev/zero', f'of=/remote/endless{i}', 'bs=3M', 'status=none') for i in range(2)]
+        reader = self.start(sys.executable, '-c', READER.format(size=4 << 20))
+        for i in range(2):
+            self.eventually('writers write', lambda i=i: (self.root / f'endless{i}').exists() and
+                            (self.root / f'endless{i}').stat().st_size > 3 << 20)
+        self.assertEqual(reader.stdout.readline(), b'read\n')
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+        for _ in range(20):
+            self.assertEqual(reader.stdout.readline(), b'read\n')
+        self.eventually('the files of clients that were killed are closed',
+                        lambda: not any('endless' in f for f in self.server.descriptors_below_root()))
+        reader.kill()
+        source = self.some_bytes('source', 1_000_000)
+        self.run_remotely('cp', source, '/remote/after')
+        self.run_remotely('cmp', source, '/remote/after')
+        self.assertIsNone(self.server.process.poll())
+
+    def test_one_that_is_stopped_in_a_transfer_delays_no_other(self):
+        writer = self.start('dd', 'if=/dev/zero', 'of=/remote/endless', 'bs=3M', 'status=none')
+        self.eventually('it writes', lambda: (self.root / 'endless').exists() and
+                        (self.root / 'endless').stat().st_size > 3 << 20)
+        for _ in range(5):
+            writer.send_signal(signal.SIGSTOP)
+            begin = time.monotonic()
+            self.run_remotely('ls', '/remote')
+            self.assertLess(time.monotonic() - begin, 20)
+            writer.send_signal(signal.SIGCONT)
+            time.sleep(0.01)
+        self.assertIsNone(writer.poll())
+        writer.kill()
+
+    def test_nothing_stays_open_after_many_have_come_and_died(self):
+        for _ in range(10):
+            client = self.start(sys.executable, '-c', '''
+import os
+f = [os.open('/remote/file', os.O_CREAT | os.O_RDWR) for _ in range(20)]
+print('open', flush=True)
+os.kill(os.getpid(), 9)''')
+            client.wait(PATIENCE)
+        self.eventually('all is closed', lambda: not self.server.descriptors_below_root())
+
+
+class Servers(ServedTest):
+    def lose(self, how):
+        self.some_bytes('root/file', 4 << 20)
+        for size in (100, 4 << 20):
+            readers = [self.start(sys.executable, '-c', READER.format(size=size), environment={'IOD_TIMEOUT': '20'})
+                       for _ in range(2)]
+            for reader in readers:
+                self.assertEqual(reader.stdout.readline(), b'read\n')
+            self.server.process.send_signal(how)
+            begin = time.monotonic()
+            for reader in readers:
+                self.assertEqual(self.finish(reader).split()[-1], 'EIO')
+            self.assertLess(time.monotonic() - begin, 40)
+            self.server.stop()
+            self.server = Server(self.folder)
+            self.addCleanup(self.server.stop)
+
+    def test_clients_get_eio_when_it_is_killed(self):
+        self.lose(signal.SIGKILL)
+
+    def test_clients_get_eio_when_it_ends(self):
+        self.lose(signal.SIGTERM)
+
+    def test_clients_get_eio_when_it_falls_silent(self):
+        self.some_bytes('root/file', 1000)
+        reader = self.start(sys.executable, '-c', READER.format(size=100), environment={'IOD_TIMEOUT': '2'})
+        self.assertEqual(reader.stdout.readline(), b'read\n')
+        self.server.process.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        self.assertEqual(self.finish(reader).split()[-1], 'EIO')
+        self.assertLess(time.monotonic() - begin, 30)
+        self.server.process.send_signal(signal.SIGCONT)
+
+    def test_what_can_not_be_reached_gives_eio(self):
+        self.server.stop()
+        done = self.start('cat', '/remote/file')
+        self.assertIn(b'Input/output error', done.communicate(timeout=PATIENCE)[1])
+
+    @unittest.skipUnless(NETWORK == 'tcp', 'addresses in shared memory name a process')
+    def test_files_are_opened_at_a_server_that_has_started_again(self):
+        (self.root / 'file').write_text('text')
+        client = self.start(sys.executable, '-c', '''
+import os, sys, time
+f = os.open('/remote/file', os.O_RDONLY)
+print(os.read(f, 10).decode(), flush=True)
+sys.stdin.readline()
+try:
+    os.read(f, 10)
+except OSError as e:
+    print(e.errno, flush=True)
+for attempt in range(100):
+    try:
+        print(open('/remote/file').read(), flush=True)
+        break
+    except OSError:
+        time.sleep(0.2)
+''', stdin=subprocess.PIPE)
+        self.assertEqual(client.stdout.readline(), b'text\n')
+        self.server.process.kill()
+        self.server.process.wait()
+        self.server = Server(self.folder, listen=self.server.address)
+        self.addCleanup(self.server.stop)
+        client.stdin.write(b'\n')
+        client.stdin.close()
+        client.stdin = None
+        self.assertEqual(self.finish(client).split(), ['5', 'text'])
+
+
+if __name__ == '__main__':
+    unittest.main()
