@@ -131,11 +131,18 @@ struct codec<T, std::enable_if_t<detail::has_visitor<T>>> {
     return value;
   }
   static void name(std::string& to) {
+    static thread_local bool is_inside = false;  // of a type that contains itself
+    if (is_inside) {
+      to += "{...}";
+      return;
+    }
+    is_inside = true;
     T value{};
     to += '{';
     type_namer namer(to);
     detail::visit(namer, value);
     to += '}';
+    is_inside = false;
   }
 };
 
