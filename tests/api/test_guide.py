@@ -25,7 +25,8 @@ extern lci::rcomp_t handle;
 extern std::mutex one_by_one;
 """
 # Pages that need more than the rest: standard and header.
-MORE = {"cpp20.md": ("c++20", "lci/cpp20.hpp"), "lct.md": ("c++17", "lct.h>\n#include <lci.hpp")}
+MORE = {"cpp20.md": ("c++20", "lci/cpp20.hpp"), "lct.md": ("c++17", "lct.h>\n#include <lci.hpp"),
+        "rpc.md": ("c++20", "lci/rpc/coroutine.hpp>\n#include <fcntl.h")}
 # Pages of interfaces for C: the header, in its folder. Each block of theirs is a source of its own.
 C_PAGES = {"armci.md": ("armci", "armci.h"), "lci-v1.md": (".", "lci.h"), "ccs.md": (".", "ccs.h"),
            "na.md": ("mercury", "na.h"), "mercury.md": ("mercury", "mercury.h")}

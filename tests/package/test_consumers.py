@@ -135,6 +135,29 @@ class Consumers(InstalledCase):
                 "-o", program)
         self.do(program, env=self.env)
 
+    def rpc_works(self, program):
+        self.do(program, env=self.env)
+
+    def test_pkg_config_finds_typed_calls(self):
+        folder = self.project("pkg_config", "pkg_config_rpc")
+        for package in ("lci-rpc", "liblci-rpc"):
+            flags = self.do("pkg-config", "--cflags", "--libs", package).split()
+            self.do("g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", HERE / "rpc_consumer.cpp", *flags, "-o",
+                    folder / package)
+            self.rpc_works(folder / package)
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_a_cmake_project_finds_typed_calls(self):
+        folder = self.folder / "cmake_rpc"
+        folder.mkdir()
+        shutil.copy(HERE / "rpc_consumer.cpp", folder)
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(consumer CXX)\nfind_package(LCI REQUIRED)\n"
+            "add_executable(program rpc_consumer.cpp)\ntarget_link_libraries(program PRIVATE LCI::rpc)\n")
+        self.do("cmake", "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.root}")
+        self.do("cmake", "--build", folder / "build")
+        self.rpc_works(folder / "build" / "program")
+
     @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
     def test_a_cmake_project_in_c_finds_mercury_by_each_name(self):
         for package, targets in (("mercury", "mercury"), ("mercury 0.8", "${MERCURY_LIBRARIES}"),

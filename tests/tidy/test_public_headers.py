@@ -28,7 +28,7 @@ class PublicHeaders(unittest.TestCase):
         self.assertIn("lci.hpp", names)
         names.remove("armci/mp3.h")  # needs MPI's header: it is macros for programs that use MPI
         if standard == "c++17":
-            names = [n for n in names if not n.startswith("lci/cpp20")]
+            names = [n for n in names if not n.startswith("lci/cpp20") and n != "lci/rpc/coroutine.hpp"]
 
         def compile_one(name):
             with tempfile.NamedTemporaryFile("w", suffix=".cpp") as f:

@@ -35,18 +35,20 @@ bulk::bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flag
   id_ = r.add(this);
 }
 
-bulk::bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h)
+bulk::bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h, uint64_t base)
     : owner(r),
       size_(h.size),
       segment_count_(h.segments),
-      flags_(h.flags),
+      flags_(h.flags & ~bulk_is_range),
+      is_range_((h.flags & bulk_is_range) != 0),
+      base_(base),
       process_(h.process),
       id_(h.id),
       memory_(memory) {}
 
 bulk_header bulk::header() const {
   bulk_header h;
-  h.flags = static_cast<uint32_t>(flags_);
+  h.flags = static_cast<uint32_t>(flags_) | (is_range_ ? bulk_is_range : 0);
   h.size = size_;
   h.segments = segment_count_;
   h.process = process_;

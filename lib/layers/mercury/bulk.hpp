@@ -18,8 +18,10 @@ namespace mercury {
 class bulk_runtime;
 
 constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk"
+constexpr uint32_t bulk_is_range = 2;        // a flag beside HG_BULK_READ_ONLY
 
-/// What a serialized handle begins with. The network's own description of the memory follows.
+/// What a serialized handle begins with. The network's own description of the memory follows; before it, of a range,
+/// where that begins in the memory, as uint64. HG makes no ranges, but takes those of lci/rpc.hpp.
 struct bulk_header {
   uint32_t magic = bulk_magic;
   uint32_t flags = 0;
@@ -35,14 +37,17 @@ class bulk : public object<0x6d75626b> {
  public:
   /// Of this process.
   bulk(bulk_runtime& r, std::vector<na_segment> segments, unsigned long flags, std::unique_ptr<char[]> owned);
-  /// Of another one; takes the network's handle.
-  bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h);
+  /// Of another one, whose range begins at `base`; takes the network's handle.
+  bulk(bulk_runtime& r, na_mem_handle_t memory, const bulk_header& h, uint64_t base);
   ~bulk();
 
   bool is_local() const { return !segments_.empty(); }
   uint64_t size() const { return size_; }
   uint64_t segment_count() const { return segment_count_; }
   unsigned long flags() const { return flags_; }
+  bool is_range() const { return is_range_; }
+  /// Where the memory begins in the network's handle.
+  uint64_t base() const { return base_; }
   bulk_header header() const;
   uint64_t id() const { return id_; }
   na_mem_handle_t memory() const { return memory_; }
@@ -64,6 +69,8 @@ class bulk : public object<0x6d75626b> {
   uint64_t size_ = 0;
   const uint64_t segment_count_;
   const unsigned long flags_;
+  const bool is_range_ = false;
+  const uint64_t base_ = 0;
   uint64_t process_ = 0;  // of the owner
   uint64_t id_ = 0;       // in the owner
   na_mem_handle_t memory_ = NA_MEM_HANDLE_NULL;

@@ -112,7 +112,8 @@ size_t HG_Bulk_handle_get_segment_count(hg_bulk_t handle) {
 size_t HG_Bulk_handle_get_serialize_size(hg_bulk_t handle) {
   bulk* b = handle != HG_BULK_NULL ? get_bulk(__func__, handle) : nullptr;
   if (b == nullptr || (b->is_local() && !b->expose())) return 0;
-  return sizeof(bulk_header) + NA_Mem_handle_get_serialize_size(b->owner.network->na(), b->memory());
+  const size_t base = b->is_range() ? sizeof(uint64_t) : 0;
+  return sizeof(bulk_header) + base + NA_Mem_handle_get_serialize_size(b->owner.network->na(), b->memory());
 }
 
 hg_return_t HG_Bulk_handle_serialize(void* buf, size_t buf_size, hg_bulk_t handle) {
@@ -124,7 +125,12 @@ hg_return_t HG_Bulk_handle_serialize(void* buf, size_t buf_size, hg_bulk_t handl
   if (buf_size < needed) return HG_SIZE_ERROR;
   const bulk_header h = b->header();
   std::memcpy(buf, &h, sizeof h);
-  return NA_Mem_handle_serialize(b->owner.network->na(), static_cast<char*>(buf) + sizeof h, needed - sizeof h,
+  size_t begin = sizeof h;
+  if (const uint64_t base = b->base(); b->is_range()) {
+    std::memcpy(static_cast<char*>(buf) + begin, &base, sizeof base);
+    begin += sizeof base;
+  }
+  return NA_Mem_handle_serialize(b->owner.network->na(), static_cast<char*>(buf) + begin, needed - begin,
                                  b->memory()) == NA_SUCCESS
              ? HG_SUCCESS
              : HG_NA_ERROR;
@@ -138,9 +144,16 @@ hg_return_t HG_Bulk_handle_deserialize(hg_bulk_t* handle, const void* buf, size_
   bulk_header h;
   if (buf_size < sizeof h) return HG_SIZE_ERROR;
   std::memcpy(&h, buf, sizeof h);
-  if (h.magic != bulk_magic || (h.flags != HG_BULK_READWRITE && h.flags != HG_BULK_READ_ONLY) || h.segments == 0)
+  const bool is_range = (h.flags & bulk_is_range) != 0;
+  const uint32_t flags = h.flags & ~bulk_is_range;
+  if (h.magic != bulk_magic || (flags != HG_BULK_READWRITE && flags != HG_BULK_READ_ONLY) || h.segments == 0)
     return HG_PROTOCOL_ERROR;
-  if (h.process == r->process)
+  uint64_t base = 0;
+  const size_t begin = sizeof h + (is_range ? sizeof base : 0);
+  if (buf_size < begin) return HG_SIZE_ERROR;
+  if (is_range) std::memcpy(&base, static_cast<const char*>(buf) + sizeof h, sizeof base);
+  if (h.size > UINT64_MAX - base) return HG_PROTOCOL_ERROR;
+  if (h.process == r->process && !is_range)
     if (bulk* own = r->find(h.id); own != nullptr) {
       *handle = own;
       return HG_SUCCESS;
@@ -149,9 +162,9 @@ hg_return_t HG_Bulk_handle_deserialize(hg_bulk_t* handle, const void* buf, size_
     na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
     na_class_t* na = r->network->na();
     const na_return_t result =
-        NA_Mem_handle_deserialize(na, &memory, static_cast<const char*>(buf) + sizeof h, buf_size - sizeof h);
+        NA_Mem_handle_deserialize(na, &memory, static_cast<const char*>(buf) + begin, buf_size - begin);
     if (result != NA_SUCCESS) return result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_PROTOCOL_ERROR;
-    bulk* made = new (std::nothrow) bulk(*r, memory, h);
+    bulk* made = new (std::nothrow) bulk(*r, memory, h, base);
     if (made == nullptr) {
       NA_Mem_handle_free(na, memory);
       return HG_NOMEM_ERROR;

@@ -70,7 +70,7 @@ hg_return_t HG_Bulk_transfer(hg_bulk_op_t op, na_addr_t origin_addr, hg_bulk_t o
     } else {
       const auto start = op == HG_BULK_PULL ? NA_Get : NA_Put;
       posted = start(r->network->na(), r->network->context(), on_transferred, t, local->memory(), local_offset,
-                     origin->memory(), origin_offset, size, origin_addr, NA_OP_ID_IGNORE);
+                     origin->memory(), origin->base() + origin_offset, size, origin_addr, NA_OP_ID_IGNORE);
     }
     if (posted == NA_SUCCESS) {
       *request = t;

@@ -18,6 +18,7 @@ constexpr uint32_t response_magic = 0x73524748;  // "HGRs"
 
 enum request_flags : uint8_t {
   arguments_are_elsewhere = 1,  // the payload is a serialized memory handle of the caller
+  takes_parts = 2,              // the caller takes a result in several responses; HG does not
 };
 
 struct request_header {
@@ -31,21 +32,33 @@ struct request_header {
   uint64_t arguments = 0;      // bytes of encoded arguments
   uint64_t elsewhere_crc = 0;  // of the encoded arguments, if they are elsewhere
   uint32_t payload = 0;        // bytes that follow
-  uint32_t unused2 = 0;
+  uint32_t signature = 0;      // a hash of the types of arguments and result; 0: unknown, as from HG
   uint64_t crc = 0;  // of header and payload, this being 0
 };
 static_assert(sizeof(request_header) == 56);
 
+enum response_flags : uint8_t {
+  explains = 1,  // of a failure: the payload describes it
+  is_part = 2,   // the payload is a part_header, and a part of the result
+};
+
 struct response_header {
   uint32_t magic = response_magic;
   uint8_t version = wire_version;
-  uint8_t unused[3] = {};
+  uint8_t flags = 0;
+  uint8_t unused[2] = {};
   int32_t result = 0;  // an hg_return_t
   uint32_t payload = 0;
   uint64_t cookie = 0;  // 0 if the request could not be read
   uint64_t crc = 0;
 };
 static_assert(sizeof(response_header) == 32);
+
+/// Of a result in parts, which may arrive in any order.
+struct part_header {
+  uint64_t total = 0;   // bytes of the result
+  uint64_t offset = 0;  // of this part
+};
 
 /// The checksum of a message whose header's last member is the checksum.
 template <class Header>

@@ -1,0 +1,156 @@
+// Where values are encoded to and decoded from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "lci/config.hpp"
+#include "lci/rpc/errors.hpp"
+
+namespace lci::rpc {
+
+namespace detail {
+class engine_core;
+
+[[noreturn]] LCI_API void throw_cut_message();
+[[noreturn]] LCI_API void throw_bad_message(const char* what);
+
+/// Of which engine, and to or from whom: handles of memory need it.
+struct place {
+  engine_core* engine = nullptr;
+  void* peer = nullptr;  // a na_addr_t
+};
+}  // namespace detail
+
+/// Appends encoded values to a message, and moves to memory of its own if the message is full. One thread uses it.
+/// Invariant: begin <= at <= end.
+class writer {
+ public:
+  /// A large piece of the caller's memory that is part of the arguments, and is not copied: it follows the first
+  /// `after` encoded bytes.
+  struct borrowed {
+    size_t after;
+    const void* data;
+    size_t size;
+  };
+  /// From this size on pieces may be borrowed: a smaller one costs less to copy than to describe.
+  static constexpr size_t borrow_from = 32 * 1024;
+
+  /// Encodes into `buffer` first. `may_borrow`: pieces stay as they are until the call has ended.
+  writer(char* buffer, size_t size, bool may_borrow, detail::place where)
+      : begin_(buffer), at_(buffer), end_(buffer + size), may_borrow_(may_borrow), where_(where) {}
+  writer(const writer&) = delete;
+  writer& operator=(const writer&) = delete;
+
+  void bytes(const void* data, size_t n) {
+    char* const to = skip(n);
+    if (n > 0) std::memcpy(to, data, n);
+  }
+  /// The bytes of a value that is copied as it is; both ends have the same byte order.
+  template <class T>
+  void raw(const T& value) {
+    std::memcpy(skip(sizeof value), &value, sizeof value);
+  }
+  /// Bytes that may be many.
+  void block(const void* data, size_t n) {
+    if (n >= borrow_from && may_borrow_) {
+      pieces_.push_back({used(), data, n});
+    } else {
+      bytes(data, n);
+    }
+  }
+  /// Room for n bytes, which the caller fills in.
+  char* skip(size_t n) {
+    if (n > static_cast<size_t>(end_ - at_)) grow(n);
+    char* const to = at_;
+    at_ += n;
+    return to;
+  }
+
+  const char* data() const { return begin_; }
+  size_t used() const { return static_cast<size_t>(at_ - begin_); }
+  bool has_moved() const { return extra_ != nullptr; }
+  const std::vector<borrowed>& pieces() const { return pieces_; }
+  std::unique_ptr<char[]> release_extra() { return std::move(extra_); }
+  const detail::place& where() const { return where_; }
+
+  /// For serialize(archive): encodes each.
+  template <class... T>
+  writer& operator()(const T&... values);
+  template <class T>
+  writer& operator&(const T& value) {
+    return (*this)(value);
+  }
+
+ private:
+  LCI_API void grow(size_t n);
+
+  char* begin_;
+  char* at_;
+  char* end_;
+  const bool may_borrow_;
+  const detail::place where_;
+  std::unique_ptr<char[]> extra_;
+  std::vector<borrowed> pieces_;
+};
+
+/// Reads encoded values, of which it trusts no length. What views refer to is in the message, or owned by the reader.
+/// One thread uses it. Invariant: at <= end.
+class reader {
+ public:
+  reader(const char* data, size_t size, detail::place where) : at_(data), end_(data + size), where_(where) {}
+  reader(const reader&) = delete;
+  reader& operator=(const reader&) = delete;
+
+  size_t left() const { return static_cast<size_t>(end_ - at_); }
+  /// The next n bytes. Throws message_error if there are fewer.
+  const char* take(size_t n) {
+    if (n > left()) detail::throw_cut_message();
+    const char* const from = at_;
+    at_ += n;
+    return from;
+  }
+  void bytes(void* to, size_t n) {
+    const char* const from = take(n);
+    if (n > 0) std::memcpy(to, from, n);
+  }
+  template <class T>
+  T raw() {
+    T value;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  /// A number of elements, each of which has `least` bytes or more: what cannot be in the message is refused before
+  /// memory is allocated for it.
+  size_t count(size_t least) {
+    const auto n = raw<uint64_t>();
+    if (n > left() / (least > 0 ? least : 1)) detail::throw_cut_message();
+    return static_cast<size_t>(n);
+  }
+  /// Memory until the reader ends, aligned for every type.
+  void* keep(size_t n) {
+    kept_.push_back(
+        std::make_unique<std::max_align_t[]>((n + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t)));
+    return kept_.back().get();
+  }
+  const detail::place& where() const { return where_; }
+
+  /// For serialize(archive): decodes each.
+  template <class... T>
+  reader& operator()(T&... values);
+  template <class T>
+  reader& operator&(T& value) {
+    return (*this)(value);
+  }
+
+ private:
+  const char* at_;
+  const char* end_;
+  const detail::place where_;
+  std::vector<std::unique_ptr<std::max_align_t[]>> kept_;
+};
+
+}  // namespace lci::rpc

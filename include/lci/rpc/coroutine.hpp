@@ -1,0 +1,235 @@
+// Functions as coroutines, and co_await of calls. C++20; see docs/guide/rpc.md.
+#pragma once
+
+#if __cplusplus < 202002L
+#error "lci/rpc/coroutine.hpp needs C++20: compile with -std=c++20, or include lci/rpc.hpp alone"
+#endif
+
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "lci/cpp20.hpp"
+#include "lci/rpc.hpp"
+
+namespace lci::rpc {
+
+namespace detail {
+
+/// `co_await future` in a coroutine that is resumed by the thread of the engine that completes the call.
+template <class R>
+class call_awaiter : private continuation {
+ public:
+  explicit call_awaiter(future<R> f) : future_(std::move(f)) {}
+  call_awaiter(const call_awaiter&) = delete;
+  call_awaiter& operator=(const call_awaiter&) = delete;
+
+  bool await_ready() const { return future_.is_ready(); }
+  bool await_suspend(std::coroutine_handle<> handle) {
+    waiting_ = handle;
+    run = [](continuation* c) { static_cast<call_awaiter*>(c)->waiting_.resume(); };
+    return notify(*future_.call_, *this);
+  }
+  R await_resume() { return future_.get(); }
+
+ private:
+  future<R> future_;
+  std::coroutine_handle<> waiting_;
+};
+
+/// The same in a lci::task, which its scheduler resumes.
+template <class R, class Queue>
+class queued_call_awaiter : private continuation, private lci::detail::pending_operation {
+ public:
+  queued_call_awaiter(future<R> f, Queue& q) : future_(std::move(f)), queue_(q) {}
+  queued_call_awaiter(const queued_call_awaiter&) = delete;
+  queued_call_awaiter& operator=(const queued_call_awaiter&) = delete;
+
+  bool await_ready() const { return future_.is_ready(); }
+  bool await_suspend(std::coroutine_handle<> handle) {
+    coroutine_ = {handle, 1};
+    waiting = &coroutine_;
+    run = [](continuation* c) {
+      auto* self = static_cast<queued_call_awaiter*>(c);
+      comp_signal(self->queue_.ended, status_t(static_cast<lci::detail::pending_operation*>(self)));
+    };
+    return notify(*future_.call_, *this);
+  }
+  R await_resume() { return future_.get(); }
+
+ private:
+  future<R> future_;
+  Queue& queue_;
+  lci::detail::waiting_coroutine coroutine_;
+};
+
+class coroutine_promise_base {
+ public:
+  struct final_awaiter {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> handle) const noexcept {
+      return handle.promise().parent_;
+    }
+    void await_resume() const noexcept {}
+  };
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+  final_awaiter final_suspend() const noexcept { return {}; }
+  void unhandled_exception() { thrown_ = std::current_exception(); }
+
+  std::coroutine_handle<> parent_ = std::noop_coroutine();
+  std::exception_ptr thrown_;
+};
+
+}  // namespace detail
+
+/// `co_await open.call_x(server, "a", 1)()`: the call's result, or its failure as an exception.
+template <class R>
+auto operator co_await(future<R>&& f) {
+  if (!f) throw invalid_argument_error("rpc::future: it has no call, or its result was taken already");
+  return detail::call_awaiter<R>(std::move(f));
+}
+
+/// A function that peers call, or a part of one, as a coroutine: it may `co_await` futures and other coroutines, and
+/// the thread that executes it serves other calls meanwhile. Owns its frame. It begins when it is awaited or executed;
+/// it is resumed by threads that make progress on the engine whose call it awaits. Parameters of a function that peers
+/// call, views included, are valid until it has ended.
+template <class T = void>
+class [[nodiscard]] coroutine {
+ public:
+  class promise_type;
+  using handle_t = std::coroutine_handle<promise_type>;
+
+  explicit coroutine(handle_t h) : handle_(h) {}
+  coroutine(coroutine&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  coroutine& operator=(coroutine&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~coroutine() {
+    if (handle_) handle_.destroy();
+  }
+
+  auto operator co_await() const { return awaiter{handle_}; }
+
+ private:
+  struct awaiter {
+    handle_t child;
+    bool await_ready() const noexcept { return false; }
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<> parent) const noexcept {
+      child.promise().parent_ = parent;
+      return child;
+    }
+    T await_resume() const {
+      if (child.promise().thrown_) std::rethrow_exception(child.promise().thrown_);
+      return child.promise().result();
+    }
+  };
+  handle_t handle_;
+};
+
+template <class T>
+class coroutine<T>::promise_type : public detail::coroutine_promise_base {
+ public:
+  coroutine<T> get_return_object() { return coroutine<T>(handle_t::from_promise(*this)); }
+  template <class Value>
+  void return_value(Value&& value) {
+    value_.emplace(std::forward<Value>(value));
+  }
+  T result() { return std::move(*value_); }
+
+ private:
+  std::optional<T> value_;
+};
+
+template <>
+class coroutine<void>::promise_type : public detail::coroutine_promise_base {
+ public:
+  coroutine<void> get_return_object() { return coroutine<void>(handle_t::from_promise(*this)); }
+  void return_void() const noexcept {}
+  void result() const noexcept {}
+};
+
+namespace detail {
+
+template <class T>
+struct returned<coroutine<T>> {
+  using result = T;
+  static constexpr bool is_coroutine = true;
+};
+
+/// A coroutine that nobody awaits, and that frees itself.
+struct detached {
+  struct promise_type {
+    detached get_return_object() const noexcept { return {}; }
+    std::suspend_never initial_suspend() const noexcept { return {}; }
+    std::suspend_never final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }
+  };
+};
+
+/// Executes functions that are coroutines. What they refer to is in a coroutine of the library's until they end.
+template <class F, class Shape>
+class coroutine_handler final : public handler {
+ public:
+  explicit coroutine_handler(F f) : f_(std::move(f)) {}
+  void execute(incoming* in) noexcept override { run(f_, engine_of(*in), incoming_ptr(in)); }
+
+ private:
+  using result = typename Shape::types::result;
+
+  // The engine, by value, outlives the call.
+  static detached run(F& f, std::shared_ptr<engine_core> engine, incoming_ptr in) {
+    reader r = arguments_of(*in);
+    std::optional<decoded<typename Shape::values>> d;
+    try {
+      d.emplace(r);
+    } catch (...) {
+      refuse(*in, std::current_exception());
+      co_return;
+    }
+    const context c(*in);
+    std::exception_ptr thrown;
+    try {
+      const span_of_chars room = room_of(*in);
+      writer w(room.data, room.size, false, place_of(*in));
+      coroutine<result> body = begin(f, c, d->values);
+      if constexpr (std::is_void_v<result>) {
+        co_await body;
+      } else {
+        codec<result>::write(w, co_await body);
+      }
+      answer(*in, w);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if (thrown != nullptr) answer(*in, thrown);
+    static_cast<void>(engine);
+  }
+  template <class Values>
+  static coroutine<result> begin(F& f, const context& c, Values& values) {
+    return std::apply(
+        [&](auto&... v) {
+          if constexpr (Shape::first == extra::context) {
+            return f(c, std::move(v)...);
+          } else {
+            return f(std::move(v)...);
+          }
+        },
+        values);
+  }
+
+  F f_;
+};
+
+template <class F, class Shape>
+struct handler_for<F, Shape, true> {
+  using type = coroutine_handler<F, Shape>;
+};
+
+}  // namespace detail
+}  // namespace lci::rpc

@@ -1,0 +1,207 @@
+// Functions of peers, and calls of them.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "lci/graph.hpp"
+#include "lci/rpc/arguments.hpp"
+#include "lci/rpc/future.hpp"
+#include "lci/rpc/peer.hpp"
+
+namespace lci::rpc {
+
+template <class Signature>
+class function;
+
+/// A call as a node of a completion graph of the core, and its result:
+///
+///   auto node = open.call_x(server, "a", 1).node();
+///   lci::graph_add_node_op(graph, node);  // the graph posts the call, and may do so many times
+///   ... start the graph, and wait for it ...
+///   int fd = node.get();
+///
+/// The node ends when the call does, successful or not; get() throws its failure. Copies share the call. Some thread
+/// must make progress on the engine. Arguments are copied.
+template <class R>
+class call_node {
+ public:
+  call_node& user_context(void* node) {
+    shared_->node = node;
+    return *this;
+  }
+  lci::status_t operator()() const {
+    shared_->result = shared_->post();
+    if (detail::notify(*shared_->result.call_, *shared_)) return errorcode_t::posted;
+    return errorcode_t::done;
+  }
+  /// The result of the last time. Throws the call's failure.
+  R get() const { return shared_->result.get(); }
+
+ private:
+  template <class, class...>
+  friend class prepared_call;
+  struct shared_state : detail::continuation {
+    virtual ~shared_state() = default;
+    virtual future<R> post() = 0;
+    void* node = nullptr;
+    future<R> result;
+  };
+  template <class Call>
+  struct state_of final : shared_state {
+    explicit state_of(const Call& c) : call(c) {
+      this->run = [](detail::continuation* c2) {
+        graph_node_mark_complete(static_cast<graph_node_t>(static_cast<shared_state*>(c2)->node));
+      };
+    }
+    future<R> post() override { return call.post_copy(); }
+    const Call call;
+  };
+  explicit call_node(std::shared_ptr<shared_state> s) : shared_(std::move(s)) {}
+
+  std::shared_ptr<shared_state> shared_;
+};
+
+/// A call with its arguments, to be posted by operator(). What was passed as an rvalue is owned; what was passed as an
+/// lvalue must exist until operator() has returned, and is copied into the message there.
+template <class R, class Parameters, class... Stored>
+class prepared_call<R, Parameters, Stored...> {
+ public:
+  /// Ends the call with timeout_error if no result has come after this time, beginning with operator().
+  template <class Rep, class Period>
+  prepared_call& deadline(std::chrono::duration<Rep, Period> d) {
+    deadline_ = detail::nanoseconds_of(d);
+    return *this;
+  }
+  /// Posts the call. Large arguments that were passed as rvalues are moved, not copied. What encoders throw, and misuse,
+  /// is thrown here; each other failure is that of the future.
+  future<R> operator()() {
+    if (!has_large()) return post_copy();
+    detail::call_ptr c(detail::begin_call(*engine_, *what_, whom_.address_for(*engine_)));
+    auto owned = std::make_unique<detail::kept_arguments<std::tuple<Stored...>>>(std::move(arguments_));
+    const detail::span_of_chars room = detail::room_of(*c);
+    writer w(room.data, room.size, !(std::is_reference_v<Stored> || ...), {engine_.get(), nullptr});
+    Parameters::write_tuple(w, owned->values);
+    detail::post(*c, w, deadline_, std::move(owned));
+    return {engine_, std::move(c)};
+  }
+  /// The call as a node of a completion graph. The arguments are copied, also those passed as lvalues.
+  call_node<R> node() const {
+    using owning = prepared_call<R, Parameters, std::decay_t<Stored>...>;
+    using state = typename call_node<R>::template state_of<owning>;
+    return call_node<R>(std::make_shared<state>(
+        owning(engine_, what_, whom_, std::tuple<std::decay_t<Stored>...>(arguments_), deadline_)));
+  }
+
+ private:
+  template <class>
+  friend class function;
+  template <class>
+  friend class call_node;
+  template <class, class...>
+  friend class prepared_call;
+
+  prepared_call(std::shared_ptr<detail::engine_core> e, const detail::remote_function* f, peer whom,
+                std::tuple<Stored...>&& arguments, int64_t deadline = detail::no_limit)
+      : engine_(std::move(e)),
+        what_(f),
+        whom_(std::move(whom)),
+        arguments_(std::move(arguments)),
+        deadline_(deadline) {}
+  bool has_large() const {
+    return std::apply(
+        [](const auto&... a) {
+          return ((!std::is_reference_v<Stored> && detail::block_size(a) >= writer::borrow_from) || ...);
+        },
+        arguments_);
+  }
+  future<R> post_copy() const {
+    detail::call_ptr c(detail::begin_call(*engine_, *what_, whom_.address_for(*engine_)));
+    const detail::span_of_chars room = detail::room_of(*c);
+    writer w(room.data, room.size, false, {engine_.get(), nullptr});
+    Parameters::write_tuple(w, arguments_);
+    detail::post(*c, w, deadline_, nullptr);
+    return {engine_, std::move(c)};
+  }
+
+  std::shared_ptr<detail::engine_core> engine_;
+  const detail::remote_function* what_;
+  peer whom_;
+  std::tuple<Stored...> arguments_;
+  int64_t deadline_;
+};
+
+/// A function of peers, which all engines that know it call by its name. Made by engine::define() and
+/// engine::declare(). A value; thread-safe but for assignment; outlives its engine without harm.
+template <class R, class... P>
+class function<R(P...)> {
+  using parameters = detail::parameters<P...>;
+
+  /// A function and the peer that executes it.
+  class at_peer {
+   public:
+    /// The next calls end with timeout_error if no result has come after this time.
+    template <class Rep, class Period>
+    at_peer& deadline(std::chrono::duration<Rep, Period> d) {
+      limit_ = detail::nanoseconds_of(d);
+      return *this;
+    }
+    /// Calls the function, makes progress until it has answered, and returns its result. Throws rpc::error, or what the
+    /// function threw. Large arguments are not copied.
+    template <class... A>
+    R operator()(const A&... a) const {
+      static_assert(parameters::template check<std::decay_t<const A&>...>());
+      detail::engine_core& e = *function_.engine_;
+      const detail::call_ptr c(detail::begin_call(e, *function_.what_, whom_.address_for(e)));
+      const detail::span_of_chars room = detail::room_of(*c);
+      writer w(room.data, room.size, true, {&e, nullptr});
+      parameters::write(w, static_cast<const std::decay_t<const A&>&>(a)...);
+      detail::post(*c, w, detail::no_limit, nullptr);
+      if (!detail::wait(*c, limit_)) detail::cancel(*c, true);
+      return detail::take_result<R>(*c);
+    }
+
+   private:
+    friend class function;
+    at_peer(const function& f, const peer& whom) : function_(f), whom_(whom) {}
+    function function_;
+    peer whom_;
+    int64_t limit_ = detail::no_limit;
+  };
+
+ public:
+  /// None.
+  function() = default;
+  explicit operator bool() const { return what_ != nullptr; }
+  const std::string& name() const { return valid().name; }
+
+  /// `open.on(server)("a", 1)`
+  at_peer on(const peer& whom) const {
+    valid();
+    return {*this, whom};
+  }
+  /// `open.call_x(server, "a", 1).deadline(50ms)()`, which returns a future<R>.
+  template <class... A>
+  prepared_call<R, parameters, A...> call_x(const peer& whom, A&&... a) const {
+    static_assert(parameters::template check<std::decay_t<A>...>());
+    return {engine_, &valid(), whom, std::tuple<A...>(std::forward<A>(a)...)};
+  }
+
+ private:
+  friend class engine;
+  function(std::shared_ptr<detail::engine_core> e, const detail::remote_function& f)
+      : engine_(std::move(e)), what_(&f) {}
+  const detail::remote_function& valid() const {
+    if (what_ == nullptr)
+      throw invalid_argument_error("rpc::function: it is none: use what define() or declare() returned");
+    return *what_;
+  }
+
+  std::shared_ptr<detail::engine_core> engine_;
+  const detail::remote_function* what_ = nullptr;
+};
+
+}  // namespace lci::rpc

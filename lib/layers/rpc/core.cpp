@@ -1,0 +1,308 @@
+#include "lib/layers/rpc/core.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <random>
+
+#include "lib/layers/mercury/functions.hpp"
+#include "lib/layers/rpc/region.hpp"
+
+namespace lci::rpc::detail {
+namespace {
+
+constexpr size_t posted_calls = 32;           // that wait for the network at once
+constexpr size_t most_arrived = 256;          // calls taken from the network before they are executed
+constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor leaves must not keep close() for ever
+
+/// The engine whose background thread or pool thread this is, and how many functions it executes, one in the other.
+struct this_thread {
+  const engine_core* works_for = nullptr;
+  int depth = 0;
+};
+thread_local this_thread current;
+/// Functions that wait execute others meanwhile; not deeper than this, so that the stack suffices.
+constexpr int deepest = 32;
+
+uint64_t random_number() {
+  std::random_device source;
+  return (uint64_t{source()} << 32 | source()) | 1;
+}
+
+uint64_t first_cookie() {
+  // Not the number of a call of an earlier process at this address.
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()) << 12 | 1;
+}
+
+na_class_t* open(const std::string& url, bool listens) {
+  if (url != "self" && url.find("://") == std::string::npos)
+    throw invalid_argument_error("rpc::engine: \"" + url + "\" is no URL: pass for example \"tcp://127.0.0.1\"");
+  na_class_t* const na = NA_Initialize(url.c_str(), listens ? NA_TRUE : NA_FALSE);
+  if (na == nullptr)
+    throw resource_error("rpc::engine: can't join the network of \"" + url + "\": a line on standard error says why");
+  return na;
+}
+
+}  // namespace
+
+int64_t now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+engine_core::engine_core(const std::string& url, const options& o)
+    : largest(o.largest()),
+      process(random_number()),
+      na_(open(url, o.listens())),
+      has_background_(o.has_background()),
+      pool_(o.pool()) {
+  lane_ = mercury::lane::open(na_);
+  if (lane_ == nullptr) {
+    NA_Finalize(na_);
+    throw resource_error("rpc::engine: the network has no further context");
+  }
+  largest_request = NA_Msg_get_max_unexpected_size(na_);
+  largest_response = NA_Msg_get_max_expected_size(na_);
+  largest_tag_ = static_cast<na_tag_t>(std::bit_floor(uint64_t{NA_Msg_get_max_tag(na_)} + 1) - 1);
+  cookies_.store(first_cookie(), std::memory_order_relaxed);
+  char text[NA_MAX_ADDR_LEN] = "";
+  na_addr_t self = NA_ADDR_NULL;
+  NA_Addr_self(na_, &self);
+  NA_Addr_to_string(na_, text, sizeof text, self);
+  NA_Addr_free(na_, self);
+  url_ = text;
+}
+
+void engine_core::start() {
+  if (pool_ > 0)
+    workers_ = std::make_unique<workers>(pool_, [this](incoming* in) {
+      current.works_for = this;
+      execute(in);
+    });
+  refill();
+  if (!has_background_) return;
+  background_ = std::thread([this] {
+    current.works_for = this;
+    run();
+  });
+}
+
+engine_core::~engine_core() { close(); }
+
+void engine_core::throw_closed() {
+  throw invalid_argument_error("rpc: the engine was closed: nothing can be called by it, or executed");
+}
+
+void engine_core::run() {
+  try {
+    const entry use(*this);
+    wait(
+        no_limit, [this] { return stops_.load(std::memory_order_acquire) || is_closed(); }, current.depth < deepest);
+  } catch (const invalid_argument_error&) {  // closed before the thread began
+  }
+  stops_.store(false, std::memory_order_relaxed);
+}
+
+bool engine_core::executes_here() const {
+  return (!has_background_ || current.works_for == this) && current.depth < deepest;
+}
+
+bool engine_core::execute_one() {
+  if (continuation* const c = ready_.pop(); c != nullptr) {
+    c->run(c);
+    return true;
+  }
+  incoming* const in = arrived_.pop();
+  if (LCI_UNLIKELY(was_full_.load(std::memory_order_relaxed))) refill();
+  if (in == nullptr) return false;
+  execute(in);
+  return true;
+}
+
+void engine_core::execute(incoming* in) {
+  ++current.depth;
+  in->called->run->execute(in);
+  --current.depth;
+}
+
+void engine_core::arrived(incoming* in) {
+  if (in->called->place == where::pool) {
+    workers_->push(in);
+  } else {
+    arrived_.push(in);
+  }
+}
+
+const remote_function& engine_core::declare(const std::string& name, const signature_text& signature) {
+  std::lock_guard guard(functions_lock_);
+  for (const auto& f : remote_)
+    if (f->name == name && f->signature->hash == signature.hash) return *f;
+  auto made = std::make_unique<remote_function>();
+  made->name = name;
+  made->id = mercury::function_table::id_of(name.c_str());
+  made->name_hash = mercury::function_table::hash_of(name.c_str());
+  made->signature = &signature;
+  remote_.push_back(std::move(made));
+  return *remote_.back();
+}
+
+void engine_core::define(const std::string& name, const signature_text& signature, std::unique_ptr<handler> h,
+                         where w) {
+  if (w == where::pool && workers_ == nullptr)
+    throw invalid_argument_error("rpc::engine::define(\"" + name +
+                                 "\"): where::pool, but the engine has no pool: pass options().pool(n) to it");
+  auto made = std::make_unique<local_function>();
+  made->name = name;
+  made->name_hash = mercury::function_table::hash_of(name.c_str());
+  made->signature = &signature;
+  made->place = w;
+  made->run = std::move(h);
+  const uint32_t id = mercury::function_table::id_of(name.c_str());
+  const std::lock_guard guard(functions_lock_);
+  const auto found = by_id_.find(id);
+  if (found != by_id_.end() && found->second->name != name)
+    throw invalid_argument_error("rpc::engine::define(\"" + name + "\"): \"" + found->second->name +
+                                 "\" has the same id: rename one of them");
+  local_.push_back(std::move(made));
+  by_id_[id] = local_.back().get();
+}
+
+const local_function* engine_core::find(uint32_t id, uint32_t name_hash) const {
+  std::lock_guard guard(functions_lock_);
+  const auto found = by_id_.find(id);
+  return found != by_id_.end() && found->second->name_hash == name_hash ? found->second : nullptr;
+}
+
+void engine_core::refill() {
+  if (is_closed()) return;
+  std::lock_guard guard(posted_lock_);
+  const size_t waiting = arrived_.size() + (workers_ != nullptr ? workers_->size() : 0);
+  while (posted_.size() < posted_calls && waiting < most_arrived) {
+    incoming* const in = arrivals.take(*this);
+    posted_.push_back(in);
+    if (in->post()) continue;
+    posted_.pop_back();
+    return;
+  }
+  was_full_.store(posted_.size() < posted_calls, std::memory_order_relaxed);
+}
+
+void engine_core::not_posted(incoming* in) {
+  std::lock_guard guard(posted_lock_);
+  const auto found = std::find(posted_.begin(), posted_.end(), in);
+  if (found == posted_.end()) return;
+  *found = posted_.back();
+  posted_.pop_back();
+}
+
+void engine_core::add_timer(outgoing& c, int64_t when_ns) {
+  std::lock_guard guard(timers_lock_);
+  c.timer = timers_.emplace(when_ns, &c);
+  c.has_timer.store(true, std::memory_order_relaxed);
+  next_timer_.store(timers_.begin()->first, std::memory_order_relaxed);
+}
+
+void engine_core::remove_timer(outgoing& c) {
+  std::lock_guard guard(timers_lock_);
+  if (!c.has_timer.load(std::memory_order_relaxed)) return;
+  timers_.erase(c.timer);
+  c.has_timer.store(false, std::memory_order_relaxed);
+  next_timer_.store(timers_.empty() ? INT64_MAX : timers_.begin()->first, std::memory_order_relaxed);
+}
+
+int64_t engine_core::until_timer(int64_t ns) {
+  const int64_t next = next_timer_.load(std::memory_order_relaxed);
+  return next == INT64_MAX ? ns : std::min(ns, std::max<int64_t>(next - now_ns(), 0));
+}
+
+void engine_core::expire_timers() {
+  const int64_t now = now_ns();
+  for (;;) {
+    outgoing* c = nullptr;
+    {
+      std::lock_guard guard(timers_lock_);
+      if (timers_.empty() || timers_.begin()->first > now) return;
+      c = timers_.begin()->second;
+      timers_.erase(timers_.begin());
+      c->has_timer.store(false, std::memory_order_relaxed);
+      c->ref();  // finish() of another thread waits for the lock before the call can be reused
+      next_timer_.store(timers_.empty() ? INT64_MAX : timers_.begin()->first, std::memory_order_relaxed);
+    }
+    c->give_up(outcome::timed_out);
+    c->unref();
+  }
+}
+
+bool engine_core::progress(int64_t ns) {
+  const auto has_any = [this] { return has_work(); };
+  wait(ns, has_any, false);
+  constexpr int at_once = 64;
+  int n = 0;
+  while (n < at_once && execute_one()) ++n;
+  return n > 0;
+}
+
+void engine_core::refuse_arrived() {
+  while (incoming* const in = arrived_.pop()) {
+    in->answer_code(HG_FAIL);
+    in->unref();
+  }
+}
+
+bool engine_core::drain(int64_t ns) {
+  {
+    std::lock_guard guard(posted_lock_);
+    for (incoming* const in : posted_) in->cancel();
+  }
+  const int64_t end = now_ns() + ns;
+  for (;;) {
+    refuse_arrived();
+    while (continuation* const c = ready_.pop()) c->run(c);
+    for_each_call([](outgoing& c) { c.detach(); });
+    const auto is_quiet = [this] { return operations.load(std::memory_order_acquire) == 0; };
+    if (lane_->wait(1, is_quiet) && arrived_.is_empty() && ready_.is_empty()) return true;
+    if (now_ns() >= end) return false;
+  }
+}
+
+void engine_core::close() {
+  if (current.works_for == this || current.depth > 0)
+    throw invalid_argument_error("rpc::engine::close: called in a function that an engine executes");
+  std::lock_guard guard(close_lock_);
+  if (closed_) return;
+  closing_.store(true, std::memory_order_seq_cst);
+  // Whoever waits for a call is woken by its end.
+  const auto end_calls = [this] { for_each_call([](outgoing& c) { c.give_up(outcome::closed); }); };
+  end_calls();
+  if (background_.joinable()) background_.join();
+  workers_.reset();
+  while (users_.load(std::memory_order_seq_cst) != 0) {
+    end_calls();
+    lane_->poll();
+    lane_->wait(1, [] { return false; });
+  }
+  const bool is_quiet = drain(drain_ns);
+  // From here on nothing begins to use the network.
+  detached_.store(true, std::memory_order_seq_cst);
+  while (users_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();
+  arrivals.for_each([](incoming& in) { in.detach(); });
+  {
+    std::lock_guard regions_guard(regions_lock);
+    for (region* r : all_regions) r->close();
+  }
+  if (!is_quiet) {
+    // Their memory stays, since the network may still use it.
+    arrivals.abandon();
+    calls.abandon();
+  }
+  lane_.reset();
+  NA_Finalize(na_);
+  na_ = nullptr;
+  closed_ = true;
+}
+
+}  // namespace lci::rpc::detail

@@ -1,0 +1,203 @@
+#include "lib/layers/rpc/incoming.hpp"
+
+#include <new>
+
+#include "lib/layers/mercury/crc.hpp"
+#include "lib/layers/rpc/core.hpp"
+#include "lib/layers/rpc/exceptions.hpp"
+#include "lib/layers/rpc/parts.hpp"
+
+namespace lci::rpc::detail {
+
+using mercury::request_header;
+using mercury::response_header;
+
+incoming::incoming(engine_core& e)
+    : owner(e),
+      output_room_(e.largest_response - sizeof(response_header)),
+      input_(new char[e.largest_request]),
+      output_(new char[e.largest_response]) {}
+
+bool incoming::post() {
+  refs_.store(1, std::memory_order_relaxed);
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  if (NA_Msg_recv_unexpected(owner.na(), owner.context(), on_request, this, input_.get(), owner.largest_request,
+                             &receive_) == NA_SUCCESS)
+    return true;
+  owner.operations.fetch_sub(1, std::memory_order_release);
+  unref();
+  return false;
+}
+
+void incoming::cancel() { NA_Cancel(owner.na(), owner.context(), receive_); }
+
+na_return_t incoming::on_request(const na_cb_info* info) {
+  auto* in = static_cast<incoming*>(info->arg);
+  engine_core& e = in->owner;
+  in->receive(*info);
+  e.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+void incoming::receive(const na_cb_info& info) {
+  engine_core& e = owner;
+  e.not_posted(this);
+  if (info.ret != NA_SUCCESS && info.ret != NA_SIZE_ERROR) return unref();  // cancelled
+  source = info.info.recv_unexpected.source;
+  tag_ = info.info.recv_unexpected.tag;
+  const hg_return_t result = info.ret == NA_SUCCESS ? accept(info.info.recv_unexpected.actual_buf_size)
+                                                    : HG_PROTOCOL_ERROR;  // larger than any request
+  if (LCI_UNLIKELY(result != HG_SUCCESS)) {
+    if (!is_answered_) answer_code(result);
+    unref();
+  }
+  e.refill();
+}
+
+bool incoming::has_other_signature(const request_header& h) {
+  return h.signature != 0 && h.signature != called->signature->hash;
+}
+
+hg_return_t incoming::accept(size_t size) {
+  request_header h;
+  if (const hg_return_t result = mercury::open(input_.get(), size, true, h); result != HG_SUCCESS) return result;
+  cookie_ = h.cookie;
+  takes_parts_ = (h.flags & mercury::takes_parts) != 0;
+  is_typed_ = h.signature != 0;
+  called = owner.find(h.id, h.name_hash);
+  if (called == nullptr) return HG_NO_MATCH;
+  if (LCI_UNLIKELY(has_other_signature(h))) {
+    explain(HG_PROTOCOL_ERROR, "the types of arguments or result differ");
+    return HG_PROTOCOL_ERROR;
+  }
+  arguments = h.arguments;
+  if ((h.flags & mercury::arguments_are_elsewhere) != 0) return fetch(h);
+  if (h.arguments != h.payload) return HG_PROTOCOL_ERROR;
+  arguments_at = input_.get() + sizeof h;
+  owner.arrived(this);
+  return HG_SUCCESS;
+}
+
+hg_return_t incoming::fetch(const request_header& h) {
+  if (arguments > owner.largest) return HG_SIZE_ERROR;
+  na_class_t* const na = owner.na();
+  if (NA_Mem_handle_deserialize(na, &remote_handle_, input_.get() + sizeof h, h.payload) != NA_SUCCESS) {
+    remote_handle_ = NA_MEM_HANDLE_NULL;
+    return HG_PROTOCOL_ERROR;
+  }
+  fetched_.reset(new (std::nothrow) char[arguments]);
+  if (fetched_ == nullptr) return HG_NOMEM_ERROR;
+  fetched_crc_ = h.elsewhere_crc;
+  if (NA_Mem_handle_create(na, fetched_.get(), arguments, NA_MEM_READWRITE, &local_handle_) != NA_SUCCESS) {
+    local_handle_ = NA_MEM_HANDLE_NULL;
+    return HG_NA_ERROR;
+  }
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  if (NA_Get(na, owner.context(), on_arguments, this, local_handle_, 0, remote_handle_, 0, arguments, source,
+             NA_OP_ID_IGNORE) == NA_SUCCESS)
+    return HG_SUCCESS;
+  owner.operations.fetch_sub(1, std::memory_order_release);
+  return HG_NA_ERROR;
+}
+
+na_return_t incoming::on_arguments(const na_cb_info* info) {
+  auto* in = static_cast<incoming*>(info->arg);
+  engine_core& e = in->owner;
+  hg_return_t result = info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR;
+  if (result == HG_SUCCESS &&
+      mercury::crc64(mercury::crc64_start, in->fetched_.get(), in->arguments) != in->fetched_crc_)
+    result = HG_CHECKSUM_ERROR;
+  if (result == HG_SUCCESS) {
+    in->arguments_at = in->fetched_.get();
+    e.arrived(in);
+  } else {
+    in->answer_code(result);
+    in->unref();
+  }
+  e.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+void incoming::answer(writer& result) {
+  if (LCI_LIKELY(!result.has_moved())) return send(HG_SUCCESS, 0, result.used());
+  if (takes_parts_) {
+    is_answered_ = true;
+    send_in_parts(owner, source, tag_, cookie_, result.release_extra(), result.used());
+  } else {
+    answer_code(HG_SIZE_ERROR);
+  }
+}
+
+void incoming::answer_exception(const std::exception_ptr& thrown) {
+  const span_of_chars to = room();
+  writer w(to.data, to.size, false, {});
+  write_exception(w, thrown, to.size);
+  send(HG_FAIL, mercury::explains, w.used());
+}
+
+void incoming::refuse(const std::exception_ptr& why) {
+  try {
+    std::rethrow_exception(why);
+  } catch (const message_error& e) {
+    explain(HG_PROTOCOL_ERROR, e.what());
+  } catch (...) {
+    answer_exception(why);  // of a decoder of the program
+  }
+}
+
+void incoming::explain(hg_return_t code, const std::string& text) {
+  const span_of_chars to = room();
+  writer w(to.data, to.size, false, {});
+  write_refusal(w, called->signature->text, text, to.size);
+  send(code, mercury::explains, w.used());
+}
+
+void incoming::answer_code(hg_return_t code) { send(code, 0, 0); }
+
+void incoming::send(hg_return_t code, uint8_t flags, size_t payload) {
+  is_answered_ = true;
+  response_header h;
+  h.flags = flags;
+  h.result = code;
+  h.payload = static_cast<uint32_t>(payload);
+  h.cookie = cookie_;
+  mercury::seal(h, output_.get());
+  ref();  // of the send
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  if (LCI_LIKELY(NA_Msg_send_expected(owner.na(), owner.context(), on_sent, this, output_.get(), sizeof h + payload,
+                                      source, tag_, NA_OP_ID_IGNORE) == NA_SUCCESS))
+    return;
+  // The caller has gone: nobody waits for the answer.
+  owner.operations.fetch_sub(1, std::memory_order_release);
+  unref();
+}
+
+na_return_t incoming::on_sent(const na_cb_info* info) {
+  auto* in = static_cast<incoming*>(info->arg);
+  engine_core& e = in->owner;
+  in->unref();
+  e.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+void incoming::detach() {
+  na_class_t* const na = owner.na();
+  if (local_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, local_handle_);
+  if (remote_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, remote_handle_);
+  local_handle_ = remote_handle_ = NA_MEM_HANDLE_NULL;
+  fetched_.reset();
+  if (source != NA_ADDR_NULL) NA_Addr_free(na, source);
+  source = NA_ADDR_NULL;
+}
+
+void incoming::unref() {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  detach();
+  source = NA_ADDR_NULL;
+  called = nullptr;
+  cookie_ = 0;
+  is_answered_ = false;
+  owner.arrivals.put(this);
+}
+
+}  // namespace lci::rpc::detail

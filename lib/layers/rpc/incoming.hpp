@@ -1,0 +1,75 @@
+// Calls by peers that this process executes.
+#pragma once
+
+#include <na.h>
+
+#include <atomic>
+#include <memory>
+
+#include "lci/rpc.hpp"
+#include "lib/layers/mercury/wire.hpp"
+
+namespace lci::rpc::detail {
+
+struct local_function;
+
+/// A call that has arrived, with the buffer that it arrived in, or an empty one that waits for one. Owned by its
+/// engine's pool; in use while the program or an operation of the network refers to it. Used by one thread at a time.
+class incoming {
+ public:
+  explicit incoming(engine_core& e);
+
+  /// Waits for a call from the network. False if the network refuses.
+  bool post();
+  void cancel();
+
+  span_of_chars room() { return {output_.get() + sizeof(mercury::response_header), output_room_}; }
+  void answer(writer& result);
+  void answer_exception(const std::exception_ptr& thrown);
+  void refuse(const std::exception_ptr& why);
+  /// A failure that has only a code.
+  void answer_code(hg_return_t code);
+  bool is_answered() const { return is_answered_; }
+
+  /// Frees what is of the network.
+  void detach();
+
+  void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void unref();
+
+  engine_core& owner;
+  na_addr_t source = NA_ADDR_NULL;
+  const local_function* called = nullptr;
+  const char* arguments_at = nullptr;
+  size_t arguments = 0;
+
+ private:
+  static na_return_t on_request(const na_cb_info* info);
+  static na_return_t on_arguments(const na_cb_info* info);
+  static na_return_t on_sent(const na_cb_info* info);
+  void receive(const na_cb_info& info);
+  /// Queues the call, or fetches its arguments; the code of the failure otherwise.
+  hg_return_t accept(size_t size);
+  hg_return_t fetch(const mercury::request_header& h);
+  bool has_other_signature(const mercury::request_header& h);
+  void explain(hg_return_t code, const std::string& text);
+  void send(hg_return_t code, uint8_t flags, size_t payload);
+  void send_parts(writer& result);
+
+  const size_t output_room_;
+  const std::unique_ptr<char[]> input_;
+  const std::unique_ptr<char[]> output_;
+  na_tag_t tag_ = 0;
+  uint64_t cookie_ = 0;
+  bool takes_parts_ = false;
+  bool is_typed_ = false;  // the caller has sent a signature
+  bool is_answered_ = false;
+  na_op_id_t receive_ = NA_OP_ID_NULL;
+  std::unique_ptr<char[]> fetched_;
+  uint64_t fetched_crc_ = 0;
+  na_mem_handle_t local_handle_ = NA_MEM_HANDLE_NULL;
+  na_mem_handle_t remote_handle_ = NA_MEM_HANDLE_NULL;
+  std::atomic<uint32_t> refs_{0};
+};
+
+}  // namespace lci::rpc::detail

@@ -1,0 +1,329 @@
+#include "lib/layers/rpc/outgoing.hpp"
+
+#include <new>
+
+#include "lib/layers/mercury/crc.hpp"
+#include "lib/layers/rpc/core.hpp"
+#include "lib/layers/rpc/exceptions.hpp"
+#include "lib/layers/rpc/region.hpp"
+
+namespace lci::rpc::detail {
+
+using mercury::crc64;
+using mercury::request_header;
+using mercury::response_header;
+
+outgoing::outgoing(engine_core& e)
+    : owner(e),
+      request_room_(e.largest_request - sizeof(request_header)),
+      request_(new char[e.largest_request]),
+      response_(new char[e.largest_response]) {}
+
+continuation* outgoing::done_mark() {
+  static continuation mark;
+  return &mark;
+}
+
+void outgoing::begin(const remote_function* f, na_addr_t peer) {
+  function_ = f;
+  peer_ = peer;
+  refs_.store(1, std::memory_order_relaxed);
+}
+
+void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
+  request_header h;
+  h.id = function_->id;
+  h.name_hash = function_->name_hash;
+  h.signature = function_->signature->hash;
+  h.flags = mercury::takes_parts;
+  h.cookie = cookie_ = owner.next_cookie();
+  if (LCI_LIKELY(!arguments.has_moved() && arguments.pieces().empty())) {
+    h.arguments = arguments.used();
+    h.payload = static_cast<uint32_t>(arguments.used());
+  } else {
+    owned_ = std::move(owned);
+    if (!expose(arguments, h)) {
+      finish(outcome::no_memory);
+      return;
+    }
+  }
+  mercury::seal(h, request_.get());
+  tag_ = owner.next_tag();
+  if (!post_receive()) {
+    finish(outcome::peer_failed);
+    return;
+  }
+  ref();  // of the send
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  if (LCI_LIKELY(NA_Msg_send_unexpected(owner.na(), owner.context(), on_sent, this, request_.get(),
+                                        sizeof h + h.payload, peer_, tag_, NA_OP_ID_IGNORE) == NA_SUCCESS))
+    return;
+  finish(outcome::peer_failed);
+  cancel_receive();
+  unref();
+  owner.operations.fetch_sub(1, std::memory_order_release);
+}
+
+bool outgoing::expose(writer& w, request_header& h) {
+  size_t total = w.used();
+  for (const auto& p : w.pieces()) total += p.size;
+  // What was encoded into the message moves out of it, as the message describes it now.
+  const char* encoded = w.data();
+  if (w.has_moved()) {
+    extra_ = w.release_extra();
+  } else {
+    extra_.reset(new char[w.used()]);
+    std::memcpy(extra_.get(), w.data(), w.used());
+  }
+  encoded = extra_.get();
+  std::vector<na_segment> segments;
+  segments.reserve(2 * w.pieces().size() + 1);
+  uint64_t crc = mercury::crc64_start;
+  const auto add = [&](const void* data, size_t n) {
+    if (n == 0) return;
+    segments.push_back({reinterpret_cast<na_ptr_t>(data), n});
+    crc = crc64(crc, data, n);
+  };
+  size_t at = 0;
+  for (const auto& p : w.pieces()) {
+    add(encoded + at, p.after - at);
+    add(p.data, p.size);
+    at = p.after;
+  }
+  add(encoded + at, w.used() - at);
+  na_class_t* const na = owner.na();
+  if (NA_Mem_handle_create_segments(na, segments.data(), segments.size(), NA_MEM_READ_ONLY, &exposed_) != NA_SUCCESS) {
+    exposed_ = NA_MEM_HANDLE_NULL;
+    return false;
+  }
+  if (NA_Mem_register(na, exposed_) != NA_SUCCESS) return false;
+  const size_t size = NA_Mem_handle_get_serialize_size(na, exposed_);
+  if (size == 0 || size > request_room_) return false;
+  if (NA_Mem_handle_serialize(na, request_.get() + sizeof h, size, exposed_) != NA_SUCCESS) return false;
+  h.flags |= mercury::arguments_are_elsewhere;
+  h.arguments = total;
+  h.elsewhere_crc = crc;
+  h.payload = static_cast<uint32_t>(size);
+  return true;
+}
+
+bool outgoing::post_receive() {
+  ref();  // of the receive
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  {
+    std::lock_guard guard(receive_lock_);
+    receives_ = NA_Msg_recv_expected(owner.na(), owner.context(), on_response, this, response_.get(),
+                                     owner.largest_response, peer_, tag_, &receive_) == NA_SUCCESS;
+    if (LCI_LIKELY(receives_)) return true;
+  }
+  owner.operations.fetch_sub(1, std::memory_order_release);
+  unref();
+  return false;
+}
+
+void outgoing::cancel_receive() {
+  std::lock_guard guard(receive_lock_);
+  if (receives_) NA_Cancel(owner.na(), owner.context(), receive_);
+}
+
+void outgoing::transfer(bool is_pull, std::shared_ptr<region> remote, size_t remote_offset,
+                        std::shared_ptr<region> local, size_t local_offset, size_t size) {
+  remote_ = std::move(remote);
+  local_ = std::move(local);
+  ref();  // of the operation
+  owner.operations.fetch_add(1, std::memory_order_relaxed);
+  const auto start = is_pull ? NA_Get : NA_Put;
+  if (start(owner.na(), owner.context(), on_transferred, this, local_->memory(), local_offset, remote_->memory(),
+            remote_offset, size, peer_, NA_OP_ID_IGNORE) == NA_SUCCESS)
+    return;
+  finish(outcome::peer_failed);
+  unref();
+  owner.operations.fetch_sub(1, std::memory_order_release);
+}
+
+na_return_t outgoing::on_transferred(const na_cb_info* info) {
+  auto* c = static_cast<outgoing*>(info->arg);
+  engine_core& e = c->owner;
+  c->finish(info->ret == NA_SUCCESS ? outcome::answered : outcome::peer_failed);
+  c->unref();
+  e.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+na_return_t outgoing::on_sent(const na_cb_info* info) {
+  auto* c = static_cast<outgoing*>(info->arg);
+  engine_core& e = c->owner;
+  if (LCI_UNLIKELY(info->ret != NA_SUCCESS)) {
+    c->finish(outcome::peer_failed);
+    c->cancel_receive();
+  }
+  c->unref();
+  e.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+na_return_t outgoing::on_response(const na_cb_info* info) {
+  auto* c = static_cast<outgoing*>(info->arg);
+  engine_core& e = c->owner;
+  {
+    std::lock_guard guard(c->receive_lock_);
+    c->receives_ = false;
+    if (LCI_UNLIKELY(c->is_abandoned_)) e.abandoned.fetch_sub(1, std::memory_order_relaxed);
+    c->is_abandoned_ = false;
+  }
+  c->received(info->ret);
+  c->unref();
+  e.operations.fetch_sub(1, std::memory_order_release);
+  return NA_SUCCESS;
+}
+
+void outgoing::received(na_return_t result) {
+  if (result != NA_SUCCESS) {
+    finish(outcome::peer_failed);
+    return;
+  }
+  response_header h;
+  const hg_return_t opened = mercury::open(response_.get(), owner.largest_response, false, h);
+  if (opened != HG_SUCCESS) {
+    finish(opened == HG_CHECKSUM_ERROR ? outcome::checksum : outcome::damaged);
+    return;
+  }
+  if (LCI_UNLIKELY(h.cookie != cookie_ && (h.cookie != 0 || h.result == HG_SUCCESS))) {
+    // The response to an earlier call that had the same tag.
+    if (!post_receive()) finish(outcome::peer_failed);
+    return;
+  }
+  if (LCI_UNLIKELY((h.flags & mercury::is_part) != 0)) return add_part(h);
+  // A thread that has seen the call time out does not read these.
+  if (!is_decided_.load(std::memory_order_relaxed)) {
+    code_ = h.result;
+    flags_ = h.flags;
+    result_size_ = h.payload;
+  }
+  finish(outcome::answered);
+}
+
+void outgoing::add_part(const response_header& h) {
+  mercury::part_header p;
+  if (h.payload < sizeof p) {
+    finish(outcome::damaged);
+    return;
+  }
+  std::memcpy(&p, response_.get() + sizeof h, sizeof p);
+  const size_t size = h.payload - sizeof p;
+  const bool is_first = parts_left_ == 0;
+  if (is_first) parts_left_ = p.total;
+  const bool is_wrong = size == 0 || p.total < p.offset || size > p.total - p.offset || size > parts_left_;
+  if (is_first && !is_wrong && !is_decided_.load(std::memory_order_relaxed)) {
+    result_size_ = p.total;
+    if (p.total > owner.largest) {
+      finish(outcome::too_large);
+    } else {
+      parts_.reset(new (std::nothrow) char[p.total]);
+      if (parts_ == nullptr) finish(outcome::no_memory);
+    }
+  }
+  if (is_wrong || (parts_ != nullptr && p.total != result_size_)) {
+    finish(outcome::damaged);
+    return;
+  }
+  // The rest is received also if nobody wants it, so that it does not stay in the network's memory.
+  if (parts_ != nullptr) std::memcpy(parts_.get() + p.offset, response_.get() + sizeof h + sizeof p, size);
+  parts_left_ -= size;
+  if (parts_left_ == 0) {
+    finish(outcome::answered);
+  } else if (!post_receive()) {
+    finish(outcome::peer_failed);
+  }
+}
+
+bool outgoing::finish(outcome o) {
+  if (is_decided_.exchange(true, std::memory_order_acq_rel)) return false;
+  outcome_ = o;
+  if (LCI_UNLIKELY(has_timer.load(std::memory_order_relaxed))) owner.remove_timer(*this);
+  continuation* const waiting = state_.exchange(done_mark(), std::memory_order_acq_rel);  // D1
+  if (waiting != nullptr) owner.soon(waiting);
+  return true;
+}
+
+void outgoing::give_up(outcome o) {
+  if (is_done() || !finish(o)) return;
+  if (function_ == nullptr) return;  // a transfer ends by itself
+  std::lock_guard guard(receive_lock_);
+  hide_arguments();
+  if (!receives_) return;
+  is_abandoned_ = true;
+  if (!owner.may_abandon()) NA_Cancel(owner.na(), owner.context(), receive_);
+}
+
+void outgoing::detach() {
+  std::lock_guard guard(receive_lock_);
+  hide_arguments();
+  if (receives_) NA_Cancel(owner.na(), owner.context(), receive_);
+}
+
+void outgoing::hide_arguments() {
+  if (exposed_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(owner.na(), exposed_);
+  exposed_ = NA_MEM_HANDLE_NULL;
+}
+
+bool outgoing::notify(continuation& c) {
+  continuation* expected = nullptr;
+  return state_.compare_exchange_strong(expected, &c, std::memory_order_acq_rel);
+}
+
+void outgoing::unref() {
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  hide_arguments();
+  extra_.reset();
+  owned_.reset();
+  remote_.reset();
+  local_.reset();
+  parts_.reset();
+  parts_left_ = 0;
+  code_ = 0;
+  flags_ = 0;
+  result_size_ = 0;
+  is_abandoned_ = false;
+  is_decided_.store(false, std::memory_order_relaxed);
+  state_.store(nullptr, std::memory_order_relaxed);
+  owner.calls.put(this);
+}
+
+std::string outgoing::called() const {
+  return function_ != nullptr ? "rpc: call of \"" + function_->name + "\": " : std::string("rpc: transfer: ");
+}
+
+void outgoing::check() const {
+  if (LCI_UNLIKELY(outcome_ != outcome::answered || code_ != HG_SUCCESS)) throw_failure();
+}
+
+void outgoing::throw_failure() const {
+  const std::string begin = called();
+  switch (outcome_) {
+    case outcome::answered:
+      break;
+    case outcome::peer_failed:
+      throw peer_error(begin + "the peer has failed or left");
+    case outcome::timed_out:
+      throw timeout_error(begin + "no result came before the deadline");
+    case outcome::cancelled:
+      throw cancelled_error(begin + "it was cancelled");
+    case outcome::closed:
+      throw cancelled_error(begin + "its engine was closed before a result came");
+    case outcome::damaged:
+      throw message_error(begin + "the response is none of this protocol and version");
+    case outcome::checksum:
+      throw message_error(begin + "the response was changed on its way: its checksum is wrong");
+    case outcome::no_memory:
+      throw memory_error(begin + "this process has no memory for it, or can't describe it in a message");
+    case outcome::too_large:
+      throw size_error(begin + "the result has " + std::to_string(result_size_) + " bytes, more than the limit of " +
+                       std::to_string(owner.largest) + ": see options::largest()");
+  }
+  const bool explained = (flags_ & mercury::explains) != 0;
+  const failure_text text{result_data(), explained ? result_size_ : 0};
+  throw_remote(begin, code_, *function_, text);
+}
+
+}  // namespace lci::rpc::detail

@@ -1,0 +1,213 @@
+#include "lib/layers/rpc/region.hpp"
+
+#include <cstring>
+
+#include "lib/layers/rpc/core.hpp"
+
+namespace lci::rpc::detail {
+namespace {
+
+size_t size_of(const std::vector<na_segment>& segments) {
+  size_t n = 0;
+  for (const na_segment& s : segments) n += s.size;
+  return n;
+}
+
+[[noreturn]] void refuse(const std::string& text) { throw invalid_argument_error("rpc::bulk: " + text); }
+
+}  // namespace
+
+region::region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a)
+    : engine_(std::move(e)),
+      segments_(std::move(segments)),
+      size_(size_of(segments_)),
+      segment_count_(segments_.size()),
+      access_(a),
+      owner_(NA_ADDR_NULL),
+      process_(engine_->process) {
+  const engine_core::entry use(*engine_);
+  // The network does not change the list.
+  if (NA_Mem_handle_create_segments(engine_->na(), const_cast<na_segment*>(segments_.data()), segments_.size(),
+                                    a == access::read_only ? NA_MEM_READ_ONLY : NA_MEM_READWRITE,
+                                    &memory_) != NA_SUCCESS)
+    refuse("the memory can't be described: is it in the address space?");
+  std::lock_guard guard(engine_->regions_lock);
+  engine_->all_regions.insert(this);
+}
+
+region::region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const bulk_header& h, size_t size,
+               na_addr_t owner)
+    : engine_(std::move(e)),
+      size_(size),
+      segment_count_(h.segments),
+      access_((h.flags & is_read_only) != 0 ? access::read_only : access::read_write),
+      owner_(owner),
+      process_(h.process),
+      id_(h.id),
+      memory_(memory) {
+  std::lock_guard guard(engine_->regions_lock);
+  engine_->all_regions.insert(this);
+}
+
+std::shared_ptr<region> region::make_local(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a) {
+  engine_core& core = *e;
+  auto made = std::make_shared<region>(std::move(e), std::move(segments), a);
+  std::lock_guard guard(core.regions_lock);
+  made->id_ = core.next_region++;
+  core.regions.emplace(made->id_, made);
+  return made;
+}
+
+region::~region() {
+  std::lock_guard guard(engine_->regions_lock);
+  engine_->all_regions.erase(this);
+  if (is_local() && id_ != 0) engine_->regions.erase(id_);
+  close();
+}
+
+void region::close() {
+  if (memory_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(engine_->na(), memory_);
+  memory_ = NA_MEM_HANDLE_NULL;
+}
+
+size_t region::prepare() {
+  std::lock_guard guard(lock_);
+  if (is_local() && !is_registered_) {
+    if (NA_Mem_register(engine_->na(), memory_) != NA_SUCCESS)
+      throw memory_error("rpc::bulk: the network can't register the memory");
+    is_registered_ = true;
+  }
+  return NA_Mem_handle_get_serialize_size(engine_->na(), memory_);
+}
+
+void region::write(writer& w, size_t offset, size_t size) {
+  const engine_core::entry use(*engine_);
+  const size_t handle_size = prepare();
+  const bool whole = offset == 0 && size == size_;
+  bulk_header h;
+  h.flags = (access_ == access::read_only ? is_read_only : 0) | (whole ? 0 : is_range);
+  h.size = size;
+  h.segments = segment_count_;
+  h.process = process_;
+  h.id = id_;
+  w.raw(static_cast<uint64_t>(sizeof h + (whole ? 0 : sizeof(uint64_t)) + handle_size));
+  w.raw(h);
+  if (!whole) w.raw(static_cast<uint64_t>(offset));
+  if (NA_Mem_handle_serialize(engine_->na(), w.skip(handle_size), handle_size, memory_) != NA_SUCCESS)
+    throw memory_error("rpc::bulk: the network can't describe the memory");
+}
+
+void write_bulk(writer& w, const bulk& b) {
+  if (b.region_ == nullptr) return w.raw(uint64_t{0});
+  if (&b.region_->engine() != w.where().engine)
+    refuse("it is of another engine than the call: expose the memory by the engine of the call");
+  b.region_->write(w, b.offset_, b.size_);
+}
+
+bulk read_bulk(reader& r) {
+  const size_t size = r.count(1);
+  if (size == 0) return {};
+  const char* from = r.take(size);
+  bulk_header h;
+  if (size < sizeof h) throw_cut_message();
+  std::memcpy(&h, from, sizeof h);
+  if (h.magic != bulk_magic || (h.flags & ~(is_read_only | is_range)) != 0 || h.segments == 0)
+    throw_bad_message("a bulk is damaged");
+  from += sizeof h;
+  size_t left = size - sizeof h;
+  uint64_t offset = 0;
+  if ((h.flags & is_range) != 0) {
+    if (left < sizeof offset) throw_cut_message();
+    std::memcpy(&offset, from, sizeof offset);
+    from += sizeof offset;
+    left -= sizeof offset;
+  }
+  if (h.size > UINT64_MAX - offset) throw_bad_message("a bulk is damaged");
+  auto engine = r.where().engine->shared_from_this();
+  const engine_core::entry use(*engine);
+  if (h.process == engine->process) {
+    std::lock_guard guard(engine->regions_lock);
+    const auto found = engine->regions.find(h.id);
+    if (found != engine->regions.end())
+      if (auto own = found->second.lock(); own != nullptr && own->size() >= offset + h.size)
+        return {std::move(own), static_cast<size_t>(offset), static_cast<size_t>(h.size)};
+  }
+  na_mem_handle_t memory = NA_MEM_HANDLE_NULL;
+  if (NA_Mem_handle_deserialize(engine->na(), &memory, from, left) != NA_SUCCESS)
+    throw_bad_message("a bulk is damaged");
+  auto made = std::make_shared<region>(engine, memory, h, offset + h.size, r.where().peer);
+  return {std::move(made), static_cast<size_t>(offset), static_cast<size_t>(h.size)};
+}
+
+namespace {
+
+/// Within this process.
+void copy(const region& to, size_t to_offset, const region& from, size_t from_offset, size_t size) {
+  for_pieces(from.segments(), from_offset, size, [&](const char* source, size_t bytes) {
+    for_pieces(to.segments(), to_offset, bytes, [&](char* target, size_t n) {
+      std::memmove(target, source, n);  // the ranges may overlap
+      source += n;
+    });
+    to_offset += bytes;
+  });
+}
+
+}  // namespace
+
+call* transfer(const bulk& remote, const bulk& local, size_t size, bool is_pull, int64_t deadline) {
+  if (!remote || !local) refuse("a transfer needs two bulks that are not none");
+  if (!local.is_local()) refuse("the local memory is another process's: pass memory of this process");
+  engine_core& e = remote.region_->engine();
+  if (&local.region_->engine() != &e) refuse("the two bulks are of different engines");
+  if (!is_pull && remote.region_->may() == access::read_only) refuse("the remote memory may only be read");
+  if (is_pull && local.region_->may() == access::read_only) refuse("the local memory may only be read");
+  const engine_core::entry use(e);
+  outgoing* const c = e.calls.take(e);
+  c->begin(nullptr, remote.region_->owner());
+  if (deadline != no_limit) e.add_timer(*c, now_ns() + deadline);
+  if (size == 0 || remote.region_->is_local()) {
+    is_pull ? copy(*local.region_, local.offset_, *remote.region_, remote.offset_, size)
+            : copy(*remote.region_, remote.offset_, *local.region_, local.offset_, size);
+    c->finish(outcome::answered);
+  } else {
+    c->transfer(is_pull, remote.region_, remote.offset_, local.region_, local.offset_, size);
+  }
+  return c;
+}
+
+}  // namespace lci::rpc::detail
+
+namespace lci::rpc {
+
+bool bulk::is_local() const { return region_ != nullptr && region_->is_local(); }
+
+bulk bulk::sub(size_t offset, size_t size) const {
+  if (offset > size_ || size > size_ - offset)
+    throw invalid_argument_error("rpc::bulk::sub: " + std::to_string(size) + " bytes at " + std::to_string(offset) +
+                                 " leave the bulk of " + std::to_string(size_) + " bytes");
+  return {region_, offset_ + offset, size};
+}
+
+bulk bulk::beside(void* data, size_t size, access a) const {
+  if (region_ == nullptr) throw invalid_argument_error("rpc::bulk: it is none");
+  if (size == 0) data = const_cast<char*>("");
+  auto made = std::make_shared<detail::region>(region_->shared_engine(),
+                                               std::vector<na_segment>{{reinterpret_cast<na_ptr_t>(data), size}}, a);
+  return {std::move(made), 0, size};
+}
+
+prepared_transfer bulk::pull_x(const bulk& local) const { return {*this, local, true}; }
+prepared_transfer bulk::pull_x(void* local, size_t size) const {
+  return {*this, beside(local, size, access::read_write), true};
+}
+prepared_transfer bulk::push_x(const bulk& local) const { return {*this, local, false}; }
+prepared_transfer bulk::push_x(const void* local, size_t size) const {
+  return {*this, beside(const_cast<void*>(local), size, access::read_only), false};
+}
+
+future<void> prepared_transfer::operator()() const {
+  detail::call_ptr c(detail::transfer(remote_, local_, size_, is_pull_, deadline_));
+  return {remote_.region_->shared_engine(), std::move(c)};
+}
+
+}  // namespace lci::rpc

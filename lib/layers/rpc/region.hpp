@@ -1,0 +1,91 @@
+// Memory of bulks.
+#pragma once
+
+#include <na.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "lci/rpc.hpp"
+
+namespace lci::rpc::detail {
+
+constexpr uint32_t bulk_magic = 0x6B624748;  // "HGbk", as HG's
+constexpr uint32_t is_read_only = NA_MEM_READ_ONLY;
+constexpr uint32_t is_range = 2;
+
+/// What a serialized bulk begins with, as HG's bulk_header. The network's own description of the memory follows; before
+/// it, of a range, where that begins in the memory, as uint64.
+struct bulk_header {
+  uint32_t magic = bulk_magic;
+  uint32_t flags = 0;
+  uint64_t size = 0;
+  uint64_t segments = 0;
+  uint64_t process = 0;  // of the owner
+  uint64_t id = 0;       // of the owner's handle
+};
+
+/// Memory of this process in segments, or a description of another one's, with the network's handle. Shared by the bulks
+/// and the transfers that refer to it. Thread-safe.
+class region {
+ public:
+  /// Of this process. Throws lci::invalid_argument_error if a segment leaves the address space.
+  region(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a);
+  /// Of another one, which has `size` bytes; takes the network's handle.
+  region(std::shared_ptr<engine_core> e, na_mem_handle_t memory, const bulk_header& h, size_t size, na_addr_t owner);
+  /// Lets peers find it by its number.
+  static std::shared_ptr<region> make_local(std::shared_ptr<engine_core> e, std::vector<na_segment> segments, access a);
+  ~region();
+  region(const region&) = delete;
+  region& operator=(const region&) = delete;
+
+  /// Frees the network's handle; the engine is closed.
+  void close();
+
+  bool is_local() const { return owner_ == NA_ADDR_NULL; }
+  size_t size() const { return size_; }
+  access may() const { return access_; }
+  na_mem_handle_t memory() const { return memory_; }
+  na_addr_t owner() const { return owner_; }
+  const std::vector<na_segment>& segments() const { return segments_; }
+  engine_core& engine() const { return *engine_; }
+  const std::shared_ptr<engine_core>& shared_engine() const { return engine_; }
+
+  /// Appends the serialized form of a range, which peers can use from here on. Throws peer_error if the network
+  /// refuses.
+  void write(writer& w, size_t offset, size_t size);
+
+ private:
+  size_t prepare();
+
+  const std::shared_ptr<engine_core> engine_;
+  const std::vector<na_segment> segments_;  // empty if remote
+  size_t size_ = 0;
+  const size_t segment_count_;
+  const access access_;
+  const na_addr_t owner_;  // null: this process
+  uint64_t process_ = 0;
+  uint64_t id_ = 0;
+  na_mem_handle_t memory_ = NA_MEM_HANDLE_NULL;
+  std::mutex lock_;  // of what follows
+  bool is_registered_ = false;
+};
+
+/// Calls f(address, size) for each piece of a range of segments.
+template <class F>
+void for_pieces(const std::vector<na_segment>& segments, size_t offset, size_t size, F&& f) {
+  for (const na_segment& s : segments) {
+    if (size == 0) return;
+    if (offset >= s.size) {
+      offset -= s.size;
+      continue;
+    }
+    const size_t n = std::min<size_t>(s.size - offset, size);
+    f(reinterpret_cast<char*>(s.address) + offset, n);
+    offset = 0;
+    size -= n;
+  }
+}
+
+}  // namespace lci::rpc::detail

@@ -1,0 +1,68 @@
+// Queues of what waits for a thread of the engine, and the threads of its pool.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "lib/concurrent/spinlock.hpp"
+
+namespace lci::rpc::detail {
+
+class incoming;
+
+/// First in, first out. Thread-safe. Owns nothing.
+template <class T>
+class work_queue {
+ public:
+  void push(T* t) {
+    std::lock_guard guard(lock_);
+    items_.push_back(t);
+    size_.store(items_.size(), std::memory_order_release);
+  }
+  T* pop() {
+    if (is_empty()) return nullptr;
+    std::lock_guard guard(lock_);
+    if (items_.empty()) return nullptr;
+    T* t = items_.front();
+    items_.pop_front();
+    size_.store(items_.size(), std::memory_order_release);
+    return t;
+  }
+  bool is_empty() const { return size() == 0; }
+  size_t size() const { return size_.load(std::memory_order_acquire); }
+
+ private:
+  lci::spinlock lock_;
+  std::deque<T*> items_;
+  std::atomic<size_t> size_{0};  // of items_, so that looking needs no lock
+};
+
+/// The threads of a pool. Thread-safe; the destructor executes what is left, and joins.
+class workers {
+ public:
+  workers(int n, std::function<void(incoming*)> execute);
+  ~workers();
+  workers(const workers&) = delete;
+  workers& operator=(const workers&) = delete;
+
+  void push(incoming* in);
+  size_t size() const { return size_.load(std::memory_order_acquire); }
+
+ private:
+  void run();
+
+  const std::function<void(incoming*)> execute_;
+  std::mutex lock_;  // of what follows
+  std::condition_variable changed_;
+  std::deque<incoming*> waiting_;
+  bool ends_ = false;
+  std::atomic<size_t> size_{0};  // of waiting_
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace lci::rpc::detail

@@ -1,0 +1,174 @@
+// Processes that call each other, and that die: whoever waits gets an exception, and nobody else is disturbed.
+#include <csignal>
+
+#include "lci/rpc.hpp"
+#include "tests/layers/na/processes.hpp"
+
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+namespace rpc = lci::rpc;
+
+int serve(const std::string& url) {
+  const rpc::engine e(url);
+  e.define("twice", [](int x) { return 2 * x; });
+  e.define("echo", [](std::string s) { return s; });
+  e.define("die", [] { kill(getpid(), SIGKILL); });
+  e.define("sleep", [](int ms) { usleep(static_cast<useconds_t>(ms) * 1000); });
+  e.define("end", [&e] { e.stop(); });
+  e.define("call", [&e](int x, const std::string& who) { return e.declare<int(int)>("twice").on(e.connect(who))(x); });
+  std::vector<std::unique_ptr<rpc::handle<int>>> kept;
+  e.define("never", [&kept](rpc::handle<int> h) { kept.push_back(std::make_unique<rpc::handle<int>>(std::move(h))); });
+  e.define("pull", [](const rpc::bulk& b) {
+    std::string s(b.size(), 0);
+    b.pull_x(s)().get();
+    return s.size();
+  });
+  say(e.url());
+  e.run();
+  return 0;
+}
+
+struct client {
+  client() : e("tcp://127.0.0.1", rpc::options().client()) {}
+  rpc::engine e;
+  rpc::function<int(int)> twice = e.declare<int(int)>("twice");
+  rpc::function<std::string(std::string)> echo = e.declare<std::string(std::string)>("echo");
+  rpc::function<void()> die = e.declare<void()>("die"), end = e.declare<void()>("end");
+  rpc::function<int()> never = e.declare<int()>("never");
+};
+
+template <class E, class F>
+bool throws(F f) {
+  try {
+    f();
+  } catch (const E&) {
+    return true;
+  }
+  return false;
+}
+
+int call_often(const std::string& name) {
+  const client c;
+  const rpc::peer server = c.e.connect(name);
+  for (int i = 0; i < 2000; ++i) REQUIRE(c.twice.on(server)(i) == 2 * i);
+  const std::string large(300000, 'x');
+  for (int i = 0; i < 20; ++i) REQUIRE(c.echo.on(server)(large) == large);
+  return 0;
+}
+
+/// Never ends by itself.
+int call_for_ever(const std::string& name, const std::string& what) {
+  const client c;
+  const rpc::peer server = c.e.connect(name);
+  REQUIRE(c.twice.on(server)(1) == 2);
+  say("ready");
+  std::string large(16 << 20, 'x');
+  const auto pull = c.e.declare<size_t(rpc::bulk)>("pull");
+  for (;;) {
+    if (what == "large") REQUIRE(c.echo.on(server)(large).size() == large.size());
+    if (what == "bulk") REQUIRE(pull.on(server)(c.e.expose(large)) == large.size());
+    if (what == "never") c.never.on(server)();
+  }
+}
+
+void a_server_that_dies() {
+  const client c;
+  for (const bool is_large : {false, true}) {
+    process server({"serve", "tcp://127.0.0.1"});
+    const rpc::peer there = c.e.connect(server.line());
+    // Before it answers, while it holds another call, and afterwards.
+    auto waiting = c.never.call_x(there)();
+    auto limited = c.never.call_x(there).deadline(30s)();
+    auto large = c.echo.call_x(there, std::string(is_large ? 32 << 20 : 1, 'x'))();
+    const double begin = now();
+    REQUIRE(throws<rpc::peer_error>([&] { c.die.on(there)(); }));
+    REQUIRE(throws<rpc::peer_error>([&] { waiting.get(); }));
+    REQUIRE(throws<rpc::peer_error>([&] { limited.get(); }));
+    try {
+      large.get();
+    } catch (const rpc::peer_error&) {
+    }
+    REQUIRE(throws<rpc::peer_error>([&] { c.twice.on(there)(1); }));
+    REQUIRE(throws<rpc::peer_error>([&] { c.twice.call_x(there, 1)().get(); }));
+    REQUIRE(now() - begin < 20);
+    REQUIRE(server.wait() == 1000 + SIGKILL);
+  }
+}
+
+void clients_that_die_disturb_nobody() {
+  process server({"serve", "tcp://127.0.0.1"});
+  const std::string name = server.line();
+  const client c;
+  const rpc::peer there = c.e.connect(name);
+  for (const char* what : {"large", "bulk", "never", "large", "bulk"}) {
+    process victim({"for_ever", name, what});
+    REQUIRE(victim.line() == "ready");
+    usleep(30000);
+    victim.kill(SIGKILL);
+    for (int i = 0; i < 100; ++i) REQUIRE(c.twice.on(there)(i) == 2 * i);
+  }
+  c.end.on(there)();
+  REQUIRE(server.wait() == 0);
+}
+
+void a_server_that_does_not_answer() {
+  process server({"serve", "tcp://127.0.0.1"});
+  const client c;
+  const rpc::peer there = c.e.connect(server.line());
+  REQUIRE(c.twice.on(there)(4) == 8);
+  server.kill(SIGSTOP);
+  const double begin = now();
+  REQUIRE(throws<rpc::timeout_error>([&] { c.twice.on(there).deadline(200ms)(1); }));
+  REQUIRE(throws<rpc::timeout_error>([&] { c.echo.on(there).deadline(200ms)(std::string(100000, 'x')); }));
+  REQUIRE(throws<rpc::timeout_error>([&] { c.twice.call_x(there, 1).deadline(200ms)().get(); }));
+  REQUIRE(now() - begin < 10);
+  server.kill(SIGCONT);
+  REQUIRE(c.twice.on(there)(5) == 10);
+  c.end.on(there)();
+  REQUIRE(server.wait() == 0);
+}
+
+void servers_that_call_servers() {
+  process first({"serve", "tcp://127.0.0.1"}), second({"serve", "shm://"});
+  const std::string a = first.line(), b = second.line();
+  const client c;
+  const rpc::peer at_a = c.e.connect(a), at_b = c.e.connect(b);
+  const auto call = c.e.declare<int(int, std::string)>("call");
+  // Each waits for the other one, whose thread waits, too, and executes functions meanwhile.
+  std::vector<rpc::future<int>> futures;
+  for (int i = 0; i < 20; ++i) {
+    futures.push_back(call.call_x(at_a, i, b)());
+    futures.push_back(call.call_x(at_b, i, a)());
+  }
+  for (int i = 0; i < 40; ++i) REQUIRE(futures[static_cast<size_t>(i)].get() == i / 2 * 2);
+  REQUIRE(throws<rpc::remote_exception>([&] { call.on(at_a)(1, "tcp://127.0.0.1:1"); }));
+  c.end.on(at_a)();
+  c.end.on(at_b)();
+  REQUIRE(first.wait() == 0 && second.wait() == 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string role = argc > 1 ? argv[1] : "";
+  if (role == "serve") return serve(argv[2]);
+  if (role == "often") return call_often(argv[2]);
+  if (role == "for_ever") return call_for_ever(argv[2], argv[3]);
+  {
+    process server({"serve", "tcp://127.0.0.1"});
+    const std::string name = server.line();
+    REQUIRE(!name.empty());
+    process a({"often", name}), b({"often", name});
+    REQUIRE(a.wait() == 0 && b.wait() == 0);
+    const client c;
+    c.end.on(c.e.connect(name))();
+    REQUIRE(server.wait() == 0);
+  }
+  a_server_that_dies();
+  clients_that_die_disturb_nobody();
+  a_server_that_does_not_answer();
+  servers_that_call_servers();
+  return 0;
+}
