@@ -5,7 +5,7 @@
 
 using na::operation;
 
-bool na_class::progress() {
+bool na_class::advance() {
   waiting.post_some(*this);
   try {
     return lci::progress_x().runtime(runtime).device(device)().is_done();
@@ -19,6 +19,7 @@ void na_class::forget_failed(const lci::peer_failure_error& e) {
   if (e.failed_rank() <= 0) return;
   const auto rank = static_cast<uint32_t>(e.failed_rank());
   book->forget(book->current(rank));
+  introduced.on_failure(rank);
   lci::disconnect_x(e.failed_rank()).runtime(runtime).device(device)();
 }
 
