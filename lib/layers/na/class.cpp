@@ -18,6 +18,7 @@ bool na_class::advance() {
 void na_class::forget_failed(const lci::peer_failure_error& e) {
   if (e.failed_rank() <= 0) return;
   const auto rank = static_cast<uint32_t>(e.failed_rank());
+  direct.on_departure(book->of(rank));
   book->forget(book->current(rank));
   introduced.on_failure(rank);
   lci::disconnect_x(e.failed_rank()).runtime(runtime).device(device)();
@@ -47,6 +48,11 @@ bool na_class::post_to(operation* op) {
   lci::status_t status;
   lci::operation_t name;
   if (type == NA_CB_SEND_UNEXPECTED || type == NA_CB_SEND_EXPECTED) {
+    if (op->direct) {
+      if (!direct.send(op->peer, op->buffer, op->size, op->tag)) return false;
+      finish(op, lci::errorcode_t::done);
+      return true;
+    }
     const bool is_expected = type == NA_CB_SEND_EXPECTED;
     status = lci::post_send_x(rank, op->buffer, op->size, op->tag, lci::COMP_NULL_RETRY)
                  .device(device)

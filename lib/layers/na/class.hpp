@@ -12,6 +12,7 @@
 #include "lci.hpp"
 #include "lib/layers/na/addresses.hpp"
 #include "lib/layers/na/background.hpp"
+#include "lib/layers/na/direct_messages.hpp"
 #include "lib/layers/na/introductions.hpp"
 #include "lib/layers/na/lookups.hpp"
 #include "lib/layers/na/operation.hpp"
@@ -75,6 +76,7 @@ struct na_class {
   na::operation_pool operations;
   na::waiting_posts waiting;
   na::introductions introduced;
+  na::direct_messages direct;
   na::lookups searching;
   na::background neglected;
   std::atomic<bool> attended{false};  // a thread of the program has made progress since `neglected` looked last

@@ -45,7 +45,7 @@ std::string name_of_place(const std::string& place, const std::string& address) 
 
 }  // namespace
 
-na_class::na_class(const na::url& at, bool listen) : self_only(at.self), who(na::new_identity()), introduced(*this) {
+na_class::na_class(const na::url& at, bool listen) : self_only(at.self), who(na::new_identity()), introduced(*this), direct(*this) {
   try {
     open(at, listen);
   } catch (...) {
@@ -74,6 +74,7 @@ void na_class::open(const na::url& at, bool listen) {
   book->assign(0, who, name);
   if (self_only) return;
   introduced.open();
+  direct.open();
   if (!place.empty()) neglected.start(*this);
 }
 
