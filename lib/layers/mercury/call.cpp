@@ -68,7 +68,7 @@ hg_return_t call::fetch(const request_header& h) {
   }
   extra_ = hg_proc_buf_alloc(arguments);
   if (extra_ == nullptr) return HG_NOMEM_ERROR;
-  extra_crc_ = h.elsewhere_crc;
+  extra_check_ = h.elsewhere_check;
   if (NA_Mem_handle_create(na, extra_, arguments, NA_MEM_READWRITE, &extra_handle_) != NA_SUCCESS) {
     extra_handle_ = NA_MEM_HANDLE_NULL;
     return HG_NA_ERROR;
@@ -85,7 +85,7 @@ na_return_t call::on_arguments(const na_cb_info* info) {
   auto* c = static_cast<call*>(info->arg);
   runtime& r = c->owner;
   hg_return_t result = info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR;
-  if (result == HG_SUCCESS && crc64(crc64_start, c->extra_, c->arguments) != c->extra_crc_) result = HG_CHECKSUM_ERROR;
+  if (result == HG_SUCCESS && message_check(check_start, c->extra_, c->arguments) != c->extra_check_) result = HG_CHECKSUM_ERROR;
   if (result == HG_SUCCESS) {
     c->arguments_at = static_cast<char*>(c->extra_);
     c->set_alive(true);

@@ -76,7 +76,7 @@ class call : public object<0x6d756861> {
   bool is_accepted_ = false;
   size_t size_ = 0;  // of the request
   void* extra_ = nullptr;  // arguments that were fetched
-  uint64_t extra_crc_ = 0;
+  uint32_t extra_check_ = 0;
   na_mem_handle_t extra_handle_ = NA_MEM_HANDLE_NULL;
   na_mem_handle_t remote_handle_ = NA_MEM_HANDLE_NULL;
   std::atomic<uint32_t> refs_{0};

@@ -67,7 +67,7 @@ hg_return_t request::expose_arguments(request_header& h) {
   if (size == 0 || size > room) return HG_SIZE_ERROR;
   if (NA_Mem_handle_serialize(na, payload, size, extra_handle_) != NA_SUCCESS) return HG_NA_ERROR;
   h.flags = arguments_are_elsewhere;
-  h.elsewhere_crc = crc64(crc64_start, extra_, arguments);
+  h.elsewhere_check = message_check(check_start, extra_, arguments);
   h.payload = static_cast<uint32_t>(size);
   return HG_SUCCESS;
 }
