@@ -7,6 +7,7 @@ using na::operation;
 
 bool na_class::advance() {
   waiting.post_some(*this);
+  unexpected.report_some();
   try {
     return lci::progress_x().runtime(runtime).device(device)().is_done();
   } catch (const lci::peer_failure_error& e) {
@@ -53,10 +54,12 @@ bool na_class::post_to(operation* op) {
       finish(op, lci::errorcode_t::done);
       return true;
     }
-    const bool is_expected = type == NA_CB_SEND_EXPECTED;
-    status = lci::post_send_x(rank, op->buffer, op->size, op->tag, lci::COMP_NULL_RETRY)
-                 .device(device)
-                 .matching_policy(is_expected ? lci::matching_policy_t::rank_tag : lci::matching_policy_t::none)();
+    if (type == NA_CB_SEND_UNEXPECTED) {
+      if (!unexpected.send(op->peer, op->buffer, op->size, op->tag)) return false;
+      finish(op, lci::errorcode_t::done);
+      return true;
+    }
+    status = lci::post_send_x(rank, op->buffer, op->size, op->tag, lci::COMP_NULL_RETRY).device(device)();
     if (status.is_retry()) return false;
     finish(op, status);
     return true;

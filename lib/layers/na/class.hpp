@@ -16,6 +16,7 @@
 #include "lib/layers/na/introductions.hpp"
 #include "lib/layers/na/lookups.hpp"
 #include "lib/layers/na/operation.hpp"
+#include "lib/layers/na/unexpected_messages.hpp"
 #include "lib/layers/na/url.hpp"
 #include "lib/layers/na/waiting_posts.hpp"
 
@@ -77,6 +78,7 @@ struct na_class {
   na::waiting_posts waiting;
   na::introductions introduced;
   na::direct_messages direct;
+  na::unexpected_messages unexpected;
   na::lookups searching;
   na::background neglected;
   std::atomic<bool> attended{false};  // a thread of the program has made progress since `neglected` looked last

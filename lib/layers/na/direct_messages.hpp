@@ -35,6 +35,8 @@ class direct_messages final : public lci::comp_impl_t {
 
   /// False: not now. Throws lci::peer_failure_error.
   bool send(addr to, const void* buffer, size_t size, na_tag_t tag);
+  /// From now on the peer's end is noticed, also if it leaves politely.
+  LCI_COLD void watch(addr to);
   /// The peer has left, or has failed.
   void on_departure(na_addr_t value);
 
@@ -57,7 +59,6 @@ class direct_messages final : public lci::comp_impl_t {
     std::atomic<uint32_t> unanswered{0};  // decreased under lock_
     std::atomic<uint32_t> watched{0};     // generation whose end will be noticed
   };
-  LCI_COLD void watch(addr to);
 
   na_class& class_;
   departures departures_;

@@ -72,6 +72,7 @@ bool introductions::accepts(uint32_t rank, const introduction& m) {
     if (class_.who < m.who) return false;
     book.forget(book.current(mine->second));
   }
+  class_.unexpected.on_new_peer(rank);
   book.assign(rank, m.who, m.name);
   return true;
 }
@@ -151,6 +152,7 @@ na_addr_t introductions::claim(uint32_t rank, const introduction& other, clock::
       if (const na_addr_t known = book.find(other.who); known != NA_ADDR_NULL) return known;
       claimed_[other.who] = rank;
       // Before the claim is sent: the other one may send by this connection as soon as it has accepted.
+      class_.unexpected.on_new_peer(rank);
       mine = book.assign(rank, other.who, other.name);
     }
   }

@@ -45,7 +45,8 @@ std::string name_of_place(const std::string& place, const std::string& address) 
 
 }  // namespace
 
-na_class::na_class(const na::url& at, bool listen) : self_only(at.self), who(na::new_identity()), introduced(*this), direct(*this) {
+na_class::na_class(const na::url& at, bool listen)
+    : self_only(at.self), who(na::new_identity()), introduced(*this), direct(*this), unexpected(*this) {
   try {
     open(at, listen);
   } catch (...) {
@@ -72,9 +73,9 @@ void na_class::open(const na::url& at, bool listen) {
     name = name_of_place(place, lci::get_address_x().runtime(runtime).net_context(network)());
   if (name.size() >= sizeof na::introduction::name) throw lci::resource_error("the host's name is too long");
   book->assign(0, who, name);
-  if (self_only) return;
   introduced.open();
   direct.open();
+  unexpected.open();
   if (!place.empty()) neglected.start(*this);
 }
 

@@ -13,21 +13,6 @@ constexpr const char* url = "tcp";
 constexpr size_t largest = 4096;
 constexpr size_t response_header_size = 32;
 
-int serve_at() {
-  const hg h(url, true, true);
-  say(h.own_name());
-  serve();
-  return 0;
-}
-
-int end(const std::string& name) {
-  const hg h(url);
-  const na_addr_t server = h.find(name);
-  REQUIRE_HG(HG_SUCCESS, h.call(server, h.ids.end, nullptr, nullptr));
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
-  return 0;
-}
-
 /// Calls the function "open" of the server `times` times. Prints the code of each call, and if its result is right.
 int open_often(const std::string& name, int times) {
   const hg h(url);
@@ -237,11 +222,11 @@ int call(const std::string& name) {
 
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
-  if (role == "serve") return serve_at();
+  if (role == "serve") return serve_at(url);
   if (role == "open") return open_often(argv[2], std::atoi(argv[3]));
   if (role == "much") return call_with_much_memory(argv[2]);
   if (role == "call") return call(argv[2]);
-  if (role == "end") return end(argv[2]);
+  if (role == "end") return end_server(argv[2], url);
   damaged_messages();
   std::puts("damaged messages: done");
   servers_that_die();
