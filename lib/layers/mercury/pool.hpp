@@ -19,7 +19,8 @@ class pool {
   T* take(Make make) {
     std::lock_guard guard(lock_);
     if (free_.empty()) {
-      free_.reserve(all_.size() + 1);  // so that put() needs no memory
+      if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 16);
+      free_.reserve(all_.capacity());  // so that put() needs no memory
       all_.push_back(make(all_.size()));
       ++in_use_;
       return all_.back().get();

@@ -41,14 +41,30 @@ void runtime::on_message(na_addr_t source, na_tag_t tag, const void* data, size_
     if (request* const r = by_number_.get(tag >> 1)) r->on_response(source, data, size);
     return;
   }
-  call* const c = take_call();
+  call* c = nullptr;
+  try {
+    c = take_call();
+  } catch (const std::bad_alloc&) {
+    refuse(source, tag);
+    return;
+  }
   c->arrive(source, tag, data, size);
   arrived(c);
 }
 
+void runtime::refuse(na_addr_t source, na_tag_t tag) {
+  // Cookie 0, as the request has not been read.
+  response_header h;
+  h.result = HG_NOMEM_ERROR;
+  char answer[sizeof h];
+  seal(h, answer);
+  if (NA_Direct_try(network->na(), answer, sizeof answer, source, tag | na::answer_bit) != NA_SUCCESS)
+    fail(HG_NOMEM_ERROR, "HG_Progress", "a call was lost, as there was no memory for it, and no room for an answer");
+}
+
 void runtime::on_departure(na_addr_t peer) {
   network->note_event();
-  requests.for_each([peer](request& r) { r.on_departure(peer); });
+  for (size_t n = 0; request* const r = by_number_.get(n); ++n) r->on_departure(peer);
 }
 
 call* runtime::next_call(unsigned timeout_ms, const callback_context* also) {

@@ -82,6 +82,8 @@ class runtime final : private na::direct_receiver {
  private:
   void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
   void on_departure(na_addr_t peer) override;
+  /// Answers a call that there is no memory for.
+  void refuse(na_addr_t source, na_tag_t tag);
 
   call_queue arrived_calls_;
   lci::mpmc_array<request*> by_number_;  // requests

@@ -16,7 +16,8 @@ namespace na {
 /// Tags of calls are even, those of their answers one more.
 constexpr na_tag_t answer_bit = 1;
 
-/// What HG does with messages. Called inside progress, by one thread at a time, and must not call NA.
+/// What HG does with messages. Called inside progress, by one thread at a time; it may call NA_Direct_try() for
+/// answers, and nothing else.
 class direct_receiver {
  public:
   /// `data` is valid during the call.
