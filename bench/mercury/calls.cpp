@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
         const double millions = rate(server, null_id, seconds / 2);
         const double idle = idle_share(process, 2 * seconds);
         std::printf(
-            "{\"url\": \"%s\", \"round_trip_ns\": %.0f, \"rate_of_64_millions\": %.3f, \"idle_percent\": %.2f}\n",
-            url, ns, millions, idle);
+            "{\"url\": \"%s\", \"round_trip_ns\": %.0f, \"rate_of_64_millions\": %.3f, \"idle_percent\": %.2f}\n", url,
+            ns, millions, idle);
       });
 }

@@ -85,7 +85,8 @@ na_return_t call::on_arguments(const na_cb_info* info) {
   auto* c = static_cast<call*>(info->arg);
   runtime& r = c->owner;
   hg_return_t result = info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR;
-  if (result == HG_SUCCESS && message_check(check_start, c->extra_, c->arguments) != c->extra_check_) result = HG_CHECKSUM_ERROR;
+  if (result == HG_SUCCESS && message_check(check_start, c->extra_, c->arguments) != c->extra_check_)
+    result = HG_CHECKSUM_ERROR;
   if (result == HG_SUCCESS) {
     c->arguments_at = static_cast<char*>(c->extra_);
     c->set_alive(true);

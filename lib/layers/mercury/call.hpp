@@ -74,7 +74,7 @@ class call : public object<0x6d756861> {
   request* caller_ = nullptr;  // of a local call
   bool is_answered_ = false;
   bool is_accepted_ = false;
-  size_t size_ = 0;  // of the request
+  size_t size_ = 0;        // of the request
   void* extra_ = nullptr;  // arguments that were fetched
   uint32_t extra_check_ = 0;
   na_mem_handle_t extra_handle_ = NA_MEM_HANDLE_NULL;

@@ -143,9 +143,8 @@ hg_return_t HG_Progress(hg_context_t* context, unsigned int timeout) {
   runtime* r = current(__func__);
   const callback_context* c = r != nullptr ? context_of(__func__, context) : nullptr;
   if (c == nullptr) return HG_FAIL;
-  return guarded("HG_Progress", [&] {
-    return r->network->wait(timeout, [&] { return has_work(*r, *c); }) ? HG_SUCCESS : HG_TIMEOUT;
-  });
+  return guarded("HG_Progress",
+                 [&] { return r->network->wait(timeout, [&] { return has_work(*r, *c); }) ? HG_SUCCESS : HG_TIMEOUT; });
 }
 
 hg_return_t HG_Trigger(hg_context_t* context, unsigned int timeout, unsigned int max_count,

@@ -8,7 +8,11 @@
 namespace mercury {
 
 request::request(runtime& r, uint32_t n)
-    : owner(r), number(n), cookie(r.first_cookie()), request_(new char[r.largest_request]), response_(new char[r.largest_response]) {
+    : owner(r),
+      number(n),
+      cookie(r.first_cookie()),
+      request_(new char[r.largest_request]),
+      response_(new char[r.largest_response]) {
   set_alive(false);
 }
 
@@ -139,8 +143,7 @@ na_return_t request::on_sent(const na_cb_info* info) {
 
 void request::cancel() {
   if (is_local_ || !take(cookie)) return;
-  if (pending_.load(std::memory_order_relaxed) > 1)
-    NA_Cancel(owner.network->na(), owner.network->context(), queued_);
+  if (pending_.load(std::memory_order_relaxed) > 1) NA_Cancel(owner.network->na(), owner.network->context(), queued_);
   finish(HG_FAIL);
   NA_Direct_wake(owner.network->context());
 }

@@ -64,7 +64,7 @@ class request : public object<0x6d757271> {
   const uint32_t number;
   na_addr_t address = NA_ADDR_NULL;
   const function* called = nullptr;
-  uint64_t cookie;  // of the call, different for each
+  uint64_t cookie;       // of the call, different for each
   void* out = nullptr;   // of HG_Forward(), the program's
   size_t arguments = 0;  // bytes of encoded arguments
   char* arguments_at = nullptr;

@@ -25,10 +25,10 @@ struct request_header {
   uint8_t version = wire_version;
   uint8_t flags = 0;
   uint16_t unused = 0;
-  uint32_t id = 0;             // of the function
-  uint32_t name_hash = 0;      // of its name, by another function, so that two names with one id are told apart
-  uint64_t cookie = 0;         // which the response repeats
-  uint64_t arguments = 0;      // bytes of encoded arguments
+  uint32_t id = 0;               // of the function
+  uint32_t name_hash = 0;        // of its name, by another function, so that two names with one id are told apart
+  uint64_t cookie = 0;           // which the response repeats
+  uint64_t arguments = 0;        // bytes of encoded arguments
   uint32_t payload = 0;          // bytes that follow
   uint32_t elsewhere_check = 0;  // of the encoded arguments, if they are elsewhere
   uint32_t unused2 = 0;

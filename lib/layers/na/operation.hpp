@@ -37,7 +37,7 @@ struct operation {
   void* buffer = nullptr;
   size_t size = 0;
   na_tag_t tag = 0;
-  bool direct = false;             // a message of direct.hpp
+  bool direct = false;              // a message of direct.hpp
   std::unique_ptr<transfer> moved;  // of puts and gets
 
   na_addr_t found = NA_ADDR_NULL;  // by a lookup; of a received message, its source

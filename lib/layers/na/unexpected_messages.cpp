@@ -178,13 +178,12 @@ bool unexpected_messages::report(uint32_t rank) {
   const uint32_t n = peers_[rank].taken.exchange(0, std::memory_order_relaxed);
   if (n == 0) return true;
   try {
-    const bool is_sent =
-        class_.with_peer({rank, 0}, [&] {
-          return !lci::post_am_x(static_cast<int>(rank), const_cast<uint32_t*>(&n), sizeof n, lci::COMP_NULL_RETRY,
-                                 report_rcomp)
-                      .device(class_.device)()
-                      .is_retry();
-        });
+    const bool is_sent = class_.with_peer({rank, 0}, [&] {
+      return !lci::post_am_x(static_cast<int>(rank), const_cast<uint32_t*>(&n), sizeof n, lci::COMP_NULL_RETRY,
+                             report_rcomp)
+                  .device(class_.device)()
+                  .is_retry();
+    });
     if (is_sent) return true;
   } catch (const lci::peer_failure_error&) {
     return true;  // nobody is interested

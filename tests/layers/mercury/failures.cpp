@@ -38,9 +38,7 @@ struct captured {
 /// Gets the messages of HG in its place.
 class tap final : public na::direct_receiver {
  public:
-  explicit tap(const network& net) : net_(net) {
-    REQUIRE_CODE(NA_SUCCESS, NA_Direct_open(net.c, net.x, this));
-  }
+  explicit tap(const network& net) : net_(net) { REQUIRE_CODE(NA_SUCCESS, NA_Direct_open(net.c, net.x, this)); }
   ~tap() { NA_Direct_close(net_.c); }
   tap(const tap&) = delete;
   tap& operator=(const tap&) = delete;
