@@ -143,8 +143,8 @@ class device {
   virtual errorcode_t inject(int peer, message_head head, const void* payload, size_t size);
 
   /// A put or get of many pieces, for networks in which each one costs a call of the kernel. Returns `done`, or
-  /// `retry_nomem`: nothing was transferred, and the pieces are to be posted one by one, as always by default; otherwise
-  /// as post().
+  /// `retry_nomem`: nothing was transferred, and the pieces are to be posted one by one, as always by default;
+  /// otherwise as post().
   virtual errorcode_t post_pieces(verb kind, int peer, const piece* pieces, size_t n) {
     (void)kind, (void)peer, (void)pieces, (void)n;
     return errorcode_t::retry_nomem;

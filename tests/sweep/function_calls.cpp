@@ -1,6 +1,7 @@
-// sweep_function_calls [URL]: a client calls functions of a server by HG, and the server gets memory of the client, while
-// the calls that LCI_TEST_SWEEP names fail; LCI_TEST_SWEEP_RANK is 0 for the client, and 1 for the server. Each function
-// of NA and HG succeeds, or returns an error, and then succeeds when it is called again, as faults are temporary.
+// sweep_function_calls [URL]: a client calls functions of a server by HG, and the server gets memory of the client,
+// while the calls that LCI_TEST_SWEEP names fail; LCI_TEST_SWEEP_RANK is 0 for the client, and 1 for the server. Each
+// function of NA and HG succeeds, or returns an error, and then succeeds when it is called again, as faults are
+// temporary.
 #include <mercury_bulk.h>
 #include <mercury_handler.h>
 #include <mercury_macros.h>

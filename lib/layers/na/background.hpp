@@ -9,9 +9,9 @@ struct na_class;
 
 namespace na {
 
-/// A thread that makes progress while no thread of the program does: so a lookup ends although the process that is looked
-/// up computes, or waits in another class. It looks every 20 ms, and each millisecond while something happens. Owned
-/// by the class; start() and stop() are for its constructor and destructor.
+/// A thread that makes progress while no thread of the program does: so a lookup ends although the process that is
+/// looked up computes, or waits in another class. It looks every 20 ms, and each millisecond while something happens.
+/// Owned by the class; start() and stop() are for its constructor and destructor.
 class background {
  public:
   ~background() { stop(); }

@@ -18,10 +18,10 @@ namespace na {
 
 /// Active messages of the core, which hands them over where they have arrived. Thread-safe.
 ///
-/// That a peer has left politely is noticed by receives only: one that no message meets is posted for each peer that has
-/// been called. A call that is sent at that moment is not lost: the peer's address becomes stale (G1) before the receiver
-/// looks for the peer's calls, and who sends checks the address (G2) after it has noted the call. Both accesses, and the
-/// receiver's of its notes, are sequentially consistent.
+/// That a peer has left politely is noticed by receives only: one that no message meets is posted for each peer that
+/// has been called. A call that is sent at that moment is not lost: the peer's address becomes stale (G1) before the
+/// receiver looks for the peer's calls, and who sends checks the address (G2) after it has noted the call. Both
+/// accesses, and the receiver's of its notes, are sequentially consistent.
 class direct_messages final : public lci::comp_impl_t {
  public:
   static constexpr uint32_t most_unanswered = 4096;
