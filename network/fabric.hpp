@@ -68,6 +68,13 @@ struct net_op {
   void* context = nullptr;                     ///< passed back by on_complete()
 };
 
+/// A part of a put or get, which is contiguous at both ends.
+struct piece {
+  void* local;
+  uint64_t remote_addr;
+  size_t size;
+};
+
 /// A registered range of local memory.
 struct registration {
   uint64_t lkey = 0;
@@ -134,6 +141,14 @@ class device {
   /// return. Together they are at most `max_inject` bytes. As post(), but never returns `posted`. The default calls
   /// post().
   virtual errorcode_t inject(int peer, message_head head, const void* payload, size_t size);
+
+  /// A put or get of many pieces, for networks in which each one costs a call of the kernel. Returns `done`, or
+  /// `retry_nomem`: nothing was transferred, and the pieces are to be posted one by one, as always by default;
+  /// otherwise as post().
+  virtual errorcode_t post_pieces(verb kind, int peer, const piece* pieces, size_t n) {
+    (void)kind, (void)peer, (void)pieces, (void)n;
+    return errorcode_t::retry_nomem;
+  }
 
   /// Called once, before anything else, after the publish() that tells peers about this device. (create_device() offers
   /// what the peers must know; its caller calls publish().) The limits are valid from then on.

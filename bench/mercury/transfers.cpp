@@ -5,31 +5,21 @@
 //   mercury_transfers [URL]
 //
 // URL is what both give to NA_Initialize(), "na+sm" by default. Prints one line of JSON for each figure.
-#include <mercury.h>
 #include <mercury_bulk.h>
-#include <mercury_handler.h>
-#include <mercury_macros.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
+
+#include "bench/mercury/two_processes.hpp"
 
 namespace {
 
+using bench::call;
+using bench::check;
+
 MERCURY_GEN_PROC(pull_in_t, ((hg_bulk_t)(memory))((hg_uint32_t)(times))((hg_uint32_t)(pieces)))
 MERCURY_GEN_PROC(pull_out_t, ((hg_uint64_t)(ns))((hg_uint64_t)(sum)))
-
-bool ended = false;
-
-void check(bool is_well, const char* what) {
-  if (is_well) return;
-  std::fprintf(stderr, "mercury_transfers: %s failed\n", what);
-  std::exit(1);
-}
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(
@@ -80,55 +70,14 @@ hg_return_t pull(hg_handle_t handle, bool sums) {
 
 hg_return_t run_pull(hg_handle_t handle) { return pull(handle, false); }
 hg_return_t run_sum(hg_handle_t handle) { return pull(handle, true); }
-hg_return_t run_end(hg_handle_t handle) {
-  ended = true;
-  HG_Handler_start_output(handle, nullptr);
-  return HG_Handler_free(handle);
-}
-
-int serve(const char* url, FILE* to) {
-  na_class_t* na = NA_Initialize(url, NA_TRUE);
-  check(na != nullptr && HG_Init(na) == HG_SUCCESS, "HG_Init()");
+void register_functions() {
   MERCURY_REGISTER("pull", pull_in_t, pull_out_t, run_pull);
   MERCURY_REGISTER("sum", pull_in_t, pull_out_t, run_sum);
-  MERCURY_REGISTER("end", void, void, run_end);
-  na_addr_t self = NA_ADDR_NULL;
-  char name[NA_MAX_ADDR_LEN];
-  check(NA_Addr_self(na, &self) == NA_SUCCESS, "NA_Addr_self()");
-  check(NA_Addr_to_string(na, name, sizeof name, self) == NA_SUCCESS, "NA_Addr_to_string()");
-  NA_Addr_free(na, self);
-  std::fprintf(to, "%s\n", name);
-  std::fclose(to);
-  while (!ended) HG_Handler_process(1000, HG_STATUS_IGNORE);
-  return HG_Finalize() == HG_SUCCESS && NA_Finalize(na) == NA_SUCCESS ? 0 : 1;
 }
 
-void call(na_addr_t server, hg_id_t id, void* in, void* out) {
-  hg_request_t request;
-  check(HG_Forward(server, id, in, out, &request) == HG_SUCCESS, "HG_Forward()");
-  check(HG_Wait(request, HG_MAX_IDLE_TIME, HG_STATUS_IGNORE) == HG_SUCCESS, "HG_Wait()");
-  HG_Request_free(request);
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  const char* url = argc > 1 ? argv[1] : "na+sm";
-  int ends[2];
-  check(pipe(ends) == 0, "pipe()");
-  const pid_t server_process = fork();
-  if (server_process == 0) return serve(url, fdopen(ends[1], "w"));
-  close(ends[1]);
-  char name[NA_MAX_ADDR_LEN] = {};
-  check(std::fgets(name, sizeof name, fdopen(ends[0], "r")) != nullptr, "the server");
-  na_class_t* na = NA_Initialize(url, NA_FALSE);
-  check(na != nullptr && HG_Init(na) == HG_SUCCESS, "HG_Init()");
+void measure(const char* url, na_addr_t server) {
   const hg_id_t pull_id = MERCURY_REGISTER("pull", pull_in_t, pull_out_t, nullptr);
   const hg_id_t sum_id = MERCURY_REGISTER("sum", pull_in_t, pull_out_t, nullptr);
-  const hg_id_t end_id = MERCURY_REGISTER("end", void, void, nullptr);
-  na_addr_t server = NA_ADDR_NULL;
-  check(NA_Addr_lookup_wait(na, name, &server) == NA_SUCCESS, "NA_Addr_lookup_wait()");
-
   std::vector<uint64_t> memory(size_t{64} << 17);
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = i * 0x9E3779B97F4A7C15;
   for (size_t size : {size_t{1} << 20, size_t{64} << 20})
@@ -156,11 +105,11 @@ int main(int argc, char** argv) {
       }
       HG_Bulk_handle_free(in.memory);
     }
+}
 
-  call(server, end_id, nullptr, nullptr);
-  NA_Addr_free(na, server);
-  check(HG_Finalize() == HG_SUCCESS && NA_Finalize(na) == NA_SUCCESS, "HG_Finalize()");
-  int status = 1;
-  waitpid(server_process, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* url = argc > 1 ? argv[1] : "na+sm";
+  return bench::measure_between_two(url, register_functions, [url](na_addr_t server, pid_t) { measure(url, server); });
 }

@@ -17,6 +17,9 @@ class device final : public network::device {
   device(context& c, std::unique_ptr<network::device> near, std::unique_ptr<network::device> far);
 
   errorcode_t post(const net_op& op) override { return way_to(op.peer).post(op); }
+  errorcode_t post_pieces(verb kind, int peer, const piece* pieces, size_t n) override {
+    return way_to(peer).post_pieces(kind, peer, pieces, n);
+  }
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override {
     return way_to(peer).inject(peer, head, payload, size);
   }

@@ -12,6 +12,8 @@ namespace {
 // As between hosts: polling sockets takes long. A thread that sleeps between its polls polls them each time.
 constexpr uint32_t polls_between_outside_ones = 4;
 const uint64_t longest_pause = ticks_in(std::chrono::microseconds(20));
+// Peers that have been silent for so long are polled less often.
+const uint64_t longest_silence = ticks_in(std::chrono::milliseconds(1));
 constexpr int64_t longest_sleep_beside_sockets_us = 1000;
 
 }  // namespace
@@ -43,10 +45,12 @@ int with_outside_device::poll(event_sink& sink, int max_events) {
   const uint32_t polls = polls_.load(std::memory_order_relaxed) + 1;
   polls_.store(polls, std::memory_order_relaxed);
   const uint64_t now = cpu_ticks();
-  if (polls % polls_between_outside_ones != 0 && now - far_polled_.load(std::memory_order_relaxed) < longest_pause)
-    return near;
+  const bool is_busy =
+      polls % polls_between_outside_ones == 0 && now - far_event_.load(std::memory_order_relaxed) < longest_silence;
+  if (!is_busy && now - far_polled_.load(std::memory_order_relaxed) < longest_pause) return near;
   far_polled_.store(now, std::memory_order_relaxed);
   const int far = far_->poll(sink, max_events);
+  if (far > 0) far_event_.store(now, std::memory_order_relaxed);
   return near < 0 || far < 0 ? std::max(near, far) : near + far;
 }
 

@@ -19,6 +19,9 @@ class with_outside_device final : public network::device {
                       std::unique_ptr<outside_device> far);
 
   errorcode_t post(const net_op& op) override { return way_to(op.peer).post(op); }
+  errorcode_t post_pieces(verb kind, int peer, const piece* pieces, size_t n) override {
+    return way_to(peer).post_pieces(kind, peer, pieces, n);
+  }
   errorcode_t inject(int peer, message_head head, const void* payload, size_t size) override {
     return way_to(peer).inject(peer, head, payload, size);
   }
@@ -47,6 +50,7 @@ class with_outside_device final : public network::device {
   far_watch watch_{*near_, *far_};  // of park()
   std::atomic<uint32_t> polls_{0};
   std::atomic<uint64_t> far_polled_{0};  // ticks
+  std::atomic<uint64_t> far_event_{0};   // when a poll has found something; ticks
 };
 
 }  // namespace lci::network::routed

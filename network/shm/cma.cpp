@@ -3,6 +3,8 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace lci::network::shm {
@@ -49,6 +51,40 @@ int read_memory(int pid, void* to, uint64_t from, size_t size) {
 
 int write_memory(int pid, const void* from, uint64_t to, size_t size) {
   return copy_all(process_vm_writev, pid, const_cast<void*>(from), to, size);
+}
+
+int copy_pieces(int pid, verb kind, const piece* pieces, size_t n) {
+  const auto call = kind == verb::put ? process_vm_writev : process_vm_readv;
+  constexpr size_t at_once = 128;
+  std::array<iovec, at_once> mine, theirs;
+  while (n > 0) {
+    const size_t now = std::min(n, at_once);
+    size_t sum = 0;
+    for (size_t i = 0; i < now; ++i) {
+      mine[i] = {pieces[i].local, pieces[i].size};
+      theirs[i] = {reinterpret_cast<void*>(pieces[i].remote_addr), pieces[i].size};
+      sum += pieces[i].size;
+    }
+    const ssize_t moved = call(pid, mine.data(), now, theirs.data(), now, 0);
+    if (moved < 0 && errno != EINTR) return errno;
+    size_t done = moved < 0 ? 0 : static_cast<size_t>(moved);
+    // Part of a call: the rest one by one, which also says why.
+    for (size_t i = 0; done < sum && i < now; ++i) {
+      const piece& p = pieces[i];
+      if (done >= p.size) {
+        done -= p.size;
+        sum -= p.size;
+        continue;
+      }
+      const int error = copy_all(call, pid, static_cast<char*>(p.local) + done, p.remote_addr + done, p.size - done);
+      if (error != 0) return error;
+      done = 0;
+      sum -= p.size;
+    }
+    pieces += now;
+    n -= now;
+  }
+  return 0;
 }
 
 }  // namespace lci::network::shm

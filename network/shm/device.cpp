@@ -168,6 +168,24 @@ errorcode_t device::put_or_get(const net_op& op) {
   return errorcode_t::fatal;
 }
 
+errorcode_t device::post_pieces(verb kind, int peer, const piece* pieces, size_t n) {
+  // Pieces of the own memory cost no call of the kernel.
+  if (peer == context_.rank()) return errorcode_t::retry_nomem;
+  const int pid = context_.pid_of(peer);
+  context_.note_access(peer);
+  const presence there = pid == 0 ? presence::closed : presence_of(peer);
+  if (there == presence::unknown) return errorcode_t::retry_nomem;
+  const int error = there == presence::closed ? ESRCH : copy_pieces(pid, kind, pieces, n);
+  if (error == 0) return errorcode_t::done;
+  if (error == ESRCH) return errorcode_t::fatal;
+  net_op op;
+  op.kind = kind;
+  op.peer = peer;
+  op.segments[0] = {pieces[0].local, pieces[0].size, 0};
+  op.remote_addr = pieces[0].remote_addr;
+  throw_refused(op, error);
+}
+
 presence device::presence_of(int peer) {
   if (const out_lane* lane = lane_of(thread_index(), peer))
     return lane->receiver_closed() ? presence::closed : presence::open;

@@ -157,6 +157,16 @@ PLANS = {
         },
         "sample": {"shm": 1, "tcp": 1},
     },
+    # Calls of functions by Mercury's interface. The program is both a server and its client, and needs no launcher.
+    "function calls": {
+        "alone": True,
+        "listed": ["calls"],
+        "networks": ["shm", "tcp"],
+        "calls": {"alloc": ["", "+3", "", "+12"], **PASSING},
+        "breaking_calls": {"tcp": FATAL},
+        "sample": {"shm": 6, "tcp": 6},
+        "most": 60,
+    },
     "libfabric": {
         # Before the ranks are connected, and afterwards.
         "networks": ["ofi", "ofi connected"],

@@ -1,7 +1,10 @@
 // Puts and gets of layouts: copies where the target's memory is mapped in this process, else one put or
 // get for each run of bytes that is contiguous at both ends.
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
+#include <type_traits>
 
 #include "lib/core/memory/layout.hpp"
 #include "lib/core/post/direct.hpp"
@@ -108,11 +111,44 @@ class layout_transfer final : public dependent, private deferred_task {
     if (t->post_pieces() && t->release_piece()) t->end();
     return true;
   }
+  /// Transfers many pieces by one operation of the network, which supports that between processes of a host. False: it
+  /// has done nothing. Throws what post() of the network throws.
+  bool post_many() {
+    constexpr size_t most = 128, largest = size_t{1} << 18;
+    if (!device_.limits.rma || device_.observer != nullptr) return false;
+    std::array<network::piece, most> pieces;
+    layout_cursor from = from_, to = to_;
+    size_t n = 0;
+    while (n < most) {
+      const size_t size = std::min(from.run(), to.run());
+      if (size == 0 || size > largest) break;
+      const rmr_t& rmr = to.rmr() != nullptr ? *to.rmr() : piece_.rmr;
+      if (rmr.place() == device_.shared_place) break;  // may be mapped here
+      pieces[n++] = {reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from.offset()),
+                     rmr.base + disp_ + to.offset(), size};
+      from.advance(size);
+      to.advance(size);
+    }
+    constexpr network::verb kind = std::is_same_v<Args, post_put_args> ? network::verb::put : network::verb::get;
+    // A peer that has failed is recognised by the post of a single piece.
+    if (n < 2 || device_.net->post_pieces(kind, status_.rank, pieces.data(), n) != errorcode_t::done) return false;
+    for (size_t i = 0; i < n; ++i) {
+      from_.advance(pieces[i].size);
+      to_.advance(pieces[i].size);
+    }
+    return true;
+  }
   /// False if a piece has to be retried: deferred work calls run(), which continues.
   bool post_pieces() {
     for (size_t n; !failed() && (n = std::min(from_.run(), to_.run())) > 0;) {
       if (ticket_ != nullptr && ticket_->stop()) {
         fail_as(failure::cancelled);
+        break;
+      }
+      try {
+        if (post_many()) continue;
+      } catch (const resource_error&) {
+        fail_as(failure::fatal);
         break;
       }
       piece_.local_buffer = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(base_) + from_.offset());

@@ -60,7 +60,7 @@ hg_return_t HG_Bulk_transfer(hg_bulk_op_t op, na_addr_t origin_addr, hg_bulk_t o
   if (op == HG_BULK_PUSH && origin->flags() == HG_BULK_READ_ONLY)
     return fail(HG_INVALID_PARAM, __func__, "the origin's memory is HG_BULK_READ_ONLY");
   return guarded("HG_Bulk_transfer", [&] {
-    transfer* t = r->transfers.take();
+    transfer* t = r->transfers.take([](size_t) { return std::make_unique<transfer>(); });
     t->begin();
     na_return_t posted = NA_SUCCESS;
     if (size == 0 || origin->is_local()) {

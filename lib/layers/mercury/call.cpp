@@ -3,6 +3,7 @@
 #include "lib/layers/mercury/callback_context.hpp"
 #include "lib/layers/mercury/processor.hpp"
 #include "lib/layers/mercury/runtime.hpp"
+#include "lib/layers/na/direct.hpp"
 
 namespace mercury {
 
@@ -12,21 +13,19 @@ call::call(runtime& r) : owner(r), input_(new char[r.largest_request]), output_(
 
 size_t call::output_size() const { return owner.largest_response - sizeof(response_header); }
 
-hg_return_t call::post() {
+bool call::arrive(na_addr_t from, na_tag_t tag, const void* data, size_t size) {
   refs_.store(1, std::memory_order_relaxed);
-  owner.operations.fetch_add(1, std::memory_order_relaxed);
-  if (NA_Msg_recv_unexpected(owner.network->na(), owner.network->context(), on_request, this, input_.get(),
-                             owner.largest_request, &receive_) == NA_SUCCESS)
-    return HG_SUCCESS;
-  owner.operations.fetch_sub(1, std::memory_order_release);
-  unref();
-  return HG_NA_ERROR;
+  source = from;
+  tag_ = tag;
+  size_ = size;
+  if (size > owner.largest_request) return false;
+  std::memcpy(input_.get(), data, size);
+  return true;
 }
-
-void call::cancel() { NA_Cancel(owner.network->na(), owner.network->context(), receive_); }
 
 void call::begin_local(request* caller) {
   refs_.store(1, std::memory_order_relaxed);
+  is_accepted_ = true;
   caller_ = caller;
   called = caller->called;
   cookie_ = caller->cookie;
@@ -36,44 +35,28 @@ void call::begin_local(request* caller) {
   set_alive(true);
 }
 
-na_return_t call::on_request(const na_cb_info* info) {
-  auto* c = static_cast<call*>(info->arg);
-  runtime& r = c->owner;
-  c->receive(*info);
-  r.operations.fetch_sub(1, std::memory_order_release);
-  return NA_SUCCESS;
+hg_return_t call::accept() {
+  if (is_accepted_) return HG_SUCCESS;
+  is_accepted_ = true;
+  const hg_return_t result = size_ <= owner.largest_request ? open_request() : HG_PROTOCOL_ERROR;
+  if (result != HG_SUCCESS && result != HG_TIMEOUT) answer_error(result);
+  return result;
 }
 
-void call::receive(const na_cb_info& info) {
-  runtime& r = owner;
-  r.not_posted(this);
-  if (info.ret == NA_SUCCESS || info.ret == NA_SIZE_ERROR) {
-    source = info.info.recv_unexpected.source;
-    tag_ = info.info.recv_unexpected.tag;
-    const hg_return_t result = info.ret == NA_SUCCESS ? accept(info.info.recv_unexpected.actual_buf_size)
-                                                      : HG_PROTOCOL_ERROR;  // larger than any request
-    if (result != HG_SUCCESS) {
-      answer_error(result);
-      unref();
-    }
-    r.refill();
-    return;
-  }
-  unref();
-}
-
-hg_return_t call::accept(size_t size) {
+hg_return_t call::open_request() {
   request_header h;
-  if (const hg_return_t result = open(input_.get(), size, true, h); result != HG_SUCCESS) return result;
+  if (const hg_return_t result = open(input_.get(), size_, true, h); result != HG_SUCCESS) return result;
   cookie_ = h.cookie;
   called = owner.functions.find(h.id);
   if (called == nullptr || called->name_hash != h.name_hash || called->execute == nullptr) return HG_NO_MATCH;
   arguments = h.arguments;
-  if ((h.flags & arguments_are_elsewhere) != 0) return fetch(h);
+  if ((h.flags & arguments_are_elsewhere) != 0) {
+    const hg_return_t result = fetch(h);
+    return result == HG_SUCCESS ? HG_TIMEOUT : result;
+  }
   if (h.arguments != h.payload) return HG_PROTOCOL_ERROR;
   arguments_at = input_.get() + sizeof h;
   set_alive(true);
-  owner.arrived(this);
   return HG_SUCCESS;
 }
 
@@ -85,7 +68,7 @@ hg_return_t call::fetch(const request_header& h) {
   }
   extra_ = hg_proc_buf_alloc(arguments);
   if (extra_ == nullptr) return HG_NOMEM_ERROR;
-  extra_crc_ = h.elsewhere_crc;
+  extra_check_ = h.elsewhere_check;
   if (NA_Mem_handle_create(na, extra_, arguments, NA_MEM_READWRITE, &extra_handle_) != NA_SUCCESS) {
     extra_handle_ = NA_MEM_HANDLE_NULL;
     return HG_NA_ERROR;
@@ -102,7 +85,8 @@ na_return_t call::on_arguments(const na_cb_info* info) {
   auto* c = static_cast<call*>(info->arg);
   runtime& r = c->owner;
   hg_return_t result = info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR;
-  if (result == HG_SUCCESS && crc64(crc64_start, c->extra_, c->arguments) != c->extra_crc_) result = HG_CHECKSUM_ERROR;
+  if (result == HG_SUCCESS && message_check(check_start, c->extra_, c->arguments) != c->extra_check_)
+    result = HG_CHECKSUM_ERROR;
   if (result == HG_SUCCESS) {
     c->arguments_at = static_cast<char*>(c->extra_);
     c->set_alive(true);
@@ -150,10 +134,18 @@ hg_return_t call::send(hg_return_t result, size_t payload) {
     return HG_SUCCESS;
   }
   seal(h, output_.get());
+  na_class_t* const na = owner.network->na();
+  const na_tag_t tag = tag_ | na::answer_bit;
+  const na_return_t tried = NA_Direct_try(na, output_.get(), sizeof h + payload, source, tag);
+  if (LCI_LIKELY(tried == NA_SUCCESS)) {
+    if (context != nullptr) sent(HG_SUCCESS);
+    return HG_SUCCESS;
+  }
+  if (tried != NA_TIMEOUT) return HG_NA_ERROR;
   ref();  // of the send
   owner.operations.fetch_add(1, std::memory_order_relaxed);
-  if (NA_Msg_send_expected(owner.network->na(), owner.network->context(), on_sent, this, output_.get(),
-                           sizeof h + payload, source, tag_, NA_OP_ID_IGNORE) == NA_SUCCESS)
+  if (NA_Direct_queue(na, owner.network->context(), on_sent, this, output_.get(), sizeof h + payload, source, tag,
+                      NA_OP_ID_IGNORE) == NA_SUCCESS)
     return HG_SUCCESS;
   owner.operations.fetch_sub(1, std::memory_order_release);
   unref();
@@ -177,22 +169,19 @@ void call::sent(hg_return_t result) {
 void call::unref() {
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   set_alive(false);
-  na_class_t* na = owner.network->na();
-  if (extra_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, extra_handle_);
-  if (remote_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, remote_handle_);
+  na_class_t* const na = owner.network->na();
+  if (LCI_UNLIKELY(extra_handle_ != NA_MEM_HANDLE_NULL)) NA_Mem_handle_free(na, extra_handle_);
+  if (LCI_UNLIKELY(remote_handle_ != NA_MEM_HANDLE_NULL)) NA_Mem_handle_free(na, remote_handle_);
   extra_handle_ = remote_handle_ = NA_MEM_HANDLE_NULL;
   if (extra_ != nullptr) hg_proc_buf_free(extra_);
   extra_ = nullptr;
-  if (caller_ != nullptr) {
-    caller_->unref();
-  } else if (source != NA_ADDR_NULL) {
-    NA_Addr_free(na, source);
-  }
+  if (caller_ != nullptr) caller_->unref();  // the network's addresses need not be freed
   caller_ = nullptr;
   source = NA_ADDR_NULL;
   called = nullptr;
   cookie_ = 0;
   is_answered_ = false;
+  is_accepted_ = false;
   context = nullptr;
   callback = nullptr;
   owner.calls.put(this);

@@ -23,9 +23,11 @@ class call : public object<0x6d756861> {
  public:
   explicit call(runtime& r);
 
-  /// Waits for a call from the network.
-  hg_return_t post();
-  void cancel();
+  /// A message of the network has arrived. False: it is larger than any call.
+  bool arrive(na_addr_t from, na_tag_t tag, const void* data, size_t size);
+  /// Reads what has arrived. HG_SUCCESS: it can be executed. HG_TIMEOUT: it is queued again when its arguments have
+  /// come. Another code: it can't be executed, and has been answered; the caller's reference remains.
+  hg_return_t accept();
   /// A call of this process by itself: the arguments are where the request has encoded them.
   void begin_local(request* caller);
 
@@ -50,17 +52,17 @@ class call : public object<0x6d756861> {
   const char* arguments_at = nullptr;
   size_t arguments = 0;
 
+  call* next = nullptr;  // in a queue
+
   // Of the callback model: who wants to know that the answer has been sent.
   callback_context* context = nullptr;
   hg_cb_t callback = nullptr;
   void* argument = nullptr;
 
  private:
-  static na_return_t on_request(const na_cb_info* info);
   static na_return_t on_arguments(const na_cb_info* info);
   static na_return_t on_sent(const na_cb_info* info);
-  void receive(const na_cb_info& info);
-  hg_return_t accept(size_t size);
+  hg_return_t open_request();
   hg_return_t fetch(const request_header& h);
   hg_return_t send(hg_return_t result, size_t payload);
   void sent(hg_return_t result);
@@ -71,9 +73,10 @@ class call : public object<0x6d756861> {
   uint64_t cookie_ = 0;
   request* caller_ = nullptr;  // of a local call
   bool is_answered_ = false;
-  na_op_id_t receive_ = NA_OP_ID_NULL;
+  bool is_accepted_ = false;
+  size_t size_ = 0;        // of the request
   void* extra_ = nullptr;  // arguments that were fetched
-  uint64_t extra_crc_ = 0;
+  uint32_t extra_check_ = 0;
   na_mem_handle_t extra_handle_ = NA_MEM_HANDLE_NULL;
   na_mem_handle_t remote_handle_ = NA_MEM_HANDLE_NULL;
   std::atomic<uint32_t> refs_{0};

@@ -71,7 +71,7 @@ hg_return_t HG_Create(hg_context_t* context, na_addr_t addr, hg_id_t id, hg_hand
   return guarded("HG_Create", [&] {
     na_addr_t copy = NA_ADDR_NULL;  // a handle may outlive the program's address
     if (NA_Addr_dup(r->network->na(), addr, &copy) != NA_SUCCESS) return HG_NA_ERROR;
-    request* made = r->requests.take(*r);
+    request* made = r->take_request();
     made->begin(copy, called);
     made->context = c;
     c->handles.fetch_add(1, std::memory_order_relaxed);
@@ -143,10 +143,8 @@ hg_return_t HG_Progress(hg_context_t* context, unsigned int timeout) {
   runtime* r = current(__func__);
   const callback_context* c = r != nullptr ? context_of(__func__, context) : nullptr;
   if (c == nullptr) return HG_FAIL;
-  return guarded("HG_Progress", [&] {
-    r->listen();
-    return r->network->wait(timeout, [&] { return has_work(*r, *c); }) ? HG_SUCCESS : HG_TIMEOUT;
-  });
+  return guarded("HG_Progress",
+                 [&] { return r->network->wait(timeout, [&] { return has_work(*r, *c); }) ? HG_SUCCESS : HG_TIMEOUT; });
 }
 
 hg_return_t HG_Trigger(hg_context_t* context, unsigned int timeout, unsigned int max_count,

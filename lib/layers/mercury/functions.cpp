@@ -16,24 +16,22 @@ uint32_t function_table::hash_of(const char* name) {  // FNV-1a
 
 const function* function_table::add(const char* name, hg_proc_cb_t in, hg_proc_cb_t out, hg_rpc_cb_t execute) {
   const hg_id_t id = id_of(name);
-  auto made = std::make_unique<function>(function{name, id, hash_of(name), in, out, execute});
+  if (id == 0) return nullptr;
   std::lock_guard guard(lock_);
-  auto& entry = functions_[id];
-  if (entry == nullptr) {
-    entry = std::move(made);
-  } else {
-    if (entry->name != name || id == 0) return nullptr;
-    entry->in_proc = in;
-    entry->out_proc = out;
-    if (execute != nullptr) entry->execute = execute;
+  std::atomic<function*>& first = first_[id % places];
+  for (const auto& f : all_) {
+    if (f->id != id) continue;
+    if (f->name != name) return nullptr;
+    f->in_proc = in;
+    f->out_proc = out;
+    if (execute != nullptr) f->execute = execute;
+    return f.get();
   }
-  return entry.get();
-}
-
-const function* function_table::find(hg_id_t id) const {
-  std::lock_guard guard(lock_);
-  const auto found = functions_.find(id);
-  return found != functions_.end() ? found->second.get() : nullptr;
+  all_.push_back(std::make_unique<function>(function{name, id, hash_of(name), in, out, execute}));
+  function* const made = all_.back().get();
+  made->next = first.load(std::memory_order_relaxed);
+  first.store(made, std::memory_order_release);  // R1
+  return made;
 }
 
 }  // namespace mercury

@@ -49,6 +49,11 @@ class lane {
     run_callbacks();
     stop_leading();
   }
+  /// What someone waits for may have happened without a callback: the leader wakes the others. Called before what
+  /// ends its sleep.
+  void note_event() {
+    if (!events_.load(std::memory_order_relaxed)) events_.store(true, std::memory_order_relaxed);
+  }
 
   /// Waits until done() or the limit, and returns done(). What makes done() true must happen in a callback of this
   /// context, or before the call. done() is called by this thread only.
@@ -98,15 +103,16 @@ class lane {
     constexpr int polls = 64;  // between looks at the clock
     constexpr int64_t longest_ns = 50'000;
     for (int i = 1;; ++i) {
-      run_callbacks();
+      if (NA_Progress(na_, context_, 0) == NA_SUCCESS) run_callbacks();
+      wake_after_event();
       if (done()) return true;
-      NA_Progress(na_, context_, 0);
       if (i % polls != 0) continue;
       if (limit.elapsed_ns() > longest_ns) break;
       sched_yield();  // the other side may need this processor
     }
     for (;;) {
       run_callbacks();
+      wake_after_event();
       if (done()) return true;
       const unsigned left = limit.left();
       const na_return_t result = NA_Progress(na_, context_, left);
@@ -141,11 +147,17 @@ class lane {
   void wake_followers() {
     if (LCI_UNLIKELY(followers_.fetch_add(0, std::memory_order_acq_rel) != 0)) wake();  // F2
   }
+  void wake_after_event() {
+    if (!events_.load(std::memory_order_relaxed)) return;
+    events_.store(false, std::memory_order_relaxed);
+    wake_followers();
+  }
   LCI_COLD void wake();
 
   na_class_t* const na_;
   na_context_t* const context_;
   std::atomic<bool> leads_{false};
+  std::atomic<bool> events_{false};
   std::atomic<uint32_t> followers_{0};
   std::mutex lock_;  // of changed_
   std::condition_variable changed_;

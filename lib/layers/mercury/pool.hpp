@@ -14,13 +14,14 @@ namespace mercury {
 template <class T>
 class pool {
  public:
-  /// A free object, or a new one made with these arguments.
-  template <class... Arguments>
-  T* take(Arguments&&... arguments) {
+  /// A free object, or the one that make(n) makes, n being the number of objects before it.
+  template <class Make>
+  T* take(Make make) {
     std::lock_guard guard(lock_);
     if (free_.empty()) {
-      free_.reserve(all_.size() + 1);  // so that put() needs no memory
-      all_.push_back(std::make_unique<T>(std::forward<Arguments>(arguments)...));
+      if (all_.size() == all_.capacity()) all_.reserve(2 * all_.size() + 16);
+      free_.reserve(all_.capacity());  // so that put() needs no memory
+      all_.push_back(make(all_.size()));
       ++in_use_;
       return all_.back().get();
     }

@@ -3,11 +3,16 @@
 #include "lib/layers/mercury/callback_context.hpp"
 #include "lib/layers/mercury/processor.hpp"
 #include "lib/layers/mercury/runtime.hpp"
+#include "lib/layers/na/direct.hpp"
 
 namespace mercury {
 
-request::request(runtime& r)
-    : owner(r), request_(new char[r.largest_request]), response_(new char[r.largest_response]) {
+request::request(runtime& r, uint32_t n)
+    : owner(r),
+      number(n),
+      cookie(r.first_cookie()),
+      request_(new char[r.largest_request]),
+      response_(new char[r.largest_response]) {
   set_alive(false);
 }
 
@@ -66,7 +71,7 @@ hg_return_t request::expose_arguments(request_header& h) {
   if (size == 0 || size > room) return HG_SIZE_ERROR;
   if (NA_Mem_handle_serialize(na, payload, size, extra_handle_) != NA_SUCCESS) return HG_NA_ERROR;
   h.flags = arguments_are_elsewhere;
-  h.elsewhere_crc = crc64(crc64_start, extra_, arguments);
+  h.elsewhere_check = message_check(check_start, extra_, arguments);
   h.payload = static_cast<uint32_t>(size);
   return HG_SUCCESS;
 }
@@ -80,9 +85,9 @@ void request::hide_arguments() {
 
 hg_return_t request::send() {
   is_begun_ = true;
-  cookie = owner.next_cookie();
+  ++cookie;
   if (is_local_) {
-    call* c = owner.calls.take(owner);
+    call* c = owner.take_call();
     ref();  // of the call
     pending_.store(1, std::memory_order_relaxed);
     c->begin_local(this);
@@ -98,89 +103,78 @@ hg_return_t request::send() {
   if (extra_ != nullptr)
     if (const hg_return_t result = expose_arguments(h); result != HG_SUCCESS) return result;
   seal(h, request_.get());
-  tag_ = owner.next_tag();
-  pending_.store(2, std::memory_order_relaxed);
-  if (const hg_return_t result = post_receive(); result != HG_SUCCESS) return result;
-  ref();  // of the send
-  owner.operations.fetch_add(1, std::memory_order_relaxed);
-  // A send that fails at once ends like one that fails later, as the receive is under way.
-  if (NA_Msg_send_unexpected(owner.network->na(), owner.network->context(), on_sent, this, request_.get(),
-                             sizeof h + h.payload, address, tag_, NA_OP_ID_IGNORE) != NA_SUCCESS)
-    sent(false);
+  pending_.store(1, std::memory_order_relaxed);
+  ref();  // of the answer
+  awaited_from_.store(address, std::memory_order_relaxed);
+  awaited_.store(cookie, std::memory_order_seq_cst);
+  const size_t size = sizeof h + h.payload;
+  const na_return_t tried = NA_Direct_try(owner.network->na(), request_.get(), size, address, tag());
+  if (LCI_LIKELY(tried == NA_SUCCESS)) return HG_SUCCESS;
+  // A send that fails at once ends like one that fails later.
+  if (tried == NA_TIMEOUT)
+    queue(size);
+  else if (take(cookie))
+    finish(HG_NA_ERROR);
   return HG_SUCCESS;
 }
 
-hg_return_t request::post_receive() {
-  ref();  // of the receive
+void request::queue(size_t size) {
+  pending_.store(2, std::memory_order_relaxed);
+  ref();  // of the send
   owner.operations.fetch_add(1, std::memory_order_relaxed);
-  {
-    std::lock_guard guard(receive_lock_);
-    receives_ = NA_Msg_recv_expected(owner.network->na(), owner.network->context(), on_response, this, response_.get(),
-                                     owner.largest_response, address, tag_, &receive_) == NA_SUCCESS;
-    if (receives_) return HG_SUCCESS;
-  }
+  if (NA_Direct_queue(owner.network->na(), owner.network->context(), on_sent, this, request_.get(), size, address,
+                      tag(), &queued_) == NA_SUCCESS)
+    return;
+  if (take(cookie)) finish(HG_NA_ERROR);
+  complete_one();
   owner.operations.fetch_sub(1, std::memory_order_release);
   unref();
-  return HG_NA_ERROR;
-}
-
-void request::cancel() {
-  decide(HG_FAIL);
-  cancel_receive();
-}
-
-void request::cancel_receive() {
-  std::lock_guard guard(receive_lock_);
-  if (receives_) NA_Cancel(owner.network->na(), owner.network->context(), receive_);
 }
 
 na_return_t request::on_sent(const na_cb_info* info) {
-  static_cast<request*>(info->arg)->sent(info->ret == NA_SUCCESS);
-  return NA_SUCCESS;
-}
-
-void request::sent(bool is_well) {
-  runtime& r = owner;
-  if (!is_well) {
-    decide(HG_NA_ERROR);
-    cancel_receive();
-  }
-  complete_one();
-  unref();
-  r.operations.fetch_sub(1, std::memory_order_release);
-}
-
-na_return_t request::on_response(const na_cb_info* info) {
-  auto* r = static_cast<request*>(info->arg);
+  auto* const r = static_cast<request*>(info->arg);
   runtime& owner = r->owner;
-  {
-    std::lock_guard guard(r->receive_lock_);
-    r->receives_ = false;
-  }
-  if (r->received(info->ret)) r->complete_one();
+  if (info->ret != NA_SUCCESS && r->take(r->cookie)) r->finish(HG_NA_ERROR);
+  r->complete_one();
   r->unref();
   owner.operations.fetch_sub(1, std::memory_order_release);
   return NA_SUCCESS;
 }
 
-bool request::received(na_return_t result) {
-  if (result != NA_SUCCESS) {
-    decide(result == NA_SIZE_ERROR ? HG_SIZE_ERROR : HG_NA_ERROR);
-    return true;
-  }
+void request::cancel() {
+  if (is_local_ || !take(cookie)) return;
+  if (pending_.load(std::memory_order_relaxed) > 1) NA_Cancel(owner.network->na(), owner.network->context(), queued_);
+  finish(HG_FAIL);
+  NA_Direct_wake(owner.network->context());
+}
+
+void request::on_departure(na_addr_t peer) {
+  const uint64_t awaited = awaited_.load(std::memory_order_seq_cst);
+  if (awaited != 0 && awaited_from_.load(std::memory_order_relaxed) == peer && take(awaited)) finish(HG_NA_ERROR);
+}
+
+void request::on_response(na_addr_t source, const void* data, size_t size) {
+  const uint64_t awaited = awaited_.load(std::memory_order_acquire);
+  if (awaited == 0 || awaited_from_.load(std::memory_order_relaxed) != source) return;
   response_header h;
-  const hg_return_t opened = open(response_.get(), owner.largest_response, false, h);
-  if (opened != HG_SUCCESS) {
-    decide(opened);
-  } else if (h.cookie == cookie || (h.cookie == 0 && h.result != HG_SUCCESS)) {
-    response_size_ = h.payload;
-    decide(static_cast<hg_return_t>(h.result));
-  } else {
-    // The response to a call that was abandoned, which had the same tag: ours is still to come.
-    if (!is_decided() && post_receive() == HG_SUCCESS) return false;
-    decide(HG_NA_ERROR);
+  hg_return_t result = size <= owner.largest_response ? open(data, size, true, h) : HG_PROTOCOL_ERROR;
+  if (result == HG_SUCCESS) {
+    const bool is_ours = h.cookie == awaited || (h.cookie == 0 && h.result != HG_SUCCESS);
+    if (!is_ours) return;  // the answer to a call that was abandoned
   }
-  return true;
+  if (!take(awaited)) return;
+  if (result == HG_SUCCESS) {
+    std::memcpy(response_.get() + sizeof h, static_cast<const char*>(data) + sizeof h, h.payload);
+    response_size_ = h.payload;
+    result = static_cast<hg_return_t>(h.result);
+  }
+  finish(result);
+}
+
+void request::finish(hg_return_t result) {
+  result_.store(result, std::memory_order_relaxed);
+  complete_one();
+  unref();
 }
 
 void request::deliver(const char* message, size_t size) {
@@ -188,20 +182,16 @@ void request::deliver(const char* message, size_t size) {
   std::memcpy(&h, message, sizeof h);
   std::memcpy(response_.get(), message, size);
   response_size_ = h.payload;
-  decide(static_cast<hg_return_t>(h.result));
+  result_.store(h.result, std::memory_order_relaxed);
   runtime& r = owner;
   complete_one();
   r.finished_local();
 }
 
-void request::decide(hg_return_t result) {
-  int expected = undecided;
-  result_.compare_exchange_strong(expected, result, std::memory_order_relaxed);
-}
-
 void request::complete_one() {
-  // The last one sees what the others have done; R1 shows all of it to whoever waits.
-  if (pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // If only one is left, no other thread changes the number. Otherwise the last one sees what the others have done; R1
+  // shows all of it to whoever waits.
+  if (pending_.load(std::memory_order_acquire) != 1 && pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   callback_context* const c = context;
   if (c != nullptr) ref();                       // of the queue
   done_.store(true, std::memory_order_release);  // R1

@@ -22,7 +22,8 @@ struct callback_context;
 /// use it beside them, and hand over the result by `done`.
 class request : public object<0x6d757271> {
  public:
-  explicit request(runtime& r);
+  /// `number` is among the requests of the runtime.
+  request(runtime& r, uint32_t number);
 
   void begin(na_addr_t destination, const function* f);
   void end();
@@ -39,6 +40,10 @@ class request : public object<0x6d757271> {
   void free_decoded();
   /// Decodes the result; the caller frees it.
   hg_return_t decode_again(void* out_struct);
+  /// A message to this request has arrived; that of an abandoned call is ignored. Called in progress, by any thread.
+  void on_response(na_addr_t source, const void* data, size_t size);
+  /// The call fails if that peer has not answered it yet. Likewise.
+  void on_departure(na_addr_t peer);
   /// The response to a call in this process.
   void deliver(const char* message, size_t size);
   /// Ends the call, which completes when the operations of the network have.
@@ -56,9 +61,10 @@ class request : public object<0x6d757271> {
   void unref();
 
   runtime& owner;
+  const uint32_t number;
   na_addr_t address = NA_ADDR_NULL;
   const function* called = nullptr;
-  uint64_t cookie = 0;
+  uint64_t cookie;       // of the call, different for each
   void* out = nullptr;   // of HG_Forward(), the program's
   size_t arguments = 0;  // bytes of encoded arguments
   char* arguments_at = nullptr;
@@ -70,17 +76,14 @@ class request : public object<0x6d757271> {
 
  private:
   static na_return_t on_sent(const na_cb_info* info);
-  static na_return_t on_response(const na_cb_info* info);
   hg_return_t expose_arguments(request_header& h);
-  hg_return_t post_receive();
-  void cancel_receive();
-  void sent(bool is_well);
-  bool received(na_return_t result);
+  void queue(size_t size);
   void hide_arguments();
-  /// The first caller decides how the call ends.
-  void decide(hg_return_t result);
-  bool is_decided() const { return result_.load(std::memory_order_relaxed) != undecided; }
-  /// One of the operations that the call consists of has completed.
+  /// Whoever gets true completes the call: of the response, the peer's end, and who cancels.
+  bool take(uint64_t awaited) { return awaited_.compare_exchange_strong(awaited, 0, std::memory_order_seq_cst); }
+  na_tag_t tag() const { return number << 1; }
+  void finish(hg_return_t result);
+  /// One of the things that the call consists of has ended: its answer, and its sending if that was queued.
   void complete_one();
 
   static constexpr int undecided = INT_MIN;
@@ -88,7 +91,6 @@ class request : public object<0x6d757271> {
   const std::unique_ptr<char[]> request_;
   const std::unique_ptr<char[]> response_;
   size_t response_size_ = 0;  // of the payload
-  na_tag_t tag_ = 0;
   bool is_local_ = false;
   bool is_begun_ = false;
   bool is_decoded_ = false;
@@ -98,13 +100,14 @@ class request : public object<0x6d757271> {
   na_mem_handle_t extra_handle_ = NA_MEM_HANDLE_NULL;
 
   std::atomic<uint32_t> refs_{0};
-  std::atomic<uint32_t> pending_{0};  // operations of the call
+  std::atomic<uint32_t> pending_{0};  // see complete_one()
   std::atomic<int> result_{undecided};
   std::atomic<bool> done_{false};
-
-  lci::spinlock receive_lock_;  // so that no operation is cancelled that has completed
-  bool receives_ = false;
-  na_op_id_t receive_ = NA_OP_ID_NULL;
+  // The cookie of the call whose answer has not come, with where it comes from; 0: none. Together with the response's
+  // buffer it belongs to whoever takes it.
+  std::atomic<uint64_t> awaited_{0};
+  std::atomic<na_addr_t> awaited_from_{NA_ADDR_NULL};
+  na_op_id_t queued_ = NA_OP_ID_NULL;  // the sending that waits for room
 };
 
 }  // namespace mercury

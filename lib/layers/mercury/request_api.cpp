@@ -19,7 +19,7 @@ hg_return_t HG_Forward(na_addr_t addr, hg_id_t id, void* in_struct, void* out_st
   const function* called = r->functions.find(id);
   if (called == nullptr) return fail(HG_FAIL, __func__, "no function has the id %u: register it in this process", id);
   return guarded("HG_Forward", [&] {
-    request* made = r->requests.take(*r);
+    request* made = r->take_request();
     made->begin(addr, called);
     made->out = out_struct;
     hg_return_t code = made->encode(in_struct);

@@ -1,7 +1,5 @@
 #include "lib/layers/mercury/runtime.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <chrono>
 
 #include "lib/layers/mercury/callback_context.hpp"
@@ -9,11 +7,9 @@
 namespace mercury {
 namespace {
 
-constexpr size_t posted_calls = 16;   // that wait for the network at once
-constexpr size_t most_arrived = 256;  // calls taken from the network before they are executed
-constexpr unsigned slice_ms = 1;      // between looks at what no callback of the network tells
+constexpr unsigned slice_ms = 1;  // between looks at what no callback of the network tells
 
-uint64_t first_cookie() {
+uint64_t new_cookie() {
   // Not the number of a call of an earlier process at this address.
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()) << 12 | 1;
@@ -25,50 +21,68 @@ runtime::runtime(std::shared_ptr<lane> n)
     : network(std::move(n)),
       largest_request(NA_Msg_get_max_unexpected_size(network->na())),
       largest_response(NA_Msg_get_max_expected_size(network->na())),
-      largest_tag_(static_cast<na_tag_t>(std::bit_floor(uint64_t{NA_Msg_get_max_tag(network->na())} + 1) - 1)),
-      cookies_(first_cookie()) {}
-
-void runtime::listen() {
-  if (listens_.load(std::memory_order_relaxed)) return;
-  listens_.store(true, std::memory_order_relaxed);
-  refill();
+      first_cookie_(new_cookie()) {
+  NA_Direct_open(network->na(), network->context(), this);
 }
 
-void runtime::refill() {
-  if (!listens_.load(std::memory_order_relaxed)) return;
-  std::lock_guard guard(posted_lock_);
-  while (posted_.size() < posted_calls && arrived_calls_.size() < most_arrived) {
-    call* c = calls.take(*this);
-    posted_.push_back(c);
-    if (c->post() == HG_SUCCESS) continue;
-    posted_.pop_back();
+runtime::~runtime() { NA_Direct_close(network->na()); }
+
+request* runtime::take_request() {
+  return requests.take([this](size_t number) {
+    auto made = std::make_unique<request>(*this, static_cast<uint32_t>(number));
+    by_number_.put(number, made.get());
+    return made;
+  });
+}
+
+void runtime::on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) {
+  network->note_event();
+  if ((tag & na::answer_bit) != 0) {
+    if (request* const r = by_number_.get(tag >> 1)) r->on_response(source, data, size);
     return;
   }
-  was_full_.store(posted_.size() < posted_calls, std::memory_order_relaxed);
+  call* c = nullptr;
+  try {
+    c = take_call();
+  } catch (const std::bad_alloc&) {
+    refuse(source, tag);
+    return;
+  }
+  c->arrive(source, tag, data, size);
+  arrived(c);
 }
 
-void runtime::not_posted(call* c) {
-  std::lock_guard guard(posted_lock_);
-  const auto found = std::find(posted_.begin(), posted_.end(), c);
-  if (found == posted_.end()) return;
-  *found = posted_.back();
-  posted_.pop_back();
+void runtime::refuse(na_addr_t source, na_tag_t tag) {
+  // Cookie 0, as the request has not been read.
+  response_header h;
+  h.result = HG_NOMEM_ERROR;
+  char answer[sizeof h];
+  seal(h, answer);
+  if (NA_Direct_try(network->na(), answer, sizeof answer, source, tag | na::answer_bit) != NA_SUCCESS)
+    fail(HG_NOMEM_ERROR, "HG_Progress", "a call was lost, as there was no memory for it, and no room for an answer");
+}
+
+void runtime::on_departure(na_addr_t peer) {
+  network->note_event();
+  for (size_t n = 0; request* const r = by_number_.get(n); ++n) r->on_departure(peer);
 }
 
 call* runtime::next_call(unsigned timeout_ms, const callback_context* also) {
-  listen();
   const auto has_completed = [also] { return also != nullptr && !also->completed.is_empty(); };
-  call* c = nullptr;
   // Another thread may take what this one has seen.
   deadline limit(timeout_ms);
   for (;;) {
     const bool is_there = network->wait(limit, [&] { return has_calls() || has_completed(); });
-    c = arrived_calls_.pop();
+    call* c = arrived_calls_.pop();
     if (c == nullptr) c = local_calls.pop();
-    if (c != nullptr || !is_there || has_completed()) break;
+    if (c != nullptr) {
+      const hg_return_t result = c->accept();
+      if (LCI_LIKELY(result == HG_SUCCESS)) return c;
+      if (result != HG_TIMEOUT) c->unref();
+      continue;
+    }
+    if (!is_there || has_completed()) return nullptr;
   }
-  if (LCI_UNLIKELY(was_full_.load(std::memory_order_relaxed))) refill();
-  return c;
 }
 
 bool runtime::wait(request& r, unsigned timeout_ms) {
@@ -95,11 +109,6 @@ void runtime::finished_local() {
 }
 
 bool runtime::drain(unsigned timeout_ms) {
-  listens_.store(false, std::memory_order_relaxed);
-  {
-    std::lock_guard guard(posted_lock_);
-    for (call* c : posted_) c->cancel();
-  }
   requests.for_each([](request& r) {
     if (r.is_alive() && r.is_begun() && !r.is_done()) r.cancel();
   });
@@ -107,7 +116,9 @@ bool runtime::drain(unsigned timeout_ms) {
   for (;;) {
     for (call_queue* queue : {&arrived_calls_, &local_calls})
       while (call* c = queue->pop()) {
-        c->answer_error(HG_FAIL);
+        const hg_return_t result = c->accept();
+        if (result == HG_TIMEOUT) continue;
+        if (result == HG_SUCCESS) c->answer_error(HG_FAIL);
         c->unref();
       }
     const auto is_quiet = [this] { return operations.load(std::memory_order_acquire) == 0 && calls.in_use() == 0; };

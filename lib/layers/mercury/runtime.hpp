@@ -3,16 +3,17 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <vector>
 
+#include "lib/concurrent/mpmc_array.hpp"
+#include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/mercury/call.hpp"
 #include "lib/layers/mercury/functions.hpp"
 #include "lib/layers/mercury/lane.hpp"
 #include "lib/layers/mercury/pool.hpp"
 #include "lib/layers/mercury/request.hpp"
+#include "lib/layers/na/direct.hpp"
 
 namespace mercury {
 
@@ -20,36 +21,37 @@ namespace mercury {
 class call_queue {
  public:
   void push(call* c) {
+    c->next = nullptr;
     std::lock_guard guard(lock_);
-    calls_.push_back(c);
-    size_.store(calls_.size(), std::memory_order_release);
+    (first_ == nullptr ? first_ : last_->next) = c;
+    last_ = c;
+    is_empty_.store(false, std::memory_order_release);
   }
   call* pop() {
     if (is_empty()) return nullptr;
     std::lock_guard guard(lock_);
-    if (calls_.empty()) return nullptr;
-    call* c = calls_.front();
-    calls_.pop_front();
-    size_.store(calls_.size(), std::memory_order_release);
+    call* const c = first_;
+    if (c == nullptr) return nullptr;
+    first_ = c->next;
+    if (first_ == nullptr) is_empty_.store(true, std::memory_order_release);
     return c;
   }
-  bool is_empty() const { return size_.load(std::memory_order_acquire) == 0; }
-  size_t size() const { return size_.load(std::memory_order_acquire); }
+  bool is_empty() const { return is_empty_.load(std::memory_order_acquire); }
 
  private:
   lci::spinlock lock_;
-  std::deque<call*> calls_;
-  std::atomic<size_t> size_{0};  // of calls_, so that looking needs no lock
+  call* first_ = nullptr;
+  call* last_ = nullptr;
+  std::atomic<bool> is_empty_{true};  // so that looking needs no lock
 };
 
 /// The state of HG in a process: the old interface has one. Made by HG_Init(), freed by HG_Finalize(); between them
 /// thread-safe.
-class runtime {
+class runtime final : private na::direct_receiver {
  public:
   explicit runtime(std::shared_ptr<lane> network);
+  ~runtime();
 
-  /// Receives calls from now on. Calls of others wait in the network before.
-  void listen();
   /// Waits until nothing is under way, or the limit. False if handles or requests are still in use then.
   bool drain(unsigned timeout_ms);
 
@@ -60,14 +62,13 @@ class runtime {
 
   void arrived(call* c) { arrived_calls_.push(c); }
   bool has_calls() const { return !arrived_calls_.is_empty() || !local_calls.is_empty(); }
-  /// Takes a call from those that wait for the network.
-  void not_posted(call* c);
-  /// Posts empty calls, unless many have arrived already: further ones wait in the network then, whose credits stop
-  /// their senders.
-  void refill();
   void finished_local();
-  na_tag_t next_tag() { return tags_.fetch_add(1, std::memory_order_relaxed) & largest_tag_; }
-  uint64_t next_cookie() { return cookies_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t first_cookie() const { return first_cookie_; }
+  /// A free request, or a new one.
+  request* take_request();
+  call* take_call() {
+    return calls.take([this](size_t) { return std::make_unique<call>(*this); });
+  }
 
   const std::shared_ptr<lane> network;
   const size_t largest_request;
@@ -79,18 +80,18 @@ class runtime {
   std::atomic<uint32_t> operations{0};  // of the network, whose callbacks have not run
 
  private:
+  void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
+  void on_departure(na_addr_t peer) override;
+  /// Answers a call that there is no memory for.
+  void refuse(na_addr_t source, na_tag_t tag);
+
   call_queue arrived_calls_;
-  std::atomic<bool> listens_{false};
-  std::atomic<bool> was_full_{false};  // fewer calls are posted than could be, as too many had arrived
-  std::mutex posted_lock_;
-  std::vector<call*> posted_;  // that wait for a call from the network
+  lci::mpmc_array<request*> by_number_;  // requests
 
   std::mutex local_lock_;  // of local_changed_
   std::condition_variable local_changed_;
 
-  const na_tag_t largest_tag_;
-  std::atomic<na_tag_t> tags_{0};
-  std::atomic<uint64_t> cookies_;
+  const uint64_t first_cookie_;
 };
 
 /// The runtime; null, and a line on standard error, outside of HG_Init() and HG_Finalize().

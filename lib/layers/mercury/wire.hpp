@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <cstring>
 
-#include "lib/layers/mercury/crc.hpp"
+#include "lib/layers/mercury/message_check.hpp"
 
 namespace mercury {
 
-constexpr uint8_t wire_version = 1;
+constexpr uint8_t wire_version = 2;
 constexpr uint32_t request_magic = 0x71524748;   // "HGRq"
 constexpr uint32_t response_magic = 0x73524748;  // "HGRs"
 
@@ -26,16 +26,16 @@ struct request_header {
   uint8_t version = wire_version;
   uint8_t flags = 0;
   uint16_t unused = 0;
-  uint32_t id = 0;             // of the function
-  uint32_t name_hash = 0;      // of its name, by another function, so that two names with one id are told apart
-  uint64_t cookie = 0;         // which the response repeats
-  uint64_t arguments = 0;      // bytes of encoded arguments
-  uint64_t elsewhere_crc = 0;  // of the encoded arguments, if they are elsewhere
-  uint32_t payload = 0;        // bytes that follow
-  uint32_t signature = 0;      // a hash of the types of arguments and result; 0: unknown, as from HG
-  uint64_t crc = 0;  // of header and payload, this being 0
+  uint32_t id = 0;               // of the function
+  uint32_t name_hash = 0;        // of its name, by another function, so that two names with one id are told apart
+  uint64_t cookie = 0;           // which the response repeats
+  uint64_t arguments = 0;        // bytes of encoded arguments
+  uint32_t payload = 0;          // bytes that follow
+  uint32_t elsewhere_check = 0;  // of the encoded arguments, if they are elsewhere
+  uint32_t signature = 0;        // a hash of the types of arguments and result; 0: unknown, as from HG
+  uint32_t check = 0;            // of header and payload, without this member
 };
-static_assert(sizeof(request_header) == 56);
+static_assert(sizeof(request_header) == 48);
 
 enum response_flags : uint8_t {
   explains = 1,  // of a failure: the payload describes it
@@ -50,7 +50,8 @@ struct response_header {
   int32_t result = 0;  // an hg_return_t
   uint32_t payload = 0;
   uint64_t cookie = 0;  // 0 if the request could not be read
-  uint64_t crc = 0;
+  uint32_t unused2 = 0;
+  uint32_t check = 0;
 };
 static_assert(sizeof(response_header) == 32);
 
@@ -62,17 +63,17 @@ struct part_header {
 
 /// The checksum of a message whose header's last member is the checksum.
 template <class Header>
-uint64_t message_crc(const void* message, size_t payload) {
-  constexpr size_t before = sizeof(Header) - sizeof(uint64_t);
-  const uint64_t value = crc64(crc64_start, message, before);
-  return payload > 0 ? crc64(value, static_cast<const char*>(message) + sizeof(Header), payload) : value;
+uint32_t check_of(const void* message, size_t payload) {
+  constexpr size_t before = sizeof(Header) - sizeof(uint32_t);
+  const uint32_t value = message_check(check_start, message, before);
+  return payload > 0 ? message_check(value, static_cast<const char*>(message) + sizeof(Header), payload) : value;
 }
 
 /// Writes the header, with its checksum, before a payload that is in place.
 template <class Header>
 void seal(Header h, void* message) {
   std::memcpy(message, &h, sizeof h);
-  h.crc = message_crc<Header>(message, h.payload);
+  h.check = check_of<Header>(message, h.payload);
   std::memcpy(message, &h, sizeof h);
 }
 
@@ -86,7 +87,7 @@ hg_return_t open(const void* message, size_t size, bool is_exact, Header& h) {
   if (h.magic != ours.magic || h.version != ours.version) return HG_PROTOCOL_ERROR;
   const size_t room = size - sizeof h;
   if (h.payload > room || (is_exact && h.payload != room)) return HG_PROTOCOL_ERROR;
-  return message_crc<Header>(message, h.payload) == h.crc ? HG_SUCCESS : HG_CHECKSUM_ERROR;
+  return check_of<Header>(message, h.payload) == h.check ? HG_SUCCESS : HG_CHECKSUM_ERROR;
 }
 
 }  // namespace mercury

@@ -28,7 +28,7 @@ void address_book::forget(addr gone) {
   const std::lock_guard guard(mutex_);
   peer& p = peers_[gone.rank];
   if ((gone.generation & 1) == 0 || p.generation.load(std::memory_order_relaxed) != gone.generation) return;
-  p.generation.store(gone.generation + 1, std::memory_order_release);
+  p.generation.store(gone.generation + 1, std::memory_order_seq_cst);
   p.name.clear();
   p.name.shrink_to_fit();
 }

@@ -46,6 +46,10 @@ class address_book {
   bool decode(na_addr_t value, addr* to) const;
   /// Whether the peer is still there.
   bool valid(addr peer) const { return generation(peer.rank) == peer.generation; }
+  /// The same, sequentially consistent, as forget() is.
+  bool still_valid(addr peer) const {
+    return peers_[peer.rank].generation.load(std::memory_order_seq_cst) == peer.generation;
+  }
   uint32_t last() const { return last_; }
 
  private:

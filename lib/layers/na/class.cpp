@@ -5,8 +5,9 @@
 
 using na::operation;
 
-bool na_class::progress() {
+bool na_class::advance() {
   waiting.post_some(*this);
+  unexpected.report_some();
   try {
     return lci::progress_x().runtime(runtime).device(device)().is_done();
   } catch (const lci::peer_failure_error& e) {
@@ -18,7 +19,9 @@ bool na_class::progress() {
 void na_class::forget_failed(const lci::peer_failure_error& e) {
   if (e.failed_rank() <= 0) return;
   const auto rank = static_cast<uint32_t>(e.failed_rank());
+  direct.on_departure(book->of(rank));
   book->forget(book->current(rank));
+  introduced.on_failure(rank);
   lci::disconnect_x(e.failed_rank()).runtime(runtime).device(device)();
 }
 
@@ -46,10 +49,17 @@ bool na_class::post_to(operation* op) {
   lci::status_t status;
   lci::operation_t name;
   if (type == NA_CB_SEND_UNEXPECTED || type == NA_CB_SEND_EXPECTED) {
-    const bool is_expected = type == NA_CB_SEND_EXPECTED;
-    status = lci::post_send_x(rank, op->buffer, op->size, op->tag, lci::COMP_NULL_RETRY)
-                 .device(device)
-                 .matching_policy(is_expected ? lci::matching_policy_t::rank_tag : lci::matching_policy_t::none)();
+    if (op->direct) {
+      if (!direct.send(op->peer, op->buffer, op->size, op->tag)) return false;
+      finish(op, lci::errorcode_t::done);
+      return true;
+    }
+    if (type == NA_CB_SEND_UNEXPECTED) {
+      if (!unexpected.send(op->peer, op->buffer, op->size, op->tag)) return false;
+      finish(op, lci::errorcode_t::done);
+      return true;
+    }
+    status = lci::post_send_x(rank, op->buffer, op->size, op->tag, lci::COMP_NULL_RETRY).device(device)();
     if (status.is_retry()) return false;
     finish(op, status);
     return true;

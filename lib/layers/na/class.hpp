@@ -11,17 +11,21 @@
 
 #include "lci.hpp"
 #include "lib/layers/na/addresses.hpp"
-#include "lib/layers/na/greeting.hpp"
+#include "lib/layers/na/background.hpp"
+#include "lib/layers/na/direct_messages.hpp"
+#include "lib/layers/na/introductions.hpp"
 #include "lib/layers/na/lookups.hpp"
-#include "lib/layers/na/name_service.hpp"
 #include "lib/layers/na/operation.hpp"
+#include "lib/layers/na/unexpected_messages.hpp"
+#include "lib/layers/na/url.hpp"
 #include "lib/layers/na/waiting_posts.hpp"
 
 /// Owns all that is of the network; contexts and handles of memory are the program's. Thread-safe.
 struct na_class {
   static constexpr uint64_t alive = 0x6e615f636c617373;  // "na_class"
 
-  /// Throws what the core throws, and lci::resource_error if the port is taken.
+  /// Throws what the core throws: lci::resource_error if the port is taken, lci::invalid_argument_error for an address
+  /// that other hosts reach if it is not configured who may connect.
   na_class(const na::url& at, bool listen);
   ~na_class();
   na_class(const na_class&) = delete;
@@ -29,7 +33,12 @@ struct na_class {
 
   /// One round of progress. The failure of a peer makes its addresses stale, and is no exception. Returns whether
   /// anything happened.
-  bool progress();
+  bool progress() {
+    if (!attended.load(std::memory_order_relaxed)) attended.store(true, std::memory_order_relaxed);
+    return advance();
+  }
+  /// The same, for the thread that steps in where the program makes no progress.
+  bool advance();
   /// A wait of the core has thrown this.
   void forget_failed(const lci::peer_failure_error& e);
   /// Puts the operation into its context's queue.
@@ -59,15 +68,20 @@ struct na_class {
 
   uint64_t magic = alive;
   const bool self_only;
+  const na::identity who;
+  std::string name;  // of this process, for others
   lci::runtime_t runtime;
+  lci::net_context_t network;
   lci::device_t device;
   std::unique_ptr<na::address_book> book;
   na::operation_pool operations;
   na::waiting_posts waiting;
-  na::card mine;
-  std::unique_ptr<na::greetings> greeted;
-  std::unique_ptr<na::name_service> names;
+  na::introductions introduced;
+  na::direct_messages direct;
+  na::unexpected_messages unexpected;
   na::lookups searching;
+  na::background neglected;
+  std::atomic<bool> attended{false};  // a thread of the program has made progress since `neglected` looked last
 
   // Whether a thread makes progress in the core and waits there. Other threads in NA_Progress() sleep until it leaves
   // and wakes one of them (progress.cpp).
@@ -76,6 +90,8 @@ struct na_class {
   std::vector<na_context_t*> contexts;
 
  private:
+  void open(const na::url& at, bool listen);
+  void close();
   bool post_to(na::operation* op);
 };
 

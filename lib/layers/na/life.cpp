@@ -1,4 +1,6 @@
 // Classes and contexts: their begin and end.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -25,47 +27,68 @@ std::string name_without_place(const na::identity& who) {
   return name;
 }
 
-/// Hosts of other protocols are no hosts of the Internet.
-na::url place_of(na::url at) {
-  if (at.protocol != "tcp" && at.protocol != "ib" && at.protocol != "verbs" && !at.protocol.empty()) {
-    at.host.clear();
-    at.port = 0;
+/// Where a class listens, as the core writes it. Hosts of other protocols are no hosts of the Internet.
+std::string listening_place(const na::url& at) {
+  const bool is_host = at.protocol == "tcp" || at.protocol == "ib" || at.protocol == "verbs" || at.protocol.empty();
+  return is_host ? at.core_url("127.0.0.1") : na::url().core_url("127.0.0.1");
+}
+
+/// What others call a class that listens there: with the port that was chosen, and a host that they can reach.
+std::string name_of_place(const std::string& place, const std::string& address) {
+  std::string host = place.substr(0, place.rfind(':'));
+  if (host == "tcp://0.0.0.0" || host == "tcp://[::]") {
+    char own[256] = "";
+    if (gethostname(own, sizeof own - 1) == 0) host = std::string("tcp://") + own;
   }
-  return at;
+  return host + address.substr(address.rfind(':'));
 }
 
 }  // namespace
 
-na_class::na_class(const na::url& at, bool listen) : self_only(at.self) {
-  if (listen && !self_only) names = std::make_unique<na::name_service>(place_of(at));
-  runtime = lci::alloc_runtime_x().name("NA").bootstrap("none").max_peers(self_only ? 0 : 1024)();
+na_class::na_class(const na::url& at, bool listen)
+    : self_only(at.self), who(na::new_identity()), introduced(*this), direct(*this), unexpected(*this) {
   try {
-    const int peers = runtime.get_attr_max_peers();
-    device = lci::get_default_device_x().runtime(runtime)();
-    book = std::make_unique<na::address_book>(static_cast<uint32_t>(std::max(peers, 0)),
-                                              n_classes.fetch_add(1, std::memory_order_relaxed));
-    mine.who = na::new_identity();
-    mine.name = self_only ? "self://" : names ? names->name() : name_without_place(mine.who);
-    book->assign(0, mine.who, mine.name);
-    if (self_only) return;
-    greeted = std::make_unique<na::greetings>(*this);
-    mine.greetings = lci::register_rcomp_x(lci::comp_t(greeted.get())).runtime(runtime)();
-    mine.address = lci::get_address_x().runtime(runtime)();
-    if (names)
-      names->start(
-          mine, [this] { na::guarded("NA_Initialize", [this] { return progress(), NA_SUCCESS; }); },
-          [this](const na::identity& who) { return searching.connects_with(who); });
+    open(at, listen);
   } catch (...) {
-    lci::free_runtime(&runtime);
+    neglected.stop();
+    na::guarded("NA_Initialize", [&] { return close(), NA_SUCCESS; });
     throw;
   }
+}
+
+void na_class::open(const na::url& at, bool listen) {
+  runtime =
+      lci::alloc_runtime_x().name("NA").bootstrap("none").max_peers(self_only ? 0 : 1024).alloc_default_device(false)();
+  const std::string place = listen && !self_only ? listening_place(at) : "";
+  // Several classes of a process can't have one port.
+  network = lci::alloc_net_context_x().name("NA").runtime(runtime).peer_listen(place)();
+  device = lci::alloc_device_x().name("NA").runtime(runtime).net_context(network)();
+  book = std::make_unique<na::address_book>(static_cast<uint32_t>(std::max(runtime.get_attr_max_peers(), 0)),
+                                            n_classes.fetch_add(1, std::memory_order_relaxed));
+  if (self_only)
+    name = "self://";
+  else if (place.empty())
+    name = name_without_place(who);
+  else
+    name = name_of_place(place, lci::get_address_x().runtime(runtime).net_context(network)());
+  if (name.size() >= sizeof na::introduction::name) throw lci::resource_error("the host's name is too long");
+  book->assign(0, who, name);
+  introduced.open();
+  direct.open();
+  unexpected.open();
+  if (!place.empty()) neglected.start(*this);
+}
+
+void na_class::close() {
+  if (!device.is_empty()) lci::free_device_x(&device).runtime(runtime)();
+  if (!network.is_empty()) lci::free_net_context_x(&network).runtime(runtime)();
+  if (!runtime.is_empty()) lci::free_runtime(&runtime);
 }
 
 na_class::~na_class() {
   magic = 0;
   searching.stop(*this);
-  names.reset();
-  if (runtime.is_empty()) return;
+  neglected.stop();
   // Messages that peers have not taken yet are sent before the connections end.
   const clock::time_point end = clock::now() + std::chrono::seconds(2);
   na::guarded("NA_Finalize", [&] {
@@ -73,7 +96,7 @@ na_class::~na_class() {
     while (!lci::test_drained_x().runtime(runtime).device(device)().is_done() && clock::now() < end);
     return NA_SUCCESS;
   });
-  na::guarded("NA_Finalize", [&] { return lci::free_runtime(&runtime), NA_SUCCESS; });
+  na::guarded("NA_Finalize", [&] { return close(), NA_SUCCESS; });
 }
 
 na_class_t* NA_Initialize(const char* info_string, na_bool_t listen) {

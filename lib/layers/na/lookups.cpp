@@ -1,81 +1,79 @@
 #include "lib/layers/na/lookups.hpp"
 
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
 #include "lib/layers/na/class.hpp"
 #include "lib/layers/na/errors.hpp"
-#include "lib/layers/na/greeting.hpp"
-#include "lib/layers/na/name_service.hpp"
 
 namespace na {
 namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// A synchronizer for one wait, which survives the failure of other peers.
-class awaited {
+/// An attempt of the core to connect. It can't be revoked before its time limit, so a search that gives up leaves it to
+/// itself: then it ends the connection if one is made, and is freed.
+class connecting final : public lci::comp_impl_t {
  public:
-  explicit awaited(na_class& c) : class_(c), sync_(lci::alloc_sync_x().runtime(c.runtime)()) {}
-  ~awaited() { lci::free_comp_x(&sync_).runtime(class_.runtime)(); }
-  awaited(const awaited&) = delete;
-  awaited& operator=(const awaited&) = delete;
+  explicit connecting(na_class& c) : lci::comp_impl_t(lci::comp_attr_t{}), class_(c) {}
 
-  lci::comp_t comp() const { return sync_; }
-  lci::status_t wait() {
-    lci::status_t status;
-    for (;;) {
-      try {
-        if (lci::sync_wait_for_x(sync_, 1, &status).runtime(class_.runtime).device(class_.device)()) return status;
-      } catch (const lci::peer_failure_error& e) {
-        class_.forget_failed(e);
-      }
-      class_.waiting.post_some(class_);
+  void signal(lci::status_t status) override {
+    bool is_left = false;
+    {
+      const std::lock_guard guard(mutex_);
+      is_left = is_left_;
+      has_ended_ = true;
+      status_ = status;
     }
+    if (!is_left) return;
+    if (status.is_done() && status.rank > 0)
+      lci::disconnect_x(status.rank).runtime(class_.runtime).device(class_.device)();
+    delete this;
+  }
+  bool has_ended(lci::status_t* status) {
+    const std::lock_guard guard(mutex_);
+    *status = status_;
+    return has_ended_;
+  }
+  /// The search does not use it any more.
+  void leave() {
+    {
+      const std::lock_guard guard(mutex_);
+      is_left_ = true;
+      if (!has_ended_) return;
+    }
+    delete this;
   }
 
  private:
   na_class& class_;
-  lci::comp_t sync_;
+  std::mutex mutex_;
+  bool has_ended_ = false, is_left_ = false;  // under mutex_
+  lci::status_t status_;                      // under mutex_
 };
 
-}  // namespace
-
-na_addr_t lookups::connect(na_class& c, const card& to) {
-  lci::status_t status;
-  {
-    awaited made(c);
-    status = lci::connect_x(to.address).runtime(c.runtime).device(c.device).local_comp(made.comp()).timeout(patience)();
-    if (status.is_posted()) status = made.wait();
-  }
-  if (!status.is_done()) throw lci::peer_failure_error(-1, to.name + " does not accept the connection");
-  const auto rank = static_cast<uint32_t>(status.rank);
-  const na_addr_t address = c.book->assign(rank, to.who, to.name);
-
-  greeting g;
-  g.who = c.mine.who;
-  std::memcpy(g.name, c.mine.name.c_str(), c.mine.name.size() + 1);
-  awaited handled(c);
-  do {
-    status = lci::post_am_x(status.rank, &g, sizeof g, handled.comp(), to.greetings)
-                 .runtime(c.runtime)
-                 .device(c.device)
-                 .comp_semantic(lci::comp_semantic_t::remote)
-                 .deadline(patience)();
-    if (status.is_retry()) {
-      c.progress();
-      status.rank = static_cast<int>(rank);
+/// The core's id of the process there.
+int connect(na_class& c, const std::string& where, clock::time_point end, const std::atomic<bool>& give_up) {
+  const double seconds = std::chrono::duration<double>(end - clock::now()).count();
+  auto made = std::make_unique<connecting>(c);
+  lci::status_t status = lci::connect_x(where)
+                             .runtime(c.runtime)
+                             .device(c.device)
+                             .local_comp(lci::comp_t(made.get()))
+                             .timeout(std::max(seconds, 0.0))();
+  if (status.is_posted()) {
+    const std::unique_ptr<connecting, void (*)(connecting*)> left(made.release(), [](connecting* m) { m->leave(); });
+    while (!left->has_ended(&status)) {
+      if (give_up.load(std::memory_order_relaxed)) throw lci::peer_failure_error(-1, "the search has been given up");
+      if (!c.progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
-  } while (status.is_retry());
-  if (status.is_posted()) status = handled.wait();
-  if (!status.is_done()) {
-    c.book->forget(c.book->current(rank));
-    lci::disconnect_x(static_cast<int>(rank)).runtime(c.runtime).device(c.device)();
-    throw lci::peer_failure_error(-1, to.name + " does not answer");
   }
-  return address;
+  if (!status.is_done()) throw lci::peer_failure_error(-1, "no process answers at " + where);
+  return status.rank;
 }
+
+}  // namespace
 
 na_addr_t lookups::find(na_class& c, const std::string& name, const std::atomic<bool>& give_up) {
   const url where = url::parse(name.c_str());
@@ -85,46 +83,18 @@ na_addr_t lookups::find(na_class& c, const std::string& name, const std::atomic<
       known != NA_ADDR_NULL && (where.port == 0 || known == c.book->of(0)))
     return known;
   if (c.self_only) throw lci::invalid_argument_error("a class of the network \"self\" reaches its own process only");
-  const std::unique_ptr<resolved> there = resolve(where, c.mine.who, patience, give_up);
-  if (there->it.who == c.mine.who) return c.book->of(0);
-  return connect_or_await(c, *there, give_up);
-}
-
-na_addr_t lookups::connect_or_await(na_class& c, const resolved& there, const std::atomic<bool>& give_up) {
-  const identity& who = there.it.who;
+  if (where.port == 0 || where.host.empty())
+    throw lci::invalid_argument_error("the name of a process needs a host and a port, as tcp://host:port");
+  const std::string place = where.core_url("");
   const clock::time_point end = clock::now() + std::chrono::milliseconds(static_cast<int64_t>(patience * 1e3));
-  std::unique_lock lock(mutex_);
   for (;;) {
-    // Another search of this process connects; its peer has an address before it knows this process.
-    const bool mine = connecting_.count(who) != 0;
-    if (const na_addr_t known = c.book->find(who); known != NA_ADDR_NULL && !mine) return known;
-    const bool theirs = c.names && c.names->asked_by(who) && (there.coming || c.mine.who > who);
-    if (!mine && !theirs) break;
-    lock.unlock();
-    if (give_up.load(std::memory_order_relaxed) || clock::now() > end)
-      throw lci::peer_failure_error(-1, there.it.name + " does not connect");
-    if (!c.progress()) std::this_thread::sleep_for(std::chrono::microseconds(100));
-    lock.lock();
+    const int rank = connect(c, place, end, give_up);
+    if (rank == 0) return c.book->of(0);
+    const na_addr_t found = c.introduced.introduce(static_cast<uint32_t>(rank), end, give_up);
+    if (found != NA_ADDR_NULL) return found;
+    if (clock::now() >= end || give_up.load(std::memory_order_relaxed))
+      throw lci::peer_failure_error(-1, place + " knows another connection with this process, which has ended here");
   }
-  connecting_.insert(who);
-  lock.unlock();
-  const auto ended = [&] {
-    lock.lock();
-    connecting_.erase(who);
-  };
-  try {
-    const na_addr_t made = connect(c, there.it);
-    ended();
-    return made;
-  } catch (...) {
-    ended();
-    throw;
-  }
-}
-
-bool lookups::connects_with(const identity& who) {
-  const std::lock_guard guard(mutex_);
-  return connecting_.count(who) != 0;
 }
 
 void lookups::run(na_class& c, const std::shared_ptr<search>& s) {

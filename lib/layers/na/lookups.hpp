@@ -10,23 +10,14 @@
 #include <set>
 #include <string>
 
-#include "lib/layers/na/identity.hpp"
 #include "lib/layers/na/operation.hpp"
 
 struct na_class;
 
 namespace na {
 
-/// If two processes look for each other at the same time, one of them connects, and the other one waits for that:
-/// messages that name a peer must come through the one connection with it. Each knows, before it decides, who asks its
-/// own listener, and whether the other one had decided when it answered; if both only ask, the smaller identity
-/// connects. Both can't decide to connect: then neither had decided when it answered the other one, so each was asked
-/// before it decided, and the greater identity waits. Both can't wait: who waits knows that the other one has decided,
-/// or is the greater one.
-///
-/// A search blocks, in a thread of its own or in the caller's: it resolves the name, and connects, unless there is a
-/// connection with that process. Searches for one process wait for each other, so that they find the same connection.
-/// Thread-safe.
+/// A search blocks, in a thread of its own or in the caller's, as it resolves the name. It connects, and ends the new
+/// connection if there is one with that process already (introductions.hpp). Thread-safe.
 class lookups {
  public:
   /// Seconds that a process may take to answer.
@@ -40,8 +31,6 @@ class lookups {
   void start(na_class& c, operation* op, const char* name);
   /// Ends the operation of this number as cancelled, unless it has ended.
   void cancel(na_class& c, operation* op, na_op_id_t id);
-  /// Whether this process has decided to connect with that one, and has not ended yet.
-  bool connects_with(const identity& who);
   /// Ends all, and waits for their threads.
   void stop(na_class& c);
 
@@ -51,13 +40,10 @@ class lookups {
     std::string name;
     std::atomic<bool> give_up{false};
   };
-  na_addr_t connect(na_class& c, const struct card& to);
-  na_addr_t connect_or_await(na_class& c, const class resolved& there, const std::atomic<bool>& give_up);
   void run(na_class& c, const std::shared_ptr<search>& s);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::set<identity> connecting_;
   std::set<std::shared_ptr<search>> running_;
 };
 

@@ -100,20 +100,29 @@ void memory::register_with(lci::runtime_t runtime, lci::device_t device) {
   const std::lock_guard guard(mutex_);
   if (registered_) return;
   runtime_ = runtime;
-  registered_ = true;
-  for (piece& p : pieces_) {
-    if (p.size == 0) continue;
-    p.mr = lci::register_memory_x(reinterpret_cast<void*>(p.address), p.size).runtime(runtime).device(device)();
-    p.rmr = lci::get_rmr_x(p.mr).runtime(runtime)();
+  try {
+    for (piece& p : pieces_) {
+      if (p.size == 0) continue;
+      p.mr = lci::register_memory_x(reinterpret_cast<void*>(p.address), p.size).runtime(runtime).device(device)();
+      p.rmr = lci::get_rmr_x(p.mr).runtime(runtime)();
+    }
+  } catch (...) {
+    release_pieces();
+    throw;
   }
+  registered_ = true;
+}
+
+void memory::release_pieces() {
+  for (piece& p : pieces_)
+    if (!p.mr.is_empty()) lci::deregister_memory_x(&p.mr).runtime(runtime_)();
 }
 
 void memory::deregister() {
   const std::lock_guard guard(mutex_);
   if (!registered_) return;
   registered_ = false;
-  for (piece& p : pieces_)
-    if (!p.mr.is_empty()) lci::deregister_memory_x(&p.mr).runtime(runtime_)();
+  release_pieces();
 }
 
 bool memory::registered() const {

@@ -56,6 +56,7 @@ class memory {
  private:
   size_t piece_at(uint64_t offset) const;
   void add(uint64_t address, uint64_t size);
+  void release_pieces();
 
   mutable std::mutex mutex_;  // of registered_ and the registrations
   std::vector<piece> pieces_;

@@ -1,5 +1,4 @@
-// Messages: sends and receives of the core. Unexpected ones all have one key, by their matching policy. So those that
-// arrive before their receive wait there, and the core asks a sender to pause when they need too much memory.
+// Messages: expected ones are sends and receives of the core, unexpected ones those of unexpected_messages.hpp.
 #include "lib/layers/na/arguments.hpp"
 
 using na::addr;
@@ -44,18 +43,22 @@ na_return_t receive(const char* function, na_cb_type_t type, na_class_t* c, na_c
   if (buf == nullptr && size != 0) return na::refuse(NA_INVALID_PARAM, function, "buf is NULL");
   return na::guarded(function, [&] {
     operation* const op = c->begin(context, type, callback, arg);
-    op->one_is_done.store(false, std::memory_order_relaxed);
     na::tell(op_id, na::operation_pool::id_of(*op));
-    const bool expected = type == NA_CB_RECV_EXPECTED;
+    op->found = NA_ADDR_NULL;
+    if (type == NA_CB_RECV_UNEXPECTED) {
+      op->buffer = buf;
+      op->size = size;
+      c->unexpected.receive(op);
+      return NA_SUCCESS;
+    }
+    op->one_is_done.store(false, std::memory_order_relaxed);
     lci::operation_t name;
     try {
       lci::status_t status;
       do {
         status = c->with_peer(source, [&] {
-          return lci::post_recv_x(expected ? static_cast<int>(source.rank) : lci::ANY_SOURCE, buf, size,
-                                  expected ? lci::tag_t{tag} : lci::ANY_TAG, context->comp())
+          return lci::post_recv_x(static_cast<int>(source.rank), buf, size, lci::tag_t{tag}, context->comp())
               .device(c->device)
-              .matching_policy(expected ? lci::matching_policy_t::rank_tag : lci::matching_policy_t::none)
               .allow_done(false)
               .user_context(op)
               .operation(&name)();

@@ -25,6 +25,7 @@ operation* operation_pool::take(na_context_t* context, na_cb_type_t type) {
   operation* const op = free_;
   free_ = op->next;
   op->next = nullptr;
+  op->direct = op->is_cut = false;
   op->context.store(context, std::memory_order_relaxed);
   op->type.store(type, std::memory_order_relaxed);
   op->cancelled.store(false, std::memory_order_relaxed);

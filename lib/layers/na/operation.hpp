@@ -37,9 +37,11 @@ struct operation {
   void* buffer = nullptr;
   size_t size = 0;
   na_tag_t tag = 0;
+  bool direct = false;              // a message of direct.hpp
   std::unique_ptr<transfer> moved;  // of puts and gets
 
-  na_addr_t found = NA_ADDR_NULL;  // of lookups
+  na_addr_t found = NA_ADDR_NULL;  // by a lookup; of a received message, its source
+  bool is_cut = false;             // a received message is larger than its buffer
   lci::status_t result;
   operation* next = nullptr;  // in a list
 

@@ -141,7 +141,8 @@ void run_callback(na_class& c, operation* op) {
   if (info.type == NA_CB_LOOKUP) info.info.lookup.addr = info.ret == NA_SUCCESS ? op->found : NA_ADDR_NULL;
   if (info.type == NA_CB_RECV_UNEXPECTED && op->result.is_done()) {
     info.info.recv_unexpected.actual_buf_size = op->result.size;
-    info.info.recv_unexpected.source = c.book->of(static_cast<uint32_t>(op->result.rank));
+    info.info.recv_unexpected.source = op->found;
+    if (op->is_cut) info.ret = NA_SIZE_ERROR;
     info.info.recv_unexpected.tag = static_cast<na_tag_t>(op->result.tag);
   }
   if (op->callback != nullptr) op->callback(&info);
@@ -207,6 +208,8 @@ na_return_t NA_Cancel(na_class_t* na_class, na_context_t* context, na_op_id_t op
     } else if (na_class->waiting.any() && na_class->waiting.remove(op, op_id)) {
       op->one_is_done.store(true, std::memory_order_relaxed);
       na_class->finish(op, lci::errorcode_t::cancelled);
+    } else if (op->type.load(std::memory_order_relaxed) == NA_CB_RECV_UNEXPECTED) {
+      if (na_class->unexpected.remove(op, op_id)) na_class->finish(op, lci::errorcode_t::cancelled);
     } else {
       lci::operation_t name;
       name.impl = op->core_name.load(std::memory_order_acquire);

@@ -55,6 +55,12 @@ void parse_place(const std::string& whole, std::string place, url& into) {
 
 }  // namespace
 
+std::string url::core_url(const std::string& otherwise) const {
+  const std::string& where = host.empty() ? otherwise : host;
+  const bool v6 = where.find(':') != std::string::npos;
+  return "tcp://" + (v6 ? "[" + where + "]" : where) + ":" + std::to_string(port);
+}
+
 url url::parse(const char* text) {
   std::string whole(text);
   while (!whole.empty() &&

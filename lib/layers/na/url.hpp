@@ -14,6 +14,9 @@ struct url {
   uint16_t port = 0;     // 0: none was named
   bool self = false;     // the network of one process
 
+  /// "tcp://host:port", as the core writes it, with the host `otherwise` if none was named.
+  std::string core_url(const std::string& otherwise) const;
+
   /// White space at the end is ignored, as names are read from files. Throws lci::invalid_argument_error, which says
   /// what is wrong, for plugins and protocols that no program uses, and for ports that are none.
   static url parse(const char* text);

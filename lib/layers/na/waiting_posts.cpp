@@ -4,8 +4,13 @@
 
 namespace na {
 
+uint32_t waiting_posts::list_of(const operation& op) {
+  if (op.direct) return op.peer.rank * 4 + 2 + (op.tag & answer_bit);
+  return op.peer.rank * 4 + (op.type.load(std::memory_order_relaxed) == NA_CB_SEND_UNEXPECTED ? 1 : 0);
+}
+
 void waiting_posts::add(operation* op) {
-  list& l = of_[op->peer.rank];
+  list& l = of_[list_of(*op)];
   op->next = nullptr;
   (l.first == nullptr ? l.first : l.last->next) = op;
   l.last = op;
@@ -15,7 +20,7 @@ void waiting_posts::add(operation* op) {
 void waiting_posts::start(na_class& c, operation* op) {
   if (!any() && c.post(op)) return;
   const std::lock_guard guard(mutex_);
-  if (of_.count(op->peer.rank) == 0 && c.post(op)) return;
+  if (of_.count(list_of(*op)) == 0 && c.post(op)) return;
   add(op);
 }
 

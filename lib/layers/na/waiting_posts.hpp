@@ -12,7 +12,8 @@ struct na_class;
 
 namespace na {
 
-/// Lists by peer, so that one that takes nothing keeps no other waiting. The memory that operations name is the
+/// Lists by peer and kind of operation, so that a peer that takes nothing keeps no other waiting, and its unexpected
+/// messages wait for receives without keeping anything else. The memory that operations name is the
 /// program's until they end, so nothing is copied, and the program's own operations bound the lists. Thread-safe; costs
 /// a load while there are none.
 class waiting_posts {
@@ -30,6 +31,7 @@ class waiting_posts {
     operation* first = nullptr;
     operation* last = nullptr;
   };
+  static uint32_t list_of(const operation& op);
   void add(operation* op);
 
   std::mutex mutex_;  // of the lists

@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "lib/layers/mercury/crc.hpp"
+#include "lib/layers/mercury/message_check.hpp"
 #include "lib/layers/rpc/core.hpp"
 #include "lib/layers/rpc/exceptions.hpp"
 #include "lib/layers/rpc/parts.hpp"
@@ -87,7 +87,7 @@ hg_return_t incoming::fetch(const request_header& h) {
   }
   fetched_.reset(new (std::nothrow) char[arguments]);
   if (fetched_ == nullptr) return HG_NOMEM_ERROR;
-  fetched_crc_ = h.elsewhere_crc;
+  fetched_check_ = h.elsewhere_check;
   if (NA_Mem_handle_create(na, fetched_.get(), arguments, NA_MEM_READWRITE, &local_handle_) != NA_SUCCESS) {
     local_handle_ = NA_MEM_HANDLE_NULL;
     return HG_NA_ERROR;
@@ -105,7 +105,7 @@ na_return_t incoming::on_arguments(const na_cb_info* info) {
   engine_core& e = in->owner;
   hg_return_t result = info->ret == NA_SUCCESS ? HG_SUCCESS : HG_NA_ERROR;
   if (result == HG_SUCCESS &&
-      mercury::crc64(mercury::crc64_start, in->fetched_.get(), in->arguments) != in->fetched_crc_)
+      mercury::message_check(mercury::check_start, in->fetched_.get(), in->arguments) != in->fetched_check_)
     result = HG_CHECKSUM_ERROR;
   if (result == HG_SUCCESS) {
     in->arguments_at = in->fetched_.get();

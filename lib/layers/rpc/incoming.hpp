@@ -66,7 +66,7 @@ class incoming {
   bool is_answered_ = false;
   na_op_id_t receive_ = NA_OP_ID_NULL;
   std::unique_ptr<char[]> fetched_;
-  uint64_t fetched_crc_ = 0;
+  uint32_t fetched_check_ = 0;
   na_mem_handle_t local_handle_ = NA_MEM_HANDLE_NULL;
   na_mem_handle_t remote_handle_ = NA_MEM_HANDLE_NULL;
   std::atomic<uint32_t> refs_{0};

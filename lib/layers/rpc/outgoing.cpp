@@ -2,14 +2,13 @@
 
 #include <new>
 
-#include "lib/layers/mercury/crc.hpp"
+#include "lib/layers/mercury/message_check.hpp"
 #include "lib/layers/rpc/core.hpp"
 #include "lib/layers/rpc/exceptions.hpp"
 #include "lib/layers/rpc/region.hpp"
 
 namespace lci::rpc::detail {
 
-using mercury::crc64;
 using mercury::request_header;
 using mercury::response_header;
 
@@ -78,11 +77,11 @@ bool outgoing::expose(writer& w, request_header& h) {
   encoded = extra_.get();
   std::vector<na_segment> segments;
   segments.reserve(2 * w.pieces().size() + 1);
-  uint64_t crc = mercury::crc64_start;
+  uint32_t check = mercury::check_start;
   const auto add = [&](const void* data, size_t n) {
     if (n == 0) return;
     segments.push_back({reinterpret_cast<na_ptr_t>(data), n});
-    crc = crc64(crc, data, n);
+    check = mercury::message_check(check, data, n);
   };
   size_t at = 0;
   for (const auto& p : w.pieces()) {
@@ -102,7 +101,7 @@ bool outgoing::expose(writer& w, request_header& h) {
   if (NA_Mem_handle_serialize(na, request_.get() + sizeof h, size, exposed_) != NA_SUCCESS) return false;
   h.flags |= mercury::arguments_are_elsewhere;
   h.arguments = total;
-  h.elsewhere_crc = crc;
+  h.elsewhere_check = check;
   h.payload = static_cast<uint32_t>(size);
   return true;
 }

@@ -7,13 +7,6 @@ namespace {
 
 using namespace test;
 
-int serve_at(const char* url) {
-  const hg h(url, true, true);
-  say(h.own_name());
-  serve();
-  return 0;
-}
-
 /// Memory in pieces, each of which has a byte before and behind it that must not change.
 struct pieces {
   explicit pieces(const std::vector<size_t>& sizes) : sizes(sizes) {
@@ -87,14 +80,6 @@ int call(const std::string& name, const char* url) {
   transfer(h, server, std::vector<size_t>(1000, 37), 10, 36000);
   transfer(h, server, std::vector<size_t>(10000, 3), 0, 30000);
   refused(h, server);
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
-  return 0;
-}
-
-int end(const std::string& name, const char* url) {
-  const hg h(url);
-  const na_addr_t server = h.find(name);
-  REQUIRE_HG(HG_SUCCESS, h.call(server, h.ids.end, nullptr, nullptr));
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
   return 0;
 }
@@ -186,7 +171,7 @@ int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "serve") return serve_at(argv[2]);
   if (role == "call") return call(argv[2], argv[3]);
-  if (role == "end") return end(argv[2], argv[3]);
+  if (role == "end") return end_server(argv[2], argv[3]);
   {
     const hg h("tcp");
     misuse();

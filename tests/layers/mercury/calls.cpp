@@ -7,13 +7,6 @@ namespace {
 
 using namespace test;
 
-int serve_at(const char* url) {
-  const hg h(url, true, true);
-  say(h.own_name());
-  serve();
-  return 0;
-}
-
 void call_each(const hg& h, na_addr_t server) {
   REQUIRE_HG(HG_SUCCESS, h.call(server, h.ids.null, nullptr, nullptr));
   for (int i = 0; i < 200; ++i) {
@@ -124,21 +117,13 @@ int call(const std::string& name, const char* url) {
   return 0;
 }
 
-int end(const std::string& name, const char* url) {
-  const hg h(url);
-  const na_addr_t server = h.find(name);
-  REQUIRE_HG(HG_SUCCESS, h.call(server, h.ids.end, nullptr, nullptr));
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
-  return 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
   if (role == "serve") return serve_at(argv[2]);
   if (role == "call") return call(argv[2], argv[3]);
-  if (role == "end") return end(argv[2], argv[3]);
+  if (role == "end") return end_server(argv[2], argv[3]);
   for (const char* url : {"bmi+tcp", "na+sm"}) {
     process server({"serve", url});
     const std::string name = server.line();

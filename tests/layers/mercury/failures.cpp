@@ -1,6 +1,8 @@
 // Damaged messages, and processes that die: whoever waits gets a code, and nobody else is disturbed.
 #include <csignal>
+#include <mutex>
 
+#include "lib/layers/na/direct.hpp"
 #include "tests/layers/mercury/functions.hpp"
 
 namespace {
@@ -10,21 +12,6 @@ using namespace test;
 constexpr const char* url = "tcp";
 constexpr size_t largest = 4096;
 constexpr size_t response_header_size = 32;
-
-int serve_at() {
-  const hg h(url, true, true);
-  say(h.own_name());
-  serve();
-  return 0;
-}
-
-int end(const std::string& name) {
-  const hg h(url);
-  const na_addr_t server = h.find(name);
-  REQUIRE_HG(HG_SUCCESS, h.call(server, h.ids.end, nullptr, nullptr));
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
-  return 0;
-}
 
 /// Calls the function "open" of the server `times` times. Prints the code of each call, and if its result is right.
 int open_often(const std::string& name, int times) {
@@ -41,41 +28,62 @@ int open_often(const std::string& name, int times) {
   return 0;
 }
 
-/// A request as it is on the network, and who waits for its response.
+/// A message of HG as it is on the network.
 struct captured {
   std::string bytes;
   na_addr_t source;
   na_tag_t tag;
 };
 
-captured capture(const network& net) {
-  std::string buffer(largest, 0);
-  outcome got;
-  REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_unexpected(net.c, net.x, outcome::store, &got, buffer.data(), buffer.size(),
-                                                  NA_OP_ID_IGNORE));
-  net.until([&] { return got.done(); });
-  REQUIRE(got.info.ret == NA_SUCCESS);
-  const auto& m = got.info.info.recv_unexpected;
-  buffer.resize(m.actual_buf_size);
-  return {buffer, m.source, m.tag};
-}
+/// Gets the messages of HG in its place.
+class tap final : public na::direct_receiver {
+ public:
+  explicit tap(const network& net) : net_(net) { REQUIRE_CODE(NA_SUCCESS, NA_Direct_open(net.c, net.x, this)); }
+  ~tap() { NA_Direct_close(net_.c); }
+  tap(const tap&) = delete;
+  tap& operator=(const tap&) = delete;
 
-/// What a server answers to these bytes.
-std::string answer_to(const network& net, na_addr_t server, na_tag_t tag, const std::string& bytes) {
-  std::string answer(largest, 0);
-  outcome sent, got;
-  REQUIRE_CODE(NA_SUCCESS, NA_Msg_recv_expected(net.c, net.x, outcome::store, &got, answer.data(), answer.size(),
-                                                server, tag, NA_OP_ID_IGNORE));
-  REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_unexpected(net.c, net.x, outcome::store, &sent, bytes.data(), bytes.size(),
-                                                  server, tag, NA_OP_ID_IGNORE));
-  net.until([&] { return got.done() && sent.done(); });
-  REQUIRE(got.info.ret == NA_SUCCESS && sent.info.ret == NA_SUCCESS);
-  uint32_t payload = 0;
-  std::memcpy(&payload, answer.data() + 12, sizeof payload);
-  REQUIRE(payload <= largest - response_header_size);
-  answer.resize(response_header_size + payload);
-  return answer;
-}
+  void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override {
+    const std::lock_guard guard(lock_);
+    got_.push_back({std::string(static_cast<const char*>(data), size), source, tag});
+  }
+  void on_departure(na_addr_t) override {}
+
+  /// The next message that is a call, or an answer.
+  captured next(bool is_answer) {
+    captured found;
+    net_.until([&] {
+      const std::lock_guard guard(lock_);
+      for (auto m = got_.begin(); m != got_.end(); ++m) {
+        if (((m->tag & na::answer_bit) != 0) != is_answer) continue;
+        found = *m;
+        got_.erase(m);
+        return true;
+      }
+      return false;
+    });
+    return found;
+  }
+  void send(na_addr_t to, na_tag_t tag, const std::string& bytes) {
+    net_.until([&] {
+      const na_return_t code = NA_Direct_try(net_.c, bytes.data(), bytes.size(), to, tag);
+      REQUIRE(code == NA_SUCCESS || code == NA_TIMEOUT);
+      return code == NA_SUCCESS;
+    });
+  }
+  /// What a server answers to these bytes.
+  std::string answer_to(na_addr_t server, na_tag_t tag, const std::string& bytes) {
+    send(server, tag, bytes);
+    const captured answer = next(true);
+    REQUIRE(answer.tag == (tag | na::answer_bit) && answer.source == server);
+    return answer.bytes;
+  }
+
+ private:
+  const network& net_;
+  std::mutex lock_;
+  std::vector<captured> got_;
+};
 
 hg_return_t result_in(const std::string& answer) {
   int32_t result = 0;
@@ -83,57 +91,53 @@ hg_return_t result_in(const std::string& answer) {
   return static_cast<hg_return_t>(result);
 }
 
-void respond(const network& net, const captured& c, const std::string& bytes) {
-  outcome sent;
-  REQUIRE_CODE(NA_SUCCESS, NA_Msg_send_expected(net.c, net.x, outcome::store, &sent, bytes.data(), bytes.size(),
-                                                c.source, c.tag, NA_OP_ID_IGNORE));
-  net.until([&] { return sent.done(); });
-  REQUIRE(sent.info.ret == NA_SUCCESS);
-  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, c.source));
-}
-
 /// This process is between a client and a server, and changes what they send.
 void damaged_messages() {
   const network net(url, true);
+  tap between(net);
   process server({"serve"});
   const std::string name = server.line();
   const na_addr_t server_address = net.find(name);
-  na_tag_t tag = 1;
+  na_tag_t tag = 2;
+  const auto answer_to = [&](const std::string& bytes) { return between.answer_to(server_address, tag += 2, bytes); };
 
   process first({"open", net.own_name(), "1"});
-  const captured request = capture(net);
-  const std::string response = answer_to(net, server_address, tag++, request.bytes);
+  const captured request = between.next(false);
+  const std::string response = answer_to(request.bytes);
   REQUIRE(result_in(response) == HG_SUCCESS && response.size() > response_header_size);
-  respond(net, request, response);
+  between.send(request.source, request.tag | na::answer_bit, response);
   REQUIRE(first.line() == "HG_SUCCESS" && first.wait() == 0);
 
   for (size_t i = 0; i < request.bytes.size(); ++i) {
     std::string changed = request.bytes;
     changed[i] = static_cast<char>(changed[i] ^ 1 << i % 8);
-    hg_return_t code = result_in(answer_to(net, server_address, tag++, changed));
+    hg_return_t code = result_in(answer_to(changed));
     REQUIRE(code == HG_PROTOCOL_ERROR || code == HG_CHECKSUM_ERROR);
-    code = result_in(answer_to(net, server_address, tag++, request.bytes.substr(0, i)));
+    code = result_in(answer_to(request.bytes.substr(0, i)));
     REQUIRE(code == HG_PROTOCOL_ERROR || code == HG_CHECKSUM_ERROR);
   }
-  REQUIRE(result_in(answer_to(net, server_address, tag++, std::string(largest, 'x'))) == HG_PROTOCOL_ERROR);
-  REQUIRE(result_in(answer_to(net, server_address, tag++, request.bytes)) == HG_SUCCESS);
+  REQUIRE(result_in(answer_to(std::string(largest, 'x'))) == HG_PROTOCOL_ERROR);
+  REQUIRE(result_in(answer_to(std::string(largest + 1, 'x'))) == HG_PROTOCOL_ERROR);
+  REQUIRE(result_in(answer_to(request.bytes)) == HG_SUCCESS);
 
   process client({"open", net.own_name(), std::to_string(2 * response.size() + 1)});
   for (size_t i = 0; i <= 2 * response.size(); ++i) {
-    const captured c = capture(net);
-    std::string changed = answer_to(net, server_address, tag++, c.bytes);
+    const captured c = between.next(false);
+    const std::string whole = answer_to(c.bytes);
+    std::string changed = whole;
     const size_t at = i / 2;
     const bool is_whole = at == response.size(), is_cut = i % 2 == 1;
     if (is_cut)
       changed.resize(at);
     else if (!is_whole)
       changed[at] = static_cast<char>(changed[at] ^ 1 << at % 8);
-    respond(net, c, changed);
-    // What has been cut off a response may still be there of the one before.
+    // Answers to other calls, and from nowhere, change nothing.
+    between.send(c.source, 0x7fffffff, whole);
+    between.send(c.source, c.tag | na::answer_bit, changed);
     const std::string code = client.line();
     if (is_whole) REQUIRE(code == "HG_SUCCESS");
-    if (!is_whole && !is_cut) REQUIRE(code == "HG_PROTOCOL_ERROR" || code == "HG_CHECKSUM_ERROR");
-    if (is_cut) REQUIRE(code == "HG_PROTOCOL_ERROR" || code == "HG_CHECKSUM_ERROR" || code == "HG_SUCCESS");
+    if (!is_whole) REQUIRE(code == "HG_PROTOCOL_ERROR" || code == "HG_CHECKSUM_ERROR");
+    between.send(c.source, c.tag | na::answer_bit, whole);  // once more: the call has ended
   }
   REQUIRE(client.wait() == 0);
   REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(net.c, server_address));
@@ -216,11 +220,11 @@ int call(const std::string& name) {
 
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
-  if (role == "serve") return serve_at();
+  if (role == "serve") return serve_at(url);
   if (role == "open") return open_often(argv[2], std::atoi(argv[3]));
   if (role == "much") return call_with_much_memory(argv[2]);
   if (role == "call") return call(argv[2]);
-  if (role == "end") return end(argv[2]);
+  if (role == "end") return end_server(argv[2], url);
   damaged_messages();
   std::puts("damaged messages: done");
   servers_that_die();

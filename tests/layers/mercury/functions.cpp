@@ -172,4 +172,19 @@ void serve() {
   REQUIRE(hg_thread_pool_destroy(pool) == HG_UTIL_SUCCESS);
 }
 
+int serve_at(const char* url) {
+  const hg h(url, true, true);
+  say(h.own_name());
+  serve();
+  return 0;
+}
+
+int end_server(const std::string& name, const char* url) {
+  const hg h(url);
+  const na_addr_t server = h.find(name);
+  REQUIRE_HG(HG_SUCCESS, h.call(server, h.ids.end, nullptr, nullptr));
+  REQUIRE_CODE(NA_SUCCESS, NA_Addr_free(h.na, server));
+  return 0;
+}
+
 }  // namespace test

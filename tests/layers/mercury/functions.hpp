@@ -92,5 +92,9 @@ struct hg {
 
 /// Executes calls until one of `end` has been.
 void serve();
+/// The main function of a server: prints its name, and serves.
+int serve_at(const char* url);
+/// That of a client, which ends the server of that name.
+int end_server(const std::string& name, const char* url);
 
 }  // namespace test

@@ -31,8 +31,8 @@ size_t resident_kib_of(pid_t pid) {
 }
 
 /// Answers each message, until one is empty.
-int serve() {
-  const network net("tcp", true);
+int serve(const char* url) {
+  const network net(url, true);
   test::say(net.own_name());
   for (;;) {
     char byte = 0;
@@ -72,7 +72,13 @@ int connect_to(const std::string& name) {
   return s;
 }
 
-std::string request() { return "NA-WHO1\n" + std::string(16, 'i'); }
+/// What a connection begins with, by a process that wants messages (network/tcp/outside/introduction.hpp).
+std::string request() {
+  std::string text = "LCIpeer1\x01";
+  text.resize(64, '\0');
+  for (size_t i = 16; i < 48; ++i) text[i] = static_cast<char>(i);
+  return text;
+}
 
 void bad_request(const std::string& name, std::mt19937& random) {
   const int s = connect_to(name);
@@ -102,12 +108,43 @@ void bad_request(const std::string& name, std::mt19937& random) {
   close(s);
 }
 
+/// A server that listens for other hosts is reached by who has its key, and by nobody else.
+void serve_for_other_hosts() {
+  char path[] = "/tmp/na_key.XXXXXX";
+  const int fd = mkstemp(path);
+  REQUIRE(fd >= 0 && write(fd, "not much of a key, but enough", 29) == 29);
+  close(fd);
+  setenv("LCI_ATTR_PEER_KEY_FILE", path, 1);
+  {
+    test::process server({"serve", "tcp://0.0.0.0:0"});
+    const std::string name = server.line();
+    const std::string near = "bmi+tcp://127.0.0.1" + name.substr(name.rfind(':'));
+    REQUIRE(test::process({"call", near, "1"}).wait() == 0);
+    setenv("LCI_ATTR_PEER_KEY_FILE", "", 1);
+    REQUIRE(test::process({"be_refused", near}).wait() == 0);
+    setenv("LCI_ATTR_PEER_KEY_FILE", path, 1);
+    REQUIRE(test::process({"call", near, "0"}).wait() == 0);
+    REQUIRE(server.wait() == 0);
+  }
+  unsetenv("LCI_ATTR_PEER_KEY_FILE");
+  unlink(path);
+}
+
+int be_refused(const std::string& name) {
+  const network net("tcp");
+  na_addr_t addr = NA_ADDR_NULL;
+  REQUIRE_CODE(NA_PROTOCOL_ERROR, NA_Addr_lookup_wait(net.c, name.c_str(), &addr));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string role = argc > 1 ? argv[1] : "";
-  if (role == "serve") return serve();
+  if (role == "serve") return serve(argc > 2 ? argv[2] : "tcp");
   if (role == "call") return call(argv[2], std::stoul(argv[3]));
+  if (role == "be_refused") return be_refused(argv[2]);
+  serve_for_other_hosts();
   test::process server({"serve"});
   const std::string name = server.line();
   const auto good = [&](const char* size) {

@@ -59,11 +59,11 @@ int main() {
   initialize("bmi+nosuch://localhost", "protocol");
   initialize("tcp:localhost:1", "://");
   initialize("tcp://[::1:5", "]");
-  initialize("tcp://192.0.2.1:5000", "can't listen");
-  initialize("tcp://no.such.host.invalid:5000", "unknown");
+  initialize("tcp://192.0.2.1:5000", "peer_key_file");  // who may connect from other hosts is not configured
+  initialize("tcp://no.such.host.invalid:5000", "has no address");
   {
     const network first("tcp", true);
-    initialize(first.own_name().c_str(), "can't listen");  // the port is taken
+    initialize(first.own_name().c_str(), "can't be listened");  // the port is taken
   }
   for (const char* url : {"tcp", "bmi+tcp", "bmi+tcp://127.0.0.1:22222", "mpi", "mpi+dynamic", "mpi+static://", "ssm",
                           "ssm+tcp", "na+sm", "na+sm://1234:0", "bmi+ib", "self", "tcp://127.0.0.1:22222\n"}) {

@@ -1,0 +1,169 @@
+#include "lib/layers/na/direct_messages.hpp"
+
+#include <mutex>
+
+#include "lib/layers/na/arguments.hpp"
+#include "lib/layers/na/class.hpp"
+#include "lib/layers/na/context.hpp"
+
+namespace na {
+namespace {
+
+/// The second number that a runtime gives; the first one is that of introductions.
+constexpr lci::rcomp_t rcomp = 2;
+
+lci::comp_attr_t in_place() {
+  lci::comp_attr_t a;
+  a.am_in_place = true;
+  return a;
+}
+
+}  // namespace
+
+direct_messages::direct_messages(na_class& c) : lci::comp_impl_t(in_place()), class_(c), departures_(*this) {}
+
+void direct_messages::open() {
+  peers_ = std::make_unique<peer[]>(class_.book->last() + 1);
+  const lci::rcomp_t given = lci::register_rcomp_x(lci::comp_t(this)).runtime(class_.runtime)();
+  if (given != rcomp) throw lci::resource_error("the runtime of a class gives other numbers than NA expects");
+}
+
+void direct_messages::attach(na_context* context, direct_receiver* to) {
+  const std::lock_guard guard(lock_);
+  receiver_ = to;
+  context_ = context;
+  for (const early& m : early_) to->on_message(m.source, m.tag, m.bytes.data(), m.bytes.size());
+  early_.clear();
+}
+
+void direct_messages::detach() {
+  const std::lock_guard guard(lock_);
+  receiver_ = nullptr;
+  context_ = nullptr;
+}
+
+void direct_messages::signal(lci::status_t status) {
+  const auto rank = static_cast<uint32_t>(status.rank);
+  if (!status.is_done() || rank > class_.book->last()) return;
+  const auto tag = static_cast<na_tag_t>(status.tag);
+  const addr source = class_.book->current(rank);
+  if ((source.generation & 1) == 0) return;  // it has not introduced itself
+  const na_addr_t value = class_.book->of(rank);
+  const std::lock_guard guard(lock_);
+  if ((tag & answer_bit) != 0) {
+    std::atomic<uint32_t>& n = peers_[rank].unanswered;
+    if (n.load(std::memory_order_relaxed) > 0) n.fetch_sub(1, std::memory_order_relaxed);
+  }
+  if (receiver_ != nullptr) {
+    receiver_->on_message(value, tag, status.buffer, status.size);
+    context_->end_round();
+  } else {
+    const char* const begin = static_cast<const char*>(status.buffer);
+    early_.push_back({value, tag, std::vector<char>(begin, begin + status.size)});
+  }
+}
+
+bool direct_messages::send(addr to, const void* buffer, size_t size, na_tag_t tag) {
+  const bool is_call = (tag & answer_bit) == 0;
+  peer& p = peers_[to.rank];
+  if (is_call) {
+    if (LCI_UNLIKELY(p.watched.load(std::memory_order_relaxed) != to.generation)) watch(to);
+    if (LCI_UNLIKELY(p.unanswered.load(std::memory_order_relaxed) >= most_unanswered)) return false;
+    // Several threads may exceed the bound together, by their number.
+    p.unanswered.fetch_add(1, std::memory_order_relaxed);
+  }
+  const auto revoke = [&] {
+    if (!is_call) return;
+    const std::lock_guard guard(lock_);
+    if (p.unanswered.load(std::memory_order_relaxed) > 0) p.unanswered.fetch_sub(1, std::memory_order_relaxed);
+  };
+  try {
+    if (class_.with_peer(to, [&] {
+          return lci::post_am_x(static_cast<int>(to.rank), const_cast<void*>(buffer), size, lci::COMP_NULL_RETRY, rcomp)
+              .device(class_.device)
+              .tag(tag)()
+              .is_retry();
+        }))
+      return revoke(), false;
+  } catch (...) {
+    revoke();
+    throw;
+  }
+  if (LCI_UNLIKELY(!class_.book->still_valid(to)))  // G2
+    throw lci::peer_failure_error(static_cast<int>(to.rank), "the peer has gone");
+  return true;
+}
+
+void direct_messages::watch(addr to) {
+  if (to.rank == 0 || peers_[to.rank].watched.exchange(to.generation, std::memory_order_relaxed) == to.generation)
+    return;
+  class_.with_peer(to, [&] {
+    lci::status_t status;
+    do {
+      status = lci::post_recv_x(static_cast<int>(to.rank), nullptr, 0, 0, lci::comp_t(&departures_))
+                   .device(class_.device)
+                   .matching_policy(lci::matching_policy_t::rank_only)
+                   .allow_done(false)
+                   .user_context(class_.book->of(to.rank))();
+      if (status.is_retry()) class_.progress();
+    } while (status.is_retry());
+  });
+}
+
+direct_messages::departures::departures(direct_messages& m) : lci::comp_impl_t(lci::comp_attr_t{}), messages_(m) {}
+
+void direct_messages::departures::signal(lci::status_t status) { messages_.on_departure(status.user_context); }
+
+void direct_messages::on_departure(na_addr_t value) {
+  addr gone{};
+  if (!class_.book->decode(value, &gone)) return;
+  class_.book->forget(gone);  // G1
+  const std::lock_guard guard(lock_);
+  peers_[gone.rank].unanswered.store(0, std::memory_order_relaxed);
+  if (receiver_ == nullptr) return;
+  receiver_->on_departure(value);
+  context_->end_round();
+}
+
+}  // namespace na
+
+using na::addr;
+using na::check;
+
+na_return_t NA_Direct_open(na_class_t* na_class, na_context_t* context, na::direct_receiver* to) {
+  return na::guarded("NA_Direct_open", [&] { return na_class->direct.attach(context, to), NA_SUCCESS; });
+}
+
+void NA_Direct_close(na_class_t* na_class) { na_class->direct.detach(); }
+
+na_return_t NA_Direct_try(na_class_t* na_class, const void* buf, na_size_t buf_size, na_addr_t dest, na_tag_t tag) {
+  addr to;
+  if (const na_return_t bad = check("NA_Direct_try", na_class, dest, &to)) return bad;
+  if (LCI_UNLIKELY(na_class->waiting.any())) return NA_TIMEOUT;  // after those that wait
+  return na::guarded("NA_Direct_try",
+                     [&] { return na_class->direct.send(to, buf, buf_size, tag) ? NA_SUCCESS : NA_TIMEOUT; });
+}
+
+na_return_t NA_Direct_queue(na_class_t* na_class, na_context_t* context, na_cb_t callback, void* arg, const void* buf,
+                            na_size_t buf_size, na_addr_t dest, na_tag_t tag, na_op_id_t* op_id) {
+  addr to;
+  if (const na_return_t bad = check("NA_Direct_queue", na_class, dest, &to)) return bad;
+  return na::guarded("NA_Direct_queue", [&] {
+    na::operation* const op = na_class->begin(context, NA_CB_SEND_UNEXPECTED, callback, arg);
+    op->peer = to;
+    op->buffer = const_cast<void*>(buf);
+    op->size = buf_size;
+    op->tag = tag;
+    op->direct = true;
+    na::tell(op_id, na::operation_pool::id_of(*op));
+    try {
+      na_class->start(op);
+    } catch (...) {
+      na_class->operations.give_back(op);
+      throw;
+    }
+    return NA_SUCCESS;
+  });
+}
+
+void NA_Direct_wake(na_context_t* context) { context->end_round(); }

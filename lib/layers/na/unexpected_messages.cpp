@@ -1,0 +1,202 @@
+#include "lib/layers/na/unexpected_messages.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "lib/layers/na/class.hpp"
+#include "lib/layers/na/context.hpp"
+
+namespace na {
+namespace {
+
+// The third and fourth number that a runtime gives.
+constexpr lci::rcomp_t message_rcomp = 3, report_rcomp = 4;
+constexpr uint32_t report_after = unexpected_messages::window / 4;
+
+lci::comp_attr_t in_place() {
+  lci::comp_attr_t a;
+  a.am_in_place = true;
+  return a;
+}
+
+}  // namespace
+
+unexpected_messages::unexpected_messages(na_class& c) : lci::comp_impl_t(in_place()), class_(c), reports_(*this) {}
+
+unexpected_messages::~unexpected_messages() {
+  while (first_ != nullptr) {
+    message* const m = first_;
+    first_ = m->next;
+    std::free(m);
+  }
+}
+
+void unexpected_messages::open() {
+  peers_ = std::make_unique<peer[]>(class_.book->last() + 1);
+  const lci::rcomp_t given = lci::register_rcomp_x(lci::comp_t(this)).runtime(class_.runtime)();
+  const lci::rcomp_t next = lci::register_rcomp_x(lci::comp_t(&reports_)).runtime(class_.runtime)();
+  if (given != message_rcomp || next != report_rcomp)
+    throw lci::resource_error("the runtime of a class gives other numbers than NA expects");
+}
+
+// --- sending ---
+
+bool unexpected_messages::send(addr to, const void* buffer, size_t size, na_tag_t tag) {
+  std::atomic<uint32_t>& here = peers_[to.rank].here;
+  if (LCI_UNLIKELY(here.load(std::memory_order_relaxed) >= window)) {
+    class_.direct.watch(to);  // if it leaves, it reports nothing
+    return false;
+  }
+  // Several threads may exceed the window together, by their number.
+  here.fetch_add(1, std::memory_order_relaxed);
+  bool is_retry = true;
+  try {
+    is_retry = class_.with_peer(to, [&] {
+      return lci::post_am_x(static_cast<int>(to.rank), const_cast<void*>(buffer), size, lci::COMP_NULL_RETRY,
+                            message_rcomp)
+          .device(class_.device)
+          .tag(tag)()
+          .is_retry();
+    });
+  } catch (...) {
+    here.fetch_sub(1, std::memory_order_relaxed);
+    throw;
+  }
+  if (is_retry) here.fetch_sub(1, std::memory_order_relaxed);
+  return !is_retry;
+}
+
+unexpected_messages::reports::reports(unexpected_messages& m) : lci::comp_impl_t(in_place()), messages_(m) {}
+
+void unexpected_messages::reports::signal(lci::status_t status) {
+  uint32_t n = 0;
+  const auto rank = static_cast<uint32_t>(status.rank);
+  if (!status.is_done() || rank > messages_.class_.book->last() || status.size != sizeof n) return;
+  std::memcpy(&n, status.buffer, sizeof n);
+  // What a peer says must not make the number negative.
+  std::atomic<uint32_t>& here = messages_.peers_[rank].here;
+  uint32_t before = here.load(std::memory_order_relaxed);
+  while (!here.compare_exchange_weak(before, before - std::min(before, n), std::memory_order_relaxed)) {
+  }
+}
+
+void unexpected_messages::on_new_peer(uint32_t rank) {
+  if (peers_ == nullptr) return;
+  peers_[rank].here.store(0, std::memory_order_relaxed);
+  peers_[rank].taken.store(0, std::memory_order_relaxed);
+}
+
+// --- receiving ---
+
+void unexpected_messages::fill(operation* op, na_addr_t source, na_tag_t tag, const void* bytes, size_t size,
+                               uint32_t rank) {
+  const bool fits = size <= op->size;
+  if (const size_t n = std::min(size, op->size); n > 0) std::memcpy(op->buffer, bytes, n);
+  op->found = source;
+  op->result = lci::status_t(lci::errorcode_t::done);
+  op->result.rank = static_cast<int>(rank);
+  op->result.size = size;
+  op->result.tag = tag;
+  op->is_cut = !fits;
+}
+
+void unexpected_messages::signal(lci::status_t status) {
+  const auto rank = static_cast<uint32_t>(status.rank);
+  if (!status.is_done() || rank > class_.book->last()) return;
+  const na_addr_t source = class_.book->of(rank);
+  if ((class_.book->current(rank).generation & 1) == 0) return;  // it has not introduced itself
+  const auto tag = static_cast<na_tag_t>(status.tag);
+  operation* op = nullptr;
+  {
+    const std::lock_guard guard(lock_);
+    op = first_receive_;
+    if (op != nullptr) {
+      first_receive_ = op->next;
+    } else {
+      auto* const m = static_cast<message*>(std::malloc(offsetof(message, bytes) + std::max<size_t>(status.size, 1)));
+      if (m == nullptr) throw std::bad_alloc();
+      m->next = nullptr;
+      m->source = source;
+      m->tag = tag;
+      m->size = static_cast<uint32_t>(status.size);
+      if (status.size > 0) std::memcpy(m->bytes, status.buffer, status.size);
+      (first_ == nullptr ? first_ : last_->next) = m;
+      last_ = m;
+    }
+  }
+  if (op == nullptr) return;
+  fill(op, source, tag, status.buffer, status.size, rank);
+  class_.finish(op, op->result);
+  note_taken(rank);
+}
+
+void unexpected_messages::receive(operation* op) {
+  message* m = nullptr;
+  {
+    const std::lock_guard guard(lock_);
+    m = first_;
+    if (m != nullptr) {
+      first_ = m->next;
+    } else {
+      op->next = nullptr;
+      (first_receive_ == nullptr ? first_receive_ : last_receive_->next) = op;
+      last_receive_ = op;
+    }
+  }
+  if (m == nullptr) return;
+  addr from{};
+  class_.book->decode(m->source, &from);
+  fill(op, m->source, m->tag, m->bytes, m->size, from.rank);
+  std::free(m);
+  class_.finish(op, op->result);
+  if (class_.book->valid(from)) note_taken(from.rank);
+}
+
+bool unexpected_messages::remove(operation* op, na_op_id_t id) {
+  const std::lock_guard guard(lock_);
+  operation* before = nullptr;
+  for (operation* i = first_receive_; i != nullptr; before = i, i = i->next) {
+    if (i != op || operation_pool::id_of(*op) != id) continue;
+    (before == nullptr ? first_receive_ : before->next) = op->next;
+    if (last_receive_ == op) last_receive_ = before;
+    return true;
+  }
+  return false;
+}
+
+// --- reports ---
+
+void unexpected_messages::note_taken(uint32_t rank) {
+  if (peers_[rank].taken.fetch_add(1, std::memory_order_relaxed) + 1 < report_after) return;
+  if (!report(rank)) owes_.store(true, std::memory_order_relaxed);
+}
+
+bool unexpected_messages::report(uint32_t rank) {
+  const uint32_t n = peers_[rank].taken.exchange(0, std::memory_order_relaxed);
+  if (n == 0) return true;
+  try {
+    const bool is_sent = class_.with_peer({rank, 0}, [&] {
+      return !lci::post_am_x(static_cast<int>(rank), const_cast<uint32_t*>(&n), sizeof n, lci::COMP_NULL_RETRY,
+                             report_rcomp)
+                  .device(class_.device)()
+                  .is_retry();
+    });
+    if (is_sent) return true;
+  } catch (const lci::peer_failure_error&) {
+    return true;  // nobody is interested
+  }
+  peers_[rank].taken.fetch_add(n, std::memory_order_relaxed);
+  return false;
+}
+
+void unexpected_messages::report_all() {
+  owes_.store(false, std::memory_order_relaxed);
+  for (uint32_t rank = 0; rank <= class_.book->last(); ++rank)
+    if (peers_[rank].taken.load(std::memory_order_relaxed) >= report_after && !report(rank))
+      owes_.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace na
