@@ -33,7 +33,7 @@ struct request_header {
   uint64_t elsewhere_crc = 0;  // of the encoded arguments, if they are elsewhere
   uint32_t payload = 0;        // bytes that follow
   uint32_t signature = 0;      // a hash of the types of arguments and result; 0: unknown, as from HG
-  uint64_t crc = 0;  // of header and payload, this being 0
+  uint64_t crc = 0;            // of header and payload, this being 0
 };
 static_assert(sizeof(request_header) == 56);
 
