@@ -182,7 +182,7 @@ void engine_core::refill() {
   std::lock_guard guard(posted_lock_);
   const size_t waiting = arrived_.size() + (workers_ != nullptr ? workers_->size() : 0);
   while (posted_.size() < posted_calls && waiting < most_arrived) {
-    incoming* const in = arrivals.take(*this);
+    incoming* const in = arrivals.take([&](size_t) { return std::make_unique<incoming>(*this); });
     posted_.push_back(in);
     if (in->post()) continue;
     posted_.pop_back();
