@@ -20,6 +20,9 @@ class observed_network final : public network::device {
   errorcode_t inject(int peer, network::message_head head, const void* payload, size_t size) override;
   int poll(network::event_sink& sink, int max_events) override;
 
+  errorcode_t post_pieces(network::verb kind, int peer, const network::piece* pieces, size_t n) override {
+    return behind_->post_pieces(kind, peer, pieces, n);
+  }
   errorcode_t post_recv(network::segment buffer, void* context) override;
   network::registration register_memory(void* base, size_t size) override {
     return behind_->register_memory(base, size);
