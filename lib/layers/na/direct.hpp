@@ -1,5 +1,5 @@
-// How HG sends its messages: beside NA's receives, since each is a call, or the answer to one. Between libna and
-// libmercury, which belong to one release; not for programs.
+// How HG and lci/rpc.hpp send their messages: beside NA's receives, since each is a call, or the answer to one. Between
+// libna, libmercury and liblci-rpc, which belong to one release; not for programs.
 //
 // A call needs no receive at its target, which keeps it until a thread executes it. The answer returns the credit that
 // the call took: a process has at most `most_unanswered` calls at a peer that the peer has not answered. Further ones
@@ -13,10 +13,12 @@
 
 namespace na {
 
-/// Tags of calls are even, those of their answers one more.
+/// Tags of calls are even and less than more_bit, those of their answers one more.
 constexpr na_tag_t answer_bit = 1;
+/// Also set in the tag of an answer that is not the last one to its call: it returns no credit.
+constexpr na_tag_t more_bit = na_tag_t{1} << 31;
 
-/// What HG does with messages. Called inside progress, by one thread at a time; it may call NA_Direct_try() for
+/// What the layer does with messages. Called inside progress, by one thread at a time; it may call NA_Direct_try() for
 /// answers, and nothing else.
 class direct_receiver {
  public:

@@ -50,7 +50,7 @@ void direct_messages::signal(lci::status_t status) {
   if ((source.generation & 1) == 0) return;  // it has not introduced itself
   const na_addr_t value = class_.book->of(rank);
   const std::lock_guard guard(lock_);
-  if ((tag & answer_bit) != 0) {
+  if ((tag & (answer_bit | more_bit)) == answer_bit) {
     std::atomic<uint32_t>& n = peers_[rank].unanswered;
     if (n.load(std::memory_order_relaxed) > 0) n.fetch_sub(1, std::memory_order_relaxed);
   }

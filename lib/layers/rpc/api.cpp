@@ -33,7 +33,7 @@ const remote_function& declare(engine_core& e, const std::string& name, const si
 
 call* begin_call(engine_core& e, const remote_function& f, void* peer) {
   if (LCI_UNLIKELY(e.is_closed())) engine_core::entry refused(e);
-  outgoing* const c = e.calls.take([&](size_t) { return std::make_unique<outgoing>(e); });
+  outgoing* const c = e.take_call();
   c->begin(&f, peer);
   return c;
 }

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <random>
 
@@ -13,8 +12,6 @@
 namespace lci::rpc::detail {
 namespace {
 
-constexpr size_t posted_calls = 32;           // that wait for the network at once
-constexpr size_t most_arrived = 256;          // calls taken from the network before they are executed
 constexpr int64_t drain_ns = 10'000'000'000;  // a peer that neither reads nor leaves must not keep close() for ever
 
 /// The engine whose background thread or pool thread this is, and how many functions it executes, one in the other.
@@ -31,7 +28,7 @@ uint64_t random_number() {
   return (uint64_t{source()} << 32 | source()) | 1;
 }
 
-uint64_t first_cookie() {
+uint64_t new_cookie() {
   // Not the number of a call of an earlier process at this address.
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count()) << 12 | 1;
@@ -58,6 +55,7 @@ engine_core::engine_core(const std::string& url, const options& o)
     : largest(o.largest()),
       process(random_number()),
       na_(open(url, o.listens())),
+      first_cookie_(new_cookie()),
       has_background_(o.has_background()),
       pool_(o.pool()) {
   lane_ = mercury::lane::open(na_);
@@ -67,8 +65,6 @@ engine_core::engine_core(const std::string& url, const options& o)
   }
   largest_request = NA_Msg_get_max_unexpected_size(na_);
   largest_response = NA_Msg_get_max_expected_size(na_);
-  largest_tag_ = static_cast<na_tag_t>(std::bit_floor(uint64_t{NA_Msg_get_max_tag(na_)} + 1) - 1);
-  cookies_.store(first_cookie(), std::memory_order_relaxed);
   char text[NA_MAX_ADDR_LEN] = "";
   na_addr_t self = NA_ADDR_NULL;
   NA_Addr_self(na_, &self);
@@ -83,7 +79,7 @@ void engine_core::start() {
       current.works_for = this;
       execute(in);
     });
-  refill();
+  NA_Direct_open(na_, context(), this);
   if (!has_background_) return;
   background_ = std::thread([this] {
     current.works_for = this;
@@ -116,11 +112,24 @@ bool engine_core::execute_one() {
     c->run(c);
     return true;
   }
-  incoming* const in = arrived_.pop();
-  if (LCI_UNLIKELY(was_full_.load(std::memory_order_relaxed))) refill();
+  if (incoming* const in = arrived_.pop(); in != nullptr) {
+    execute(in);
+    return true;
+  }
+  incoming* const in = unread_.pop();
   if (in == nullptr) return false;
-  execute(in);
+  if (!in->accept()) return true;
+  in->called->place == where::pool ? arrived(in) : execute(in);
   return true;
+}
+
+void engine_core::read_calls() {
+  bool any = false;
+  while (incoming* const in = unread_.pop()) {
+    any = true;
+    if (in->accept()) arrived(in);
+  }
+  if (any) wake();  // threads that execute may have looked meanwhile
 }
 
 void engine_core::execute(incoming* in) {
@@ -130,7 +139,7 @@ void engine_core::execute(incoming* in) {
 }
 
 void engine_core::arrived(incoming* in) {
-  if (in->called->place == where::pool) {
+  if (in->called->place == where::pool && workers_ != nullptr) {
     workers_->push(in);
   } else {
     arrived_.push(in);
@@ -177,26 +186,37 @@ const local_function* engine_core::find(uint32_t id, uint32_t name_hash) const {
   return found != by_id_.end() && found->second->name_hash == name_hash ? found->second : nullptr;
 }
 
-void engine_core::refill() {
-  if (is_closed()) return;
-  std::lock_guard guard(posted_lock_);
-  const size_t waiting = arrived_.size() + (workers_ != nullptr ? workers_->size() : 0);
-  while (posted_.size() < posted_calls && waiting < most_arrived) {
-    incoming* const in = arrivals.take([&](size_t) { return std::make_unique<incoming>(*this); });
-    posted_.push_back(in);
-    if (in->post()) continue;
-    posted_.pop_back();
-    return;
-  }
-  was_full_.store(posted_.size() < posted_calls, std::memory_order_relaxed);
+outgoing* engine_core::take_call() {
+  return calls.take([this](size_t number) {
+    auto made = std::make_unique<outgoing>(*this, static_cast<uint32_t>(number));
+    by_number_.put(number, made.get());
+    return made;
+  });
 }
 
-void engine_core::not_posted(incoming* in) {
-  std::lock_guard guard(posted_lock_);
-  const auto found = std::find(posted_.begin(), posted_.end(), in);
-  if (found == posted_.end()) return;
-  *found = posted_.back();
-  posted_.pop_back();
+void engine_core::on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) {
+  lane_->note_event();
+  if ((tag & na::answer_bit) != 0) {
+    if (outgoing* const c = by_number_.get((tag & ~na::more_bit) >> 1)) c->on_response(source, data, size);
+    return;
+  }
+  try {
+    incoming* const in = arrivals.take([this](size_t) { return std::make_unique<incoming>(*this); });
+    in->arrive(source, tag, data, size);
+    unread_.push(in);
+  } catch (const std::bad_alloc&) {
+    // Cookie 0, as the request has not been read. The caller's deadline ends the call if there is no room.
+    mercury::response_header h;
+    h.result = HG_NOMEM_ERROR;
+    char answer[sizeof h];
+    mercury::seal(h, answer);
+    NA_Direct_try(na_, answer, sizeof answer, source, tag | na::answer_bit);
+  }
+}
+
+void engine_core::on_departure(na_addr_t peer) {
+  lane_->note_event();
+  for (size_t n = 0; outgoing* const c = by_number_.get(n); ++n) c->on_departure(peer);
 }
 
 void engine_core::add_timer(outgoing& c, int64_t when_ns) {
@@ -247,6 +267,8 @@ bool engine_core::progress(int64_t ns) {
 }
 
 void engine_core::refuse_arrived() {
+  while (incoming* const in = unread_.pop())
+    if (in->accept()) arrived_.push(in);
   while (incoming* const in = arrived_.pop()) {
     in->answer_code(HG_FAIL);
     in->unref();
@@ -254,17 +276,13 @@ void engine_core::refuse_arrived() {
 }
 
 bool engine_core::drain(int64_t ns) {
-  {
-    std::lock_guard guard(posted_lock_);
-    for (incoming* const in : posted_) in->cancel();
-  }
   const int64_t end = now_ns() + ns;
   for (;;) {
     refuse_arrived();
     while (continuation* const c = ready_.pop()) c->run(c);
     for_each_call([](outgoing& c) { c.detach(); });
     const auto is_quiet = [this] { return operations.load(std::memory_order_acquire) == 0; };
-    if (lane_->wait(1, is_quiet) && arrived_.is_empty() && ready_.is_empty()) return true;
+    if (lane_->wait(1, is_quiet) && !has_work()) return true;
     if (now_ns() >= end) return false;
   }
 }
@@ -279,13 +297,14 @@ void engine_core::close() {
   const auto end_calls = [this] { for_each_call([](outgoing& c) { c.give_up(outcome::closed); }); };
   end_calls();
   if (background_.joinable()) background_.join();
-  workers_.reset();
   while (users_.load(std::memory_order_seq_cst) != 0) {
     end_calls();
     lane_->poll();
     lane_->wait(1, [] { return false; });
   }
+  workers_.reset();
   const bool is_quiet = drain(drain_ns);
+  NA_Direct_close(na_);
   // From here on nothing begins to use the network.
   detached_.store(true, std::memory_order_seq_cst);
   while (users_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();

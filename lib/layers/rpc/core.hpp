@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "lci/rpc.hpp"
+#include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/layers/mercury/lane.hpp"
 #include "lib/layers/mercury/pool.hpp"
+#include "lib/layers/na/direct.hpp"
 #include "lib/layers/rpc/incoming.hpp"
 #include "lib/layers/rpc/outgoing.hpp"
 #include "lib/layers/rpc/work.hpp"
@@ -36,7 +38,7 @@ struct local_function {
 
 /// Owned by the engine and by all that refer to it. Thread-safe. Between its constructor and close() it has a class of
 /// NA and one context; afterwards entry() throws, and what refers to it does nothing.
-class engine_core : public std::enable_shared_from_this<engine_core> {
+class engine_core : public std::enable_shared_from_this<engine_core>, private na::direct_receiver {
  public:
   engine_core(const std::string& url, const options& o);
   ~engine_core();
@@ -93,21 +95,23 @@ class engine_core : public std::enable_shared_from_this<engine_core> {
   void define(const std::string& name, const signature_text& signature, std::unique_ptr<handler> h, where w);
   const local_function* find(uint32_t id, uint32_t name_hash) const;
 
+  /// The call can be executed.
   void arrived(incoming* in);
   void soon(continuation* c) { ready_.push(c); }
-  bool has_work() const { return !ready_.is_empty() || !arrived_.is_empty(); }
+  bool has_work() const { return !ready_.is_empty() || !arrived_.is_empty() || !unread_.is_empty(); }
 
   /// Deadlines of calls that nobody waits for.
   void add_timer(outgoing& c, int64_t when_ns);
   void remove_timer(outgoing& c);
 
-  /// Posts receives, unless many calls have arrived already: further ones wait in the network then.
-  void refill();
-  void not_posted(incoming* in);
-  na_tag_t next_tag() { return tags_.fetch_add(1, std::memory_order_relaxed) & largest_tag_; }
-  uint64_t next_cookie() { return cookies_.fetch_add(1, std::memory_order_relaxed); }
-  /// Whether one more abandoned call may keep its receive.
-  bool may_abandon() { return abandoned.fetch_add(1, std::memory_order_relaxed) < most_abandoned; }
+  /// A free call, or a new one.
+  outgoing* take_call();
+  uint64_t first_cookie() const { return first_cookie_; }
+  /// A call has ended where no callback of the network tells it.
+  void wake() {
+    lane_->note_event();
+    NA_Direct_wake(context());
+  }
 
   std::string own_url() const { return url_; }
   na_class_t* na() const { return na_; }
@@ -121,7 +125,6 @@ class engine_core : public std::enable_shared_from_this<engine_core> {
   mercury::pool<outgoing> calls;
   mercury::pool<incoming> arrivals;
   std::atomic<uint32_t> operations{0};  // of the network, whose callbacks have not run
-  std::atomic<uint32_t> abandoned{0};   // calls that ended before their responses came
 
   // Memory that is exposed, by its number.
   std::mutex regions_lock;
@@ -130,22 +133,24 @@ class engine_core : public std::enable_shared_from_this<engine_core> {
   uint64_t next_region = 1;
 
  private:
-  static constexpr uint32_t most_abandoned = 1024;
+  void on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) override;
+  void on_departure(na_addr_t peer) override;
   [[noreturn]] LCI_COLD static void throw_closed();
   /// Whether this thread executes functions where it waits.
   bool executes_here() const;
   int64_t until_timer(int64_t ns);
   void expire_timers();
   void execute(incoming* in);
+  /// Reads calls for threads of the pool, where this thread executes none.
+  void read_calls();
   bool drain(int64_t ns);
   void refuse_arrived();
 
   na_class_t* na_ = nullptr;
   std::shared_ptr<mercury::lane> lane_;
   std::string url_;
-  na_tag_t largest_tag_ = 0;
-  std::atomic<na_tag_t> tags_{0};
-  std::atomic<uint64_t> cookies_{0};
+  const uint64_t first_cookie_;
+  lci::mpmc_array<outgoing*> by_number_;  // calls
 
   std::atomic<uint32_t> users_{0};
   std::atomic<bool> closing_{false};
@@ -159,11 +164,9 @@ class engine_core : public std::enable_shared_from_this<engine_core> {
   std::vector<std::unique_ptr<local_function>> local_;
   std::vector<std::unique_ptr<remote_function>> remote_;
 
-  work_queue<incoming> arrived_;
+  work_queue<incoming> unread_;   // calls whose messages have not been read
+  work_queue<incoming> arrived_;  // calls that can be executed
   work_queue<continuation> ready_;
-  std::atomic<bool> was_full_{false};  // fewer receives are posted than could be
-  std::mutex posted_lock_;
-  std::vector<incoming*> posted_;
 
   std::mutex timers_lock_;
   std::multimap<int64_t, outgoing*> timers_;
@@ -204,15 +207,17 @@ bool engine_core::wait(int64_t limit_ns, Done done, bool executes) {
   // Long sleeps end now and then, to look at what no callback of the network notifies.
   constexpr int64_t slice_ns = 100'000'000;
   if (done()) return true;
+  const bool reads = !executes && pool_ > 0;
   const int64_t end = limit_ns > 0 ? now_ns() + limit_ns : INT64_MAX;
   for (;;) {
     int64_t sleep = limit_ns == 0 ? 0 : slice_ns;
     if (limit_ns > 0) sleep = std::min(sleep, std::max<int64_t>(end - now_ns(), 0));
     sleep = until_timer(sleep);
     mercury::deadline limit(static_cast<unsigned>((sleep + 999'999) / 1'000'000));
-    lane_->wait(limit, [&] { return done() || (executes && has_work()); });
+    lane_->wait(limit, [&] { return done() || (executes && has_work()) || (reads && !unread_.is_empty()); });
     if (LCI_UNLIKELY(next_timer_.load(std::memory_order_relaxed) != INT64_MAX)) expire_timers();
     if (done()) return true;
+    if (reads) read_calls();
     if (executes && execute_one()) {
       if (done()) return true;
       if (limit_ns == 0) return false;

@@ -18,49 +18,30 @@ incoming::incoming(engine_core& e)
       input_(new char[e.largest_request]),
       output_(new char[e.largest_response]) {}
 
-bool incoming::post() {
+void incoming::arrive(na_addr_t from, na_tag_t tag, const void* data, size_t size) {
   refs_.store(1, std::memory_order_relaxed);
-  owner.operations.fetch_add(1, std::memory_order_relaxed);
-  if (NA_Msg_recv_unexpected(owner.na(), owner.context(), on_request, this, input_.get(), owner.largest_request,
-                             &receive_) == NA_SUCCESS)
-    return true;
-  owner.operations.fetch_sub(1, std::memory_order_release);
+  source = from;
+  tag_ = tag;
+  size_ = size;
+  if (size <= owner.largest_request) std::memcpy(input_.get(), data, size);
+}
+
+bool incoming::accept() {
+  const hg_return_t result = size_ <= owner.largest_request ? read() : HG_PROTOCOL_ERROR;
+  if (LCI_LIKELY(result == HG_SUCCESS)) return true;
+  if (result == HG_TIMEOUT) return false;
+  if (!is_answered_) answer_code(result);
   unref();
   return false;
-}
-
-void incoming::cancel() { NA_Cancel(owner.na(), owner.context(), receive_); }
-
-na_return_t incoming::on_request(const na_cb_info* info) {
-  auto* in = static_cast<incoming*>(info->arg);
-  engine_core& e = in->owner;
-  in->receive(*info);
-  e.operations.fetch_sub(1, std::memory_order_release);
-  return NA_SUCCESS;
-}
-
-void incoming::receive(const na_cb_info& info) {
-  engine_core& e = owner;
-  e.not_posted(this);
-  if (info.ret != NA_SUCCESS && info.ret != NA_SIZE_ERROR) return unref();  // cancelled
-  source = info.info.recv_unexpected.source;
-  tag_ = info.info.recv_unexpected.tag;
-  const hg_return_t result = info.ret == NA_SUCCESS ? accept(info.info.recv_unexpected.actual_buf_size)
-                                                    : HG_PROTOCOL_ERROR;  // larger than any request
-  if (LCI_UNLIKELY(result != HG_SUCCESS)) {
-    if (!is_answered_) answer_code(result);
-    unref();
-  }
-  e.refill();
 }
 
 bool incoming::has_other_signature(const request_header& h) {
   return h.signature != 0 && h.signature != called->signature->hash;
 }
 
-hg_return_t incoming::accept(size_t size) {
+hg_return_t incoming::read() {
   request_header h;
-  if (const hg_return_t result = mercury::open(input_.get(), size, true, h); result != HG_SUCCESS) return result;
+  if (const hg_return_t result = mercury::open(input_.get(), size_, true, h); result != HG_SUCCESS) return result;
   cookie_ = h.cookie;
   takes_parts_ = (h.flags & mercury::takes_parts) != 0;
   is_typed_ = h.signature != 0;
@@ -74,7 +55,6 @@ hg_return_t incoming::accept(size_t size) {
   if ((h.flags & mercury::arguments_are_elsewhere) != 0) return fetch(h);
   if (h.arguments != h.payload) return HG_PROTOCOL_ERROR;
   arguments_at = input_.get() + sizeof h;
-  owner.arrived(this);
   return HG_SUCCESS;
 }
 
@@ -95,7 +75,7 @@ hg_return_t incoming::fetch(const request_header& h) {
   owner.operations.fetch_add(1, std::memory_order_relaxed);
   if (NA_Get(na, owner.context(), on_arguments, this, local_handle_, 0, remote_handle_, 0, arguments, source,
              NA_OP_ID_IGNORE) == NA_SUCCESS)
-    return HG_SUCCESS;
+    return HG_TIMEOUT;
   owner.operations.fetch_sub(1, std::memory_order_release);
   return HG_NA_ERROR;
 }
@@ -162,10 +142,13 @@ void incoming::send(hg_return_t code, uint8_t flags, size_t payload) {
   h.payload = static_cast<uint32_t>(payload);
   h.cookie = cookie_;
   mercury::seal(h, output_.get());
+  const size_t size = sizeof h + payload;
+  const na_tag_t tag = tag_ | na::answer_bit;
+  if (LCI_LIKELY(NA_Direct_try(owner.na(), output_.get(), size, source, tag) != NA_TIMEOUT)) return;
   ref();  // of the send
   owner.operations.fetch_add(1, std::memory_order_relaxed);
-  if (LCI_LIKELY(NA_Msg_send_expected(owner.na(), owner.context(), on_sent, this, output_.get(), sizeof h + payload,
-                                      source, tag_, NA_OP_ID_IGNORE) == NA_SUCCESS))
+  if (NA_Direct_queue(owner.na(), owner.context(), on_sent, this, output_.get(), size, source, tag, NA_OP_ID_IGNORE) ==
+      NA_SUCCESS)
     return;
   // The caller has gone: nobody waits for the answer.
   owner.operations.fetch_sub(1, std::memory_order_release);
@@ -186,14 +169,12 @@ void incoming::detach() {
   if (remote_handle_ != NA_MEM_HANDLE_NULL) NA_Mem_handle_free(na, remote_handle_);
   local_handle_ = remote_handle_ = NA_MEM_HANDLE_NULL;
   fetched_.reset();
-  if (source != NA_ADDR_NULL) NA_Addr_free(na, source);
-  source = NA_ADDR_NULL;
 }
 
 void incoming::unref() {
   if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   detach();
-  source = NA_ADDR_NULL;
+  source = NA_ADDR_NULL;  // the network's addresses need not be freed
   called = nullptr;
   cookie_ = 0;
   is_answered_ = false;

@@ -13,15 +13,17 @@ namespace lci::rpc::detail {
 
 struct local_function;
 
-/// A call that has arrived, with the buffer that it arrived in, or an empty one that waits for one. Owned by its
-/// engine's pool; in use while the program or an operation of the network refers to it. Used by one thread at a time.
+/// A call that has arrived, with a copy of its message. Owned by its engine's pool; in use while the program or an
+/// operation of the network refers to it. Used by one thread at a time.
 class incoming {
  public:
   explicit incoming(engine_core& e);
 
-  /// Waits for a call from the network. False if the network refuses.
-  bool post();
-  void cancel();
+  /// A message has arrived. Called inside progress.
+  void arrive(na_addr_t from, na_tag_t tag, const void* data, size_t size);
+  /// Reads it. False: the call can't be executed, and has been answered, or its arguments are being fetched; the
+  /// reference of the queue is gone.
+  bool accept();
 
   span_of_chars room() { return {output_.get() + sizeof(mercury::response_header), output_room_}; }
   void answer(writer& result);
@@ -44,12 +46,10 @@ class incoming {
   size_t arguments = 0;
 
  private:
-  static na_return_t on_request(const na_cb_info* info);
   static na_return_t on_arguments(const na_cb_info* info);
   static na_return_t on_sent(const na_cb_info* info);
-  void receive(const na_cb_info& info);
-  /// Queues the call, or fetches its arguments; the code of the failure otherwise.
-  hg_return_t accept(size_t size);
+  /// HG_TIMEOUT: the arguments are being fetched. Otherwise the code of the failure.
+  hg_return_t read();
   hg_return_t fetch(const mercury::request_header& h);
   bool has_other_signature(const mercury::request_header& h);
   void explain(hg_return_t code, const std::string& text);
@@ -60,11 +60,11 @@ class incoming {
   const std::unique_ptr<char[]> input_;
   const std::unique_ptr<char[]> output_;
   na_tag_t tag_ = 0;
+  size_t size_ = 0;  // of the message
   uint64_t cookie_ = 0;
   bool takes_parts_ = false;
   bool is_typed_ = false;  // the caller has sent a signature
   bool is_answered_ = false;
-  na_op_id_t receive_ = NA_OP_ID_NULL;
   std::unique_ptr<char[]> fetched_;
   uint32_t fetched_check_ = 0;
   na_mem_handle_t local_handle_ = NA_MEM_HANDLE_NULL;

@@ -12,11 +12,16 @@ namespace lci::rpc::detail {
 using mercury::request_header;
 using mercury::response_header;
 
-outgoing::outgoing(engine_core& e)
+outgoing::outgoing(engine_core& e, uint32_t number)
     : owner(e),
+      number_(number),
       request_room_(e.largest_request - sizeof(request_header)),
       request_(new char[e.largest_request]),
-      response_(new char[e.largest_response]) {}
+      response_(new char[e.largest_response]),
+      cookie_(e.first_cookie()) {
+  freeing_.call = this;
+  freeing_.run = [](continuation* c) { static_cast<freeing*>(c)->call->free(); };
+}
 
 continuation* outgoing::done_mark() {
   static continuation mark;
@@ -26,7 +31,8 @@ continuation* outgoing::done_mark() {
 void outgoing::begin(const remote_function* f, na_addr_t peer) {
   function_ = f;
   peer_ = peer;
-  refs_.store(1, std::memory_order_relaxed);
+  awaited_.store(++cookie_, std::memory_order_seq_cst);
+  refs_.store(1, std::memory_order_release);
 }
 
 void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
@@ -35,7 +41,7 @@ void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
   h.name_hash = function_->name_hash;
   h.signature = function_->signature->hash;
   h.flags = mercury::takes_parts;
-  h.cookie = cookie_ = owner.next_cookie();
+  h.cookie = cookie_;
   if (LCI_LIKELY(!arguments.has_moved() && arguments.pieces().empty())) {
     h.arguments = arguments.used();
     h.payload = static_cast<uint32_t>(arguments.used());
@@ -47,20 +53,28 @@ void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
     }
   }
   mercury::seal(h, request_.get());
-  tag_ = owner.next_tag();
-  if (!post_receive()) {
-    finish(outcome::peer_failed);
-    return;
-  }
+  const size_t size = sizeof h + h.payload;
+  const na_return_t tried = NA_Direct_try(owner.na(), request_.get(), size, peer_, tag());
+  if (LCI_LIKELY(tried == NA_SUCCESS)) return;
+  if (tried != NA_TIMEOUT || !queue(size)) finish(outcome::peer_failed);
+}
+
+bool outgoing::queue(size_t size) {
   ref();  // of the send
   owner.operations.fetch_add(1, std::memory_order_relaxed);
-  if (LCI_LIKELY(NA_Msg_send_unexpected(owner.na(), owner.context(), on_sent, this, request_.get(),
-                                        sizeof h + h.payload, peer_, tag_, NA_OP_ID_IGNORE) == NA_SUCCESS))
-    return;
-  finish(outcome::peer_failed);
-  cancel_receive();
+  {
+    std::lock_guard guard(send_lock_);
+    is_queued_ = NA_Direct_queue(owner.na(), owner.context(), on_sent, this, request_.get(), size, peer_, tag(),
+                                 &queued_) == NA_SUCCESS;
+    if (LCI_LIKELY(is_queued_)) return true;
+  }
   unref();
   owner.operations.fetch_sub(1, std::memory_order_release);
+  return false;
+}
+
+void outgoing::cancel_send() {
+  if (is_queued_) NA_Cancel(owner.na(), owner.context(), queued_);
 }
 
 bool outgoing::expose(writer& w, request_header& h) {
@@ -106,25 +120,6 @@ bool outgoing::expose(writer& w, request_header& h) {
   return true;
 }
 
-bool outgoing::post_receive() {
-  ref();  // of the receive
-  owner.operations.fetch_add(1, std::memory_order_relaxed);
-  {
-    std::lock_guard guard(receive_lock_);
-    receives_ = NA_Msg_recv_expected(owner.na(), owner.context(), on_response, this, response_.get(),
-                                     owner.largest_response, peer_, tag_, &receive_) == NA_SUCCESS;
-    if (LCI_LIKELY(receives_)) return true;
-  }
-  owner.operations.fetch_sub(1, std::memory_order_release);
-  unref();
-  return false;
-}
-
-void outgoing::cancel_receive() {
-  std::lock_guard guard(receive_lock_);
-  if (receives_) NA_Cancel(owner.na(), owner.context(), receive_);
-}
-
 void outgoing::transfer(bool is_pull, std::shared_ptr<region> remote, size_t remote_offset,
                         std::shared_ptr<region> local, size_t local_offset, size_t size) {
   remote_ = std::move(remote);
@@ -152,113 +147,94 @@ na_return_t outgoing::on_transferred(const na_cb_info* info) {
 na_return_t outgoing::on_sent(const na_cb_info* info) {
   auto* c = static_cast<outgoing*>(info->arg);
   engine_core& e = c->owner;
-  if (LCI_UNLIKELY(info->ret != NA_SUCCESS)) {
-    c->finish(outcome::peer_failed);
-    c->cancel_receive();
-  }
-  c->unref();
-  e.operations.fetch_sub(1, std::memory_order_release);
-  return NA_SUCCESS;
-}
-
-na_return_t outgoing::on_response(const na_cb_info* info) {
-  auto* c = static_cast<outgoing*>(info->arg);
-  engine_core& e = c->owner;
   {
-    std::lock_guard guard(c->receive_lock_);
-    c->receives_ = false;
-    if (LCI_UNLIKELY(c->is_abandoned_)) e.abandoned.fetch_sub(1, std::memory_order_relaxed);
-    c->is_abandoned_ = false;
+    std::lock_guard guard(c->send_lock_);
+    c->is_queued_ = false;
   }
-  c->received(info->ret);
+  if (LCI_UNLIKELY(info->ret != NA_SUCCESS)) c->finish(outcome::peer_failed);
   c->unref();
   e.operations.fetch_sub(1, std::memory_order_release);
   return NA_SUCCESS;
 }
 
-void outgoing::received(na_return_t result) {
-  if (result != NA_SUCCESS) {
-    finish(outcome::peer_failed);
-    return;
-  }
-  response_header h;
-  const hg_return_t opened = mercury::open(response_.get(), owner.largest_response, false, h);
-  if (opened != HG_SUCCESS) {
-    finish(opened == HG_CHECKSUM_ERROR ? outcome::checksum : outcome::damaged);
-    return;
-  }
-  if (LCI_UNLIKELY(h.cookie != cookie_ && (h.cookie != 0 || h.result == HG_SUCCESS))) {
-    // The response to an earlier call that had the same tag.
-    if (!post_receive()) finish(outcome::peer_failed);
-    return;
-  }
-  if (LCI_UNLIKELY((h.flags & mercury::is_part) != 0)) return add_part(h);
-  // A thread that has seen the call time out does not read these.
-  if (!is_decided_.load(std::memory_order_relaxed)) {
-    code_ = h.result;
-    flags_ = h.flags;
-    result_size_ = h.payload;
-  }
-  finish(outcome::answered);
+void outgoing::on_response(na_addr_t source, const void* data, size_t size) {
+  if (!ref_if_used()) return;
+  read_response(source, data, size);
+  unref_later();
 }
 
-void outgoing::add_part(const response_header& h) {
+void outgoing::on_departure(na_addr_t peer) {
+  if (!ref_if_used()) return;
+  if (function_ != nullptr && peer_ == peer) finish(outcome::peer_failed);
+  unref_later();
+}
+
+void outgoing::read_response(na_addr_t source, const void* data, size_t size) {
+  const uint64_t awaited = awaited_.load(std::memory_order_acquire);
+  if (awaited == 0 || peer_ != source) return;
+  response_header h;
+  const hg_return_t opened = size <= owner.largest_response ? mercury::open(data, size, true, h) : HG_PROTOCOL_ERROR;
+  if (LCI_UNLIKELY(opened != HG_SUCCESS)) {
+    take(awaited, opened == HG_CHECKSUM_ERROR ? outcome::checksum : outcome::damaged);
+    return;
+  }
+  if (LCI_UNLIKELY(h.cookie != awaited && (h.cookie != 0 || h.result == HG_SUCCESS))) return;  // of an earlier call
+  const char* const payload = static_cast<const char*>(data) + sizeof h;
+  if (LCI_UNLIKELY((h.flags & mercury::is_part) != 0)) return add_part(h, payload);
+  // A thread that has seen the call end otherwise does not read these.
+  std::memcpy(response_.get() + sizeof h, payload, h.payload);
+  code_ = h.result;
+  flags_ = h.flags;
+  result_size_ = h.payload;
+  take(awaited, outcome::answered);
+}
+
+void outgoing::add_part(const response_header& h, const char* payload) {
   mercury::part_header p;
   if (h.payload < sizeof p) {
     finish(outcome::damaged);
     return;
   }
-  std::memcpy(&p, response_.get() + sizeof h, sizeof p);
+  std::memcpy(&p, payload, sizeof p);
   const size_t size = h.payload - sizeof p;
-  const bool is_first = parts_left_ == 0;
-  if (is_first) parts_left_ = p.total;
-  const bool is_wrong = size == 0 || p.total < p.offset || size > p.total - p.offset || size > parts_left_;
-  if (is_first && !is_wrong && !is_decided_.load(std::memory_order_relaxed)) {
-    result_size_ = p.total;
-    if (p.total > owner.largest) {
-      finish(outcome::too_large);
-    } else {
-      parts_.reset(new (std::nothrow) char[p.total]);
-      if (parts_ == nullptr) finish(outcome::no_memory);
-    }
-  }
-  if (is_wrong || (parts_ != nullptr && p.total != result_size_)) {
+  const bool is_first = parts_ == nullptr;
+  if (is_first) parts_left_ = result_size_ = p.total;
+  if (size == 0 || p.total != result_size_ || p.total < p.offset || size > p.total - p.offset || size > parts_left_) {
     finish(outcome::damaged);
     return;
   }
-  // The rest is received also if nobody wants it, so that it does not stay in the network's memory.
-  if (parts_ != nullptr) std::memcpy(parts_.get() + p.offset, response_.get() + sizeof h + sizeof p, size);
-  parts_left_ -= size;
-  if (parts_left_ == 0) {
-    finish(outcome::answered);
-  } else if (!post_receive()) {
-    finish(outcome::peer_failed);
+  if (is_first && p.total > owner.largest) {
+    finish(outcome::too_large);
+    return;
   }
+  if (is_first) parts_.reset(new (std::nothrow) char[p.total]);
+  if (parts_ == nullptr) {
+    finish(outcome::no_memory);
+    return;
+  }
+  std::memcpy(parts_.get() + p.offset, payload + sizeof p, size);
+  parts_left_ -= size;
+  if (parts_left_ == 0) finish(outcome::answered);
 }
 
-bool outgoing::finish(outcome o) {
-  if (is_decided_.exchange(true, std::memory_order_acq_rel)) return false;
+void outgoing::end(outcome o) {
   outcome_ = o;
   if (LCI_UNLIKELY(has_timer.load(std::memory_order_relaxed))) owner.remove_timer(*this);
   continuation* const waiting = state_.exchange(done_mark(), std::memory_order_acq_rel);  // D1
   if (waiting != nullptr) owner.soon(waiting);
-  return true;
 }
 
 void outgoing::give_up(outcome o) {
   if (is_done() || !finish(o)) return;
   if (function_ == nullptr) return;  // a transfer ends by itself
-  std::lock_guard guard(receive_lock_);
-  hide_arguments();
-  if (!receives_) return;
-  is_abandoned_ = true;
-  if (!owner.may_abandon()) NA_Cancel(owner.na(), owner.context(), receive_);
+  detach();
+  owner.wake();
 }
 
 void outgoing::detach() {
-  std::lock_guard guard(receive_lock_);
+  std::lock_guard guard(send_lock_);
   hide_arguments();
-  if (receives_) NA_Cancel(owner.na(), owner.context(), receive_);
+  cancel_send();
 }
 
 void outgoing::hide_arguments() {
@@ -272,7 +248,14 @@ bool outgoing::notify(continuation& c) {
 }
 
 void outgoing::unref() {
-  if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) free();
+}
+
+void outgoing::unref_later() {
+  if (LCI_UNLIKELY(refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)) owner.soon(&freeing_);
+}
+
+void outgoing::free() {
   hide_arguments();
   extra_.reset();
   owned_.reset();
@@ -283,8 +266,6 @@ void outgoing::unref() {
   code_ = 0;
   flags_ = 0;
   result_size_ = 0;
-  is_abandoned_ = false;
-  is_decided_.store(false, std::memory_order_relaxed);
   state_.store(nullptr, std::memory_order_relaxed);
   owner.calls.put(this);
 }

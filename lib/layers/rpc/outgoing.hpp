@@ -34,11 +34,12 @@ enum class outcome : int {
 /// A call or a transfer under way. Owned by its engine's pool; in use while the program or an operation of the network
 /// refers to it. The program uses it in one thread at a time; the network's callbacks run beside that.
 ///
-/// The first who calls finish() decides how it ends, and publishes that by `state_`. A call that ends before its
-/// response has come keeps its receive, so that a late response finds it and does not stay in the network's memory.
+/// Who takes `awaited_` decides how it ends, and publishes that by `state_`. A response that comes later has another
+/// cookie than the call that uses the object then, and is ignored.
 class outgoing final : public call {
  public:
-  explicit outgoing(engine_core& e);
+  /// `number` is among the calls of the engine.
+  outgoing(engine_core& e, uint32_t number);
 
   void begin(const remote_function* f, na_addr_t peer);
   span_of_chars room() { return {request_.get() + sizeof(mercury::request_header), request_room_}; }
@@ -47,7 +48,11 @@ class outgoing final : public call {
   void transfer(bool is_pull, std::shared_ptr<region> remote, size_t remote_offset, std::shared_ptr<region> local,
                 size_t local_offset, size_t size);
   /// Returns whether it was the first.
-  bool finish(outcome o);
+  bool finish(outcome o) { return take(awaited_.load(std::memory_order_seq_cst), o); }
+  /// A message to this call, or to an earlier one of this number, has arrived. Called inside progress, as the next one.
+  void on_response(na_addr_t source, const void* data, size_t size);
+  /// The call fails if that peer has not answered it yet.
+  void on_departure(na_addr_t peer);
   /// Ends the call before its response.
   void give_up(outcome o);
   bool is_done() const { return state_.load(std::memory_order_acquire) == done_mark(); }  // pairs with D1
@@ -74,6 +79,8 @@ class outgoing final : public call {
   }
   void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void unref();
+  /// Frees nothing inside progress.
+  void unref_later();
 
   engine_core& owner;
   // Of the engine's timers, with their lock.
@@ -82,25 +89,33 @@ class outgoing final : public call {
 
  private:
   static na_return_t on_sent(const na_cb_info* info);
-  static na_return_t on_response(const na_cb_info* info);
   static na_return_t on_transferred(const na_cb_info* info);
   bool expose(writer& arguments, mercury::request_header& h);
-  bool post_receive();
-  void cancel_receive();
-  void received(na_return_t result);
-  void add_part(const mercury::response_header& h);
+  bool queue(size_t size);
+  void read_response(na_addr_t source, const void* data, size_t size);
+  void add_part(const mercury::response_header& h, const char* payload);
+  /// Ends the call if its awaited cookie is still this one.
+  bool take(uint64_t awaited, outcome o) {
+    if (awaited == 0 || !awaited_.compare_exchange_strong(awaited, 0, std::memory_order_seq_cst)) return false;
+    end(o);
+    return true;
+  }
+  void end(outcome o);
+  void cancel_send();  // with send_lock_
+  void free();
   void hide_arguments();
+  na_tag_t tag() const { return number_ << 1; }
   [[noreturn]] void throw_failure() const;
   static continuation* done_mark();
   std::string called() const;
 
+  const uint32_t number_;
   const size_t request_room_;
   const std::unique_ptr<char[]> request_;
   const std::unique_ptr<char[]> response_;
   const remote_function* function_ = nullptr;  // null: a transfer
   na_addr_t peer_ = NA_ADDR_NULL;
-  na_tag_t tag_ = 0;
-  uint64_t cookie_ = 0;
+  uint64_t cookie_;  // of the call, different for each
 
   // Arguments that did not fit.
   std::unique_ptr<char[]> extra_;
@@ -109,22 +124,24 @@ class outgoing final : public call {
   // Of a transfer.
   std::shared_ptr<region> remote_, local_;
 
-  // The result; written by the network's callbacks, which run one at a time for a call.
+  // The result; written inside progress, by one thread at a time.
   int32_t code_ = 0;
   uint8_t flags_ = 0;
   size_t result_size_ = 0;
   std::unique_ptr<char[]> parts_;
   size_t parts_left_ = 0;
 
-  lci::spinlock receive_lock_;  // of these
-  na_op_id_t receive_ = NA_OP_ID_NULL;
-  bool receives_ = false;
-  bool is_abandoned_ = false;  // nobody waits for the response that is received
+  lci::spinlock send_lock_;  // of these
+  na_op_id_t queued_ = NA_OP_ID_NULL;
+  bool is_queued_ = false;  // the sending waits for room
 
   outcome outcome_ = outcome::answered;
-  std::atomic<bool> is_decided_{false};
+  std::atomic<uint64_t> awaited_{0};           // the cookie of the call that has not ended; 0: none
   std::atomic<continuation*> state_{nullptr};  // null, who wants to know, or done_mark()
   std::atomic<uint32_t> refs_{0};
+  struct freeing : continuation {
+    outgoing* call = nullptr;
+  } freeing_;  // what unref_later() leaves
 };
 
 inline outgoing& of(call& c) { return static_cast<outgoing&>(c); }

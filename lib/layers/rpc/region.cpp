@@ -162,7 +162,7 @@ call* transfer(const bulk& remote, const bulk& local, size_t size, bool is_pull,
   if (!is_pull && remote.region_->may() == access::read_only) refuse("the remote memory may only be read");
   if (is_pull && local.region_->may() == access::read_only) refuse("the local memory may only be read");
   const engine_core::entry use(e);
-  outgoing* const c = e.calls.take([&](size_t) { return std::make_unique<outgoing>(e); });
+  outgoing* const c = e.take_call();
   c->begin(nullptr, remote.region_->owner());
   if (deadline != no_limit) e.add_timer(*c, now_ns() + deadline);
   if (size == 0 || remote.region_->is_local()) {
