@@ -123,15 +123,6 @@ bool engine_core::execute_one() {
   return true;
 }
 
-void engine_core::read_calls() {
-  bool any = false;
-  while (incoming* const in = unread_.pop()) {
-    any = true;
-    if (in->accept()) arrived(in);
-  }
-  if (any) wake();  // threads that execute may have looked meanwhile
-}
-
 void engine_core::execute(incoming* in) {
   ++current.depth;
   in->called->run->execute(in);
@@ -184,39 +175,6 @@ const local_function* engine_core::find(uint32_t id, uint32_t name_hash) const {
   std::lock_guard guard(functions_lock_);
   const auto found = by_id_.find(id);
   return found != by_id_.end() && found->second->name_hash == name_hash ? found->second : nullptr;
-}
-
-outgoing* engine_core::take_call() {
-  return calls.take([this](size_t number) {
-    auto made = std::make_unique<outgoing>(*this, static_cast<uint32_t>(number));
-    by_number_.put(number, made.get());
-    return made;
-  });
-}
-
-void engine_core::on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) {
-  lane_->note_event();
-  if ((tag & na::answer_bit) != 0) {
-    if (outgoing* const c = by_number_.get((tag & ~na::more_bit) >> 1)) c->on_response(source, data, size);
-    return;
-  }
-  try {
-    incoming* const in = arrivals.take([this](size_t) { return std::make_unique<incoming>(*this); });
-    in->arrive(source, tag, data, size);
-    unread_.push(in);
-  } catch (const std::bad_alloc&) {
-    // Cookie 0, as the request has not been read. The caller's deadline ends the call if there is no room.
-    mercury::response_header h;
-    h.result = HG_NOMEM_ERROR;
-    char answer[sizeof h];
-    mercury::seal(h, answer);
-    NA_Direct_try(na_, answer, sizeof answer, source, tag | na::answer_bit);
-  }
-}
-
-void engine_core::on_departure(na_addr_t peer) {
-  lane_->note_event();
-  for (size_t n = 0; outgoing* const c = by_number_.get(n); ++n) c->on_departure(peer);
 }
 
 void engine_core::add_timer(outgoing& c, int64_t when_ns) {
@@ -305,6 +263,7 @@ void engine_core::close() {
   workers_.reset();
   const bool is_quiet = drain(drain_ns);
   NA_Direct_close(na_);
+  while (continuation* const c = ready_.pop()) c->run(c);
   // From here on nothing begins to use the network.
   detached_.store(true, std::memory_order_seq_cst);
   while (users_.load(std::memory_order_seq_cst) != 0) std::this_thread::yield();

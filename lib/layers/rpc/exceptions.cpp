@@ -16,6 +16,8 @@
 #include <typeinfo>
 #include <variant>
 
+#include "lib/layers/rpc/core.hpp"
+
 namespace lci::rpc::detail {
 namespace {
 
@@ -162,6 +164,42 @@ void throw_remote(const std::string& begin, int32_t code, const remote_function&
     default:
       throw no_answer_error(begin + "the peer answered with the code " + std::to_string(code));
   }
+}
+
+std::string outgoing::called() const {
+  return function_ != nullptr ? "rpc: call of \"" + function_->name + "\": " : std::string("rpc: transfer: ");
+}
+
+void outgoing::check() const {
+  if (LCI_UNLIKELY(outcome_ != outcome::answered || code_ != HG_SUCCESS)) throw_failure();
+}
+
+void outgoing::throw_failure() const {
+  const std::string begin = called();
+  switch (outcome_) {
+    case outcome::answered:
+      break;
+    case outcome::peer_failed:
+      throw peer_error(begin + "the peer has failed or left");
+    case outcome::timed_out:
+      throw timeout_error(begin + "no result came before the deadline");
+    case outcome::cancelled:
+      throw cancelled_error(begin + "it was cancelled");
+    case outcome::closed:
+      throw cancelled_error(begin + "its engine was closed before a result came");
+    case outcome::damaged:
+      throw message_error(begin + "the response is none of this protocol and version");
+    case outcome::checksum:
+      throw message_error(begin + "the response was changed on its way: its checksum is wrong");
+    case outcome::no_memory:
+      throw memory_error(begin + "this process has no memory for it, or can't describe it in a message");
+    case outcome::too_large:
+      throw size_error(begin + "the result has " + std::to_string(result_size_) + " bytes, more than the limit of " +
+                       std::to_string(owner.largest) + ": see options::largest()");
+  }
+  const bool explained = (flags_ & mercury::explains) != 0;
+  const failure_text text{result_data(), explained ? result_size_ : 0};
+  throw_remote(begin, code_, *function_, text);
 }
 
 }  // namespace lci::rpc::detail

@@ -181,4 +181,33 @@ void incoming::unref() {
   owner.arrivals.put(this);
 }
 
+void engine_core::on_message(na_addr_t source, na_tag_t tag, const void* data, size_t size) {
+  lane_->note_event();
+  if ((tag & na::answer_bit) != 0) {
+    if (outgoing* const c = by_number_.get((tag & ~na::more_bit) >> 1)) c->on_response(source, data, size);
+    return;
+  }
+  try {
+    incoming* const in = arrivals.take([this](size_t) { return std::make_unique<incoming>(*this); });
+    in->arrive(source, tag, data, size);
+    unread_.push(in);
+  } catch (const std::bad_alloc&) {
+    // Cookie 0, as the request has not been read. The caller's deadline ends the call if there is no room.
+    mercury::response_header h;
+    h.result = HG_NOMEM_ERROR;
+    char answer[sizeof h];
+    mercury::seal(h, answer);
+    NA_Direct_try(na_, answer, sizeof answer, source, tag | na::answer_bit);
+  }
+}
+
+void engine_core::read_calls() {
+  bool any = false;
+  while (incoming* const in = unread_.pop()) {
+    any = true;
+    if (in->accept()) arrived(in);
+  }
+  if (any) wake();  // threads that execute may have looked meanwhile
+}
+
 }  // namespace lci::rpc::detail

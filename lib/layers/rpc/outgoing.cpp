@@ -31,8 +31,9 @@ continuation* outgoing::done_mark() {
 void outgoing::begin(const remote_function* f, na_addr_t peer) {
   function_ = f;
   peer_ = peer;
-  awaited_.store(++cookie_, std::memory_order_seq_cst);
-  refs_.store(1, std::memory_order_release);
+  awaited_.store(++cookie_, std::memory_order_relaxed);
+  // Before the peer's address is looked at: either this call sees that the peer has left, or on_departure() sees it.
+  refs_.store(1, std::memory_order_seq_cst);
 }
 
 void outgoing::post(writer& arguments, std::unique_ptr<kept> owned) {
@@ -171,7 +172,7 @@ void outgoing::on_departure(na_addr_t peer) {
 
 void outgoing::read_response(na_addr_t source, const void* data, size_t size) {
   const uint64_t awaited = awaited_.load(std::memory_order_acquire);
-  if (awaited == 0 || peer_ != source) return;
+  if (awaited == 0 || function_ == nullptr || peer_ != source) return;
   response_header h;
   const hg_return_t opened = size <= owner.largest_response ? mercury::open(data, size, true, h) : HG_PROTOCOL_ERROR;
   if (LCI_UNLIKELY(opened != HG_SUCCESS)) {
@@ -270,40 +271,17 @@ void outgoing::free() {
   owner.calls.put(this);
 }
 
-std::string outgoing::called() const {
-  return function_ != nullptr ? "rpc: call of \"" + function_->name + "\": " : std::string("rpc: transfer: ");
+outgoing* engine_core::take_call() {
+  return calls.take([this](size_t number) {
+    auto made = std::make_unique<outgoing>(*this, static_cast<uint32_t>(number));
+    by_number_.put(number, made.get());
+    return made;
+  });
 }
 
-void outgoing::check() const {
-  if (LCI_UNLIKELY(outcome_ != outcome::answered || code_ != HG_SUCCESS)) throw_failure();
-}
-
-void outgoing::throw_failure() const {
-  const std::string begin = called();
-  switch (outcome_) {
-    case outcome::answered:
-      break;
-    case outcome::peer_failed:
-      throw peer_error(begin + "the peer has failed or left");
-    case outcome::timed_out:
-      throw timeout_error(begin + "no result came before the deadline");
-    case outcome::cancelled:
-      throw cancelled_error(begin + "it was cancelled");
-    case outcome::closed:
-      throw cancelled_error(begin + "its engine was closed before a result came");
-    case outcome::damaged:
-      throw message_error(begin + "the response is none of this protocol and version");
-    case outcome::checksum:
-      throw message_error(begin + "the response was changed on its way: its checksum is wrong");
-    case outcome::no_memory:
-      throw memory_error(begin + "this process has no memory for it, or can't describe it in a message");
-    case outcome::too_large:
-      throw size_error(begin + "the result has " + std::to_string(result_size_) + " bytes, more than the limit of " +
-                       std::to_string(owner.largest) + ": see options::largest()");
-  }
-  const bool explained = (flags_ & mercury::explains) != 0;
-  const failure_text text{result_data(), explained ? result_size_ : 0};
-  throw_remote(begin, code_, *function_, text);
+void engine_core::on_departure(na_addr_t peer) {
+  lane_->note_event();
+  for (size_t n = 0; outgoing* const c = by_number_.get(n); ++n) c->on_departure(peer);
 }
 
 }  // namespace lci::rpc::detail

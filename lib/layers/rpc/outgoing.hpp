@@ -72,7 +72,7 @@ class outgoing final : public call {
 
   /// False if the call is in the pool.
   bool ref_if_used() {
-    uint32_t n = refs_.load(std::memory_order_relaxed);
+    uint32_t n = refs_.load(std::memory_order_seq_cst);
     while (n != 0)
       if (refs_.compare_exchange_weak(n, n + 1, std::memory_order_acquire)) return true;
     return false;
