@@ -1,5 +1,6 @@
 // Calls that succeed: arguments and results of all sizes, futures, handles, contexts, pools, nodes of graphs.
 #include <future>
+#include <mutex>
 
 #include "tests/layers/rpc/engines.hpp"
 
@@ -125,8 +126,10 @@ TEST_CASE("a future is waited for, asked and abandoned") {
 
 TEST_CASE("a function that answers later holds a handle, which any thread may answer") {
   const engines e;
+  std::mutex lock;  // of the list: a thread may answer before the function that has started it returns
   std::vector<std::thread> threads;
-  e.server.define("later", [&threads](rpc::handle<std::string> h, std::string text) {
+  e.server.define("later", [&](rpc::handle<std::string> h, std::string text) {
+    const std::lock_guard guard(lock);
     threads.emplace_back([h = std::move(h), text = std::move(text)]() mutable {
       std::this_thread::sleep_for(10ms);
       if (text == "fail") {
@@ -142,6 +145,7 @@ TEST_CASE("a function that answers later holds a handle, which any thread may an
   CHECK(a.get() == "a!");
   CHECK(thrown_by<std::domain_error>([&] { later.on(e.there)("fail"); }) == "as asked");
   CHECK_THROWS_AS(later.on(e.there)("drop"), rpc::no_answer_error);
+  const std::lock_guard guard(lock);
   for (std::thread& t : threads) t.join();
 }
 
