@@ -1,5 +1,7 @@
 #include "lib/layers/na/context.hpp"
 
+#include <sched.h>
+
 #include <climits>
 
 #include "lib/layers/na/class.hpp"
@@ -17,6 +19,7 @@ na_context::na_context(na_class_t* of)
 
 na_context::~na_context() {
   magic = 0;
+  while (signalling_.load(std::memory_order_acquire) != 0) sched_yield();  // G2
   lci::free_comp_x(&leader_s).runtime(owner->runtime)();
 }
 
@@ -24,6 +27,13 @@ void na_context::signal(lci::status_t status) {
   auto* const op = static_cast<operation*>(status.user_context);
   op->result = status;
   op->next = nullptr;
+  // The program may run the callback at once, and then destroy the context, which waits until this thread has left it.
+  struct scope {
+    std::atomic<int>& n;
+    ~scope() { n.fetch_sub(1, std::memory_order_release); }  // G1: pairs with G2
+  };
+  signalling_.fetch_add(1, std::memory_order_relaxed);  // seen by who takes the operation: both hold the lock
+  const scope here{signalling_};
   {
     const std::lock_guard guard(lock_);
     (first_ == nullptr ? first_ : last_->next) = op;

@@ -73,6 +73,7 @@ struct na_context final : lci::comp_impl_t {
   na::operation* first_ = nullptr;
   na::operation* last_ = nullptr;
   std::atomic<uint32_t> n_{0};
+  std::atomic<int> signalling_{0};  // threads in signal()
 };
 
 namespace na {
