@@ -38,10 +38,10 @@ bool ended = false;
   std::exit(1);
 }
 
-/// Calls f(), which returns whether it has succeeded, some times.
+/// Calls f(), which returns whether it has succeeded, more often than the twelve faults in a row that a plan makes.
 template <class F>
 void insist(const char* what, F f) {
-  for (int i = 0; i < 5; ++i)
+  for (int i = 0; i < 16; ++i)
     if (f()) return;
   give_up("%s: fails for ever", what);
 }
