@@ -210,7 +210,7 @@ class mutex {
   CCS_lock_t lock_;
 };
 
-/// No handler runs in this thread until its end.
+/// While an object of this class exists, no handler runs in its thread.
 class no_interrupt {
  public:
   no_interrupt() { detail::check("no_interrupt", CCS_nointerrupt_begin()); }

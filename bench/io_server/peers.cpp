@@ -1,4 +1,4 @@
-// The bandwidth of puts and gets of 1 MiB between two peers that no launcher knows, into registered memory of a process.
+// The bandwidth of puts and gets of 1 MiB between two processes that no launcher has started, to registered memory.
 // Prints two numbers in GB/s. LCI_ATTR_BACKEND=tcp: over TCP, else in shared memory.
 #include <sys/wait.h>
 #include <unistd.h>

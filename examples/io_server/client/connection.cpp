@@ -11,7 +11,7 @@ namespace {
 
 /// A client has few messages under way.
 constexpr size_t packets = 1024;
-/// How long a call polls before it sleeps, in seconds: most are answered by then, and to be woken takes as long as a call.
+/// How long a call polls before it sleeps, in seconds: most calls end by then, and a wake-up takes as long as a call.
 constexpr double awake = 0.001;
 /// How often a call that waits asks whether the server is still connected, in seconds.
 constexpr double look_again = 0.25;

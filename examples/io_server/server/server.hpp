@@ -13,8 +13,8 @@
 
 namespace io_server {
 
-/// Over the process's default runtime. Of its threads one at a time, the leader, takes requests and makes progress. It
-/// executes what is short itself. Before a request that may last long, it lets another thread lead.
+/// Serves requests through the process's default runtime. One thread at a time, the leader, makes progress and takes
+/// requests. It executes short ones itself; before one that may take long, another thread becomes the leader.
 class server {
  public:
   server(const root_folder& root, int threads, bool verbose);

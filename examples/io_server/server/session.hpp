@@ -32,8 +32,8 @@ class session {
   /// Closes all. Nothing can be added afterwards.
   void end();
 
-  /// The descriptor for the client's locks on a file: locks belong to a client, not to one of its handles, as those of
-  /// fcntl() belong to a process. None, with `errno`, if it can't be opened. It lives as long as the pointer.
+  /// The descriptor that holds the client's locks on a file. As fcntl() locks belong to a process, these belong to the
+  /// client, not to one of its handles. None, with `errno`, if it can't be opened. It lives as long as the pointer.
   std::shared_ptr<const descriptor> lock_holder(const open_file& file);
 
  private:

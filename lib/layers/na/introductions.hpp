@@ -53,8 +53,9 @@ class introductions final : public lci::comp_impl_t {
   void open();
   void signal(lci::status_t status) override;
 
-  /// The process at the other end of a connection that this one has made. Returns its address, which may be of another
-  /// connection: then this one has been ended. NA_ADDR_NULL: the other one knows a connection which has ended here.
+  /// Exchanges names with the process at the other end of a new connection. Returns the process's address. Where two
+  /// processes have connected to each other at once, that is the address of the other connection, and this function has
+  /// closed the new one. NA_ADDR_NULL: the other process still uses an older connection, which is closed at this end.
   /// Throws lci::peer_failure_error if the process does not answer before `end`, or when `give_up` becomes true.
   na_addr_t introduce(uint32_t rank, clock::time_point end, const std::atomic<bool>& give_up);
   /// The peer with this id has failed.
