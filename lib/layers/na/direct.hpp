@@ -35,8 +35,8 @@ class direct_receiver {
 
 extern "C" {
 
-/// Registers `to` as the receiver of the class's messages, also of those that have arrived before. A message that arrives
-/// wakes the threads that wait for the context. One receiver for each class.
+/// Registers `to` as the receiver of the class's messages, also of those that have arrived before. A message that
+/// arrives wakes the threads that wait for the context. One receiver for each class.
 NA_EXPORT na_return_t NA_Direct_open(na_class_t* na_class, na_context_t* context, na::direct_receiver* to);
 /// After it no thread is in the receiver. Messages wait for the next one.
 NA_EXPORT void NA_Direct_close(na_class_t* na_class);
