@@ -129,7 +129,8 @@ OPERATIONS = (
        result="The number of bytes."),
 
     _alloc("matching_engine",
-           "Allocates a matching engine. Collective: all ranks do so in the same order.",
+           "Allocates a matching engine. Collective: all ranks do so in the same order. Messages from ranks that have "
+           "allocated it earlier wait for it.",
            (a.runtime,), "Matching engine", "4.1.3"),
     _free("matching_engine",
           "Frees a matching engine with the messages and receives that are still filed in it. Values of "

@@ -6,7 +6,7 @@
 namespace conf {
 
 /// Size in bytes of a message that waits for a matching receive.
-inline size_t large(rank_env& env) { return 40 * lci::get_max_bcopy_size_x().runtime(env.rt)(); }
+inline size_t rendezvous_size(rank_env& env) { return 40 * lci::get_max_bcopy_size_x().runtime(env.rt)(); }
 
 inline void drain(rank_env& env) {
   env.until("the device to be drained", [&] { return lci::test_drained_x().runtime(env.rt)().is_done(); });

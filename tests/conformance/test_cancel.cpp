@@ -291,7 +291,7 @@ TEST_CASE("a device may be freed while named operations wait", "[cancel]") {
   on_ranks([](rank_env& env) {
     auto other = lci::alloc_device_x().runtime(env.rt)();
     end_queue ended(env);
-    const size_t size = large(env);
+    const size_t size = rendezvous_size(env);
     std::vector<char> out(size), in(size);
     lci::operation_t receive, send;
     lci::post_recv_x(env.left(), in.data(), size, 8, ended.comp())
@@ -324,7 +324,7 @@ TEST_CASE("a device may be freed while named operations wait", "[cancel]") {
 TEST_CASE("threads cancel while messages arrive: each operation ends once", "[cancel]") {
   on_ranks([](rank_env& env) {
     constexpr int threads = 4, per_thread = 300;
-    const size_t sizes[] = {8, 2000, large(env)};
+    const size_t sizes[] = {8, 2000, rendezvous_size(env)};
     struct slot {
       std::atomic<int> ends{0};
     };
@@ -336,7 +336,7 @@ TEST_CASE("threads cancel while messages arrive: each operation ends once", "[ca
       // Even threads post receives and odd threads post sends; both cancel.
       end_queue& ended = *queues[static_cast<size_t>(t)];
       const bool receives = t % 2 == 0;
-      std::vector<char> data(large(env), static_cast<char>(t));
+      std::vector<char> data(rendezvous_size(env), static_cast<char>(t));
       for (int i = 0; i < per_thread; ++i) {
         const size_t size = sizes[i % 3];
         const auto tag = static_cast<lci::tag_t>(50 + t / 2);
@@ -370,7 +370,7 @@ TEST_CASE("threads cancel while messages arrive: each operation ends once", "[ca
     for (end_queue* q : queues) EXPECT(q->empty());
     env.barrier();
     // Messages that were not received.
-    std::vector<char> data(large(env));
+    std::vector<char> data(rendezvous_size(env));
     for (const lci::tag_t tag : {50u, 51u})
       while (!ended_early(lci::post_recv_x(env.left(), data.data(), data.size(), tag, lci::COMP_NULL)
                               .deadline(0.1)
@@ -386,7 +386,7 @@ TEST_CASE("if many threads cancel an operation, cancel() returns true for one of
   on_ranks([](rank_env& env) {
     end_queue ended(env);
     constexpr int threads = 4, rounds = 100;
-    std::vector<char> out(large(env));
+    std::vector<char> out(rendezvous_size(env));
     for (int i = 0; i < rounds; ++i) {
       lci::operation_t name;
       char in;

@@ -8,7 +8,7 @@ using lci::errorcode_t;
 
 TEST_CASE("the message of a cancelled receive matches the next receive", "[cancel]") {
   on_ranks([](rank_env& env) {
-    const size_t sizes[] = {8, 3000, large(env)};
+    const size_t sizes[] = {8, 3000, rendezvous_size(env)};
     for (const size_t size : sizes) {
       end_queue ended(env);
       guarded first(size), second(size);
@@ -81,7 +81,7 @@ TEST_CASE("a send without a matching receive is cancelled and its message withdr
   const bool acked = GENERATE(false, true);
   const bool by_deadline = GENERATE(false, true);
   on_ranks([=](rank_env& env) {
-    const size_t size = large(env);
+    const size_t size = rendezvous_size(env);
     end_queue sent(env), received(env);
     auto unwanted = message(size, 100), wanted = message(size, static_cast<uint64_t>(env.rank));
     lci::operation_t name;
@@ -113,7 +113,7 @@ TEST_CASE("a send and its receive have the same result, whenever the send is can
   const bool acked = GENERATE(false, true);
   on_ranks(
       [acked](rank_env& env) {
-        const size_t size = large(env);
+        const size_t size = rendezvous_size(env);
         for (int rounds = 0; rounds < 40; ++rounds) {
           end_queue sent(env), received(env);
           auto out = message(size, static_cast<uint64_t>(env.rank));
@@ -188,7 +188,7 @@ TEST_CASE("a receive that is cancelled during its transfer ends once", "[cancel]
 
 TEST_CASE("a large active message that is cancelled arrives whole or not at all", "[cancel]") {
   on_ranks([](rank_env& env) {
-    const size_t size = large(env);
+    const size_t size = rendezvous_size(env);
     end_queue sent(env), arrived(env);
     const auto mine = lci::register_rcomp_x(arrived.comp()).runtime(env.rt)();
     const auto rcomp = env.all_gather(mine)[static_cast<size_t>(env.right())];
@@ -251,7 +251,7 @@ TEST_CASE("a send that waits for its acknowledgement can be cancelled", "[cancel
 TEST_CASE("a cancelled message of a stream does not block those behind it", "[cancel]") {
   const bool acked = GENERATE(false, true);
   on_ranks([acked](rank_env& env) {
-    const size_t size = large(env);
+    const size_t size = rendezvous_size(env);
     end_queue sent(env), arrived(env);
     const auto mine = lci::register_rcomp_x(arrived.comp()).runtime(env.rt)();
     const auto rcomp = env.all_gather(mine)[static_cast<size_t>(env.right())];

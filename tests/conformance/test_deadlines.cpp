@@ -100,7 +100,7 @@ TEST_CASE("a graph ends early when one of its operations reaches its deadline", 
 
 TEST_CASE("blocking posts return at their deadlines", "[cancel]") {
   on_ranks([](rank_env& env) {
-    const size_t size = large(env);
+    const size_t size = rendezvous_size(env);
     std::vector<char> data(size);
     const auto begin = clock_type::now();
     lci::operation_t name;

@@ -1,6 +1,7 @@
 // Each operation ends once, whatever happens meanwhile, and leaks nothing.
 #include <stdexcept>
 
+#include "tests/conformance/cancelling.hpp"
 #include "tests/conformance/inbox.hpp"
 #include "tests/conformance/window.hpp"
 
@@ -11,9 +12,6 @@ namespace {
 const size_t sizes[] = {8, 3000, 100'000};
 
 bool drained(rank_env& env) { return lci::test_drained_x().runtime(env.rt)().is_done(); }
-void drain(rank_env& env) {
-  env.until("the device to be drained", [&] { return drained(env); });
-}
 
 struct refusal : std::runtime_error {
   refusal() : std::runtime_error("a handler of the user's refuses") {}

@@ -251,7 +251,7 @@ size_t get_max_bcopy_size(get_max_bcopy_size_args& a) { return a.packet_pool.p_i
 matching_engine_t alloc_matching_engine(alloc_matching_engine_args& a) {
   auto engine = std::make_unique<matching_engine>(a.attr);
   engine->runtime = a.runtime;
-  engine->id = a.runtime.p_impl->add_engine(engine.get());
+  engine->id = a.runtime.p_impl->engines.add(*engine);
   return engine.release();
 }
 
@@ -262,7 +262,7 @@ void free_matching_engine(free_matching_engine_args& a) {
   refuse_default("free_matching_engine", "matching_engine", a.matching_engine, of.default_coll_matching_engine);
   matching_engine* engine = take("free_matching_engine", "matching_engine", a.matching_engine);
   runtime& rt = *engine->runtime.p_impl;
-  rt.remove_engine(engine->id);
+  rt.engines.remove(engine->id);
   rt.discard_entries(*engine);  // values inserted by the user are stored separately and belong to the user
   delete engine;
 }

@@ -16,7 +16,7 @@ namespace {
 /// Ends receives that name the failed peer; `thrown` is the first exception of a handler.
 LCI_COLD void fail_receives(device& d, int peer, std::exception_ptr& thrown) {
   std::vector<operation*> lost;
-  d.rt.for_each_engine([&](matching_engine& engine) {
+  d.rt.engines.for_each([&](matching_engine& engine) {
     engine.remove_if(matching_entry_type_t::recv, [&](void* entry) {
       auto* op = static_cast<operation*>(entry);
       if (op->owner() != &d || op->status.rank != peer) return false;

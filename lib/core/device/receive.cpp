@@ -63,10 +63,12 @@ LCI_NOINLINE void receive_signal(device& d, int peer, network::message_head head
   comp->signal(arrived_status(peer, reinterpret_cast<void*>(body.addr), body.size, wire::tag_of(head)));
 }
 
+void receive_early_send(device& d, int peer, network::message_head head, const std::byte* data, size_t size);
+
 LCI_NOINLINE void receive_send(device& d, int peer, network::message_head head, const std::byte* data, size_t size) {
   matching_engine* engine = d.rt.engines.get(wire::engine_of(head));
   if (LCI_UNLIKELY(engine == nullptr) && (engine = unlisted_engine(d, wire::engine_of(head))) == nullptr)
-    return count_rejected(d);
+    return receive_early_send(d, peer, head, data, size);
   const tag_t tag = wire::tag_of(head);
   const uint64_t key = engine->make_key(peer, tag, wire::policy_of(head));
   // Most messages match a posted receive. To file the message its copy must exist beforehand, so take a receive first.
@@ -77,6 +79,20 @@ LCI_NOINLINE void receive_send(device& d, int peer, network::message_head head, 
     if (match == nullptr) return;
   }
   (void)end_receive(d, d.rt.operations, static_cast<operation*>(match), peer, tag, data, size);
+}
+
+/// A send whose matching engine this rank does not have.
+LCI_COLD void receive_early_send(device& d, int peer, network::message_head head, const std::byte* data, size_t size) {
+  switch (store_early(d, peer, wire::unpack(head), data, size, 0)) {
+    case early::stored:
+      return;
+    case early::allocated:
+      return receive_send(d, peer, head, data, size);
+    case early::rejected:
+      return count_rejected(d);
+    case early::no_memory:
+      throw_lost(d, "a send", peer, size);
+  }
 }
 
 /// The copy of a payload: in a packet, in memory of an allocator, or null for an empty message.

@@ -22,6 +22,21 @@ unexpected* allocate_unexpected(size_t payload) {
   return memory == nullptr ? nullptr : new (memory) unexpected{};
 }
 
+namespace {
+
+/// An eager message with its payload, counted; null if there is no memory for it.
+LCI_ALWAYS_INLINE inline unexpected* copy_of(device& d, int peer, tag_t tag, const std::byte* data, size_t size,
+                                             uint64_t ack) {
+  unexpected* const u = allocate_unexpected(size);
+  if (LCI_UNLIKELY(u == nullptr)) return nullptr;
+  *u = {peer, tag, size, false, false, d.attr.uid, {0, 0, 0, ack}};
+  if (size > 0) std::memcpy(u->payload(), data, size);
+  d.flow.count(peer, u->memory());  // before another thread can take it
+  return u;
+}
+
+}  // namespace
+
 bool file_unexpected(device& d, matching_engine& engine, uint64_t key, unexpected* u, void*& match) {
   try {
     match = insist_on_memory([&] { return engine.insert(key, u, matching_entry_type_t::send); });
@@ -34,14 +49,32 @@ bool file_unexpected(device& d, matching_engine& engine, uint64_t key, unexpecte
 
 bool file_unexpected(device& d, matching_engine& engine, uint64_t key, int peer, tag_t tag, const std::byte* data,
                      size_t size, uint64_t ack, void*& match) {
-  unexpected* const u = allocate_unexpected(size);
+  unexpected* const u = copy_of(d, peer, tag, data, size, ack);
   if (LCI_UNLIKELY(u == nullptr)) return false;
-  *u = {peer, tag, size, false, false, d.attr.uid, {0, 0, 0, ack}};
-  if (size > 0) std::memcpy(u->payload(), data, size);
-  d.flow.count(peer, u->memory());  // before another thread can take it
   if (LCI_UNLIKELY(!file_unexpected(d, engine, key, u, match))) return false;
   if (LCI_UNLIKELY(match != nullptr)) free_unexpected(&d, u);
   return true;
+}
+
+early store_early(device& d, const wire::header& head, unexpected* u, matching_engine*& engine) {
+  try {
+    const auto policy = static_cast<matching_policy_t>(head.policy);
+    engine = insist_on_memory([&] { return d.rt.engines.store(head.engine, policy, u); });
+    return engine == nullptr ? early::stored : early::allocated;
+  } catch (const std::bad_alloc&) {
+    free_unexpected(&d, u);
+    return early::no_memory;
+  }
+}
+
+early store_early(device& d, int peer, const wire::header& head, const std::byte* data, size_t size, uint64_t ack) {
+  if (!engine_table::is_number(head.engine)) return early::rejected;
+  unexpected* const u = copy_of(d, peer, wire::tag_of(head), data, size, ack);
+  if (u == nullptr) return early::no_memory;
+  matching_engine* engine = nullptr;
+  const early result = store_early(d, head, u, engine);
+  if (result == early::allocated) free_unexpected(&d, u);
+  return result;
 }
 
 namespace {
@@ -57,23 +90,21 @@ struct refusal {
 
 void answer_unexpected(device& d, int peer) {
   std::vector<refusal> refusals;
-  const auto collect = [&](matching_engine& engine) {
-    const auto from_entry = [&](void* entry) {
-      auto& u = *static_cast<unexpected*>(entry);
-      if (u.device_uid != d.attr.uid || (peer >= 0 && u.peer != peer)) return false;
-      if (u.rendezvous && !u.cancelled) {
-        insist_on_memory([&] { refusals.push_back({u.peer, u.rts.operation, true}); });
-        u.cancelled = true;  // it stays for its receive, which is to end, too
-      } else if (!u.rendezvous && (u.rts.operation & wire::wants_ack) != 0) {
-        insist_on_memory([&] { refusals.push_back({u.peer, u.rts.operation, false}); });
-        u.rts.operation = 0;  // its data is here: a receive may still have it
-      }
-      return false;
-    };
-    engine.remove_if(matching_entry_type_t::send, std::ref(from_entry));  // by reference: needs no memory
+  const auto collect = [&](unexpected& u) {
+    if (u.device_uid != d.attr.uid || (peer >= 0 && u.peer != peer)) return false;
+    if (u.rendezvous && !u.cancelled) {
+      insist_on_memory([&] { refusals.push_back({u.peer, u.rts.operation, true}); });
+      u.cancelled = true;  // it stays for its receive, which is to end, too
+    } else if (!u.rendezvous && (u.rts.operation & wire::wants_ack) != 0) {
+      insist_on_memory([&] { refusals.push_back({u.peer, u.rts.operation, false}); });
+      u.rts.operation = 0;  // its data is here: a receive may still have it
+    }
+    return false;
   };
-  d.rt.for_each_engine(collect);
-  if (raw_network* raw = d.raw.load(std::memory_order_acquire)) collect(raw->engine);
+  d.rt.engines.remove_unexpected(collect);
+  const auto from_entry = [&](void* entry) { return collect(*static_cast<unexpected*>(entry)); };
+  if (raw_network* raw = d.raw.load(std::memory_order_acquire))
+    raw->engine.remove_if(matching_entry_type_t::send, std::cref(from_entry));  // by reference: needs no memory
   for (const refusal& r : refusals)
     r.is_fin ? send_fin(d, r.peer, r.operation, wire::cancelled) : send_ack(d, r.peer, r.operation, wire::cancelled);
 }

@@ -120,7 +120,7 @@ void ticket::arm(uint64_t serial, double seconds) {
 bool ticket::take_out_of(matching_engine& engine, matching_entry_key_t key) {
   operation* found = nullptr;
   // The receive may have ended and its engine may be freed, so look it up: no engine is freed during the loop.
-  rt_->for_each_engine([&](matching_engine& there) {
+  rt_->engines.for_each([&](matching_engine& there) {
     if (&there != &engine) return;
     there.remove_if(key, matching_entry_type_t::recv, [&](void* entry) {
       auto* op = static_cast<operation*>(entry);

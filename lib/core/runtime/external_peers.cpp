@@ -66,14 +66,11 @@ void external_peers::retire(int peer, network::departure how) {
 
 void external_peers::clear(int peer) {
   rt_.streams.begin_anew(peer);
-  rt_.for_each_engine([&](matching_engine& engine) {
-    engine.remove_if(matching_entry_type_t::send, [&](void* entry) {
-      auto* u = static_cast<unexpected*>(entry);
-      if (u->peer != peer) return false;
-      const device_visit via(rt_, u->device_uid);
-      free_unexpected(via.get(), u);  // sends nothing to the peer: its pause state was reset
-      return true;
-    });
+  rt_.engines.remove_unexpected([&](unexpected& u) {
+    if (u.peer != peer) return false;
+    const device_visit via(rt_, u.device_uid);
+    free_unexpected(via.get(), &u);  // sends nothing to the peer: its pause state was reset
+    return true;
   });
 }
 

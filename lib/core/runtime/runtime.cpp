@@ -43,8 +43,6 @@ runtime::runtime(const runtime_attr_t& a, const net_context_attr_t& net_attr)
     wanted.progress_mode = attr.progress_thread;
     service = std::make_unique<core::progress_thread>(wanted);
   }
-  engines.append(nullptr);  // id 0 is no engine, so that a zeroed header refers to none
-  engine_used_.push_back(true);
   if (attr.check) {
     call_watch.fetch_or(calls_are_checked, std::memory_order_relaxed);
     collectives = std::make_unique<collective_check>(*this);
@@ -57,24 +55,6 @@ runtime::~runtime() = default;
 void runtime::raise_malloc_threshold() {
   if (malloc_threshold_is_raised_.exchange(true, std::memory_order_relaxed)) return;
   if (attr.malloc_mmap_threshold > 0) keep_freed_blocks(attr.malloc_mmap_threshold);
-}
-
-uint16_t runtime::add_engine(matching_engine* e) {
-  std::lock_guard guard(engines_mutex_);
-  auto free = std::find(engine_used_.begin(), engine_used_.end(), false);
-  const auto id = static_cast<size_t>(free - engine_used_.begin());
-  if (id >= wire::check_engine)
-    throw_invalid("alloc_matching_engine", "number of engines", std::to_string(id), "below 65534", "free some");
-  if (free == engine_used_.end()) engine_used_.push_back(true);
-  engine_used_[id] = true;
-  engines.put(id, e);
-  return static_cast<uint16_t>(id);
-}
-
-void runtime::remove_engine(uint16_t id) {
-  std::lock_guard guard(engines_mutex_);
-  engines.put(id, nullptr);
-  engine_used_[id] = false;
 }
 
 void runtime::discard_entries(matching_engine& engine) {

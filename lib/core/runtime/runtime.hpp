@@ -15,6 +15,7 @@
 #include "lib/concurrent/mpmc_array.hpp"
 #include "lib/concurrent/spinlock.hpp"
 #include "lib/core/checking/collective_check.hpp"
+#include "lib/core/match/engine_table.hpp"
 #include "lib/core/observe/tracer.hpp"
 #include "lib/core/observe/watched_comp.hpp"
 #include "lib/core/operation/operation.hpp"
@@ -99,7 +100,7 @@ class runtime : public object_memory<runtime, false> {
   discard discarded;                                     // registered in place of COMP_NULL; thread-safe
   stream_table streams{*this};                           // thread-safe
   deferred_queue deferred;                               // thread-safe
-  mpmc_array<matching_engine*> engines;                  // by wire id; thread-safe
+  engine_table engines;                                  // thread-safe
   mpmc_array<device*> devices;                           // by uid, null once freed; thread-safe
   progress_bells bells;                                  // thread-safe
   std::unique_ptr<collective_check> collectives;         // thread-safe; null: collective calls are not compared
@@ -113,17 +114,6 @@ class runtime : public object_memory<runtime, false> {
   /// For a device that is being freed: enter_device() no longer finds it. Returns when `visitors` is 0.
   void close_device(device& d);
 
-  /// No engine is freed while `f(engine)` runs.
-  template <class F>
-  void for_each_engine(F f) {
-    std::lock_guard guard(engines_mutex_);
-    for (size_t i = 0; i < engines.size(); ++i)
-      if (matching_engine* engine = engines.get(i)) f(*engine);
-  }
-  /// Ids of matching engines are reused lowest first, so that ranks that allocate and free in the
-  /// same order agree on them. Thread-safe.
-  uint16_t add_engine(matching_engine* e);
-  void remove_engine(uint16_t id);
   /// Ends unmatched receives, and discards unexpected messages.
   void discard_entries(matching_engine& engine);
 
@@ -150,8 +140,6 @@ class runtime : public object_memory<runtime, false> {
   int size_ = 1;
   std::unique_ptr<network::address_exchange> exchange_;
   spinlock visits_lock_;  // held while a device is entered or closed
-  std::mutex engines_mutex_;
-  std::vector<bool> engine_used_;  // under engines_mutex_
   std::mutex pools_mutex_;
   std::vector<packet_pool*> pools_;  // under pools_mutex_
   std::mutex regions_mutex_;

@@ -37,9 +37,7 @@ bool receive_rts(device& d, int peer, wire::message& m) {
   }
   matching_engine* engine = d.rt.engines.get(m.head.engine);
   if (engine == nullptr) engine = unlisted_engine(d, m.head.engine);
-  if (engine == nullptr) return refuse(d, peer, body.operation);
-  const auto policy = static_cast<matching_policy_t>(m.head.policy);
-  const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), policy);
+  if (engine == nullptr && !engine_table::is_number(m.head.engine)) return refuse(d, peer, body.operation);
   const auto refuse_for_lack_of_memory = [&] {
     count_undelivered(d, peer, body.size);
     (void)refuse(d, peer, body.operation, wire::no_memory);
@@ -51,7 +49,13 @@ bool receive_rts(device& d, int peer, wire::message& m) {
   *u = {peer, wire::tag_of(m.head), body.size, true, late, d.attr.uid, body};
   d.flow.count(peer, u->memory());
   void* match = nullptr;
-  if (LCI_UNLIKELY(!file_unexpected(d, *engine, key, u, match))) return refuse_for_lack_of_memory();
+  early stored = early::allocated;
+  if (LCI_UNLIKELY(engine == nullptr)) stored = store_early(d, m.head, u, engine);
+  if (LCI_UNLIKELY(stored == early::no_memory)) return refuse_for_lack_of_memory();
+  if (LCI_LIKELY(stored == early::allocated)) {
+    const uint64_t key = engine->make_key(peer, u->tag, static_cast<matching_policy_t>(m.head.policy));
+    if (LCI_UNLIKELY(!file_unexpected(d, *engine, key, u, match))) return refuse_for_lack_of_memory();
+  }
   if (LCI_UNLIKELY(late)) {
     (void)refuse(d, peer, body.operation, wire::cancelled);
     if (match != nullptr) cancel_receive(d, static_cast<operation*>(match), peer, wire::tag_of(m.head));

@@ -14,19 +14,24 @@ bool receive_withdrawal(device& d, int peer, wire::message& m) {
   wire::ack_body body;
   if (!wire::take_body(m, body)) return false;
   matching_engine* engine = d.rt.engines.get(m.head.engine);
-  if (engine == nullptr) return false;
-  const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
-  void* found = nullptr;
-  engine->remove_if(key, matching_entry_type_t::send, [&](void* entry) {
-    const auto* u = static_cast<unexpected*>(entry);
-    if (found != nullptr || !u->rendezvous || u->peer != peer || u->rts.operation != body.operation) return false;
-    found = entry;
+  if (engine == nullptr && !engine_table::is_number(m.head.engine)) return false;
+  unexpected* found = nullptr;
+  const auto is_withdrawn = [&](unexpected& u) {
+    if (found != nullptr || !u.rendezvous || u.peer != peer || u.rts.operation != body.operation) return false;
+    found = &u;
     return true;
-  });
+  };
+  if (engine == nullptr) {
+    // If the engine is allocated just now, nothing is found, and the sender withdraws again.
+    d.rt.engines.remove_stored(m.head.engine, is_withdrawn);
+  } else {
+    const uint64_t key = engine->make_key(peer, wire::tag_of(m.head), static_cast<matching_policy_t>(m.head.policy));
+    engine->remove_if(key, matching_entry_type_t::send,
+                      [&](void* entry) { return is_withdrawn(*static_cast<unexpected*>(entry)); });
+  }
   if (found != nullptr) {
-    auto* u = static_cast<unexpected*>(found);
-    const device_visit via(d.rt, u->device_uid, &d);
-    free_unexpected(via.get(), u);
+    const device_visit via(d.rt, found->device_uid, &d);
+    free_unexpected(via.get(), found);
   }
   send_fin(d, peer, body.operation, found != nullptr ? wire::cancelled : wire::not_found);
   return true;
