@@ -25,7 +25,7 @@ struct hello {
   uint16_t device = 0;   ///< link: the number of the devices
   uint32_t largest = 0;  ///< bytes of the longest message that the sender sends
   nonce fresh{};
-  nonce token{};  ///< control: the identity of the sender's context; link: the token from the control socket's outcome
+  nonce token{};  ///< control: the identity of the sender's context; link: the token of the control socket's outcome
   uint64_t host = 0;  ///< control: identifies the host of the sender's shared memory; 0: do not use shared memory
 };
 
