@@ -17,6 +17,7 @@ constexpr size_t far_piece = size_t{512} << 10;
 constexpr size_t n_pieces = 4;
 /// Seconds. The server disconnects a client if a transfer makes no progress for this long.
 constexpr double stall_limit = 30;
+/// Seconds that the thread waits for a transfer before it lets another thread lead (on_delay).
 constexpr double delay = 0.002;
 
 ssize_t read_piece(int fd, char* to, size_t size, off_t at) {

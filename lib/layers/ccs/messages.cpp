@@ -28,6 +28,7 @@ namespace {
 /// assembled in a packet.
 constexpr size_t small = 512;
 
+/// A message to be sent. `front`: bytes of the arguments, with padding; `size`: bytes of arguments and data.
 struct outgoing {
   process& p;
   int node;
